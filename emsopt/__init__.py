@@ -1,0 +1,51 @@
+"""Evaluate and optimise where emergency vehicles wait.
+
+A *city* (call rates, travel times, service times) and a *deployment* (which site each unit
+waits at) go into an *evaluator* (hypercube queueing model, simulation, p-median), which returns
+response times, utilisations and who serves whom; an *optimizer* searches for the deployment
+that answers fastest.
+
+>>> import emsopt as eo
+>>> city = eo.datasets.load_st_paul()
+>>> best = eo.evaluators.evaluate_all(city, 9, evaluator="approximate").best
+>>> round(best.mean_response, 2)
+5.87
+
+Everything below is loaded on first use, so that ``import emsopt`` costs almost nothing.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0.dev0"
+
+if TYPE_CHECKING:
+    from . import datasets, errors, evaluators, maps, panels, plots, travel
+    from .city import City
+    from .deployment import DeploymentSpace
+    from .errors import EmsoptError
+    from .objective import Objective
+
+_MODULES = ("datasets", "errors", "evaluators", "maps", "panels", "plots", "travel")
+_NAMES = {
+    "City": "city",
+    "DeploymentSpace": "deployment",
+    "EmsoptError": "errors",
+    "Objective": "objective",
+}
+
+__all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "datasets", "errors", "evaluators"]
+__all__ += ["maps", "panels", "plots", "travel"]
+
+
+def __getattr__(name):
+    if name in _MODULES:
+        return _import_module(f".{name}", __name__)
+    if name in _NAMES:
+        return getattr(_import_module(f".{_NAMES[name]}", __name__), name)
+    msg = f"module 'emsopt' has no attribute {name!r}"
+    raise AttributeError(msg)
+
+
+def __dir__():
+    return sorted([*globals(), *_MODULES, *_NAMES])

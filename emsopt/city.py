@@ -1,0 +1,304 @@
+"""A city: where calls come from, where units may wait, and how long everything takes.
+
+=====================  ======  ==========  =====================================================
+name                   symbol  shape       meaning
+=====================  ======  ==========  =====================================================
+``arrival_rates``      λ_j     (M,)        calls per hour from atom j
+``travel_times``       t_ij    (N, M)      minutes from site i to atom j
+``turnout_times``      τ_i     (N,)        minutes from dispatch until a unit at site i rolls
+``service_times``      1/μ_ij  (N, M)      mean minutes from dispatch until the unit is free again
+``preference``                 (N, M)      whom atom j would have come: smaller is sooner
+=====================  ======  ==========  =====================================================
+
+An *atom* is a small area whose calls are treated alike; a *site* is a place where units may wait.
+"""
+
+from dataclasses import dataclass, field, fields
+from dataclasses import replace as _replace
+from functools import cached_property
+
+import numpy as np
+
+from . import _validate, travel
+from .errors import InputError
+
+LONGEST_DRIVE_MIN = 24 * 60  # a travel time above a day is surely in seconds
+BUSIEST_ATOM_PER_HOUR = 10_000  # New York's whole EMS sees about 240 calls an hour
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class City:
+    """Demand, candidate sites and times, validated once and then immutable.
+
+    Parameters
+    ----------
+    arrival_rates : array_like, shape (M,)
+        Calls per hour from each atom; none negative, not all zero.
+    travel_times : array_like, shape (N, M)
+        Minutes from each candidate site to each atom.
+    turnout_times : array_like, shape (N,), or float
+        Minutes from dispatch until a unit starts to drive.
+    service_times : array_like, shape (N, M) or (N,), or float
+        Mean minutes a unit is tied up by a call, from dispatch until it is free again (turnout and travel
+        included).
+    preference : array_like, shape (N, M), optional
+        Rank or cost by which atom j prefers site i, smaller first; ties go to the lower index.
+        Left out: the closest by response time comes first.
+    atom_names, site_names : sequence of str, optional
+        Distinct names.
+    atom_locations, site_locations : array_like, shape (M, 2) and (N, 2), optional
+        Longitude and latitude in degrees if ``geographic``, else kilometres east and north.
+    atom_shapes : sequence of dict, length M, optional
+        GeoJSON Polygon or MultiPolygon of every atom, drawn on maps.
+    geographic : bool
+        Whether locations are longitude and latitude.
+    name, notes : str
+        Title, and whatever a reader of a result must know about the data.
+
+    Raises
+    ------
+    InputError
+        If anything is missing, negative, not finite, of the wrong shape, or looks like the wrong unit.
+
+    Examples
+    --------
+    >>> city = City([2.0, 1.0], [[3.0, 8.0], [9.0, 2.0]], turnout_times=1.5, service_times=40)
+    >>> city.n_sites, city.n_atoms, round(city.offered_load(units=2), 3)
+    (2, 2, 1.0)
+    """
+
+    arrival_rates: np.ndarray
+    travel_times: np.ndarray
+    turnout_times: np.ndarray
+    service_times: np.ndarray
+    preference: np.ndarray | None = field(default=None, kw_only=True)
+    atom_names: tuple[str, ...] | None = field(default=None, kw_only=True)
+    site_names: tuple[str, ...] | None = field(default=None, kw_only=True)
+    atom_locations: np.ndarray | None = field(default=None, kw_only=True)
+    site_locations: np.ndarray | None = field(default=None, kw_only=True)
+    atom_shapes: tuple[dict, ...] | None = field(default=None, kw_only=True)
+    geographic: bool = field(default=True, kw_only=True)
+    name: str = field(default="city", kw_only=True)
+    notes: str = field(default="", kw_only=True)
+
+    def __post_init__(self):
+        travel_times = _validate.real_array(self.travel_times, "travel_times", (None, None), unit="min", low=0)
+        n_sites, n_atoms = travel_times.shape
+        rates = _validate.real_array(self.arrival_rates, "arrival_rates", (None,), unit="calls/h", low=0)
+        if len(rates) != n_atoms:
+            hint = " It looks transposed: sites are rows, atoms are columns." if len(rates) == n_sites else ""
+            msg = (
+                f"`travel_times` must have one column for each of the {len(rates)} `arrival_rates`; "
+                f"got shape {travel_times.shape}.{hint}"
+            )
+            raise InputError(msg)
+        if rates.sum() == 0:
+            msg = "`arrival_rates` are all zero; a city needs at least one call."
+            raise InputError(msg)
+        if rates.max() > BUSIEST_ATOM_PER_HOUR:
+            msg = (
+                f"`arrival_rates` must be calls per hour; {rates.max():g} from one atom suggests calls per year "
+                "(divide by 8760) or per month."
+            )
+            raise InputError(msg)
+        if travel_times.max() > LONGEST_DRIVE_MIN:
+            msg = f"`travel_times` must be minutes; {travel_times.max():g} is over a day. Divide seconds by 60."
+            raise InputError(msg)
+        turnout = self._spread(self.turnout_times, "turnout_times", (n_sites,), low=0)
+        if turnout.max() > 120:
+            msg = f"`turnout_times` must be minutes; {turnout.max():g} suggests seconds. Divide them by 60."
+            raise InputError(msg)
+        service = self._spread(self.service_times, "service_times", (n_sites, n_atoms), low=0, strictly=True)
+        if service.max() < 0.5:
+            msg = (
+                f"`service_times` must be minutes a call; the longest is {service.max():g}. "
+                "Rates (calls per hour) have to be inverted, hours multiplied by 60."
+            )
+            raise InputError(msg)
+        values = {
+            "arrival_rates": rates,
+            "travel_times": travel_times,
+            "turnout_times": turnout,
+            "service_times": service,
+            "atom_names": _validate.names(self.atom_names, "atom_names", n_atoms, "atom"),
+            "site_names": _validate.names(self.site_names, "site_names", n_sites, "site"),
+            "name": str(self.name),
+            "notes": str(self.notes),
+        }
+        if self.preference is not None:
+            values["preference"] = _validate.real_array(self.preference, "preference", (n_sites, n_atoms))
+        for key, length in (("atom_locations", n_atoms), ("site_locations", n_sites)):
+            if getattr(self, key) is not None:
+                values[key] = self._locations(getattr(self, key), key, length)
+        if self.geographic and "atom_locations" in values and "site_locations" in values:
+            _check_same_region(values["atom_locations"], values["site_locations"])
+        if self.atom_shapes is not None:
+            values["atom_shapes"] = _check_shapes(self.atom_shapes, n_atoms)
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
+
+    @staticmethod
+    def _spread(values, name, shape, **limits):
+        """Validate a scalar, a value a site, or a full array, and spread it to ``shape``."""
+        given = np.shape(values)
+        if given == ():
+            values = np.broadcast_to(_validate.real_array([values], name, (1,), unit="min", **limits), shape)
+        elif len(shape) == 2 and given == shape[:1]:
+            values = np.broadcast_to(np.asarray(values)[:, None], shape)
+        return _validate.real_array(values, name, shape, unit="min", **limits)
+
+    def _locations(self, values, name, length):
+        points = _validate.real_array(values, name, (length, 2))
+        if self.geographic:
+            if np.abs(points[:, 1]).max() > 90 or np.abs(points[:, 0]).max() > 180:
+                swapped = np.abs(points[:, 0]).max() <= 90 and np.abs(points[:, 1]).max() <= 180
+                hint = (
+                    "Latitude and longitude look swapped: longitude comes first."
+                    if swapped
+                    else "If they are kilometres on a plane, pass geographic=False."
+                )
+                msg = f"`{name}` must be longitude, latitude in degrees; got values such as {points[0].tolist()}. {hint}"
+                raise InputError(msg)
+        return points
+
+    # -- sizes and derived quantities -------------------------------------------------------------------------
+
+    @property
+    def n_sites(self):
+        """Number of candidate sites, N."""
+        return self.travel_times.shape[0]
+
+    @property
+    def n_atoms(self):
+        """Number of atoms, M."""
+        return self.travel_times.shape[1]
+
+    @property
+    def total_rate(self):
+        """Calls per hour from the whole city, λ."""
+        return float(self.arrival_rates.sum())
+
+    @cached_property
+    def demand_shares(self):
+        """Share of every atom in the calls, shape (M,), summing to one."""
+        return self.arrival_rates / self.arrival_rates.sum()
+
+    @cached_property
+    def response_times(self):
+        """Turnout plus travel, τ_i + t_ij, shape (N, M), min."""
+        return self.turnout_times[:, None] + self.travel_times
+
+    @cached_property
+    def mean_service_time(self):
+        """Mean minutes a call ties a unit up: over calls, and over sites alike."""
+        return float((self.service_times @ self.demand_shares).mean())
+
+    @cached_property
+    def preferred_order(self):
+        """Sites in the order each atom prefers them, γ_jl, shape (M, N); ties to the lower index."""
+        key = self.response_times if self.preference is None else self.preference
+        return np.ascontiguousarray(np.argsort(key, axis=0, kind="stable").T)
+
+    @cached_property
+    def twin_groups(self):
+        """Number of the group of interchangeable sites that each site belongs to, shape (N,).
+
+        Two sites are interchangeable if every time and preference is equal: typically one station listed
+        once for each unit that it can hold.
+        """
+        parts = [self.travel_times, self.turnout_times[:, None], self.service_times]
+        parts += [] if self.preference is None else [self.preference]
+        rows = {}
+        return np.array([rows.setdefault(row.tobytes(), len(rows)) for row in np.hstack(parts)])
+
+    def offered_load(self, units):
+        """Offered load a unit, ρ = λ / (p μ), for a fleet of ``units``."""
+        return self.total_rate / 60 * self.mean_service_time / _validate.whole_number(units, "units")
+
+    # -- other cities -----------------------------------------------------------------------------------------
+
+    def replace(self, **changes):
+        """Return a copy with some fields changed, validated anew."""
+        unknown = sorted(set(changes) - {f.name for f in fields(self)})
+        if unknown:
+            msg = f"a city has no field {unknown[0]!r}; it has {', '.join(f.name for f in fields(self))}."
+            raise InputError(msg)
+        return _replace(self, **changes)
+
+    def scaled(self, theta):
+        """Return the city with every arrival rate multiplied by ``theta`` > 0 (the papers' λ_j(θ))."""
+        theta = _validate.positive_number(theta, "theta")
+        return self.replace(arrival_rates=self.arrival_rates * theta)
+
+    def with_offered_load(self, rho, units):
+        """Return the city with arrival rates scaled so that λ / (p μ) = ``rho`` for ``units`` = p.
+
+        Where service times differ, 1/μ is their mean over calls and over sites (`mean_service_time`).
+        """
+        rho = _validate.positive_number(rho, "rho")
+        return self.scaled(rho / self.offered_load(units))
+
+    def sites_named(self, names):
+        """Return the indices of the sites with these names, shape (p,)."""
+        index = {name: k for k, name in enumerate(self.site_names)}
+        unknown = [name for name in names if name not in index]
+        if unknown:
+            msg = f"{self.name} has no site named {unknown[0]!r}; it has {', '.join(self.site_names)}."
+            raise InputError(msg)
+        return np.array([index[name] for name in names])
+
+    # -- from tables, to and from disk ------------------------------------------------------------------------
+
+    @classmethod
+    def from_frames(cls, demand, sites, **options):
+        """Build a city from tables of demand and of sites: see `emsopt.tables.city_from_frames`."""
+        from .tables import city_from_frames
+
+        return city_from_frames(demand, sites, **options)
+
+    def save(self, folder):
+        """Write the city as a folder of plain CSV, JSON and GeoJSON files: see `emsopt.tables.save_city`."""
+        from .tables import save_city
+
+        return save_city(self, folder)
+
+    @classmethod
+    def load(cls, folder):
+        """Read a folder written by `save`, or by hand: see `emsopt.tables.load_city`."""
+        from .tables import load_city
+
+        return load_city(folder)
+
+    def __repr__(self):
+        return (
+            f"<City {self.name!r}: {self.n_atoms} atoms, {self.n_sites} sites, "
+            f"{self.total_rate:.3g} calls/h, {self.mean_service_time:.3g} min a call>"
+        )
+
+
+def _check_same_region(atoms, sites):
+    """Refuse coordinates of which one set has latitude and longitude the wrong way round."""
+    apart = travel.great_circle_km([sites.mean(axis=0)], [atoms.mean(axis=0)])[0, 0]
+    if apart > 1000:
+        for key, points, other in (("site_locations", sites, atoms), ("atom_locations", atoms, sites)):
+            flipped = points[:, ::-1]
+            if np.abs(flipped[:, 1]).max() <= 90:
+                near = travel.great_circle_km([flipped.mean(axis=0)], [other.mean(axis=0)])[0, 0]
+                if near < 1000:
+                    msg = f"`{key}` look as if latitude and longitude were swapped; longitude comes first."
+                    raise InputError(msg)
+        msg = f"`site_locations` and `atom_locations` lie {apart:.0f} km apart; they must be of one city."
+        raise InputError(msg)
+
+
+def _check_shapes(shapes, length):
+    shapes = tuple(shapes)
+    if len(shapes) != length:
+        msg = f"`atom_shapes` must hold {length} GeoJSON geometries; got {len(shapes)}."
+        raise InputError(msg)
+    for k, shape in enumerate(shapes):
+        kind = shape.get("type") if isinstance(shape, dict) else type(shape).__name__
+        if kind not in ("Polygon", "MultiPolygon") or not shape.get("coordinates"):
+            msg = f"`atom_shapes` must be GeoJSON Polygons or MultiPolygons; number {k} is {kind!r}."
+            raise InputError(msg)
+    return shapes

@@ -1,0 +1,25 @@
+"""What can go wrong, by kind. Every message says what was expected, what came and what to do."""
+
+
+class EmsoptError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class InputError(EmsoptError, ValueError):
+    """An argument or a file does not describe a valid city, deployment or option."""
+
+
+class UnstableQueueError(InputError):
+    """Calls arrive faster than the fleet can serve them, so an infinite queue never settles."""
+
+
+class ConvergenceError(EmsoptError, RuntimeError):
+    """An iteration stopped before it reached its tolerance."""
+
+
+class DataUnavailableError(EmsoptError, RuntimeError):
+    """A data set is neither on disk nor could be fetched; the message says where to put it."""
+
+
+class MissingDependencyError(EmsoptError, ImportError):
+    """An optional package is needed for this; the message says how to install it."""

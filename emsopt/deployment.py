@@ -4,7 +4,7 @@ A deployment is an array of p site indices; an index that occurs twice means two
 Units at one site are interchangeable, and so are sites that a city lists twice (`City.twin_groups`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import comb
 
@@ -30,7 +30,7 @@ def check_sites(city, sites):
     if array.dtype.kind in "US":
         return city.sites_named([str(name) for name in array])
     if array.dtype.kind == "b":
-        msg = f"`sites` must be site indices; got truth values. Pass numpy.flatnonzero(...) of them."
+        msg = "`sites` must be site indices; got truth values. Pass numpy.flatnonzero(...) of them."
         raise InputError(msg)
     if array.dtype.kind not in "iu" and not (array.dtype.kind == "f" and np.all(array == np.floor(array))):
         msg = f"`sites` must be whole site indices from 0 to {city.n_sites - 1}; got {array.tolist()}."
@@ -70,6 +70,8 @@ class DeploymentSpace:
     colocation: bool | int = False
     pinned: tuple[int, ...] = ()
     closed: tuple[int, ...] = ()
+    room: np.ndarray = field(init=False)  # most units at each listed site, shape (N,)
+    kept: np.ndarray = field(init=False)  # units pinned there, shape (N,)
 
     def __post_init__(self):
         units = _validate.whole_number(self.units, "units")

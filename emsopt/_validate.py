@@ -24,8 +24,15 @@ def real_array(values, name, shape, *, unit="", low=None, strictly=False):
     except (TypeError, ValueError) as error:
         msg = f"`{name}` must be numbers{_in(unit)}; got {type(values).__name__}: {error}"
         raise InputError(msg) from error
-    wanted = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
-    if array.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, array.shape, strict=True)):
+    wanted = (
+        "("
+        + ", ".join("any" if n is None else str(n) for n in shape)
+        + ("," if len(shape) == 1 else "")
+        + ")"
+    )
+    if array.ndim != len(shape) or any(
+        n is not None and n != m for n, m in zip(shape, array.shape, strict=True)
+    ):
         msg = f"`{name}` must have shape {wanted}; got {array.shape}."
         raise InputError(msg)
     if array.size == 0:

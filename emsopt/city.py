@@ -82,7 +82,9 @@ class City:
     notes: str = field(default="", kw_only=True)
 
     def __post_init__(self):
-        travel_times = _validate.real_array(self.travel_times, "travel_times", (None, None), unit="min", low=0)
+        travel_times = _validate.real_array(
+            self.travel_times, "travel_times", (None, None), unit="min", low=0
+        )
         n_sites, n_atoms = travel_times.shape
         rates = _validate.real_array(self.arrival_rates, "arrival_rates", (None,), unit="calls/h", low=0)
         if len(rates) != n_atoms:
@@ -102,7 +104,9 @@ class City:
             )
             raise InputError(msg)
         if travel_times.max() > LONGEST_DRIVE_MIN:
-            msg = f"`travel_times` must be minutes; {travel_times.max():g} is over a day. Divide seconds by 60."
+            msg = (
+                f"`travel_times` must be minutes; {travel_times.max():g} is over a day. Divide seconds by 60."
+            )
             raise InputError(msg)
         turnout = self._spread(self.turnout_times, "turnout_times", (n_sites,), low=0)
         if turnout.max() > 120:

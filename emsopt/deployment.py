@@ -90,7 +90,9 @@ class DeploymentSpace:
         kept = np.bincount(pinned, minlength=self.city.n_sites)
         if (kept > room).any():
             k = int(np.argmax(kept > room))
-            msg = f"site {self.city.site_names[k]!r} is pinned to {kept[k]} units but holds at most {room[k]}."
+            msg = (
+                f"site {self.city.site_names[k]!r} is pinned to {kept[k]} units but holds at most {room[k]}."
+            )
             raise InputError(msg)
         if len(pinned) > units:
             msg = f"{len(pinned)} units are pinned but the fleet has only {units}."
@@ -169,7 +171,9 @@ class DeploymentSpace:
         free_units = self.units - len(self.pinned)
 
         def one():
-            return self.canonical(np.r_[self.pinned, rng.choice(places, free_units, replace=False)].astype(int))
+            return self.canonical(
+                np.r_[self.pinned, rng.choice(places, free_units, replace=False)].astype(int)
+            )
 
         return one() if size is None else np.array([one() for _ in range(size)])
 

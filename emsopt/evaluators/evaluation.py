@@ -159,7 +159,9 @@ class Evaluation:
                 "name": self.site_names,
                 "utilization": self.utilizations,
                 "share_of_calls": shares,
-                "mean_response_min": np.divide(minutes, shares, out=np.full_like(shares, np.nan), where=shares > 0),
+                "mean_response_min": np.divide(
+                    minutes, shares, out=np.full_like(shares, np.nan), where=shares > 0
+                ),
             }
         )
 

@@ -1,0 +1,52 @@
+"""Spread rows of work over threads; the kernels release the interpreter lock."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+
+def map_rows(function, rows, *, workers=None, progress=None, size=None):
+    """Apply ``function`` to chunks of ``rows`` and return the concatenated results in order.
+
+    Parameters
+    ----------
+    function : callable
+        From an array of rows to one value a row.
+    rows : array_like, shape (K, ...)
+    workers : int, optional
+        Threads; as many as this process may use cores if left out.
+    progress : callable, optional
+        Called with (rows done, K) after each chunk.
+    size : int, optional
+        Rows a chunk.
+    """
+    rows = np.asarray(rows)
+    workers = (
+        len(os.sched_getaffinity(0)) if workers is None and hasattr(os, "sched_getaffinity") else workers
+    )
+    workers = workers or os.cpu_count() or 1
+    size = size or max(1, min(512, -(-len(rows) // (4 * workers))))
+    parts = [rows[k : k + size] for k in range(0, len(rows), size)]
+    results, done = [], 0
+
+    def collect(result):
+        nonlocal done
+        results.append(np.asarray(result, dtype=float))
+        done += len(results[-1])
+        if progress is not None:
+            progress(done, len(rows))
+
+    if workers == 1 or len(parts) <= 1:
+        for part in parts:
+            collect(function(part))
+    else:
+        collect(function(parts[0]))  # here, so that compilation happens once
+        with ThreadPoolExecutor(workers) as pool:
+            try:
+                for result in pool.map(function, parts[1:]):
+                    collect(result)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+    return np.concatenate(results) if results else np.empty(0)

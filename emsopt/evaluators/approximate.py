@@ -1,0 +1,374 @@
+r"""Approximate hypercube queueing model (Larson 1975; (1c)-(3) of "Optimizing Server Locations in Spatial Queues").
+
+Units are treated as independent, and the error this makes is corrected by a factor that is exact when all p units
+are interchangeable.
+
+=================  ==========================================================================================
+symbol             meaning
+=================  ==========================================================================================
+ρ_i                utilisation of unit i
+ρ̄                  their mean, from the Erlang formula
+P(k)               probability that k of p units are busy: M/M/p/p (loss) or M/M/p (queue)
+Q(p, ρ̄, r)         correction factor (2): the chance that r given units are busy and another is free, over
+                   ρ̄^r (1 - ρ̄)
+γ_jl               l-th preferred unit of atom j
+q_ij               chance that unit i = γ_jk answers j: Q(p, ρ̄, k-1) ρ_γj1 ... ρ_γj,k-1 (1 - ρ_i)
+=================  ==========================================================================================
+
+The p equations (3) are solved by fixed-point iteration; after each step the utilisations are scaled to the mean
+ρ̄, as Larson did (without it the papers' figures are missed by up to 0.01 min and three times as many steps are
+needed). Means of service times may depend on site and atom: the offered load is then updated in each step
+(Jarvis 1985).
+
+Limits. The papers put the error below 0.002 min. Measured on random plane cities of 15 units it is 0.02 min at
+utilisation 0.2 and 0.07 min at 0.8, nearly always too low, and 0.04 min on St. Paul; deployments are ranked
+almost as the exact model ranks them. `exact_hypercube` takes milliseconds up to about 12 units.
+
+References
+----------
+Larson, R. C. (1975). Approximating the performance of urban emergency service systems. Operations Research 23(5),
+845-868.
+Jarvis, J. P. (1985). Approximating the equilibrium behavior of multi-server loss systems. Management Science
+31(2), 235-239.
+"""
+
+import numpy as np
+from numba import njit
+
+from .. import _validate
+from .._threads import map_rows
+from ..deployment import check_sites
+from ..errors import ConvergenceError, InputError, UnstableQueueError
+from .evaluation import Evaluation
+
+MAX_STEPS = 2000
+
+
+def approximate_hypercube(city, sites, *, capacity="loss", tol=1e-10):
+    """Evaluate one deployment approximately.
+
+    Parameters
+    ----------
+    city : City
+    sites : array_like of int, shape (p,)
+        Site of each unit; repeats are colocated.
+    capacity : {"loss", "queue"}
+        What happens to calls that find every unit busy: lost, or served first come, first served.
+    tol : float
+        The iteration stops when no utilisation moves by more than this.
+
+    Returns
+    -------
+    Evaluation
+        ``residual`` is the last movement of a utilisation.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid.
+    UnstableQueueError
+        If calls can queue and arrive faster than the fleet serves.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.datasets.load_st_paul()
+    >>> eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11]).utilizations.shape
+    (9,)
+    """
+    sites, queue = (
+        check_sites(city, sites),
+        _validate.choice(capacity, "capacity", ("loss", "queue")) == "queue",
+    )
+    tol = _validate.positive_number(tol, "tol")
+    rates = city.arrival_rates / 60
+    order = _unit_order(city.preferred_order, sites)
+    rho, Q, blocked, wait, steps, moved = _solve(order, sites, rates, city.service_times, queue, tol)
+    _check(city, len(sites), steps)
+    shares = _shares(order, rho, Q)
+    if queue:
+        free_rate = 1 / (city.service_times[sites] @ city.demand_shares)
+        shares = (1 - blocked) * shares + blocked * (free_rate / free_rate.sum())[:, None]
+    twins = city.twin_groups[sites]
+    alike = (twins[:, None] == twins) / (twins[:, None] == twins).sum(axis=1)
+    return Evaluation.of(
+        city,
+        sites,
+        evaluator="approximate",
+        capacity=capacity,
+        utilizations=alike @ rho,  # units at one station take turns
+        dispatch_fractions=alike @ shares,
+        loss_probability=0.0 if queue else blocked,
+        queue_probability=blocked if queue else 0.0,
+        mean_wait=wait,
+        iterations=steps,
+        residual=moved,
+    )
+
+
+def approximate_values(
+    city, deployments, costs=None, *, capacity="loss", tol=1e-8, workers=None, progress=None
+):
+    """Evaluate many deployments approximately, in parallel: about 10 microseconds each for 9 units, 71 atoms.
+
+    Parameters
+    ----------
+    city : City
+    deployments : array_like of int, shape (K, p)
+    costs : ndarray, shape (N, M), optional
+        Cost of site i answering atom j; response times (min) if left out.
+    capacity, tol
+        As in `approximate_hypercube`.
+    workers : int, optional
+        Threads; all cores if left out.
+    progress : callable, optional
+        Called with (done, total).
+
+    Returns
+    -------
+    ndarray, shape (K,)
+        Mean cost of an answered call.
+    """
+    queue = _validate.choice(capacity, "capacity", ("loss", "queue")) == "queue"
+    deployments = np.ascontiguousarray(deployments, dtype=np.intp)
+    if (
+        deployments.ndim != 2
+        or deployments.size == 0
+        or deployments.min() < 0
+        or deployments.max() >= city.n_sites
+    ):
+        msg = f"`deployments` must hold site indices below {city.n_sites}, shape (K, p); got {deployments.shape}."
+        raise InputError(msg)
+    costs = np.ascontiguousarray(city.response_times if costs is None else costs)
+    order, rates = city.preferred_order, city.arrival_rates / 60
+    values = map_rows(
+        lambda rows: _values(rows, order, rates, city.service_times, costs, queue, tol),
+        deployments,
+        workers=workers,
+        progress=progress,
+    )
+    if np.isnan(values).any():
+        _solve_again = deployments[np.argmax(np.isnan(values))]
+        approximate_hypercube(city, _solve_again, capacity=capacity, tol=tol)  # raises, saying why
+    return values
+
+
+def correction_factors(units, offered_load, *, capacity="loss"):
+    """Correction factors Q(p, ρ̄, r) of (2) for r = 0, ..., p-1.
+
+    Parameters
+    ----------
+    units : int
+        Fleet size p.
+    offered_load : float
+        Offered load of the whole fleet λ/μ, erlangs.
+    capacity : {"loss", "queue"}
+
+    Returns
+    -------
+    ndarray, shape (p,)
+    """
+    queue = _validate.choice(capacity, "capacity", ("loss", "queue")) == "queue"
+    units = _validate.whole_number(units, "units")
+    load = _validate.positive_number(offered_load, "offered_load", "erlangs")
+    if queue and load >= units:
+        msg = f"with a queue `offered_load` must stay below the {units} units; got {load:g} erlangs."
+        raise UnstableQueueError(msg)
+    Q = np.empty(units)
+    _correction(load, queue, Q)
+    return Q
+
+
+def _check(city, units, steps):
+    if steps == -1:
+        msg = (
+            f"calls offer {city.offered_load(units):.3g} times the work that {units} units can do, so the queue never "
+            "settles. Add units, lower the load, or use capacity='loss'."
+        )
+        raise UnstableQueueError(msg)
+    if steps == -2:
+        msg = f"the approximate hypercube did not converge in {MAX_STEPS} steps; raise `tol` or use evaluator='exact'."
+        raise ConvergenceError(msg)
+
+
+@njit(cache=True, nogil=True)
+def _unit_order(site_order, sites):
+    """Units in each atom's preference order, γ_jl, shape (M, p)."""
+    n_atoms, n_sites = site_order.shape
+    p = len(sites)
+    start = np.zeros(n_sites + 1, dtype=np.int64)  # units by site, as a counting sort
+    for i in range(p):
+        start[sites[i] + 1] += 1
+    for s in range(n_sites):
+        start[s + 1] += start[s]
+    units, placed = np.zeros(p + 1, dtype=np.uint64), start.copy()
+    for i in range(p):
+        units[placed[sites[i]]] = i
+        placed[sites[i]] += 1
+    order = np.empty((n_atoms, p + 1), dtype=np.uint64)  # one column to spare
+    for j in range(n_atoms):
+        k = 0
+        for rank in range(n_sites):
+            s = np.uint64(site_order[j, rank])
+            first, n = start[s], start[s + np.uint64(1)] - start[s]
+            order[j, np.uint64(k)] = units[
+                np.uint64(first)
+            ]  # written in any case, kept if there is a unit: no branch
+            for extra in range(1, n):
+                order[j, k + extra] = units[first + extra]
+            k += n
+    return order[:, :p]
+
+
+@njit(cache=True, nogil=True)
+def _correction(load, queue, Q):
+    """Fill Q(p, ρ̄, r) of (2) and return ρ̄ and the blocking (loss) or queueing probability."""
+    p = len(Q)
+    P = np.empty(p + 1)  # P(k), built up from its mode so that nothing overflows
+    mode = min(p, int(load))
+    P[mode] = 1.0
+    for k in range(mode + 1, p + 1):
+        P[k] = P[k - 1] * load / k
+    for k in range(mode, 0, -1):
+        P[k - 1] = P[k] * k / load
+    if queue:
+        P[p] /= 1 - load / p  # p or more in the system
+    P /= P.sum()
+    idle = 0.0
+    for k in range(p):
+        idle += P[k] * (p - k) / p  # 1 - ρ̄ without cancellation
+    mean = 1 - idle
+    # Term k of the sum in (2) for r is term k for r-1 times (k - r + 1) / ((p - r + 1) ρ̄), apart from 1 / (p - r).
+    term = P[:p].copy()
+    for k in range(p):
+        term[k] *= p - k
+    for r in range(p):
+        total = 0.0
+        for k in range(r, p):
+            total += term[k]
+            term[k] *= (k - r) / ((p - r) * mean)
+        Q[r] = total / ((p - r) * idle)
+    return mean, P[p]
+
+
+@njit(cache=True, nogil=True)
+def _solve(order, sites, rates, service, queue, tol):
+    """Iterate (3) to a fixed point.
+
+    Returns utilisations (p,), Q (p,), blocking or queueing probability, mean wait, steps and last movement.
+    The number of steps is -1 if the queue is unstable and -2 without convergence.
+    """
+    n_atoms, p = order.shape
+    total = rates.sum()
+    work = np.empty((n_atoms, p))  # λ_j / μ_ij in preference order
+    least, most = np.inf, 0.0
+    for j in range(n_atoms):
+        for k in range(p):
+            s = service[sites[order[j, k]], j]
+            work[j, k] = rates[j] * s
+            least, most = min(least, s), max(most, s)
+    alike = most - least <= 1e-12 * most
+    free_rate = 0.0  # Σ μ_i, each unit's rate averaged over the calls
+    for i in range(p):
+        free_rate += total / (service[sites[i]] * rates).sum()
+    load = total * p / free_rate  # offered work in erlangs, refined below unless all service is alike
+    Q = np.empty(p)
+    if queue and load >= p * (1 - 1e-9):
+        return np.empty(p), Q, 0.0, 0.0, -1, 0.0
+    mean, blocked = _correction(load, queue, Q)
+    rho = np.full(p, mean)
+    V = np.empty(p)
+    damping, before, moved = 1.0, np.inf, np.inf
+    for step in range(1, MAX_STEPS + 1):
+        V[:] = 0.0
+        answered_work = 0.0
+        for j in range(n_atoms):
+            busy, share, done = 1.0, 0.0, 0.0
+            for k in range(p):
+                i = order[j, k]
+                chance = Q[k] * busy
+                V[i] += work[j, k] * chance
+                if not alike:
+                    share += chance * (1 - rho[i])
+                    done += chance * (1 - rho[i]) * work[j, k]
+                busy *= rho[i]
+            if not alike and share > 0:
+                answered_work += done / share
+        if not alike:
+            if queue:  # those who waited are served by whichever unit is free next
+                answered_work = (1 - blocked) * answered_work + blocked * total * p / free_rate
+            load = answered_work
+            if queue:
+                load = min(load, p * (1 - 1e-9))
+            mean, blocked = _correction(load, queue, Q)
+        queued = blocked * total / free_rate if queue else 0.0
+        scale = 0.0
+        for i in range(p):
+            V[i] = (V[i] + queued) / (1 + V[i])
+            scale += V[i]
+        scale = p * mean / scale
+        moved = 0.0
+        for i in range(p):
+            new = min(V[i] * scale, 1 - 1e-15)
+            moved = max(moved, abs(new - rho[i]))
+            rho[i] += damping * (new - rho[i])
+        if moved <= tol:
+            if queue and load >= p * (1 - 1e-8):
+                return rho, Q, blocked, 0.0, -1, moved
+            wait = blocked / (p * total / load - total) if queue else 0.0
+            return rho, Q, blocked, wait, step, moved
+        if step % 50 == 0:  # a step that overshoots for long is shortened
+            if moved > 0.5 * before:
+                damping *= 0.5
+            before = moved
+    return rho, Q, blocked, 0.0, -2, moved
+
+
+@njit(cache=True, nogil=True)
+def _shares(order, rho, Q):
+    """Share of atom j's immediately answered calls that unit i answers, q_ij / Σ_i q_ij, shape (p, M)."""
+    n_atoms, p = order.shape
+    shares = np.empty((p, n_atoms))
+    for j in range(n_atoms):
+        busy, total = 1.0, 0.0
+        for k in range(p):
+            i = order[j, k]
+            shares[i, j] = Q[k] * busy * (1 - rho[i])
+            total += shares[i, j]
+            busy *= rho[i]
+        shares[:, j] /= total
+    return shares
+
+
+@njit(cache=True, nogil=True)
+def _values(deployments, site_order, rates, service, costs, queue, tol):
+    """Mean cost (1a) of each deployment; NaN where the iteration failed."""
+    values = np.empty(len(deployments))
+    for d in range(len(deployments)):
+        sites = deployments[d]
+        order = _unit_order(site_order, sites)
+        rho, Q, blocked, _, steps, _ = _solve(order, sites, rates, service, queue, tol)
+        if steps < 0:
+            values[d] = np.nan
+            continue
+        value = 0.0
+        for j in range(len(rates)):
+            busy, share, cost = 1.0, 0.0, 0.0
+            for k in range(len(sites)):
+                i = order[j, k]
+                q = Q[k] * busy * (1 - rho[i])
+                share += q
+                cost += q * costs[sites[i], j]
+                busy *= rho[i]
+            value += rates[j] * cost / share
+        value /= rates.sum()
+        if queue:
+            late = 0.0
+            weight = 0.0
+            for i in range(len(sites)):
+                free_rate = rates.sum() / (service[sites[i]] * rates).sum()
+                weight += free_rate
+                late += free_rate * (costs[sites[i]] * rates).sum() / rates.sum()
+            value = (1 - blocked) * value + blocked * late / weight
+        values[d] = value
+    return values

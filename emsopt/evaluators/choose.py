@@ -1,0 +1,68 @@
+"""Pick an evaluator by name."""
+
+from .. import _validate
+from ..deployment import check_sites
+from .approximate import approximate_hypercube, approximate_values
+from .exact import exact_hypercube, exact_values
+from .simulation import simulate, simulation_values
+
+EXACT_UP_TO = 12
+"""Fleets of up to this many units are evaluated exactly unless told otherwise: it takes milliseconds."""
+
+_EVALUATORS = {
+    "approximate": (approximate_hypercube, approximate_values),
+    "exact": (exact_hypercube, exact_values),
+    "simulation": (simulate, simulation_values),
+}
+
+
+def default_evaluator(units):
+    """Return the name of the evaluator for a fleet of this size: exact up to `EXACT_UP_TO` units."""
+    return "exact" if units <= EXACT_UP_TO else "approximate"
+
+
+def evaluate(city, sites, evaluator=None, **options):
+    """Evaluate one deployment.
+
+    Parameters
+    ----------
+    city : City
+    sites : array_like of int, shape (p,)
+    evaluator : {"exact", "approximate", "simulation"}, optional
+        Left out: exact up to 12 units, else approximate.
+    **options
+        Passed on, such as ``capacity``; for a simulation ``calls``, ``service`` and ``rng``.
+
+    Returns
+    -------
+    Evaluation
+    """
+    sites = check_sites(city, sites)
+    evaluator = evaluator or default_evaluator(len(sites))
+    return _EVALUATORS[_validate.choice(evaluator, "evaluator", tuple(_EVALUATORS))][0](
+        city, sites, **options
+    )
+
+
+def values(city, deployments, costs=None, evaluator=None, **options):
+    """Evaluate many deployments of one size.
+
+    Parameters
+    ----------
+    city : City
+    deployments : array_like of int, shape (K, p)
+    costs : ndarray, shape (N, M), optional
+        Cost of site i answering atom j; response times (min) if left out.
+    evaluator : {"exact", "approximate", "simulation"}, optional
+        Left out: exact up to 12 units, else approximate.
+    **options
+        Passed on, such as ``capacity``, ``workers`` and ``progress``.
+
+    Returns
+    -------
+    ndarray, shape (K,)
+        Mean cost of an answered call.
+    """
+    evaluator = evaluator or default_evaluator(len(deployments[0]))
+    function = _EVALUATORS[_validate.choice(evaluator, "evaluator", tuple(_EVALUATORS))][1]
+    return function(city, deployments, costs, **options)

@@ -1,0 +1,397 @@
+"""Exact hypercube queueing model (Larson 1974; B.1 of "Optimizing Server Locations in Spatial Queues").
+
+Every unit is free or busy; the state of the fleet is a corner of a hypercube. Calls arrive as a Poisson process,
+go to the first free unit in their atom's preference order, and service is exponential with the rate of the
+unit. The balance equations (21) are solved matrix-free.
+
+Units at one station are interchangeable, so only their number of busy ones matters: with c_g units at station g
+there are Π (c_g + 1) states, 2^p only if every unit stands alone.
+
+=======  ===========================================================================
+symbol   meaning
+=======  ===========================================================================
+b        state: number of busy units n_g(b) at each of the G stations
+P(b)     its steady-state probability
+T_g(S)   rate of calls that go to station g when exactly the stations in S are full
+F(S)     probability that at least the stations in S are full
+=======  ===========================================================================
+
+Limits: exponential service with unit-specific means. Where means depend on the atom too, a unit's mean is
+calibrated to the calls it answers (Larson's mean service time calibration), which is no longer exact.
+
+References
+----------
+Larson, R. C. (1974). A hypercube queuing model for facility location and redistricting in urban emergency
+services. Computers & Operations Research 1(1), 67-95.
+"""
+
+import numpy as np
+from numba import njit
+
+from .. import _validate
+from .._threads import map_rows
+from ..deployment import check_sites
+from ..errors import ConvergenceError, InputError, UnstableQueueError
+from .evaluation import Evaluation
+
+MOST_UNITS = 24  # a single vector of 2^24 states and its rates take 1.7 GB
+MAX_SWEEPS = 5000
+TUNE_EVERY = 5  # sweeps between two looks at the rate of convergence
+ONE = np.uint64(1)
+MAX_CALIBRATIONS = 200
+
+
+def exact_hypercube(city, sites, *, capacity="loss", tol=1e-11):
+    """Evaluate one deployment exactly.
+
+    Parameters
+    ----------
+    city : City
+    sites : array_like of int, shape (p,)
+        Site of each unit; repeats are colocated.
+    capacity : {"loss", "queue"}
+        What happens to calls that find every unit busy: lost, or served first come, first served.
+    tol : float
+        Sweeps stop when the balance equations are out by less than this, relative to the total flow.
+
+    Returns
+    -------
+    Evaluation
+        ``residual`` is the violation of the balance equations relative to the total flow.
+
+    Raises
+    ------
+    InputError
+        If the fleet has more than `MOST_UNITS` single units, or an argument is invalid.
+    UnstableQueueError
+        If calls can queue and arrive faster than the fleet serves.
+
+    Notes
+    -----
+    Successive over-relaxation in numba, rescaled level by level (number of busy units) after each sweep. Every
+    additional unit doubles the work: use `approximate_hypercube` or `simulate` beyond about 20 units.
+
+    Examples
+    --------
+    Two units at one place are an Erlang loss system:
+
+    >>> import emsopt as eo
+    >>> city = eo.City([3.0], [[4.0], [6.0]], turnout_times=1, service_times=20)
+    >>> round(eo.evaluators.exact_hypercube(city, [0, 0]).loss_probability, 6)  # Erlang B, 1 erlang
+    0.2
+    """
+    sites, queue = (
+        check_sites(city, sites),
+        _validate.choice(capacity, "capacity", ("loss", "queue")) == "queue",
+    )
+    tol = _validate.positive_number(tol, "tol")
+    model = _Stations(city, sites)
+    shares, busy, blocked, mean_wait, iterations, residual = _solve(*model.arrays, queue, tol)
+    model.check(iterations, queue)
+    size = model.counts[model.station]
+    return Evaluation.of(
+        city,
+        sites,
+        evaluator="exact",
+        capacity=capacity,
+        utilizations=busy[model.station],
+        dispatch_fractions=shares[model.station] / size[:, None],
+        loss_probability=0.0 if queue else blocked,
+        queue_probability=blocked if queue else 0.0,
+        mean_wait=mean_wait,
+        iterations=iterations,
+        residual=residual,
+    )
+
+
+def exact_values(city, deployments, costs=None, *, capacity="loss", tol=1e-10, workers=None, progress=None):
+    """Evaluate many deployments exactly, in parallel.
+
+    Parameters
+    ----------
+    city : City
+    deployments : array_like of int, shape (K, p)
+    costs : ndarray, shape (N, M), optional
+        Cost of site i answering atom j; response times (min) if left out.
+    capacity, tol
+        As in `exact_hypercube`.
+    workers : int, optional
+        Threads; all cores if left out.
+    progress : callable, optional
+        Called with (done, total).
+
+    Returns
+    -------
+    ndarray, shape (K,)
+        Mean cost of an answered call.
+    """
+    queue = _validate.choice(capacity, "capacity", ("loss", "queue")) == "queue"
+    costs = city.response_times if costs is None else costs
+
+    def one(sites):
+        model = _Stations(city, sites)
+        shares, _, _, _, iterations, _ = _solve(*model.arrays, queue, tol)
+        model.check(iterations, queue)
+        return city.demand_shares @ (shares * costs[model.sites]).sum(axis=0)
+
+    return map_rows(
+        lambda rows: [one(sites) for sites in rows], deployments, workers=workers, progress=progress
+    )
+
+
+class _Stations:
+    """A deployment seen as stations that hold some units each."""
+
+    def __init__(self, city, sites):
+        twins, self.station = np.unique(city.twin_groups[sites], return_inverse=True)
+        self.counts = np.bincount(self.station)
+        if np.log2(self.counts + 1).sum() > MOST_UNITS:
+            msg = (
+                f"the exact hypercube takes at most {MOST_UNITS} single units (2^p states); got {len(sites)}. "
+                "Use evaluator='approximate' or 'simulation'."
+            )
+            raise InputError(msg)
+        self.sites = np.array([sites[np.argmax(self.station == g)] for g in range(len(twins))])
+        place = np.full(city.n_sites, -1)
+        place[self.sites] = np.arange(len(twins))
+        ranked = place[city.preferred_order]
+        order = ranked[ranked >= 0].reshape(city.n_atoms, len(twins))
+        rates = city.arrival_rates / 60
+        self.load = rates.sum()
+        self.arrays = (order, rates, self.counts, np.ascontiguousarray(city.service_times[self.sites]))
+
+    def check(self, iterations, queue):
+        if iterations == -1 and queue:
+            msg = (
+                f"calls arrive at {self.load * 60:g} an hour, faster than {self.counts.sum()} units can serve, so the "
+                "queue never settles. Add units, lower the load, or use capacity='loss'."
+            )
+            raise UnstableQueueError(msg)
+        if iterations < 0:
+            msg = "the exact hypercube did not converge; please try evaluator='approximate'."
+            raise ConvergenceError(msg)
+
+
+@njit(cache=True, nogil=True)
+def _solve(order, rates, counts, service, queue, tol):
+    """Solve the chain; return shares (G, M), busy fractions (G,), blocking, wait, sweeps and residual.
+
+    The number of sweeps is -1 if the queue is unstable and -2 without convergence.
+    """
+    n_stations, n_atoms, total = len(counts), len(rates), rates.sum()
+    strides = np.ones(n_stations + 1, dtype=np.int64)
+    for g in range(n_stations):
+        strides[g + 1] = strides[g] * (counts[g] + 1)
+    dispatch = _dispatch_rates(order, rates, n_stations)
+    by_atom = False
+    mu = np.empty(n_stations)
+    for g in range(n_stations):
+        by_atom = by_atom or service[g].max() > service[g].min()
+        mu[g] = total / (service[g] * rates).sum()
+    P, leave = np.ones(strides[-1]), np.empty(strides[-1])
+    shares, busy = np.empty((n_stations, n_atoms)), np.empty(n_stations)
+    blocked, wait, sweeps, residual = 0.0, 0.0, 0, 0.0
+    for _ in range(MAX_CALIBRATIONS):
+        _departures(leave, counts, mu)
+        fastest = leave[-1]  # Σ c_g μ_g, all units busy
+        if queue and total >= fastest * (1 - 1e-12):
+            return shares, busy, blocked, wait, -1, residual
+        taken = _relax(P, counts, strides, dispatch, mu, leave, total, tol)
+        if taken < 0:
+            return shares, busy, blocked, wait, -2, residual
+        sweeps += taken
+        residual = _sweep(P, counts, strides, dispatch, mu, leave, total, 0.0)
+        # With a queue, the states in which n calls wait have probability P(full) (λ / Σμ)^n.
+        tail = 1 / (1 - total / fastest) if queue else 1.0
+        norm = 1 + P[-1] * (tail - 1)
+        blocked = P[-1] * tail / norm
+        _measure(P, blocked, norm, counts, order, shares, busy)
+        for j in range(n_atoms):
+            shares[:, j] /= shares[:, j].sum()
+        if queue:
+            wait = blocked / (fastest - total)
+            for g in range(n_stations):
+                shares[g] = (1 - blocked) * shares[g] + blocked * counts[g] * mu[g] / fastest
+        if not by_atom:
+            return shares, busy, blocked, wait, sweeps, residual
+        change = 0.0
+        for g in range(n_stations):
+            calls = (shares[g] * rates).sum()
+            if calls > 0:
+                mean = (shares[g] * rates * service[g]).sum() / calls
+                change = max(change, abs(mean * mu[g] - 1))
+                mu[g] = 1 / mean
+        if change < max(tol, 1e-10):
+            return shares, busy, blocked, wait, sweeps, residual
+    return shares, busy, blocked, wait, -2, residual
+
+
+@njit(cache=True, nogil=True)
+def _without(mask, g):
+    """Drop bit ``g`` from a mask, closing the gap."""
+    low = (ONE << g) - ONE
+    return (mask & low) | ((mask >> (g + ONE)) << g)
+
+
+@njit(cache=True, nogil=True)
+def _dispatch_rates(order, rates, n_stations):
+    """T_g(S) for every station g and every set S of other stations, shape (G, 2^(G-1)).
+
+    A call of atom j goes to g if all stations that j prefers to g are full. Summing λ_j over the atoms whose set of
+    preferred stations lies within S is a subset-sum (zeta) transform.
+    """
+    half = 1 << (n_stations - 1)
+    T = np.zeros((n_stations, half))
+    for j in range(len(rates)):
+        preferred = np.uint64(0)
+        for g in order[j]:
+            T[g, _without(preferred, np.uint64(g))] += rates[j]
+            preferred |= ONE << np.uint64(g)
+    for g in range(n_stations):
+        step = 1
+        while step < half:
+            for start in range(0, half, 2 * step):
+                for s in range(start, start + step):
+                    T[g, s + step] += T[g, s]
+            step *= 2
+    return T
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _advance(busy, counts):
+    """Step to the next state, as an odometer; return its change in (units busy, full stations)."""
+    level, full = 0, np.int64(0)
+    for g in range(len(counts)):
+        if busy[g] < counts[g]:
+            busy[g] += 1
+            if busy[g] == counts[g]:
+                full += np.int64(1) << g
+            return level + 1, full
+        level -= busy[g]
+        full -= np.int64(1) << g
+        busy[g] = 0
+    return level, full
+
+
+@njit(cache=True, nogil=True)
+def _departures(leave, counts, mu):
+    """Fill the total service rate of each state, Σ_g n_g(b) μ_g."""
+    busy = np.zeros(len(counts), dtype=np.int64)
+    for b in range(len(leave)):
+        leave[b] = 0.0
+        for g in range(len(counts)):
+            leave[b] += busy[g] * mu[g]
+        _advance(busy, counts)
+
+
+@njit(cache=True, nogil=True)
+def _sweep(P, counts, strides, dispatch, mu, leave, total, omega):
+    """Relax every balance equation (21) in turn, in place; return how much they were out, relative to all flow.
+
+    With ``omega`` = 0 nothing moves: the return value is the residual.
+    """
+    n_stations, last = len(counts), len(P) - 1
+    busy, full = np.zeros(n_stations, dtype=np.int64), np.int64(0)
+    wrong, flow = 0.0, 0.0
+    for b in range(len(P)):
+        inflow = 0.0
+        for g in range(n_stations):
+            n = busy[g]
+            if n > 0:  # a call came to g
+                inflow += (
+                    dispatch[np.uint64(g), _without(np.uint64(full), np.uint64(g))]
+                    * P[np.uint64(b - strides[g])]
+                )
+            if n < counts[g]:  # a unit at g became free
+                inflow += (n + 1) * mu[g] * P[np.uint64(b + strides[g])]
+        rate = leave[b] + total if b < last else leave[b]
+        wrong += abs(inflow - rate * P[b])
+        flow += inflow
+        P[b] += omega * (inflow / rate - P[b])
+        _, change = _advance(busy, counts)
+        full += change
+    return wrong / flow
+
+
+@njit(cache=True, nogil=True)
+def _relax(P, counts, strides, dispatch, mu, leave, total, tol):
+    """Iterate on P in place until the balance equations hold to ``tol``; return the number of sweeps, or -1.
+
+    Neighbouring states differ by one busy unit, so the equations are bipartite and Young's theory gives the
+    relaxation factor from the rate at which Gauss-Seidel converges.
+    """
+    _rescale_levels(P, counts, leave, total)
+    omega, before = 1.0, 1.0
+    for sweep in range(1, MAX_SWEEPS + 1):
+        wrong = _sweep(P, counts, strides, dispatch, mu, leave, total, omega)
+        _rescale_levels(P, counts, leave, total)
+        if wrong < tol:
+            return sweep
+        if sweep % TUNE_EVERY == 1:
+            before = wrong
+        elif sweep % TUNE_EVERY == 0:
+            rate = (wrong / before) ** (1 / (TUNE_EVERY - 1))
+            if (
+                rate > omega - 1
+            ):  # not yet over-relaxed: Young's formula gives Jacobi's rate, and that the factor
+                jacobi = min((rate + omega - 1) ** 2 / (omega**2 * rate), 0.95)
+                omega = 2 / (1 + np.sqrt(1 - jacobi))
+            if rate > 0.95:  # over-relaxation does not pay here
+                omega = 1.0
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _rescale_levels(P, counts, leave, total):
+    """Scale each level (number of busy units) to its mass in the birth-death chain of levels.
+
+    Aggregation and disaggregation: λ mass(k) = Σ_{b in level k+1} P(b) Σ μ must hold between levels.
+    """
+    top = counts.sum()
+    busy, level = np.zeros(len(counts), dtype=np.int64), 0
+    mass, flow = np.zeros(top + 1), np.zeros(top + 1)
+    for b in range(len(P)):
+        mass[level] += P[b]
+        flow[level] += P[b] * leave[b]
+        level += _advance(busy, counts)[0]
+    target = np.ones(top + 1)
+    for k in range(1, top + 1):
+        target[k] = target[k - 1] * total * mass[k] / flow[k]
+        if target[k] > 1e100:
+            target[: k + 1] *= 1e-100
+    scale = target / target.sum() / mass
+    level = 0
+    for b in range(len(P)):
+        P[b] *= scale[level]
+        level += _advance(busy, counts)[0]
+
+
+@njit(cache=True, nogil=True)
+def _measure(P, blocked, norm, counts, order, shares, busy_fraction):
+    """Fill the busy fraction of each station's units and the shares of immediately answered calls.
+
+    The chance that j's first k stations are all full is F(S); the next one answers with F(S) - F(S + next).
+    """
+    n_stations = len(counts)
+    busy, full = np.zeros(n_stations, dtype=np.int64), np.int64(0)
+    busy_fraction[:] = 0.0
+    F = np.zeros(1 << n_stations)
+    for b in range(len(P)):
+        probability = P[b] / norm if b < len(P) - 1 else blocked
+        F[full] += probability
+        for g in range(n_stations):
+            busy_fraction[g] += probability * busy[g]
+        full += _advance(busy, counts)[1]
+    busy_fraction /= counts
+    step = 1
+    while step < len(F):
+        for start in range(0, len(F), 2 * step):
+            for s in range(start, start + step):
+                F[s] += F[s + step]
+        step *= 2
+    for j in range(order.shape[0]):
+        preferred = 0
+        for g in order[j]:
+            wider = preferred | (1 << g)
+            shares[g, j] = F[preferred] - F[wider]
+            preferred = wider

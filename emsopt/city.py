@@ -13,6 +13,7 @@ name                   symbol  shape       meaning
 An *atom* is a small area whose calls are treated alike; a *site* is a place where units may wait.
 """
 
+from copy import copy
 from dataclasses import dataclass, field, fields
 from dataclasses import replace as _replace
 from functools import cached_property
@@ -232,7 +233,11 @@ class City:
     def scaled(self, theta):
         """Return the city with every arrival rate multiplied by ``theta`` > 0 (the papers' λ_j(θ))."""
         theta = _validate.positive_number(theta, "theta")
-        return self.replace(arrival_rates=self.arrival_rates * theta)
+        # A plain copy: everything derived so far holds for any scale, and no load is too absurd to study.
+        city = copy(self)
+        rates = _validate.real_array(self.arrival_rates * theta, "arrival_rates", (self.n_atoms,))
+        object.__setattr__(city, "arrival_rates", rates)
+        return city
 
     def with_offered_load(self, rho, units):
         """Return the city with arrival rates scaled so that λ / (p μ) = ``rho`` for ``units`` = p.

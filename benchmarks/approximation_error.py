@@ -1,0 +1,83 @@
+"""How far the approximate hypercube is from the exact one: the papers' Figure 7, by load and geometry.
+
+    python benchmarks/approximation_error.py                # 100 random cities of 15 units each, and all of St. Paul
+    python benchmarks/approximation_error.py --units 20     # the papers' medium size: hours
+
+Writes emsopt/data/studies/approximation_error_15.csv (one row a city) and approximation_error_st_paul.csv (a summary
+over all deployments). Seeds are 0, 1, 2, ...; finished rows are kept, so an interrupted run goes on.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.stats import spearmanr
+from tqdm import tqdm
+
+import emsopt as eo
+from emsopt.evaluators import approximate_hypercube, evaluate_all, exact_hypercube, exact_values
+
+FOLDER = Path(__file__).parents[1] / "emsopt" / "data" / "studies"
+LOADS = (0.2, 0.5, 0.8)
+GEOMETRIES = ("plane", "uniform")
+
+
+def random_cities(units, cities):
+    """Error of mean response for random grid cities whose every site holds a unit; one row a city, load, geometry."""
+    path = FOLDER / f"approximation_error_{units}.csv"
+    done = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["geometry", "load", "seed"])
+    keys = set(zip(done["geometry"], done["load"], done["seed"], strict=True))
+    wanted = [(g, load, seed) for seed in range(cities) for g in GEOMETRIES for load in LOADS]
+    for geometry, load, seed in tqdm([key for key in wanted if key not in keys]):
+        city = eo.datasets.grid_city(n_sites=units, units=units, load=load, geometry=geometry, rng=seed)
+        sites = np.arange(units)
+        exact, approximate = exact_hypercube(city, sites), approximate_hypercube(city, sites)
+        row = {
+            "geometry": geometry,
+            "load": load,
+            "seed": seed,
+            "exact_min": round(exact.mean_response, 6),
+            "approximate_min": round(approximate.mean_response, 6),
+            "utilization_error": round(np.abs(exact.utilizations - approximate.utilizations).max(), 6),
+        }
+        pd.DataFrame([row]).to_csv(path, mode="a", header=not path.exists(), index=False)
+
+
+def st_paul():
+    """Error over all deployments of embedded St. Paul at several loads: one row a load."""
+    rows = []
+    for load in tqdm([0.1, 0.225, 0.5, 0.8]):
+        city = eo.datasets.load_st_paul().with_offered_load(load, 9)
+        everything = evaluate_all(city, 9, "approximate")
+        exact = exact_values(city, everything.sites)
+        error = everything.values - exact
+        rows.append(
+            {
+                "load": load,
+                "deployments": len(error),
+                "mean_abs_error": np.abs(error).mean(),
+                "median_error": np.median(error),
+                "largest_abs_error": np.abs(error).max(),
+                "share_too_low": (error < 0).mean(),
+                "spearman": spearmanr(exact, everything.values).statistic,
+                "exact_optimum": exact.min(),
+                "exact_value_of_approximate_optimum": exact[everything.values.argmin()],
+            }
+        )
+    pd.DataFrame(rows).round(6).to_csv(FOLDER / "approximation_error_st_paul.csv", index=False)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--units", type=int, default=15)
+    parser.add_argument("--cities", type=int, default=100)
+    options = parser.parse_args()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    random_cities(options.units, options.cities)
+    if options.units == 15:
+        st_paul()
+
+
+if __name__ == "__main__":
+    main()

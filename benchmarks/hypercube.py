@@ -1,0 +1,95 @@
+"""Speed of the hypercube evaluators, beside what a general library does with the same equations.
+
+    python benchmarks/hypercube.py            # p up to 15, half a minute
+    python benchmarks/hypercube.py --large    # and p = 20, every deployment of St. Paul exactly
+
+Medians of several runs, after one that compiles. CPU seconds of one thread, except where two cores are named.
+"""
+
+import argparse
+import resource
+import statistics
+import time
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import spsolve
+
+import emsopt as eo
+from emsopt.evaluators import approximate_values, evaluate_all, exact_hypercube
+
+
+def median_seconds(function, runs, clock=time.thread_time):
+    function()
+    seconds = []
+    for _ in range(runs):
+        start = clock()
+        function()
+        seconds.append(clock() - start)
+    return statistics.median(seconds)
+
+
+def general_solver(city, sites):
+    """Mean response by a sparse direct solve of Larson's balance equations, as one would with scipy alone."""
+    p, n = len(sites), 1 << len(sites)
+    rates, mu = city.arrival_rates / 60, 1 / city.service_times[sites].mean(axis=1)
+    order = np.argsort(city.response_times[sites], axis=0, kind="stable").T
+    states = np.arange(n)
+    first = np.full((city.n_atoms, n), -1)
+    for rank in range(p - 1, -1, -1):
+        unit = order[:, rank][:, None]
+        first = np.where((states >> unit) & 1 == 0, unit, first)
+    free = first[:, :-1]
+    rows, cols = (states[:-1] | (1 << free)).ravel(), np.broadcast_to(states[:-1], free.shape).ravel()
+    up = sp.coo_matrix((np.repeat(rates, n - 1), (rows, cols)), shape=(n, n))
+    busy = (states[:, None] >> np.arange(p)) & 1
+    b, k = np.nonzero(busy)
+    down = sp.coo_matrix((mu[k], (b ^ (1 << k), b)), shape=(n, n))
+    flow = (up + down).tocsc()
+    balance = (flow - sp.diags(np.asarray(flow.sum(axis=0)).ravel())).tolil()
+    balance[0] = 1.0
+    right = np.zeros(n)
+    right[0] = 1.0
+    P = spsolve(balance.tocsc(), right)
+    minutes = city.response_times[sites][free, np.arange(city.n_atoms)[:, None]]
+    return (rates @ (minutes @ P[:-1])) / rates.sum() / (1 - P[-1])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--large", action="store_true")
+    options = parser.parse_args()
+    city = eo.datasets.load_st_paul()
+    space = eo.DeploymentSpace(city, 9)
+    listed = np.array(list(__import__("itertools").combinations(range(17), 9)))
+
+    print("approximate hypercube, St. Paul (p = 9, M = 71), tolerance 1e-8")
+    seconds = median_seconds(lambda: approximate_values(city, listed, workers=1), 7)
+    print(f"  batched, one core: {seconds / len(listed) * 1e6:.1f} microseconds a deployment")
+    seconds = median_seconds(lambda: approximate_values(city, listed), 7, time.perf_counter)
+    print(f"  all {len(listed):,} listed deployments, all cores: {seconds:.2f} s (wall)")
+
+    print("exact hypercube, M = 100, load 0.5, one core (CPU)")
+    for p in (9, 12, 15, *((20,) if options.large else ())):
+        for label, spread in (("equal rates", 0.0), ("unit-specific rates", 1.0)):
+            grid = eo.datasets.grid_city(n_sites=p, units=p, load=0.5, rng=0)
+            grid = grid.replace(service_times=30 * (1 + spread * np.random.default_rng(1).random(p)))
+            sites = np.arange(p)
+            seconds = median_seconds(lambda c=grid, s=sites: exact_hypercube(c, s), 9 if p < 20 else 3)
+            e = exact_hypercube(grid, sites)
+            line = f"  p = {p:2}, {label:19}: {seconds * 1e3:9.2f} ms, {e.iterations} sweeps, residual {e.residual:.0e}"
+            if p <= 12:
+                general = median_seconds(lambda c=grid, s=sites: general_solver(c, s), 3)
+                gap = abs(general_solver(grid, sites) - e.mean_response)
+                line += f"; scipy sparse solve {general * 1e3:7.0f} ms ({general / seconds:.0f} x), apart {gap:.0e} min"
+            print(line)
+    if options.large:
+        start = time.perf_counter()
+        everything = evaluate_all(city, 9, "exact")
+        print(f"  every deployment of St. Paul ({len(everything.values):,} of {len(space):,}), all cores: "
+              f"{time.perf_counter() - start:.1f} s (wall)")
+    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

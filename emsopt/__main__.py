@@ -1,0 +1,166 @@
+"""The main job from the command line: where should the units of a city wait?
+
+``python -m emsopt`` runs it on St. Paul, offline; ``--city FOLDER`` on a city of one's own.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from .errors import EmsoptError, InputError
+
+DEFAULT_FOLDER = "emsopt-results"
+ST_PAUL_UNITS = 9
+
+
+def main(arguments=None):
+    """Run the command; return its exit status."""
+    options = _parse(arguments)
+    try:
+        _run(options)
+    except KeyboardInterrupt:
+        print("\nInterrupted; nothing was written that is not complete.", file=sys.stderr)
+        return 130
+    except EmsoptError as error:
+        print(f"emsopt: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parse(arguments):
+    parser = argparse.ArgumentParser(prog="emsopt", description="Find where the units of a city should wait.")
+    parser.add_argument("--city", metavar="FOLDER", help="folder of a city as City.save writes it (default: St. Paul)")
+    parser.add_argument("--units", type=int, metavar="P", help="fleet size (default: 9 for St. Paul)")
+    parser.add_argument("--load", type=float, metavar="RHO", help="offered load a unit (default: as the data say)")
+    parser.add_argument("--threshold", type=float, default=8.0, metavar="MIN", help="late from here on (default: 8)")
+    parser.add_argument(
+        "--evaluator", choices=["exact", "approximate"], help="default: exact up to 12 units, else approximate"
+    )
+    parser.add_argument("--queue", action="store_true", help="calls wait when all units are busy (default: are lost)")
+    parser.add_argument("--colocate", action="store_true", help="allow several units at a site")
+    parser.add_argument("--out", default=DEFAULT_FOLDER, metavar="FOLDER", help=f"default: {DEFAULT_FOLDER}")
+    return parser.parse_args(arguments)
+
+
+def _run(options):
+    from .city import City
+    from .datasets import load_st_paul
+
+    start = time.perf_counter()
+    ours = options.city is None
+    city = load_st_paul() if ours else City.load(options.city)
+    units = options.units or (ST_PAUL_UNITS if ours else None)
+    if units is None:
+        msg = "say how many units the fleet has: --units P."
+        raise InputError(msg)
+    if options.load is not None:
+        city = city.with_offered_load(options.load, units)
+    out = _make_folder(options.out)
+    print(f"{city.name}: {city.n_atoms} atoms, {city.n_sites} sites, {units} units, {city.total_rate:.2f} calls/h, ")
+    print(f"offered load {city.offered_load(units):.3f} a unit")
+    if city.notes:
+        print(city.notes)
+    found = _deployments(city, units, options)
+    _print_tables(city, units, options, paper=ours and units == ST_PAUL_UNITS, out=out)
+    _draw(city, found, out)
+    print(f"\nDone in {time.perf_counter() - start:.0f} s. Written to {out.resolve()}:")
+    for path in sorted(out.iterdir()):
+        print(f"  {path.name}")
+
+
+def _make_folder(name):
+    out = Path(name)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"`--out` must be a folder that can be written to; {name} cannot: {error}."
+        raise InputError(msg) from error
+    return out
+
+
+def _deployments(city, units, options):
+    """Find the optimum and the p-median deployment; print and return their evaluations."""
+    from .evaluators import p_median
+    from .objective import Objective
+    from .optimizers import best_deployment
+    from .sweeps import evaluate_table
+
+    capacity = "queue" if options.queue else "loss"
+    objective = Objective(
+        city, units, options.evaluator, colocation=options.colocate, capacity=capacity
+    )
+    with _bar(f"{objective.evaluator} optimum") as progress:
+        run = best_deployment(objective, progress=progress)
+    deployments = {"optimum": run.x, "p-median": p_median(city, units).sites}
+    print(f"\nOptimum of {objective.label} ({objective.evaluator} hypercube, {capacity}): {run.message}.")
+    for name, sites in deployments.items():
+        print(f"  {name:9}", ", ".join(city.site_names[k] for k in sites))
+    for evaluator in dict.fromkeys([objective.evaluator, "approximate"]):
+        table = evaluate_table(
+            city, deployments, threshold=options.threshold, evaluator=evaluator, capacity=capacity
+        )
+        print(f"\n{evaluator} hypercube:\n{table.T.round(4).to_string()}")
+    return {name: objective.evaluation(sites) for name, sites in deployments.items()}
+
+
+def _print_tables(city, units, options, *, paper, out):
+    """Print the optimum against load and service rate, beside the papers' figures where they apply."""
+    from .datasets import paper_table
+    from .sweeps import load_sweep, service_rate_sweep
+
+    options = {"colocation": options.colocate}
+    papers = paper_table(1).set_index("offered_load")
+    with _bar("loads") as progress:
+        by_load = load_sweep(city, units, papers.index, progress=progress, **options)
+    title = "Mean response (min) against offered load, approximate hypercube"
+    _print_table(title, by_load, papers if paper else None, "second version, Table 1", out / "by_load.csv")
+    if not paper:
+        return
+    papers = paper_table(3).set_index("mu_per_day")
+    with _bar("service rates") as progress:
+        by_rate = service_rate_sweep(city, units, papers.index, progress=progress, **options)
+    title = "Mean response (min) against service rate (calls a day), approximate hypercube"
+    _print_table(title, by_rate, papers, "first version, Table 3", out / "by_service_rate.csv")
+
+
+def _print_table(title, ours, papers, source, path):
+    table = ours[["optimum", "p_median", "lower_bound"]]
+    if papers is not None:
+        columns = {"optimum_min": "optimum", "p_median_min": "p_median", "upper_bound_min": "p_median"}
+        table = table.join(papers.rename(columns=columns).filter(["optimum", "p_median"]), rsuffix=" (paper)")
+        title += f"; paper: {source}"
+    print(f"\n{title}\n{table.round(2).to_string()}")
+    ours.to_csv(path)
+
+
+def _draw(city, found, out):
+    from .maps import deployment_map
+    from .plots import deployments
+
+    deployment_map(city, found["optimum"], compare=found["p-median"]).save(out / "deployments.html")
+    figure, _ = deployments(city, found)
+    figure.savefig(out / "deployments.png", dpi=150)
+
+
+class _bar:  # noqa: N801 - a context manager that reads like a function
+    """A progress bar on the terminal that hands out a ``progress(done, total)`` callback."""
+
+    def __init__(self, label):
+        from tqdm import tqdm
+
+        self.bar = tqdm(desc=label, leave=False, disable=None)
+
+    def __enter__(self):
+        def progress(done, total):
+            self.bar.total = total
+            self.bar.update(done - self.bar.n)
+
+        return progress
+
+    def __exit__(self, *_):
+        self.bar.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

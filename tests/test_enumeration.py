@@ -1,0 +1,123 @@
+"""Enumeration, sweeps and local search against brute force."""
+
+from itertools import combinations, combinations_with_replacement
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt.evaluators import approximate_hypercube, evaluate_all, exact_hypercube, one_median, p_median
+from emsopt.optimizers import best_deployment, local_search
+from emsopt.sweeps import load_sweep, service_rate_sweep, sweep
+
+
+@pytest.fixture(scope="module")
+def city():
+    return eo.datasets.grid_city(n_sites=9, units=3, load=0.5, rng=4)
+
+
+@pytest.mark.parametrize("evaluator", ["approximate", "exact"])
+def test_best_of_all_by_brute_force(city, evaluator):
+    everything = evaluate_all(city, 3, evaluator)
+    one = {"approximate": approximate_hypercube, "exact": exact_hypercube}[evaluator]
+    values = {sites: one(city, sites).mean_response for sites in combinations(range(9), 3)}
+    assert len(everything.values) == len(values) == 84
+    assert everything.values.min() == pytest.approx(min(values.values()), abs=1e-8)
+    assert tuple(everything.best_sites) == min(values, key=values.get)
+    for sites, value in zip(everything.sites, everything.mean_response, strict=True):
+        assert value == pytest.approx(values[tuple(sites)], abs=1e-7)
+
+
+def test_colocation_by_brute_force(city):
+    everything = evaluate_all(city, 3, "exact", colocation=True, metric=("late", 6.0))
+    values = [exact_hypercube(city, s).late_fraction(6.0) for s in combinations_with_replacement(range(9), 3)]
+    assert len(everything.values) == len(values)
+    assert np.sort(everything.values) == pytest.approx(np.sort(values), abs=1e-9)
+
+
+def test_ties_are_reported():
+    """Two atoms, two mirror-image sites: either is best."""
+    city = eo.City([1.0, 1.0], [[2.0, 5.0], [5.0, 2.0], [9.0, 9.0]], 1.0, 30.0)
+    everything = evaluate_all(city, 1, "exact")
+    assert everything.ties.tolist() == [[0], [1]]
+
+
+def test_alternatives_rank_and_differ(city):
+    everything = evaluate_all(city, 3, "exact")
+    table = everything.alternatives(6, threshold=7.0)
+    assert table["value"].tolist() == pytest.approx(np.sort(everything.values)[:6].tolist())
+    assert table["gap"].iloc[0] == 0
+    assert table["moved_from"].iloc[0] == ""
+    e = exact_hypercube(city, table["sites"].iloc[3])
+    assert table["late_over_7_min"].iloc[3] == pytest.approx(e.late_fraction(7.0))
+    assert table["max_utilization"].iloc[3] == pytest.approx(e.utilizations.max())
+    best, other = set(table["sites"].iloc[0]), set(table["sites"].iloc[1])
+    assert table["moved_from"].iloc[1] == ", ".join(city.site_names[k] for k in sorted(best - other))
+    assert table["moved_to"].iloc[1] == ", ".join(city.site_names[k] for k in sorted(other - best))
+    apart = everything.alternatives(4, apart=2)["sites"].tolist()
+    assert all(len(set(a) - set(b)) >= 2 for a, b in combinations(apart, 2))
+
+
+def test_pinned_and_closed_sites(city):
+    everything = evaluate_all(city, 3, "approximate", pinned=[2], closed=[0, 5])
+    assert (everything.sites == 2).any(axis=1).all()
+    assert not np.isin(everything.sites, [0, 5]).any()
+    assert len(everything.values) == 15  # 2 more out of 6
+
+
+def test_progress_reaches_the_end(city):
+    seen = []
+    evaluate_all(city, 4, "approximate", progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (126, 126)
+    assert seen == sorted(seen)
+
+
+def test_too_many_deployments_are_refused():
+    big = eo.datasets.grid_city(n_sites=50, units=20, rng=0)
+    with pytest.raises(eo.errors.InputError, match=r"too many to enumerate.*emsopt\.minimize"):
+        evaluate_all(big, 20)
+
+
+def test_local_search_finds_the_optimum(city):
+    """On 10 small cities the swap search agrees with enumeration, colocation or not."""
+    for seed in range(10):
+        small = eo.datasets.grid_city(n_sites=10, units=4, load=0.6, rng=seed)
+        for colocation in (False, True):
+            objective = eo.Objective(small, 4, "approximate", colocation=colocation)
+            run = local_search(objective, rng=0)
+            best = evaluate_all(small, 4, "approximate", colocation=colocation).values.min()
+            assert run.fun == pytest.approx(best, abs=1e-7)
+            assert run.fun == pytest.approx(objective(run.x), abs=1e-12)
+            assert run.history["best"].is_monotonic_decreasing
+            assert run.nfev == objective.evaluations - 1
+
+
+def test_best_deployment_says_what_is_proven():
+    small = eo.datasets.grid_city(n_sites=8, units=3, rng=0)
+    assert best_deployment(eo.Objective(small, 3)).message == "proven by enumeration"
+    large = eo.datasets.grid_city(n_sites=40, units=12, rng=0)
+    objective = eo.Objective(large, 12, "approximate")
+    run = best_deployment(objective)
+    assert "proven" not in run.message
+    assert run.fun <= objective(p_median(large, 12).sites)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_load_moves_the_optimum_from_p_median_to_1_median(seed):
+    """Theorems 4 and 5 (the papers' Figure 5)."""
+    city = eo.datasets.grid_city(n_sites=12, units=4, rng=seed)
+    light = evaluate_all(city.with_offered_load(1e-4, 4), 4, colocation=True)
+    assert light.evaluation(p_median(city, 4).sites).mean_response == pytest.approx(light.values.min(), abs=1e-3)
+    heavy = evaluate_all(city.with_offered_load(1e3, 4), 4, colocation=True)
+    assert set(heavy.best_sites) == set(one_median(city).sites)
+
+
+def test_sweeps(city):
+    table = load_sweep(city, 3, [0.01, 0.5, 2.0])
+    assert table["optimum"].is_monotonic_increasing
+    assert (table["optimum"] <= table["p_median"] + 1e-12).all()
+    assert (table["lower_bound"] <= table["optimum"] + 1e-12).all()
+    by_rate = service_rate_sweep(city, 3, [20, 60])
+    assert by_rate["optimum"].loc[20] > by_rate["optimum"].loc[60]
+    by_fleet = sweep({p: city for p in (2, 3, 4)}, {p: p for p in (2, 3, 4)})
+    assert by_fleet["optimum"].is_monotonic_decreasing

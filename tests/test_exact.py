@@ -1,0 +1,137 @@
+"""Exact hypercube against closed forms (Erlang B and C, two units by hand) and its own limits."""
+
+from math import comb, factorial
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt.evaluators import exact_hypercube, exact_values
+
+
+def erlang_b(p, load):
+    return (load**p / factorial(p)) / sum(load**k / factorial(k) for k in range(p + 1))
+
+
+def erlang_c(p, load):
+    b = erlang_b(p, load)
+    return b / (1 - load / p * (1 - b))
+
+
+def interchangeable(p, load, *, colocated):
+    """Build a city whose units are interchangeable: at one site, or each atom's order a rotation of the next one's."""
+    if colocated:
+        return eo.City([1.0], [[3.0]], 1.0, 30.0).with_offered_load(load / p, p), [0] * p
+    ranks = (np.arange(p)[:, None] - np.arange(p)[None, :]) % p
+    city = eo.City(np.ones(p), np.ones((p, p)), 1.0, 30.0, preference=ranks)
+    return city.with_offered_load(load / p, p), np.arange(p)
+
+
+@pytest.mark.parametrize("colocated", [True, False])
+@pytest.mark.parametrize("p", [1, 2, 5, 9])
+@pytest.mark.parametrize("rho", [0.001, 0.3, 0.9, 5.0, 1000.0])
+def test_interchangeable_units_are_an_erlang_loss_system(p, rho, colocated):
+    city, sites = interchangeable(p, p * rho, colocated=colocated)
+    e = exact_hypercube(city, sites)
+    blocked = erlang_b(p, p * rho)
+    assert e.loss_probability == pytest.approx(blocked, abs=1e-10, rel=1e-10)
+    assert e.utilizations == pytest.approx(np.full(p, rho * (1 - blocked)), abs=1e-10)
+    assert e.queue_probability == 0
+    assert e.mean_wait == 0
+
+
+@pytest.mark.parametrize("colocated", [True, False])
+@pytest.mark.parametrize("p", [1, 2, 5, 9])
+@pytest.mark.parametrize("rho", [0.001, 0.3, 0.9, 0.999])
+def test_interchangeable_units_are_an_erlang_queue(p, rho, colocated):
+    city, sites = interchangeable(p, p * rho, colocated=colocated)
+    e = exact_hypercube(city, sites, capacity="queue")
+    wait = erlang_c(p, p * rho)
+    assert e.queue_probability == pytest.approx(wait, abs=1e-10, rel=1e-10)
+    assert e.mean_wait == pytest.approx(wait * 30 / (p - p * rho), rel=1e-9)  # C / (p mu - lambda)
+    assert e.utilizations == pytest.approx(np.full(p, rho), abs=1e-10)
+    assert e.loss_probability == 0
+
+
+@pytest.mark.parametrize("capacity", ["loss", "queue"])
+@pytest.mark.parametrize(("first", "second"), [(0.4, 0.7), (0.05, 0.9)])
+def test_two_units_by_hand(first, second, capacity):
+    """Atom 1 prefers unit 1 and atom 2 unit 2; with P00 = 1 the balance equations give the states below."""
+    mu, total = 1.0, first + second
+    state_10 = (first + total**2 / (2 * mu)) / (total + mu)
+    state_01 = (second + total**2 / (2 * mu)) / (total + mu)
+    state_11 = total**2 / (2 * mu**2)
+    tail = 1 / (1 - total / (2 * mu)) if capacity == "queue" else 1.0
+    norm = 1 + state_10 + state_01 + state_11 * tail
+    blocked = state_11 * tail / norm
+    city = eo.City([first * 60, second * 60], [[2.0, 7.0], [9.0, 3.0]], 0.0, 1.0)
+    e = exact_hypercube(city, [0, 1], capacity=capacity)
+    assert e.utilizations == pytest.approx([state_10 / norm + blocked, state_01 / norm + blocked], abs=1e-10)
+    own = (1 + state_01) / norm / (1 - blocked)  # unit 1 is free, given that one is
+    other = state_01 / norm / (1 - blocked)
+    share = (1 - other) if capacity == "loss" else None
+    if capacity == "loss":
+        assert e.loss_probability == pytest.approx(blocked, abs=1e-10)
+        # Atom 1 gets unit 2 exactly if unit 1 is busy and unit 2 free: state 10.
+        assert e.dispatch_fractions[1, 0] == pytest.approx(state_10 / norm / (1 - blocked), abs=1e-10)
+        assert e.dispatch_fractions[0, 0] == pytest.approx(own, abs=1e-10)
+        assert e.dispatch_fractions[1, 1] == pytest.approx(share, abs=1e-10)
+    else:
+        assert e.queue_probability == pytest.approx(blocked, abs=1e-10)
+        expected = state_10 / norm + blocked / 2
+        assert e.dispatch_fractions[1, 0] == pytest.approx(expected, abs=1e-10)
+
+
+def test_unit_specific_rates_by_hand():
+    """One atom, two units with rates mu1, mu2, unit 1 first: a four-state chain solved by linear algebra."""
+    lam, mu1, mu2 = 0.8, 1.0, 0.5
+    generator = np.array(  # states 00, 10, 01, 11
+        [
+            [-lam, lam, 0, 0],
+            [mu1, -mu1 - lam, 0, lam],
+            [mu2, 0, -mu2 - lam, lam],
+            [0, mu2, mu1, -mu1 - mu2],
+        ]
+    )
+    P = np.linalg.solve(np.vstack([generator.T[:-1], np.ones(4)]), [0, 0, 0, 1])
+    e = exact_hypercube(eo.City([lam * 60], [[1.0], [2.0]], 0.0, [1 / mu1, 1 / mu2]), [0, 1])
+    assert e.utilizations == pytest.approx([P[1] + P[3], P[2] + P[3]], abs=1e-11)
+    assert e.loss_probability == pytest.approx(P[3], abs=1e-11)
+
+
+def test_states_of_colocated_units_are_lumped():
+    """30 units at two stations are 16 x 16 states, not 2^30, and the Erlang loss formula still holds."""
+    city = eo.City([40.0, 20.0], [[2.0, 7.0], [9.0, 3.0]], 0.0, 30.0)
+    e = exact_hypercube(city, [0] * 15 + [1] * 15)
+    assert e.loss_probability == pytest.approx(erlang_b(30, 30.0), rel=1e-10)
+    assert comb(30, 15) > 1e8  # what a search over single units would face
+
+
+def test_too_many_single_units_are_refused():
+    city = eo.datasets.grid_city(n_sites=30, units=25, rng=0)
+    with pytest.raises(eo.errors.InputError, match="at most 24 single units"):
+        exact_hypercube(city, np.arange(25))
+
+
+def test_an_overloaded_queue_is_refused():
+    city = eo.datasets.grid_city(n_sites=10, units=5, load=1.2, rng=0)
+    with pytest.raises(eo.errors.UnstableQueueError, match="capacity='loss'"):
+        exact_hypercube(city, np.arange(5), capacity="queue")
+    assert exact_hypercube(city, np.arange(5)).loss_probability > 0.2
+
+
+def test_values_agree_with_single_evaluations():
+    city = eo.datasets.grid_city(n_sites=12, units=4, load=0.4, rng=1)
+    deployments = eo.DeploymentSpace(city, 4).sample(2, 20)
+    late = (city.response_times >= 8).astype(float)
+    singles = [exact_hypercube(city, sites) for sites in deployments]
+    assert exact_values(city, deployments) == pytest.approx([e.mean_response for e in singles], abs=1e-9)
+    assert exact_values(city, deployments, late, workers=2) == pytest.approx(
+        [e.late_fraction(8) for e in singles], abs=1e-9
+    )
+
+
+def test_residual_is_stated_and_small():
+    e = exact_hypercube(eo.datasets.grid_city(n_sites=15, units=12, load=0.7, rng=3), np.arange(12))
+    assert 0 <= e.residual < 1e-10
+    assert e.iterations < 100

@@ -1,0 +1,66 @@
+"""The command: on St. Paul, on a city of one's own, and with input that cannot be right."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import emsopt as eo
+from emsopt.__main__ import main
+
+
+def test_st_paul(tmp_path, capsys):
+    assert main(["--out", str(tmp_path / "out")]) == 0
+    text = capsys.readouterr().out
+    assert "proxy" in text  # the demand is one, and the reader has to know
+    assert "proven by enumeration" in text
+    assert "(paper)" in text
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert written == {"by_load.csv", "by_service_rate.csv", "deployments.html", "deployments.png"}
+    table = pd.read_csv(tmp_path / "out" / "by_load.csv", index_col="offered_load")
+    papers = eo.datasets.paper_table(1).set_index("offered_load")
+    assert (table["optimum"] - papers["optimum_min"]).abs().max() < 0.10
+
+
+def test_a_city_of_ones_own(tmp_path, capsys):
+    eo.datasets.grid_city(n_sites=40, units=14, load=0.5, rng=1).save(tmp_path / "town")
+    assert main(["--city", str(tmp_path / "town"), "--units", "14", "--threshold", "6", "--out", str(tmp_path / "o")]) == 0
+    text = capsys.readouterr().out
+    assert "no single move improves it" in text  # too many deployments to enumerate
+    assert "late_over_6_min" in text
+    assert "(paper)" not in text
+    assert (tmp_path / "o" / "deployments.html").stat().st_size > 10_000
+
+
+def test_load_and_queue(tmp_path, capsys):
+    eo.datasets.grid_city(n_sites=8, units=3, rng=1).save(tmp_path / "town")
+    arguments = ["--city", str(tmp_path / "town"), "--units", "3", "--load", "0.4", "--queue", "--colocate"]
+    assert main([*arguments, "--out", str(tmp_path / "o")]) == 0
+    text = capsys.readouterr().out
+    assert "offered load 0.400" in text
+    assert "mean_wait_min" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--city", "no-such-folder"], "no-such-folder"),
+        (["--units", "99"], "99 units do not fit"),
+        (["--units", "0"], "units"),
+        (["--load", "-1"], "rho"),
+        (["--load", "nan"], "rho"),
+        (["--load", "1.5", "--queue"], "queue never settles"),
+        (["--threshold", "-3"], "threshold"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(arguments, words, tmp_path, capsys):
+    assert main([*arguments, "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("emsopt: ")
+    assert words in error
+    assert np.count_nonzero([line.startswith("emsopt: ") for line in error.splitlines()]) == 1
+
+
+def test_units_are_asked_for(tmp_path, capsys):
+    eo.datasets.grid_city(n_sites=8, units=3, rng=1).save(tmp_path / "town")
+    assert main(["--city", str(tmp_path / "town"), "--out", str(tmp_path / "o")]) == 2
+    assert "--units" in capsys.readouterr().err

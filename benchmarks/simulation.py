@@ -1,0 +1,69 @@
+"""Speed of the simulation, and what common random numbers are worth: python benchmarks/simulation.py.
+
+One city of St. Paul's size: 71 atoms, 17 sites, 9 units. Medians of several runs.
+"""
+
+import statistics
+import time
+from functools import partial
+
+import numpy as np
+
+import emsopt as eo
+from emsopt.evaluators.simulation import simulate, simulation_values
+
+UNITS = 9
+
+
+def grid_city(n_sites=17, n_atoms=71, seed=0):
+    rng = np.random.default_rng(seed)
+    atoms, sites = rng.random((n_atoms, 2)) * 15, rng.random((n_sites, 2)) * 15
+    minutes = np.abs(atoms[None] - sites[:, None]).sum(axis=2)
+    return eo.City(rng.exponential(size=n_atoms), minutes, turnout_times=1.75, service_times=34.15)
+
+
+def median_seconds(function, repeats=5):
+    function()  # compiles
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
+
+
+def main():
+    city, calls = grid_city(), 1_000_000
+    print(f"One deployment, {UNITS} units, {city.n_atoms} atoms, one core: million calls a second")
+    print(f"{'load':>6} {'loss':>8} {'queue':>8} {'lognormal':>10} {'gamma':>8} {'observed':>9}")
+    observed = np.random.default_rng(1).gamma(3, 12, 1000)
+    laws = [{"service": "lognormal", "cv": 0.5}, {"service": "gamma", "cv": 0.5}, {"service": observed}]
+    for load in (0.1, 0.3, 0.6, 0.9):
+        loaded = city.with_offered_load(load, UNITS)
+        cases = [{}, {"capacity": "queue"}, *laws]
+        speeds = []
+        for case in cases:
+            run = partial(simulate, loaded, range(UNITS), calls=calls, warmup=0, **case)
+            speeds.append(calls / 1e6 / median_seconds(run))
+        widths = 8, 8, 10, 8, 9
+        print(f"{load:6.1f}", *(f"{speed:{width}.1f}" for speed, width in zip(speeds, widths, strict=True)))
+
+    loaded = city.with_offered_load(0.4, UNITS)
+    deployments = eo.DeploymentSpace(loaded, UNITS).sample(0, 200)
+    print("\n200 deployments of 100,000 calls each on the same calls: million calls a second")
+    for workers in (1, None):
+        seconds = median_seconds(partial(simulation_values, loaded, deployments, rng=0, workers=workers), 3)
+        name = "all cores" if workers is None else "one core"
+        print(f"  {name}: {200 * 0.11 / seconds:.1f} ({seconds:.2f} s)")
+
+    print("\nVariance of a difference between deployments, independent calls over the same calls (median)")
+    near = np.vstack([deployments[:1], eo.DeploymentSpace(loaded, UNITS).neighbours(deployments[0])[:20]])
+    for name, rows in (("random deployments", deployments[:20]), ("one unit relocated", near)):
+        values = np.array([simulation_values(loaded, rows, calls=10_000, rng=seed) for seed in range(50)])
+        same = np.var(values[:, :1] - values[:, 1:], axis=0)
+        independent = np.var(values[1:, :1] - values[:-1, 1:], axis=0)
+        print(f"  {name}: {np.median(independent / same):.1f} times")
+
+
+if __name__ == "__main__":
+    main()

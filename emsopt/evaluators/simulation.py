@@ -1,0 +1,456 @@
+r"""Discrete-event simulation of a deployment: any service-time law, with confidence intervals.
+
+Calls arrive in a Poisson stream; each comes from atom j with probability λ_j / λ and is answered by the
+first free unit in j's order of preference. That unit is busy for the mean service time of site and atom
+times a random factor of mean 1 (see `service`), then waits at its site again. A call that finds every unit
+busy is lost, or joins the city's one queue, from which a freed unit at once takes the call that has waited
+longest. This is the hypercube model of Larson (1974) without its exponential service times.
+
+Limits: units are dispatched from their sites only (never on their way back), calls have no priorities, and
+the rates do not change with the hour.
+
+No list of events is needed. Let a unit's *release* be the time at which it will have finished all it was
+given. It is free at t if its release is at most t; and since the queue is first come, first served, a call
+that finds every unit busy can at once be given to the unit that is released first.
+
+**Common random numbers.** Times, atoms and service factors of the calls come from streams of their own,
+drawn before anything is dispatched. So the same seed gives the same calls to every deployment, and
+differences between deployments are far more certain than the values themselves.
+"""
+
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+from numba import njit
+
+from .._threads import map_rows
+from .._validate import choice, positive_number, real_array, whole_number
+from ..deployment import check_sites
+from ..errors import InputError, UnstableQueueError
+from .evaluation import Evaluation
+from .service import service_law
+
+CHUNK = 16_384  # calls drawn at a time: bounds memory and stays in the cache
+LONGEST_WARMUP = 1_000_000  # calls, unless more than that are counted
+COUNTER_BYTES = 64 * 2**20  # for what deployments simulated side by side count
+
+CAPACITIES = ("loss", "queue")
+
+
+def simulate(
+    city,
+    sites,
+    *,
+    capacity="loss",
+    calls=100_000,
+    warmup=None,
+    service="exponential",
+    cv=None,
+    level=0.95,
+    batches=20,
+    rng=None,
+):
+    """Simulate a deployment and return its performance with confidence intervals.
+
+    Parameters
+    ----------
+    city : City
+    sites : array_like of int, shape (p,)
+        Site of each unit; a repeated index is two units at one site.
+    capacity : {"loss", "queue"}
+        Whether a call that finds all units busy is lost or waits, first come, first served.
+    calls : int
+        Calls counted.
+    warmup : int, optional
+        Calls before those. Left out: a tenth of ``calls``, and at least ten times what the system takes to
+        forget its beginning (a service time; a relaxation time of the queue), the latter up to a million
+        calls.
+    service : {"exponential", "lognormal", "gamma", "deterministic"} or array_like, shape (n,)
+        Law of the service times about the city's means. An array holds observed minutes: their shape is kept,
+        their mean is not (they are rescaled to the mean of each site and atom).
+    cv : float, optional
+        Coefficient of variation, for "lognormal" and "gamma".
+    level : float
+        Confidence of the intervals, in (0, 1).
+    batches : int
+        Number of consecutive batches of calls that the intervals are computed from.
+    rng : numpy.random.Generator or seed, optional
+        The same seed gives the same calls to every deployment.
+
+    Returns
+    -------
+    Evaluation
+        With ``intervals`` for "mean_response", "mean_utilization", and "loss_probability" or
+        "queue_probability" and "mean_wait". Units at one site, or at twin sites, show their common average.
+        An atom of which no call was answered in the run is shared out as the city's calls are by rank: so
+        many to its first choice, so many to its second, ...
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, or so few calls are counted that none was answered.
+    UnstableQueueError
+        If calls queue and arrive at least as fast as the deployed units can serve them.
+
+    Notes
+    -----
+    The mean response weights each atom's observed mean by its known share of the calls; the interval is of
+    that very estimate (batch means of its linearisation, Student's t with ``batches`` - 1 degrees of
+    freedom). Intervals are too narrow where a batch is not long beside the memory of the system (queues at
+    loads near 1, long-tailed service) or where many atoms see only a few calls: then raise ``calls``. A run
+    in which no call found all units busy bounds their share as a run of independent calls would, by about
+    -log(1 - level) / calls, and takes a wait to last no longer than a service time.
+
+    Batch means: Law, A. M. (2015). Simulation Modeling and Analysis, 5th edition, chapter 9.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.City([2.0, 1.0], [[3.0, 8.0], [9.0, 2.0]], turnout_times=1.5, service_times=40)
+    >>> result = eo.evaluators.simulate(city, [0, 1], rng=0)
+    >>> low, high = result.intervals["loss_probability"]
+    >>> low < 0.4 < high  # Erlang B: 2 units, 2 calls in a service time
+    True
+    """
+    sites = check_sites(city, sites)
+    choice(capacity, "capacity", CAPACITIES)
+    calls = whole_number(calls, "calls", 2)
+    batches = whole_number(batches, "batches", 2, calls)
+    level = _checked_level(level)
+    draw, squared_variation = service_law(service, cv)
+    warmup = _checked_warmup(warmup, city, len(sites), capacity, calls, squared_variation)
+    if capacity == "queue":
+        _require_stable(city, sites)
+
+    batch_calls = np.diff(np.linspace(0, calls, batches + 1).astype(np.int64))
+    counters = _play(city, sites[None], [warmup, *batch_calls], draw, capacity, _seed(rng))
+    answered, busy, totals = (counter[0, 1:] for counter in counters)  # [0, 0] is the warm-up
+    minutes, blocked, waited = totals.T
+    blocked_fraction = float(blocked.sum() / calls)
+    share = _twin_share(city, sites)
+    result = Evaluation.of(
+        city,
+        sites,
+        evaluator="simulation",
+        capacity=capacity,
+        utilizations=share @ np.clip(busy.sum(axis=0) / minutes.sum(), 0, 1),
+        dispatch_fractions=share @ _fractions(answered.sum(axis=0), _unit_order(city, sites)),
+        loss_probability=blocked_fraction if capacity == "loss" else 0.0,
+        queue_probability=blocked_fraction if capacity == "queue" else 0.0,
+        mean_wait=float(waited.sum() / calls),
+        iterations=calls,
+        residual=float("nan"),
+    )
+
+    moves = _response_moves(answered, result.response_times, city.demand_shares)
+    intervals = {
+        "mean_response": _interval(result.mean_response, moves, level),
+        "mean_utilization": _ratio_interval(busy.sum(axis=1), len(sites) * minutes, level, high=1.0),
+    }
+    blocked_interval = _ratio_interval(blocked, batch_calls, level, high=1.0)
+    wait_interval = _ratio_interval(waited, batch_calls, level)
+    if not blocked.any():  # nothing scatters, yet both may be above zero
+        blocked_interval = (0.0, float(1 - (1 - level) ** (1 / calls)))
+        wait_interval = (0.0, blocked_interval[1] * city.mean_service_time)
+    if capacity == "queue":
+        intervals |= {"queue_probability": blocked_interval, "mean_wait": wait_interval}
+    else:
+        intervals["loss_probability"] = blocked_interval
+    return replace(result, intervals=MappingProxyType(intervals))
+
+
+def simulation_values(
+    city,
+    deployments,
+    costs=None,
+    *,
+    capacity="loss",
+    calls=100_000,
+    warmup=None,
+    service="exponential",
+    cv=None,
+    rng=None,
+    workers=None,
+    progress=None,
+):
+    """Simulate many deployments of one size on the same calls, in parallel.
+
+    Parameters
+    ----------
+    city : City
+    deployments : array_like of int, shape (K, p)
+    costs : array_like, shape (N, M), optional
+        Cost of site i answering atom j; response times (min) if left out.
+    capacity, calls, warmup, service, cv, rng
+        As in `simulate`; a deployment's value is that of `simulate` with the same seed, whatever ``workers``.
+    workers : int, optional
+        Threads; all cores if left out.
+    progress : callable, optional
+        Called with (done, total).
+
+    Returns
+    -------
+    ndarray, shape (K,)
+        Mean cost of an answered call.
+
+    Raises
+    ------
+    InputError, UnstableQueueError
+        As `simulate`; also if ``deployments`` is no table of site indices.
+    """
+    table = np.asarray(deployments)
+    if table.ndim != 2:
+        msg = f"`deployments` must hold site indices, shape (K, p), one row each; got shape {table.shape}."
+        raise InputError(msg)
+    p = table.shape[1]
+    deployments = check_sites(city, table.ravel()).reshape(-1, p)
+    costs = city.response_times if costs is None else real_array(costs, "costs", (city.n_sites, city.n_atoms))
+    choice(capacity, "capacity", CAPACITIES)
+    calls = whole_number(calls, "calls", 2)
+    draw, squared_variation = service_law(service, cv)
+    warmup = _checked_warmup(warmup, city, p, capacity, calls, squared_variation)
+    if capacity == "queue":
+        for sites in deployments:
+            _require_stable(city, sites)
+    seed = _seed(rng)
+    at_once = max(1, COUNTER_BYTES // (2 * 8 * p * city.n_atoms))
+
+    def values(rows):
+        result = []
+        for start in range(0, len(rows), at_once):
+            part = rows[start : start + at_once]
+            answered, _, _ = _play(city, part, [warmup, calls], draw, capacity, seed)
+            for sites, counts in zip(part, answered[:, 1], strict=True):
+                fractions = _twin_share(city, sites) @ _fractions(counts, _unit_order(city, sites))
+                result.append((fractions * costs[sites]).sum(axis=0) @ city.demand_shares)
+        return result
+
+    return map_rows(values, deployments, workers=workers, progress=progress)
+
+
+# -- the calls ----------------------------------------------------------------------------------------------
+
+
+def _seed(rng):
+    """Return what the streams of a run are seeded with: one draw from a Generator that is passed."""
+    return np.random.default_rng(rng).integers(2**32, size=4)
+
+
+def _streams(seed):
+    """Return the Generators of arrival times, atoms, service factors and initial state."""
+    return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(4)]
+
+
+def _call_stream(city, lengths, draw, seed):
+    """Yield (segment, gaps in min, atoms, service factors), at most `CHUNK` calls at a time.
+
+    A call is the same whatever the segments, the service law or the number of calls.
+    """
+    when, where, how_long, _ = _streams(seed)
+    cumulative = np.cumsum(city.demand_shares)
+    cumulative /= cumulative[-1]
+    guide = np.searchsorted(cumulative, np.arange(city.n_atoms) / city.n_atoms, side="right")
+    for segment, length in enumerate(lengths):
+        for begin in range(0, length, CHUNK):
+            n = min(CHUNK, length - begin)
+            gaps = when.standard_exponential(n) * (60 / city.total_rate)
+            yield segment, gaps, _atoms(where.random(n), cumulative, guide), draw(how_long, n)
+
+
+@njit(cache=True, nogil=True)
+def _atoms(uniforms, cumulative, guide):
+    """Return the atom of each number in [0, 1), by inversion of the cumulative shares, shape (n,).
+
+    ``guide[k]`` is the atom of k / M, so that about one step is left (Chen and Asau 1974).
+    """
+    atoms = np.empty(len(uniforms), np.int64)
+    for n in range(len(uniforms)):
+        j = guide[int(uniforms[n] * len(guide))]
+        while cumulative[j] <= uniforms[n]:
+            j += 1
+        atoms[n] = j
+    return atoms
+
+
+# -- the units ----------------------------------------------------------------------------------------------
+
+
+def _unit_order(city, sites):
+    """Return the units in the order each atom prefers them, shape (M, p).
+
+    A unit ranks as the first of its site's twins does, so that it does not matter which twin is named.
+    """
+    rank = np.argsort(city.preferred_order, axis=1)
+    _, first_twin = np.unique(city.twin_groups, return_index=True)
+    return np.argsort(rank[:, first_twin[city.twin_groups[sites]]], axis=1, kind="stable")
+
+
+def _first_release(city, units, seed):
+    """Return the minutes until each unit is free at the start, shape (p,): roughly as a passer-by finds them.
+
+    Units that start in step would stay in step for long if every call took equally long.
+    """
+    rng = _streams(seed)[3]
+    load = city.offered_load(units)
+    return (rng.random(units) < load / (1 + load)) * rng.random(units) * city.mean_service_time
+
+
+def _play(city, deployments, lengths, draw, capacity, seed):
+    """Send one stream of calls, cut into S segments, to each of K deployments.
+
+    Returns
+    -------
+    answered : ndarray of int, shape (K, S, p, M)
+        Calls of each atom that each unit answered.
+    busy : ndarray, shape (K, S, p)
+        Minutes that each unit was busy.
+    totals : ndarray, shape (K, S, 3)
+        Minutes passed, calls that found all units busy, minutes that calls waited.
+    """
+    (K, p), S = deployments.shape, len(lengths)
+    answered = np.zeros((K, S, p, city.n_atoms), np.int64)
+    busy, totals = np.zeros((K, S, p)), np.zeros((K, S, 3))
+    orders = [_unit_order(city, sites) for sites in deployments]
+    service_times = [city.service_times[sites] for sites in deployments]
+    releases = np.tile(_first_release(city, p, seed), (K, 1))
+    for s, *calls in _call_stream(city, lengths, draw, seed):
+        for k in range(K):
+            release = releases[k]
+            busy[k, s] += np.maximum(release, 0)  # work left over; what is left again is taken off below
+            totals[k, s] += _serve(
+                *calls, orders[k], service_times[k], capacity == "queue", release, answered[k, s], busy[k, s]
+            )
+            busy[k, s] -= np.maximum(release, 0)
+    return answered, busy, totals
+
+
+@njit(cache=True, nogil=True)
+def _serve(gaps, atoms, factors, order, service_times, queue, release, answered, busy):
+    """Dispatch calls one after the other; times in ``release`` count from the start, then from the last call.
+
+    Returns the minutes passed, the calls that found all units busy and the minutes that calls waited.
+    """
+    now, blocked, waited = 0.0, 0, 0.0
+    earliest = 0.0  # no unit is free before this
+    for n in range(len(gaps)):
+        now += gaps[n]
+        j = atoms[n]
+        start, unit = now, -1
+        if earliest <= now:
+            for r in range(order.shape[1]):
+                if release[order[j, r]] <= now:
+                    unit = order[j, r]
+                    break
+        if unit < 0:
+            blocked += 1
+            first = np.argmin(release)
+            earliest = release[first]
+            if not queue:
+                continue
+            start, unit = earliest, first
+            waited += start - now
+        minutes = service_times[unit, j] * factors[n]
+        release[unit] = start + minutes
+        busy[unit] += minutes
+        answered[unit, j] += 1
+    for i in range(len(release)):
+        release[i] -= now
+    return now, blocked, waited
+
+
+# -- from counts to measures --------------------------------------------------------------------------------
+
+
+def _fractions(answered, order):
+    """Return the share of each atom's answered calls that each unit answered, shape (p, M).
+
+    An atom of which no call was answered is shared out as the city's calls are by rank of preference.
+    """
+    calls = answered.sum(axis=0)
+    if not calls.any():
+        msg = "every counted call found all units busy, so no response was observed; raise `calls`."
+        raise InputError(msg)
+    fractions = answered / np.maximum(calls, 1)
+    unheard = np.flatnonzero(calls == 0)
+    by_rank = np.take_along_axis(answered, order.T, axis=0).sum(axis=1)
+    fractions[order[unheard].T, unheard] = by_rank[:, None] / by_rank.sum()
+    return fractions
+
+
+def _twin_share(city, sites):
+    """Return the matrix that averages over units at one site or at twin sites, shape (p, p)."""
+    groups = city.twin_groups[sites]
+    same = groups[:, None] == groups
+    return same / same.sum(axis=1)
+
+
+def _response_moves(answered, response_times, demand_shares):
+    """Return how far each batch moves Σ_j w_j · (mean response of atom j's answered calls), shape (B,).
+
+    To first order a call of atom j moves it by w_j / n_j times the excess of its response over j's mean.
+    Excesses over a mean of n scatter too little, by (n - 1) / n of their variance, which is undone.
+    """
+    calls = answered.sum(axis=1)  # (B, M)
+    minutes = np.einsum("bij,ij->bj", answered, response_times)
+    n = calls.sum(axis=0)
+    mean = minutes.sum(axis=0) / np.maximum(n, 1)
+    weight = np.where(n > 1, demand_shares / np.sqrt(np.maximum(n * (n - 1.0), 1.0)), 0.0)
+    return (minutes - calls * mean) @ weight
+
+
+def _ratio_interval(numerators, denominators, level, high=np.inf):
+    """Confidence interval of Σ numerators / Σ denominators, one of each a batch."""
+    total = denominators.sum()
+    ratio = numerators.sum() / total
+    return _interval(ratio, (numerators - ratio * denominators) / total, level, high)
+
+
+def _interval(estimate, moves, level, high=np.inf):
+    """Student's t interval of an estimate that nearly independent batches have moved, summing to 0."""
+    from scipy.special import stdtrit
+
+    B = len(moves)
+    half = stdtrit(B - 1, (1 + level) / 2) * np.sqrt(moves @ moves * B / (B - 1))
+    return float(max(estimate - half, 0.0)), float(min(estimate + half, high))
+
+
+# -- what a run is asked for --------------------------------------------------------------------------------
+
+
+def _checked_level(level):
+    level = positive_number(level, "level")
+    if level >= 1:
+        hint = f" For {level:g} percent pass {level / 100:g}." if 1 < level < 100 else ""
+        msg = f"`level` must be a confidence above 0 and below 1; got {level:g}.{hint}"
+        raise InputError(msg)
+    return level
+
+
+def _checked_warmup(warmup, city, units, capacity, calls, squared_variation):
+    """Return the calls to leave out at the start, chosen if None: the same for all deployments of one size.
+
+    A service time in progress lasts (1 + cv²) / 2 mean service times on average. A queue with load ρ
+    forgets in ρ / (1 - √ρ)² calls: the relaxation time of M/M/1, 1 / (μ (1 - √ρ)²).
+    """
+    if warmup is not None:
+        return whole_number(warmup, "warmup", 0)
+    load = city.offered_load(units)
+    memory = load * units
+    if capacity == "queue":
+        rho = min(load, 0.999)  # of a typical deployment; this one may be stable where that is not
+        memory += rho / (1 - np.sqrt(rho)) ** 2
+    return max(calls // 10, int(min(10 * memory * (1 + squared_variation) / 2, LONGEST_WARMUP)))
+
+
+def _require_stable(city, sites):
+    """Refuse a queue that grows for ever: λ against Σ_i 1 / (mean minutes of unit i over all calls)."""
+    most = 60 * (1 / (city.service_times[sites] @ city.demand_shares)).sum()
+    if city.total_rate >= most * (1 - 1e-12):
+        msg = (
+            "with capacity='queue' calls must arrive more slowly than the units can serve them; got an "
+            f"offered load of {city.total_rate / most:.4g} a unit: {city.total_rate:.4g} calls/h, of which "
+            f"the {len(sites)} units at these sites can serve {most:.4g}. Add units, lower the arrival rates "
+            "(City.scaled) or use capacity='loss'."
+        )
+        raise UnstableQueueError(msg)

@@ -1,0 +1,520 @@
+"""The simulation against closed forms, an exact chain, and another simulation written differently."""
+
+import heapq
+import itertools
+from math import factorial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import emsopt as eo
+from emsopt.deployment import check_sites
+from emsopt.errors import InputError, UnstableQueueError
+from emsopt.evaluators import exact_hypercube, simulate
+from emsopt.evaluators.service import service_law
+from emsopt.evaluators.simulation import _call_stream, _first_release, _seed, simulation_values
+
+LAWS = [  # and the square of the coefficient of variation
+    ({"service": "exponential"}, 1.0),
+    ({"service": "lognormal", "cv": 0.5}, 0.25),
+    ({"service": "lognormal", "cv": 1.5}, 2.25),
+    ({"service": "gamma", "cv": 0.7}, 0.49),
+    ({"service": "deterministic"}, 0.0),
+    ({"service": [10.0, 20.0, 90.0]}, 3800 / 3 / 40**2),
+]
+
+
+def one_station(load, units):
+    """City whose units all wait at one place: M/G/c with a call in each mean service time of 40 min."""
+    city = eo.City([2.0, 1.0, 3.0], [[3.0, 8.0, 5.0]], turnout_times=1.5, service_times=40.0)
+    return city.with_offered_load(load, units), np.zeros(units, int)
+
+
+def random_city(rng, n_sites=8, n_atoms=15, *, by_atom=False):
+    where, sites = rng.random((n_atoms, 2)) * 15, rng.random((n_sites, 2)) * 15
+    travel = np.abs(where[None] - sites[:, None]).sum(axis=2)
+    service = 20 + 40 * rng.random((n_sites, n_atoms) if by_atom else n_sites)
+    return eo.City(
+        rng.exponential(size=n_atoms), travel, turnout_times=rng.random(n_sites), service_times=service
+    )
+
+
+def erlang_b(units, offered):
+    terms = [offered**k / factorial(k) for k in range(units + 1)]
+    return terms[-1] / sum(terms)
+
+
+def erlang_c(units, offered):
+    b = erlang_b(units, offered)
+    return b / (1 - offered / units * (1 - b))
+
+
+def exact_chain(city, sites, capacity="loss"):
+    """Larson's chain over all 2^p sets of busy units, solved as a dense linear system.
+
+    Service rates by unit only. A call for several free twins goes to either alike. In a queue the levels
+    above "all busy" form a birth-death chain with ratio λ / Σμ; μ_i / Σμ of their calls go to unit i.
+    """
+    p, M = len(sites), city.n_atoms
+    rates, mu = city.arrival_rates / 60, 1 / city.service_times[sites, 0]
+    key = city.response_times[sites]
+    states = list(itertools.product((0, 1), repeat=p))
+    index = {state: k for k, state in enumerate(states)}
+    flow = np.zeros((len(states), len(states)))
+    chance = np.zeros((len(states), p, M))  # of unit i being sent to atom j in a state
+    for state, k in index.items():
+        free = [i for i in range(p) if not state[i]]
+        for j in range(M if free else 0):
+            nearest = min(key[i, j] for i in free)
+            twins = [i for i in free if key[i, j] == nearest]
+            chance[k, twins, j] = 1 / len(twins)
+        for i in range(p):
+            other = index[(*state[:i], 1 - state[i], *state[i + 1 :])]
+            flow[k, other] = mu[i] if state[i] else rates @ chance[k, i]
+    generator = flow - np.diag(flow.sum(axis=1))
+    system = np.vstack([generator.T, np.ones(len(states))])
+    P = np.linalg.lstsq(system, np.r_[np.zeros(len(states)), 1.0], rcond=None)[0]
+    if capacity == "queue":
+        ratio = rates.sum() / mu.sum()
+        P[-1] /= 1 - ratio
+        P /= P.sum()
+    fractions = np.einsum("k,kij->ij", P, chance)
+    blocked = P[-1]
+    if capacity == "queue":
+        fractions += blocked * (mu / mu.sum())[:, None]
+    fractions /= fractions.sum(axis=0)
+    return {
+        "mean_response": float(city.demand_shares @ (fractions * key).sum(axis=0)),
+        "fractions": fractions,
+        "blocked": blocked,
+        "utilizations": np.array(states).T @ P,
+        "mean_wait": blocked / (mu.sum() - rates.sum()) if capacity == "queue" else 0.0,
+    }
+
+
+def replayed(city, sites, capacity, lengths, service, seed):
+    """Simulate from the rules alone, event by event with a calendar, on the calls that `simulate` draws."""
+    sites = check_sites(city, sites)
+    draw, _ = service_law(service)
+    release = _first_release(city, len(sites), seed)
+    calendar = [(t, k) for k, t in enumerate(release) if t > 0]
+    heapq.heapify(calendar)
+    free, queue, now = {k for k, t in enumerate(release) if t == 0}, [], 0.0
+    answered = np.zeros((len(lengths), len(sites), city.n_atoms), int)
+    lost, waits = np.zeros(len(lengths), int), np.zeros(len(lengths))
+
+    def send(unit, call, at):
+        segment, arrived, atom, factor = call
+        answered[segment, unit, atom] += 1
+        waits[segment] += at - arrived
+        heapq.heappush(calendar, (at + city.service_times[sites[unit], atom] * factor, unit))
+
+    for segment, *calls in _call_stream(city, lengths, draw, seed):
+        for gap, atom, factor in zip(*calls, strict=True):
+            now += gap
+            while calendar and calendar[0][0] <= now:
+                at, unit = heapq.heappop(calendar)
+                if queue:
+                    send(unit, queue.pop(0), at)
+                else:
+                    free.add(unit)
+            call = segment, now, atom, factor
+            if free:
+                unit = min(free, key=lambda k: (city.response_times[sites[k], atom], sites[k], k))
+                free.remove(unit)
+                send(unit, call, now)
+            elif capacity == "queue":
+                queue.append(call)
+            else:
+                lost[segment] += 1
+    while queue:
+        at, unit = heapq.heappop(calendar)
+        send(unit, queue.pop(0), at)
+    return answered, lost, waits
+
+
+# -- closed forms ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("law", [law for law, _ in LAWS], ids=str)
+@pytest.mark.parametrize(("load", "units"), [(0.3, 2), (0.7, 5), (3.0, 4)])
+def test_loss_is_erlang_b_whatever_the_service_law(law, load, units):
+    """Insensitivity of M/G/c/c (Sevastyanov 1957)."""
+    city, sites = one_station(load, units)
+    result = simulate(city, sites, calls=200_000, level=0.9999, rng=1, **law)
+    loss = erlang_b(units, load * units)
+    low, high = result.intervals["loss_probability"]
+    assert low < loss < high
+    assert high - low < 0.03
+    low, high = result.intervals["mean_utilization"]
+    assert low < load * (1 - loss) < high
+    assert high - low < 0.04
+
+
+@pytest.mark.parametrize(("load", "units"), [(0.3, 2), (0.7, 5), (0.8, 1)])
+def test_waits_are_erlang_c(load, units):
+    city, sites = one_station(load, units)
+    result = simulate(city, sites, capacity="queue", calls=400_000, level=0.9999, rng=2)
+    waiting = erlang_c(units, load * units)
+    low, high = result.intervals["queue_probability"]
+    assert low < waiting < high
+    assert high - low < 0.05
+    low, high = result.intervals["mean_wait"]
+    assert low < waiting * 40 / units / (1 - load) < high
+    low, high = result.intervals["mean_utilization"]
+    assert low < load < high
+    assert result.loss_probability == 0
+
+
+@pytest.mark.parametrize(("law", "squared_variation"), LAWS, ids=str)
+def test_one_unit_waits_as_pollaczek_and_khinchine_say(law, squared_variation):
+    """M/G/1: mean wait = ρ s (1 + cv²) / 2 / (1 - ρ); the chance to wait is ρ."""
+    city, sites = one_station(0.6, 1)
+    result = simulate(city, sites, capacity="queue", calls=600_000, level=0.9999, rng=3, **law)
+    low, high = result.intervals["mean_wait"]
+    wait = 0.6 * 40 * (1 + squared_variation) / 2 / 0.4
+    assert low < wait < high
+    assert high - low < 0.25 * wait
+    low, high = result.intervals["queue_probability"]
+    assert low < 0.6 < high
+
+
+# -- exact and replayed ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("capacity", ["loss", "queue"])
+def test_exact_values_lie_in_the_99_percent_intervals(capacity):
+    """Twenty random cities of 2 to 6 units, some colocated, service times that differ from site to site."""
+    rng = np.random.default_rng(7)
+    inside = dict.fromkeys(("mean_response", "blocked", "mean_utilization", "mean_wait"), 0)
+    for k in range(20):
+        city, units = random_city(rng), 2 + k % 5
+        sites = rng.integers(city.n_sites, size=units)
+        city = city.with_offered_load(rng.uniform(0.1, 0.7), units)
+        exact = exact_chain(city, sites, capacity)
+        result = simulate(city, sites, capacity=capacity, level=0.99, rng=rng)
+        exact["mean_utilization"] = exact["utilizations"].mean()
+        intervals = dict(result.intervals)
+        intervals["blocked"] = intervals.get("loss_probability") or intervals["queue_probability"]
+        for name in inside:
+            low, high = intervals.get(name, (0.0, 0.0))
+            inside[name] += low <= exact[name] <= high
+        low, high = result.intervals["mean_response"]
+        assert high - low < 0.01 * exact["mean_response"] + 0.05
+    assert min(inside.values()) >= 19, inside
+
+
+@pytest.mark.parametrize("capacity", ["loss", "queue"])
+def test_who_serves_whom_is_exact(capacity):
+    city = random_city(np.random.default_rng(8)).with_offered_load(0.5, 5)
+    sites = [4, 1, 1, 6, 3]
+    exact = exact_chain(city, sites, capacity)
+    result = simulate(city, sites, capacity=capacity, calls=2_000_000, rng=0)
+    np.testing.assert_allclose(result.dispatch_fractions, exact["fractions"], atol=0.01)
+    np.testing.assert_allclose(result.utilizations, exact["utilizations"], atol=0.004)
+
+
+@pytest.mark.parametrize("capacity", ["loss", "queue"])
+def test_exact_hypercube_solves_the_same_chain(capacity):
+    rng = np.random.default_rng(9)
+    for units in (1, 2, 4, 6):
+        city = random_city(rng).with_offered_load(0.4, units)
+        sites = rng.integers(city.n_sites, size=units)
+        chain, result = exact_chain(city, sites, capacity), exact_hypercube(city, sites, capacity=capacity)
+        np.testing.assert_allclose(result.dispatch_fractions, chain["fractions"], atol=1e-9)
+        np.testing.assert_allclose(result.utilizations, chain["utilizations"], atol=1e-9)
+        assert result.mean_wait == pytest.approx(chain["mean_wait"], abs=1e-9)
+
+
+@pytest.mark.parametrize("capacity", ["loss", "queue"])
+@pytest.mark.parametrize("service", ["exponential", "deterministic", [5.0, 50.0]], ids=str)
+def test_agrees_call_by_call_with_an_event_calendar(capacity, service):
+    """Same calls, service times by site and atom: the same unit for every call, the same waits."""
+    city = random_city(np.random.default_rng(10), by_atom=True).with_offered_load(0.7, 6)
+    sites = np.array([0, 2, 3, 5, 6, 7])
+    warmup, calls = 1000, 19_000
+    answered, lost, waits = replayed(city, sites, capacity, [warmup, calls], service, _seed(11))
+    result = simulate(city, sites, capacity=capacity, calls=calls, warmup=warmup, service=service, rng=11)
+    np.testing.assert_allclose(result.dispatch_fractions, answered[1] / answered[1].sum(axis=0), atol=1e-12)
+    assert result.loss_probability * calls == pytest.approx(lost[1])
+    assert result.mean_wait * calls == pytest.approx(waits[1])
+    assert lost[1] > 300 or waits[1] > 3000
+
+
+@pytest.mark.parametrize("law", [law for law, _ in LAWS], ids=str)
+def test_warmup_is_the_beginning_of_the_same_run(law):
+    city, sites = one_station(1.0, 3)
+    whole = simulate(city, sites, calls=50_000, warmup=0, rng=4, **law)
+    first = simulate(city, sites, calls=20_001, warmup=0, rng=4, **law)
+    rest = simulate(city, sites, calls=29_999, warmup=20_001, rng=4, batches=7, **law)
+    lost = first.loss_probability * 20_001 + rest.loss_probability * 29_999
+    assert whole.loss_probability * 50_000 == pytest.approx(lost, abs=1e-6)
+
+
+def test_default_warmup_forgets_an_odd_beginning():
+    """Starting values differ between these seeds' runs; what is counted must not start from them."""
+    city, sites = one_station(0.9, 1)
+    runs = [simulate(city, sites, capacity="queue", calls=300, batches=2, rng=seed) for seed in range(1500)]
+    waits = np.array([run.mean_wait for run in runs])
+    assert abs(waits.mean() - 0.9 * 40 / 0.1) < 3 * waits.std() / np.sqrt(len(runs))
+
+
+# -- intervals ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("capacity", ["loss", "queue"])
+def test_95_percent_intervals_cover_about_95_percent(capacity):
+    """200 short runs; the share that cover the exact value must be from 90 to 99 percent."""
+    city = random_city(np.random.default_rng(12), n_atoms=30).with_offered_load(0.6, 5)
+    sites = [0, 2, 3, 5, 5]
+    exact = exact_chain(city, sites, capacity)
+    truth = {"mean_response": exact["mean_response"], "mean_utilization": exact["utilizations"].mean()}
+    truth |= (
+        {"loss_probability": exact["blocked"]}
+        if capacity == "loss"
+        else {"queue_probability": exact["blocked"], "mean_wait": exact["mean_wait"]}
+    )
+    covered = dict.fromkeys(truth, 0)
+    for child in np.random.SeedSequence(13).spawn(200):
+        intervals = simulate(city, sites, capacity=capacity, calls=20_000, rng=child).intervals
+        assert set(intervals) == set(truth)
+        for name, (low, high) in intervals.items():
+            covered[name] += low <= truth[name] <= high
+    assert all(180 <= count <= 198 for count in covered.values()), covered
+
+
+def test_interval_is_of_the_reported_mean_response_and_grows_with_level():
+    city = random_city(np.random.default_rng(14)).with_offered_load(0.4, 4)
+    narrow, wide = (simulate(city, [0, 1, 2, 3], level=level, rng=0) for level in (0.5, 0.99))
+    assert narrow.mean_response == wide.mean_response
+    assert sum(narrow.intervals["mean_response"]) / 2 == pytest.approx(narrow.mean_response)
+    spread = [np.diff(e.intervals["mean_response"])[0] for e in (narrow, wide)]
+    assert spread[1] / spread[0] == pytest.approx(2.860935 / 0.687621, rel=1e-5)  # t of 19 degrees of freedom
+
+
+def test_a_run_without_losses_does_not_claim_that_there_are_none():
+    city, sites = one_station(0.01, 6)
+    result = simulate(city, sites, calls=1000, rng=0)
+    assert result.loss_probability == 0
+    assert result.intervals["loss_probability"] == (0.0, pytest.approx(3.0 / 1000, rel=0.01))  # rule of three
+    low, high = simulate(city, sites, capacity="queue", calls=1000, rng=0).intervals["mean_wait"]
+    assert low == 0 < high < 0.2
+
+
+# -- common random numbers ------------------------------------------------------------------------------
+
+
+def test_differences_between_deployments_scatter_far_less_on_the_same_calls():
+    city = random_city(np.random.default_rng(15)).with_offered_load(0.5, 5)
+    a, b = [0, 1, 2, 3, 4], [0, 1, 2, 3, 5]
+    seeds = range(60)
+    value = {
+        (name, s): simulate(city, x, calls=5000, rng=s).mean_response
+        for s in seeds
+        for name, x in zip("ab", (a, b), strict=True)
+    }
+    common = np.var([value["a", s] - value["b", s] for s in seeds])
+    independent = np.var([value["a", s] - value["b", s - 1] for s in seeds[1:]])
+    assert common < 0.25 * independent
+
+
+def test_same_seed_same_result_and_a_generator_moves_on():
+    city = random_city(np.random.default_rng(16)).with_offered_load(0.5, 3)
+    first, again = (simulate(city, [0, 1, 2], rng=5) for _ in range(2))
+    np.testing.assert_array_equal(first.dispatch_fractions, again.dispatch_fractions)
+    assert first.intervals == again.intervals
+    rng = np.random.default_rng(5)
+    assert simulate(city, [0, 1, 2], rng=rng).mean_response == first.mean_response
+    assert simulate(city, [0, 1, 2], rng=rng).mean_response != first.mean_response
+
+
+@pytest.mark.parametrize("capacity", ["loss", "queue"])
+def test_many_deployments_get_the_values_of_single_runs(capacity):
+    rng = np.random.default_rng(17)
+    city = random_city(rng, by_atom=True).with_offered_load(0.4, 4)
+    deployments = rng.integers(city.n_sites, size=(9, 4))
+    options = {"capacity": capacity, "calls": 20_000, "service": "lognormal", "cv": 0.6, "rng": 3}
+    single = [simulate(city, sites, **options) for sites in deployments]
+    for workers in (1, 2):
+        values = simulation_values(city, deployments, workers=workers, **options)
+        np.testing.assert_allclose(values, [e.mean_response for e in single], rtol=1e-12)
+    late = simulation_values(city, deployments, costs=city.response_times >= 6, **options)
+    np.testing.assert_allclose(late, [e.late_fraction(6) for e in single], atol=1e-12)
+
+
+# -- twins, rare atoms, shapes --------------------------------------------------------------------------
+
+
+def test_twin_sites_are_one_station():
+    """Which of two equal sites is named does not matter, and their units share the work."""
+    base = random_city(np.random.default_rng(18), by_atom=True)
+    twice = [0, 1, 2, 0, 1]
+    city = base.replace(
+        travel_times=base.travel_times[twice],
+        turnout_times=base.turnout_times[twice],
+        service_times=base.service_times[twice],
+        site_names=None,
+    ).with_offered_load(0.5, 3)
+    named = [simulate(city, sites, rng=0) for sites in ([0, 2, 0], [0, 2, 3], [3, 2, 3])]
+    assert named[0].mean_response == named[1].mean_response == named[2].mean_response
+    for result in named:
+        np.testing.assert_array_equal(result.utilizations[0], result.utilizations[2])
+        np.testing.assert_array_equal(result.dispatch_fractions[0], result.dispatch_fractions[2])
+
+
+def test_ties_do_not_depend_on_the_name_of_a_twin():
+    """Sites 0 and 2 are twins; site 1 is as near to the first atom and comes between them in order."""
+    city = eo.City([1.0, 1.0], [[5.0, 3.0], [5.0, 9.0], [5.0, 3.0]], turnout_times=1.0, service_times=40)
+    lower, upper = (simulate(city, sites, rng=0).dispatch_fractions for sites in ([0, 1], [2, 1]))
+    np.testing.assert_array_equal(lower, upper)
+    assert lower[0, 0] > 0.55
+
+
+def test_preference_overrides_response_time():
+    city = random_city(np.random.default_rng(19)).with_offered_load(0.001, 2)
+    contrary = city.replace(preference=-city.response_times)
+    result = simulate(contrary, [0, 1], rng=0)
+    slowest = city.response_times[[0, 1]].max(axis=0)
+    assert result.mean_response == pytest.approx(city.demand_shares @ slowest, rel=0.01)
+
+
+def test_atoms_never_heard_of_are_shared_out_by_rank():
+    """The one atom that calls prefers site 0 to site 1; the others, the other way round."""
+    city = eo.City([3.0, 0.0, 1e-9], [[3.0, 8.0, 9.0], [9.0, 2.0, 1.0]], turnout_times=1.0, service_times=40)
+    fractions = simulate(city, [0, 1], calls=1000, rng=0).dispatch_fractions
+    assert 0.3 < fractions[1, 0] < 0.7
+    np.testing.assert_allclose(fractions[:, 1:], fractions[::-1, :1].repeat(2, axis=1))
+
+
+def test_many_rare_atoms_do_not_bend_the_mean_response():
+    """300 atoms, 1000 answered calls; against the exact chain, averaged over 40 runs."""
+    city = random_city(np.random.default_rng(24), n_atoms=300).with_offered_load(3.0, 4)
+    sites = [0, 1, 2, 3]
+    values = [simulate(city, sites, calls=3000, rng=seed).mean_response for seed in range(40)]
+    exact = exact_chain(city, sites)["mean_response"]
+    assert abs(np.mean(values) - exact) < 3 * np.std(values) / np.sqrt(40) + 0.002 * exact
+
+
+def test_a_run_that_answers_nothing_says_so():
+    city, sites = one_station(1e4, 1)
+    with pytest.raises(InputError, match="raise `calls`"):
+        simulate(city, sites, calls=20, rng=0)
+
+
+def test_only_the_shape_of_observed_minutes_counts():
+    city = random_city(np.random.default_rng(20)).with_offered_load(0.5, 3)
+    observed = np.random.default_rng(21).gamma(2.0, 20.0, 500)
+    minutes, hours = (simulate(city, [0, 1, 2], service=observed * scale, rng=0) for scale in (1, 1 / 60))
+    assert minutes.mean_response == pytest.approx(hours.mean_response)
+    assert minutes.utilizations.mean() == pytest.approx(0.4, abs=0.1)
+
+
+@pytest.mark.parametrize(("law", "squared_variation"), LAWS, ids=str)
+def test_service_factors_have_mean_one_and_the_stated_variation(law, squared_variation):
+    draw, stated = service_law(**law)
+    factors = draw(np.random.default_rng(22), 400_000)
+    assert stated == pytest.approx(squared_variation)
+    assert factors.mean() == pytest.approx(1, abs=0.01)
+    assert factors.var() == pytest.approx(squared_variation, rel=0.1, abs=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    units=st.integers(1, 7),
+    load=st.floats(1e-3, 100.0),
+    law=st.sampled_from([law for law, _ in LAWS]),
+    capacity=st.sampled_from(["loss", "queue"]),
+)
+def test_measures_keep_their_bounds(seed, units, load, law, capacity):
+    rng = np.random.default_rng(seed)
+    city = random_city(rng, by_atom=True)
+    if capacity == "queue":
+        load /= 3 + 3 * load  # below 1/3, so that calls of 20 to 60 min cannot be too many for any site
+    city = city.with_offered_load(load, units)
+    sites = rng.integers(city.n_sites, size=units)
+    result = simulate(city, sites, capacity=capacity, calls=5000, warmup=100, rng=seed, **law)
+    np.testing.assert_allclose(result.dispatch_fractions.sum(axis=0), 1)
+    assert (result.dispatch_fractions >= 0).all()
+    assert (result.utilizations >= 0).all()
+    assert (result.utilizations <= 1).all()
+    times = result.response_times
+    assert city.demand_shares @ times.min(axis=0) - 1e-9 <= result.mean_response
+    assert result.mean_response <= city.demand_shares @ times.max(axis=0) + 1e-9
+    assert 0 <= result.loss_probability <= 1
+    assert 0 <= result.queue_probability <= 1
+    assert result.mean_wait >= 0
+    for low, high in result.intervals.values():
+        assert 0 <= low <= high
+
+
+# -- errors ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"calls": 0}, "`calls` must be a whole number"),
+        ({"calls": 1000.5}, "`calls` must be a whole number"),
+        ({"calls": float("nan")}, "`calls` must be a whole number"),
+        ({"calls": "many"}, "`calls` must be a whole number"),
+        ({"calls": 10}, "`batches` must be a whole number from 2 to 10"),
+        ({"batches": 1}, "`batches` must be a whole number"),
+        ({"warmup": -1}, "`warmup` must be a whole number"),
+        ({"level": 95}, "pass 0.95"),
+        ({"level": 0}, "`level` must be a number above 0"),
+        ({"level": 1.0}, "`level` must be a confidence above 0 and below 1"),
+        ({"capacity": "infinite"}, "`capacity` must be one of 'loss', 'queue'"),
+        ({"service": "weibull"}, "`service` must be one of 'exponential'"),
+        ({"service": "lognormal", "cv": 0}, "`cv` must be a number above 0"),
+        ({"service": "lognormal", "cv": -0.5}, "`cv` must be a number above 0"),
+        ({"service": "gamma", "cv": float("nan")}, "`cv` must be a number above 0"),
+        ({"service": "exponential", "cv": 0.5}, "choose service='lognormal'"),
+        ({"service": "deterministic", "cv": 0.5}, "choose service='lognormal'"),
+        ({"service": [30.0, 40.0], "cv": 0.5}, "choose service='lognormal'"),
+        ({"service": []}, "`service` is empty"),
+        ({"service": [30.0, -1.0]}, "`service` must be at least 0"),
+        ({"service": [30.0, np.nan]}, "`service` must be finite"),
+        ({"service": [0.0, 0.0]}, "only zeros"),
+        ({"service": [[30.0], [40.0]]}, "`service` must have shape"),
+        ({"service": 40.0}, "`service` must have shape"),
+    ],
+)
+def test_bad_options_are_refused_in_words(options, words):
+    city, sites = one_station(0.5, 2)
+    with pytest.raises(InputError, match=words):
+        simulate(city, sites, rng=0, **options)
+
+
+@pytest.mark.parametrize("load", [1.0, 1.7])
+def test_a_queue_that_never_settles_is_refused(load):
+    city, sites = one_station(load, 4)
+    with pytest.raises(UnstableQueueError, match=f"offered load of {load:g} a unit.*Add units"):
+        simulate(city, sites, capacity="queue", rng=0)
+    with pytest.raises(UnstableQueueError, match="Add units"):
+        simulation_values(city, [sites], capacity="queue", rng=0)
+
+
+def test_stability_is_that_of_the_deployed_units():
+    """A fast site and a slow one: one deployment of the same city settles, the other does not."""
+    city = eo.City([1.5], [[1.0], [1.0]], turnout_times=0, service_times=[30.0, 90.0])
+    assert simulate(city, [0], capacity="queue", rng=0).mean_wait == pytest.approx(
+        90, rel=0.15
+    )  # M/M/1, load 3/4
+    with pytest.raises(UnstableQueueError):
+        simulate(city, [1], capacity="queue", rng=0)
+
+
+@pytest.mark.parametrize("deployments", [[0, 1], [[[0]]], [[0, 9]], [[]]])
+def test_bad_tables_of_deployments_are_refused(deployments):
+    city = random_city(np.random.default_rng(23))
+    with pytest.raises(InputError):
+        simulation_values(city, deployments, rng=0)
+
+
+def test_bad_costs_are_refused():
+    city, sites = one_station(0.5, 2)
+    with pytest.raises(InputError, match="`costs` must have shape"):
+        simulation_values(city, [sites], costs=[1.0, 2.0], rng=0)

@@ -1,0 +1,257 @@
+"""Plain files: comma-separated tables, JSON and GeoJSON, and folders of them that are written whole or not at all."""
+
+import csv
+import io
+import json
+import os
+import shutil
+from uuid import uuid4
+
+import numpy as np
+import pandas as pd
+
+from . import _cells
+from .errors import InputError
+
+# -- writing ------------------------------------------------------------------------------------------------------
+
+
+def write_folder(folder, files, *, marker, replaceable):
+    """Write a folder of text files, all of them or none.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        A new folder, an empty one, or one that an earlier call wrote, which is replaced.
+    files : dict of str to str
+        Content of each file by name.
+    marker : str
+        File without which an existing folder is not replaced.
+    replaceable : collection of str
+        The only files that a folder may hold to be replaced.
+
+    Raises
+    ------
+    InputError
+        If the folder holds anything else. It is left as it was.
+    """
+    _check_replaceable(folder, marker, replaceable)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = _neighbour(folder)
+    unfinished.mkdir()
+    try:
+        for name, content in files.items():
+            (unfinished / name).write_text(content, encoding="utf-8", newline="")
+        _put_in_place(unfinished, folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _check_replaceable(folder, marker, replaceable):
+    if not os.path.lexists(folder):
+        return
+    if not folder.is_dir():
+        msg = f"{folder} is a file, where a folder was to be written. Choose another name."
+        raise InputError(msg)
+    held = sorted(path.name for path in folder.iterdir())
+    if held and (marker not in held or not set(held) <= set(replaceable)):
+        msg = (
+            f"{folder} was left as it is: a folder is replaced only if it holds {marker} and nothing foreign; it "
+            f"holds {', '.join(sorted(set(held) - set(replaceable))[:5] or held[:5])}. Choose a new folder."
+        )
+        raise InputError(msg)
+
+
+def _put_in_place(unfinished, folder):
+    """Give a finished folder its name; what had the name before goes only when that is done."""
+    if not folder.exists():
+        unfinished.rename(folder)
+        return
+    old = _neighbour(folder)
+    folder.rename(old)
+    try:
+        unfinished.rename(folder)
+    except OSError:
+        old.rename(folder)
+        raise
+    shutil.rmtree(old)
+
+
+def _neighbour(folder):
+    return folder.with_name(f".{folder.name}.{uuid4().hex}")
+
+
+def csv_text(header, columns):
+    """Return columns as comma-separated text with every digit of every number."""
+    rows = [header, *zip(*columns, strict=True)]
+    return "".join(",".join(map(_csv_cell, row)) + "\n" for row in rows)
+
+
+def _csv_cell(value):
+    if not isinstance(value, str):
+        return repr(float(value))
+    plain = value == value.strip() and not set(value) & set(',"\r\n')
+    return value if plain else '"' + value.replace('"', '""') + '"'
+
+
+def json_text(content):
+    """Return a dict as JSON text for people to read."""
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def shapes_text(names, shapes, note, *, geographic):
+    """Return the outlines of atoms as GeoJSON text, one feature a line.
+
+    Raises
+    ------
+    InputError
+        If an outline could not be read back.
+    """
+    features = []
+    for name, shape in zip(names, shapes, strict=True):
+        check_shape(shape, f"`atom_shapes` of {name!r}", geographic=geographic)
+        feature = {"type": "Feature", "properties": {"atom": name}, "geometry": shape}
+        features.append(json.dumps(feature, ensure_ascii=False))
+    start = (
+        '{"type": "FeatureCollection", "note": ' + json.dumps(note, ensure_ascii=False) + ', "features": [\n'
+    )
+    return start + ",\n".join(features) + "\n]}\n"
+
+
+# -- reading ------------------------------------------------------------------------------------------------------
+
+
+def _read_text(path):
+    try:
+        return path.read_bytes().decode("utf-8-sig")  # spreadsheets put a byte-order mark first
+    except UnicodeDecodeError as error:
+        msg = f"{path.name} is not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8."
+        raise InputError(msg) from error
+
+
+def read_csv(path, *, labelled=False):
+    """Return a comma-separated file as a table of text; if ``labelled``, its first column is the index.
+
+    Raises
+    ------
+    InputError
+        If it is not UTF-8, not separated by commas, empty, or ragged.
+    """
+    lines = csv.reader(io.StringIO(_read_text(path), newline=""), strict=True)
+    try:
+        rows = [(lines.line_num, row) for row in lines if row]
+    except csv.Error as error:
+        msg = f"{path.name}, line {lines.line_num}: {error}."
+        raise InputError(msg) from error
+    if not rows:
+        msg = f"{path.name} is empty; its first line must name the columns."
+        raise InputError(msg)
+    header = rows[0][1]
+    if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
+        msg = f"{path.name} must be separated by commas; its first line is {header[0]!r}."
+        raise InputError(msg)
+    for number, row in rows[1:]:
+        if len(row) != len(header):
+            msg = f"{path.name}, line {number}: expected {len(header)} cells as in the first line, but got {len(row)}."
+            raise InputError(msg)
+    table = pd.DataFrame([row for _, row in rows[1:]], columns=header, dtype=object)
+    if labelled:
+        table = pd.DataFrame(table.to_numpy()[:, 1:], index=table.iloc[:, 0].array, columns=header[1:])
+    table.attrs[_cells.FILE] = path.name
+    return table
+
+
+def read_json(path):
+    """Return the object that a JSON file holds, as a dict.
+
+    Raises
+    ------
+    InputError
+        If it is not UTF-8, not JSON, or holds anything but an object.
+    """
+
+    def refuse(constant):
+        msg = f"{path.name} holds {constant}, which is no number in JSON."
+        raise InputError(msg)
+
+    try:
+        content = json.loads(_read_text(path), parse_constant=refuse)
+    except (json.JSONDecodeError, RecursionError) as error:
+        msg = f"{path.name} is not valid JSON: {error}."
+        raise InputError(msg) from error
+    if not isinstance(content, dict):
+        msg = f"{path.name} must hold one JSON object, {{...}}; got a {type(content).__name__}."
+        raise InputError(msg)
+    return content
+
+
+def read_shapes(path, names, *, geographic=True, key="atom"):
+    """Read the outlines of atoms from a GeoJSON FeatureCollection.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    names : sequence of str
+        One feature of each is needed, in any order.
+    geographic : bool
+        Whether coordinates are longitude and latitude, and have to lie within their range.
+    key : str
+        Property that holds the name.
+
+    Returns
+    -------
+    list of dict
+        GeoJSON geometries in the order of ``names``.
+
+    Raises
+    ------
+    InputError
+        If the file is broken, an atom is missing, unknown or there twice, or an outline is not valid.
+    """
+    content = read_json(path)
+    features = content.get("features")
+    if content.get("type") != "FeatureCollection" or not isinstance(features, list):
+        msg = f"{path.name} must be a GeoJSON FeatureCollection; its type is {content.get('type')!r}."
+        raise InputError(msg)
+    shapes = {}
+    for k, feature in enumerate(features):
+        where = f"{path.name}, feature {k + 1}"
+        properties = feature.get("properties") if isinstance(feature, dict) else None
+        if not isinstance(properties, dict) or key not in properties:
+            msg = f"{where} needs the property {key!r}, the name of its atom."
+            raise InputError(msg)
+        name = _cells.text(properties[key])
+        if name in shapes or name not in names:
+            msg = f"{where}: the atom {name!r} {'occurs twice' if name in shapes else 'is not known'}."
+            raise InputError(msg)
+        check_shape(feature.get("geometry"), f"{where} ({name!r})", geographic=geographic)
+        shapes[name] = feature["geometry"]
+    absent = [name for name in names if name not in shapes]
+    if absent:
+        msg = f"{path.name} lacks {len(absent)} of {len(names)} atoms, the first {absent[0]!r}."
+        raise InputError(msg)
+    return [shapes[name] for name in names]
+
+
+def check_shape(shape, where, *, geographic):
+    """Refuse what is not a GeoJSON Polygon or MultiPolygon with finite coordinates in range."""
+    kind = shape.get("type") if isinstance(shape, dict) else type(shape).__name__
+    if kind not in ("Polygon", "MultiPolygon"):
+        msg = f"{where}: expected a Polygon or MultiPolygon, but got {kind!r}."
+        raise InputError(msg)
+    try:
+        polygons = [shape["coordinates"]] if kind == "Polygon" else shape["coordinates"]
+        rings = [np.array([point[:2] for point in ring], float) for polygon in polygons for ring in polygon]
+        usable = bool(rings) and all(ring.shape[1:] == (2,) and len(ring) >= 3 for ring in rings)
+        usable = usable and all(np.isfinite(ring).all() for ring in rings)
+    except (KeyError, TypeError, ValueError, IndexError):
+        usable = False
+    if not usable:
+        msg = f"{where}: its coordinates are not rings of at least three points, each of two numbers."
+        raise InputError(msg)
+    if geographic:
+        longitude, latitude = np.abs(np.concatenate(rings)).max(axis=0)
+        if longitude > 180 or latitude > 90:
+            swapped = " Latitude and longitude look swapped." if longitude <= 90 and latitude <= 180 else ""
+            msg = f"{where}: its coordinates are not longitude and latitude in degrees.{swapped}"
+            raise InputError(msg)

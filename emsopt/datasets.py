@@ -1,0 +1,226 @@
+"""Loaders: the papers' city, their tables, and random cities like theirs.
+
+==========================  ==================================================================================
+`load_st_paul`              St. Paul, Minnesota: 71 atoms, 17 places for 9 units; demand is a proxy unless asked
+`load_utilization`          how busy ambulances are in 17 cities of the United States
+`paper_table`               the papers' tables, to print beside one's own figures
+`grid_city`                 a random city on a square grid
+==========================  ==================================================================================
+
+The embedded St. Paul is made by ``data/build_st_paul.py``; sources and licences are in ``data/README.md``.
+"""
+
+import numpy as np
+
+from . import _files, travel
+from ._validate import choice, positive_number, whole_number
+from .city import City
+from .errors import InputError
+
+# "Optimizing Server Locations in Spatial Queues", section 7, and the code published with it.
+ST_PAUL_CALLS_PER_DAY = 84.68
+ST_PAUL_SERVED_PER_DAY = 42.17  # calls that one unit would serve if it never waited, mu
+ST_PAUL_SERVICE_MIN = 24 * 60 / ST_PAUL_SERVED_PER_DAY
+ST_PAUL_TURNOUT_MIN = 1.75
+
+PUBLISHED_REPOSITORY = "YyyyyyiZ/Optimizing-Server-Locations-using-Bayesian-Optimization"
+PUBLISHED_COMMIT = "6ef27802d854a08f9bc95be51631a7709c39aaae"
+PUBLISHED_URL = f"https://raw.githubusercontent.com/{PUBLISHED_REPOSITORY}/{PUBLISHED_COMMIT}/Saint_Paul.pkl"
+PUBLISHED_SHA256 = "2d75885d302108d9707ea2ed0a54c8d2c0f98b1b2e1c1ae31f58a76832b85e34"
+
+GRID_SPEED_KMH = 40
+GRID_UNIFORM_MIN = (5, 30)  # as in the code published with the papers
+
+
+def load_st_paul(version="embedded", *, call_group="f"):
+    """Return St. Paul, Minnesota, as in "Optimizing Server Locations in Spatial Queues", section 7.
+
+    Nine units wait at any of 17 listed sites; three stations are listed twice because they may hold two units
+    (sites 0 and 5, 1 and 6, 2 and 7), which leaves 14 places and 9,691 distinct deployments of 24,310.
+
+    Parameters
+    ----------
+    version : {"embedded", "published"}
+        "embedded" needs no file but the package's. Its **demand is a proxy**, not call records: population by the
+        census of 2010 times exp(-beta x km to downtown), with the one parameter beta fitted to figures in the papers.
+        "published" has the demand shares that the papers' authors published with their code; the file
+        ``Saint_Paul.pkl`` is looked for in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/st_paul_published``, and else
+        downloaded and checked.
+    call_group : {"f", "e"}
+        Which of the two demand splits in the authors' file to take. The papers pair the rates of one group of calls
+        (84.68 a day, mu 42.17 a day) with the split of the other group, key ``f``; their figures need that. Key
+        ``e`` is the split that belongs to these rates.
+
+    Returns
+    -------
+    City
+        With `City.notes` that say what its demand is. The atoms' outlines are schematic, Voronoi cells and not
+        census tracts, unless the published version finds ``tract_polygons_71.geojson`` in the same place.
+
+    Raises
+    ------
+    DataUnavailableError
+        If the published file is neither there nor could be fetched.
+
+    Notes
+    -----
+    Travel times follow from road distances by `emsopt.travel.st_paul_law`; turnout takes 1.75 min and service
+    1440/42.17 = 34.15 min throughout. The embedded optimum is within 0.1 min of every optimum in the papers' tables;
+    for anything finer use the published version.
+
+    Examples
+    --------
+    >>> city = load_st_paul()
+    >>> city.n_sites, city.n_atoms, round(24 * city.total_rate, 2)
+    (17, 71, 84.68)
+    """
+    choice(version, "version", ("embedded", "published"))
+    choice(call_group, "call_group", ("f", "e"))
+    city = City.load(_files.package_file("st_paul"))
+    if version == "published":
+        return _with_published_demand(city, call_group)
+    if call_group != "f":
+        msg = f"`call_group` chooses between published splits; got {call_group!r} with version='embedded'."
+        raise InputError(msg)
+    return city
+
+
+def _with_published_demand(city, call_group):
+    names = ["Saint_Paul.pkl", "st_paul_published/Saint_Paul.pkl"]
+    path = _files.find_data(names, PUBLISHED_URL, PUBLISHED_SHA256)
+    shares = np.ravel(_files.read_numbers(path)[call_group])
+    outlines = _files.find_local(["tract_polygons_71.geojson", "st_paul_published/tract_polygons_71.geojson"])
+    notes = (
+        f"Demand: shares of 71 atoms as published by the papers' authors (key {call_group} of Saint_Paul.pkl), "
+        f"scaled to {ST_PAUL_CALLS_PER_DAY} calls a day. "
+    )
+    if outlines is not None:
+        city = city.replace(atom_shapes=_outlines(outlines, city.n_atoms))
+        notes += "Outlines: census tracts, merged to atoms."
+    else:
+        notes += "Outlines: schematic (Voronoi cells of the atoms), not census tracts."
+    return city.replace(
+        arrival_rates=ST_PAUL_CALLS_PER_DAY / 24 * shares / shares.sum(),
+        name="St. Paul, published demand" + ("" if call_group == "f" else f" ({call_group})"),
+        notes=notes,
+    )
+
+
+def _outlines(path, n_atoms):
+    from ._plain_files import read_shapes
+
+    return read_shapes(path, [str(k + 1) for k in range(n_atoms)])
+
+
+def load_utilization():
+    """Return how busy ambulances are in 17 cities of the United States.
+
+    Table 2 of "Optimizing Server Locations in Spatial Queues", with the figures as printed there; the paper estimates
+    them from the survey of Firehouse Magazine, 2019, and takes St. Paul's service time for every city.
+
+    Returns
+    -------
+    DataFrame
+        ``city``; ``calls_per_year``; ``calls_per_minute``; ``ambulances``; ``utilization``, a fraction; and ``note``,
+        empty but where a row contradicts itself.
+
+    Notes
+    -----
+    ``calls_per_year / (365 * ambulances * 42.17)`` comes within 0.004 of every ``utilization``, but agrees in no row to
+    the printed digit: the first seven rows are 0.6 % lower or less, as if service took 34.0 min, the others up to 1.2 %
+    higher, as if it took 34.46 min, where 1440/42.17 is 34.15 min. St. Paul's 0.07 calls a minute should read 0.06.
+    """
+    return paper_table(2)
+
+
+def paper_table(number):
+    """Return a table of the papers about server locations, to print beside one's own figures.
+
+    Parameters
+    ----------
+    number : {1, 2, 3}
+        1: St. Paul by offered load (both versions); 2: see `load_utilization`; 3: St. Paul by service rate with
+        bounds (first version only).
+
+    Returns
+    -------
+    DataFrame
+        1: ``offered_load`` (rounded; 0.225 is the original load, rather 0.2231), ``optimum_min`` and
+        ``p_median_min``, the mean response (min) of the best and of the p-median deployment. 3: ``mu_per_day``
+        (42.17 is the original rate, printed as 42), ``optimum_min``, ``lower_bound_min``, ``upper_bound_min``.
+        SparBL and GP-pM reach the optimum in every row of both.
+
+    Notes
+    -----
+    At the original rate table 1 has 6.01 min for the p-median deployment, table 3's upper bound, which is the same
+    quantity, 5.92 min. The published inputs give 5.92.
+    """
+    import pandas as pd
+
+    number = whole_number(number, "number", 1, 3)
+    table = pd.read_csv(_files.package_file("papers", f"table_{number}.csv"))
+    return table.fillna({"note": ""}) if "note" in table else table
+
+
+def grid_city(n_sites=30, units=15, load=0.5, *, rng=None, size=10, geometry="plane"):
+    """Return a random city on a square grid, as in the papers' experiments (M = 100 on a 10 x 10 grid).
+
+    Parameters
+    ----------
+    n_sites : int
+        Candidate sites, N: centres of distinct cells, drawn at random.
+    units : int
+        Fleet size p that ``load`` refers to.
+    load : float
+        Offered load a unit, lambda / (p mu), to which arrival rates are scaled.
+    rng : int, Generator or None
+        Source of randomness.
+    size : int
+        Cells along a side; each is one atom, 1 km wide.
+    geometry : {"plane", "uniform"}
+        "plane": straight lines at 40 km/h, from centre to centre. "uniform": every time drawn by itself between 5
+        and 30 min, as in the code published with the papers; such times are no distances.
+
+    Returns
+    -------
+    City
+        In kilometres on a plane, with shares of demand drawn from (0, 1] and normalised. Turnout (1.75 min) and service
+        time (34.15 min, the same for all) are St. Paul's, as the papers do not state them.
+
+    Examples
+    --------
+    >>> city = grid_city(30, units=15, load=0.5, rng=1)
+    >>> city.n_sites, city.n_atoms, round(city.offered_load(15), 3)
+    (30, 100, 0.5)
+    """
+    size = whole_number(size, "size")
+    n_sites = whole_number(n_sites, "n_sites", 1, size**2)
+    units = whole_number(units, "units")
+    load = positive_number(load, "load")
+    choice(geometry, "geometry", ("plane", "uniform"))
+    rng = np.random.default_rng(rng)
+
+    corners = np.stack(np.meshgrid(np.arange(size), np.arange(size)), axis=-1).reshape(-1, 2)
+    centres = corners + 0.5
+    cells = np.sort(rng.choice(size**2, n_sites, replace=False))
+    demand = 1 - rng.random(size**2)
+    if geometry == "plane":
+        times = travel.constant_speed(GRID_SPEED_KMH)(travel.plane_km(centres[cells], centres))
+        notes = f"Random demand on {size} x {size} cells of 1 km; straight lines at {GRID_SPEED_KMH} km/h."
+    else:
+        low, high = GRID_UNIFORM_MIN
+        times = rng.uniform(low, high, (n_sites, size**2))
+        notes = f"Random demand on {size} x {size} cells; times drawn between {low} and {high} min, whatever the distance."
+    square = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]])
+    return City(
+        arrival_rates=demand,
+        travel_times=times,
+        turnout_times=ST_PAUL_TURNOUT_MIN,
+        service_times=ST_PAUL_SERVICE_MIN,
+        atom_locations=centres,
+        site_locations=centres[cells],
+        atom_shapes=[{"type": "Polygon", "coordinates": [(corner + square).tolist()]} for corner in corners],
+        geographic=False,
+        name=f"grid city, {geometry}",
+        notes=notes,
+    ).with_offered_load(load, units)

@@ -1,0 +1,856 @@
+"""Cities from frames and from folders: what comes out is what went in, and what is wrong is named."""
+
+import json
+import re
+import string
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import emsopt as eo
+from emsopt import tables, travel
+from emsopt.errors import InputError
+
+SQUARE = [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]
+
+
+def demand_frame(**changes):
+    columns = {
+        "name": ["North", "East", "South"],
+        "lon": [-93.1, -93.0, -93.1],
+        "lat": [45.0, 44.95, 44.9],
+        "arrival_rate": [1.5, 0.25, 0.0],
+    }
+    return pd.DataFrame({**columns, **changes})
+
+
+def site_frame(**changes):
+    columns = {
+        "name": ["Hill", "River"],
+        "lon": [-93.1, -93.05],
+        "lat": [44.95, 44.92],
+        "turnout_min": [1.5, 2.0],
+        "service_min": [40.0, 35.0],
+    }
+    return pd.DataFrame({**columns, **changes})
+
+
+def matrix_frame(**changes):
+    minutes = {"North": [5.0, 9.0], "East": [6.0, 4.0], "South": [7.0, 3.0], **changes}
+    return pd.DataFrame(minutes, index=["Hill", "River"])
+
+
+def assert_equal(one, other):
+    """Every field of two cities is the same, to the last digit."""
+    assert np.array_equal(one.arrival_rates, other.arrival_rates)
+    assert np.array_equal(one.travel_times, other.travel_times)
+    assert np.array_equal(one.turnout_times, other.turnout_times)
+    assert np.array_equal(one.service_times, other.service_times)
+    for key in ("preference", "atom_locations", "site_locations"):
+        first, second = getattr(one, key), getattr(other, key)
+        assert (first is None) == (second is None), key
+        assert first is None or np.array_equal(first, second), key
+    for key in ("atom_names", "site_names", "atom_shapes", "geographic", "name", "notes"):
+        assert getattr(one, key) == getattr(other, key), key
+
+
+# -- what comes out -----------------------------------------------------------------------------------------------
+
+
+def test_frames_give_the_city_that_arrays_give():
+    city = eo.City.from_frames(
+        demand_frame(), site_frame(), travel_times=matrix_frame(), name="two", notes="made up"
+    )
+    wanted = eo.City(
+        [1.5, 0.25, 0.0],
+        [[5, 6, 7], [9, 4, 3]],
+        [1.5, 2.0],
+        [40, 35],
+        atom_names=["North", "East", "South"],
+        site_names=["Hill", "River"],
+        atom_locations=[[-93.1, 45.0], [-93.0, 44.95], [-93.1, 44.9]],
+        site_locations=[[-93.1, 44.95], [-93.05, 44.92]],
+        name="two",
+        notes="made up",
+    )
+    assert_equal(city, wanted)
+
+
+def test_a_labelled_matrix_is_aligned_by_name_and_an_array_is_taken_as_it_is():
+    shuffled = matrix_frame().loc[["River", "Hill"], ["South", "North", "East"]]
+    for times in (shuffled, matrix_frame().to_numpy(), matrix_frame().to_numpy().tolist()):
+        city = tables.city_from_frames(demand_frame(), site_frame(), travel_times=times)
+        assert city.travel_times.tolist() == [[5, 6, 7], [9, 4, 3]]
+
+
+def test_service_times_and_preference_may_be_labelled_matrices_too():
+    city = tables.city_from_frames(
+        demand_frame(),
+        site_frame().drop(columns="service_min"),
+        travel_times=matrix_frame(),
+        service_times=matrix_frame().loc[["River", "Hill"]] + 30,
+        preference=-matrix_frame()[["South", "East", "North"]],
+    )
+    assert city.service_times.tolist() == [[35, 36, 37], [39, 34, 33]]
+    assert city.preferred_order.tolist() == [[1, 0], [0, 1], [0, 1]]  # the farthest first
+
+
+def test_columns_in_any_case_with_extras_and_names_in_the_index():
+    demand = demand_frame(population=[1, 2, 3]).rename(columns=str.upper).set_index("NAME")
+    sites = site_frame(capacity=[2, 1]).rename(
+        columns={"name": " Site ", "lon": "Longitude", "lat": "LATITUDE"}
+    )
+    city = tables.city_from_frames(demand, sites, travel_times=matrix_frame())
+    assert city.atom_names == ("North", "East", "South")
+    assert city.site_names == ("Hill", "River")
+    unnamed = demand_frame().set_index("name").rename_axis(None)
+    assert tables.city_from_frames(unnamed, sites, travel_times=matrix_frame()).atom_names == city.atom_names
+
+
+def test_names_that_are_numbers_match_whether_read_as_whole_or_not():
+    times = matrix_frame().set_axis([301, 302, 303], axis=1)
+    for names in ([301, 302, 303], [301.0, 302.0, 303.0], ["301", "302", "303"]):
+        city = tables.city_from_frames(demand_frame(name=names), site_frame(), travel_times=times)
+        assert city.atom_names == ("301", "302", "303")
+
+
+def test_without_names_rows_are_numbered():
+    city = tables.city_from_frames(
+        demand_frame().drop(columns="name"),
+        site_frame().drop(columns="name"),
+        travel_times=matrix_frame().to_numpy(),
+    )
+    assert city.atom_names == ("atom 1", "atom 2", "atom 3")
+    assert city.site_names == ("site 1", "site 2")
+
+
+def test_a_speed_gives_great_circles_with_a_detour():
+    """1 degree of latitude is pi/180 earth radii: 111.195 km, at 60 km/h and a detour of 1.3 that is 144.55 min."""
+    demand = demand_frame(lon=[0.0, 0.0, 0.0], lat=[0.0, 1.0, 2.0])
+    sites = site_frame(lon=[0.0, 0.0], lat=[0.0, 1.0])
+    minutes = travel.EARTH_RADIUS_KM * np.pi / 180 * 1.3
+    city = tables.city_from_frames(demand, sites, speed_kmh=60)
+    assert city.travel_times == pytest.approx(minutes * np.array([[0, 1, 2], [1, 0, 1]]))
+
+
+def test_x_and_y_are_kilometres_and_a_law_turns_them_into_minutes():
+    demand = demand_frame(x=[0, 3, 0], y=[4, 0, 0]).drop(columns=["lon", "lat"])
+    sites = site_frame(x=[0, 0], y=[0, 1]).drop(columns=["lon", "lat"])
+    city = tables.city_from_frames(demand, sites, travel_times=lambda km: 1 + 2 * km, detour=1)
+    assert not city.geographic
+    assert city.travel_times == pytest.approx(1 + 2 * np.array([[4, 3, 0], [3, np.sqrt(10), 1]]))
+
+
+def test_calls_over_a_period_become_calls_per_hour():
+    demand = demand_frame(calls=[8760, 0, 4380])
+    city = tables.city_from_frames(demand, site_frame(), travel_times=matrix_frame(), period_hours=8760)
+    assert city.arrival_rates.tolist() == [1, 0, 0.5]
+
+
+def test_geodataframes_are_reprojected_and_polygons_become_shapes():
+    """A square of 2 km around a point, in UTM zone 15 (metres), comes back within metres in degrees."""
+    geopandas = pytest.importorskip("geopandas")
+    from shapely import box
+
+    points = geopandas.GeoSeries.from_xy([-93.1, -93.0], [44.95, 44.9], crs=4326)
+    sites = geopandas.GeoDataFrame(site_frame().drop(columns=["lon", "lat"]), geometry=points)
+    metres = geopandas.GeoSeries.from_xy([-93.1, -93.0, -93.1], [45.0, 44.95, 44.9], crs=4326).to_crs(32615)
+    squares = [box(x - 1000, y - 1000, x + 1000, y + 1000) for x, y in zip(metres.x, metres.y, strict=True)]
+    demand = geopandas.GeoDataFrame(demand_frame().drop(columns=["lon", "lat"]), geometry=squares, crs=32615)
+    city = tables.city_from_frames(demand, sites, speed_kmh=40)
+    assert city.geographic
+    assert city.site_locations == pytest.approx(np.array([[-93.1, 44.95], [-93.0, 44.9]]), abs=1e-9)
+    assert city.atom_locations == pytest.approx(demand_frame()[["lon", "lat"]].to_numpy(), abs=1e-3)
+    assert [shape["type"] for shape in city.atom_shapes] == ["Polygon"] * 3
+    corners = np.array(city.atom_shapes[0]["coordinates"][0])
+    assert travel.great_circle_km(corners[:1], corners[1:2])[0, 0] == pytest.approx(2, abs=0.01)
+    assert travel.great_circle_km([corners[:4].mean(axis=0)], [[-93.1, 45.0]])[0, 0] < 0.01
+    # one table of each kind
+    assert tables.city_from_frames(demand, site_frame(), speed_kmh=40).site_locations[1].tolist() == [
+        -93.05,
+        44.92,
+    ]
+
+
+# -- what is wrong with frames ------------------------------------------------------------------------------------
+
+TIMES = {"travel_times": matrix_frame()}
+BAD_FRAMES = {
+    "not a table": ([1, 2, 3], site_frame(), TIMES, "`demand` must be a pandas DataFrame.*list"),
+    "no rows": (demand_frame().iloc[:0], site_frame(), TIMES, "`demand` has no rows"),
+    "column twice": (
+        demand_frame().assign(LON=1.0),
+        site_frame(),
+        TIMES,
+        "`demand` has more than one column 'lon'.*name, lon, lat, arrival_rate, LON",
+    ),
+    "no rates": (
+        demand_frame().rename(columns={"arrival_rate": "lambda"}),
+        site_frame(),
+        TIMES,
+        "`demand` needs a column 'arrival_rate'.*columns found: name, lon, lat, lambda",
+    ),
+    "calls without a period": (
+        demand_frame().rename(columns={"arrival_rate": "calls"}),
+        site_frame(),
+        TIMES,
+        "'calls' with `period_hours`",
+    ),
+    "a period without calls": (
+        demand_frame(),
+        site_frame(),
+        {**TIMES, "period_hours": 8760},
+        "a column 'calls'",
+    ),
+    "period of zero": (
+        demand_frame(calls=1),
+        site_frame(),
+        {**TIMES, "period_hours": 0},
+        "`period_hours`.*got 0",
+    ),
+    "rate blank": (
+        demand_frame(arrival_rate=[1, None, 2]),
+        site_frame(),
+        TIMES,
+        "`demand`, column 'arrival_rate', row 2 .'East'.*blank",
+    ),
+    "rate not a number": (
+        demand_frame(arrival_rate=[1, "many", 2]),
+        site_frame(),
+        TIMES,
+        "column 'arrival_rate', row 2 .'East'.*calls per hour.*got 'many'",
+    ),
+    "rate negative": (
+        demand_frame(arrival_rate=[1, 1, -0.5]),
+        site_frame(),
+        TIMES,
+        "column 'arrival_rate', row 3 .'South'.*got -0.5",
+    ),
+    "rate infinite": (
+        demand_frame(arrival_rate=[np.inf, 1, 1]),
+        site_frame(),
+        TIMES,
+        "row 1 .'North'.*got inf",
+    ),
+    "rates all zero": (demand_frame(arrival_rate=0), site_frame(), TIMES, "`arrival_rates` are all zero"),
+    "rates by year": (demand_frame(arrival_rate=20_000), site_frame(), TIMES, "calls per hour.*per year"),
+    "name blank": (demand_frame(name=["North", " ", "South"]), site_frame(), TIMES, "`demand`.*row 2.*blank"),
+    "name missing": (
+        demand_frame(name=["North", None, "South"]),
+        site_frame(),
+        TIMES,
+        "`demand`.*row 2.*blank",
+    ),
+    "name twice": (
+        demand_frame(),
+        site_frame(name=["Hill", "Hill"]),
+        TIMES,
+        r"`sites`, column 'name'.*rows \[1, 2\] are all 'Hill'",
+    ),
+    "latitude alone": (
+        demand_frame().drop(columns="lon"),
+        site_frame(),
+        TIMES,
+        "`demand` needs a column 'lon' beside 'lat'",
+    ),
+    "x alone": (
+        demand_frame(x=0).drop(columns=["lon", "lat"]),
+        site_frame(),
+        TIMES,
+        "`demand` needs a column 'y' beside 'x'",
+    ),
+    "swapped in one table": (
+        demand_frame().rename(columns={"lon": "lat", "lat": "lon"}),
+        site_frame(),
+        TIMES,
+        "`demand`, column 'lat', row 1 .'North'.*got -93.1.*swapped",
+    ),
+    "kilometres as degrees": (
+        demand_frame(lon=[400, 410, 420]),
+        site_frame(),
+        TIMES,
+        "column 'lon', row 1.*-180 to 180",
+    ),
+    "swapped within range": (
+        demand_frame(lon=[48.85, 48.86, 48.87], lat=[2.35, 2.36, 2.37]),
+        site_frame(lon=[2.35, 2.36], lat=[48.85, 48.86]),
+        TIMES,
+        "swapped|km apart",
+    ),
+    "metres": (
+        demand_frame(x=[0, 5000, 1], y=0).drop(columns=["lon", "lat"]),
+        site_frame(x=0, y=0).drop(columns=["lon", "lat"]),
+        TIMES,
+        "`demand`, columns 'x' and 'y'.*span 5000.*metres",
+    ),
+    "degrees and kilometres": (
+        demand_frame(),
+        site_frame(x=0, y=0).drop(columns=["lon", "lat"]),
+        TIMES,
+        "`demand` and `sites` must have coordinates of one kind",
+    ),
+    "no times": (demand_frame(), site_frame(), {}, "`travel_times` or by `speed_kmh`.*neither"),
+    "times twice": (demand_frame(), site_frame(), {**TIMES, "speed_kmh": 40}, "`speed_kmh`.*both"),
+    "speed of zero": (demand_frame(), site_frame(), {"speed_kmh": 0}, "`speed_kmh`.*got 0"),
+    "detour below one": (demand_frame(), site_frame(), {"speed_kmh": 40, "detour": 0.7}, "`detour`.*got 0.7"),
+    "speed but no places": (
+        demand_frame(),
+        site_frame().drop(columns=["lon", "lat"]),
+        {"speed_kmh": 40},
+        "`sites` needs locations.*columns found: name, turnout_min",
+    ),
+    "law of the wrong shape": (
+        demand_frame(),
+        site_frame(),
+        {"travel_times": lambda km: km.sum()},
+        "`travel_times` must have shape",
+    ),
+    "matrix transposed": (
+        demand_frame(),
+        site_frame(),
+        {"travel_times": matrix_frame().T},
+        "`travel_times` is transposed",
+    ),
+    "array transposed": (demand_frame(), site_frame(), {"travel_times": np.ones((3, 2))}, "transposed"),
+    "matrix lacks an atom": (
+        demand_frame(),
+        site_frame(),
+        {"travel_times": matrix_frame().drop(columns="East")},
+        "`travel_times`.*column an atom.*1 of 3 missing, the first 'East'",
+    ),
+    "matrix lacks a site": (
+        demand_frame(),
+        site_frame(),
+        {"travel_times": matrix_frame().iloc[:1]},
+        "`travel_times`.*row a site.*1 of 2 missing, the first 'River'",
+    ),
+    "matrix has one too many": (
+        demand_frame(),
+        site_frame(),
+        {"travel_times": matrix_frame(West=1.0)},
+        "`travel_times`.*'West' is not known",
+    ),
+    "matrix names a site twice": (
+        demand_frame(),
+        site_frame(),
+        {"travel_times": matrix_frame().set_axis(["Hill", "Hill"])},
+        "`travel_times`.*'Hill' occurs more than once",
+    ),
+    "matrix without names": (
+        demand_frame(),
+        site_frame(),
+        {"travel_times": pd.DataFrame(np.ones((2, 3)))},
+        "`travel_times`.*the first 'Hill', and '0' is not known.*array without labels",
+    ),
+    "time blank": (
+        demand_frame(),
+        site_frame(),
+        {"travel_times": matrix_frame(East=[6.0, np.nan])},
+        "`travel_times`, row 'River', column 'East'.*blank",
+    ),
+    "time negative": (
+        demand_frame(),
+        site_frame(),
+        {"travel_times": matrix_frame(South=[-7.0, 3.0])},
+        "`travel_times`, row 'Hill', column 'South'.*got -7",
+    ),
+    "no turnout": (
+        demand_frame(),
+        site_frame().drop(columns="turnout_min"),
+        TIMES,
+        "`sites` needs.*'turnout_min'.*`turnout_times`",
+    ),
+    "turnout twice": (
+        demand_frame(),
+        site_frame(),
+        {**TIMES, "turnout_times": 1.0},
+        "'turnout_min'.*not both",
+    ),
+    "turnout in seconds": (
+        demand_frame(),
+        site_frame(turnout_min=[150, 200]),
+        TIMES,
+        "`turnout_times` must be minutes",
+    ),
+    "no service": (
+        demand_frame(),
+        site_frame().drop(columns="service_min"),
+        TIMES,
+        "`sites` needs.*'service_min'",
+    ),
+    "service of zero": (
+        demand_frame(),
+        site_frame(service_min=[40, 0]),
+        TIMES,
+        "`sites`, column 'service_min', row 2 .'River'.*got 0",
+    ),
+    "preference of another city": (
+        demand_frame(),
+        site_frame(),
+        {**TIMES, "preference": matrix_frame().rename(index={"Hill": "Hil"})},
+        "`preference`.*the first 'Hill', and 'Hil' is not known",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FRAMES)
+def test_bad_frames_are_refused_by_naming_the_culprit(case):
+    demand, sites, options, culprit = BAD_FRAMES[case]
+    with pytest.raises(InputError, match=culprit):
+        tables.city_from_frames(demand, sites, **options)
+
+
+def test_bad_geometries_are_refused_by_naming_the_row():
+    geopandas = pytest.importorskip("geopandas")
+    from shapely import LineString, Point, Polygon
+
+    good, cross = Polygon(SQUARE), Polygon([[0, 0], [1, 1], [1, 0], [0, 1]])
+    far = Polygon([[500_000, 0], [500_001, 0], [500_000, 1]])
+    cases = [
+        ([good, None, good], None, "row 2 .'East'.*missing or empty"),
+        ([good, Polygon(), good], None, "row 2 .'East'.*missing or empty"),
+        ([good, good, LineString([[0, 0], [1, 1]])], None, "row 3 .'South'.*LineString"),
+        ([good, Point(0, 0), good], None, "row 2 .'East'.*mixed"),
+        ([cross, good, good], None, "row 1 .'North'.*crosses itself"),
+        ([far, far, far], None, "not in degrees.*set_crs"),
+    ]
+    for shapes, crs, culprit in cases:
+        demand = geopandas.GeoDataFrame(demand_frame(), geometry=shapes, crs=crs)
+        with pytest.raises(InputError, match=culprit):
+            tables.city_from_frames(demand, site_frame(), travel_times=matrix_frame())
+    with pytest.raises(InputError, match="`demand` is a GeoDataFrame without a geometry"):
+        tables.city_from_frames(
+            geopandas.GeoDataFrame(demand_frame()), site_frame(), travel_times=matrix_frame()
+        )
+
+
+# -- folders ------------------------------------------------------------------------------------------------------
+
+
+def full_city():
+    """A city with everything a city can have."""
+    return eo.City(
+        [1 / 3, 2e-7, 0],
+        [[5.1, np.pi, 7], [9, 1e-300, 3]],
+        [0, 1 / 7],
+        [[40, 41, 42.5], [30, 31, 1e3]],
+        preference=[[1, 2, 3], [3, 2, -1e9]],
+        atom_names=["Nord, oben", 'the "East"', " South\r\nend "],
+        site_names=["site", "Fluß"],
+        atom_locations=[[0.1, 0.2], [1 / 3, -5], [7, 8]],
+        site_locations=[[0, 0], [-1e-9, 4]],
+        atom_shapes=[
+            {"type": "Polygon", "coordinates": [SQUARE]},
+            {"type": "MultiPolygon", "coordinates": [[SQUARE], [SQUARE]]},
+            {"type": "Polygon", "coordinates": [SQUARE, SQUARE]},
+        ],
+        geographic=False,
+        name="all, of it",
+        notes="two\nlines — and “quotes”",
+    )
+
+
+def test_a_saved_city_comes_back_to_the_last_digit(tmp_path):
+    city = full_city()
+    assert city.save(tmp_path / "new" / "city") == tmp_path / "new" / "city"
+    assert_equal(eo.City.load(tmp_path / "new" / "city"), city)
+    assert sorted(path.name for path in (tmp_path / "new" / "city").iterdir()) == sorted(tables.FILES)
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["city"]
+
+
+def test_a_bare_city_needs_no_more_files_than_it_has_to_say(tmp_path):
+    city = eo.City([1.0], [[2.0]], 1.0, 30.0, geographic=False)
+    city.save(tmp_path / "bare")
+    assert_equal(eo.City.load(tmp_path / "bare"), city)
+    assert {path.name for path in (tmp_path / "bare").iterdir()} == {
+        "city.json",
+        "atoms.csv",
+        "sites.csv",
+        "travel_times.csv",
+    }
+
+
+def test_an_atom_may_be_called_like_a_header(tmp_path):
+    city = eo.City([1.0, 2.0], [[2.0, 3.0]], 1.0, 30.0, atom_names=["site", "name"], site_names=["atom"])
+    assert_equal(eo.City.load(city.save(tmp_path / "city")), city)
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+
+
+@st.composite
+def cities(draw):
+    n, m = draw(st.integers(1, 3)), draw(st.integers(1, 4))
+
+    def named(count):
+        return draw(st.none() | st.lists(TEXT.filter(str.strip), min_size=count, max_size=count, unique=True))
+
+    def numbers(shape, low, high):
+        return draw(arrays(float, shape, elements=st.floats(low, high)))
+
+    rates = numbers(m, 0, 100)
+    rates[draw(st.integers(0, m - 1))] = 1.0
+    plane = draw(st.none() | st.just(True))
+    return eo.City(
+        rates,
+        numbers((n, m), 0, 100),
+        numbers(n, 0, 5),
+        numbers(draw(st.sampled_from([(n,), (n, m)])), 1, 100),
+        preference=draw(st.none() | arrays(float, (n, m), elements=st.floats(-1e6, 1e6))),
+        atom_names=named(m),
+        site_names=named(n),
+        atom_locations=plane and numbers((m, 2), -50, 50),
+        site_locations=draw(st.none() | arrays(float, (n, 2), elements=st.floats(-50, 50)))
+        if plane
+        else None,
+        atom_shapes=draw(st.none() | st.just([{"type": "Polygon", "coordinates": [SQUARE]}] * m)),
+        geographic=False if plane else draw(st.booleans()),
+        name=draw(TEXT),
+        notes=draw(TEXT),
+    )
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(city=cities())
+def test_any_city_survives_the_round_trip(tmp_path_factory, city):
+    folder = tmp_path_factory.mktemp("cities") / "city"
+    city.save(folder)
+    assert_equal(tables.load_city(folder), city)
+
+
+@settings(max_examples=60, deadline=None)
+@given(order=st.permutations(range(3)), flip=st.booleans())
+def test_files_may_list_rows_and_columns_in_any_order(tmp_path_factory, order, flip):
+    """Names, not places, tie the files together."""
+    folder = (
+        full_city()
+        .replace(site_names=["Hill", "River"], atom_names=["A", "B", "C"])
+        .save(tmp_path_factory.mktemp("cities") / "city")
+    )
+    city = tables.load_city(folder)
+    table = pd.read_csv(folder / "travel_times.csv", index_col=0, dtype=str).iloc[
+        :: -1 if flip else 1, list(order)
+    ]
+    table.to_csv(folder / "travel_times.csv")
+    shapes = json.loads((folder / "atoms.geojson").read_text(encoding="utf-8"))
+    shapes["features"] = [shapes["features"][k] for k in order]
+    (folder / "atoms.geojson").write_text(json.dumps(shapes), encoding="utf-8")
+    assert_equal(tables.load_city(folder), city)
+
+
+# -- written by hand ----------------------------------------------------------------------------------------------
+
+HAND_WRITTEN = {
+    "city.json": '{"speed_kmh": 60, "detour": 1}',
+    "atoms.csv": "\ufeffAtom,X,Y,Arrival_Rate,remark\r\nnorth, 0, 6,1,\r\nsouth,0,0,2,busy\r\n\r\n",
+    "sites.csv": "name,x,y,turnout_min,service_min\nstation,0,2,1,40\n",
+}
+SAVED = {
+    "city.json": '{"version": 1, "name": "two", "notes": "", "geographic": true}',
+    "atoms.csv": "name,lon,lat,arrival_rate\nNorth,-93.1,45.0,1.5\nEast,-93.0,44.95,0.25\n",
+    "sites.csv": "name,lon,lat,turnout_min,service_min\nHill,-93.1,44.95,1.5,40\nRiver,-93.05,44.92,2,35\n",
+    "travel_times.csv": "site,North,East\nHill,5,6\nRiver,9,4\n",
+    "preference.csv": "site,North,East\nHill,1,2\nRiver,2,1\n",
+    "atoms.geojson": json.dumps(
+        {
+            "type": "FeatureCollection",
+            "features": [
+                {
+                    "type": "Feature",
+                    "properties": {"atom": name},
+                    "geometry": {"type": "Polygon", "coordinates": [[[-93, 45], [-92.9, 45], [-93, 45.1]]]},
+                }
+                for name in ("North", "East")
+            ],
+        }
+    ),
+}
+
+
+def write(folder, files):
+    folder.mkdir(exist_ok=True)
+    for name, content in files.items():
+        if isinstance(content, bytes):
+            (folder / name).write_bytes(content)
+        elif content is not None:
+            (folder / name).write_text(content, encoding="utf-8", newline="")
+    return folder
+
+
+def test_a_folder_written_by_hand_with_a_speed(tmp_path):
+    """Byte-order mark, spaces, other line ends, capitals, an extra column, a blank line: all of it is understood."""
+    city = tables.load_city(write(tmp_path / "Two streets", HAND_WRITTEN))
+    assert city.travel_times.tolist() == [[4.0, 2.0]]
+    assert city.arrival_rates.tolist() == [1, 2]
+    assert (city.name, city.geographic) == ("Two streets", False)
+
+
+def test_the_folder_that_the_cases_below_break_is_sound(tmp_path):
+    city = tables.load_city(write(tmp_path / "city", SAVED))
+    assert city.travel_times.tolist() == [[5, 6], [9, 4]]
+    assert city.service_times.tolist() == [[40, 40], [35, 35]]
+
+
+def swap(file, old, new):
+    assert SAVED[file].count(old) >= 1, (file, old)
+    return {file: SAVED[file].replace(old, new, 1)}
+
+
+NAN_JSON = SAVED["atoms.geojson"].replace("45.1", "NaN", 1)
+BAD_FOLDERS = {
+    "no city.json": ({"city.json": None}, "city.json is missing. The folder holds atoms.csv"),
+    "no atoms": ({"atoms.csv": None}, "atoms.csv is missing"),
+    "no sites": ({"sites.csv": None}, "sites.csv is missing"),
+    "no times, no speed": ({"travel_times.csv": None}, "travel_times.csv.*'speed_kmh'.*neither"),
+    "times and speed": ({"city.json": '{"speed_kmh": 40}'}, "travel_times.csv.*'speed_kmh'.*both"),
+    "json broken": ({"city.json": '{"name": "two",}'}, "city.json is not valid JSON.*line 1"),
+    "json a list": ({"city.json": "[]"}, "city.json must hold one JSON object.*list"),
+    "json entry misspelt": (swap("city.json", '"notes"', '"note"'), "city.json has an unknown entry 'note'"),
+    "json entry of the wrong kind": (
+        swap("city.json", "true", '"yes"'),
+        "city.json, entry 'geographic'.*true or false.*\"yes\"",
+    ),
+    "json speed as text": (
+        {"city.json": '{"speed_kmh": "40"}', "travel_times.csv": None},
+        "city.json, entry 'speed_kmh'.*a number.*\"40\"",
+    ),
+    "from a later version": (
+        swap("city.json", '"version": 1', '"version": 2'),
+        "city.json, entry 'version'.*got 2",
+    ),
+    "geographic against its columns": (swap("city.json", "true", "false"), "city.json says.*false.*x and y"),
+    "empty file": ({"atoms.csv": ""}, "atoms.csv is empty"),
+    "header alone": ({"atoms.csv": "name,lon,lat,arrival_rate\n"}, "atoms.csv has no rows"),
+    "semicolons": (
+        {"atoms.csv": SAVED["atoms.csv"].replace(",", ";")},
+        "atoms.csv must be separated by commas.*name;lon;lat",
+    ),
+    "not UTF-8": (
+        {"sites.csv": SAVED["sites.csv"].replace("River", "Fluß").encode("latin-1")},
+        "sites.csv is not UTF-8",
+    ),
+    "quote left open": (swap("sites.csv", "River", '"River'), "sites.csv, line 3.*unexpected end"),
+    "ragged": (swap("atoms.csv", "44.95,0.25", "44.95"), "atoms.csv, line 3: expected 4 cells.*got 3"),
+    "column missing": (
+        swap("atoms.csv", "arrival_rate", "calls_per_hour"),
+        "atoms.csv needs.*'arrival_rate'.*calls_per_hour",
+    ),
+    "column twice": (
+        swap("sites.csv", "turnout_min", "Service_min"),
+        "sites.csv has more than one column 'service_min'",
+    ),
+    "turnout missing": (swap("sites.csv", "turnout_min", "turnout_s"), "sites.csv needs.*'turnout_min'"),
+    "service missing": (swap("sites.csv", "service_min", "service_s"), "'service_min' of sites.csv.*neither"),
+    "service twice": ({"service_times.csv": SAVED["travel_times.csv"]}, "'service_min' of sites.csv.*both"),
+    "rate blank": (swap("atoms.csv", "0.25", ""), "atoms.csv, column 'arrival_rate', row 2 .'East'.*blank"),
+    "rate with decimal comma": (
+        swap("atoms.csv", "0.25", '"0,25"'),
+        "atoms.csv, column 'arrival_rate', row 2 .'East'.*got '0,25'",
+    ),
+    "rate negative": (
+        swap("atoms.csv", "1.5", "-1.5"),
+        "atoms.csv, column 'arrival_rate', row 1 .'North'.*got -1.5",
+    ),
+    "rate nan": (
+        swap("atoms.csv", "1.5", "nan"),
+        "atoms.csv, column 'arrival_rate', row 1 .'North'.*got nan",
+    ),
+    "name twice": (swap("atoms.csv", "East", "North"), r"atoms.csv, column 'name'.*rows \[1, 2\].*'North'"),
+    "name blank": (swap("sites.csv", "River", ""), "sites.csv, column 'name', row 2.*blank"),
+    "swapped": (swap("atoms.csv", "lon,lat", "lat,lon"), "atoms.csv, column 'lat', row 1 .'North'.*swapped"),
+    "longitude blank": (swap("sites.csv", "-93.05", ""), "sites.csv, column 'lon', row 2 .'River'.*blank"),
+    "site unknown": (
+        swap("travel_times.csv", "River", "Rivr"),
+        "travel_times.csv.*first 'River', and 'Rivr' is not",
+    ),
+    "atom unknown": (
+        swap("travel_times.csv", "East", "east"),
+        "travel_times.csv.*first 'East', and 'east' is not",
+    ),
+    "times transposed": (
+        {"travel_times.csv": "atom,Hill,River\nNorth,5,9\nEast,6,4\n"},
+        "travel_times.csv is transposed",
+    ),
+    "time not a number": (
+        swap("travel_times.csv", "9,4", "9,far"),
+        "travel_times.csv, row 'River', column 'East'.*got 'far'",
+    ),
+    "time negative": (
+        swap("travel_times.csv", "5,6", "-5,6"),
+        "travel_times.csv, row 'Hill', column 'North'.*got -5",
+    ),
+    "times in seconds": (swap("travel_times.csv", "5,6", "5000,6"), "`travel_times` must be minutes; 5000"),
+    "preference blank": (
+        swap("preference.csv", "1,2", "1,"),
+        "preference.csv, row 'Hill', column 'East'.*blank",
+    ),
+    "shapes broken": ({"atoms.geojson": SAVED["atoms.geojson"][:-3]}, "atoms.geojson is not valid JSON"),
+    "shapes not a collection": ({"atoms.geojson": '{"type": "Feature"}'}, "atoms.geojson must be.*'Feature'"),
+    "shape without a name": (
+        swap("atoms.geojson", '"atom"', '"id"'),
+        "atoms.geojson, feature 1 needs the property 'atom'",
+    ),
+    "shape unknown": (swap("atoms.geojson", "East", "West"), "atoms.geojson, feature 2.*'West' is not known"),
+    "shape twice": (swap("atoms.geojson", "East", "North"), "atoms.geojson, feature 2.*'North' occurs twice"),
+    "shape missing": (
+        {"atoms.geojson": '{"type": "FeatureCollection", "features": []}'},
+        "atoms.geojson lacks 2 of 2 atoms, the first 'North'",
+    ),
+    "shape a point": (
+        swap("atoms.geojson", "Polygon", "Point"),
+        "atoms.geojson, feature 1 .'North'.*'Point'",
+    ),
+    "shape without coordinates": (
+        swap("atoms.geojson", "coordinates", "coords"),
+        "atoms.geojson, feature 1 .'North'.*not rings",
+    ),
+    "shape of two points": (
+        swap("atoms.geojson", "[[[-93, 45], [-92.9, 45], [-93, 45.1]]]", "[[[-93, 45], [-92.9, 45]]]"),
+        "feature 1 .'North'.*at least three points",
+    ),
+    "shape not a number": ({"atoms.geojson": NAN_JSON}, "atoms.geojson holds NaN"),
+    "shape swapped": (
+        swap(
+            "atoms.geojson",
+            "[[[-93, 45], [-92.9, 45], [-93, 45.1]]]",
+            "[[[45, -93], [45, -92.9], [45.1, -93]]]",
+        ),
+        "feature 1 .'North'.*swapped",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FOLDERS)
+def test_bad_folders_are_refused_by_naming_file_row_and_column(tmp_path, case):
+    changes, culprit = BAD_FOLDERS[case]
+    folder = write(tmp_path / "mine", {**SAVED, **changes})
+    with pytest.raises(InputError, match=f"{re.escape(str(folder))}.*(?:{culprit})"):
+        tables.load_city(folder)
+
+
+def test_what_is_no_folder_is_said_to_be_none(tmp_path):
+    with pytest.raises(InputError, match=r"nowhere.*no such folder"):
+        eo.City.load(tmp_path / "nowhere")
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(InputError, match=r"file.*no such folder"):
+        eo.City.load(tmp_path / "file")
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    file=st.sampled_from(sorted(SAVED)),
+    place=st.floats(0, 1),
+    junk=st.text(string.printable, max_size=4),
+    cut=st.integers(0, 6),
+)
+def test_a_damaged_file_is_read_or_refused_but_never_crashes(tmp_path_factory, file, place, junk, cut):
+    start = int(place * len(SAVED[file]))
+    damaged = SAVED[file][:start] + junk + SAVED[file][start + cut :]
+    folder = write(tmp_path_factory.mktemp("damaged") / "city", {**SAVED, file: damaged})
+    try:
+        assert tables.load_city(folder).n_atoms >= 1
+    except InputError as error:
+        assert len(str(error)) > 40  # noqa: PT017 - either outcome is right
+
+
+# -- writing is all or nothing ------------------------------------------------------------------------------------
+
+
+def snapshot(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_saved_city_replaces_an_older_one_and_an_empty_folder(tmp_path):
+    full_city().save(tmp_path / "city")
+    bare = eo.City([1.0], [[2.0]], 1.0, 30.0)
+    bare.save(tmp_path / "city")
+    assert_equal(eo.City.load(tmp_path / "city"), bare)  # nothing of the older one is left to be read
+    (tmp_path / "empty").mkdir()
+    bare.save(tmp_path / "empty")
+    assert {path.name for path in tmp_path.iterdir()} == {"city", "empty"}
+
+
+@pytest.mark.parametrize(
+    ("held", "culprit"),
+    [
+        ({"thesis.txt": "x"}, "thesis.txt"),
+        ({"city.json": "{}", "thesis.txt": "x"}, "thesis.txt"),
+        ({"atoms.csv": "x"}, "atoms.csv"),
+    ],
+)
+def test_a_folder_that_is_not_a_city_alone_is_left_alone(tmp_path, held, culprit):
+    folder = write(tmp_path / "work", held)
+    before = snapshot(tmp_path)
+    with pytest.raises(InputError, match=f"left as it is.*{culprit}"):
+        full_city().save(folder)
+    assert snapshot(tmp_path) == before
+
+
+def test_a_file_is_not_overwritten_by_a_folder(tmp_path):
+    (tmp_path / "city").write_text("precious", encoding="utf-8")
+    with pytest.raises(InputError, match="is a file"):
+        full_city().save(tmp_path / "city")
+    assert (tmp_path / "city").read_text(encoding="utf-8") == "precious"
+
+
+@pytest.mark.parametrize("failing", ["sites.csv", "rename"])
+def test_nothing_is_left_half_written_if_saving_fails(tmp_path, monkeypatch, failing):
+    """The disk fills up in the middle, or the last step is refused: the older city is still there, whole."""
+    old = full_city()
+    old.save(tmp_path / "city")
+    before = snapshot(tmp_path)
+    kind = type(tmp_path)
+    write_text, rename = kind.write_text, kind.rename
+
+    def full_disk(self, *args, **options):
+        if self.name == failing:
+            raise OSError(28, "No space left on device")
+        return write_text(self, *args, **options)
+
+    def refuse(self, target):
+        if (
+            failing == "rename"
+            and (self / "city.json").exists()
+            and target.name == "city"
+            and "newer" in self.joinpath("city.json").read_text(encoding="utf-8")
+        ):
+            raise OSError(13, "Permission denied")
+        return rename(self, target)
+
+    monkeypatch.setattr(kind, "write_text", full_disk)
+    monkeypatch.setattr(kind, "rename", refuse)
+    with pytest.raises(OSError, match=r"No space|Permission"):
+        old.replace(name="newer").save(tmp_path / "city")
+    monkeypatch.undo()
+    assert snapshot(tmp_path) == before
+
+
+def test_a_city_whose_shapes_could_not_be_read_back_is_not_saved(tmp_path):
+    shape = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [float("nan"), 1]]]}
+    city = eo.City([1.0], [[2.0]], 1.0, 30.0, atom_names=["here"], atom_shapes=[shape])
+    with pytest.raises(InputError, match="`atom_shapes` of 'here'"):
+        city.save(tmp_path / "city")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_city_scaled_beyond_what_can_be_read_back_is_not_saved(tmp_path):
+    with pytest.raises(InputError, match="`arrival_rates` must be calls per hour"):
+        full_city().scaled(1e6).save(tmp_path / "city")
+    assert not list(tmp_path.iterdir())
+
+
+def test_reading_and_writing_warn_of_nothing_and_load_no_geopandas(tmp_path):
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, warnings; warnings.simplefilter('error'); import emsopt as eo; "
+        f"eo.City([1.0], [[2.0]], 1.0, 30.0).save({str(tmp_path / 'c')!r}); eo.City.load({str(tmp_path / 'c')!r}); "
+        "sys.exit(' '.join({'geopandas', 'matplotlib', 'folium', 'sklearn', 'pooch'} & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -69,7 +69,9 @@ def st_paul():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--units", type=int, default=15)
     parser.add_argument("--cities", type=int, default=100)
     options = parser.parse_args()

@@ -56,7 +56,9 @@ def general_solver(city, sites):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--large", action="store_true")
     options = parser.parse_args()
     city = eo.datasets.load_st_paul()
@@ -86,8 +88,10 @@ def main():
     if options.large:
         start = time.perf_counter()
         everything = evaluate_all(city, 9, "exact")
-        print(f"  every deployment of St. Paul ({len(everything.values):,} of {len(space):,}), all cores: "
-              f"{time.perf_counter() - start:.1f} s (wall)")
+        print(
+            f"  every deployment of St. Paul ({len(everything.values):,} of {len(space):,}), all cores: "
+            f"{time.perf_counter() - start:.1f} s (wall)"
+        )
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 

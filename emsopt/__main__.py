@@ -1,4 +1,4 @@
-"""The main job from the command line: where should the units of a city wait?
+"""The main job from the command line: find where the units of a city should wait.
 
 ``python -m emsopt`` runs it on St. Paul, offline; ``--city FOLDER`` on a city of one's own.
 """
@@ -30,14 +30,24 @@ def main(arguments=None):
 
 def _parse(arguments):
     parser = argparse.ArgumentParser(prog="emsopt", description="Find where the units of a city should wait.")
-    parser.add_argument("--city", metavar="FOLDER", help="folder of a city as City.save writes it (default: St. Paul)")
-    parser.add_argument("--units", type=int, metavar="P", help="fleet size (default: 9 for St. Paul)")
-    parser.add_argument("--load", type=float, metavar="RHO", help="offered load a unit (default: as the data say)")
-    parser.add_argument("--threshold", type=float, default=8.0, metavar="MIN", help="late from here on (default: 8)")
     parser.add_argument(
-        "--evaluator", choices=["exact", "approximate"], help="default: exact up to 12 units, else approximate"
+        "--city", metavar="FOLDER", help="folder of a city as City.save writes it (default: St. Paul)"
     )
-    parser.add_argument("--queue", action="store_true", help="calls wait when all units are busy (default: are lost)")
+    parser.add_argument("--units", type=int, metavar="P", help="fleet size (default: 9 for St. Paul)")
+    parser.add_argument(
+        "--load", type=float, metavar="RHO", help="offered load a unit (default: as the data say)"
+    )
+    parser.add_argument(
+        "--threshold", type=float, default=8.0, metavar="MIN", help="late from here on (default: 8)"
+    )
+    parser.add_argument(
+        "--evaluator",
+        choices=["exact", "approximate"],
+        help="default: exact up to 12 units, else approximate",
+    )
+    parser.add_argument(
+        "--queue", action="store_true", help="calls wait when all units are busy (default: are lost)"
+    )
     parser.add_argument("--colocate", action="store_true", help="allow several units at a site")
     parser.add_argument("--out", default=DEFAULT_FOLDER, metavar="FOLDER", help=f"default: {DEFAULT_FOLDER}")
     return parser.parse_args(arguments)
@@ -57,7 +67,9 @@ def _run(options):
     if options.load is not None:
         city = city.with_offered_load(options.load, units)
     out = _make_folder(options.out)
-    print(f"{city.name}: {city.n_atoms} atoms, {city.n_sites} sites, {units} units, {city.total_rate:.2f} calls/h, ")
+    print(
+        f"{city.name}: {city.n_atoms} atoms, {city.n_sites} sites, {units} units, {city.total_rate:.2f} calls/h, "
+    )
     print(f"offered load {city.offered_load(units):.3f} a unit")
     if city.notes:
         print(city.notes)
@@ -87,9 +99,7 @@ def _deployments(city, units, options):
     from .sweeps import evaluate_table
 
     capacity = "queue" if options.queue else "loss"
-    objective = Objective(
-        city, units, options.evaluator, colocation=options.colocate, capacity=capacity
-    )
+    objective = Objective(city, units, options.evaluator, colocation=options.colocate, capacity=capacity)
     with _bar(f"{objective.evaluator} optimum") as progress:
         run = best_deployment(objective, progress=progress)
     deployments = {"optimum": run.x, "p-median": p_median(city, units).sites}
@@ -128,7 +138,8 @@ def _print_table(title, ours, papers, source, path):
     table = ours[["optimum", "p_median", "lower_bound"]]
     if papers is not None:
         columns = {"optimum_min": "optimum", "p_median_min": "p_median", "upper_bound_min": "p_median"}
-        table = table.join(papers.rename(columns=columns).filter(["optimum", "p_median"]), rsuffix=" (paper)")
+        theirs = papers.filter(columns).rename(columns=columns)
+        table = table.join(theirs.add_suffix(" (paper)"))
         title += f"; paper: {source}"
     print(f"\n{title}\n{table.round(2).to_string()}")
     ours.to_csv(path)

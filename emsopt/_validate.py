@@ -82,7 +82,7 @@ def whole_number(value, name, low=1, high=None):
     """Return ``value`` as an int in [low, high]."""
     limit = f"from {low} to {high}" if high is not None else f"of at least {low}"
     is_whole = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not is_whole or value != value or abs(value) == float("inf") or int(value) != value:
+    if not is_whole or not np.isfinite(value) or int(value) != value:
         msg = f"`{name}` must be a whole number {limit}; got {value!r}."
         raise InputError(msg)
     if value < low or (high is not None and value > high):

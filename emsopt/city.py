@@ -154,16 +154,14 @@ class City:
 
     def _locations(self, values, name, length):
         points = _validate.real_array(values, name, (length, 2))
-        if self.geographic:
-            if np.abs(points[:, 1]).max() > 90 or np.abs(points[:, 0]).max() > 180:
-                swapped = np.abs(points[:, 0]).max() <= 90 and np.abs(points[:, 1]).max() <= 180
-                hint = (
-                    "Latitude and longitude look swapped: longitude comes first."
-                    if swapped
-                    else "If they are kilometres on a plane, pass geographic=False."
-                )
-                msg = f"`{name}` must be longitude, latitude in degrees; got values such as {points[0].tolist()}. {hint}"
-                raise InputError(msg)
+        if self.geographic and (np.abs(points[:, 0]).max() > 180 or np.abs(points[:, 1]).max() > 90):
+            if np.abs(points[:, 0]).max() <= 90 and np.abs(points[:, 1]).max() <= 180:
+                hint = "Latitude and longitude look swapped: longitude comes first."
+            else:
+                hint = "If they are kilometres on a plane, pass geographic=False."
+            got = points[0].tolist()
+            msg = f"`{name}` must be longitude, latitude in degrees; got values such as {got}. {hint}"
+            raise InputError(msg)
         return points
 
     # -- sizes and derived quantities -------------------------------------------------------------------------

@@ -125,7 +125,7 @@ class DeploymentSpace:
         return np.bincount(self.city.twin_groups, weights=self.kept).astype(int)
 
     def __len__(self):
-        """Number of distinct deployments."""
+        """Return the number of distinct deployments."""
         ways = [1] + [0] * self.units  # ways to place k units in the groups seen so far
         for low, high in zip(self.floors, self.capacities, strict=True):
             ways = [sum(ways[k - n] for n in range(low, min(high, k) + 1)) for k in range(self.units + 1)]

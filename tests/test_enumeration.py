@@ -107,7 +107,9 @@ def test_load_moves_the_optimum_from_p_median_to_1_median(seed):
     """Theorems 4 and 5 (the papers' Figure 5)."""
     city = eo.datasets.grid_city(n_sites=12, units=4, rng=seed)
     light = evaluate_all(city.with_offered_load(1e-4, 4), 4, colocation=True)
-    assert light.evaluation(p_median(city, 4).sites).mean_response == pytest.approx(light.values.min(), abs=1e-3)
+    assert light.evaluation(p_median(city, 4).sites).mean_response == pytest.approx(
+        light.values.min(), abs=1e-3
+    )
     heavy = evaluate_all(city.with_offered_load(1e3, 4), 4, colocation=True)
     assert set(heavy.best_sites) == set(one_median(city).sites)
 
@@ -119,5 +121,5 @@ def test_sweeps(city):
     assert (table["lower_bound"] <= table["optimum"] + 1e-12).all()
     by_rate = service_rate_sweep(city, 3, [20, 60])
     assert by_rate["optimum"].loc[20] > by_rate["optimum"].loc[60]
-    by_fleet = sweep({p: city for p in (2, 3, 4)}, {p: p for p in (2, 3, 4)})
+    by_fleet = sweep(dict.fromkeys((2, 3, 4), city), {p: p for p in (2, 3, 4)})
     assert by_fleet["optimum"].is_monotonic_decreasing

@@ -11,12 +11,12 @@
 
 from .approximate import approximate_hypercube, approximate_values
 from .choose import EXACT_UP_TO, evaluate, values
+from .covering import mclp, mexclp
 from .enumeration import Enumeration, evaluate_all
 from .evaluation import Evaluation
 from .exact import exact_hypercube, exact_values
-from .covering import mclp, mexclp
 from .p_median import Bounds, Location, bounds, one_median, p_median
-from .simulation import simulate
+from .simulation import simulate, simulation_values
 
 __all__ = [
     "EXACT_UP_TO",
@@ -36,5 +36,6 @@ __all__ = [
     "one_median",
     "p_median",
     "simulate",
+    "simulation_values",
     "values",
 ]

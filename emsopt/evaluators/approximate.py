@@ -258,48 +258,27 @@ def _solve(order, sites, rates, service, queue, tol):
     Returns utilisations (p,), Q (p,), blocking or queueing probability, mean wait, steps and last movement.
     The number of steps is -1 if the queue is unstable and -2 without convergence.
     """
-    n_atoms, p = order.shape
-    total = rates.sum()
-    work = np.empty((n_atoms, p))  # λ_j / μ_ij in preference order
-    least, most = np.inf, 0.0
-    for j in range(n_atoms):
-        for k in range(p):
-            s = service[sites[order[j, k]], j]
-            work[j, k] = rates[j] * s
-            least, most = min(least, s), max(most, s)
-    alike = most - least <= 1e-12 * most
+    p, total = order.shape[1], rates.sum()
     free_rate = 0.0  # Σ μ_i, each unit's rate averaged over the calls
+    alike, first = True, service[sites[0], 0]
     for i in range(p):
         free_rate += total / (service[sites[i]] * rates).sum()
+        for s in service[sites[i]]:
+            alike = alike and s == first
     load = total * p / free_rate  # offered work in erlangs, refined below unless all service is alike
-    Q = np.empty(p)
+    Q, V, work = np.empty(p), np.empty(p), rates * first
     if queue and load >= p * (1 - 1e-9):
-        return np.empty(p), Q, 0.0, 0.0, -1, 0.0
+        return V, Q, 0.0, 0.0, -1, 0.0
     mean, blocked = _correction(load, queue, Q)
     rho = np.full(p, mean)
-    V = np.empty(p)
     damping, before, moved = 1.0, np.inf, np.inf
     for step in range(1, MAX_STEPS + 1):
-        V[:] = 0.0
-        answered_work = 0.0
-        for j in range(n_atoms):
-            busy, share, done = 1.0, 0.0, 0.0
-            for k in range(p):
-                i = order[j, k]
-                chance = Q[k] * busy
-                V[i] += work[j, k] * chance
-                if not alike:
-                    share += chance * (1 - rho[i])
-                    done += chance * (1 - rho[i]) * work[j, k]
-                busy *= rho[i]
-            if not alike and share > 0:
-                answered_work += done / share
-        if not alike:
+        if alike:
+            _offer(order, work, rho, Q, V)
+        else:
+            load = _offer_work(order, sites, rates, service, rho, Q, V)
             if queue:  # those who waited are served by whichever unit is free next
-                answered_work = (1 - blocked) * answered_work + blocked * total * p / free_rate
-            load = answered_work
-            if queue:
-                load = min(load, p * (1 - 1e-9))
+                load = min((1 - blocked) * load + blocked * total * p / free_rate, p * (1 - 1e-9))
             mean, blocked = _correction(load, queue, Q)
         queued = blocked * total / free_rate if queue else 0.0
         scale = 0.0
@@ -322,6 +301,39 @@ def _solve(order, sites, rates, service, queue, tol):
                 damping *= 0.5
             before = moved
     return rho, Q, blocked, 0.0, -2, moved
+
+
+@njit(cache=True, nogil=True)
+def _offer(order, work, rho, Q, V):
+    """Fill V_i, the sum in (3): work offered to unit i while it is free, where service takes all units the same."""
+    n_atoms, p = order.shape
+    V[:] = 0.0
+    for j in range(n_atoms):
+        left = work[j]
+        for k in range(p):
+            i = order[j, k]
+            V[i] += Q[k] * left
+            left *= rho[i]
+
+
+@njit(cache=True, nogil=True)
+def _offer_work(order, sites, rates, service, rho, Q, V):
+    """Fill V_i where service differs; return the work of all calls if each were answered, erlangs (Jarvis 1985)."""
+    n_atoms, p = order.shape
+    V[:] = 0.0
+    work = 0.0
+    for j in range(n_atoms):
+        busy, answered, minutes = 1.0, 0.0, 0.0
+        for k in range(p):
+            i = order[j, k]
+            chance, s = Q[k] * busy, service[sites[i], j]
+            V[i] += rates[j] * s * chance
+            answered += chance * (1 - rho[i])
+            minutes += chance * (1 - rho[i]) * s
+            busy *= rho[i]
+        if answered > 0:
+            work += rates[j] * minutes / answered
+    return work
 
 
 @njit(cache=True, nogil=True)

@@ -143,8 +143,9 @@ class _Stations:
     """A deployment seen as stations that hold some units each."""
 
     def __init__(self, city, sites):
-        twins, self.station = np.unique(city.twin_groups[sites], return_inverse=True)
-        self.counts = np.bincount(self.station)
+        twins, station, counts = np.unique(city.twin_groups[sites], return_inverse=True, return_counts=True)
+        by_size = np.argsort(counts, kind="stable")  # stations with a single unit come first: see `_sweep`
+        self.counts, self.station = counts[by_size], np.argsort(by_size)[station]
         if np.log2(self.counts + 1).sum() > MOST_UNITS:
             msg = (
                 f"the exact hypercube takes at most {MOST_UNITS} single units (2^p states); got {len(sites)}. "
@@ -257,11 +258,20 @@ def _dispatch_rates(order, rates, n_stations):
     return T
 
 
+@njit(cache=True, nogil=True)
+def _block_bits(counts):
+    """Return how many of the first stations, each with a single unit, make up a block of states."""
+    bits = 0
+    while bits < len(counts) and bits < 5 and counts[bits] == 1:
+        bits += 1
+    return bits
+
+
 @njit(cache=True, nogil=True, inline="always")
-def _advance(busy, counts):
-    """Step to the next state, as an odometer; return its change in (units busy, full stations)."""
+def _next_block(busy, counts, bits):
+    """Step to the next block as an odometer does; return the change in units busy and in the mask of full stations."""
     level, full = 0, np.int64(0)
-    for g in range(len(counts)):
+    for g in range(bits, len(counts)):
         if busy[g] < counts[g]:
             busy[g] += 1
             if busy[g] == counts[g]:
@@ -274,6 +284,15 @@ def _advance(busy, counts):
 
 
 @njit(cache=True, nogil=True)
+def _block_levels(bits):
+    """Units busy in each state of a block, beyond those of its first state."""
+    levels = np.zeros(1 << bits, dtype=np.int64)
+    for b in range(1, len(levels)):
+        levels[b] = levels[b >> 1] + (b & 1)
+    return levels
+
+
+@njit(cache=True, nogil=True)
 def _departures(leave, counts, mu):
     """Fill the total service rate of each state, Σ_g n_g(b) μ_g."""
     busy = np.zeros(len(counts), dtype=np.int64)
@@ -281,35 +300,48 @@ def _departures(leave, counts, mu):
         leave[b] = 0.0
         for g in range(len(counts)):
             leave[b] += busy[g] * mu[g]
-        _advance(busy, counts)
+        _next_block(busy, counts, 0)
 
 
 @njit(cache=True, nogil=True)
 def _sweep(P, counts, strides, dispatch, mu, leave, total, omega):
     """Relax every balance equation (21) in turn, in place; return how much they were out, relative to all flow.
 
-    With ``omega`` = 0 nothing moves: the return value is the residual.
+    With ``omega`` = 0 nothing moves: the return value is the residual. States come in blocks that differ only in the
+    first few stations, each with one unit: what flows in from other blocks is a vector operation.
     """
-    n_stations, last = len(counts), len(P) - 1
+    bits, n_stations, last = _block_bits(counts), len(counts), len(P) - 1
+    size = 1 << bits
     busy, full = np.zeros(n_stations, dtype=np.int64), np.int64(0)
+    inflow = np.empty(size)
     wrong, flow = 0.0, 0.0
-    for b in range(len(P)):
-        inflow = 0.0
-        for g in range(n_stations):
+    for start in range(0, len(P), size):
+        inflow[:] = 0.0
+        for g in range(bits, n_stations):
             n = busy[g]
             if n > 0:  # a call came to g
-                inflow += (
-                    dispatch[np.uint64(g), _without(np.uint64(full), np.uint64(g))]
-                    * P[np.uint64(b - strides[g])]
-                )
+                rates = dispatch[g, _without(np.uint64(full), np.uint64(g)) :][:size]
+                below = P[start - strides[g] :][:size]
+                for k in range(size):
+                    inflow[k] += rates[k] * below[k]
             if n < counts[g]:  # a unit at g became free
-                inflow += (n + 1) * mu[g] * P[np.uint64(b + strides[g])]
-        rate = leave[b] + total if b < last else leave[b]
-        wrong += abs(inflow - rate * P[b])
-        flow += inflow
-        P[b] += omega * (inflow / rate - P[b])
-        _, change = _advance(busy, counts)
-        full += change
+                rate = (n + 1) * mu[g]
+                above = P[start + strides[g] :][:size]
+                for k in range(size):
+                    inflow[k] += rate * above[k]
+        for k in range(size):
+            b, come = start + k, inflow[k]
+            for g in range(bits):
+                if (k >> g) & 1:
+                    others = _without(np.uint64(full + k), np.uint64(g))
+                    come += dispatch[np.uint64(g), others] * P[np.uint64(b - (1 << g))]
+                else:
+                    come += mu[g] * P[np.uint64(b + (1 << g))]
+            rate = leave[b] + total if b < last else leave[b]
+            wrong += abs(come - rate * P[b])
+            flow += come
+            P[b] += omega * (come / rate - P[b])
+        full += _next_block(busy, counts, bits)[1]
     return wrong / flow
 
 
@@ -347,13 +379,15 @@ def _rescale_levels(P, counts, leave, total):
 
     Aggregation and disaggregation: λ mass(k) = Σ_{b in level k+1} P(b) Σ μ must hold between levels.
     """
-    top = counts.sum()
+    top, bits = counts.sum(), _block_bits(counts)
+    size, higher = 1 << bits, _block_levels(bits)
     busy, level = np.zeros(len(counts), dtype=np.int64), 0
     mass, flow = np.zeros(top + 1), np.zeros(top + 1)
-    for b in range(len(P)):
-        mass[level] += P[b]
-        flow[level] += P[b] * leave[b]
-        level += _advance(busy, counts)[0]
+    for start in range(0, len(P), size):
+        for k in range(size):
+            mass[level + higher[k]] += P[start + k]
+            flow[level + higher[k]] += P[start + k] * leave[start + k]
+        level += _next_block(busy, counts, bits)[0]
     target = np.ones(top + 1)
     for k in range(1, top + 1):
         target[k] = target[k - 1] * total * mass[k] / flow[k]
@@ -361,9 +395,10 @@ def _rescale_levels(P, counts, leave, total):
             target[: k + 1] *= 1e-100
     scale = target / target.sum() / mass
     level = 0
-    for b in range(len(P)):
-        P[b] *= scale[level]
-        level += _advance(busy, counts)[0]
+    for start in range(0, len(P), size):
+        for k in range(size):
+            P[start + k] *= scale[level + higher[k]]
+        level += _next_block(busy, counts, bits)[0]
 
 
 @njit(cache=True, nogil=True)
@@ -381,7 +416,7 @@ def _measure(P, blocked, norm, counts, order, shares, busy_fraction):
         F[full] += probability
         for g in range(n_stations):
             busy_fraction[g] += probability * busy[g]
-        full += _advance(busy, counts)[1]
+        full += _next_block(busy, counts, 0)[1]
     busy_fraction /= counts
     step = 1
     while step < len(F):

@@ -10,7 +10,7 @@ from .. import _validate
 from ..deployment import check_sites
 from ..errors import InputError
 from ..evaluators.enumeration import evaluate_all
-from ..evaluators.p_median import one_median, p_median
+from ..evaluators.p_median import p_median
 from ..objective import Objective
 from .run import Run
 
@@ -89,7 +89,9 @@ def _classical_starts(space):
         starts.append(space.canonical(median))
     places = np.repeat(np.arange(city.n_sites), space.room - space.kept)
     central = places[np.argsort((city.response_times @ city.demand_shares)[places], kind="stable")]
-    starts.append(space.canonical(np.r_[space.pinned, central[: space.units - len(space.pinned)]].astype(int)))
+    starts.append(
+        space.canonical(np.r_[space.pinned, central[: space.units - len(space.pinned)]].astype(int))
+    )
     return starts
 
 

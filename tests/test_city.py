@@ -1,0 +1,239 @@
+"""Cities: what is derived from them, what does not change, and every malformed one refused by name."""
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt import travel
+from emsopt.errors import EmsoptError, InputError
+
+RATES = [1.0, 0.5, 0.3]
+TRAVEL = np.array([[3.0, 8.0, 5.0], [9.0, 2.0, 4.0], [6.0, 6.0, 1.0], [4.0, 5.0, 9.0]])
+MONACO, ST_PAUL = [7.42, 43.73], [-93.09, 44.95]
+SQUARE = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]]}
+
+
+def city(**changes):
+    given = {"arrival_rates": RATES, "travel_times": TRAVEL, "turnout_times": 1.5, "service_times": 40.0}
+    return eo.City(**{**given, **changes})
+
+
+# (what is wrong, how to provoke it, words the message must hold)
+MALFORMED = [
+    ("negative rate", lambda: city(arrival_rates=[-1, 1, 1]), ["arrival_rates", "at least 0", "index 0"]),
+    ("NaN rate", lambda: city(arrival_rates=[1, np.nan, 1]), ["arrival_rates", "finite", "index 1"]),
+    ("infinite rate", lambda: city(arrival_rates=[1, 1, np.inf]), ["arrival_rates", "finite", "index 2"]),
+    ("complex rate", lambda: city(arrival_rates=[1j, 1, 1]), ["arrival_rates", "numbers"]),
+    ("text as a rate", lambda: city(arrival_rates=["many", 1, 1]), ["arrival_rates", "numbers", "many"]),
+    ("no rates", lambda: city(arrival_rates=[]), ["arrival_rates", "empty"]),
+    ("rates are None", lambda: city(arrival_rates=None), ["arrival_rates", "shape"]),
+    ("None among the rates", lambda: city(arrival_rates=[None, 1, 1]), ["arrival_rates", "index 0"]),
+    ("ragged rates", lambda: city(arrival_rates=[[1], [1, 2], 1]), ["arrival_rates", "numbers"]),
+    ("rates in a dict", lambda: city(arrival_rates={0: 1}), ["arrival_rates", "dict"]),
+    ("rates in a set", lambda: city(arrival_rates={1, 2, 3}), ["arrival_rates", "set"]),
+    ("rates as a matrix", lambda: city(arrival_rates=[RATES]), ["arrival_rates", "shape", "(1, 3)"]),
+    ("rates all zero", lambda: city(arrival_rates=[0, 0, 0]), ["arrival_rates", "zero"]),
+    ("too few rates", lambda: city(arrival_rates=[1, 1]), ["travel_times", "2", "(4, 3)"]),
+    ("negative travel", lambda: city(travel_times=-TRAVEL), ["travel_times", "at least 0", "(0, 0)"]),
+    ("NaN travel", lambda: city(travel_times=TRAVEL * np.nan), ["travel_times", "finite"]),
+    (
+        "unreachable atom",
+        lambda: city(travel_times=np.where(TRAVEL > 8, np.inf, TRAVEL)),
+        ["travel_times", "finite", "(1, 0)"],
+    ),
+    ("transposed travel", lambda: city(travel_times=TRAVEL.T), ["travel_times", "transposed"]),
+    ("travel in seconds", lambda: city(travel_times=TRAVEL * 600), ["travel_times", "minutes", "60"]),
+    ("ragged travel", lambda: city(travel_times=[[1, 2, 3], [1, 2]]), ["travel_times", "numbers"]),
+    ("flat travel", lambda: city(travel_times=TRAVEL[0]), ["travel_times", "shape", "(3,)"]),
+    ("travel with three axes", lambda: city(travel_times=TRAVEL[None]), ["travel_times", "(1, 4, 3)"]),
+    ("no sites", lambda: city(travel_times=np.empty((0, 3))), ["travel_times", "empty"]),
+    ("no atoms", lambda: city(travel_times=[[]]), ["travel_times", "empty"]),
+    ("negative turnout", lambda: city(turnout_times=-1), ["turnout_times", "at least 0"]),
+    ("turnout in seconds", lambda: city(turnout_times=150), ["turnout_times", "seconds", "60"]),
+    ("turnout is text", lambda: city(turnout_times="fast"), ["turnout_times", "numbers"]),
+    ("turnout is None", lambda: city(turnout_times=None), ["turnout_times"]),
+    ("turnout of each atom", lambda: city(turnout_times=[1, 1, 1]), ["turnout_times", "(4,)", "(3,)"]),
+    ("turnout as a matrix", lambda: city(turnout_times=TRAVEL), ["turnout_times", "(4,)", "(4, 3)"]),
+    ("service of zero", lambda: city(service_times=0), ["service_times", "greater than 0"]),
+    ("negative service", lambda: city(service_times=[40, 40, -1, 40]), ["service_times", "greater than 0"]),
+    ("service in hours", lambda: city(service_times=0.4), ["service_times", "minutes", "60"]),
+    ("service is text", lambda: city(service_times=["a"] * 4), ["service_times", "numbers"]),
+    ("service is None", lambda: city(service_times=None), ["service_times"]),
+    ("service of each atom", lambda: city(service_times=[40] * 3), ["service_times", "(4, 3)", "(3,)"]),
+    ("NaN service", lambda: city(service_times=[40, 40, 40, np.nan]), ["service_times", "finite", "(3, 0)"]),
+    ("transposed service", lambda: city(service_times=TRAVEL.T), ["service_times", "(4, 3)", "(3, 4)"]),
+    ("NaN preference", lambda: city(preference=TRAVEL * np.nan), ["preference", "finite"]),
+    ("transposed preference", lambda: city(preference=TRAVEL.T), ["preference", "(4, 3)", "(3, 4)"]),
+    ("preference is text", lambda: city(preference="closest"), ["preference", "numbers"]),
+    ("names as one string", lambda: city(site_names="abcd"), ["site_names", "4", "abcd"]),
+    ("too few names", lambda: city(site_names=["a"]), ["site_names", "4", "1"]),
+    ("duplicate site", lambda: city(site_names=list("abca")), ["site_names", "distinct", "'a'"]),
+    ("duplicate atom", lambda: city(atom_names=list("bab")), ["atom_names", "distinct", "'b'"]),
+    ("blank name", lambda: city(site_names=["a", "b", " ", "c"]), ["site_names", "blank", "2"]),
+    (
+        "latitude first throughout",
+        lambda: city(atom_locations=[ST_PAUL[::-1]] * 3, site_locations=[ST_PAUL[::-1]] * 4),
+        ["atom_locations", "swapped", "longitude comes first"],
+    ),
+    (
+        "latitude first at the sites",
+        lambda: city(atom_locations=[MONACO] * 3, site_locations=[MONACO[::-1]] * 4),
+        ["site_locations", "swapped"],
+    ),
+    (
+        "sites and atoms on two continents",
+        lambda: city(atom_locations=[MONACO] * 3, site_locations=[ST_PAUL] * 4),
+        ["site_locations", "atom_locations", "km apart"],
+    ),
+    ("kilometres as degrees", lambda: city(atom_locations=[[500, 200]] * 3), ["atom_locations", "geographic=False"]),
+    ("locations with heights", lambda: city(atom_locations=[[1, 2, 3]] * 3), ["atom_locations", "(3, 2)"]),
+    ("a site too few on the map", lambda: city(site_locations=[[1, 2]] * 3), ["site_locations", "(4, 2)", "(3, 2)"]),
+    ("NaN location", lambda: city(site_locations=[[1, np.nan]] * 4), ["site_locations", "finite"]),
+    ("location is text", lambda: city(site_locations=[["a", "b"]] * 4), ["site_locations", "numbers"]),
+    ("a shape too few", lambda: city(atom_shapes=[SQUARE] * 2), ["atom_shapes", "3", "2"]),
+    ("shape is a point", lambda: city(atom_shapes=[{"type": "Point", "coordinates": [0, 0]}] * 3), ["atom_shapes", "Point"]),
+    ("shape is None", lambda: city(atom_shapes=[SQUARE, None, SQUARE]), ["atom_shapes", "number 1", "NoneType"]),
+    ("shape without coordinates", lambda: city(atom_shapes=[{"type": "Polygon"}] * 3), ["atom_shapes", "number 0"]),
+    ("shapes as one dict", lambda: city(atom_shapes=SQUARE), ["atom_shapes", "3"]),
+    ("unknown field", lambda: city().replace(rates=1), ["'rates'", "arrival_rates"]),
+    ("replacement of another shape", lambda: city().replace(travel_times=TRAVEL.T), ["travel_times", "transposed"]),
+    ("theta is NaN", lambda: city().scaled(np.nan), ["theta", "above 0", "nan"]),
+    ("theta is zero", lambda: city().scaled(0), ["theta", "above 0"]),
+    ("theta is infinite", lambda: city().scaled(np.inf), ["theta", "inf"]),
+    ("theta is text", lambda: city().scaled("twice"), ["theta", "'twice'"]),
+    ("theta is a list", lambda: city().scaled([1, 2]), ["theta", "[1, 2]"]),
+    ("theta is complex", lambda: city().scaled(2j), ["theta", "2j"]),
+    ("load of zero", lambda: city().with_offered_load(0, 2), ["rho", "above 0"]),
+    ("negative load", lambda: city().with_offered_load(-1, 2), ["rho", "above 0"]),
+    ("load of no units", lambda: city().with_offered_load(1, 0), ["units", "at least 1"]),
+    ("load of half a unit", lambda: city().with_offered_load(1, 1.5), ["units", "whole number", "1.5"]),
+    ("load of unknown units", lambda: city().offered_load(None), ["units", "None"]),
+    ("unknown site name", lambda: city().sites_named(["site 1", "nowhere"]), ["nowhere", "site 1"]),
+    ("speed of zero", lambda: travel.constant_speed(0), ["kmh", "above 0"]),
+    ("speed is text", lambda: travel.constant_speed("fast"), ["kmh", "'fast'"]),
+]  # fmt: skip
+
+
+def raises_clearly(provoke, words):
+    """Check that an EmsoptError which is also a ValueError or RuntimeError names the culprit in a sentence."""
+    with pytest.raises(EmsoptError) as caught:
+        provoke()
+    assert isinstance(caught.value, (ValueError, RuntimeError))
+    message = str(caught.value)
+    missing = [word for word in words if word not in message]
+    assert not missing, f"{missing} not in: {message}"
+
+
+@pytest.mark.parametrize(
+    ("provoke", "words"), [case[1:] for case in MALFORMED], ids=[case[0] for case in MALFORMED]
+)
+def test_malformed_cities_are_refused_by_name(provoke, words):
+    raises_clearly(provoke, words)
+
+
+def test_a_message_never_hides_which_value_is_wrong():
+    with pytest.raises(
+        InputError, match=r"`arrival_rates` must be at least 0 \(calls/h\); 2 value\(s\) are not, .*: -3\."
+    ):
+        city(arrival_rates=[1, -3, -4])
+
+
+# -- well-formed cities ----------------------------------------------------------------------------------------
+
+
+def test_scalars_and_values_by_site_are_spread():
+    by_site = city(turnout_times=[1, 2, 3, 4], service_times=[30, 40, 50, 60])
+    np.testing.assert_array_equal(by_site.service_times, np.outer([30, 40, 50, 60], [1, 1, 1]))
+    np.testing.assert_array_equal(by_site.response_times, TRAVEL + np.array([[1], [2], [3], [4]]))
+    assert city().turnout_times.tolist() == [1.5] * 4
+    square = eo.City([1, 1], [[1, 2], [3, 4]], 1, [30, 60])  # as many sites as atoms: a value a site
+    assert square.service_times.tolist() == [[30, 30], [60, 60]]
+
+
+def test_the_arrays_of_a_city_are_its_own_and_read_only():
+    rates, minutes = np.array(RATES), TRAVEL.copy()
+    built = city(arrival_rates=rates, travel_times=minutes)
+    rates[0], minutes[0, 0] = 99, 99
+    assert built.arrival_rates[0] == 1
+    assert built.travel_times[0, 0] == 3
+    for name in ("arrival_rates", "travel_times", "turnout_times", "service_times"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(built, name)[0] = 5
+    with pytest.raises(AttributeError):
+        built.name = "other"
+
+
+def test_load_is_calls_times_minutes_over_units():
+    """λ / (p μ) = (1.8 / 60) 40 / p."""
+    assert city().total_rate == pytest.approx(1.8)
+    assert city().offered_load(1) == pytest.approx(1.2)
+    assert city().offered_load(4) == pytest.approx(0.3)
+    assert city().with_offered_load(0.7, units=3).offered_load(3) == pytest.approx(0.7)
+    assert city().scaled(2.5).total_rate == pytest.approx(4.5)
+    assert city().scaled(2.5).demand_shares == pytest.approx(city().demand_shares)
+    # service that depends on the site: the mean over calls and over sites alike
+    assert city(service_times=[20, 40, 60, 80]).mean_service_time == pytest.approx(50)
+
+
+def test_a_zero_rate_is_an_atom_that_nobody_calls_from():
+    quiet = city(arrival_rates=[1, 0, 1])
+    assert quiet.demand_shares.tolist() == [0.5, 0, 0.5]
+
+
+def test_preferred_order_is_by_response_then_by_lower_index():
+    assert city().preferred_order.tolist() == [[0, 3, 2, 1], [1, 3, 2, 0], [2, 1, 0, 3]]
+    tied = city(travel_times=np.ones((4, 3)))
+    assert tied.preferred_order.tolist() == [[0, 1, 2, 3]] * 3
+    given = city(preference=np.arange(4)[::-1, None] * np.ones(3))
+    assert given.preferred_order.tolist() == [[3, 2, 1, 0]] * 3
+    slow_starter = city(turnout_times=[6, 0, 0, 0])  # turnout counts: 9 min for site 0 to reach atom 0
+    assert slow_starter.preferred_order[0].tolist() == [3, 2, 0, 1]
+
+
+def test_twins_are_alike_in_every_time_and_preference():
+    rows = [0, 1, 0, 1]
+    assert city(travel_times=TRAVEL[rows]).twin_groups.tolist() == [0, 1, 0, 1]
+    assert city().twin_groups.tolist() == [0, 1, 2, 3]
+    assert city(travel_times=TRAVEL[rows], turnout_times=[1, 1, 2, 1]).twin_groups.tolist() == [0, 1, 2, 1]
+    assert city(travel_times=TRAVEL[rows], service_times=[1, 1, 1, 2]).twin_groups.tolist() == [0, 1, 0, 2]
+    ranks = np.arange(4)[:, None] * np.ones(3)
+    assert city(travel_times=TRAVEL[rows], preference=ranks).twin_groups.tolist() == [0, 1, 2, 3]
+
+
+def test_names_and_repr():
+    assert city().site_names == ("site 1", "site 2", "site 3", "site 4")
+    assert city(site_names=list("dcba")).sites_named(["a", "d"]).tolist() == [3, 0]
+    assert repr(city(name="Utopia")) == "<City 'Utopia': 3 atoms, 4 sites, 1.8 calls/h, 40 min a call>"
+
+
+def test_locations_on_a_plane_may_be_any_kilometres():
+    plane = city(geographic=False, atom_locations=[[500, 200]] * 3, site_locations=[[-9000, 0]] * 4)
+    assert plane.site_locations.shape == (4, 2)
+
+
+def test_great_circles():
+    """A quarter of a meridian is 90 degrees of the mean radius; a degree of longitude shrinks with cos(latitude)."""
+    quarter = np.pi / 2 * travel.EARTH_RADIUS_KM
+    assert travel.great_circle_km([[0, 0]], [[0, 90], [0, 0], [180, 0]]) == pytest.approx(
+        np.array([[quarter, 0, 2 * quarter]])
+    )
+    short = travel.great_circle_km([[10, 60]], [[10.001, 60]])[0, 0]
+    assert short == pytest.approx(np.radians(0.001) * travel.EARTH_RADIUS_KM * 0.5, rel=1e-6)
+    assert travel.great_circle_km([[179.9, 0]], [[-179.9, 0]])[0, 0] == pytest.approx(
+        np.radians(0.2) * travel.EARTH_RADIUS_KM, rel=1e-9
+    )
+    assert travel.plane_km([[0, 0], [1, 1]], [[3, 4]]).tolist() == [[5.0], [np.hypot(2, 3)]]
+
+
+def test_travel_laws():
+    assert travel.constant_speed(30)([0, 10]).tolist() == [0, 20]
+    a, v = 2.0, 10.0  # cruising speed is reached after v / a = 5 s, half way at v² / a = 50
+    assert travel.budge_median_seconds([8, 50, 150], a, v) == pytest.approx([4, 10, 20])
+    # no spread: the mean is the median, here in minutes for kilometres
+    plain = travel.budge_law(a, v, 0, 0, 0, metres_per_unit=1)
+    assert plain([0, 0.15]) == pytest.approx([0, 20 / 60])
+    # c² = (b0 + b1 m) / m² with b2 = 0: m = 20, b0 = 10, b1 = 1.5 gives c² = 0.1
+    spread = travel.budge_law(a, v, 10, 1.5, 0, metres_per_unit=1)
+    assert spread(0.15) == pytest.approx(20 * np.exp(0.05) / 60)
+    minutes = travel.st_paul_law(np.linspace(0.1, 20, 200))
+    assert (np.diff(minutes) > 0).all()

@@ -1,0 +1,289 @@
+"""Deployments: every malformed one refused by name, and the set of allowed ones against brute force."""
+
+from collections import Counter
+from itertools import combinations, combinations_with_replacement
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import emsopt as eo
+from emsopt import evaluators as ev
+from emsopt.deployment import DeploymentSpace, check_sites
+from emsopt.errors import EmsoptError, InputError, UnstableQueueError
+
+examples = settings(max_examples=60, deadline=None, derandomize=True)
+
+CITY = eo.City(
+    [1.0, 0.5, 0.3],
+    [[3.0, 8.0, 5.0], [9.0, 2.0, 4.0], [6.0, 6.0, 1.0], [4.0, 5.0, 9.0]],
+    turnout_times=1.5,
+    service_times=40.0,
+)
+
+
+def many_sites(n_sites):
+    travel = np.random.default_rng(0).uniform(1, 10, (n_sites, 3))
+    return eo.City([1.0, 0.5, 0.3], travel, turnout_times=1.5, service_times=40.0)
+
+
+def space(units=2, **options):
+    return DeploymentSpace(CITY, units, **options)
+
+
+def evaluation(**options):
+    return ev.exact_hypercube(CITY, [0, 1], **options)
+
+
+# (what is wrong, how to provoke it, words the message must hold)
+MALFORMED = [
+    ("no sites", lambda: check_sites(CITY, []), ["sites", "at least one"]),
+    ("sites are None", lambda: check_sites(CITY, None), ["sites", "flat sequence"]),
+    ("one bare site", lambda: check_sites(CITY, 3), ["sites", "flat sequence"]),
+    ("sites as a matrix", lambda: check_sites(CITY, [[0, 1]]), ["sites", "flat", "(1, 2)"]),
+    ("sites in a set", lambda: check_sites(CITY, {0, 1}), ["sites", "flat sequence"]),
+    ("half a site", lambda: check_sites(CITY, [0.5, 1]), ["sites", "whole", "0.5"]),
+    ("NaN site", lambda: check_sites(CITY, [np.nan, 1]), ["sites", "whole", "nan"]),
+    ("infinite site", lambda: check_sites(CITY, [np.inf, 1]), ["sites", "0 to 3", "inf"]),
+    ("complex site", lambda: check_sites(CITY, [1j, 1]), ["sites", "whole", "1j"]),
+    ("None among the sites", lambda: check_sites(CITY, [None, 1]), ["sites", "None"]),
+    ("sites as truth values", lambda: check_sites(CITY, [True, False, True, False]), ["sites", "flatnonzero"]),
+    ("negative site", lambda: check_sites(CITY, [-1, 1]), ["sites", "0 to 3", "-1"]),
+    ("site beyond the last", lambda: check_sites(CITY, [4, 1]), ["sites", "0 to 3", "4"]),
+    ("site beyond all integers", lambda: check_sites(CITY, [10**30, 1]), ["sites", "0 to 3"]),
+    ("unknown site", lambda: check_sites(CITY, ["site 1", "nowhere"]), ["nowhere", "site 4"]),
+    ("one bare name", lambda: check_sites(CITY, "site 1"), ["sites", "flat sequence"]),
+    ("no units", lambda: space(0), ["units", "at least 1"]),
+    ("fractional units", lambda: space(2.5), ["units", "whole number", "2.5"]),
+    ("units are true", lambda: space(True), ["units", "whole number", "True"]),
+    ("units as text", lambda: space("2"), ["units", "whole number", "'2'"]),
+    ("units are None", lambda: space(None), ["units", "None"]),
+    ("units are NaN", lambda: space(np.nan), ["units", "nan"]),
+    ("more units than room", lambda: space(5), ["5 units", "hold 4", "colocation"]),
+    ("no room left", lambda: space(closed=[0, 1, 2]), ["2 units", "hold 1"]),
+    ("pinned beyond the last site", lambda: space(pinned=[7]), ["0 to 3", "7"]),
+    ("pinned twice", lambda: space(pinned=[1, 1]), ["site 2", "pinned to 2", "at most 1"]),
+    ("more pinned than units", lambda: space(1, pinned=[1, 2]), ["2 units are pinned", "only 1"]),
+    ("pinned and closed", lambda: space(pinned=[1], closed=[1, 2]), ["site 2", "pinned and closed"]),
+    ("closed beyond the last site", lambda: space(closed=[-1]), ["0 to 3", "-1"]),
+    ("colocation of none", lambda: space(colocation=0), ["colocation", "at least 1"]),
+    ("fractional colocation", lambda: space(colocation=1.5), ["colocation", "whole number", "1.5"]),
+    ("colocation is None", lambda: space(colocation=None), ["colocation", "None"]),
+    ("colocation is text", lambda: space(colocation="yes"), ["colocation", "'yes'"]),
+    ("form of too few units", lambda: space().canonical([1]), ["[1]", "2 units"]),
+    ("form of what is not allowed", lambda: space().canonical([1, 1]), ["[1, 1]", "allowed"]),
+    ("form without the pinned", lambda: space(pinned=[3]).canonical([0, 1]), ["[0, 1]", "allowed"]),
+    ("unknown evaluator", lambda: ev.evaluate(CITY, [0, 1], "magic"), ["evaluator", "'exact'", "'magic'"]),
+    ("evaluator is a number", lambda: ev.evaluate(CITY, [0, 1], 3), ["evaluator", "3"]),
+    ("unknown evaluator of many", lambda: ev.evaluate_all(CITY, 2, "magic"), ["evaluator", "'magic'"]),
+    ("unknown capacity", lambda: evaluation(capacity="both"), ["capacity", "'loss'", "'queue'", "'both'"]),
+    ("capacity is None", lambda: evaluation(capacity=None), ["capacity", "None"]),
+    (
+        "unknown capacity, approximately",
+        lambda: ev.approximate_hypercube(CITY, [0, 1], capacity="infinite"),
+        ["capacity", "'infinite'"],
+    ),
+    ("tolerance of zero", lambda: evaluation(tol=0), ["tol", "above 0"]),
+    ("negative tolerance", lambda: ev.approximate_hypercube(CITY, [0], tol=-1), ["tol", "above 0", "-1"]),
+    ("tolerance is NaN", lambda: evaluation(tol=np.nan), ["tol", "nan"]),
+    ("tolerance of zero, batched", lambda: ev.approximate_values(CITY, [[0, 1]], tol=0), ["tol", "above 0"]),
+    ("tolerance out of reach", lambda: ev.approximate_hypercube(CITY, [0, 1, 2], tol=1e-30), ["tol", "converge"]),
+    (
+        "too many units for the exact model",
+        lambda: ev.exact_hypercube(many_sites(30), np.arange(30)),
+        ["24", "30", "approximate"],
+    ),
+    (
+        "too many units for the exact model, batched",
+        lambda: ev.evaluate_all(many_sites(30), 29, "exact"),
+        ["24", "29", "approximate"],
+    ),
+    (
+        "too many deployments",
+        lambda: ev.evaluate_all(many_sites(60), 10),
+        ["75,394,027,566", "20,000,000", "minimize"],
+    ),
+    ("unknown metric", lambda: ev.evaluate_all(CITY, 2, metric="speed"), ["metric", "'late'", "'speed'"]),
+    (
+        "minutes where there are none",
+        lambda: ev.evaluate_all(CITY, 2, metric=("late", 8)).mean_response,
+        ["8 min or more", "values"],
+    ),
+    ("no alternatives", lambda: ev.evaluate_all(CITY, 2).alternatives(0), ["k", "at least 1"]),
+    ("alternatives not apart", lambda: ev.evaluate_all(CITY, 2).alternatives(2, apart=0), ["apart", "at least 1"]),
+    ("negative threshold", lambda: evaluation().late_fraction(-1), ["threshold", "at least 0", "-1"]),
+    ("threshold is NaN", lambda: evaluation().late_fraction([8, np.nan]), ["threshold", "nan"]),
+    ("percentile of zero", lambda: evaluation().percentile(0), ["q", "above 0"]),
+    ("percentile above all", lambda: evaluation().percentile(101), ["q", "101"]),
+    ("percentile is text", lambda: evaluation().percentile("median"), ["q", "'median'"]),
+    ("batch of one deployment", lambda: ev.approximate_values(CITY, [0, 1]), ["deployments", "(K, p)", "(2,)"]),
+    ("batch with a negative site", lambda: ev.approximate_values(CITY, [[0, -1]]), ["deployments", "below 4"]),
+    ("empty batch", lambda: ev.approximate_values(CITY, []), ["deployments", "(0,)"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("provoke", "words"), [case[1:] for case in MALFORMED], ids=[case[0] for case in MALFORMED]
+)
+def test_malformed_deployments_and_options_are_refused_by_name(provoke, words):
+    with pytest.raises(EmsoptError) as caught:
+        provoke()
+    assert isinstance(caught.value, (ValueError, RuntimeError))
+    missing = [word for word in words if word not in str(caught.value)]
+    assert not missing, f"{missing} not in: {caught.value}"
+
+
+@pytest.mark.parametrize("evaluator", ["approximate", "exact", "simulation"])
+@pytest.mark.parametrize("load", [1.0, 1.5])
+def test_a_queue_that_never_settles_is_refused(evaluator, load):
+    busy = CITY.with_offered_load(load, 2)
+    with pytest.raises(UnstableQueueError, match="queue"):
+        ev.evaluate(busy, [0, 1], evaluator, capacity="queue")
+    with pytest.raises(UnstableQueueError, match="queue"):
+        ev.values(busy, [[0, 1], [1, 2]], None, evaluator, capacity="queue")
+
+
+# -- what is allowed -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "sites", [[2, 0], (2, 0), np.array([2, 0], dtype=np.uint8), [2.0, 0.0], ["site 3", "site 1"]]
+)
+def test_sites_may_be_any_whole_numbers_or_names(sites):
+    assert check_sites(CITY, sites).tolist() == [2, 0]
+    assert check_sites(CITY, sites).dtype == np.intp
+
+
+def brute_force(city, units, each, pinned, closed):
+    """Count, by twin groups, the sets of listed sites (each as often as it has room) that are allowed."""
+    places = [site for site in range(city.n_sites) if site not in closed for _ in range(each)]
+    pinned_by_group = Counter(city.twin_groups[list(pinned)].tolist())
+    found = Counter()
+    for chosen in combinations(range(len(places)), units):
+        groups = tuple(sorted(int(city.twin_groups[places[k]]) for k in chosen))
+        if all(groups.count(group) >= n for group, n in pinned_by_group.items()):
+            found[groups] += 1
+    return found
+
+
+@st.composite
+def spaces(draw):
+    """Draw a space with twins, colocation, pinned and closed sites, and what brute force finds in it."""
+    kinds = draw(st.lists(st.integers(0, 3), min_size=1, max_size=6))  # sites of one kind are twins
+    city = eo.City([1.0], np.array(kinds)[:, None] + 1.0, turnout_times=0, service_times=30)
+    colocation = draw(st.sampled_from([False, True, 1, 2]))
+    units = draw(st.integers(1, 4))
+    each = {False: 1, True: units}.get(colocation, colocation) if isinstance(colocation, bool) else colocation
+    closed = draw(st.sets(st.integers(0, len(kinds) - 1), max_size=2))
+    open_places = [site for site in range(len(kinds)) if site not in closed for _ in range(each)]
+    pinned = (
+        draw(st.lists(st.sampled_from(range(len(open_places))), unique=True, max_size=2))
+        if open_places
+        else []
+    )
+    pinned = [open_places[k] for k in pinned]
+    options = {"colocation": colocation, "pinned": pinned, "closed": sorted(closed)}
+    if len(open_places) < units or len(pinned) > units:
+        with pytest.raises(InputError):
+            DeploymentSpace(city, units, **options)
+        city, units, options, each, pinned, closed = CITY, 2, {}, 1, [], []
+    return DeploymentSpace(city, units, **options), brute_force(city, units, each, pinned, closed)
+
+
+def by_groups(space, sites):
+    return tuple(sorted(space.city.twin_groups[sites].tolist()))
+
+
+@examples
+@given(spaces(), st.integers(1, 9))
+def test_chunks_list_every_distinct_deployment_once(case, size):
+    space, expected = case
+    chunks = list(space.chunks(size))
+    assert all(1 <= len(rows) <= size for rows in chunks)
+    assert all(len(rows) == size for rows in chunks[:-1])
+    rows = np.concatenate(chunks)
+    assert [by_groups(space, row) for row in rows] == sorted({by_groups(space, row) for row in rows})
+    assert {by_groups(space, row) for row in rows} == set(expected)
+    assert len(space) == len(rows) == len(expected)
+    np.testing.assert_array_equal(rows, np.sort(rows, axis=1))
+    np.testing.assert_array_equal(rows, next(space.chunks()))
+    assert (np.apply_along_axis(np.bincount, 1, rows, minlength=space.city.n_sites) <= space.room).all()
+
+
+@examples
+@given(spaces())
+def test_multiplicities_count_the_listed_sites(case):
+    space, expected = case
+    for row in next(space.chunks()):
+        assert space.multiplicity(row) == expected[by_groups(space, row)]
+    if not space.pinned:
+        places = int(space.room.sum())
+        assert sum(expected.values()) == len(list(combinations(range(places), space.units)))
+
+
+@examples
+@given(spaces())
+def test_canonical_form_is_the_listed_one(case):
+    space, _ = case
+    listed = {by_groups(space, row): row for row in next(space.chunks())}
+    for sites in combinations_with_replacement(range(space.city.n_sites), space.units):
+        sites = np.array(sites)
+        allowed = by_groups(space, sites) in listed
+        assert (sites[::-1] in space) == allowed
+        if allowed:
+            form = space.canonical(sites[::-1])
+            np.testing.assert_array_equal(form, listed[by_groups(space, sites)])
+            np.testing.assert_array_equal(space.canonical(form), form)
+
+
+@examples
+@given(spaces())
+def test_neighbours_are_all_at_one_move_and_mutual(case):
+    space, _ = case
+    rows = next(space.chunks())
+    counts = {tuple(row): Counter(space.city.twin_groups[row].tolist()) for row in rows}
+    neighbours = {tuple(row): {tuple(near) for near in space.neighbours(row)} for row in rows}
+    for row, near in neighbours.items():
+        assert len(space.neighbours(np.array(row))) == len(near)
+        assert near == {other for other in counts if (counts[other] - counts[row]).total() == 1}
+        assert all(row in neighbours[other] for other in near)
+
+
+@examples
+@given(spaces(), st.integers(0, 1000))
+def test_samples_are_allowed_and_reach_everything(case, seed):
+    space, expected = case
+    drawn = space.sample(np.random.default_rng(seed), 40)
+    assert drawn.shape == (40, space.units)
+    assert all(row in space for row in drawn)
+    np.testing.assert_array_equal(drawn, [space.canonical(row) for row in drawn])
+    np.testing.assert_array_equal(drawn, space.sample(np.random.default_rng(seed), 40))
+    single = space.sample(seed)
+    assert single.shape == (space.units,)
+    if len(expected) <= 4:
+        assert {by_groups(space, row) for row in space.sample(seed, 400)} == set(expected)
+
+
+def test_samples_follow_the_listed_sites():
+    """Ten sites of which three are twins: a set of sites is as likely as any other, so a form as its multiplicity."""
+    travel = np.r_[[5.0, 5.0, 5.0], np.arange(6, 13)][:, None]
+    space = DeploymentSpace(eo.City([1.0], travel, turnout_times=0, service_times=30), 2)
+    drawn = Counter(map(tuple, space.sample(0, 9000).tolist()))
+    for row in next(space.chunks()):
+        expected = 9000 * space.multiplicity(row) / 45
+        assert abs(drawn[tuple(row.tolist())] - expected) < 5 * np.sqrt(expected)
+
+
+def test_st_paul_sized_spaces():
+    """Three of 17 sites doubled: 24,310 deployments of 9 units are 9,691 distinct ones."""
+    kinds = np.r_[np.arange(14), [0, 1, 2]]
+    city = eo.City([1.0], kinds[:, None] + 1.0, turnout_times=0, service_times=30)
+    space = DeploymentSpace(city, 9)
+    rows = np.concatenate(list(space.chunks(1000)))
+    assert len(space) == len(rows) == 9691
+    assert sum(space.multiplicity(row) for row in rows) == 24310
+    assert len(DeploymentSpace(city, 9, colocation=True, pinned=[0, 0, 16], closed=[5])) == sum(
+        1
+        for _ in combinations_with_replacement(range(13), 6)  # six units free to stand anywhere but at site 5
+    )

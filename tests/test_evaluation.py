@@ -1,0 +1,261 @@
+"""An evaluation's measures on an example that can be solved on paper.
+
+Two units, two atoms, μ = 3 an hour each, λ_1 = 2 and λ_2 = 1 an hour; atom 1 prefers unit 1, atom 2 unit 2. With
+a = λ/μ = 1 the number of busy units is an Erlang system. Who is busy if one is follows from the balance of
+state (1 busy, 2 free): (λ + μ) P10 = λ_1 P00 + μ P11.
+
+loss    P00 = 1 / (1 + a + a²/2) = 2/5, P11 = 1/5, P10 = (2 · 2/5 + 3 · 1/5) / 6 = 7/30, P01 = 2/5 - 7/30 = 5/30
+queue   P00 = (1 - a/2) / (1 + a/2) = 1/3, P(2 busy, none waiting) = a²/2 · 1/3 = 1/6, P10 = 7/36, P01 = 5/36,
+        P(all busy) = 1/3 (Erlang C), mean wait 1/3 / (2μ - λ) = 1/9 h
+"""
+
+from dataclasses import FrozenInstanceError
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt.errors import UnstableQueueError
+from emsopt.evaluators import (
+    EXACT_UP_TO,
+    Evaluation,
+    approximate_hypercube,
+    evaluate,
+    evaluate_all,
+    exact_hypercube,
+)
+from emsopt.evaluators.approximate import correction_factors
+
+CITY = eo.City(
+    [2.0, 1.0],
+    [[3.0, 9.0], [8.0, 2.0]],
+    turnout_times=1.0,
+    service_times=20.0,
+    site_names=["<script>alert(1)</script>", "B & C"],
+    atom_names=["<b>north", "south"],
+)
+RESPONSE = np.array([[4.0, 10.0], [9.0, 3.0]])
+IMMEDIATE = np.array([[17.0, 5.0], [7.0, 19.0]]) / 36  # with a queue: the chance that i is sent to j at once
+
+
+@pytest.fixture(scope="module")
+def loss():
+    return exact_hypercube(CITY, [0, 1])
+
+
+@pytest.fixture(scope="module")
+def queue():
+    return exact_hypercube(CITY, [0, 1], capacity="queue")
+
+
+def test_loss_by_hand(loss):
+    assert loss.loss_probability == pytest.approx(1 / 5, rel=1e-10)
+    assert loss.queue_probability == loss.mean_wait == 0
+    np.testing.assert_allclose(loss.utilizations, [7 / 30 + 1 / 5, 5 / 30 + 1 / 5], rtol=1e-10)
+    shares = np.array([[2 / 5 + 5 / 30, 5 / 30], [7 / 30, 2 / 5 + 7 / 30]]) / (4 / 5)
+    np.testing.assert_allclose(loss.dispatch_fractions, shares, rtol=1e-10)
+    atoms = (shares * RESPONSE).sum(axis=0)
+    np.testing.assert_allclose(loss.atom_response, atoms, rtol=1e-10)
+    assert loss.mean_response == pytest.approx(5.125, rel=1e-10)
+    np.testing.assert_allclose(loss.unit_shares, shares @ [2 / 3, 1 / 3], rtol=1e-10)
+    assert loss.residual < 1e-10
+
+
+def test_queue_by_hand(queue):
+    assert queue.queue_probability == pytest.approx(1 / 3, rel=1e-10)
+    assert queue.mean_wait == pytest.approx(60 / 9, rel=1e-10)
+    assert queue.loss_probability == 0
+    np.testing.assert_allclose(queue.utilizations, [19 / 36, 17 / 36], rtol=1e-10)
+    np.testing.assert_allclose(queue.dispatch_fractions, IMMEDIATE + 1 / 6, rtol=1e-10)
+    mean = (2 * (23 * 4 + 13 * 9) + (11 * 10 + 25 * 3)) / 36 / 3
+    assert queue.mean_response == pytest.approx(mean, rel=1e-10)
+
+
+def test_late_fraction_counts_from_the_threshold_on(loss):
+    """Weights of the four response times: 3 min 19/72, 4 min 34/72, 9 min 14/72, 10 min 5/72."""
+    late = loss.late_fraction([0, 3, 3.01, 4, 4.5, 9, 9.5, 10, 10.01, 1e9])
+    np.testing.assert_allclose(late * 72, [72, 72, 53, 53, 19, 19, 5, 5, 0, 0], atol=1e-9)
+    assert isinstance(loss.late_fraction(8), float)
+    assert loss.late_fraction([[4.0, 9.0]]).shape == (1, 2)
+    assert loss.late_fraction(8, include_wait=True) == loss.late_fraction(8)  # lost calls do not wait
+
+
+def test_percentiles_are_response_times_that_occur(loss):
+    found = [loss.percentile(100 * k / 72) for k in (1, 18.9, 19.1, 52.9, 53.1, 66.9, 67.1, 72)]
+    assert found == [3, 3, 4, 4, 9, 9, 10, 10]
+    assert loss.percentile_90 == loss.percentile(90) == 9
+
+
+def test_late_fraction_with_wait_where_all_stations_are_alike():
+    """M/M/2: the wait exceeds t with C exp(-(2μ - λ) t); then 4 min of response to everyone."""
+    city = eo.City([2.0, 1.0], np.full((2, 2), 3.0), turnout_times=1.0, service_times=20.0)
+    for evaluator in (exact_hypercube, approximate_hypercube):
+        e = evaluator(city, [0, 1], capacity="queue")
+        late = e.late_fraction(np.array([2.0, 4.0, 5.0, 10.0, 64.0]), include_wait=True)
+        waits = np.array([0.0, 1.0, 6.0, 60.0])
+        np.testing.assert_allclose(late[:2], [1, 1], rtol=1e-9)
+        np.testing.assert_allclose(late[2:], np.exp(-3 * waits[1:] / 60) / 3, rtol=1e-8)
+        assert e.late_fraction(5.0) == 0
+
+
+def test_default_evaluator_is_exact_up_to_twelve_units():
+    city = CITY.with_offered_load(0.3, 12)
+    assert EXACT_UP_TO == 12
+    assert evaluate(city, [0, 1] * 6).evaluator == "exact"
+    assert evaluate(city, [0, 1] * 6 + [0]).evaluator == "approximate"
+    assert evaluate(CITY, [0, 1], "approximate", capacity="queue").capacity == "queue"
+
+
+def test_correction_factors_of_two_units():
+    """(2) by its meaning: Q(2, ρ̄, 1) = P(a given unit busy, the other free) / (ρ̄ (1 - ρ̄))."""
+    a = 0.7
+    P = np.array([1, a, a**2 / 2])
+    P /= P.sum()
+    mean = P[1] / 2 + P[2]
+    np.testing.assert_allclose(correction_factors(2, a), [1, P[1] / 2 / (mean * (1 - mean))], rtol=1e-12)
+    mean, idle = a / 2, (1 - a / 2) / (1 + a / 2)  # M/M/2: P(0); one busy: a P(0)
+    np.testing.assert_allclose(
+        correction_factors(2, a, capacity="queue"), [1, a * idle / 2 / (mean * (1 - mean))], rtol=1e-12
+    )
+    assert correction_factors(1, a).tolist() == pytest.approx([1])
+    with pytest.raises(UnstableQueueError, match="2 units"):
+        correction_factors(2, 2.0, capacity="queue")
+
+
+@pytest.mark.parametrize("capacity", ["loss", "queue"])
+@pytest.mark.parametrize("load", [1e-3, 0.3, 0.95])
+def test_correction_factors_are_exact_for_interchangeable_units(load, capacity):
+    """If all orders of preference are equally common, Q(p, ρ̄, r) ρ̄^r (1 - ρ̄) is the chance of r busy, one free."""
+    p = 5
+    terms = np.cumprod(np.r_[1, p * load / np.arange(1, p + 1)])
+    if capacity == "queue":
+        terms[-1] /= 1 - load
+    P = terms / terms.sum()
+    mean = P @ np.arange(p + 1) / p
+    Q = correction_factors(p, p * load, capacity=capacity)
+    for r in range(p):
+        chance, k = 0.0, np.arange(p)
+        for n in k[k >= r]:  # n busy: the r asked first are, the next one is not
+            draws = np.prod((n - np.arange(r)) / (p - np.arange(r)))
+            chance += P[n] * draws * (p - n) / (p - r)
+        assert Q[r] * mean**r * (1 - mean) == pytest.approx(chance, rel=1e-9)
+
+
+# -- how it shows itself ---------------------------------------------------------------------------------------
+
+
+def test_frames(loss):
+    units = loss.to_frame()
+    assert list(units.columns) == ["site", "name", "utilization", "share_of_calls", "mean_response_min"]
+    assert units["site"].tolist() == [0, 1]
+    assert units["name"].tolist() == list(CITY.site_names)
+    np.testing.assert_allclose(units["share_of_calls"], [39 / 72, 33 / 72], rtol=1e-10)
+    np.testing.assert_allclose(
+        units["mean_response_min"], [(34 * 4 + 5 * 10) / 39, (14 * 9 + 19 * 3) / 33], rtol=1e-10
+    )
+    assert units["share_of_calls"] @ units["mean_response_min"] == pytest.approx(loss.mean_response)
+    atoms = loss.atoms_frame()
+    assert atoms["atom"].tolist() == ["<b>north", "south"]
+    np.testing.assert_allclose(atoms["share_of_calls"], [2 / 3, 1 / 3])
+    assert atoms["answered_most_by"].tolist() == list(CITY.site_names)
+    np.testing.assert_allclose(atoms["mean_response_min"], loss.atom_response)
+
+
+def test_a_unit_that_answers_nothing_has_no_mean_response():
+    idle = Evaluation.of(
+        CITY,
+        np.array([0, 1]),
+        evaluator="exact",
+        capacity="loss",
+        utilizations=np.array([0.5, 0.0]),
+        dispatch_fractions=np.array([[1.0, 1.0], [0.0, 0.0]]),
+        loss_probability=0.5,
+        queue_probability=0.0,
+        mean_wait=0.0,
+        iterations=1,
+        residual=0.0,
+    )
+    assert np.isnan(idle.to_frame()["mean_response_min"][1])
+    assert idle.percentile(100) == 10
+    assert idle.late_fraction(9) == pytest.approx(1 / 3)
+
+
+def test_summaries(loss, queue):
+    figures = loss.summary()
+    assert figures == {
+        "mean_response_min": pytest.approx(5.125),
+        "late_over_8_min": pytest.approx(19 / 72),
+        "percentile_90_min": 9,
+        "mean_utilization": pytest.approx(0.4),
+        "max_utilization": pytest.approx(13 / 30),
+        "loss_probability": pytest.approx(0.2),
+    }
+    assert queue.summary(3.5)["late_over_3.5_min"] == queue.late_fraction(3.5)
+    assert queue.summary()["queue_probability"] == pytest.approx(1 / 3)
+    assert queue.summary()["mean_wait_min"] == pytest.approx(60 / 9)
+
+
+def test_repr_is_short_and_html_is_escaped(loss):
+    assert (
+        repr(loss) == "<Evaluation (exact, loss): mean response 5.125 min, 2 units, mean utilization 0.400>"
+    )
+    html = loss._repr_html_()
+    assert "<script" not in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    assert "B &amp; C" in html
+    assert "5.125" in html
+
+
+def test_an_evaluation_is_frozen(loss):
+    with pytest.raises(FrozenInstanceError):
+        loss.mean_wait = 1
+    assert isinstance(loss.intervals, MappingProxyType)
+    assert not loss.intervals
+
+
+# -- every deployment --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def six_sites():
+    travel = np.random.default_rng(3).uniform(1, 15, (6, 5))
+    travel[4] = travel[0]  # a twin
+    return eo.City([1, 2, 1, 0.5, 1], travel, turnout_times=1.0, service_times=30.0)
+
+
+@pytest.mark.parametrize("evaluator", ["approximate", "exact"])
+@pytest.mark.parametrize("metric", ["mean_response", ("late", 6.0)])
+def test_enumeration_agrees_with_one_at_a_time(six_sites, evaluator, metric):
+    found = evaluate_all(six_sites, 3, evaluator, metric=metric, workers=2)
+    assert (
+        len(found.values) == 14
+    )  # none, one or both of the twins and 3, 2 or 1 of the other four: 4 + 6 + 4
+    for sites, value in zip(found.sites, found.values, strict=True):
+        e = evaluate(six_sites, sites, evaluator)
+        expected = e.mean_response if metric == "mean_response" else e.late_fraction(6.0)
+        assert value == pytest.approx(expected, abs=1e-7)
+    assert found.values.min() == pytest.approx(min(found.values))
+    np.testing.assert_array_equal(found.best.sites, found.best_sites)
+    assert len(found.ties) == (found.values <= found.values.min() + 1e-9).sum()
+
+
+def test_alternatives_are_sorted_and_apart(six_sites):
+    found = evaluate_all(six_sites, 3)
+    table = found.alternatives(5)
+    assert table["value"].tolist() == sorted(found.values)[:5]
+    assert table["gap"][0] == 0
+    assert table["moved_from"][0] == table["moved_to"][0] == ""
+    np.testing.assert_allclose(table["value"], table["mean_response_min"], rtol=1e-7)
+    apart = found.alternatives(3, apart=2)
+    groups = [six_sites.twin_groups[sites].tolist() for sites in apart["sites"]]
+    for k, one in enumerate(groups):
+        for other in groups[:k]:
+            assert len(set(one) - set(other)) >= 2
+
+
+def test_progress_is_told(six_sites):
+    steps = []
+    evaluate_all(six_sites, 3, "approximate", progress=lambda done, total: steps.append((done, total)))
+    assert [done for done, _ in steps] == sorted(done for done, _ in steps)
+    assert steps[-1] == (14, 14)

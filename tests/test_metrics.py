@@ -1,0 +1,133 @@
+"""What is minimised: cost matrices of metrics, and objectives that count their evaluations."""
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt.errors import EmsoptError, InputError
+from emsopt.evaluators import approximate_hypercube, exact_hypercube
+from emsopt.metrics import metric_costs, metric_label
+
+CITY = eo.City(
+    [1.0, 0.5, 0.3],
+    [[3.0, 8.0, 5.0], [9.0, 2.0, 4.0], [6.0, 6.0, 1.0], [4.0, 5.0, 9.0]],
+    turnout_times=[1.0, 2.0, 1.0, 1.0],
+    service_times=40.0,
+)
+MIX = {"mean_response": 1.0, ("late", 7.0): 20}
+
+
+def test_costs_of_mean_response_are_response_times():
+    np.testing.assert_array_equal(metric_costs(CITY, "mean_response"), CITY.response_times)
+
+
+def test_costs_of_lateness_start_at_the_threshold():
+    """Version one's (22): late is t_ij >= threshold; 7 min occur at (2, 0) and (2, 1)."""
+    np.testing.assert_array_equal(
+        metric_costs(CITY, ("late", 7.0)), [[0, 1, 0], [1, 0, 0], [1, 1, 0], [0, 0, 1]]
+    )
+    np.testing.assert_array_equal(metric_costs(CITY, ("late", np.nextafter(7.0, 8)))[2], [0, 0, 0])
+
+
+def test_costs_of_a_mix_are_the_weighted_sum():
+    expected = CITY.response_times + 20 * metric_costs(CITY, ("late", 7.0))
+    np.testing.assert_allclose(metric_costs(CITY, MIX), expected)
+    np.testing.assert_allclose(metric_costs(CITY, {"mean_response": 0, ("late", 7.0): 2}).max(), 2)
+
+
+def test_labels_name_the_unit():
+    assert metric_label("mean_response") == "mean response (min)"
+    assert "7.5 min" in metric_label(("late", 7.5))
+    assert metric_label(MIX) == "1 x mean response (min) + 20 x fraction of responses of 7 min or more"
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [
+        ("speed", ["metric", "'speed'"]),
+        (None, ["metric", "None"]),
+        (["late", 8], ["metric", "['late', 8]"]),
+        (("late",), ["metric", "('late',)"]),
+        (("late", 8, 9), ["metric", "('late', 8, 9)"]),
+        (("early", 8), ["metric", "('early', 8)"]),
+        (("late", -1), ["threshold", "-1"]),
+        (("late", 0), ["threshold", "above 0"]),
+        (("late", np.nan), ["threshold", "nan"]),
+        (("late", "soon"), ["threshold", "'soon'"]),
+        ({}, ["metric", "{}"]),
+        ({"speed": 1}, ["metric", "'speed'"]),
+        ({"mean_response": -1}, ["weight", "mean_response", "-1"]),
+        ({"mean_response": np.nan}, ["weight", "nan"]),
+        ({("late", 8): "much"}, ["weight", "'much'"]),
+    ],
+)
+def test_malformed_metrics_are_refused_by_name(metric, words):
+    with pytest.raises(EmsoptError) as caught:
+        eo.Objective(CITY, 2, metric=metric)
+    assert isinstance(caught.value, ValueError)
+    missing = [word for word in words if word not in str(caught.value)]
+    assert not missing, f"{missing} not in: {caught.value}"
+
+
+@pytest.mark.parametrize("evaluator", ["approximate", "exact"])
+@pytest.mark.parametrize("capacity", ["loss", "queue"])
+def test_an_objective_is_the_evaluation_s_metric(evaluator, capacity):
+    e = {"approximate": approximate_hypercube, "exact": exact_hypercube}[evaluator](
+        CITY, [0, 1, 1], capacity=capacity
+    )
+    expected = {"mean_response": e.mean_response, ("late", 7.0): e.late_fraction(7.0)}
+    expected[None] = expected["mean_response"] + 20 * expected["late", 7.0]
+    for metric, value in expected.items():
+        objective = eo.Objective(CITY, 3, evaluator, metric or MIX, colocation=True, capacity=capacity)
+        assert objective([0, 1, 1]) == pytest.approx(value, abs=1e-6)
+        assert objective.evaluation([0, 1, 1]).capacity == capacity
+
+
+def test_an_objective_counts_what_it_evaluates():
+    objective = eo.Objective(CITY, 2)
+    assert objective.evaluations == 0
+    one = objective([0, 1])
+    assert isinstance(one, float)
+    assert objective.evaluations == 1
+    many = objective.values([[0, 1], [1, 2], [1, 0]])
+    assert many.shape == (3,)
+    assert objective.evaluations == 4
+    assert many[0] == pytest.approx(one, rel=1e-12)
+    assert many[2] == pytest.approx(one, rel=1e-9)
+    assert objective(["site 1", "site 2"]) == pytest.approx(one, rel=1e-12)
+    objective.evaluation([0, 1])
+    assert objective.evaluations == 5  # the full evaluation was not counted
+    for wrong in ([0, 1, 2], [0], [0, 9], []):
+        with pytest.raises(InputError):
+            objective(wrong)
+    with pytest.raises(InputError, match=r"2 site indices; got shape \(3,\)"):
+        objective.values([[0, 1, 2]])
+    assert objective.evaluations == 5  # nor what failed
+
+
+def test_an_objective_chooses_its_evaluator_by_fleet():
+    assert eo.Objective(CITY, 12, colocation=True).evaluator == "exact"
+    assert eo.Objective(CITY, 13, colocation=True).evaluator == "approximate"
+    assert eo.Objective(CITY, 2, "approximate").evaluator == "approximate"
+
+
+def test_an_objective_knows_its_deployments_and_its_name():
+    objective = eo.Objective(CITY, 2, pinned=[3], closed=["site 1"])
+    assert len(objective.space) == 2
+    assert repr(objective) == "<Objective: mean response (min) of 2 units in 'city', exact>"
+    assert objective.label == "mean response (min)"
+
+
+def test_an_objective_says_whether_it_is_noisy():
+    """A simulation with a fixed seed gives the same calls each time; without one it does not."""
+    assert not eo.Objective(CITY, 2).noisy
+    assert not eo.Objective(CITY, 2, "approximate").noisy
+    fixed = eo.Objective(CITY, 2, "simulation", calls=500, rng=1)
+    assert not fixed.noisy
+    assert fixed([0, 1]) == fixed([0, 1])
+    free = eo.Objective(CITY, 2, "simulation", calls=500)
+    assert free.noisy
+    assert free([0, 1]) != free([0, 1])
+    stream = eo.Objective(CITY, 2, "simulation", calls=500, rng=np.random.default_rng(1))
+    assert stream.noisy
+    assert stream([0, 1]) != stream([0, 1])

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+from ._validate import positive_number
 from .errors import EmsoptError, InputError
 
 DEFAULT_FOLDER = "emsopt-results"
@@ -60,17 +61,18 @@ def _run(options):
     start = time.perf_counter()
     ours = options.city is None
     city = load_st_paul() if ours else City.load(options.city)
-    units = options.units or (ST_PAUL_UNITS if ours else None)
+    units = ST_PAUL_UNITS if ours and options.units is None else options.units
     if units is None:
         msg = "say how many units the fleet has: --units P."
         raise InputError(msg)
     if options.load is not None:
         city = city.with_offered_load(options.load, units)
+    positive_number(options.threshold, "threshold", "min")
     out = _make_folder(options.out)
     print(
         f"{city.name}: {city.n_atoms} atoms, {city.n_sites} sites, {units} units, {city.total_rate:.2f} calls/h, "
+        f"offered load {city.offered_load(units):.3f} a unit"
     )
-    print(f"offered load {city.offered_load(units):.3f} a unit")
     if city.notes:
         print(city.notes)
     found = _deployments(city, units, options)

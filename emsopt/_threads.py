@@ -27,7 +27,7 @@ def map_rows(function, rows, *, workers=None, progress=None, size=None):
     )
     workers = workers or os.cpu_count() or 1
     size = size or max(1, min(512, -(-len(rows) // (4 * workers))))
-    parts = [rows[k : k + size] for k in range(0, len(rows), size)]
+    parts = [rows[:1], *(rows[k : k + size] for k in range(1, len(rows), size))] if len(rows) else []
     results, done = [], 0
 
     def collect(result):
@@ -41,7 +41,7 @@ def map_rows(function, rows, *, workers=None, progress=None, size=None):
         for part in parts:
             collect(function(part))
     else:
-        collect(function(parts[0]))  # here, so that compilation happens once
+        collect(function(parts[0]))  # one row, here, so that kernels compile once
         with ThreadPoolExecutor(workers) as pool:
             try:
                 for result in pool.map(function, parts[1:]):

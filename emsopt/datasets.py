@@ -224,3 +224,24 @@ def grid_city(n_sites=30, units=15, load=0.5, *, rng=None, size=10, geometry="pl
         name=f"grid city, {geometry}",
         notes=notes,
     ).with_offered_load(load, units)
+
+
+def load_study(name):
+    """Return the stored results of a study, as the script that made them wrote them.
+
+    Parameters
+    ----------
+    name : str
+        "approximation_error_15": error of the approximate hypercube in 100 random cities of 15 units by load and
+        geometry; "approximation_error_st_paul": over all deployments of St. Paul. Both by
+        ``benchmarks/approximation_error.py``.
+
+    Returns
+    -------
+    DataFrame
+    """
+    import pandas as pd
+
+    folder = _files.package_file("studies")
+    names = sorted(path.name.removesuffix(".csv") for path in folder.iterdir() if path.name.endswith(".csv"))
+    return pd.read_csv(folder / f"{choice(name, 'name', tuple(names))}.csv")

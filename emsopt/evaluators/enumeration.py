@@ -177,7 +177,9 @@ def evaluate_all(
         raise InputError(msg)
     costs = metric_costs(city, metric)
     if evaluator == "simulation":
-        options.setdefault("rng", 0)  # common random numbers: all deployments face the same calls
+        # Common random numbers: one seed, so that all deployments face the same calls.
+        rng = options.get("rng", 0)
+        options["rng"] = rng if isinstance(rng, int) else int(np.random.default_rng(rng).integers(2**63))
     sites = np.empty((total, space.units), dtype=np.int32)
     result, done = np.empty(total), 0
     for rows in space.chunks(CHUNK):

@@ -1,0 +1,307 @@
+"""The map page in a real browser: no errors, no requests, and every control does what it says."""
+
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from emsopt.city import City
+from emsopt.evaluators.evaluation import Evaluation
+from emsopt.maps import deployment_map
+
+playwright_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs the browser Chromium on the path"),
+]
+
+NASTY = "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page that records every error and every request, and must end with neither."""
+    context = browser.new_context(viewport={"width": 1000, "height": 640})
+    tab = context.new_page()
+    trouble = []
+    tab.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+    tab.on(
+        "console", lambda line: line.type in ("error", "warning") and trouble.append(f"console: {line.text}")
+    )
+    tab.on("requestfailed", lambda request: trouble.append(f"failed: {request.url}"))
+    tab.on("request", lambda r: re.match("file:|data:|about:", r.url) or trouble.append(f"request: {r.url}"))
+    tab.on("dialog", lambda dialog: trouble.append(f"dialog: {dialog.message}"))
+    yield tab
+    tab.wait_for_timeout(200)
+    context.close()
+    assert trouble == []
+
+
+def make_city(**changes):
+    x, y = np.meshgrid(np.arange(5.0), np.arange(4.0))
+    atoms = np.column_stack([x.ravel(), y.ravel()])
+    sites = np.array([[0.5, 0.5], [0.5, 0.5], [3.5, 0.5], [3.5, 2.5], [0.5, 2.5]])
+    distance = np.hypot(*(sites[:, None] - atoms).transpose(2, 0, 1))
+    fields = {
+        "arrival_rates": 1 + np.arange(20.0) % 3,
+        "travel_times": 1 + 2 * distance,
+        "turnout_times": 1.0,
+        "service_times": 30.0,
+        "site_names": ["Depot (unit 1)", "Depot (unit 2)", "South", "North", "West"],
+        "atom_locations": atoms,
+        "site_locations": sites,
+        "geographic": False,
+        "name": "Gridtown",
+        "notes": "All of it is made up.",
+    } | changes
+    return City(**fields)
+
+
+def degrees(**changes):
+    """The same city near Greenwich, with square atoms."""
+    plane = make_city()
+    scale, origin = np.array([0.014, 0.009]), np.array([-0.03, 51.48])
+    atoms, sites = plane.atom_locations * scale + origin, plane.site_locations * scale + origin
+    shapes = []
+    for east, north in atoms:
+        w, s, e, n = east - 0.007, north - 0.0045, east + 0.007, north + 0.0045
+        shapes.append({"type": "Polygon", "coordinates": [[[w, s], [w, n], [e, n], [e, s], [w, s]]]})
+    return make_city(
+        atom_locations=atoms, site_locations=sites, atom_shapes=shapes, geographic=True, **changes
+    )
+
+
+def evaluation(city, sites, busy=0.2):
+    """Independent units, each busy with the same probability: enough to draw from."""
+    sites = np.array(sites)
+    rank = city.response_times[sites].argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
+    fractions = (1 - busy) * busy**rank / (1 - busy ** len(sites))
+    return Evaluation.of(
+        city,
+        sites,
+        evaluator="exact",
+        capacity="loss",
+        utilizations=np.full(len(sites), busy),
+        dispatch_fractions=fractions,
+        loss_probability=busy ** len(sites),
+        queue_probability=0.0,
+        mean_wait=0.0,
+        iterations=1,
+        residual=0.0,
+    )
+
+
+def open_map(page, shown, folder):
+    page.goto(shown.save(folder / "map.html").as_uri())
+    page.wait_for_selector(".leaflet-container .leaflet-marker-icon")
+
+
+def layer(page, name):
+    return page.locator(".leaflet-control-layers label", has_text=name).locator("input")
+
+
+LINES = ".leaflet-lines-pane path"
+ATOMS = ".leaflet-overlay-pane path"
+STATIONS = ".station:not(.vacant)"
+
+
+@pytest.mark.parametrize("make", [degrees, make_city], ids=["degrees", "plane"])
+def test_everything_is_drawn_inside_the_frame(page, make, tmp_path):
+    city = make()
+    shown = deployment_map(city, evaluation(city, [0, 1, 2, 3]))
+    open_map(page, shown, tmp_path)
+    assert page.locator(ATOMS).count() == city.n_atoms
+    assert page.locator(LINES).count() == len(shown.data["views"][0]["lines"])
+    markers = page.locator(".leaflet-marker-pane")
+    assert sorted(markers.locator(STATIONS).all_inner_texts()) == ["1", "1", "2"]
+    assert markers.locator(".station.vacant").count() == 1
+    assert "All of it is made up." in page.locator("footer").inner_text()
+    assert "Mean response, min" in page.locator(".legend").inner_text()
+    frame = page.locator("#map").bounding_box()
+    for box in (page.locator(ATOMS).nth(k).bounding_box() for k in range(city.n_atoms)):
+        assert frame["x"] <= box["x"]
+        assert box["x"] + box["width"] <= frame["x"] + frame["width"]
+        assert frame["y"] <= box["y"]
+        assert box["y"] + box["height"] <= frame["y"] + frame["height"]
+
+
+def test_north_is_up_and_the_scale_bar_is_true(page, tmp_path):
+    city = make_city()
+    open_map(page, deployment_map(city), tmp_path)
+    # Atoms are a kilometre apart; number 0 is the south-west corner, 4 the south-east, 15 the north-west.
+    centres = [page.locator(ATOMS).nth(k).bounding_box() for k in (0, 4, 15)]
+    x, y = ([box[a] + box[b] / 2 for box in centres] for a, b in (("x", "width"), ("y", "height")))
+    assert y[2] < y[0] < y[0] + 1
+    kilometre = (x[1] - x[0]) / 4
+    assert kilometre == pytest.approx((y[0] - y[2]) / 3, rel=0.02)
+    bar = page.locator(".leaflet-control-scale-line")
+    amount, unit = bar.inner_text().split()
+    metres = float(amount) * {"m": 1, "km": 1000}[unit]
+    assert bar.bounding_box()["width"] == pytest.approx(metres / 1000 * kilometre, abs=4)
+
+
+def test_a_resized_window_keeps_the_readers_zoom(page, tmp_path):
+    city = degrees()
+    open_map(page, deployment_map(city, evaluation(city, [0, 2, 3])), tmp_path)
+    page.get_by_role("button", name="Zoom in").click()
+    page.wait_for_timeout(500)
+    zoom = page.evaluate("map.getZoom()")
+    page.set_viewport_size({"width": 800, "height": 500})
+    page.wait_for_timeout(300)
+    assert page.evaluate("map.getZoom()") == zoom
+    assert page.evaluate("map.getSize().x") == 800
+
+
+def test_layers_switch_on_and_off(page, tmp_path):
+    city = degrees()
+    open_map(page, deployment_map(city, evaluation(city, [0, 2, 3])), tmp_path)
+    for name, drawn in {
+        "Shading": ATOMS,
+        "Who answers": LINES,
+        "Stations with units": f".leaflet-marker-pane {STATIONS}",
+        "Vacant sites": ".leaflet-marker-pane .vacant",
+    }.items():
+        before = page.locator(drawn).count()
+        assert before > 0, name
+        layer(page, name).uncheck()
+        assert page.locator(drawn).count() == 0, name
+        layer(page, name).check()
+        assert page.locator(drawn).count() == before, name
+    layer(page, "Calls").check()
+    assert page.locator(".leaflet-calls-pane path").count() == city.n_atoms
+
+
+def test_the_switch_shows_the_other_deployment_and_their_difference(page, tmp_path):
+    city = degrees()
+    one, other = evaluation(city, [0, 2, 3]), evaluation(city, [0, 1, 2], busy=0.4)
+    open_map(page, deployment_map(city, {"optimum": one}, compare={"p-median": other}), tmp_path)
+    summary = page.locator("#summary")
+    assert f"{one.mean_response:.2f} min" in summary.inner_text()
+    fills = page.locator(ATOMS).evaluate_all("paths => paths.map(p => p.getAttribute('fill'))")
+    page.locator(".leaflet-control-layers-base label").nth(1).click()
+    assert f"{other.mean_response:.2f} min" in summary.inner_text()
+    assert sorted(page.locator(f".leaflet-marker-pane {STATIONS}").all_inner_texts()) == ["1", "2"]
+    assert page.locator(ATOMS).evaluate_all("paths => paths.map(p => p.getAttribute('fill'))") != fills
+    page.locator(".leaflet-control-layers-base label").nth(2).click()
+    assert sorted(page.locator(f".leaflet-marker-pane {STATIONS}").all_inner_texts()) == ["+1", "1", "−1"]
+    assert page.locator(LINES).count() == 0
+    assert "minus" in page.locator(".legend").inner_text()
+
+
+def test_a_click_tells_about_an_atom_and_the_keyboard_about_a_station(page, tmp_path):
+    city = degrees()
+    shown = evaluation(city, [0, 1, 2, 3])
+    open_map(page, deployment_map(city, shown), tmp_path)
+    page.locator(ATOMS).nth(7).click()
+    text = page.locator(".leaflet-popup-content").inner_text()
+    assert "atom 8" in text
+    assert f"{shown.atom_response[7]:.2f} min" in text
+    assert f"{100 * city.demand_shares[7]:.1f}%" in text
+    at_depot = shown.dispatch_fractions[:2, 7].sum()
+    assert re.search(rf"Depot\s+{100 * at_depot:.0f}%", text)
+    page.locator(".leaflet-marker-icon", has_text="2").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.querySelector('.leaflet-popup-content').innerText.includes('Depot')")
+    text = page.locator(".leaflet-popup-content").last.inner_text()
+    assert "Depot (unit 2)" in text
+    assert "20.0%" in text
+    label = page.locator(".leaflet-marker-icon", has_text="2").get_attribute("aria-label")
+    assert label.startswith("Depot: 2 units, 20% busy")
+
+
+def test_pointing_at_an_atom_leaves_only_its_lines(page, tmp_path):
+    city = degrees()
+    open_map(page, deployment_map(city, evaluation(city, [0, 2, 3])), tmp_path)
+    strong = "paths => paths.filter(p => p.getAttribute('stroke-opacity') > 0.9).length"
+    assert page.locator(LINES).evaluate_all(strong) == 0
+    page.locator(ATOMS).nth(7).hover()
+    assert page.locator(LINES).evaluate_all(strong) == 3
+    page.locator("h1").hover()
+    assert page.locator(LINES).evaluate_all(strong) == 0
+
+
+def test_the_table_says_the_same_in_words(page, tmp_path):
+    city = degrees()
+    open_map(page, deployment_map(city, evaluation(city, [0, 2, 3])), tmp_path)
+    page.locator("summary").press("Enter")
+    atoms = page.locator("#tables table").nth(1)
+    assert atoms.locator("tbody tr").count() == city.n_atoms
+    atoms.get_by_role("button", name="atom 20").press("Enter")
+    assert not page.locator("#tables").is_visible()
+    assert "atom 20" in page.locator(".leaflet-popup-content").inner_text()
+
+
+def test_a_name_with_markup_is_shown_as_it_is_written(page, tmp_path):
+    names = [f"{NASTY} {k}" for k in range(20)]
+    sites = [f"{NASTY} site {k}" for k in range(5)]
+    city = degrees(atom_names=names, site_names=sites, name=NASTY, notes=NASTY)
+    shown = evaluation(city, [0, 2, 3])
+    open_map(page, deployment_map(city, {NASTY: shown}, compare={NASTY + "2": shown}), tmp_path)
+    atom = page.locator(ATOMS).nth(7).element_handle()  # pointing at it moves it to the front
+    atom.hover()
+    assert names[7] in page.locator(".leaflet-tooltip").inner_text()
+    atom.click()
+    assert names[7] in page.locator(".leaflet-popup-content").inner_text()
+    assert NASTY in page.locator(".leaflet-control-layers-base label").nth(1).inner_text()
+    page.locator(".leaflet-control-layers-base label").nth(2).click()
+    assert NASTY in page.locator(".legend").inner_text()
+    assert NASTY in page.locator("#hint").inner_text()
+    page.locator("summary").click()
+    assert names[0] in page.locator("#tables").inner_text()
+    assert page.title() == NASTY
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("img").count() == 0
+
+
+def test_an_update_redraws_the_map_in_place(page, tmp_path):
+    """As a slider panel does it: one element holds the map, another takes an update after each move."""
+    city = degrees()
+    one, other = evaluation(city, [0, 2, 3]), evaluation(city, [0, 1, 2], busy=0.5)
+    shown = deployment_map(city, one, limits=(2, 12), key="panel")
+    bystander = deployment_map(city, one, key="another panel")
+    (tmp_path / "notebook.html").write_text(
+        f"<!doctype html>{shown._repr_html_()}{bystander._repr_html_()}<div id='feed'></div>", "utf-8"
+    )
+    page.goto((tmp_path / "notebook.html").as_uri())
+    frames = [page.frame_locator("iframe").nth(k) for k in (0, 1)]
+    for frame in frames:
+        frame.locator(".leaflet-marker-icon").first.wait_for()
+    frames[0].get_by_role("button", name="Zoom in").click()
+    page.wait_for_timeout(500)
+    layer(frames[0], "Vacant sites").uncheck()
+    handle = page.locator("iframe").first.element_handle().content_frame()
+    zoom = handle.evaluate("map.getZoom()")
+    page.locator("#feed").evaluate("(feed, text) => { feed.innerHTML = text; }", shown.update(other))
+    said = frames[0].locator("#summary", has_text=f"{other.mean_response:.2f} min")
+    said.wait_for(timeout=5000)
+    assert handle.evaluate("map.getZoom()") == zoom
+    assert not layer(frames[0], "Vacant sites").is_checked()
+    stations = frames[0].locator(f".leaflet-marker-pane {STATIONS}")
+    assert sorted(stations.all_inner_texts()) == ["1", "2"]
+    assert f"{one.mean_response:.2f} min" in frames[1].locator("#summary").inner_text()
+
+
+def test_a_map_born_in_a_hidden_tab_fits_when_shown(page, tmp_path):
+    city = degrees()
+    frame = deployment_map(city, evaluation(city, [0, 2, 3]))._repr_html_()
+    (tmp_path / "tabs.html").write_text(
+        f"<!doctype html><div id='tab' style='display:none'>{frame}</div>", "utf-8"
+    )
+    page.goto((tmp_path / "tabs.html").as_uri())
+    page.wait_for_timeout(500)
+    page.evaluate("document.getElementById('tab').style.display = 'block'")
+    atoms = page.frame_locator("iframe").locator(ATOMS)
+    atoms.first.wait_for()
+    page.wait_for_timeout(300)
+    boxes = [atoms.nth(k).bounding_box() for k in (0, 19)]
+    assert boxes[1]["x"] - boxes[0]["x"] > 200

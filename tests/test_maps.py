@@ -1,0 +1,440 @@
+"""Interactive maps: what is on them is what the evaluation says, nothing is fetched, and no name becomes code."""
+
+import hashlib
+import html
+import json
+import re
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emsopt import _shading
+from emsopt.city import City
+from emsopt.errors import InputError
+from emsopt.evaluators.evaluation import Evaluation
+from emsopt.maps import TILES, deployment_map
+
+VENDOR = files("emsopt") / "vendor"
+LEAFLET = (VENDOR / "leaflet" / "leaflet.js").read_text("utf-8").split("\n//# source")[0]
+SQUARE = {"type": "Polygon", "coordinates": [[[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 0.0]]]}
+
+
+def small_city(**changes):
+    """Two stations, the first listed twice, and three atoms, near Greenwich."""
+    fields = {
+        "arrival_rates": [1.0, 2.0, 1.0],
+        "travel_times": [[2.0, 6.0, 9.0], [2.0, 6.0, 9.0], [8.0, 4.0, 1.0]],
+        "turnout_times": 1.0,
+        "service_times": 30.0,
+        "atom_names": ["west", "middle", "east"],
+        "site_names": ["Station A (unit 1)", "Station A (unit 2)", "Station B"],
+        "atom_locations": [[0.0, 51.50], [0.02, 51.51], [0.04, 51.50]],
+        "site_locations": [[0.005, 51.50], [0.005, 51.50], [0.035, 51.505]],
+        "name": "Smallville",
+        "notes": "Times are made up.",
+    } | changes
+    return City(**fields)
+
+
+def evaluation(city, sites, fractions):
+    return Evaluation.of(
+        city,
+        np.array(sites),
+        evaluator="approximate",
+        capacity="loss",
+        utilizations=np.full(len(sites), 0.25),
+        dispatch_fractions=np.array(fractions, dtype=float),
+        loss_probability=0.01,
+        queue_probability=0.0,
+        mean_wait=0.0,
+        iterations=5,
+        residual=1e-10,
+    )
+
+
+@pytest.fixture
+def city():
+    return small_city()
+
+
+@pytest.fixture
+def both(city):
+    """One unit at each station: A answers 90, 40 and 1 percent."""
+    return evaluation(city, [0, 2], [[0.9, 0.4, 0.01], [0.1, 0.6, 0.99]])
+
+
+@pytest.fixture
+def doubled(city):
+    """Both units at A, which shares its calls equally."""
+    return evaluation(city, [0, 1], np.full((2, 3), 0.5))
+
+
+class Page(HTMLParser):
+    """Tags with attributes, and the text of every script."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.scripts, self.text = [], [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, data):
+        if self.lasttag == "script":
+            self.scripts[-1] += data
+        self.text += data
+
+
+def payload(page):
+    return json.loads(Page(page).scripts[0])
+
+
+# -- no network ---------------------------------------------------------------------------------------------------
+
+
+def remote_references(page):
+    assert LEAFLET in page  # the vendored library stands there whole; its links are never followed
+    own = page.replace(LEAFLET, "")
+    return re.findall(
+        r"""(?i)(?:(?:src|href|action|data)\s*=|url\(|import|fetch|tileLayer\()\W*((?:https?:)?//\S+)""", own
+    )
+
+
+def test_a_page_refers_to_nothing_outside_itself(both, city):
+    page = deployment_map(city, both, compare={"other": both}).html
+    assert remote_references(page) == []
+    assert "://" not in re.sub(r"/\*.*?\*/", "", page.replace(LEAFLET, ""))  # comments aside
+    assert not [attrs for _, attrs in Page(page).tags if "src" in attrs or "href" in attrs]
+
+
+def test_the_content_security_policy_forbids_every_request(both, city):
+    policy = next(a["content"] for t, a in Page(deployment_map(city, both).html).tags if "http-equiv" in a)
+    assert "default-src 'none'" in policy
+    assert policy.split("img-src")[1].split() == ["data:"]
+
+
+def test_tiles_are_fetched_only_when_asked_for(both, city):
+    page = deployment_map(city, both, tiles="OpenStreetMap").html
+    assert [found.split('"')[0] for found in remote_references(page)] == [TILES]
+    assert "OpenStreetMap contributors" in page  # the licence asks for it
+
+
+def test_vendored_files_are_those_that_the_notice_names():
+    notice = (VENDOR / "NOTICE").read_text("utf-8")
+    listed = re.findall(r"([0-9a-f]{64})  (\S+)", notice)
+    for checksum, name in listed:
+        assert hashlib.sha256((VENDOR / name).read_bytes()).hexdigest() == checksum, name
+    folder = Path(str(VENDOR))
+    shipped = {
+        path.relative_to(folder).as_posix() for path in (folder / "leaflet").rglob("*") if path.is_file()
+    }
+    assert shipped == {name for _, name in listed}
+
+
+def test_the_module_loads_no_plotting_library():
+    code = "import sys, emsopt.maps; print([m for m in ('folium', 'matplotlib', 'geopandas') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# -- names stay text ----------------------------------------------------------------------------------------------
+
+NASTY = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</script><b>&amp;'\u2028\\u003c"]
+
+
+def test_no_name_becomes_markup(both):
+    city = small_city(
+        atom_names=NASTY,
+        site_names=[name + "!" for name in NASTY],
+        name=NASTY[2],
+        notes=NASTY[0],
+        atom_shapes=None,
+    )
+    shown = evaluation(city, both.sites, both.dispatch_fractions)
+    page = deployment_map(city, {NASTY[1]: shown}, compare={NASTY[0]: shown}, key=NASTY[2])
+    found = Page(page.html)
+    assert [tag for tag, _ in found.tags].count("script") == 3  # data, Leaflet, ours
+    assert {"img", "b"}.isdisjoint(tag for tag, _ in found.tags)
+    assert payload(page.html)["city"]["atoms"]["name"] == NASTY
+    assert payload(page.html)["views"][0]["name"] == NASTY[1]
+    assert NASTY[0] in found.text  # the notes, as text
+    update = Page(html.unescape(Page(page.update({NASTY[1]: shown}, {NASTY[0]: shown})).tags[0][1]["srcdoc"]))
+    assert [tag for tag, _ in update.tags] == ["script"]
+
+
+def test_the_frame_holds_exactly_the_page(both, city):
+    shown = deployment_map(city, both, height=333)
+    (tag, attributes), *rest = Page(shown._repr_html_()).tags
+    assert (tag, rest) == ("iframe", [])
+    assert attributes["srcdoc"] == shown.html
+    assert "height:333px" in attributes["style"]
+    assert repr(shown).count("\n") == 0
+
+
+# -- what is drawn is what was evaluated ----------------------------------------------------------------------------
+
+
+def test_the_page_carries_the_evaluation(both, city):
+    shown = deployment_map(city, both, min_fraction=0.05)
+    data = payload(shown.html)
+    assert data == json.loads(json.dumps(shown.data))
+    (view,) = data["views"]
+    assert view["columns"][0]["values"] == pytest.approx(both.atom_response, abs=1e-4)
+    # A answers 1 percent of the last atom's calls: below the threshold, so no line.
+    assert view["lines"] == [[0, 0, 0.9], [0, 1, 0.4], [1, 0, 0.1], [1, 1, 0.6], [1, 2, 0.99]]
+    assert data["city"]["atoms"]["share"] == [0.25, 0.5, 0.25]
+    assert data["city"]["places"][0] == {"name": "Station A", "at": [51.5, 0.005]}  # latitude first
+    assert view["units"][1]["rows"] == [["Station B", "25.0%", "57.2%"]]  # (0.1 + 2 x 0.6 + 0.99) / 4
+    assert f"{both.mean_response:.2f} min" in view["summary"]
+    assert "1% of calls lost" in view["summary"]
+    assert "Times are made up." in Page(shown.html).text
+
+
+def test_units_at_one_place_are_drawn_as_one_station(doubled, city):
+    (view,) = deployment_map(city, doubled).data["views"]
+    (station,) = view["units"]
+    assert station["text"] == "2"
+    assert [row[0] for row in station["rows"]] == ["Station A (unit 1)", "Station A (unit 2)"]
+    assert view["lines"] == [[0, 0, 1.0], [0, 1, 1.0], [0, 2, 1.0]]
+
+
+def test_late_shares_count_the_units_that_arrive_too_late(both, city):
+    # From 7 min on: A to the middle (7) and the east (10), B to the west (9).
+    (view,) = deployment_map(city, both, value=("late", 7.0)).data["views"]
+    assert view["columns"][0]["values"] == pytest.approx([10.0, 40.0, 1.0])
+    assert view["columns"][0]["unit"] == "%"
+
+
+def test_late_shares_agree_with_the_evaluation(both, city):
+    shares, *_ = _shading.atom_values(city, both, ("late", 6.0))
+    assert shares @ city.demand_shares / 100 == pytest.approx(both.late_fraction(6.0))
+
+
+def test_two_evaluations_give_a_view_of_their_difference(both, doubled, city):
+    shown = deployment_map(city, {"spread": both}, compare={"together": doubled})
+    spread, together, difference = shown.data["views"]
+    assert [v["name"] for v in shown.data["views"]] == ["spread", "together", "spread minus together"]
+    assert spread["classes"]["edges"] == together["classes"]["edges"]  # comparable at a glance
+    assert difference["columns"][0]["values"] == pytest.approx(
+        both.atom_response - doubled.atom_response, abs=1e-4
+    )
+    assert [(u["text"], u["tone"]) for u in difference["units"]] == [("−1", "loss"), ("+1", "gain")]
+    edges = np.array(difference["classes"]["edges"])
+    assert edges == pytest.approx(-edges[::-1])
+    assert np.abs(difference["columns"][0]["values"]).max() <= edges[-1]
+
+
+def test_without_an_evaluation_the_demand_is_shown(city):
+    (view,) = deployment_map(city).data["views"]
+    assert view["columns"][0]["values"] == [25.0, 50.0, 25.0]
+    assert view["units"] == view["lines"] == []
+
+
+def test_a_plane_city_is_drawn_in_metres(both):
+    shapes = [SQUARE] * 3
+    city = small_city(
+        geographic=False,
+        atom_locations=[[0, 0], [3, 1], [5, 2]],
+        site_locations=[[1, 0], [1, 0], [4, 1]],
+        atom_shapes=shapes,
+    )
+    data = deployment_map(city, evaluation(city, both.sites, both.dispatch_fractions)).data["city"]
+    assert data["plane"]
+    assert data["atoms"]["at"] == [[0, 0], [1000, 3000], [2000, 5000]]  # north, east
+    assert data["atoms"]["shape"][0]["coordinates"][0][2] == [1000, 1000]  # east, north as GeoJSON has it
+    assert data["bounds"] == [[0, 0], [2000, 5000]]
+
+
+def test_values_that_are_not_finite_are_said_to_be_missing(city):
+    shown = evaluation(city, [0, 2], [[0.9, np.nan, 0.01], [0.1, np.nan, 0.99]])
+    (view,) = deployment_map(city, shown).data["views"]
+    assert view["columns"][0]["values"][1] is None
+    assert "NaN" not in Page(deployment_map(city, shown).html).scripts[0]
+
+
+@pytest.mark.parametrize(
+    ("names", "title"),
+    [
+        (["Depot (north)"], "Depot (north)"),
+        (["Station 8 (unit 1)", "Station 8 (unit 2)"], "Station 8"),
+        (["Station 8", "Station 8, second unit"], "Station 8"),
+        (["Station 11", "Station 12"], "Station 11 / Station 12"),
+        (["A", "B"], "A / B"),
+    ],
+)
+def test_a_place_with_several_sites_gets_a_name(names, title):
+    from emsopt.maps import _place_name
+
+    assert _place_name(names) == title
+
+
+# -- saving and updating ------------------------------------------------------------------------------------------
+
+
+def test_save_writes_the_whole_page(both, city, tmp_path):
+    shown = deployment_map(city, both)
+    path = shown.save(tmp_path / "map.html")
+    assert path.read_text("utf-8") == shown.html
+    assert [p.name for p in tmp_path.iterdir()] == ["map.html"]
+
+
+def test_a_save_that_fails_leaves_the_old_file(both, city, tmp_path, monkeypatch):
+    path = tmp_path / "map.html"
+    path.write_text("old")
+
+    def full_disk(self, data):
+        with self.open("wb") as file:
+            file.write(data[:10])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        deployment_map(city, both).save(path)
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["map.html"]
+
+
+def test_an_update_carries_the_new_views_and_nothing_that_stays(both, doubled, city):
+    shown = deployment_map(city, both, key="panel")
+    frame = Page(shown.update(doubled)).tags[0][1]
+    assert "hidden" in frame
+    message = json.loads(re.search(r"const message = (\{.*\});", frame["srcdoc"])[1])
+    assert message["emsoptMap"] == "panel"
+    assert message["views"] == json.loads(json.dumps(deployment_map(city, doubled).data["views"]))
+    assert "atoms" not in message
+
+
+def test_a_map_of_st_paul_is_small_and_quick():
+    datasets = pytest.importorskip("emsopt.datasets")
+    city = datasets.load_st_paul()
+    sites = np.arange(9)
+    rank = city.response_times[sites].argsort(axis=0).argsort(axis=0)
+    shown = evaluation(city, sites, 0.75 * 0.25**rank / (1 - 0.25**9))
+    seconds = []
+    for _ in range(7):
+        start = time.perf_counter()
+        frame = deployment_map(city, shown, key="panel")._repr_html_()
+        seconds.append(time.perf_counter() - start)
+    assert np.median(seconds) < 0.060
+    assert len(frame.encode()) < 450_000
+    assert len(deployment_map(city, shown, key="panel").update(shown)) < 20_000
+
+
+# -- bad input ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"value": "speed"}, "`value` must be"),
+        ({"value": ("late", -1)}, "above 0"),
+        ({"value": ("late",)}, "`value` must be"),
+        ({"limits": (5, 5)}, "low < high"),
+        ({"limits": (1, 2, 3)}, "shape"),
+        ({"min_fraction": 1.5}, "from 0 to 1"),
+        ({"min_fraction": -0.1}, "at least 0"),
+        ({"tiles": "Bing"}, "`tiles` must be one of"),
+        ({"height": 10}, "`height` must be"),
+        ({"key": 7}, "`key` must be"),
+        ({"compare": "p-median"}, "Evaluation"),
+        ({"compare": {"deployment": None}}, "must be an Evaluation"),
+        ({"compare": {}}, "Evaluation"),
+    ],
+)
+def test_bad_options_are_refused(both, city, options, message):
+    with pytest.raises(InputError, match=message):
+        _ = deployment_map(city, both, **options).html
+
+
+def test_names_must_differ(both, city):
+    with pytest.raises(InputError, match="two evaluations are named 'deployment'"):
+        deployment_map(city, both, compare={"deployment": both})
+
+
+def test_a_comparison_needs_something_to_compare_with(both, city):
+    with pytest.raises(InputError, match="`compare` needs"):
+        deployment_map(city, compare=both)
+
+
+def test_the_evaluation_must_be_of_this_city(both):
+    other = City(
+        [1.0, 1.0], [[1.0, 2.0]], 1.0, 30.0, atom_locations=[[0, 51], [0.1, 51]], site_locations=[[0, 51]]
+    )
+    with pytest.raises(InputError, match="of another city"):
+        deployment_map(other, both)
+
+
+@pytest.mark.parametrize("key", ["atom_locations", "site_locations"])
+def test_a_city_without_coordinates_cannot_be_drawn(both, city, key):
+    with pytest.raises(InputError, match=f"has no `{key}`"):
+        deployment_map(city.replace(**{key: None}), both)
+
+
+def test_tiles_need_degrees(both):
+    city = small_city(geographic=False)
+    with pytest.raises(InputError, match="lies on a plane"):
+        deployment_map(city, both, tiles="OpenStreetMap")
+
+
+def test_an_update_needs_a_key_and_the_same_names(both, city):
+    with pytest.raises(InputError, match="with a `key`"):
+        deployment_map(city, both).update(both)
+    with pytest.raises(InputError, match="needs evaluations named"):
+        deployment_map(city, both, key="k").update({"new name": both})
+
+
+def test_a_folder_that_does_not_exist_is_named(both, city, tmp_path):
+    with pytest.raises(InputError, match="does not exist"):
+        deployment_map(city, both).save(tmp_path / "nowhere" / "map.html")
+
+
+# -- shading ------------------------------------------------------------------------------------------------------
+
+
+@given(st.floats(-1e5, 1e5), st.floats(0, 1e5))
+def test_classes_are_few_even_and_cover_the_range(low, width):
+    edges = _shading.class_edges(low, low + width)
+    slack = 1e-6 * max(1, abs(low), width)
+    assert edges[0] <= low + slack
+    assert edges[-1] >= low + width - slack
+    assert 2 <= len(edges) <= 9
+    assert np.diff(edges) == pytest.approx(np.diff(edges)[0])
+
+
+def luminance(colour):
+    channels = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return linear @ [0.2126, 0.7152, 0.0722]
+
+
+@pytest.mark.parametrize("n", range(2, 9))
+def test_shades_darken_step_by_step(n):
+    """Falling lightness keeps the order for every kind of colour blindness and in grey print."""
+    light = [luminance(c) for c in _shading.colours(n)]
+    assert all(b < 0.85 * a for a, b in pairwise(light))
+
+
+def test_lines_stand_out_from_every_shade_in_hue():
+    red, _, blue = (int(_shading.LINES[k : k + 2], 16) for k in (1, 3, 5))
+    assert red > 2 * blue  # the shades go from sand to blue: none is red
+    for shade in _shading.SEQUENTIAL[1:]:
+        assert int(shade[1:3], 16) < 1.3 * int(shade[5:7], 16)
+
+
+def test_one_remote_atom_does_not_use_up_the_colours(city):
+    values = np.r_[np.linspace(4, 8, 99), 60]
+    low, high = _shading.limits_of([values], None)
+    assert high < 9
+    assert low == pytest.approx(4, abs=0.1)

@@ -1,0 +1,398 @@
+"""Figures: what is drawn is what was passed, axes name their units, and nothing global is left behind."""
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from emsopt import plots
+from emsopt.city import City
+from emsopt.errors import InputError
+from emsopt.evaluators.evaluation import Evaluation
+from emsopt.maps import deployment_map
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def square(x, y):
+    ring = [
+        [x - 0.01, y - 0.01],
+        [x - 0.01, y + 0.01],
+        [x + 0.01, y + 0.01],
+        [x + 0.01, y - 0.01],
+        [x - 0.01, y - 0.01],
+    ]
+    return {"type": "Polygon", "coordinates": [ring]}
+
+
+CENTRES = [[0.0, 51.50], [0.02, 51.51], [0.04, 51.50]]
+
+
+@pytest.fixture
+def city():
+    """Two stations, the first listed twice, and three atoms."""
+    return City(
+        [1.0, 2.0, 1.0],
+        [[2.0, 6.0, 9.0], [2.0, 6.0, 9.0], [8.0, 4.0, 1.0]],
+        1.0,
+        30.0,
+        site_names=["A (unit 1)", "A (unit 2)", "B"],
+        atom_locations=CENTRES,
+        site_locations=[[0.005, 51.50], [0.005, 51.50], [0.035, 51.505]],
+        atom_shapes=[square(*centre) for centre in CENTRES],
+        name="Smallville",
+        notes="Times are made up.",
+    )
+
+
+def evaluation(city, sites, fractions, busy):
+    return Evaluation.of(
+        city,
+        np.array(sites),
+        evaluator="exact",
+        capacity="loss",
+        utilizations=np.array(busy),
+        dispatch_fractions=np.array(fractions, dtype=float),
+        loss_probability=0.01,
+        queue_probability=0.0,
+        mean_wait=0.0,
+        iterations=5,
+        residual=1e-10,
+    )
+
+
+@pytest.fixture
+def both(city):
+    return evaluation(city, [0, 2], [[0.9, 0.4, 0.01], [0.1, 0.6, 0.99]], [0.3, 0.2])
+
+
+@pytest.fixture
+def doubled(city):
+    return evaluation(city, [0, 0], np.full((2, 3), 0.5), [0.25, 0.25])
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def of_kind(ax, kind):
+    return [artist for artist in ax.collections if type(artist) is kind]
+
+
+# -- maps ---------------------------------------------------------------------------------------------------------
+
+
+def test_lines_are_as_wide_as_the_shares_they_stand_for(city, both):
+    _, ax = plots.deployment(city, both, min_fraction=0.05)
+    (lines,) = of_kind(ax, LineCollection)
+    drawn = {
+        (*np.round(ends[1], 6), width)
+        for ends, width in zip(lines.get_segments(), lines.get_linewidths(), strict=True)
+    }
+    shares = [(0, 0.9), (1, 0.4), (0, 0.1), (1, 0.6), (2, 0.99)]  # (atom, share); 1 percent is left out
+    wanted = {(*CENTRES[atom], plots._width(share)) for atom, share in shares}
+    assert sorted(np.ravel(sorted(drawn))) == pytest.approx(sorted(np.ravel(sorted(wanted))))
+    assert plots._width(1.0) == plots.WIDEST_LINE
+
+
+def test_stations_say_their_units_and_share_of_calls(city, both, doubled):
+    _, ax = plots.deployment(city, both)
+    assert {"43%", "57%"} <= set(texts(ax))  # B: (0.1 + 2 x 0.6 + 0.99) / 4
+    _, ax = plots.deployment(city, doubled)
+    assert {"2", "100%"} <= set(texts(ax))
+
+
+def test_atoms_have_the_colours_of_the_interactive_map(city, both):
+    _, ax = plots.deployment(city, both)
+    shaded = of_kind(ax, PathCollection)[0]
+    (view,) = deployment_map(city, both).data["views"]
+    classes = view["classes"]
+    place = np.searchsorted(classes["edges"], view["columns"][0]["values"], side="right") - 1
+    place = np.clip(place, 0, len(classes["colours"]) - 1)
+    assert [to_hex(c) for c in shaded.get_facecolors()] == [classes["colours"][k] for k in place]
+
+
+def test_a_map_names_its_unit_its_scale_and_its_notes(city, both):
+    fig, ax = plots.deployment(city, both)
+    assert fig.axes[1].get_ylabel() == "Mean response (min)"
+    assert "Times are made up." in texts(ax)
+    assert any(text.endswith(" km") for text in texts(ax))
+    assert ax.get_title(loc="left") == f"Smallville: mean response {both.mean_response:.2f} min"
+
+
+def test_the_scale_bar_is_true(city, both):
+    from emsopt.travel import great_circle_km
+
+    _, ax = plots.deployment(city, both)
+    length = next(float(text.removesuffix(" km")) for text in texts(ax) if text.endswith(" km"))
+    bar = next(line for line in ax.lines if len(line.get_xdata()) == 2)
+    ends = np.column_stack([bar.get_xdata(), bar.get_ydata()])
+    assert great_circle_km(ends[:1], ends[1:])[0, 0] == pytest.approx(length, rel=0.005)
+
+
+def test_a_kilometre_is_as_long_to_the_north_as_to_the_east(city, both):
+    fig, ax = plots.deployment(city, both)
+    fig.canvas.draw()
+    origin, east, north = ax.transData.transform([[0.01, 51.5], [0.02, 51.5], [0.01, 51.51]])
+    stretch = (north - origin)[1] / (east - origin)[0]
+    assert stretch == pytest.approx(1 / np.cos(np.radians(51.5)), rel=0.002)
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_holes_in_an_atom_stay_open(turn):
+    outer, hole = (
+        square(0, 0)["coordinates"][0],
+        [[0, 0], [0.005, 0], [0.005, 0.005], [0, 0.005], [0, 0]][::turn],
+    )
+    path = plots._path(
+        {"type": "MultiPolygon", "coordinates": [[outer, hole], square(0.04, 0)["coordinates"]]}
+    )
+    fig = Figure(figsize=(5, 2), dpi=100)
+    ax = fig.add_axes((0, 0, 1, 1), xlim=(-0.02, 0.08), ylim=(-0.02, 0.02))
+    ax.add_collection(PathCollection([path], facecolors="black"))
+    canvas = FigureCanvasAgg(fig)
+    canvas.draw()
+    dark = np.asarray(canvas.buffer_rgba())[::-1, :, 0] < 128
+    x, y = ax.transData.transform([[-0.005, -0.005], [0.003, 0.002], [0.04, 0.0], [0.025, 0.0]]).astype(int).T
+    assert dark[y, x].tolist() == [True, False, True, False]
+
+
+def test_an_evaluation_is_not_needed(city):
+    fig, ax = plots.deployment(city)
+    assert fig.axes[1].get_ylabel() == "Share of calls (%)"
+    assert not of_kind(ax, LineCollection)
+
+
+def test_circles_stand_in_for_missing_outlines(city, both):
+    plane = city.replace(atom_shapes=None, geographic=False, atom_locations=[[0, 0], [3, 1], [5, 2]])
+    plane = plane.replace(site_locations=[[1, 0], [1, 0], [4, 1]])
+    _, ax = plots.deployment(plane, evaluation(plane, both.sites, both.dispatch_fractions, both.utilizations))
+    sizes = of_kind(ax, PathCollection)[0].get_sizes()
+    assert sizes[1] / sizes[0] == pytest.approx(2)  # area is the share of calls
+
+
+def test_deployments_share_one_scale(city, both, doubled):
+    fig, axes = plots.deployments(city, {"optimum": both, "p-median": doubled})
+    assert len(axes) == 2
+    assert len(fig.axes) == 3  # and one colour bar
+    assert [ax.get_title(loc="left").split(":")[0] for ax in axes] == ["optimum", "p-median"]
+    # Atom 0: 3.6 min in one, 3 in the other; atom 2: 2.08 and 10.
+    first, second = (of_kind(ax, PathCollection)[0].get_facecolors() for ax in axes)
+    assert to_hex(first[2]) != to_hex(second[2])
+    view = deployment_map(city, {"optimum": both, "p-median": doubled}).data["views"][0]
+    assert fig.axes[2].get_yticks().min() >= view["classes"]["edges"][0]
+
+
+# -- curves -------------------------------------------------------------------------------------------------------
+
+
+def test_a_load_sweep_draws_every_column_of_numbers():
+    loads = [0.1, 0.2, 0.3]
+    frame = pd.DataFrame(
+        {
+            "optimum": [5.5, 5.8, 6.0],
+            "p_median": [5.6, 6.0, 6.3],
+            "lower_bound": 5.3,
+            "found": ["a", "b", "c"],
+        },
+        index=pd.Index(loads, name="offered_load"),
+    )
+    _, ax = plots.load_sweep(frame)
+    assert [line.get_label() for line in ax.lines] == ["optimum", "p-median", "lower bound"]
+    assert ax.lines[1].get_ydata().tolist() == [5.6, 6.0, 6.3]
+    assert ax.lines[2].get_linestyle() == "--"
+    assert ax.get_xscale() == "linear"
+    assert "λ / (p μ)" in ax.get_xlabel()
+    assert "(min)" in ax.get_ylabel()
+
+
+def test_a_wide_sweep_gets_a_logarithmic_axis():
+    _, ax = plots.load_sweep(pd.DataFrame({"optimum": [5.3, 6.0, 8.3]}, index=[1e-3, 1, 1e3]))
+    assert ax.get_xscale() == "log"
+
+
+def test_convergence_draws_median_and_quartiles():
+    runs = np.array([[6.0, 5.9, 5.8], [6.4, 6.2, 6.0], [7.0, 6.9, 6.8], [6.2, 6.1, 5.9], [6.6, 6.3, 6.1]])
+    _, ax = plots.convergence({"random": runs}, reference={"optimum": 5.7})
+    assert ax.lines[0].get_ydata().tolist() == [6.4, 6.2, 6.0]
+    assert ax.lines[0].get_xdata().tolist() == [1, 2, 3]
+    assert ax.lines[0].get_label() == "random (5 runs)"
+    (band,) = ax.collections
+    y = band.get_paths()[0].vertices[:, 1]
+    assert (y.min(), y.max()) == (5.9, 6.6)  # quartiles at the last and the first evaluation
+    assert "optimum 5.7" in texts(ax)
+
+
+def test_histories_of_different_steps_meet_on_one_axis():
+    """A step function keeps its value until the next step, and a run that ended keeps its last."""
+    short = pd.DataFrame({"evaluations": [10, 30], "best": [7.0, 6.0]})
+    long = pd.DataFrame({"evaluations": [20, 40], "best": [9.0, 5.0]})
+    steps, values = plots._runs([short, long], "search")
+    assert steps.tolist() == [20, 30, 40]
+    assert values.tolist() == [[7, 6, 6], [9, 9, 5]]
+
+
+def test_convergence_takes_what_an_optimizer_returns():
+    class Run:
+        history = pd.DataFrame({"best": [7.0, 6.0, 6.0]})
+
+    _, ax = plots.convergence({"one": Run(), "two": Run.history})
+    assert ax.lines[0].get_xdata().tolist() == ax.lines[1].get_xdata().tolist() == [1, 2, 3]
+    assert not ax.collections  # a band around one run would claim a spread
+
+
+def test_response_distribution_falls_as_late_fractions_do(both, doubled):
+    _, ax = plots.response_distribution({"both": both, "doubled": doubled}, thresholds=(4, 8))
+    curve = next(line for line in ax.lines if line.get_label() == "both")
+    t, y = curve.get_data()
+    assert y == pytest.approx(100 * both.late_fraction(t))
+    assert y[0] == 100
+    (table,) = ax.tables
+    cells = {where: cell.get_text().get_text() for where, cell in table.get_celld().items()}
+    assert cells[0, 1] == "8 min"
+    assert cells[2, 1] == f"{100 * doubled.late_fraction(8):.1f}%"
+    assert "(min)" in ax.get_xlabel()
+    assert "(%)" in ax.get_ylabel()
+
+
+# -- bars, boxes, correction ----------------------------------------------------------------------------------------
+
+
+def test_utilization_bars_show_percent_by_station(both, doubled):
+    _, ax = plots.utilization({"both": both, "doubled": doubled})
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["A (unit 1)", "A (unit 1) (2)", "B"]
+    first, second = ax.containers
+    assert [bar.get_width() for bar in first] == pytest.approx([30, 20])
+    assert [bar.get_width() for bar in second] == pytest.approx([25, 25])
+    assert "(%)" in ax.get_xlabel()
+
+
+def test_boxes_stand_where_the_errors_lie():
+    rows = [
+        (u, g, scale * u * (1 + k / 10))
+        for u in (0.2, 0.8)
+        for g, scale in (("plane", 1), ("uniform", 2))
+        for k in range(5)
+    ]
+    frame = pd.DataFrame(rows, columns=["utilization", "geometry", "error_min"])
+    _, ax = plots.approximation_error(frame)
+    medians = sorted(
+        line.get_ydata()[0] for line in ax.lines if line.get_color() == "black" and len(line.get_ydata())
+    )
+    assert medians == pytest.approx([0.24, 0.48, 0.96, 1.92])
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["plane", "uniform", "papers: 0.002 min"]
+    assert "Absolute" in ax.get_ylabel()
+    frame["error_min"] -= 1
+    _, ax = plots.approximation_error(frame, claimed=None)
+    assert ax.get_ylabel() == "Error of the mean response (min)"
+
+
+def test_correction_factors_are_drawn_by_utilisation():
+    frame = pd.DataFrame({0.1: [1.0, 1.2, 30.0], 0.5: [1.0, 0.9, 1.1]})
+    _, ax = plots.correction_factor(frame)
+    drawn = {line.get_label(): line.get_ydata().tolist() for line in ax.lines if line.get_label()[0] != "_"}
+    assert drawn == {"ρ = 0.1": [1.0, 1.2, 30.0], "ρ = 0.5": [1.0, 0.9, 1.1]}
+    assert ax.get_yscale() == "log"
+
+
+# -- figures without pyplot, and style ------------------------------------------------------------------------------
+
+FRAME = pd.DataFrame({"optimum": [5.0, 6.0]}, index=[0.1, 0.2])
+
+
+def all_figures(city, one, other):
+    errors = pd.DataFrame({"utilization": [0.2, 0.2], "geometry": ["a", "a"], "error_min": [0.01, 0.02]})
+    return {
+        "deployment": lambda **k: plots.deployment(city, one, **k),
+        "load_sweep": lambda **k: plots.load_sweep(FRAME, **k),
+        "convergence": lambda **k: plots.convergence([6.0, 5.0], **k),
+        "response_distribution": lambda **k: plots.response_distribution({"a": one, "b": other}, **k),
+        "utilization": lambda **k: plots.utilization({"a": one, "b": other}, **k),
+        "approximation_error": lambda **k: plots.approximation_error(errors, **k),
+        "correction_factor": lambda **k: plots.correction_factor(pd.DataFrame({0.1: [1.0, 1.2]}), **k),
+    }
+
+
+def test_every_figure_comes_from_pyplot_unless_told_otherwise(city, both, doubled):
+    for name, draw in all_figures(city, both, doubled).items():
+        before = plt.get_fignums()
+        fig, ax = draw()
+        assert len(plt.get_fignums()) == len(before) + 1, name
+        assert ax.figure is fig, name
+
+
+def test_a_figure_of_ones_own_keeps_pyplot_out(city, both, doubled):
+    for name, draw in all_figures(city, both, doubled).items():
+        own = Figure()
+        fig, _ = draw(ax=own)
+        assert fig is own, name
+        assert fig.axes, name
+        own_axes = Figure(layout="constrained").subplots()
+        assert draw(ax=own_axes) == (own_axes.figure, own_axes), name
+        own_axes.figure.canvas.draw()
+    assert plt.get_fignums() == []
+    own = Figure(layout="constrained")
+    fig, axes = plots.deployments(city, {"a": both, "b": doubled}, ax=own.subplots(1, 2))
+    assert fig is own
+    assert len(axes) == 2
+
+
+def test_text_of_a_map_stays_inside_the_figure(city, both, doubled):
+    """Title, legend and notes of figures laid out by hand; a long note is wrapped, not cut."""
+    talkative = city.replace(notes="Demand is a proxy and outlines are schematic. " * 6)
+    for draw in (
+        lambda fig: plots.deployment(talkative, both, ax=fig),
+        lambda fig: plots.deployments(talkative, {"a": both, "b": doubled}, ax=fig),
+    ):
+        fig, _ = draw(Figure())
+        fig.canvas.draw()
+        box = fig.get_tightbbox()
+        width, height = fig.get_size_inches()
+        assert box.x0 >= -0.02
+        assert box.y0 >= -0.02
+        assert box.x1 <= width + 0.02
+        assert box.y1 <= height + 0.02
+
+
+def test_the_style_is_not_left_behind(both):
+    before = dict(mpl.rcParams)
+    plots.utilization(both)
+    assert dict(mpl.rcParams) == before
+    with plt.style.context(plots.STYLE):
+        assert mpl.rcParams["font.size"] == 12
+
+
+# -- bad input ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda c, e: plots.deployment(c.replace(atom_locations=None), e), "has no `atom_locations`"),
+        (lambda c, e: plots.deployment(c, "best"), "Evaluation"),
+        (lambda c, e: plots.deployments(c, {}), "Evaluation"),
+        (lambda c, e: plots.deployments(c, {"a": e, "b": e}, ax=Figure().subplots()), "one Axes for each"),
+        (lambda c, e: plots.load_sweep(pd.DataFrame({"name": ["a"]})), "no column of numbers"),
+        (lambda c, e: plots.convergence({"a": pd.DataFrame({"value": [1.0]})}), "must have a column 'best'"),
+        (lambda c, e: plots.convergence({"a": pd.DataFrame({"best": []})}), "empty"),
+        (lambda c, e: plots.convergence({"a": []}), "shape"),
+        (lambda c, e: plots.convergence([1.0], band="sigma"), "`band` must be one of"),
+        (lambda c, e: plots.utilization([e]), "Evaluation"),
+        (lambda c, e: plots.approximation_error(FRAME), "must have a column 'utilization'"),
+    ],
+)
+def test_bad_input_is_refused(city, both, draw, message):
+    with pytest.raises(InputError, match=message):
+        draw(city, both)

@@ -1,0 +1,210 @@
+"""Covering: how much demand lies within reach, the classical rivals of the queueing models.
+
+`mclp`, the maximal covering location problem, counts an atom as covered if one unit can be there before a threshold,
+as if that unit were always free. `mexclp`, maximum expected covering, lets each unit be busy with one and the same
+probability, independently of the others, so that a second and a third unit in reach are worth something too. Neither
+sees that units near the demand are busier than others: value their deployments with a queueing evaluator.
+
+Both are exact, as mixed-integer programs (HiGHS). As in `Evaluation.late_fraction`, a response that takes just the
+threshold is late.
+
+References
+----------
+Church, R. and ReVelle, C. (1974). The maximal covering location problem. Papers of the Regional Science
+    Association 32, 101-118.
+Daskin, M. S. (1983). A maximum expected covering location model: formulation, properties and heuristic solution.
+    Transportation Science 17(1), 48-70.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import _validate
+from ..deployment import DeploymentSpace
+from ..errors import ConvergenceError, InputError
+
+BUSIEST = 0.99  # units that are always busy would make all deployments equal
+SCALE = 1e4  # HiGHS stops at 1e-6 of the objective's own unit; so that is 1e-10 of all calls
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Coverage:
+    """Best sites for reaching calls within a threshold.
+
+    Attributes
+    ----------
+    sites : ndarray of int, shape (p,)
+        Site of each unit, in ascending order; repeats are colocated units.
+    coverage : float
+        Share of calls that are reached in time: for `mexclp`, expected.
+    threshold : float
+        Minutes; a response in less is in time.
+    busy_fraction : float
+        Probability with which each unit is busy; 0 for `mclp`.
+    upper_bound : float
+        No deployment of the fleet covers more.
+    gap : float
+        upper_bound - coverage; 0 if the sites are proven to be optimal.
+    reached_by : ndarray of int, shape (M,)
+        How many units reach each atom in time.
+    """
+
+    sites: np.ndarray
+    coverage: float
+    threshold: float
+    busy_fraction: float
+    upper_bound: float
+    gap: float
+    reached_by: np.ndarray
+
+    def __repr__(self):
+        proof = "optimal" if self.gap == 0 else f"at most {self.upper_bound:.2%} possible"
+        return (
+            f"<Coverage: sites {self.sites.tolist()}, {self.coverage:.2%} of calls in less than "
+            f"{self.threshold:g} min, {proof}>"
+        )
+
+
+def mclp(city, units, threshold, *, colocation=False, pinned=(), closed=(), time_limit=None):
+    """Find the sites that reach the largest share of calls in less than ``threshold`` minutes.
+
+    Church and ReVelle (1974), with the demand shares as weights and turnout counted in the response.
+
+    Parameters
+    ----------
+    city : City
+    units : int
+        Fleet size p.
+    threshold : float
+        Minutes.
+    colocation, pinned, closed
+        See `DeploymentSpace`. Colocation brings no benefit here, but lets more units than sites find room.
+    time_limit : float, optional
+        Seconds after which the best sites found are returned, with the gap that is left.
+
+    Returns
+    -------
+    Coverage
+        Optimal, unless the time ran out. Of several optima any may come.
+
+    Raises
+    ------
+    InputError
+        If the fleet does not fit the sites, or the threshold is not a positive number.
+    ConvergenceError
+        If the time ran out before any deployment was found.
+
+    Examples
+    --------
+    >>> from emsopt import City
+    >>> city = City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
+    >>> mclp(city, 1, threshold=6)
+    <Coverage: sites [2], 57.14% of calls in less than 6 min, optimal>
+    """
+    space = DeploymentSpace(city, units, colocation=colocation, pinned=pinned, closed=closed)
+    return _maximise(space, threshold, 0.0, time_limit)
+
+
+def mexclp(
+    city, units, threshold, busy_fraction=None, *, colocation=True, pinned=(), closed=(), time_limit=None
+):
+    """Find the sites with the largest expected share of calls reached in less than ``threshold`` minutes.
+
+    Daskin (1983): with n units in reach, each busy with probability q independently of the others, an atom is
+    covered with probability 1 - q^n.
+
+    Parameters
+    ----------
+    city : City
+    units : int
+        Fleet size p.
+    threshold : float
+        Minutes.
+    busy_fraction : float, optional
+        Probability q that a unit is busy, at least 0 and below 1. Left out: the offered load a unit,
+        λ / (p μ), at most 0.99.
+    colocation, pinned, closed
+        See `DeploymentSpace`.
+    time_limit : float, optional
+        Seconds after which the best sites found are returned, with the gap that is left.
+
+    Returns
+    -------
+    Coverage
+        Optimal, unless the time ran out. Of several optima any may come.
+
+    Raises
+    ------
+    InputError
+        If the fleet does not fit the sites, the threshold is not a positive number, or the busy fraction is no
+        probability below 1.
+    ConvergenceError
+        If the time ran out before any deployment was found.
+
+    Examples
+    --------
+    >>> from emsopt import City
+    >>> city = City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
+    >>> mexclp(city, 2, threshold=6, busy_fraction=0.6)
+    <Coverage: sites [1, 2], 40.00% of calls in less than 6 min, optimal>
+    """
+    space = DeploymentSpace(city, units, colocation=colocation, pinned=pinned, closed=closed)
+    if busy_fraction is None:
+        busy_fraction = min(city.offered_load(units), BUSIEST)
+    busy_fraction = _validate.positive_number(busy_fraction, "busy_fraction", zero=True)
+    if busy_fraction >= 1:
+        msg = f"`busy_fraction` must be below 1; got {busy_fraction:g}. A unit that is always busy covers nothing."
+        raise InputError(msg)
+    return _maximise(space, threshold, busy_fraction, time_limit)
+
+
+def _maximise(space, threshold, busy_fraction, time_limit):
+    """Solve Daskin's program; with units that are never busy it is Church and ReVelle's.
+
+    Integers n_g say how many units stand in each twin group, and z_jk whether atom j has a kth unit in reach:
+    maximise Σ_jk w_j (1-q) q^(k-1) z_jk with Σ_k z_jk <= the units that reach j. As later units are worth less,
+    the z need not be declared whole. Atoms within reach of the same groups are one.
+    """
+    import scipy.sparse as sp
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    threshold = _validate.positive_number(threshold, "threshold", "min")
+    options = {"mip_rel_gap": 0.0}
+    if time_limit is not None:
+        options["time_limit"] = _validate.positive_number(time_limit, "time_limit", "s")
+    city, groups = space.city, space.city.twin_groups
+    reaches = city.response_times[np.unique(groups, return_index=True)[1]] < threshold
+    patterns, pattern = np.unique(reaches, axis=1, return_inverse=True)
+    weights = np.bincount(pattern.ravel(), weights=city.demand_shares)
+    worth = (1 - busy_fraction) * busy_fraction ** np.arange(space.units)
+    worth = worth[worth > 0]
+
+    n_groups, n_patterns = patterns.shape
+    n_layers = n_patterns * len(worth)
+    counted = np.r_[np.ones(n_groups), np.zeros(n_layers)]
+    in_reach = sp.hstack(
+        [-sp.csr_array(patterns.T.astype(float)), sp.kron(np.ones(len(worth)), sp.eye_array(n_patterns))]
+    )
+    result = milp(
+        -SCALE * np.r_[np.zeros(n_groups), np.kron(worth, weights)],
+        integrality=counted,
+        bounds=Bounds(np.r_[space.floors, np.zeros(n_layers)], np.r_[space.capacities, np.ones(n_layers)]),
+        constraints=[LinearConstraint(in_reach, ub=0), LinearConstraint(counted, space.units, space.units)],
+        options=options,
+    )
+    if result.x is None:
+        msg = f"no deployment was found within `time_limit`: {result.message} Allow more seconds."
+        raise ConvergenceError(msg)
+    sites = _sites(space, np.rint(result.x[:n_groups]).astype(int))
+    reached_by = (city.response_times[sites] < threshold).sum(axis=0)
+    coverage = float(city.demand_shares @ (1 - busy_fraction**reached_by))
+    bound = coverage if result.status == 0 else max(coverage, -result.mip_dual_bound / SCALE)
+    return Coverage(sites, coverage, threshold, busy_fraction, bound, bound - coverage, reached_by)
+
+
+def _sites(space, counts):
+    """Return the deployment with ``counts`` units in each twin group, shape (p,)."""
+    places = np.repeat(np.arange(space.city.n_sites), space.room)
+    groups = space.city.twin_groups[places]
+    return space.canonical(np.concatenate([places[groups == g][:n] for g, n in enumerate(counts)]))

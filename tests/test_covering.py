@@ -1,0 +1,174 @@
+"""Covering models against brute force and against what their names promise."""
+
+from itertools import combinations, combinations_with_replacement
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt.errors import ConvergenceError, InputError
+from emsopt.evaluators import approximate_hypercube, mclp, mexclp
+
+
+def plane_city(n_sites, n_atoms, rng):
+    """Sites and atoms anywhere in a square of 20 minutes' drive; random demand."""
+    rng = np.random.default_rng(rng)
+    atoms, sites = rng.uniform(0, 20, (n_atoms, 2)), rng.uniform(0, 20, (n_sites, 2))
+    return eo.City(rng.uniform(size=n_atoms), eo.travel.plane_km(sites, atoms), 1.75, 30.0)
+
+
+def tied_city(n_sites, n_atoms, rng):
+    """Few different times, some atoms without demand, a site listed twice."""
+    rng = np.random.default_rng(rng)
+    times = rng.integers(0, 4, (n_sites, n_atoms)).astype(float)
+    times[-1] = times[0]
+    rates = rng.integers(0, 3, n_atoms)
+    rates[0] = 1
+    return eo.City(rates, times, 0.0, 30.0)
+
+
+def brute_force(city, units, threshold, busy=0.0, colocation=False, pinned=(), closed=()):
+    """Largest (expected) share of calls in reach over every deployment of listed sites."""
+    pinned = list(pinned)
+    free = [k for k in range(city.n_sites) if k not in closed and (colocation or k not in pinned)]
+    choose = combinations_with_replacement if colocation else combinations
+    best = 0.0
+    for rest in choose(free, units - len(pinned)):
+        n = (city.response_times[pinned + list(rest)] < threshold).sum(axis=0)
+        best = max(best, city.demand_shares @ (1 - np.power(busy, n)))
+    return best
+
+
+@pytest.mark.parametrize("make", [plane_city, tied_city])
+def test_mclp_by_brute_force(make):
+    rng = np.random.default_rng(0)
+    for seed in range(60):
+        n = int(rng.integers(2, 9))
+        city = make(n, int(rng.integers(2, 15)), seed)
+        units = int(rng.integers(1, n + 1))
+        threshold = float(rng.uniform(3, 10)) if make is plane_city else float(rng.integers(1, 4))
+        order = rng.permutation(n)
+        pinned = order[: rng.integers(0, units + 1)] if seed % 2 else order[:0]
+        closed = order[units:] if seed % 3 == 0 else order[:0]
+        found = mclp(city, units, threshold, pinned=pinned, closed=closed)
+        expected = brute_force(city, units, threshold, pinned=pinned, closed=closed)
+        assert found.coverage == pytest.approx(expected, abs=1e-9)
+        assert found.gap == 0
+        assert found.upper_bound == found.coverage
+        assert found.sites in eo.DeploymentSpace(city, units, pinned=pinned, closed=closed)
+
+
+@pytest.mark.parametrize("colocation", [True, False])
+@pytest.mark.parametrize("make", [plane_city, tied_city])
+def test_mexclp_by_brute_force(make, colocation):
+    rng = np.random.default_rng(1)
+    for seed in range(30):
+        n = int(rng.integers(2, 7))
+        city = make(n, int(rng.integers(2, 12)), seed)
+        units = int(rng.integers(1, n + 1 + colocation))
+        threshold = float(rng.uniform(4, 14)) if make is plane_city else float(rng.integers(1, 4))
+        busy = float(rng.uniform(0.05, 0.95))
+        pinned = (0,) if seed % 2 else ()
+        found = mexclp(city, units, threshold, busy, colocation=colocation, pinned=pinned)
+        expected = brute_force(city, units, threshold, busy, colocation, pinned)
+        assert found.coverage == pytest.approx(expected, abs=1e-9)
+        assert found.gap == 0
+        assert found.sites in eo.DeploymentSpace(city, units, colocation=colocation, pinned=pinned)
+
+
+def test_mexclp_with_idle_units_is_mclp():
+    for seed in range(5):
+        city = plane_city(12, 40, seed)
+        assert mexclp(city, 4, 7.0, 0.0).coverage == pytest.approx(mclp(city, 4, 7.0).coverage, abs=1e-12)
+
+
+def test_mclp_is_the_complement_of_the_late_fraction_of_idle_units():
+    """With hardly any calls the closest unit always answers; a response that takes just the threshold is late."""
+    city = tied_city(6, 20, 3).scaled(1e-6)
+    for threshold in (1.0, 2.0, 3.0):
+        found = mclp(city, 2, threshold)
+        late = approximate_hypercube(city, found.sites).late_fraction(threshold)
+        assert late == pytest.approx(1 - found.coverage, abs=1e-4)
+
+
+def test_threshold_itself_is_late():
+    city = eo.City([1.0], [[4.0]], 1.0, 30.0)
+    assert mclp(city, 1, 5.0).coverage == 0
+    assert mclp(city, 1, 5.0 + 1e-9).coverage == 1
+    assert mclp(city, 1, 5.0 + 1e-9).reached_by.tolist() == [1]
+
+
+def test_busy_fraction_is_the_offered_load_unless_given():
+    city = plane_city(6, 15, 0)
+    calm = city.with_offered_load(0.37, 3)
+    assert mexclp(calm, 3, 8.0).busy_fraction == pytest.approx(0.37)
+    assert mexclp(calm, 3, 8.0, 0.2).busy_fraction == 0.2
+    swamped = mexclp(city.with_offered_load(5.0, 3), 3, 8.0)
+    assert swamped.busy_fraction == 0.99
+    assert 0 < swamped.coverage < 0.03
+
+
+def test_busy_units_gather_where_demand_is():
+    """One atom has nearly all calls: idle units spread, busy ones stand together."""
+    city = eo.City([90.0, 5.0, 5.0], [[1, 20, 20], [20, 1, 20], [20, 20, 1]], 1.0, 2.0)
+    assert mexclp(city, 3, 8.0, 0.01).sites.tolist() == [0, 1, 2]
+    assert mexclp(city, 3, 8.0, 0.9).sites.tolist() == [0, 0, 0]
+    assert mexclp(city, 3, 8.0, 0.9, colocation=False).sites.tolist() == [0, 1, 2]
+    assert mexclp(city, 3, 8.0, 0.9).coverage == pytest.approx(0.9 * (1 - 0.9**3))
+    assert mexclp(city, 3, 8.0, 0.9).reached_by.tolist() == [3, 0, 0]
+
+
+def test_more_units_and_longer_thresholds_cover_more():
+    city = plane_city(15, 40, 2)
+    by_units = [mexclp(city, units, 6.0, 0.3).coverage for units in range(1, 8)]
+    by_threshold = [mclp(city, 3, threshold).coverage for threshold in (2, 4, 6, 8, 12, 40)]
+    assert (np.diff(by_units) > 0).all()
+    assert (np.diff(by_threshold) >= -1e-12).all()
+    assert by_threshold[-1] == pytest.approx(1)
+
+
+def test_nothing_within_reach():
+    found = mclp(plane_city(5, 10, 0), 2, 1.0)
+    assert (found.coverage, found.gap, len(found.sites)) == (0, 0, 2)
+
+
+def test_colocation_makes_room():
+    city = plane_city(3, 10, 0)
+    assert len(mclp(city, 5, 8.0, colocation=True).sites) == 5
+    with pytest.raises(InputError, match="do not fit"):
+        mclp(city, 5, 8.0)
+    with pytest.raises(InputError, match="do not fit"):
+        mexclp(city, 5, 8.0, colocation=False)
+
+
+def test_time_limit():
+    city = plane_city(100, 400, 0)
+    with pytest.raises(ConvergenceError, match="time_limit"):
+        mexclp(city, 20, 5.0, 0.5, time_limit=1e-9)
+    assert mexclp(city, 20, 5.0, 0.5, time_limit=60).gap == 0
+
+
+@pytest.mark.parametrize("threshold", [0, -1, "soon", np.nan, np.inf])
+def test_bad_thresholds_are_refused(threshold):
+    with pytest.raises(InputError, match="threshold"):
+        mclp(plane_city(4, 6, 0), 2, threshold)
+
+
+@pytest.mark.parametrize("busy", [1, 1.5, -0.1, "often", np.nan])
+def test_bad_busy_fractions_are_refused(busy):
+    with pytest.raises(InputError, match="busy_fraction"):
+        mexclp(plane_city(4, 6, 0), 2, 8.0, busy)
+
+
+def test_short_repr():
+    found = mexclp(plane_city(4, 6, 0), 2, 8.0, 0.5)
+    assert "optimal" in repr(found)
+    assert len(repr(found)) < 100
+
+
+def test_st_paul_covers_more_than_the_p_median_deployment():
+    city = eo.datasets.load_st_paul()
+    median = eo.evaluators.p_median(city, 5).sites
+    share = city.demand_shares @ (city.response_times[median] < 7).any(axis=0)
+    assert mclp(city, 5, 7.0).coverage >= share
+    assert mclp(city, 5, 7.0).coverage == pytest.approx(brute_force(city, 5, 7.0), abs=1e-9)

@@ -1,0 +1,307 @@
+"""Exact p-median and its bounds, against brute force, a general solver and the papers."""
+
+import importlib
+import os
+from itertools import combinations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+import emsopt as eo
+from emsopt.errors import InputError
+from emsopt.evaluators import bounds, evaluate, evaluate_all, one_median, p_median
+
+lagrangian = importlib.import_module("emsopt.evaluators._lagrangian")
+
+
+def make_city(times, rates=None, turnout=0.0):
+    times = np.asarray(times, float)
+    rates = np.ones(times.shape[1]) if rates is None else rates
+    return eo.City(rates, times, turnout, 30.0)
+
+
+def plane_city(n_sites, n_atoms, rng):
+    """Sites and atoms anywhere in a square of 20 minutes' drive; random demand."""
+    rng = np.random.default_rng(rng)
+    atoms, sites = rng.uniform(0, 20, (n_atoms, 2)), rng.uniform(0, 20, (n_sites, 2))
+    return make_city(eo.travel.plane_km(sites, atoms), rng.uniform(size=n_atoms), turnout=1.75)
+
+
+def scattered_city(n_sites, n_atoms, rng):
+    """Times without any geometry: the relaxation leaves a gap of several per cent."""
+    rng = np.random.default_rng(rng)
+    return make_city(rng.uniform(1, 20, (n_sites, n_atoms)), rng.uniform(size=n_atoms))
+
+
+def tied_city(n_sites, n_atoms, rng):
+    """Few different times, some atoms without demand, some sites listed twice: ties everywhere."""
+    rng = np.random.default_rng(rng)
+    times = rng.integers(0, 4, (n_sites, n_atoms))
+    times[rng.integers(n_sites)] = times[rng.integers(n_sites)]
+    rates = rng.integers(0, 3, n_atoms)
+    rates[rng.integers(n_atoms)] = 1
+    return make_city(times, rates)
+
+
+def brute_force(city, units, weights=None, pinned=(), closed=()):
+    """Least objective over every set of listed sites."""
+    weights = city.demand_shares if weights is None else weights
+    free = [k for k in range(city.n_sites) if k not in pinned and k not in closed]
+    return min(
+        weights @ city.response_times[list(pinned) + list(rest)].min(axis=0)
+        for rest in combinations(free, units - len(pinned))
+    )
+
+
+def general_solver(city, units):
+    """(4a)-(4f) as it stands, by HiGHS."""
+    n, m = city.response_times.shape
+    costs = (city.response_times * city.demand_shares).ravel()
+    served = sp.hstack([sp.csr_array((m, n)), sp.kron(np.ones((1, n)), sp.eye_array(m))])
+    placed = np.r_[np.ones(n), np.zeros(n * m)]
+    staffed = sp.hstack([-sp.kron(sp.eye_array(n), np.ones((m, 1))), sp.eye_array(n * m)])
+    result = milp(
+        np.r_[np.zeros(n), costs],
+        integrality=placed,
+        bounds=Bounds(0, 1),
+        constraints=[
+            LinearConstraint(served, 1, 1),
+            LinearConstraint(placed, units, units),
+            LinearConstraint(staffed, ub=0),
+        ],
+        options={"mip_rel_gap": 0.0},
+    )
+    assert result.status == 0
+    return result.fun
+
+
+@pytest.mark.parametrize("make", [plane_city, scattered_city, tied_city])
+def test_optimal_by_brute_force(make):
+    """Random small cities, every fleet size, with and without pinned and closed sites."""
+    rng = np.random.default_rng(0)
+    for seed in range(120):
+        n, m = rng.integers(1, 9), rng.integers(1, 12)
+        city = make(n, m, seed)
+        units = int(rng.integers(1, n + 1))
+        order = rng.permutation(n)
+        pinned = order[: rng.integers(0, units + 1)] if seed % 2 else order[:0]
+        closed = order[units + rng.integers(0, n - units + 1) :] if seed % 3 else order[:0]
+        found = p_median(city, units, pinned=pinned, closed=closed)
+        assert found.objective == pytest.approx(
+            brute_force(city, units, None, pinned, closed), rel=1e-12, abs=1e-12
+        )
+        assert found.gap == 0
+        assert found.lower_bound == found.objective
+        assert found.sites in eo.DeploymentSpace(city, units, pinned=pinned, closed=closed)
+
+
+@pytest.mark.parametrize("make", [plane_city, scattered_city])
+@pytest.mark.parametrize(("n", "m", "units"), [(30, 40, 3), (40, 30, 8), (35, 60, 15)])
+def test_optimal_by_a_general_solver(make, n, m, units):
+    for seed in range(2):
+        city = make(n, m, seed)
+        assert p_median(city, units).objective == pytest.approx(general_solver(city, units), rel=1e-7)
+
+
+def test_weights_replace_the_demand_and_are_not_normalised():
+    city = plane_city(8, 10, 1)
+    weights = np.random.default_rng(1).integers(0, 4, 10).astype(float)
+    assert p_median(city, 3, weights=weights).objective == pytest.approx(brute_force(city, 3, weights))
+    assert p_median(city, 3, weights=5 * weights).objective == pytest.approx(
+        5 * brute_force(city, 3, weights)
+    )
+
+
+def test_every_atom_is_served_by_its_closest_unit():
+    city = plane_city(30, 50, 2)
+    found = p_median(city, 6)
+    assert np.isin(found.assignment, found.sites).all()
+    nearest = city.response_times[found.sites].min(axis=0)
+    np.testing.assert_array_equal(city.response_times[found.assignment, np.arange(50)], nearest)
+    assert found.objective == pytest.approx(city.demand_shares @ nearest, rel=1e-14)
+
+
+def test_invariant_to_relabelling_and_scale():
+    rng = np.random.default_rng(3)
+    city = scattered_city(25, 40, 3)
+    rows, columns = rng.permutation(25), rng.permutation(40)
+    mixed = make_city(city.travel_times[rows][:, columns], city.arrival_rates[columns])
+    a, b = p_median(city, 5), p_median(mixed, 5)
+    assert set(rows[b.sites]) == set(a.sites)
+    assert b.objective == pytest.approx(a.objective, rel=1e-12)
+    tiny = make_city(city.travel_times * 1e-6, city.arrival_rates * 1e-6)
+    np.testing.assert_array_equal(p_median(tiny, 5).sites, a.sites)
+
+
+def test_more_units_never_hurt_and_all_sites_reach_the_floor():
+    city = plane_city(12, 30, 4)
+    values = [p_median(city, units).objective for units in range(1, 13)]
+    assert (np.diff(values) <= 1e-12).all()
+    assert values[-1] == pytest.approx(city.demand_shares @ city.response_times.min(axis=0))
+
+
+def test_twins_are_used_last_and_named_by_the_lowest_index():
+    stations = plane_city(5, 20, 5)
+    listed = [0, 1, 2, 0, 3, 4, 2]
+    city = make_city(stations.travel_times[listed], stations.arrival_rates, turnout=1.75)
+    for units in range(1, 6):
+        found = p_median(city, units)
+        assert found.objective == pytest.approx(p_median(stations, units).objective, rel=1e-12)
+        assert len(set(city.twin_groups[found.sites])) == units
+        assert not {3, 6} & set(found.sites.tolist())
+    for units in (6, 7):  # more units than stations
+        found = p_median(city, units)
+        assert len(set(found.sites)) == units
+        assert found.objective == pytest.approx(p_median(stations, 5).objective, rel=1e-12)
+    assert {0, 3} <= set(p_median(city, 3, pinned=(0, 3)).sites.tolist())
+    assert p_median(city, 2, pinned=(0, 3)).objective == pytest.approx(
+        stations.demand_shares @ stations.response_times[0]
+    )
+    assert 3 in p_median(city, 5, closed=(0,)).sites
+
+
+def test_sites_that_differ_only_in_service_time_are_one_place():
+    """They are no twins, but serve alike here: a second one helps nobody."""
+    city = plane_city(6, 15, 6)
+    doubled = eo.City(
+        city.arrival_rates, np.repeat(city.travel_times, 2, axis=0), 1.75, np.tile([20.0, 40.0], 6)
+    )
+    for units in (1, 3, 6):
+        found = p_median(doubled, units)
+        assert found.objective == pytest.approx(p_median(city, units).objective, rel=1e-12)
+        assert len(set(found.sites // 2)) == units
+    assert len(set(p_median(doubled, 8).sites)) == 8
+
+
+def test_colocation_only_makes_room():
+    city = plane_city(4, 10, 7)
+    assert p_median(city, 3, colocation=True).objective == p_median(city, 3).objective
+    crowd = p_median(city, 7, colocation=True)
+    assert set(crowd.sites) == {0, 1, 2, 3}
+    pinned = p_median(city, 3, colocation=True, pinned=(2, 2))
+    assert list(pinned.sites).count(2) == 2
+    assert pinned.objective == pytest.approx(brute_force(city, 2, pinned=(2,)))
+
+
+@pytest.mark.parametrize("make", [plane_city, scattered_city, tied_city])
+def test_one_median(make):
+    for seed in range(20):
+        city = make(9, 12, seed)
+        found = one_median(city)
+        assert found.sites.tolist() == [
+            np.argmin((city.response_times * city.arrival_rates).sum(axis=1).round(9))
+        ]
+        assert found.objective == pytest.approx(p_median(city, 1).objective, rel=1e-12)
+        assert found.gap == 0
+        assert (found.assignment == found.sites[0]).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("evaluator", ["approximate", "exact"])
+def test_bounds_enclose_the_optimum(seed, evaluator):
+    """Theorem 2 and Lemma 3, against every deployment."""
+    city = plane_city(9, 20, seed).with_offered_load((0.01, 0.3, 0.7, 3.0)[seed], 4)
+    b = bounds(city, 4, evaluator=evaluator)
+    optimum = evaluate_all(city, 4, evaluator=evaluator).values.min()
+    assert b.lower <= optimum <= b.upper + 1e-12
+    assert b.lower == p_median(city, 4).objective
+    assert b.upper == pytest.approx(evaluate(city, b.sites, evaluator).mean_response, rel=1e-12)
+    assert b.evaluator == evaluator
+
+
+def test_bounds_meet_when_calls_are_rare():
+    """Theorem 4: at a vanishing load the p-median deployment is as good as its bound says."""
+    b = bounds(plane_city(9, 20, 0).with_offered_load(1e-7, 4), 4, evaluator="exact")
+    assert b.upper == pytest.approx(b.lower, abs=1e-5)
+    assert bounds(plane_city(9, 20, 0), 4, pinned=(3,), closed=(1, 2)).sites.tolist().count(3) == 1
+
+
+def test_stopped_early_it_says_how_far_it_may_be_from_the_optimum():
+    hard = scattered_city(200, 200, 0)  # minutes of work
+    found = p_median(hard, 20, time_limit=0.02)
+    assert found.gap > 0
+    assert found.lower_bound < found.objective
+    assert found.gap == pytest.approx(1 - found.lower_bound / found.objective)
+    medium = scattered_city(80, 80, 5)
+    optimum, stopped = p_median(medium, 8).objective, p_median(medium, 8, time_limit=1e-6)
+    assert stopped.lower_bound < optimum <= stopped.objective
+    assert "within" in repr(stopped)
+
+
+def test_same_optimum_when_memory_forces_a_depth_first_search(monkeypatch):
+    city = scattered_city(80, 80, 5)
+    expected = p_median(city, 8)
+    monkeypatch.setattr(lagrangian, "QUEUE_BYTES", 0)
+    found = p_median(city, 8)
+    np.testing.assert_array_equal(found.sites, expected.sites)
+    assert found.gap == 0
+    stopped = p_median(city, 8, time_limit=1e-6)
+    assert stopped.lower_bound < expected.objective <= stopped.objective
+
+
+def test_progress_counts_branches():
+    calls = []
+    p_median(scattered_city(80, 80, 5), 8, progress=lambda done, total: calls.append((done, total)))
+    done, total = np.array(calls).T
+    assert (np.diff(done) >= 0).all()
+    assert (done <= total).all()
+    assert done[-1] == total[-1] > 100
+
+
+def test_same_answer_every_time():
+    city = plane_city(80, 200, 8)
+    np.testing.assert_array_equal(p_median(city, 10).sites, p_median(city, 10).sites)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((0,), {}, "units"),
+        ((2.5,), {}, "units"),
+        ((6,), {}, "do not fit"),
+        ((2,), {"pinned": (0, 1, 2)}, "pinned"),
+        ((2,), {"pinned": (0,), "closed": (0,)}, "both"),
+        ((2,), {"closed": (7,)}, "site indices"),
+        ((4,), {"closed": (0, 1)}, "do not fit"),
+        ((2,), {"weights": [1.0, 2.0]}, "weights"),
+        ((2,), {"weights": np.zeros(8)}, "all zero"),
+        ((2,), {"weights": -np.ones(8)}, "weights"),
+        ((2,), {"weights": np.full(8, np.nan)}, "finite"),
+        ((2,), {"time_limit": 0}, "time_limit"),
+    ],
+)
+def test_bad_input_is_refused(arguments, options, message):
+    with pytest.raises(InputError, match=message):
+        p_median(plane_city(5, 8, 0), *arguments, **options)
+
+
+def test_short_repr():
+    city = plane_city(30, 20, 0)
+    assert "optimal" in repr(p_median(city, 3))
+    assert len(repr(p_median(city, 3))) < 100
+    assert len(repr(bounds(city, 3))) < 100
+
+
+@pytest.mark.parametrize(("n", "m", "seconds"), [(200, 200, 5.0), (200, 1000, 60.0)])
+def test_large_cities_are_proven_optimal_in_time(n, m, seconds):
+    found = p_median(plane_city(n, m, 0), 20, time_limit=seconds)
+    assert found.gap == 0
+
+
+def test_st_paul_by_every_listed_choice():
+    """All 24,310 choices of 9 of the 17 listed sites, on the embedded city."""
+    city = eo.datasets.load_st_paul()
+    listed = np.array(list(combinations(range(17), 9)))
+    best = min(
+        (city.response_times[rows].min(axis=1) @ city.demand_shares).min()
+        for rows in np.array_split(listed, 10)
+    )
+    assert p_median(city, 9).objective == pytest.approx(best, rel=1e-12)
+
+
+@pytest.mark.skipif("EMSOPT_DATA" not in os.environ, reason="EMSOPT_DATA is not set")
+def test_published_lower_bound():
+    """Version one, Table 3: 5.33 min in every row."""
+    assert round(p_median(eo.datasets.load_st_paul(version="published"), 9).objective, 2) == 5.33

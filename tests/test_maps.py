@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 from emsopt import _shading
 from emsopt.city import City
 from emsopt.errors import InputError
-from emsopt.evaluators.evaluation import Evaluation
+from emsopt.evaluators import approximate_hypercube
 from emsopt.maps import TILES, deployment_map
 
 VENDOR = files("emsopt") / "vendor"
@@ -46,18 +47,12 @@ def small_city(**changes):
 
 
 def evaluation(city, sites, fractions):
-    return Evaluation.of(
-        city,
-        np.array(sites),
-        evaluator="approximate",
-        capacity="loss",
+    """An evaluation whose dispatch fractions are known by heart."""
+    return replace(
+        approximate_hypercube(city, sites),
         utilizations=np.full(len(sites), 0.25),
         dispatch_fractions=np.array(fractions, dtype=float),
         loss_probability=0.01,
-        queue_probability=0.0,
-        mean_wait=0.0,
-        iterations=5,
-        residual=1e-10,
     )
 
 

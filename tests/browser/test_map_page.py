@@ -2,12 +2,13 @@
 
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from emsopt.city import City
-from emsopt.evaluators.evaluation import Evaluation
+from emsopt.evaluators import approximate_hypercube
 from emsopt.maps import deployment_map
 
 playwright_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
@@ -85,19 +86,11 @@ def evaluation(city, sites, busy=0.2):
     """Independent units, each busy with the same probability: enough to draw from."""
     sites = np.array(sites)
     rank = city.response_times[sites].argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
-    fractions = (1 - busy) * busy**rank / (1 - busy ** len(sites))
-    return Evaluation.of(
-        city,
-        sites,
-        evaluator="exact",
-        capacity="loss",
+    return replace(
+        approximate_hypercube(city, sites),
         utilizations=np.full(len(sites), busy),
-        dispatch_fractions=fractions,
+        dispatch_fractions=(1 - busy) * busy**rank / (1 - busy ** len(sites)),
         loss_probability=busy ** len(sites),
-        queue_probability=0.0,
-        mean_wait=0.0,
-        iterations=1,
-        residual=0.0,
     )
 
 
@@ -234,6 +227,7 @@ def test_the_table_says_the_same_in_words(page, tmp_path):
     city = degrees()
     open_map(page, deployment_map(city, evaluation(city, [0, 2, 3])), tmp_path)
     page.locator("summary").press("Enter")
+    page.wait_for_selector("#tables table")  # filled when the browser says that the details are open
     atoms = page.locator("#tables table").nth(1)
     assert atoms.locator("tbody tr").count() == city.n_atoms
     atoms.get_by_role("button", name="atom 20").press("Enter")
@@ -257,6 +251,7 @@ def test_a_name_with_markup_is_shown_as_it_is_written(page, tmp_path):
     assert NASTY in page.locator(".legend").inner_text()
     assert NASTY in page.locator("#hint").inner_text()
     page.locator("summary").click()
+    page.wait_for_selector("#tables table")
     assert names[0] in page.locator("#tables").inner_text()
     assert page.title() == NASTY
     assert page.evaluate("window.hacked") is None

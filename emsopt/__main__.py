@@ -151,7 +151,7 @@ def _draw(city, found, out):
     from .maps import deployment_map
     from .plots import deployments
 
-    deployment_map(city, found["optimum"], compare=found["p-median"]).save(out / "deployments.html")
+    deployment_map(city, found).save(out / "deployments.html")
     figure, _ = deployments(city, found)
     figure.savefig(out / "deployments.png", dpi=150)
 

@@ -5,6 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from ._validate import callback, whole_number
+
 
 def map_rows(function, rows, *, workers=None, progress=None, size=None):
     """Apply ``function`` to chunks of ``rows`` and return the concatenated results in order.
@@ -22,10 +24,10 @@ def map_rows(function, rows, *, workers=None, progress=None, size=None):
         Rows a chunk.
     """
     rows = np.asarray(rows)
-    workers = (
-        len(os.sched_getaffinity(0)) if workers is None and hasattr(os, "sched_getaffinity") else workers
-    )
-    workers = workers or os.cpu_count() or 1
+    if workers is None:
+        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    workers = whole_number(workers, "workers")
+    callback(progress, "progress")
     size = size or max(1, min(512, -(-len(rows) // (4 * workers))))
     parts = [rows[:1], *(rows[k : k + size] for k in range(1, len(rows), size))] if len(rows) else []
     results, done = [], 0

@@ -19,11 +19,7 @@ def real_array(values, name, shape, *, unit="", low=None, strictly=False):
     low : float, optional
         Smallest admissible value; excluded itself if ``strictly``.
     """
-    try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        msg = f"`{name}` must be numbers{_in(unit)}; got {type(values).__name__}: {error}"
-        raise InputError(msg) from error
+    array = _as_floats(values, name, unit)
     wanted = (
         "("
         + ", ".join("any" if n is None else str(n) for n in shape)
@@ -55,12 +51,38 @@ def real_array(values, name, shape, *, unit="", low=None, strictly=False):
     return array
 
 
+def _as_floats(values, name, unit):
+    """Convert to floats only what is plainly numbers: no text, truth values, complex numbers or masks."""
+    if np.ma.isMaskedArray(values):
+        msg = f"`{name}` must be plain numbers{_in(unit)}; got an array with a mask. Fill it first."
+        raise InputError(msg)
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        msg = f"`{name}` must be numbers{_in(unit)} in rows of equal length; got {type(values).__name__}: {error}"
+        raise InputError(msg) from error
+    if array.dtype.kind == "O" and array.size and all(v is None or is_real(v) for v in array.flat):
+        array = np.array(array, dtype=float)  # None becomes NaN, which is refused by its index
+    if array.dtype.kind not in "iuf":
+        strange = next((v for v in array.flat if not is_real(v)), values)
+        msg = f"`{name}` must be real numbers{_in(unit)}; got {type(values).__name__} with {strange!r}."
+        raise InputError(msg)
+    return np.array(array, dtype=float)
+
+
 def names(values, name, length, prefix):
     """Return ``length`` distinct names, numbered from 1 with ``prefix`` if none were given."""
     if values is None:
         return tuple(f"{prefix} {k + 1}" for k in range(length))
     if isinstance(values, str):
         msg = f"`{name}` must be a sequence of {length} names; got the single string {values!r}."
+        raise InputError(msg)
+    if not np.iterable(values):
+        msg = f"`{name}` must be a sequence of {length} names; got {values!r}."
+        raise InputError(msg)
+    values = list(values)
+    if any(value is None or value != value for value in values):  # noqa: PLR0124 - NaN is no name
+        msg = f"`{name}` must be names; got {next(v for v in values if v is None or v != v)}."  # noqa: PLR0124
         raise InputError(msg)
     result = tuple(str(value) for value in values)
     if len(result) != length:
@@ -78,11 +100,15 @@ def names(values, name, length, prefix):
     return result
 
 
+def is_real(value):
+    """Return whether ``value`` is one real number (not a truth value, text or an array)."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
 def whole_number(value, name, low=1, high=None):
     """Return ``value`` as an int in [low, high]."""
     limit = f"from {low} to {high}" if high is not None else f"of at least {low}"
-    is_whole = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not is_whole or not np.isfinite(value) or int(value) != value:
+    if not is_real(value) or not np.isfinite(value) or int(value) != value:
         msg = f"`{name}` must be a whole number {limit}; got {value!r}."
         raise InputError(msg)
     if value < low or (high is not None and value > high):
@@ -94,15 +120,19 @@ def whole_number(value, name, low=1, high=None):
 def positive_number(value, name, unit="", *, zero=False):
     """Return ``value`` as a finite float above zero (or from zero, if ``zero``)."""
     sign = "a number of at least 0" if zero else "a number above 0"
-    try:
-        number = float(value)
-    except (TypeError, ValueError) as error:
-        msg = f"`{name}` must be {sign}{_in(unit)}; got {value!r}."
-        raise InputError(msg) from error
+    number = float(value) if is_real(value) else np.nan
     if not np.isfinite(number) or number < 0 or (number == 0 and not zero):
         msg = f"`{name}` must be {sign}{_in(unit)}; got {value!r}."
         raise InputError(msg)
     return number
+
+
+def callback(function, name):
+    """Return ``function`` if it is None or can be called."""
+    if function is not None and not callable(function):
+        msg = f"`{name}` must be a function of (done, total); got {function!r}."
+        raise InputError(msg)
+    return function
 
 
 def choice(value, name, options):

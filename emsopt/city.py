@@ -24,7 +24,8 @@ from . import _validate, travel
 from .errors import InputError
 
 LONGEST_DRIVE_MIN = 24 * 60  # a travel time above a day is surely in seconds
-BUSIEST_ATOM_PER_HOUR = 10_000  # New York's whole EMS sees about 240 calls an hour
+LONGEST_SERVICE_MIN = 24 * 60  # likewise
+MOST_WORK = 500  # erlangs a site: New York keeps about 140 units busy in all
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,14 +96,10 @@ class City:
                 f"got shape {travel_times.shape}.{hint}"
             )
             raise InputError(msg)
-        if rates.sum() == 0:
+        with np.errstate(over="ignore"):
+            total = rates.sum()
+        if total == 0:
             msg = "`arrival_rates` are all zero; a city needs at least one call."
-            raise InputError(msg)
-        if rates.max() > BUSIEST_ATOM_PER_HOUR:
-            msg = (
-                f"`arrival_rates` must be calls per hour; {rates.max():g} from one atom suggests calls per year "
-                "(divide by 8760) or per month."
-            )
             raise InputError(msg)
         if travel_times.max() > LONGEST_DRIVE_MIN:
             msg = (
@@ -118,6 +115,17 @@ class City:
             msg = (
                 f"`service_times` must be minutes a call; the longest is {service.max():g}. "
                 "Rates (calls per hour) have to be inverted, hours multiplied by 60."
+            )
+            raise InputError(msg)
+        if service.max() > LONGEST_SERVICE_MIN:
+            msg = f"`service_times` must be minutes; {service.max():g} is over a day. Divide seconds by 60."
+            raise InputError(msg)
+        work = total / 60 * service.mean() / n_sites
+        if work > MOST_WORK:
+            msg = (
+                f"`arrival_rates` must be calls per hour; {total:g} of {service.mean():g} min each would keep "
+                f"{work:.3g} units busy at every site. Divide calls per year by 8760, per month by 730, per day by "
+                "24. To study an extreme load, build the city at its own and use scaled() or with_offered_load()."
             )
             raise InputError(msg)
         values = {
@@ -145,7 +153,10 @@ class City:
     @staticmethod
     def _spread(values, name, shape, **limits):
         """Validate a scalar, a value a site, or a full array, and spread it to ``shape``."""
-        given = np.shape(values)
+        try:
+            given = np.shape(values)
+        except ValueError:  # ragged: `real_array` says so
+            given = None
         if given == ():
             values = np.broadcast_to(_validate.real_array([values], name, (1,), unit="min", **limits), shape)
         elif len(shape) == 2 and given == shape[:1]:
@@ -184,12 +195,12 @@ class City:
     @cached_property
     def demand_shares(self):
         """Share of every atom in the calls, shape (M,), summing to one."""
-        return self.arrival_rates / self.arrival_rates.sum()
+        return _frozen(self.arrival_rates / self.arrival_rates.sum())
 
     @cached_property
     def response_times(self):
         """Turnout plus travel, τ_i + t_ij, shape (N, M), min."""
-        return self.turnout_times[:, None] + self.travel_times
+        return _frozen(self.turnout_times[:, None] + self.travel_times)
 
     @cached_property
     def mean_service_time(self):
@@ -198,9 +209,10 @@ class City:
 
     @cached_property
     def preferred_order(self):
-        """Sites in the order each atom prefers them, γ_jl, shape (M, N); ties to the lower index."""
+        """Sites in the order each atom prefers them, γ_jl, shape (M, N); ties to the lower index (of a twin group)."""
         key = self.response_times if self.preference is None else self.preference
-        return np.ascontiguousarray(np.argsort(key, axis=0, kind="stable").T)
+        groups = np.broadcast_to(self.twin_groups[:, None], key.shape)  # keeps twins together in a tie
+        return _frozen(np.ascontiguousarray(np.lexsort((groups, key), axis=0).T))
 
     @cached_property
     def twin_groups(self):
@@ -212,7 +224,7 @@ class City:
         parts = [self.travel_times, self.turnout_times[:, None], self.service_times]
         parts += [] if self.preference is None else [self.preference]
         rows = {}
-        return np.array([rows.setdefault(row.tobytes(), len(rows)) for row in np.hstack(parts)])
+        return _frozen(np.array([rows.setdefault(row.tobytes(), len(rows)) for row in np.hstack(parts)]))
 
     def offered_load(self, units):
         """Offered load a unit, ρ = λ / (p μ), for a fleet of ``units``."""
@@ -233,7 +245,13 @@ class City:
         theta = _validate.positive_number(theta, "theta")
         # A plain copy: everything derived so far holds for any scale, and no load is too absurd to study.
         city = copy(self)
-        rates = _validate.real_array(self.arrival_rates * theta, "arrival_rates", (self.n_atoms,))
+        with np.errstate(over="ignore"):
+            rates = self.arrival_rates * theta
+            total = rates.sum()
+        if not 1e-100 < total < 1e100:
+            msg = f"`theta` must leave `arrival_rates` of 1e-100 to 1e100 in all; {theta:g} gives {total:g}."
+            raise InputError(msg)
+        _frozen(rates)
         object.__setattr__(city, "arrival_rates", rates)
         return city
 
@@ -247,7 +265,11 @@ class City:
 
     def sites_named(self, names):
         """Return the indices of the sites with these names, shape (p,)."""
+        if isinstance(names, str) or not np.iterable(names):
+            msg = f"`names` must be a sequence of site names; got {names!r}."
+            raise InputError(msg)
         index = {name: k for k, name in enumerate(self.site_names)}
+        names = [str(name) for name in names]
         unknown = [name for name in names if name not in index]
         if unknown:
             msg = f"{self.name} has no site named {unknown[0]!r}; it has {', '.join(self.site_names)}."
@@ -283,29 +305,50 @@ class City:
         )
 
 
+def _frozen(array):
+    """Make a derived array read-only: it is shared by all who ask for it."""
+    array.flags.writeable = False
+    return array
+
+
 def _check_same_region(atoms, sites):
     """Refuse coordinates of which one set has latitude and longitude the wrong way round."""
-    apart = travel.great_circle_km([sites.mean(axis=0)], [atoms.mean(axis=0)])[0, 0]
-    if apart > 1000:
-        for key, points, other in (("site_locations", sites, atoms), ("atom_locations", atoms, sites)):
-            flipped = points[:, ::-1]
-            if np.abs(flipped[:, 1]).max() <= 90:
-                near = travel.great_circle_km([flipped.mean(axis=0)], [other.mean(axis=0)])[0, 0]
-                if near < 1000:
-                    msg = f"`{key}` look as if latitude and longitude were swapped; longitude comes first."
-                    raise InputError(msg)
-        msg = f"`site_locations` and `atom_locations` lie {apart:.0f} km apart; they must be of one city."
+    apart = travel.great_circle_km(sites[:1], atoms[:1])[0, 0]
+    if apart <= 1000:
+        return
+    flipped = sites[:1, ::-1]
+    if np.abs(flipped[:, 1]).max() <= 90 and travel.great_circle_km(flipped, atoms[:1])[0, 0] <= 1000:
+        msg = (
+            "`site_locations` or `atom_locations` look as if latitude and longitude were swapped; longitude comes "
+            f"first. Sites start at {sites[0].tolist()}, atoms at {atoms[0].tolist()}."
+        )
         raise InputError(msg)
+    msg = f"`site_locations` and `atom_locations` lie {apart:.0f} km apart; they must be of one city."
+    raise InputError(msg)
 
 
 def _check_shapes(shapes, length):
+    if isinstance(shapes, (str, dict)) or not np.iterable(shapes):
+        msg = f"`atom_shapes` must hold {length} GeoJSON geometries; got {type(shapes).__name__}."
+        raise InputError(msg)
     shapes = tuple(shapes)
     if len(shapes) != length:
         msg = f"`atom_shapes` must hold {length} GeoJSON geometries; got {len(shapes)}."
         raise InputError(msg)
     for k, shape in enumerate(shapes):
-        kind = shape.get("type") if isinstance(shape, dict) else type(shape).__name__
-        if kind not in ("Polygon", "MultiPolygon") or not shape.get("coordinates"):
-            msg = f"`atom_shapes` must be GeoJSON Polygons or MultiPolygons; number {k} is {kind!r}."
+        kind = shape.get("type") if isinstance(shape, dict) else None
+        depth = {"Polygon": 3, "MultiPolygon": 4}.get(kind) if isinstance(kind, str) else None
+        if depth is None or not _is_nested(shape.get("coordinates"), depth):
+            got = kind if isinstance(shape, dict) else type(shape).__name__
+            msg = f"`atom_shapes` must be GeoJSON Polygons or MultiPolygons with rings; number {k} is not: {got!r}."
             raise InputError(msg)
     return shapes
+
+
+def _is_nested(coordinates, depth):
+    """Return whether the first position lies ``depth`` lists deep and is a pair of numbers."""
+    for _ in range(depth):
+        if not isinstance(coordinates, (list, tuple, np.ndarray)) or len(coordinates) == 0:
+            return False
+        last, coordinates = coordinates, coordinates[0]
+    return len(last) >= 2 and all(_validate.is_real(number) for number in last[:2])

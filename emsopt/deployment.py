@@ -6,38 +6,62 @@ Units at one site are interchangeable, and so are sites that a city lists twice 
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import comb
+from math import comb, prod
 
 import numpy as np
 from numba import njit
 
 from . import _validate
+from .city import City
 from .errors import InputError
 
+MOST_UNITS = 10_000
 
-def check_sites(city, sites):
-    """Return ``sites`` as an integer array of at least one valid site index, shape (p,).
+
+def check_sites(city, sites, name="sites"):
+    """Return ``sites`` as an integer array of at least one valid site index, shape (p,); names will do.
 
     Raises
     ------
     InputError
         If an index is not a whole number, is out of range, or none is given.
     """
-    array = np.asarray(sites)
+    array = _indices(city, sites, name)
     if array.ndim != 1 or array.size == 0:
-        msg = f"`sites` must be a flat sequence of at least one site index; got shape {array.shape}."
+        msg = f"`{name}` must be a flat sequence of at least one site index; got shape {array.shape}."
         raise InputError(msg)
-    if array.dtype.kind in "US":
-        return city.sites_named([str(name) for name in array])
+    return array
+
+
+def check_deployments(city, deployments):
+    """Return ``deployments`` as an integer array of valid site indices, shape (K, p), K and p at least 1."""
+    array = _indices(city, deployments, "deployments")
+    if array.ndim != 2 or array.size == 0:
+        msg = f"`deployments` must hold site indices, one row a deployment, shape (K, p); got shape {array.shape}."
+        raise InputError(msg)
+    return np.ascontiguousarray(array)
+
+
+def _indices(city, values, name):
+    """Return valid site indices of any shape from whole numbers or site names."""
+    limits = f"whole site indices from 0 to {city.n_sites - 1}"
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        msg = f"`{name}` must be {limits} in rows of equal length; got {values!r}."
+        raise InputError(msg) from error
+    if array.dtype.kind in "UOT" and array.size and all(isinstance(value, str) for value in array.flat):
+        return city.sites_named(array.ravel()).reshape(array.shape)
     if array.dtype.kind == "b":
-        msg = "`sites` must be site indices; got truth values. Pass numpy.flatnonzero(...) of them."
+        msg = f"`{name}` must be {limits}; got truth values. Pass numpy.flatnonzero(...) of them."
         raise InputError(msg)
-    if array.dtype.kind not in "iu" and not (array.dtype.kind == "f" and np.all(array == np.floor(array))):
-        msg = f"`sites` must be whole site indices from 0 to {city.n_sites - 1}; got {array.tolist()}."
+    is_whole = array.dtype.kind in "iu" or (array.dtype.kind == "f" and np.all(array == np.floor(array)))
+    if not is_whole:
+        msg = f"`{name}` must be {limits}; got {array.tolist()}."
         raise InputError(msg)
     bad = (array < 0) | (array >= city.n_sites)
     if bad.any():
-        msg = f"`sites` must be site indices from 0 to {city.n_sites - 1}; got {array[bad].tolist()[0]}."
+        msg = f"`{name}` must be {limits}; got {array[bad].ravel()[0]:g}."
         raise InputError(msg)
     return array.astype(np.intp)
 
@@ -74,13 +98,15 @@ class DeploymentSpace:
     kept: np.ndarray = field(init=False)  # units pinned there, shape (N,)
 
     def __post_init__(self):
-        units = _validate.whole_number(self.units, "units")
-        if isinstance(self.colocation, bool):
+        if not isinstance(self.city, City):
+            msg = f"`city` must be an emsopt.City; got {type(self.city).__name__}."
+            raise InputError(msg)
+        units = _validate.whole_number(self.units, "units", high=MOST_UNITS)
+        if isinstance(self.colocation, (bool, np.bool_)):
             each = units if self.colocation else 1
         else:
-            each = _validate.whole_number(self.colocation, "colocation")
-        pinned = check_sites(self.city, self.pinned) if len(self.pinned) else np.empty(0, np.intp)
-        closed = check_sites(self.city, self.closed) if len(self.closed) else np.empty(0, np.intp)
+            each = _validate.whole_number(self.colocation, "colocation", high=MOST_UNITS)
+        pinned, closed = self._some(self.pinned, "pinned"), self._some(self.closed, "closed")
         both = np.intersect1d(pinned, closed)
         if both.size:
             msg = f"site {self.city.site_names[both[0]]!r} is both pinned and closed."
@@ -106,6 +132,12 @@ class DeploymentSpace:
         object.__setattr__(self, "pinned", tuple(int(k) for k in pinned))
         object.__setattr__(self, "closed", tuple(int(k) for k in closed))
 
+    def _some(self, sites, name):
+        if isinstance(sites, str) or not np.iterable(sites):
+            msg = f"`{name}` must be a sequence of sites, which may be empty; got {sites!r}."
+            raise InputError(msg)
+        return check_sites(self.city, list(sites), name) if len(list(sites)) else np.empty(0, np.intp)
+
     @cached_property
     def _groups(self):
         """Sites by twin group, each site listed once for every unit it may hold: lists of indices."""
@@ -124,15 +156,20 @@ class DeploymentSpace:
         """Fewest units in each twin group, shape (G,)."""
         return np.bincount(self.city.twin_groups, weights=self.kept).astype(int)
 
-    def __len__(self):
-        """Return the number of distinct deployments."""
+    @cached_property
+    def count(self):
+        """Number of distinct deployments, which may exceed what `len` can return."""
         ways = [1] + [0] * self.units  # ways to place k units in the groups seen so far
         for low, high in zip(self.floors, self.capacities, strict=True):
             ways = [sum(ways[k - n] for n in range(low, min(high, k) + 1)) for k in range(self.units + 1)]
         return ways[-1]
 
+    def __len__(self):
+        return self.count
+
     def chunks(self, size=4096):
         """Yield all distinct deployments as arrays of at most ``size`` rows, shape (k, p), rows sorted."""
+        size = _validate.whole_number(size, "size")
         free = self.capacities - self.floors
         counts = np.zeros(len(free), dtype=np.int64)
         _fill(counts, free, 0, self.units - self.floors.sum())
@@ -146,7 +183,7 @@ class DeploymentSpace:
     def canonical(self, sites):
         """Return the deployment under the lowest indices of its twin groups, sorted, shape (p,)."""
         sites = check_sites(self.city, sites)
-        counts = np.bincount(self.city.twin_groups[sites], minlength=len(self._groups))
+        counts = self._counts(sites)
         if len(sites) != self.units or (counts > self.capacities).any() or (counts < self.floors).any():
             msg = f"{sites.tolist()} is no allowed deployment of {self.units} units."
             raise InputError(msg)
@@ -161,8 +198,12 @@ class DeploymentSpace:
 
     def multiplicity(self, sites):
         """Return how many sets of listed sites this deployment stands for (without colocation)."""
-        counts = np.bincount(self.city.twin_groups[sites], minlength=len(self._groups))
-        return int(np.prod([comb(int(c), int(n)) for c, n in zip(self.capacities, counts, strict=True)]))
+        counts = self._counts(self.canonical(sites))
+        return prod(comb(int(c), int(n)) for c, n in zip(self.capacities, counts, strict=True))
+
+    def _counts(self, sites):
+        """Units in each twin group, shape (G,)."""
+        return np.bincount(self.city.twin_groups[sites], minlength=len(self._groups))
 
     def sample(self, rng, size=None):
         """Draw deployments, each unpinned unit on a free place at random; shape (p,) or (size, p)."""
@@ -175,12 +216,13 @@ class DeploymentSpace:
                 np.r_[self.pinned, rng.choice(places, free_units, replace=False)].astype(int)
             )
 
-        return one() if size is None else np.array([one() for _ in range(size)])
+        if size is None:
+            return one()
+        return np.array([one() for _ in range(_validate.whole_number(size, "size"))])
 
     def neighbours(self, sites):
         """Return every allowed deployment one relocated unit away, shape (k, p)."""
-        groups = self.city.twin_groups
-        counts = np.bincount(groups[check_sites(self.city, sites)], minlength=len(self._groups))
+        counts = self._counts(self.canonical(sites))
         gives, takes = np.flatnonzero(counts > self.floors), np.flatnonzero(counts < self.capacities)
         rows = []
         for i in gives:

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from .deployment import DeploymentSpace, check_sites
+from . import _validate
+from .deployment import DeploymentSpace, check_deployments, check_sites
 from .errors import InputError
-from .evaluators.choose import default_evaluator, evaluate, values
+from .evaluators.choose import check_evaluator, evaluate, values
 from .metrics import metric_costs, metric_label
 
 
@@ -21,7 +22,7 @@ class Objective:
     metric : str, tuple or mapping
         "mean_response" (min), ("late", minutes), or a weighted mix: see `emsopt.metrics`.
     colocation, pinned, closed
-        Which deployments are allowed: see `DeploymentSpace`.
+        Which deployments a search may propose: see `DeploymentSpace`. Any other can still be evaluated.
     **options
         Passed to the evaluator, such as ``capacity``; for a simulation ``calls`` and ``rng``.
 
@@ -59,7 +60,8 @@ class Objective:
         self.city = city
         self.space = DeploymentSpace(city, units, colocation=colocation, pinned=pinned, closed=closed)
         self.units = self.space.units
-        self.evaluator = evaluator or default_evaluator(self.units)
+        self.evaluator = check_evaluator(evaluator, self.units)
+        _validate.choice(options.get("capacity", "loss"), "capacity", ("loss", "queue"))
         self.metric = metric
         self.costs = metric_costs(city, metric)
         self.label = metric_label(metric)
@@ -73,9 +75,9 @@ class Objective:
 
     def values(self, deployments):
         """Return the values of many deployments, shape (K, p), evaluated in parallel; shape (K,)."""
-        deployments = np.asarray(deployments)
-        if deployments.ndim != 2 or deployments.shape[1] != self.units:
-            msg = f"a deployment must hold {self.units} site indices; got shape {deployments.shape[1:]}."
+        deployments = check_deployments(self.city, deployments)
+        if deployments.shape[1] != self.units:
+            msg = f"a deployment must hold {self.units} site indices; got {deployments.shape[1]}."
             raise InputError(msg)
         result = values(self.city, deployments, self.costs, self.evaluator, **self.options)
         self.evaluations += len(deployments)

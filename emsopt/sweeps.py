@@ -70,5 +70,8 @@ def evaluate_table(city, deployments, *, threshold=8.0, evaluator=None, **option
     import pandas as pd
 
     return pd.DataFrame(
-        {name: evaluate(city, sites, evaluator, **options).summary(threshold) for name, sites in deployments.items()}
+        {
+            name: evaluate(city, sites, evaluator, **options).summary(threshold)
+            for name, sites in deployments.items()
+        }
     ).T

@@ -6,7 +6,8 @@ A travel-time law is any function from road distance (km) to time (min); `City.f
 
 import numpy as np
 
-from ._validate import positive_number
+from ._validate import positive_number, real_array
+from .errors import InputError
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius, IUGG
 
@@ -26,15 +27,16 @@ def great_circle_km(origins, destinations):
     ndarray, shape (N, M)
         Kilometres.
     """
-    lon1, lat1 = np.radians(np.asarray(origins, float)).T[:, :, None]
-    lon2, lat2 = np.radians(np.asarray(destinations, float)).T[:, None, :]
+    lon1, lat1 = np.radians(real_array(origins, "origins", (None, 2))).T[:, :, None]
+    lon2, lat2 = np.radians(real_array(destinations, "destinations", (None, 2))).T[:, None, :]
     haversine = np.sin((lat2 - lat1) / 2) ** 2 + np.cos(lat1) * np.cos(lat2) * np.sin((lon2 - lon1) / 2) ** 2
     return 2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.clip(haversine, 0, 1)))
 
 
 def plane_km(origins, destinations):
     """Euclidean distance between points on a plane measured in kilometres, shape (N, M)."""
-    origins, destinations = np.asarray(origins, float), np.asarray(destinations, float)
+    origins = real_array(origins, "origins", (None, 2), unit="km")
+    destinations = real_array(destinations, "destinations", (None, 2), unit="km")
     return np.hypot(*(origins[:, None, :] - destinations[None, :, :]).transpose(2, 0, 1))
 
 
@@ -62,6 +64,9 @@ def budge_median_seconds(distance, a, v):
     :math:`m(d) = 2\sqrt{d/a}` for :math:`d \le v^2/a`, else :math:`v/a + d/v`.
     """
     distance = np.asarray(distance, float)
+    if (distance < 0).any():
+        msg = f"distances must be at least 0; got {distance.min():g}."
+        raise InputError(msg)
     return np.where(distance <= v**2 / a, 2 * np.sqrt(distance / a), v / a + distance / v)
 
 
@@ -95,6 +100,7 @@ def budge_law(a, v, b0, b1, b2, metres_per_unit):
     Budge, S., Ingolfsson, A. and Zerom, D. (2010). Empirical analysis of ambulance travel times: the case of
     Calgary emergency medical services. Management Science 56(4), 716-723.
     """
+    a, v = positive_number(a, "a"), positive_number(v, "v")
 
     def law(distance_km):
         m = budge_median_seconds(np.asarray(distance_km, float) * 1000 / metres_per_unit, a, v)

@@ -77,7 +77,6 @@ def test_late_fraction_counts_from_the_threshold_on(loss):
     late = loss.late_fraction([0, 3, 3.01, 4, 4.5, 9, 9.5, 10, 10.01, 1e9])
     np.testing.assert_allclose(late * 72, [72, 72, 53, 53, 19, 19, 5, 5, 0, 0], atol=1e-9)
     assert isinstance(loss.late_fraction(8), float)
-    assert loss.late_fraction([[4.0, 9.0]]).shape == (1, 2)
     assert loss.late_fraction(8, include_wait=True) == loss.late_fraction(8)  # lost calls do not wait
 
 
@@ -173,6 +172,7 @@ def test_a_unit_that_answers_nothing_has_no_mean_response():
         loss_probability=0.5,
         queue_probability=0.0,
         mean_wait=0.0,
+        queued_shares=np.full(2, 0.5),
         iterations=1,
         residual=0.0,
     )
@@ -259,3 +259,13 @@ def test_progress_is_told(six_sites):
     evaluate_all(six_sites, 3, "approximate", progress=lambda done, total: steps.append((done, total)))
     assert [done for done, _ in steps] == sorted(done for done, _ in steps)
     assert steps[-1] == (14, 14)
+
+
+def test_late_fraction_with_wait_by_hand(queue):
+    """A call that waits is answered by whoever becomes free, each unit equally often, wherever it comes from."""
+    thresholds = np.array([0.0, 3.5, 8.0, 9.5, 12.0, 30.0])
+    shares = CITY.demand_shares
+    for t, late in zip(thresholds, queue.late_fraction(thresholds, include_wait=True), strict=True):
+        at_once = (IMMEDIATE * (t <= RESPONSE)) @ shares
+        after_wait = np.exp(-(6 - 3) / 60 * np.maximum(t - RESPONSE, 0)).mean(axis=0) @ shares
+        assert late == pytest.approx(at_once.sum() + after_wait / 3, rel=1e-9)

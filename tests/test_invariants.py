@@ -398,3 +398,20 @@ def test_units_at_one_station_are_erlangs(units, load, evaluator):
     np.testing.assert_allclose(queue.utilizations, load, rtol=1e-9)
     assert queue.mean_wait == pytest.approx(erlang_c * 40 / (units * (1 - load)), rel=1e-9)
     np.testing.assert_allclose(loss.dispatch_fractions, 1 / units, rtol=1e-9)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(list(EVALUATORS)), st.sampled_from(["loss", "queue"]))
+def test_deployments_with_one_canonical_form_have_one_value(seed, evaluator, capacity):
+    """Whatever ties there are: a deployment stands for all that name other twins of its sites."""
+    rng = np.random.default_rng(seed)
+    base = make_city(rng, 3, 4, "site", ties=True)
+    copies = rng.permutation([0, 0, 1, 1, 2])
+    city = eo.City(
+        base.arrival_rates, base.travel_times[copies], base.turnout_times[copies], base.service_times[copies]
+    ).with_offered_load(0.4, 3)
+    space = eo.DeploymentSpace(city, 3)
+    sites = rng.choice(5, 3, replace=False)
+    evaluate = EVALUATORS[evaluator]
+    assert evaluate(city, sites, capacity=capacity).mean_response == pytest.approx(
+        evaluate(city, space.canonical(sites), capacity=capacity).mean_response, rel=1e-9
+    )

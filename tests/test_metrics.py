@@ -100,7 +100,7 @@ def test_an_objective_counts_what_it_evaluates():
     for wrong in ([0, 1, 2], [0], [0, 9], []):
         with pytest.raises(InputError):
             objective(wrong)
-    with pytest.raises(InputError, match=r"2 site indices; got shape \(3,\)"):
+    with pytest.raises(InputError, match="2 site indices; got 3"):
         objective.values([[0, 1, 2]])
     assert objective.evaluations == 5  # nor what failed
 

@@ -37,11 +37,13 @@ from numba import njit
 
 from .. import _validate
 from .._threads import map_rows
-from ..deployment import check_sites
-from ..errors import ConvergenceError, InputError, UnstableQueueError
+from ..deployment import check_deployments, check_sites
+from ..errors import ConvergenceError, UnstableQueueError
+from ..metrics import check_costs
 from .evaluation import Evaluation
 
 MAX_STEPS = 2000
+BUSIEST = 1 - 1e-15
 
 
 def approximate_hypercube(city, sites, *, capacity="loss", tol=1e-10):
@@ -86,9 +88,10 @@ def approximate_hypercube(city, sites, *, capacity="loss", tol=1e-10):
     rho, Q, blocked, wait, steps, moved = _solve(order, sites, rates, city.service_times, queue, tol)
     _check(city, len(sites), steps)
     shares = _shares(order, rho, Q)
+    free_rate = 1 / (city.service_times[sites] @ city.demand_shares)
+    queued_shares = free_rate / free_rate.sum()  # a call that waited goes to whichever unit is free next
     if queue:
-        free_rate = 1 / (city.service_times[sites] @ city.demand_shares)
-        shares = (1 - blocked) * shares + blocked * (free_rate / free_rate.sum())[:, None]
+        shares = (1 - blocked) * shares + blocked * queued_shares[:, None]
     twins = city.twin_groups[sites]
     alike = (twins[:, None] == twins) / (twins[:, None] == twins).sum(axis=1)
     return Evaluation.of(
@@ -101,6 +104,7 @@ def approximate_hypercube(city, sites, *, capacity="loss", tol=1e-10):
         loss_probability=0.0 if queue else blocked,
         queue_probability=blocked if queue else 0.0,
         mean_wait=wait,
+        queued_shares=queued_shares,
         iterations=steps,
         residual=moved,
     )
@@ -130,16 +134,8 @@ def approximate_values(
         Mean cost of an answered call.
     """
     queue = _validate.choice(capacity, "capacity", ("loss", "queue")) == "queue"
-    deployments = np.ascontiguousarray(deployments, dtype=np.intp)
-    if (
-        deployments.ndim != 2
-        or deployments.size == 0
-        or deployments.min() < 0
-        or deployments.max() >= city.n_sites
-    ):
-        msg = f"`deployments` must hold site indices below {city.n_sites}, shape (K, p); got {deployments.shape}."
-        raise InputError(msg)
-    costs = np.ascontiguousarray(city.response_times if costs is None else costs)
+    tol, deployments = _validate.positive_number(tol, "tol"), check_deployments(city, deployments)
+    costs = check_costs(city, costs)
     order, rates = city.preferred_order, city.arrival_rates / 60
     values = map_rows(
         lambda rows: _values(rows, order, rates, city.service_times, costs, queue, tol),
@@ -148,8 +144,8 @@ def approximate_values(
         progress=progress,
     )
     if np.isnan(values).any():
-        _solve_again = deployments[np.argmax(np.isnan(values))]
-        approximate_hypercube(city, _solve_again, capacity=capacity, tol=tol)  # raises, saying why
+        failed = deployments[np.argmax(np.isnan(values))]
+        approximate_hypercube(city, failed, capacity=capacity, tol=tol)  # raises, saying why
     return values
 
 
@@ -187,7 +183,10 @@ def _check(city, units, steps):
         )
         raise UnstableQueueError(msg)
     if steps == -2:
-        msg = f"the approximate hypercube did not converge in {MAX_STEPS} steps; raise `tol` or use evaluator='exact'."
+        msg = (
+            f"the approximate hypercube did not converge in {MAX_STEPS} steps; raise `tol`, or use evaluator='exact' "
+            "(small fleets) or 'simulation'."
+        )
         raise ConvergenceError(msg)
 
 
@@ -225,7 +224,7 @@ def _correction(load, queue, Q):
     """Fill Q(p, ρ̄, r) of (2) and return ρ̄ and the blocking (loss) or queueing probability."""
     p = len(Q)
     P = np.empty(p + 1)  # P(k), built up from its mode so that nothing overflows
-    mode = min(p, int(load))
+    mode = p if load >= p else int(load)
     P[mode] = 1.0
     for k in range(mode + 1, p + 1):
         P[k] = P[k - 1] * load / k
@@ -234,10 +233,10 @@ def _correction(load, queue, Q):
     if queue:
         P[p] /= 1 - load / p  # p or more in the system
     P /= P.sum()
-    idle = 0.0
+    mean, idle = P[p], 0.0  # ρ̄ and 1 - ρ̄, neither by subtraction
     for k in range(p):
-        idle += P[k] * (p - k) / p  # 1 - ρ̄ without cancellation
-    mean = 1 - idle
+        mean += P[k] * k / p
+        idle += P[k] * (p - k) / p
     # Term k of the sum in (2) for r is term k for r-1 times (k - r + 1) / ((p - r + 1) ρ̄), apart from 1 / (p - r).
     term = P[:p].copy()
     for k in range(p):
@@ -281,16 +280,13 @@ def _solve(order, sites, rates, service, queue, tol):
                 load = min((1 - blocked) * load + blocked * total * p / free_rate, p * (1 - 1e-9))
             mean, blocked = _correction(load, queue, Q)
         queued = blocked * total / free_rate if queue else 0.0
-        scale = 0.0
         for i in range(p):
             V[i] = (V[i] + queued) / (1 + V[i])
-            scale += V[i]
-        scale = p * mean / scale
+        _scale_to(V, p * mean)
         moved = 0.0
         for i in range(p):
-            new = min(V[i] * scale, 1 - 1e-15)
-            moved = max(moved, abs(new - rho[i]))
-            rho[i] += damping * (new - rho[i])
+            moved = max(moved, abs(V[i] - rho[i]))
+            rho[i] += damping * (V[i] - rho[i])
         if moved <= tol:
             if queue and load >= p * (1 - 1e-8):
                 return rho, Q, blocked, 0.0, -1, moved
@@ -301,6 +297,28 @@ def _solve(order, sites, rates, service, queue, tol):
                 damping *= 0.5
             before = moved
     return rho, Q, blocked, 0.0, -2, moved
+
+
+@njit(cache=True, nogil=True)
+def _scale_to(rho, total):
+    """Scale utilisations in place to a given sum; what would lift a unit to 1 or above goes to the others."""
+    for _ in range(len(rho)):
+        full, rest = 0.0, 0.0
+        for r in rho:
+            if r >= BUSIEST:
+                full += r
+            else:
+                rest += r
+        if rest == 0.0:
+            return
+        scale, clipped = (total - full) / rest, False
+        for i in range(len(rho)):
+            if rho[i] < BUSIEST:
+                rho[i] *= scale
+                if rho[i] >= BUSIEST:
+                    rho[i], clipped = BUSIEST, True
+        if not clipped:
+            return
 
 
 @njit(cache=True, nogil=True)

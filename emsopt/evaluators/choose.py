@@ -1,7 +1,7 @@
 """Pick an evaluator by name."""
 
 from .. import _validate
-from ..deployment import check_sites
+from ..deployment import check_deployments, check_sites
 from .approximate import approximate_hypercube, approximate_values
 from .exact import exact_hypercube, exact_values
 from .simulation import simulate, simulation_values
@@ -16,9 +16,11 @@ _EVALUATORS = {
 }
 
 
-def default_evaluator(units):
-    """Return the name of the evaluator for a fleet of this size: exact up to `EXACT_UP_TO` units."""
-    return "exact" if units <= EXACT_UP_TO else "approximate"
+def check_evaluator(evaluator, units):
+    """Return the name of an evaluator; the default, if it is None, is exact up to `EXACT_UP_TO` units."""
+    if evaluator is None:
+        return "exact" if units <= EXACT_UP_TO else "approximate"
+    return _validate.choice(evaluator, "evaluator", tuple(_EVALUATORS))
 
 
 def evaluate(city, sites, evaluator=None, **options):
@@ -38,10 +40,7 @@ def evaluate(city, sites, evaluator=None, **options):
     Evaluation
     """
     sites = check_sites(city, sites)
-    evaluator = evaluator or default_evaluator(len(sites))
-    return _EVALUATORS[_validate.choice(evaluator, "evaluator", tuple(_EVALUATORS))][0](
-        city, sites, **options
-    )
+    return _EVALUATORS[check_evaluator(evaluator, len(sites))][0](city, sites, **options)
 
 
 def values(city, deployments, costs=None, evaluator=None, **options):
@@ -63,6 +62,6 @@ def values(city, deployments, costs=None, evaluator=None, **options):
     ndarray, shape (K,)
         Mean cost of an answered call.
     """
-    evaluator = evaluator or default_evaluator(len(deployments[0]))
-    function = _EVALUATORS[_validate.choice(evaluator, "evaluator", tuple(_EVALUATORS))][1]
+    deployments = check_deployments(city, deployments)
+    function = _EVALUATORS[check_evaluator(evaluator, deployments.shape[1])][1]
     return function(city, deployments, costs, **options)

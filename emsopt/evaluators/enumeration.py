@@ -8,7 +8,7 @@ from .. import _validate
 from ..deployment import DeploymentSpace
 from ..errors import InputError
 from ..metrics import metric_costs, metric_label
-from .choose import default_evaluator, evaluate, values
+from .choose import check_evaluator, evaluate, values
 
 MOST_DEPLOYMENTS = 20_000_000
 CHUNK = 8192
@@ -86,6 +86,7 @@ class Enumeration:
 
         k = _validate.whole_number(k, "k")
         apart = _validate.whole_number(apart, "apart")
+        threshold = _validate.positive_number(threshold, "threshold", "min", zero=True)
         names, groups = self.space.city.site_names, self.space.city.twin_groups
         order = np.argsort(self.values, kind="stable")
         chosen, chosen_counts = [], []
@@ -167,8 +168,8 @@ def evaluate_all(
         If there are more than 20 million deployments, or none.
     """
     space = DeploymentSpace(city, units, colocation=colocation, pinned=pinned, closed=closed)
-    evaluator = evaluator or default_evaluator(space.units)
-    total = len(space)
+    evaluator = check_evaluator(evaluator, space.units)
+    total = space.count
     if total > MOST_DEPLOYMENTS:
         msg = (
             f"{total:,} deployments are too many to enumerate (at most {MOST_DEPLOYMENTS:,}). Pin or close sites, or "
@@ -176,6 +177,7 @@ def evaluate_all(
         )
         raise InputError(msg)
     costs = metric_costs(city, metric)
+    _validate.callback(progress, "progress")
     if evaluator == "simulation":
         # Common random numbers: one seed, so that all deployments face the same calls.
         rng = options.get("rng", 0)

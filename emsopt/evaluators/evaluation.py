@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from .._validate import positive_number
+from .._validate import positive_number, real_array
 from ..errors import InputError
 
 
@@ -39,6 +39,8 @@ class Evaluation:
         Probability that a call has to wait (0 with loss).
     mean_wait : float
         Mean wait in queue over all calls, min.
+    queued_shares : ndarray, shape (p,)
+        Share of the calls that had to wait which unit i answers; sums to one.
     iterations : int
         Sweeps or fixed-point steps taken (simulation: calls counted).
     residual : float
@@ -57,6 +59,7 @@ class Evaluation:
     loss_probability: float
     queue_probability: float
     mean_wait: float
+    queued_shares: np.ndarray
     iterations: int
     residual: float
     site_names: tuple[str, ...]
@@ -98,33 +101,29 @@ class Evaluation:
 
         Parameters
         ----------
-        threshold : float or array_like
+        threshold : float or array_like, shape (k,)
             Minutes.
         include_wait : bool
             Count from the call rather than from the dispatch.
 
         Returns
         -------
-        float, or ndarray of the shape of ``threshold``
+        float, or ndarray of shape (k,)
         """
-        thresholds = np.asarray(threshold, dtype=float)
-        if not np.all(np.isfinite(thresholds)) or (thresholds < 0).any():
-            msg = f"`threshold` must be minutes of at least 0; got {threshold!r}."
-            raise InputError(msg)
+        single = not np.iterable(threshold) or isinstance(threshold, str)
+        thresholds = real_array([threshold] if single else threshold, "threshold", (None,), unit="min", low=0)
         times, weights = self._distribution
         before = np.r_[0.0, np.cumsum(weights)]
         late = 1 - before[np.searchsorted(times, thresholds, side="left")]
         if include_wait and self.queue_probability > 0:
-            late = (1 - self.queue_probability) * late + self.queue_probability * np.array(
-                [self._late_after_wait(t) for t in np.ravel(thresholds)]
-            ).reshape(thresholds.shape)
+            # Move the calls that waited from their response time to response time plus an exponential wait.
+            waited = self.queue_probability * self.queued_shares[:, None] * self.demand_shares
+            mean = self.mean_wait / self.queue_probability
+            for k, t in enumerate(thresholds):
+                later = np.exp(-np.maximum(t - self.response_times, 0) / mean)
+                late[k] += (waited * (later - (self.response_times >= t))).sum()
         late = np.clip(late, 0.0, 1.0)
-        return float(late) if np.ndim(threshold) == 0 else late
-
-    def _late_after_wait(self, threshold):
-        times, weights = self._distribution
-        mean = self.mean_wait / self.queue_probability
-        return float(weights @ np.exp(-np.maximum(threshold - times, 0) / mean))
+        return float(late[0]) if single else late
 
     def percentile(self, q):
         """Return the response time that ``q`` percent of answered calls do not exceed, min."""
@@ -180,7 +179,8 @@ class Evaluation:
         )
 
     def summary(self, threshold=8.0):
-        """Return the headline figures as a dict."""
+        """Return the headline figures as a dict; ``threshold`` in minutes."""
+        threshold = positive_number(threshold, "threshold", "min", zero=True)
         blocked = (
             {"loss_probability": self.loss_probability}
             if self.capacity == "loss"

@@ -30,8 +30,9 @@ from numba import njit
 
 from .. import _validate
 from .._threads import map_rows
-from ..deployment import check_sites
+from ..deployment import check_deployments, check_sites
 from ..errors import ConvergenceError, InputError, UnstableQueueError
+from ..metrics import check_costs
 from .evaluation import Evaluation
 
 MOST_UNITS = 24  # a single vector of 2^24 states and its rates take 1.7 GB
@@ -86,7 +87,7 @@ def exact_hypercube(city, sites, *, capacity="loss", tol=1e-11):
     )
     tol = _validate.positive_number(tol, "tol")
     model = _Stations(city, sites)
-    shares, busy, blocked, mean_wait, iterations, residual = _solve(*model.arrays, queue, tol)
+    shares, busy, queued, blocked, mean_wait, iterations, residual = _solve(*model.arrays, queue, tol)
     model.check(iterations, queue)
     size = model.counts[model.station]
     return Evaluation.of(
@@ -99,6 +100,7 @@ def exact_hypercube(city, sites, *, capacity="loss", tol=1e-11):
         loss_probability=0.0 if queue else blocked,
         queue_probability=blocked if queue else 0.0,
         mean_wait=mean_wait,
+        queued_shares=queued[model.station] / size,
         iterations=iterations,
         residual=residual,
     )
@@ -126,11 +128,12 @@ def exact_values(city, deployments, costs=None, *, capacity="loss", tol=1e-10, w
         Mean cost of an answered call.
     """
     queue = _validate.choice(capacity, "capacity", ("loss", "queue")) == "queue"
-    costs = city.response_times if costs is None else costs
+    tol, deployments = _validate.positive_number(tol, "tol"), check_deployments(city, deployments)
+    costs = check_costs(city, costs)
 
     def one(sites):
         model = _Stations(city, sites)
-        shares, _, _, _, iterations, _ = _solve(*model.arrays, queue, tol)
+        shares, _, _, _, _, iterations, _ = _solve(*model.arrays, queue, tol)
         model.check(iterations, queue)
         return city.demand_shares @ (shares * costs[model.sites]).sum(axis=0)
 
@@ -169,15 +172,15 @@ class _Stations:
             )
             raise UnstableQueueError(msg)
         if iterations < 0:
-            msg = "the exact hypercube did not converge; please try evaluator='approximate'."
+            msg = f"the exact hypercube did not converge in {MAX_SWEEPS} sweeps; raise `tol`."
             raise ConvergenceError(msg)
 
 
 @njit(cache=True, nogil=True)
 def _solve(order, rates, counts, service, queue, tol):
-    """Solve the chain; return shares (G, M), busy fractions (G,), blocking, wait, sweeps and residual.
+    """Solve the chain, and calibrate mean service times that depend on the atom.
 
-    The number of sweeps is -1 if the queue is unstable and -2 without convergence.
+    Returns shares (G, M), busy fractions (G,), shares of queued calls (G,), blocking, wait, sweeps and residual. The number of sweeps is -1 if the queue is unstable and -2 without convergence.
     """
     n_stations, n_atoms, total = len(counts), len(rates), rates.sum()
     strides = np.ones(n_stations + 1, dtype=np.int64)
@@ -190,18 +193,19 @@ def _solve(order, rates, counts, service, queue, tol):
         by_atom = by_atom or service[g].max() > service[g].min()
         mu[g] = total / (service[g] * rates).sum()
     P, leave = np.ones(strides[-1]), np.empty(strides[-1])
-    shares, busy = np.empty((n_stations, n_atoms)), np.empty(n_stations)
+    shares, busy, queued = np.empty((n_stations, n_atoms)), np.empty(n_stations), np.empty(n_stations)
     blocked, wait, sweeps, residual = 0.0, 0.0, 0, 0.0
     for _ in range(MAX_CALIBRATIONS):
         _departures(leave, counts, mu)
         fastest = leave[-1]  # Σ c_g μ_g, all units busy
         if queue and total >= fastest * (1 - 1e-12):
-            return shares, busy, blocked, wait, -1, residual
+            return shares, busy, queued, blocked, wait, -1, residual
         taken = _relax(P, counts, strides, dispatch, mu, leave, total, tol)
         if taken < 0:
-            return shares, busy, blocked, wait, -2, residual
+            return shares, busy, queued, blocked, wait, -2, residual
         sweeps += taken
         residual = _sweep(P, counts, strides, dispatch, mu, leave, total, 0.0)
+        queued[:] = counts * mu / fastest  # a call that waited goes to whichever unit is free next
         # With a queue, the states in which n calls wait have probability P(full) (λ / Σμ)^n.
         tail = 1 / (1 - total / fastest) if queue else 1.0
         norm = 1 + P[-1] * (tail - 1)
@@ -212,9 +216,9 @@ def _solve(order, rates, counts, service, queue, tol):
         if queue:
             wait = blocked / (fastest - total)
             for g in range(n_stations):
-                shares[g] = (1 - blocked) * shares[g] + blocked * counts[g] * mu[g] / fastest
+                shares[g] = (1 - blocked) * shares[g] + blocked * queued[g]
         if not by_atom:
-            return shares, busy, blocked, wait, sweeps, residual
+            return shares, busy, queued, blocked, wait, sweeps, residual
         change = 0.0
         for g in range(n_stations):
             calls = (shares[g] * rates).sum()
@@ -223,8 +227,8 @@ def _solve(order, rates, counts, service, queue, tol):
                 change = max(change, abs(mean * mu[g] - 1))
                 mu[g] = 1 / mean
         if change < max(tol, 1e-10):
-            return shares, busy, blocked, wait, sweeps, residual
-    return shares, busy, blocked, wait, -2, residual
+            return shares, busy, queued, blocked, wait, sweeps, residual
+    return shares, busy, queued, blocked, wait, -2, residual
 
 
 @njit(cache=True, nogil=True)
@@ -340,7 +344,7 @@ def _sweep(P, counts, strides, dispatch, mu, leave, total, omega):
             rate = leave[b] + total if b < last else leave[b]
             wrong += abs(come - rate * P[b])
             flow += come
-            P[b] += omega * (come / rate - P[b])
+            P[b] = max(P[b] + omega * (come / rate - P[b]), 0.0)
         full += _next_block(busy, counts, bits)[1]
     return wrong / flow
 

@@ -25,9 +25,10 @@ import numpy as np
 from numba import njit
 
 from .._threads import map_rows
-from .._validate import choice, positive_number, real_array, whole_number
-from ..deployment import check_sites
+from .._validate import choice, positive_number, whole_number
+from ..deployment import check_deployments, check_sites
 from ..errors import InputError, UnstableQueueError
+from ..metrics import check_costs
 from .evaluation import Evaluation
 from .service import service_law
 
@@ -129,6 +130,9 @@ def simulate(
     minutes, blocked, waited = totals.T
     blocked_fraction = float(blocked.sum() / calls)
     share = _twin_share(city, sites)
+    free_rate = 1 / (
+        city.service_times[sites] @ city.demand_shares
+    )  # who frees up next, and takes a call that waits
     result = Evaluation.of(
         city,
         sites,
@@ -139,6 +143,7 @@ def simulate(
         loss_probability=blocked_fraction if capacity == "loss" else 0.0,
         queue_probability=blocked_fraction if capacity == "queue" else 0.0,
         mean_wait=float(waited.sum() / calls),
+        queued_shares=free_rate / free_rate.sum(),
         iterations=calls,
         residual=float("nan"),
     )
@@ -199,13 +204,9 @@ def simulation_values(
     InputError, UnstableQueueError
         As `simulate`; also if ``deployments`` is no table of site indices.
     """
-    table = np.asarray(deployments)
-    if table.ndim != 2:
-        msg = f"`deployments` must hold site indices, shape (K, p), one row each; got shape {table.shape}."
-        raise InputError(msg)
-    p = table.shape[1]
-    deployments = check_sites(city, table.ravel()).reshape(-1, p)
-    costs = city.response_times if costs is None else real_array(costs, "costs", (city.n_sites, city.n_atoms))
+    deployments = check_deployments(city, deployments)
+    p = deployments.shape[1]
+    costs = check_costs(city, costs)
     choice(capacity, "capacity", CAPACITIES)
     calls = whole_number(calls, "calls", 2)
     draw, squared_variation = service_law(service, cv)

@@ -120,7 +120,7 @@ def best_deployment(objective, *, rng=0, progress=None):
         msg = f"`objective` must be an emsopt.Objective; got {type(objective).__name__}."
         raise InputError(msg)
     space = objective.space
-    if len(space) <= AFFORDABLE[objective.evaluator]:
+    if space.count <= AFFORDABLE[objective.evaluator]:
         everything = evaluate_all(
             space.city,
             space.units,

@@ -28,6 +28,7 @@ from emsopt.evaluators import bounds, evaluate_all, p_median
 HERE = Path(__file__).resolve().parent
 RAW = HERE / "raw" / "st_paul"
 PACKAGE = HERE.parent / "emsopt" / "data"
+EMBEDDED = (PACKAGE / "st_paul", PACKAGE / "papers")  # not the studies, which a run rewrites
 CHECKSUMS = HERE / "SHA256SUMS"
 
 UNITS = 9
@@ -124,7 +125,7 @@ def residuals(city):
 
 def write_checksums():
     """List the sha256 of every raw and every package file, as ``sha256sum -c`` reads them from this folder."""
-    files = sorted(path for folder in (HERE / "raw", PACKAGE) for path in folder.rglob("*") if path.is_file())
+    files = sorted(path for folder in (HERE / "raw", *EMBEDDED) for path in folder.rglob("*") if path.is_file())
     lines = []
     for path in files:
         name = (

@@ -130,7 +130,7 @@ def test_checksums_list_every_raw_and_every_embedded_file(build):
         listed[(build.HERE / name).resolve()] = digest
     present = {
         path: hashlib.sha256(path.read_bytes()).hexdigest()
-        for folder in (build.HERE / "raw", build.PACKAGE)
+        for folder in (build.HERE / "raw", *build.EMBEDDED)
         for path in folder.rglob("*")
         if path.is_file()
     }

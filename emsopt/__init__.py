@@ -20,13 +20,24 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from . import datasets, errors, evaluators, maps, optimizers, panels, plots, sweeps, travel
+    from . import datasets, errors, evaluators, geo, maps, optimizers, panels, plots, sweeps, travel
     from .city import City
     from .deployment import DeploymentSpace
     from .errors import EmsoptError
     from .objective import Objective
 
-_MODULES = ("datasets", "errors", "evaluators", "maps", "optimizers", "panels", "plots", "sweeps", "travel")
+_MODULES = (
+    "datasets",
+    "errors",
+    "evaluators",
+    "geo",
+    "maps",
+    "optimizers",
+    "panels",
+    "plots",
+    "sweeps",
+    "travel",
+)
 _NAMES = {
     "City": "city",
     "DeploymentSpace": "deployment",
@@ -35,7 +46,7 @@ _NAMES = {
 }
 
 __all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "datasets", "errors", "evaluators"]
-__all__ += ["maps", "optimizers", "panels", "plots", "sweeps", "travel"]
+__all__ += ["geo", "maps", "optimizers", "panels", "plots", "sweeps", "travel"]
 
 
 def __getattr__(name):

@@ -1,0 +1,63 @@
+"""GeoDataFrames and folium maps: geometry, figures, and text that stays text."""
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt import geo
+
+SITES = [0, 0, 3, 4, 8, 9, 11, 15, 16]
+
+
+@pytest.fixture(scope="module")
+def city():
+    names = ["<script>alert(1)</script>", *(f"site {k}" for k in range(1, 17))]
+    return eo.datasets.load_st_paul().replace(site_names=names)
+
+
+@pytest.fixture(scope="module")
+def evaluation(city):
+    return eo.evaluators.exact_hypercube(city, SITES)
+
+
+def test_atoms_carry_their_shapes_and_figures(city, evaluation):
+    frame = geo.atoms_frame(city, evaluation)
+    assert frame.crs.to_epsg() == 4326
+    assert len(frame) == 71
+    assert frame["mean_response_min"].to_numpy() == pytest.approx(evaluation.atom_response)
+    assert frame["calls_per_hour"].sum() == pytest.approx(city.total_rate)
+    inside = frame.geometry.contains(
+        geo.atoms_frame(city.replace(atom_shapes=None)).geometry
+    )  # a cell holds its own atom
+    assert inside.mean() > 0.9
+
+
+def test_sites_count_their_units(city, evaluation):
+    frame = geo.sites_frame(city, evaluation)
+    assert frame["units"].tolist() == np.bincount(SITES, minlength=17).tolist()
+    assert frame["utilization"].iloc[0] == pytest.approx(evaluation.utilizations[:2].mean())
+    assert frame["utilization"].isna().sum() == 9
+    assert frame["share_of_calls"].sum() == pytest.approx(1)
+
+
+def test_a_frame_makes_a_city_again(city):
+    frame = geo.atoms_frame(city).rename(columns={"calls_per_hour": "arrival_rate"})
+    again = eo.City.from_frames(
+        frame, geo.sites_frame(city), travel_times=city.travel_times, turnout_times=1.75, service_times=34
+    )
+    assert again.arrival_rates == pytest.approx(city.arrival_rates)
+    assert again.site_names == city.site_names
+
+
+def test_folium_map(city, evaluation):
+    folium_map = geo.folium_map(city, evaluation, tiles=None)
+    page = folium_map.get_root().render()
+    assert "mean response (min)" in page
+    assert "alert(1)" in page
+    assert "<script>alert(1)" not in page
+
+
+def test_folium_needs_longitude_and_latitude(evaluation):
+    grid = eo.datasets.grid_city(n_sites=9, units=3, rng=0)
+    with pytest.raises(eo.errors.InputError, match="plane"):
+        geo.folium_map(grid, eo.evaluators.exact_hypercube(grid, [0, 1, 2]))

@@ -1,0 +1,14 @@
+"""Widgets for notebooks: move a control and watch deployment, figures and map follow.
+
+``load_panel``         the best deployment as load, fleet, threshold and objective change
+``deployment_panel``   a deployment of one's own beside the optimum and the p-median deployment
+
+Nothing is computed here: a panel asks the package and shows the answer. What was asked once is remembered. A panel is
+an ipywidgets box with all its widgets by name in ``refs``.
+"""
+
+from ._parts import Panel
+from .deployment import deployment_panel
+from .load import load_panel
+
+__all__ = ["Panel", "deployment_panel", "load_panel"]

@@ -1,0 +1,164 @@
+"""What the panels are made of: a box with named parts, tables of figures, and a map that redraws itself.
+
+There is no Output widget: figures and maps are the values of HTML widgets, which do not flicker and which a test can
+read without a browser.
+"""
+
+from html import escape
+from uuid import uuid4
+
+import numpy as np
+
+from ..errors import EmsoptError, MissingDependencyError
+from ..evaluators import one_median
+from ..maps import deployment_map
+
+try:
+    import ipywidgets as widgets
+except ImportError as error:
+    msg = 'panels need the package ipywidgets; install it with: pip install "emsopt[notebooks]".'
+    raise MissingDependencyError(msg) from error
+
+LABEL = {"description_width": "9.5em"}
+WIDE = "min(32em, 98%)"
+TABLE_STYLE = """<style>
+.emsopt-figures {border-collapse: collapse; line-height: 1.5}
+.emsopt-figures caption {text-align: left; padding: 0.3em 0; max-width: 56em}
+.emsopt-figures th, .emsopt-figures td {padding: 0.15em 0.9em; text-align: right; border-bottom: 1px solid #8886;
+  white-space: nowrap; font-variant-numeric: tabular-nums}
+.emsopt-figures th[scope=row] {text-align: left; font-weight: normal}
+</style>"""
+
+
+class Panel(widgets.VBox):
+    """A column of widgets.
+
+    Attributes
+    ----------
+    refs : dict of str to Widget
+        The widgets that take or show something, by name.
+    """
+
+    def __init__(self, children, refs):
+        super().__init__(children)
+        self.refs = refs
+
+
+def control(kind, label, tip, **options):
+    """Return an input with a label and a tooltip that answers when let go."""
+    options.setdefault("layout", widgets.Layout(width=WIDE))
+    if "Slider" in kind.__name__:
+        options["continuous_update"] = False
+    return kind(description=label, tooltip=tip, style=LABEL, **options)
+
+
+def threshold_slider():
+    """Return the input for the minutes from which a response is late."""
+    return control(
+        widgets.FloatSlider,
+        "Late from (min)",
+        "A response of this many minutes or more is late",
+        value=8.0,
+        min=3.0,
+        max=20.0,
+        step=0.5,
+        readout_format=".1f",
+    )
+
+
+def heading(text, explanation):
+    """Return a title and what the panel does."""
+    return widgets.HTML(f"<h3 style='margin:0.2em 0'>{escape(text)}</h3>{lines(explanation)}")
+
+
+class Message(widgets.HTML):
+    """A line that says what is wrong or worth knowing; screen readers announce it."""
+
+    def say(self, text=""):
+        """Show ``text``; nothing if it is empty."""
+        style = (
+            "padding:0.3em 0.7em;border-left:4px solid #b35900;background:#fff4e5;color:#222;max-width:56em"
+        )
+        self.value = f"<div role='status' style='{style}'>{escape(text)}</div>" if text else ""
+
+
+def guarded(message, action, otherwise=lambda: None):
+    """Return ``action`` as a widget's callback, which may return a remark.
+
+    What the package refuses is said in ``message``, and ``otherwise`` takes away what no longer holds.
+    """
+
+    def callback(_=None):
+        try:
+            message.say(action() or "")
+        except EmsoptError as error:
+            text = str(error)
+            message.say(text[:1].upper() + text[1:])
+            otherwise()
+
+    return callback
+
+
+def table(caption, columns, rows):
+    """Return an HTML table; ``rows`` maps a row's title to its cells, as texts."""
+    head = "".join(f"<th scope='col'>{escape(name)}</th>" for name in columns)
+    body = "".join(
+        f"<tr><th scope='row'>{escape(title)}</th>{''.join(f'<td>{escape(text)}</td>' for text in cells)}</tr>"
+        for title, cells in rows.items()
+    )
+    return (
+        f"{TABLE_STYLE}<div style='overflow-x:auto'><table class='emsopt-figures'>"
+        f"<caption>{escape(caption)}</caption><tr><td></td>{head}</tr>{body}</table></div>"
+    )
+
+
+def lines(*texts):
+    """Return texts as HTML paragraphs."""
+    return "".join(
+        f"<p style='margin:0.2em 0;line-height:1.4;max-width:56em'>{escape(text)}</p>" for text in texts
+    )
+
+
+def shading_limits(city):
+    """Return a range for the map that fits every load: from the quickest response to one central site for all, min."""
+    center = city.response_times[one_median(city).sites[0]]
+    return float(np.floor(city.response_times.min())), float(np.ceil(np.percentile(center, 90)))
+
+
+def places(city, sites):
+    """Say in words where units wait: "Station 4, Station 9 (unit 1) × 2"."""
+    counts = {}
+    for site in sites:
+        counts[site] = counts.get(site, 0) + 1
+    return ", ".join(
+        f"{city.site_names[site]} × {n}" if n > 1 else city.site_names[site] for site, n in counts.items()
+    )
+
+
+class MapView:
+    """A map in one HTML widget, redrawn by messages that go through another: zoom and layers stay as they are.
+
+    Cities without coordinates get a sentence instead.
+    """
+
+    def __init__(self, city, height=480):
+        self.limits, self.height, self.map = shading_limits(city), height, None
+        self.shown = widgets.HTML(layout=widgets.Layout(width="100%"))
+        self.feed = widgets.HTML(layout=widgets.Layout(height="0", margin="0"))
+
+    def show(self, city, evaluations):
+        """Show these evaluations, by name: the same names every time."""
+        if city.atom_locations is None or city.site_locations is None:
+            self.shown.value = "<p>This city has no coordinates, so there is no map.</p>"
+        elif self.map is None:
+            self.map = deployment_map(
+                city, evaluations, limits=self.limits, height=self.height, key=uuid4().hex
+            )
+            self.shown.value = self.map._repr_html_()
+        else:
+            self.feed.value = self.map.update(evaluations)
+        self.shown.layout.visibility = "visible"
+
+    def hide(self):
+        """Hide what no longer holds."""
+        self.shown.layout.visibility = "hidden"

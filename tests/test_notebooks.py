@@ -1,0 +1,120 @@
+"""The notebooks as files: thin cells, stored without outputs, links that lead somewhere, solutions that solve.
+
+That they run is checked with nbval: ``pytest --nbval-lax notebooks``.
+"""
+
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+LONGEST_CELL = 12  # lines
+SOLUTION = re.compile(r"<details><summary>Solution</summary>\n\n```python\n(.*?)```.*?</details>", re.DOTALL)
+ANSWER = "answer = None"
+
+pytestmark = pytest.mark.skipif(not NOTEBOOKS, reason="the notebooks are not installed with the package")
+
+
+@pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
+def path(request):
+    return request.param
+
+
+def cells(path, kind):
+    return [
+        "".join(cell["source"])
+        for cell in json.loads(path.read_text("utf-8"))["cells"]
+        if cell["cell_type"] == kind
+    ]
+
+
+def test_they_are_numbered_and_the_first_is_the_start():
+    assert NOTEBOOKS[0].stem == "00_start_here"
+    assert all(re.fullmatch(r"\d\d_[a-z0-9_]+", path.stem) for path in NOTEBOOKS)
+
+
+def test_the_kernel_is_the_plain_one(path):
+    notebook = json.loads(path.read_text("utf-8"))
+    assert notebook["metadata"]["kernelspec"]["name"] == "python3"
+    assert notebook["metadata"]["language_info"]["name"] == "python"
+    assert notebook["nbformat"] == 4
+    assert "widgets" not in notebook["metadata"]
+    ids = [cell["id"] for cell in notebook["cells"]]
+    assert len(set(ids)) == len(ids)
+
+
+def test_nothing_that_ran_is_stored(path):
+    for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == []
+            assert cell["execution_count"] is None
+
+
+def test_cells_are_thin(path):
+    for code in cells(path, "code"):
+        assert len(code.splitlines()) <= LONGEST_CELL, code
+        assert not re.search(r"^\s*(def|class|!|%pip|%cd)\b", code, re.MULTILINE), code
+
+
+def test_they_claim_nothing_without_checking(path):
+    code = "\n".join(cells(path, "code"))
+    assert code.count("assert ") >= 5
+
+
+def test_nothing_depends_on_the_machine_or_the_network(path):
+    text = path.read_text("utf-8")
+    assert not re.search(r"(/home/|/root/|/tmp/|/work/|/Users/|[A-Z]:\\\\)", text)
+    code = "\n".join(cells(path, "code"))
+    assert "http" not in code
+    assert "published" not in code  # the authors' demand has to be fetched
+
+
+def test_links_between_notebooks_lead_somewhere(path):
+    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", "\n".join(cells(path, "markdown"))):
+        if "://" not in target:
+            assert (FOLDER / target).exists(), target
+
+
+def test_maps_have_a_still_twin(path):
+    """A viewer that runs nothing shows no map."""
+    code = cells(path, "code")
+    for k, text in enumerate(code):
+        if "deployment_map(" in text:
+            assert "eo.plots.deployment" in code[k + 1]
+
+
+def run(code, names):
+    exec(code, names)  # noqa: S102 - the notebooks are ours
+
+
+def exercises(path):
+    """Yield (solution, check) of every exercise: the code cell after a solution checks its ``answer``."""
+    notebook = json.loads(path.read_text("utf-8"))["cells"]
+    for cell, following in pairwise(notebook):
+        solution = SOLUTION.search("".join(cell["source"]))
+        if solution:
+            assert following["cell_type"] == "code"
+            yield solution[1], "".join(following["source"])
+
+
+def test_solutions_solve_their_exercises(path):
+    """A solution needs only the first cell; the check accepts it, accepts no answer yet, and refuses a wrong one."""
+    found = list(exercises(path))
+    assert len(found) >= 2
+    first = {}
+    run(cells(path, "code")[0], first)
+    for solution, check in found:
+        assert check.startswith(ANSWER)
+        names = dict(first)
+        run(check, names)
+        run(solution, names)
+        assert names["answer"] is not None
+        judge = check.split("\n", 1)[1]
+        run(judge, names)
+        names["answer"] = names["answer"] + 0.7
+        with pytest.raises(AssertionError):
+            run(judge, names)

@@ -104,7 +104,7 @@ def _deployments(city, units, options):
     objective = Objective(city, units, options.evaluator, colocation=options.colocate, capacity=capacity)
     with _bar(f"{objective.evaluator} optimum") as progress:
         run = best_deployment(objective, progress=progress)
-    deployments = {"optimum": run.x, "p-median": p_median(city, units).sites}
+    deployments = {"optimum": run.x, "p-median": p_median(city, units, colocation=options.colocate).sites}
     print(f"\nOptimum of {objective.label} ({objective.evaluator} hypercube, {capacity}): {run.message}.")
     for name, sites in deployments.items():
         print(f"  {name:9}", ", ".join(city.site_names[k] for k in sites))

@@ -37,7 +37,8 @@ def sweep(cities, units, *, evaluator="approximate", metric="mean_response", pro
         p = units[label] if hasattr(units, "keys") else units
         objective = Objective(city, p, evaluator, metric, **options)
         run = best_deployment(objective)
-        median = p_median(city, p, pinned=objective.space.pinned, closed=objective.space.closed)
+        space = objective.space
+        median = p_median(city, p, pinned=space.pinned, closed=space.closed, colocation=space.colocation)
         rows.append(
             {
                 "optimum": run.fun,

@@ -11,7 +11,7 @@
 
 from .approximate import approximate_hypercube, approximate_values
 from .choose import EXACT_UP_TO, evaluate, values
-from .covering import mclp, mexclp
+from .covering import Coverage, mclp, mexclp
 from .enumeration import Enumeration, evaluate_all
 from .evaluation import Evaluation
 from .exact import exact_hypercube, exact_values
@@ -21,6 +21,7 @@ from .simulation import simulate, simulation_values
 __all__ = [
     "EXACT_UP_TO",
     "Bounds",
+    "Coverage",
     "Enumeration",
     "Evaluation",
     "Location",

@@ -125,7 +125,9 @@ def residuals(city):
 
 def write_checksums():
     """List the sha256 of every raw and every package file, as ``sha256sum -c`` reads them from this folder."""
-    files = sorted(path for folder in (HERE / "raw", *EMBEDDED) for path in folder.rglob("*") if path.is_file())
+    files = sorted(
+        path for folder in (HERE / "raw", *EMBEDDED) for path in folder.rglob("*") if path.is_file()
+    )
     lines = []
     for path in files:
         name = (

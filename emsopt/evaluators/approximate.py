@@ -20,9 +20,10 @@ The p equations (3) are solved by fixed-point iteration; after each step the uti
 needed). Means of service times may depend on site and atom: the offered load is then updated in each step
 (Jarvis 1985).
 
-Limits. The papers put the error below 0.002 min. Measured on random plane cities of 15 units it is 0.02 min at
-utilisation 0.2 and 0.07 min at 0.8, nearly always too low, and 0.04 min on St. Paul; deployments are ranked
-almost as the exact model ranks them. `exact_hypercube` takes milliseconds up to about 12 units.
+Limits. The papers put the error below 0.002 min. Measured on 100 random plane cities of 15 units it is on average
+0.02 min at an offered load of 0.2, 0.07 at 0.5 and 0.09 at 0.8, nearly always too low, and over all deployments of
+St. Paul 0.03 min at the original load (`emsopt.datasets.load_study`); deployments are ranked almost as the exact
+model ranks them. `exact_hypercube` takes milliseconds up to about 12 units.
 
 References
 ----------
@@ -113,7 +114,7 @@ def approximate_hypercube(city, sites, *, capacity="loss", tol=1e-10):
 def approximate_values(
     city, deployments, costs=None, *, capacity="loss", tol=1e-8, workers=None, progress=None
 ):
-    """Evaluate many deployments approximately, in parallel: about 10 microseconds each for 9 units, 71 atoms.
+    """Evaluate many deployments approximately, in parallel: about 15 microseconds each on a core for 9 units, 71 atoms.
 
     Parameters
     ----------

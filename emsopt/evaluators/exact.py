@@ -180,7 +180,8 @@ class _Stations:
 def _solve(order, rates, counts, service, queue, tol):
     """Solve the chain, and calibrate mean service times that depend on the atom.
 
-    Returns shares (G, M), busy fractions (G,), shares of queued calls (G,), blocking, wait, sweeps and residual. The number of sweeps is -1 if the queue is unstable and -2 without convergence.
+    Returns shares (G, M), busy fractions (G,), shares of queued calls (G,), blocking, wait, sweeps and residual.
+    The number of sweeps is -1 if the queue is unstable and -2 without convergence.
     """
     n_stations, n_atoms, total = len(counts), len(rates), rates.sum()
     strides = np.ones(n_stations + 1, dtype=np.int64)

@@ -23,7 +23,6 @@ LABEL = {"description_width": "9.5em"}
 WIDE = "min(32em, 98%)"
 TABLE_STYLE = """<style>
 .emsopt-figures {border-collapse: collapse; line-height: 1.5}
-.emsopt-figures caption {text-align: left; padding: 0.3em 0; max-width: 56em}
 .emsopt-figures th, .emsopt-figures td {padding: 0.15em 0.9em; text-align: right; border-bottom: 1px solid #8886;
   white-space: nowrap; font-variant-numeric: tabular-nums}
 .emsopt-figures th[scope=row] {text-align: left; font-weight: normal}
@@ -107,8 +106,8 @@ def table(caption, columns, rows):
         for title, cells in rows.items()
     )
     return (
-        f"{TABLE_STYLE}<div style='overflow-x:auto'><table class='emsopt-figures'>"
-        f"<caption>{escape(caption)}</caption><tr><td></td>{head}</tr>{body}</table></div>"
+        f"{TABLE_STYLE}{lines(caption)}<div style='overflow-x:auto'>"
+        f"<table class='emsopt-figures' aria-label='{escape(caption)}'><tr><td></td>{head}</tr>{body}</table></div>"
     )
 
 

@@ -1,0 +1,203 @@
+"""The notebooks in a real JupyterLab: they run, ask nobody for anything, and their maps and panels answer."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+REQUIRED = os.environ.get("EMSOPT_BROWSER_REQUIRED") == "1"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PATIENCE = 180_000  # ms, for a whole notebook
+TOKEN = "t"
+
+try:
+    from playwright.sync_api import sync_playwright
+except ImportError:
+    sync_playwright = None
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def browser():
+    for there, name in (
+        (sync_playwright, "the Python package playwright"),
+        (CHROMIUM, "the browser Chromium on the path"),
+    ):
+        if not there:
+            (pytest.fail if REQUIRED else pytest.skip)(f"needs {name}")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """Address of a JupyterLab that holds copies of the notebooks and knows nothing of the user's settings."""
+    folder, home = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("home")
+    for path in NOTEBOOKS:
+        shutil.copy(path, folder)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1"]
+    command += [f"--port={port}", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={folder}"]
+    command += ["--LabApp.expose_app_in_browser=True"]
+    environment = os.environ | {"HOME": str(home), "EMSOPT_FAST": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(
+        os.pathsep
+    )
+    log = home / "lab.log"
+    with log.open("w") as sink:
+        server = subprocess.Popen(command, stdout=sink, stderr=subprocess.STDOUT, env=environment)
+        try:
+            _wait_for(f"{address}/api?token={TOKEN}", server, log)
+            yield address
+        finally:
+            server.terminate()
+            try:
+                server.wait(20)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
+
+
+def _wait_for(url, server, log):
+    for _ in range(600):
+        if server.poll() is not None:
+            break
+        try:
+            urllib.request.urlopen(url, timeout=2).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    pytest.fail(f"JupyterLab did not start:\n{log.read_text()[-2000:]}")
+
+
+@contextmanager
+def executed(browser, lab, name):
+    """Open a notebook, run all its cells and hand out the page, which must end without errors or lost requests."""
+    context = browser.new_context(viewport={"width": 1280, "height": 1000})
+    page, trouble = context.new_page(), []
+    page.set_default_timeout(PATIENCE)
+    page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+    page.on("requestfailed", lambda request: trouble.append(f"failed: {request.url}"))
+    page.on(
+        "request",
+        lambda r: r.url.startswith((lab, "data:", "about:", "blob:")) or trouble.append(f"request: {r.url}"),
+    )
+    page.goto(f"{lab}/doc/tree/{name}.ipynb?token={TOKEN}")
+    page.wait_for_selector(".jp-Notebook .jp-Cell")
+    page.wait_for_function(
+        "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.connectionStatus === 'connected'"
+    )
+    page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    try:
+        yield page
+    finally:
+        if shots := os.environ.get("EMSOPT_SHOTS"):
+            _photograph(page, Path(shots), name)
+        page.wait_for_timeout(300)
+        context.close()
+    assert trouble == []
+
+
+def _photograph(page, folder, name):
+    """Write pictures of the page, a screen each, to look at."""
+    folder.mkdir(parents=True, exist_ok=True)
+    cells = page.locator(".jp-Notebook .jp-Cell")
+    for k in range(cells.count()):
+        cells.nth(k).scroll_into_view_if_needed()
+    height = page.evaluate("document.querySelector('.jp-WindowedPanel-outer').scrollHeight")
+    for k, top in enumerate(range(0, int(height), 900)):
+        page.evaluate("top => { document.querySelector('.jp-WindowedPanel-outer').scrollTop = top }", top)
+        page.wait_for_timeout(250)
+        page.screenshot(path=folder / f"{name}_{k:02d}.png")
+
+
+def prompts(page):
+    return page.locator(".jp-CodeCell .jp-InputPrompt").all_text_contents()
+
+
+def panel_texts(page):
+    return page.locator(".widget-html-content:has(table.emsopt-figures)").all_text_contents()
+
+
+def map_frames(page):
+    """Return the frames that hold a drawn map."""
+    return [f for f in page.frames if f != page.main_frame and f.locator(".leaflet-container").count()]
+
+
+def until(page, condition, what, seconds=20):
+    for _ in range(int(seconds * 20)):
+        if condition():
+            return
+        page.wait_for_timeout(50)
+    pytest.fail(f"in {seconds} s not seen: {what}")
+
+
+@pytest.mark.parametrize("name", [path.stem for path in NOTEBOOKS])
+def test_a_notebook_runs(browser, lab, name):
+    with executed(browser, lab, name) as page:
+        count = len(prompts(page))
+        until(page, lambda: all(p.strip("[]: ").isdigit() for p in prompts(page)), "all cells run", 120)
+        assert [int(p.strip("[]: ")) for p in prompts(page)] == list(range(1, count + 1))
+        assert page.locator("[data-mime-type='application/vnd.jupyter.error']").count() == 0
+        assert page.locator("[data-mime-type='application/vnd.jupyter.stderr']").count() == 0
+        figures = page.locator(".jp-CodeCell", has_text="= eo.plots.")
+        for k in range(figures.count()):
+            assert figures.nth(k).locator("img").count() == 1, figures.nth(k).text_content()
+        until(page, lambda: map_frames(page), "a map")
+        for frame in map_frames(page):
+            assert frame.locator(".leaflet-container .station").count() > 0
+        if name.startswith("00"):
+            check_deployment_panel(page)
+        if name.startswith("01"):
+            check_load_panel(page)
+
+
+def check_deployment_panel(page):
+    page.get_by_role("button", name="Take the optimum").scroll_into_view_if_needed()
+    before = panel_texts(page)
+    page.get_by_role("button", name="Take the optimum").click()
+    until(page, lambda: panel_texts(page) != before, "figures of the optimum")
+    page.get_by_role("button", name="Run simulation").click()
+    until(page, lambda: any("95% interval" in text for text in panel_texts(page)), "a simulation")
+    page.get_by_label("Station 4", exact=True).click()  # a tenth unit, by its label
+    message = page.get_by_role("status").filter(has_text="You placed 10 of 9 units")
+    until(page, lambda: message.count() == 1, "a message")
+
+
+def check_load_panel(page):
+    """Home and End take the load to 0.001 and 1000, an arrow a step."""
+    frame = map_frames(page)[-1]
+    handle = page.locator(".widget-slider", has_text="Load").locator(".noUi-handle")
+    handle.scroll_into_view_if_needed()
+    handle.focus()
+    seen = []
+    for key in ("End", "ArrowLeft", "Home", "ArrowRight"):
+        before, drawn = panel_texts(page), stations(frame)
+        page.keyboard.press(key)
+        until(page, lambda before=before: panel_texts(page) != before, f"figures after {key}")
+        if key in ("End", "Home"):
+            until(page, lambda drawn=drawn: stations(frame) != drawn, f"a map after {key}")
+        seen.append(stations(frame))
+    assert seen[0] == ["9"]  # all units at the 1-median
+    assert seen[2] == ["1"] * 9  # the p-median deployment
+
+
+def stations(frame):
+    """Return the numbers of units on the map."""
+    return frame.locator(".leaflet-marker-pane .station:not(.vacant)").all_text_contents()

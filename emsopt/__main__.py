@@ -76,10 +76,10 @@ def _run(options):
     if city.notes:
         print(city.notes)
     found = _deployments(city, units, options)
-    _print_tables(city, units, options, paper=ours and units == ST_PAUL_UNITS, out=out)
-    _draw(city, found, out)
+    written = _print_tables(city, units, options, out)
+    written += _draw(city, found, out)
     print(f"\nDone in {time.perf_counter() - start:.0f} s. Written to {out.resolve()}:")
-    for path in sorted(out.iterdir()):
+    for path in written:
         print(f"  {path.name}")
 
 
@@ -116,44 +116,64 @@ def _deployments(city, units, options):
     return {name: objective.evaluation(sites) for name, sites in deployments.items()}
 
 
-def _print_tables(city, units, options, *, paper, out):
-    """Print the optimum against load and service rate, beside the papers' figures where they apply."""
+def _print_tables(city, units, options, out):
+    """Print the optimum against load, and St. Paul's as the papers print it; return the files written."""
     from .datasets import paper_table
     from .sweeps import load_sweep, service_rate_sweep
 
-    options = {"colocation": options.colocate}
-    papers = paper_table(1).set_index("offered_load")
+    capacity = "queue" if options.queue else "loss"
+    loads, rates = paper_table(1).set_index("offered_load"), paper_table(3).set_index("mu_per_day")
+    # The papers' figures are St. Paul's: nine units, calls lost, one unit a listed site, the load as it is.
+    changed = options.load is not None or options.queue or options.colocate
+    paper = options.city is None and units == ST_PAUL_UNITS and not changed
+    settled = [load for load in loads.index if load < 1 or not options.queue]
     with _bar("loads") as progress:
-        by_load = load_sweep(city, units, papers.index, progress=progress, **options)
-    title = "Mean response (min) against offered load, approximate hypercube"
-    _print_table(title, by_load, papers if paper else None, "second version, Table 1", out / "by_load.csv")
-    if not paper:
-        return
-    papers = paper_table(3).set_index("mu_per_day")
-    with _bar("service rates") as progress:
-        by_rate = service_rate_sweep(city, units, papers.index, progress=progress, **options)
-    title = "Mean response (min) against service rate (calls a day), approximate hypercube"
-    _print_table(title, by_rate, papers, "first version, Table 3", out / "by_service_rate.csv")
+        by_load = load_sweep(
+            city, units, settled, colocation=options.colocate, capacity=capacity, progress=progress
+        )
+    title = f"Mean response (min) against offered load, approximate hypercube, {capacity}"
+    theirs = (loads, "second version, Table 1") if paper else None
+    written = [_print_table(title, by_load, theirs, out / "by_load.csv")]
+    if paper:
+        with _bar("service rates") as progress:
+            by_rate = service_rate_sweep(city, units, rates.index, progress=progress)
+        title = "Mean response (min) against service rate (calls a day), approximate hypercube, loss"
+        theirs = (rates, "first version, Table 3")
+        written.append(_print_table(title, by_rate, theirs, out / "by_service_rate.csv"))
+    return written
 
 
-def _print_table(title, ours, papers, source, path):
+def _print_table(title, ours, theirs, path):
     table = ours[["optimum", "p_median", "lower_bound"]]
-    if papers is not None:
+    if theirs is not None:
+        papers, source = theirs
         columns = {"optimum_min": "optimum", "p_median_min": "p_median", "upper_bound_min": "p_median"}
-        theirs = papers.filter(columns).rename(columns=columns)
-        table = table.join(theirs.add_suffix(" (paper)"))
+        table = table.join(papers.filter(columns).rename(columns=columns).add_suffix(" (paper)"))
         title += f"; paper: {source}"
     print(f"\n{title}\n{table.round(2).to_string()}")
-    ours.to_csv(path)
+    return _whole(path, ours.to_csv)
 
 
 def _draw(city, found, out):
     from .maps import deployment_map
     from .plots import deployments
 
-    deployment_map(city, found).save(out / "deployments.html")
     figure, _ = deployments(city, found)
-    figure.savefig(out / "deployments.png", dpi=150)
+    return [
+        deployment_map(city, found).save(out / "deployments.html"),
+        _whole(out / "deployments.png", lambda path: figure.savefig(path, dpi=150, format="png")),
+    ]
+
+
+def _whole(path, write):
+    """Let ``write`` make a file beside ``path`` and put it in place once it is complete."""
+    draft = path.with_name(f".{path.name}.part")
+    try:
+        write(draft)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return path
 
 
 class _bar:  # noqa: N801 - a context manager that reads like a function

@@ -25,6 +25,8 @@ from .errors import InputError
 
 LONGEST_DRIVE_MIN = 24 * 60  # a travel time above a day is surely in seconds
 LONGEST_SERVICE_MIN = 24 * 60  # likewise
+# Offered work, erlangs, between which every evaluator keeps at least six digits.
+LEAST_STUDIED, MOST_STUDIED = 1e-9, 1e9
 MOST_WORK = 500  # erlangs a site: New York keeps about 140 units busy in all
 
 
@@ -245,11 +247,14 @@ class City:
         theta = _validate.positive_number(theta, "theta")
         # A plain copy: everything derived so far holds for any scale, and no load is too absurd to study.
         city = copy(self)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", under="ignore"):
             rates = self.arrival_rates * theta
-            total = rates.sum()
-        if not 1e-100 < total < 1e100:
-            msg = f"`theta` must leave `arrival_rates` of 1e-100 to 1e100 in all; {theta:g} gives {total:g}."
+            work = rates.sum() / 60 * self.mean_service_time
+        if not LEAST_STUDIED <= work <= MOST_STUDIED:
+            msg = (
+                f"`theta` must leave `arrival_rates` that offer {LEAST_STUDIED:g} to {MOST_STUDIED:g} erlangs of work; "
+                f"{theta:g} gives {work:g}."
+            )
             raise InputError(msg)
         _frozen(rates)
         object.__setattr__(city, "arrival_rates", rates)

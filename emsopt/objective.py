@@ -5,7 +5,7 @@ import numpy as np
 from . import _validate
 from .deployment import DeploymentSpace, check_deployments, check_sites
 from .errors import InputError
-from .evaluators.choose import check_evaluator, evaluate, values
+from .evaluators.choose import check_evaluator, evaluate, split_options, values
 from .metrics import metric_costs, metric_label
 
 
@@ -65,6 +65,7 @@ class Objective:
         self.metric = metric
         self.costs = metric_costs(city, metric)
         self.label = metric_label(metric)
+        split_options(self.evaluator, options)
         self.options = options
         self.noisy = self.evaluator == "simulation" and not isinstance(options.get("rng"), (int, np.integer))
         self.evaluations = 0

@@ -1,13 +1,21 @@
 """How the optimum moves as a city changes: load, service rate, fleet size."""
 
+from collections.abc import Mapping
+
+import numpy as np
+
+from ._validate import positive_number
 from .errors import InputError
 from .evaluators.choose import evaluate
 from .evaluators.p_median import p_median
 from .objective import Objective
-from .optimizers.local_search import best_deployment
+from .optimizers.local_search import best_deployment, local_search
+
+# Deployments in all cities of a sweep: at most about half a minute on two cores.
+ENUMERATE_UP_TO = {"approximate": 1_000_000, "exact": 20_000, "simulation": 200}
 
 
-def sweep(cities, units, *, evaluator="approximate", metric="mean_response", progress=None, **options):
+def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=None, **options):
     """Compare the optimum with the p-median deployment in a series of cities.
 
     Parameters
@@ -24,30 +32,40 @@ def sweep(cities, units, *, evaluator="approximate", metric="mean_response", pro
     Returns
     -------
     DataFrame
-        Indexed by label: the value of the optimum and of the p-median deployment, the p-median bound (min; Theorem 2,
-        a bound of mean response only), the sites of both, and how the optimum was found.
+        Indexed by label: the value of the optimum and of the p-median deployment; the p-median bound (min; Theorem 2),
+        if mean response is what is minimised; the sites of both; and how the optimum was found.
+
+    Notes
+    -----
+    All deployments of all cities are enumerated if they are at most `ENUMERATE_UP_TO`; otherwise each city is searched
+    from several starts, the optimum of the city before among them.
     """
     import pandas as pd
 
-    if not cities:
-        msg = "`cities` is empty; pass at least one city."
+    if not isinstance(cities, Mapping) or not cities:
+        msg = f"`cities` must map labels to at least one City; got {cities!r}."
         raise InputError(msg)
-    rows = []
+    rows, before = [], None
     for done, (label, city) in enumerate(cities.items(), 1):
-        p = units[label] if hasattr(units, "keys") else units
-        objective = Objective(city, p, evaluator, metric, **options)
-        run = best_deployment(objective)
+        objective = Objective(
+            city, units[label] if isinstance(units, Mapping) else units, evaluator, metric, **options
+        )
         space = objective.space
-        median = p_median(city, p, pinned=space.pinned, closed=space.closed, colocation=space.colocation)
+        if space.count * len(cities) <= ENUMERATE_UP_TO[objective.evaluator]:
+            run = best_deployment(objective)
+        else:
+            run = local_search(objective, rng=0)
+            if before is not None and before in space:
+                run = min(run, local_search(objective, starts=[before]), key=lambda r: r.fun)
+        before = run.x
+        median = p_median(
+            city, space.units, pinned=space.pinned, closed=space.closed, colocation=space.colocation
+        )
+        row = {"optimum": run.fun, "p_median": objective(median.sites)}
+        if metric == "mean_response":
+            row["lower_bound"] = median.objective
         rows.append(
-            {
-                "optimum": run.fun,
-                "p_median": objective(median.sites),
-                "lower_bound": median.objective,
-                "sites": run.x.tolist(),
-                "p_median_sites": median.sites.tolist(),
-                "found": run.message,
-            }
+            row | {"sites": run.x.tolist(), "p_median_sites": median.sites.tolist(), "found": run.message}
         )
         if progress is not None:
             progress(done, len(cities))
@@ -55,15 +73,30 @@ def sweep(cities, units, *, evaluator="approximate", metric="mean_response", pro
 
 
 def load_sweep(city, units, loads, **options):
-    """Return `sweep` over offered loads λ / (p μ): the papers' Table 1."""
-    table = sweep({load: city.with_offered_load(load, units) for load in loads}, units, **options)
+    """Return `sweep` over offered loads λ / (p μ), by the approximate evaluator: the papers' Table 1."""
+    table = sweep(
+        {r: city.with_offered_load(r, units) for r in _series(loads, "loads")}, units, **_paper(options)
+    )
     return table.rename_axis("offered_load")
 
 
 def service_rate_sweep(city, units, rates, **options):
-    """Return `sweep` over service rates μ in calls a day, the same everywhere: version one's Table 3."""
-    table = sweep({rate: city.replace(service_times=24 * 60 / rate) for rate in rates}, units, **options)
+    """Return `sweep` over service rates μ (calls a day, the same everywhere), approximately: version one's Table 3."""
+    served = {mu: city.replace(service_times=24 * 60 / mu) for mu in _series(rates, "rates")}
+    table = sweep(served, units, **_paper(options))
     return table.rename_axis("service_rate_per_day")
+
+
+def _series(values, name):
+    if isinstance(values, str) or not np.iterable(values):
+        msg = f"`{name}` must be a sequence of numbers; got {values!r}."
+        raise InputError(msg)
+    return [positive_number(value, name) for value in values]
+
+
+def _paper(options):
+    """Add the evaluator of the papers' tables, the approximate hypercube, unless another is asked for."""
+    return {"evaluator": "approximate"} | options
 
 
 def evaluate_table(city, deployments, *, threshold=8.0, evaluator=None, **options):

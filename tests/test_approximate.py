@@ -97,3 +97,19 @@ def test_close_to_exact_where_service_differs(capacity):
         exact = exact_hypercube(city, np.arange(8), capacity=capacity)
         assert abs(approximate.mean_response - exact.mean_response) < 0.15
         assert np.abs(approximate.utilizations - exact.utilizations).max() < 0.03
+
+
+@pytest.mark.parametrize("work", [1e-9, 1e9])
+@pytest.mark.parametrize("units", [1, 9, 17])
+def test_extreme_loads_keep_their_digits(work, units):
+    """At the ends of what `City.scaled` allows: the nearest unit always answers, or each equally often."""
+    city = eo.datasets.load_st_paul()
+    city = city.with_offered_load(work * (1 + 1e-6 * (work < 1) - 1e-6 * (work > 1)) / units, units)
+    sites = np.arange(units)
+    times = city.response_times[sites]
+    expected = (times.min(axis=0) if work < 1 else times.mean(axis=0)) @ city.demand_shares
+    for e in (approximate_hypercube(city, sites), exact_hypercube(city, sites)):
+        assert e.mean_response == pytest.approx(expected, rel=1e-6)
+        assert np.isfinite(e.utilizations).all()
+    with pytest.raises(eo.errors.InputError, match="erlangs"):
+        city.scaled(1e3 if work > 1 else 1e-3)

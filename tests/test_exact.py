@@ -69,13 +69,12 @@ def test_two_units_by_hand(first, second, capacity):
     assert e.utilizations == pytest.approx([state_10 / norm + blocked, state_01 / norm + blocked], abs=1e-10)
     own = (1 + state_01) / norm / (1 - blocked)  # unit 1 is free, given that one is
     other = state_01 / norm / (1 - blocked)
-    share = (1 - other) if capacity == "loss" else None
     if capacity == "loss":
         assert e.loss_probability == pytest.approx(blocked, abs=1e-10)
         # Atom 1 gets unit 2 exactly if unit 1 is busy and unit 2 free: state 10.
         assert e.dispatch_fractions[1, 0] == pytest.approx(state_10 / norm / (1 - blocked), abs=1e-10)
         assert e.dispatch_fractions[0, 0] == pytest.approx(own, abs=1e-10)
-        assert e.dispatch_fractions[1, 1] == pytest.approx(share, abs=1e-10)
+        assert e.dispatch_fractions[1, 1] == pytest.approx(1 - other, abs=1e-10)
     else:
         assert e.queue_probability == pytest.approx(blocked, abs=1e-10)
         expected = state_10 / norm + blocked / 2

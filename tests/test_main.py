@@ -54,6 +54,14 @@ def test_load_and_queue(tmp_path, capsys):
     assert "mean_wait_min" in text
 
 
+@pytest.mark.parametrize("flag", [["--load", "0.3"], ["--queue"], ["--units", "8"]])
+def test_the_papers_figures_stand_only_beside_the_papers_question(flag, tmp_path, capsys):
+    assert main([*flag, "--evaluator", "approximate", "--out", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert "(paper)" not in text
+    assert ("hypercube, queue" in text) == ("--queue" in flag)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -1,7 +1,10 @@
 """Pick an evaluator by name."""
 
+from inspect import signature
+
 from .. import _validate
 from ..deployment import check_deployments, check_sites
+from ..errors import InputError
 from .approximate import approximate_hypercube, approximate_values
 from .exact import exact_hypercube, exact_values
 from .simulation import simulate, simulation_values
@@ -23,6 +26,26 @@ def check_evaluator(evaluator, units):
     return _validate.choice(evaluator, "evaluator", tuple(_EVALUATORS))
 
 
+def split_options(evaluator, options):
+    """Return the options that one evaluation takes and those that many at once take.
+
+    Raises
+    ------
+    InputError
+        If an option is known to neither.
+    """
+    single, many = (
+        [name for name, p in signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY]
+        for function in _EVALUATORS[evaluator]
+    )
+    for name in options:
+        if name not in single and name not in many:
+            known = ", ".join(dict.fromkeys(single + many))
+            msg = f"the {evaluator} evaluator has no option {name!r}; it has {known}."
+            raise InputError(msg)
+    return tuple({name: options[name] for name in options if name in known} for known in (single, many))
+
+
 def evaluate(city, sites, evaluator=None, **options):
     """Evaluate one deployment.
 
@@ -40,7 +63,8 @@ def evaluate(city, sites, evaluator=None, **options):
     Evaluation
     """
     sites = check_sites(city, sites)
-    return _EVALUATORS[check_evaluator(evaluator, len(sites))][0](city, sites, **options)
+    evaluator = check_evaluator(evaluator, len(sites))
+    return _EVALUATORS[evaluator][0](city, sites, **split_options(evaluator, options)[0])
 
 
 def values(city, deployments, costs=None, evaluator=None, **options):
@@ -63,5 +87,5 @@ def values(city, deployments, costs=None, evaluator=None, **options):
         Mean cost of an answered call.
     """
     deployments = check_deployments(city, deployments)
-    function = _EVALUATORS[check_evaluator(evaluator, deployments.shape[1])][1]
-    return function(city, deployments, costs, **options)
+    evaluator = check_evaluator(evaluator, deployments.shape[1])
+    return _EVALUATORS[evaluator][1](city, deployments, costs, **split_options(evaluator, options)[1])

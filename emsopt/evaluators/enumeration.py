@@ -8,7 +8,7 @@ from .. import _validate
 from ..deployment import DeploymentSpace
 from ..errors import InputError
 from ..metrics import metric_costs, metric_label
-from .choose import check_evaluator, evaluate, values
+from .choose import check_evaluator, evaluate, split_options, values
 
 MOST_DEPLOYMENTS = 20_000_000
 CHUNK = 8192
@@ -176,12 +176,17 @@ def evaluate_all(
             "search with emsopt.minimize."
         )
         raise InputError(msg)
+    split_options(evaluator, options)
     costs = metric_costs(city, metric)
     _validate.callback(progress, "progress")
     if evaluator == "simulation":
         # Common random numbers: one seed, so that all deployments face the same calls.
         rng = options.get("rng", 0)
-        options["rng"] = rng if isinstance(rng, int) else int(np.random.default_rng(rng).integers(2**63))
+        options["rng"] = (
+            int(rng)
+            if isinstance(rng, (int, np.integer))
+            else int(np.random.default_rng(rng).integers(2**63))
+        )
     sites = np.empty((total, space.units), dtype=np.int32)
     result, done = np.empty(total), 0
     for rows in space.chunks(CHUNK):

@@ -398,7 +398,9 @@ def _rescale_levels(P, counts, leave, total):
         target[k] = target[k - 1] * total * mass[k] / flow[k]
         if target[k] > 1e100:
             target[: k + 1] *= 1e-100
-    scale = target / target.sum() / mass
+    scale = (
+        np.maximum(target / target.sum(), 1e-290) / mass
+    )  # no level may vanish: its states would never return
     level = 0
     for start in range(0, len(P), size):
         for k in range(size):

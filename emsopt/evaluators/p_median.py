@@ -9,7 +9,7 @@ response (Lemma 3). The model is good where units are seldom busy; under load it
 sees any use in a second unit at a station.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -67,7 +67,7 @@ class Bounds:
     lower: float
     upper: float
     sites: np.ndarray
-    evaluator: str = field(default="approximate")
+    evaluator: str
 
     def __repr__(self):
         return f"<Bounds ({self.evaluator}): mean response from {self.lower:.3f} to {self.upper:.3f} min>"
@@ -159,7 +159,7 @@ def one_median(city, *, weights=None):
 def bounds(
     city,
     units,
-    evaluator="approximate",
+    evaluator=None,
     *,
     colocation=False,
     pinned=(),
@@ -177,8 +177,8 @@ def bounds(
     city : City
     units : int
         Fleet size p.
-    evaluator : {"approximate", "exact", "simulation"}
-        What values the p-median deployment.
+    evaluator : {"exact", "approximate", "simulation"}, optional
+        What values the p-median deployment; left out: exact up to 12 units, else approximate.
     colocation, pinned, closed, time_limit
         As for `p_median`.
     **options

@@ -20,6 +20,7 @@ from emsopt.city import City
 from emsopt.errors import InputError
 from emsopt.evaluators import approximate_hypercube
 from emsopt.maps import deployment_map
+from emsopt.plots import curves, maps
 
 
 @pytest.fixture(autouse=True)
@@ -97,9 +98,9 @@ def test_lines_are_as_wide_as_the_shares_they_stand_for(city, both):
         for ends, width in zip(lines.get_segments(), lines.get_linewidths(), strict=True)
     }
     shares = [(0, 0.9), (1, 0.4), (0, 0.1), (1, 0.6), (2, 0.99)]  # (atom, share); 1 percent is left out
-    wanted = {(*CENTRES[atom], plots._width(share)) for atom, share in shares}
+    wanted = {(*CENTRES[atom], maps._width(share)) for atom, share in shares}
     assert sorted(np.ravel(sorted(drawn))) == pytest.approx(sorted(np.ravel(sorted(wanted))))
-    assert plots._width(1.0) == plots.WIDEST_LINE
+    assert maps._width(1.0) == maps.WIDEST_LINE
 
 
 def test_stations_say_their_units_and_share_of_calls(city, both, doubled):
@@ -151,7 +152,7 @@ def test_holes_in_an_atom_stay_open(turn):
         square(0, 0)["coordinates"][0],
         [[0, 0], [0.005, 0], [0.005, 0.005], [0, 0.005], [0, 0]][::turn],
     )
-    path = plots._path(
+    path = maps._path(
         {"type": "MultiPolygon", "coordinates": [[outer, hole], square(0.04, 0)["coordinates"]]}
     )
     fig = Figure(figsize=(5, 2), dpi=100)
@@ -234,7 +235,7 @@ def test_histories_of_different_steps_meet_on_one_axis():
     """A step function keeps its value until the next step, and a run that ended keeps its last."""
     short = pd.DataFrame({"evaluations": [10, 30], "best": [7.0, 6.0]})
     long = pd.DataFrame({"evaluations": [20, 40], "best": [9.0, 5.0]})
-    steps, values = plots._runs([short, long], "search")
+    steps, values = curves._runs([short, long], "search")
     assert steps.tolist() == [20, 30, 40]
     assert values.tolist() == [[7, 6, 6], [9, 9, 5]]
 

@@ -1,0 +1,27 @@
+"""Figures of deployments and of how methods compare, in one style.
+
+Every function returns ``(fig, ax)`` and takes ``ax=None``. Left out, the figure comes from pyplot, so that a
+notebook shows it and a script can close it. Passed an empty ``matplotlib.figure.Figure``, it is sized and filled
+without pyplot, which is what widgets and servers want. Passed an ``Axes``, that is drawn on. Nothing is computed
+here beyond the medians and quartiles of what is drawn: evaluations and frames come from elsewhere.
+
+``STYLE`` is the look of them all, for ``matplotlib.pyplot.style.use(emsopt.plots.STYLE)``. Shading and colours are
+those of the interactive maps (`emsopt.maps`), distinguishable by colour-blind readers.
+"""
+
+from ._style import STYLE
+from .curves import convergence, load_sweep, response_distribution
+from .maps import deployment, deployments
+from .model import approximation_error, correction_factor, utilization
+
+__all__ = [
+    "STYLE",
+    "approximation_error",
+    "convergence",
+    "correction_factor",
+    "deployment",
+    "deployments",
+    "load_sweep",
+    "response_distribution",
+    "utilization",
+]

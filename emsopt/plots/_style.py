@@ -1,0 +1,65 @@
+"""What all figures share: their style, where they are drawn, and the looks of categories."""
+
+from functools import wraps
+
+from .. import _shading
+
+STYLE = {
+    "font.size": 12,
+    "axes.titlesize": 13,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "axes.labelsize": 12,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.formatter.useoffset": False,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.8,
+    "lines.linewidth": 2.2,
+    "legend.frameon": False,
+    "legend.fontsize": 11,
+    "figure.constrained_layout.use": True,
+    "savefig.dpi": 150,
+}
+DASHES = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), "-", (0, (5, 1.5)), (0, (1, 1.2)))
+
+
+def styled(draw):
+    """Run a drawing function under the common style."""
+
+    @wraps(draw)
+    def wrapper(*args, **kwargs):
+        import matplotlib as mpl
+
+        with mpl.rc_context(STYLE):
+            return draw(*args, **kwargs)
+
+    return wrapper
+
+
+def figure(ax, size):
+    """Return figure and axes: the caller's, or new ones that a notebook shows."""
+    fig = new_figure(ax, size, "constrained")
+    return (ax.figure, ax) if fig is None else (fig, fig.add_subplot())
+
+
+def new_figure(ax, size, layout):
+    """Return a figure to fill, or None if the caller passed axes to draw on."""
+    from matplotlib.figure import Figure
+
+    if isinstance(ax, Figure):
+        ax.set_size_inches(*size)
+        ax.set_layout_engine(layout)
+        return ax
+    if ax is None:
+        from matplotlib import pyplot as plt
+
+        return plt.figure(figsize=tuple(size), layout=layout)
+    return None
+
+
+def look(k):
+    """Return colour and dashes of the k-th category, which also tell it apart in grey; the eighth is as the first."""
+    return {"color": _shading.CATEGORIES[k % len(_shading.CATEGORIES)], "linestyle": DASHES[k % len(DASHES)]}

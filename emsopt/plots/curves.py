@@ -1,0 +1,199 @@
+"""Curves: deployments over load, optimizers over evaluations, calls over response time."""
+
+import numpy as np
+
+from .. import _shading, _validate
+from ..errors import InputError
+from ._frames import require_columns, words
+from ._style import figure, look, styled
+
+
+@styled
+def load_sweep(frame, ax=None, *, label="Mean response (min)"):
+    """Draw how several deployments fare as the load, or something else, grows (the papers' Tables 1 and 3).
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A row a load, as `emsopt.sweeps.load_sweep` returns it: the index is the offered load a unit, and every
+        column of numbers is a line named after it. Names with "bound" in them are dashed in grey. An index
+        named otherwise labels the axis with its own name.
+    ax : matplotlib Axes or empty Figure, optional
+    label : str
+        What the lines are, with unit.
+
+    Returns
+    -------
+    fig, ax
+    """
+    lines = frame.select_dtypes("number")
+    if lines.empty:
+        msg = f"there is nothing to draw: the frame has {len(frame)} rows and no column of numbers."
+        raise InputError(msg)
+    loads = lines.index.to_numpy(dtype=float)
+    fig, ax = figure(ax, (8, 5))
+    for k, name in enumerate(lines.columns):
+        bound = "bound" in str(name)
+        ax.plot(
+            loads,
+            lines[name],
+            label=words(name),
+            marker="" if len(loads) > 25 or bound else "o",
+            markersize=6,
+            **({"color": "#777", "linestyle": "--"} if bound else look(k)),
+        )
+    if loads.min() > 0 and loads.max() / loads.min() > 50:
+        ax.set_xscale("log")
+    ax.set(xlabel=_axis_label(frame.index.name), ylabel=label)
+    ax.legend()
+    return fig, ax
+
+
+def _axis_label(name):
+    known = {
+        None: "Offered load a unit, ρ = λ / (p μ)",
+        "offered_load": "Offered load a unit, ρ = λ / (p μ)",
+        "service_rate_per_day": "Service rate of a unit, μ (calls a day)",
+    }
+    return known.get(name) or words(name).capitalize()
+
+
+@styled
+def convergence(runs, ax=None, *, band="quartiles", reference=None, label="Best mean response so far (min)"):
+    """Draw the best value found against the number of evaluations.
+
+    Parameters
+    ----------
+    runs : dict of str to runs, or runs
+        One run or a list of them, each an optimizer's result or its history (a DataFrame with the best so far in
+        ``best`` and the number of evaluations in ``evaluations``, left out if every row is one). Or an array of
+        the best so far after each evaluation, shape (T,) or, for several runs, (R, T). Of several the median is
+        drawn; a run that ended early keeps its last value.
+    ax : matplotlib Axes or empty Figure, optional
+    band : {"quartiles", "range", None}
+        What is shaded around the median of several runs.
+    reference : dict of str to float, optional
+        Levels to compare with, such as ``{"optimum": 5.87, "lower bound": 5.33}``.
+    label : str
+        What is drawn, with unit.
+
+    Returns
+    -------
+    fig, ax
+    """
+    if band is not None:
+        _validate.choice(band, "band", ("quartiles", "range"))
+    named = runs if isinstance(runs, dict) else {"": runs}
+    table = {str(name): _runs(values, name) for name, values in named.items()}
+    fig, ax = figure(ax, (8, 5))
+    for k, (name, (steps, values)) in enumerate(table.items()):
+        title = f"{name} ({len(values)} runs)" if len(values) > 1 else name
+        ax.step(steps, np.median(values, axis=0), where="post", label=title or None, **look(k))
+        if band is not None and len(values) > 1:
+            low, high = np.percentile(values, (25, 75) if band == "quartiles" else (0, 100), axis=0)
+            ax.fill_between(steps, low, high, step="post", alpha=0.18, linewidth=0, color=look(k)["color"])
+    for name, level in (reference or {}).items():
+        ax.axhline(level, color="#555", linewidth=1.2, linestyle=":")
+        ax.annotate(
+            f"{name} {level:.3g}",
+            (0, level),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, 2),
+            textcoords="offset points",
+            va="bottom",
+            fontsize=10,
+            color="#444",
+        )
+    ax.set(xlabel="Evaluations", ylabel=label)
+    ax.set_xlim(left=min(steps[0] for steps, _ in table.values()))
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend()
+    return fig, ax
+
+
+def _runs(values, name):
+    """Return the numbers of evaluations, shape (T,), and the best so far of each run there, shape (R, T)."""
+    frames = [
+        getattr(run, "history", run) for run in (values if isinstance(values, (list, tuple)) else [values])
+    ]
+    if not frames or not all(hasattr(frame, "columns") for frame in frames):
+        array = np.atleast_2d(np.asarray(values, dtype=float))
+        if array.ndim != 2 or array.size == 0:
+            msg = f"the runs of {name!r} must have shape (T,) or (R, T); got {np.shape(values)}."
+            raise InputError(msg)
+        return np.arange(1, array.shape[1] + 1), array
+    steps, best = [], []
+    for frame in frames:
+        require_columns(frame, ("best",))
+        counts = frame["evaluations"] if "evaluations" in frame else np.arange(1, len(frame) + 1)
+        steps.append(np.asarray(counts, dtype=float))
+        best.append(np.asarray(frame["best"], dtype=float))
+    if min(map(len, steps)) == 0:
+        msg = f"a history of {name!r} is empty."
+        raise InputError(msg)
+    first = max(count[0] for count in steps)  # from where every run has a value
+    common = np.unique(np.concatenate(steps))
+    common = common[common >= first]
+    rows = [b[np.searchsorted(count, common, side="right") - 1] for count, b in zip(steps, best, strict=True)]
+    return common, np.array(rows)
+
+
+@styled
+def response_distribution(evaluations, ax=None, *, thresholds=(6, 8, 10)):
+    """Draw which share of calls waits longer than any time.
+
+    Parameters
+    ----------
+    evaluations : Evaluation or dict of str to Evaluation
+    ax : matplotlib Axes or empty Figure, optional
+    thresholds : sequence of float
+        Minutes to mark; the shares there are printed for up to six.
+
+    Returns
+    -------
+    fig, ax
+    """
+    named = _shading.named_evaluations(None, evaluations)
+    thresholds = np.sort(np.asarray(thresholds, dtype=float).ravel())
+    longest = max(float(e.percentile(99.9)) for e in named.values())
+    end = 1.05 * max([longest, *thresholds])
+    times = np.linspace(0, end, 600)
+    fig, ax = figure(ax, (8, 5))
+    for threshold in thresholds:
+        ax.axvline(threshold, color="#999", linewidth=1, linestyle=":")
+    for k, (name, evaluation) in enumerate(named.items()):
+        share, marked = (100 * evaluation.late_fraction(at) for at in (times, thresholds))
+        ax.plot(times, share, drawstyle="steps-post", label=name, **look(k))
+        ax.plot(thresholds, marked, "o", markersize=6, color=look(k)["color"])
+    ax.xaxis.get_major_locator().set_params(steps=[1, 2, 5, 10], integer=True)
+    ax.set(
+        xlabel="Response time t (min)",
+        ylabel="Calls answered in t or later (%)",
+        xlim=(0, end),
+        ylim=(0, 103),
+    )
+    if len(named) > 1:
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(named), borderaxespad=0.2)
+    if 0 < thresholds.size <= 6:
+        _late_table(ax, named, thresholds)
+    return fig, ax
+
+
+def _late_table(ax, named, thresholds):
+    """Print the shares at the thresholds in the empty upper right corner."""
+    late = [[f"{100 * share:.1f}%" for share in e.late_fraction(thresholds)] for e in named.values()]
+    wide, high = 0.085 * len(thresholds), 0.075 * (1 + len(named))
+    table = ax.table(
+        late,
+        rowLabels=list(named) if len(named) > 1 else None,
+        colLabels=[f"{threshold:g} min" for threshold in thresholds],
+        bbox=(1 - wide, 0.98 - high, wide, high),
+        edges="open",
+        cellLoc="right",
+        zorder=4,
+    )
+    table.auto_set_font_size(False)
+    table.set_fontsize(10)
+    for cell in table.get_celld().values():
+        cell.PAD = 0.05

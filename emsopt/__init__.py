@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .deployment import DeploymentSpace
     from .errors import EmsoptError
     from .objective import Objective
+    from .optimizers.loop import minimize
 
 _MODULES = (
     "datasets",
@@ -43,10 +44,11 @@ _NAMES = {
     "DeploymentSpace": "deployment",
     "EmsoptError": "errors",
     "Objective": "objective",
+    "minimize": "optimizers.loop",
 }
 
 __all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "datasets", "errors", "evaluators"]
-__all__ += ["geo", "maps", "optimizers", "panels", "plots", "sweeps", "travel"]
+__all__ += ["geo", "maps", "minimize", "optimizers", "panels", "plots", "sweeps", "travel"]
 
 
 def __getattr__(name):

@@ -1,6 +1,12 @@
-"""Search for the deployment that answers fastest."""
+"""Search for the deployment that answers fastest: `minimize`, and the optimizers it runs, by ask / tell."""
 
-from .local_search import best_deployment, local_search
+from .annealing import SimulatedAnnealing
+from .genetic import Genetic
+from .local_search import LocalSearch, best_deployment, local_search
+from .loop import METHODS, minimize
+from .optimizer import Optimizer
+from .random_search import RandomSearch
 from .run import Run
 
-__all__ = ["Run", "best_deployment", "local_search"]
+__all__ = ["METHODS", "Genetic", "LocalSearch", "Optimizer", "RandomSearch", "Run", "SimulatedAnnealing"]
+__all__ += ["best_deployment", "local_search", "minimize"]

@@ -12,6 +12,7 @@ from ..errors import InputError
 from ..evaluators.enumeration import evaluate_all
 from ..evaluators.p_median import p_median
 from ..objective import Objective
+from .optimizer import Optimizer
 from .run import Run
 
 # Enumerations up to this many deployments take at most about half a minute on two cores.
@@ -78,6 +79,79 @@ def local_search(objective, *, starts=None, restarts=8, rng=None, max_evaluation
     history = pd.DataFrame(rows, columns=["evaluations", "best"])
     message = "stopped at max_evaluations" if stopped else "no single move improves it"
     return Run(best, float(best_value), objective.evaluations - before, message, history)
+
+
+class LocalSearch(Optimizer):
+    """Swap local search through ask / tell: one neighbour at a time, and a restart where no single move helps.
+
+    Parameters
+    ----------
+    objective : Objective
+    improvement : {"first", "best"}
+        Move to the first neighbour that is better, or see all of them and move to the best.
+    starts : sequence of array_like, optional
+        Deployments to descend from, one after the other, before random ones; left out: those of `local_search`.
+        Empty: random ones from the start.
+    rng : int or Generator, optional
+
+    Notes
+    -----
+    Neighbours told before are not asked for again; their known values count. A noisy objective misleads the search.
+    """
+
+    def __init__(self, objective, *, improvement="first", starts=None, rng=None):
+        super().__init__(objective, rng=rng)
+        self.improvement = _validate.choice(improvement, "improvement", ("first", "best"))
+        starts = _classical_starts(self.space) if starts is None else starts
+        self._starts = [self.space.canonical(start) for start in starts]
+        self._restart()
+
+    def _restart(self):
+        self._value, self._neighbours, self._step = np.inf, [], None
+
+    def _propose(self):
+        while True:
+            while self._neighbours:
+                sites = self._neighbours.pop()
+                if self.objective.noisy or not self.is_taken(sites):
+                    return sites
+                self._consider(sites, self.taken[tuple(sites.tolist())])
+            if self._step is None:  # a local optimum
+                break
+            self._move(*self._step)
+        self._restart()
+        return self._starts.pop(0) if self._starts else self.draw()
+
+    def _learn(self, sites, value):
+        self._consider(sites, value)
+
+    def _consider(self, sites, value):
+        """Move there, or keep it in mind, if it is better (None: asked for, not told yet)."""
+        if value is None or value >= (self._value if self._step is None else self._step[1]):
+            return
+        if self.improvement == "first" or self._value == np.inf:
+            self._move(sites, value)
+        else:
+            self._step = sites, value
+
+    def _move(self, sites, value):
+        self._value, self._step = value, None
+        self._neighbours = list(self.rng.permutation(self.space.neighbours(sites)))
+
+
+def random_neighbour(space, sites, rng):
+    """Return a canonical deployment with one unit relocated at random, shape (p,); itself if none can be."""
+    groups = space.city.twin_groups
+    counts = np.bincount(groups[sites], minlength=len(space.capacities))
+    movable = (counts > space.floors)[groups[sites]]
+    free = (counts < space.capacities)[groups]
+    moves = np.argwhere(movable[:, None] & free & (groups[sites][:, None] != groups))
+    if len(moves) == 0:
+        return sites
+    unit, site = moves[rng.integers(len(moves))]
+    moved = sites.copy()
+    moved[unit] = site
+    return space.canonical(moved)
 
 
 def _classical_starts(space):

@@ -14,6 +14,14 @@ from ..errors import InputError
 DRAWS = 100
 
 
+def check_value(value, name="value"):
+    """Return the value of a deployment as a finite float."""
+    if not _validate.is_real(value) or not np.isfinite(value):
+        msg = f"`{name}` must be a finite number; got {value!r}."
+        raise InputError(msg)
+    return float(value)
+
+
 class Optimizer:
     """Base of the optimizers: keeps what was told and never asks for the same deployment twice.
 
@@ -95,11 +103,7 @@ class Optimizer:
         value : float
             Finite; smaller is better.
         """
-        sites = self.space.canonical(sites)
-        if not _validate.is_real(value) or not np.isfinite(value):
-            msg = f"`value` must be a finite number; got {value!r}."
-            raise InputError(msg)
-        value = float(value)
+        sites, value = self.space.canonical(sites), check_value(value)
         self.taken[tuple(sites.tolist())] = value
         self.sites.append(sites)
         self.values.append(value)

@@ -20,7 +20,9 @@ class Run:
     message : str
         Why the search ended, and whether the optimum is proven.
     history : DataFrame
-        One row a step: evaluations so far and best value so far.
+        From `emsopt.minimize` one row an evaluation: its number ``evaluation``, ``sites`` (tuple), ``value``, the
+        ``best`` value so far, and ``seconds`` since the start. From `local_search` and `best_deployment` one row a
+        step: ``evaluations`` so far and ``best``.
     """
 
     x: np.ndarray

@@ -1,0 +1,185 @@
+"""The file that lets a killed run go on: a line of JSON for the problem, then one for each evaluation.
+
+Lines are only ever appended, each is on disk before the next evaluation starts, and a last line that a kill cut short
+is dropped. Resuming repeats the optimizer's steps with the values on file, so that it ends in the very state in which
+it was killed; no state of its own is stored.
+"""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+from .. import __version__
+from ..errors import InputError
+
+_KIND, _FORMAT = "emsopt run", 1
+_START = f'{{"{_KIND}"'
+
+
+class Checkpoint:
+    """The evaluations on file; a context manager.
+
+    Parameters
+    ----------
+    path : path-like or None
+        None keeps nothing.
+    problem : dict
+        What makes two runs the same apart from the seed: see `describe`.
+    seed : int, optional
+        Left out: the one on file, or a fresh one.
+
+    Attributes
+    ----------
+    seed : int
+    version : str
+        Of the package that started the file.
+    rows : list of dict
+        ``evaluation``, ``sites``, ``value``, ``seconds`` of each evaluation on file.
+
+    Raises
+    ------
+    InputError
+        If the file is of another problem, method or seed, is no checkpoint, is damaged, or cannot be written.
+    """
+
+    def __init__(self, path, problem, seed=None):
+        self.path, self.seed, self.version, self.rows, self._file = path, seed, __version__, [], None
+        if path is None:
+            self._fresh_seed()
+            return
+        self.path = Path(path)
+        try:
+            self._file = open(self.path, "a+b")  # noqa: SIM115 - closed by __exit__
+        except OSError as error:
+            msg = f"`checkpoint` must be a file that can be written to; {path} cannot: {error}."
+            raise InputError(msg) from error
+        try:
+            lines = self._complete_lines()
+            if lines:
+                self._check_header(lines[0], problem)
+                self.rows = [self._row(line, k) for k, line in enumerate(lines[1:], 1)]
+            else:
+                self._fresh_seed()
+                header = {_KIND: _FORMAT, "version": __version__, "seed": self.seed, **problem}
+                self._append(header)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _fresh_seed(self):
+        if self.seed is None:
+            self.seed = int(np.random.SeedSequence().entropy)
+
+    def _complete_lines(self):
+        """Return the lines on file, and cut off what follows the last line end."""
+        self._file.seek(0)
+        content = self._file.read()
+        start = _START.encode()
+        if content[: len(start)] != start[: len(content)]:
+            msg = f"{self.path} is not a checkpoint of emsopt.minimize; name another file."
+            raise InputError(msg)
+        end = content.rfind(b"\n") + 1
+        if end < len(content):
+            self._file.truncate(end)
+        return content[:end].splitlines()
+
+    def _check_header(self, line, problem):
+        header = self._parsed(line, 1)
+        wanted = {_KIND: _FORMAT, **json.loads(json.dumps(problem))}
+        if self.seed is not None:
+            wanted["seed"] = self.seed
+        for key, value in wanted.items():
+            if header.get(key) != value:
+                msg = (
+                    f"the checkpoint {self.path} is of another run: its {key} is {header.get(key)!r}, this one's "
+                    f"{value!r}. Resume with the same problem, method and rng, or name another file."
+                )
+                raise InputError(msg)
+        self.seed, self.version = header["seed"], header["version"]
+
+    def _row(self, line, number):
+        row = self._parsed(line, number + 1)
+        if set(row) != {"evaluation", "sites", "value", "seconds"} or row["evaluation"] != number:
+            self._refuse(number + 1)
+        return row
+
+    def _parsed(self, line, number):
+        try:
+            return dict(json.loads(line))
+        except (ValueError, TypeError):
+            self._refuse(number)
+
+    def _refuse(self, number):
+        msg = (
+            f"line {number} of the checkpoint {self.path} is damaged. Cut the file off before that line to resume "
+            "from there, or name another file."
+        )
+        raise InputError(msg)
+
+    def replay(self, number, sites):
+        """Return the row of an evaluation on file, or None; ``sites`` is what the optimizer asks for now."""
+        if number > len(self.rows):
+            return None
+        row = self.rows[number - 1]
+        if row["sites"] != sites.tolist():
+            msg = (
+                f"evaluation {number} in the checkpoint {self.path} is of {row['sites']}, but the optimizer now asks "
+                f"for {sites.tolist()}. Resume with the same options and with emsopt {self.version} (this is "
+                f"{__version__}), or name another file."
+            )
+            raise InputError(msg)
+        return row
+
+    def add(self, number, sites, value, seconds):
+        """Put an evaluation on file; it is on disk when this returns."""
+        if self._file is not None:
+            row = {
+                "evaluation": number,
+                "sites": sites.tolist(),
+                "value": value,
+                "seconds": seconds,
+            }
+            self._append(row)
+
+    def _append(self, line):
+        self._file.write(json.dumps(line).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self._file is not None:
+            self._file.close()
+
+
+def describe(objective, method):
+    """Return what a checkpoint must agree on: city, fleet, metric, evaluator, allowed deployments and method."""
+    city, space = objective.city, objective.space
+    skipped = ("workers", "progress", *(("rng",) if objective.noisy else ()))
+    times = [city.arrival_rates, city.travel_times, city.turnout_times, city.service_times]
+    return {
+        "method": method,
+        "city": _digest(*times, city.preferred_order),
+        "units": space.units,
+        "metric": objective.label,
+        "costs": _digest(objective.costs),
+        "evaluator": objective.evaluator,
+        "options": {
+            key: repr(value) for key, value in sorted(objective.options.items()) if key not in skipped
+        },
+        "room": space.room.tolist(),
+        "pinned": sorted(space.pinned),
+    }
+
+
+def _digest(*arrays):
+    """Return a short fingerprint of the numbers in some arrays."""
+    total = hashlib.sha256()
+    for array in arrays:
+        total.update(repr(array.shape).encode() + np.ascontiguousarray(array, dtype="<f8").tobytes())
+    return total.hexdigest()[:16]

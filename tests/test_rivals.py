@@ -1,0 +1,219 @@
+"""The simple optimizers: every deployment they ask for is allowed, and each searches as its description says."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import emsopt as eo
+from emsopt.errors import InputError
+from emsopt.optimizers import Genetic, LocalSearch, RandomSearch, SimulatedAnnealing
+from emsopt.optimizers.genetic import cross
+from emsopt.optimizers.local_search import random_neighbour
+
+RIVALS = (
+    RandomSearch,
+    Genetic,
+    SimulatedAnnealing,
+    LocalSearch,
+    lambda objective, rng: LocalSearch(objective, improvement="best", rng=rng),
+    lambda objective, rng: Genetic(objective, population=3, mutation=2, rng=rng),
+    lambda objective, rng: SimulatedAnnealing(objective, initial=2, temperature=5, rng=rng),
+)
+
+
+@pytest.fixture(scope="module")
+def st_paul():
+    return eo.Objective(eo.datasets.load_st_paul(), 9, "approximate")
+
+
+@st.composite
+def objectives(draw):
+    """Small cities in which some sites are twins, under every kind of restriction."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_sites = draw(st.integers(2, 7))
+    twin_of = [draw(st.integers(0, k)) for k in range(n_sites)]
+    travel = rng.uniform(1, 20, (n_sites, 5))[twin_of]
+    city = eo.City(rng.uniform(0.1, 1, 5), travel, turnout_times=1.0, service_times=20)
+    colocation = draw(st.sampled_from([False, True, 2]))
+    order = draw(st.permutations(range(n_sites)))
+    closed = order[: draw(st.integers(0, n_sites - 2))]
+    room = (n_sites - len(closed)) * {False: 1, True: 4, 2: 2}[colocation]
+    units = draw(st.integers(1, min(room, 4)))
+    pinned = order[len(closed) :][: draw(st.integers(0, units))]
+    if colocation and len(pinned) < units and draw(st.booleans()):
+        pinned = [*pinned, *pinned[:1]]  # one site keeps two units
+    return eo.Objective(city, units, "approximate", colocation=colocation, pinned=pinned, closed=closed)
+
+
+def check_allowed(objective, sites):
+    """Check a deployment against the planner's wishes, from their definition."""
+    space, groups = objective.space, objective.city.twin_groups
+    assert sites.shape == (space.units,)
+    assert (np.diff(sites) >= 0).all()
+    each = {False: 1, True: space.units}.get(space.colocation, space.colocation)
+    counts = np.bincount(sites, minlength=objective.city.n_sites)
+    assert counts.max() <= each
+    assert counts[list(space.closed)].sum() == 0
+    for group in np.unique(groups):  # a pinned unit is as well kept at a twin of its site
+        kept = np.count_nonzero(groups[list(space.pinned)] == group) if space.pinned else 0
+        assert counts[groups == group].sum() >= kept
+
+
+@pytest.mark.parametrize("rival", RIVALS)
+@settings(max_examples=15, deadline=None)
+@given(objective=objectives(), seed=st.integers(0, 100), batch=st.integers(1, 3))
+def test_every_deployment_asked_for_is_allowed_and_new(rival, objective, seed, batch):
+    """To the last one: small spaces are seen whole, each deployment once (up to twins), then there is none."""
+    optimizer, seen = rival(objective, rng=seed), set()
+    while not optimizer.exhausted and len(seen) < 60:
+        rows = optimizer.ask(batch)
+        for sites, value in zip(rows, objective.values(rows), strict=True):
+            check_allowed(objective, sites)
+            seen.add(tuple(objective.city.twin_groups[sites].tolist()))
+            optimizer.tell(sites, value)
+        assert len(seen) == len(optimizer.values)
+    assert optimizer.exhausted == (len(seen) == objective.space.count)
+
+
+@pytest.mark.parametrize("rival", RIVALS)
+@settings(max_examples=5, deadline=None)
+@given(objective=objectives(), seed=st.integers(0, 100))
+def test_noisy_objectives_are_searched_within_the_allowed_too(rival, objective, seed):
+    objective.noisy = True
+    optimizer, noise = rival(objective, rng=seed), np.random.default_rng(seed)
+    for _ in range(30):
+        sites = optimizer.ask()
+        check_allowed(objective, sites)
+        optimizer.tell(sites, objective(sites) * noise.uniform(0.9, 1.1))
+    assert not optimizer.exhausted
+
+
+@settings(max_examples=25, deadline=None)
+@given(objective=objectives(), seed=st.integers(0, 100))
+def test_a_random_neighbour_is_one_of_the_neighbours(objective, seed):
+    rng = np.random.default_rng(seed)
+    sites = objective.space.sample(rng)
+    neighbours = {tuple(row) for row in objective.space.neighbours(sites).tolist()}
+    drawn = {tuple(random_neighbour(objective.space, sites, rng).tolist()) for _ in range(300)}
+    assert drawn == (neighbours or {tuple(sites.tolist())})
+
+
+@settings(max_examples=60, deadline=None)
+@given(objective=objectives(), seed=st.integers(0, 100))
+def test_a_child_takes_after_both_parents(objective, seed):
+    rng, size = np.random.default_rng(seed), objective.city.n_sites
+    mother, father = objective.space.sample(rng, 2)
+    child = cross(mother, father, rng)
+    assert (objective.space.canonical(child) == child).all()
+    m, f, c = (np.bincount(sites, minlength=size) for sites in (mother, father, child))
+    assert (np.minimum(m, f) <= c).all()
+    assert (c <= np.maximum(m, f)).all()
+
+
+def played(optimizer, evaluations):
+    for _ in range(evaluations):
+        x = optimizer.ask()
+        optimizer.tell(x, optimizer.objective(x))
+    return optimizer
+
+
+@pytest.mark.parametrize("improvement", ["first", "best"])
+def test_local_search_ends_in_local_optima(st_paul, improvement):
+    """Before it starts anew, every neighbour of the best so far in this descent has been evaluated."""
+    optimizer = LocalSearch(st_paul, improvement=improvement, starts=(), rng=0)
+    restarts = 0
+    while restarts < 3:
+        x = optimizer.ask()
+        if optimizer._value == np.inf and optimizer.values:
+            restarts += 1
+            local, value = optimizer.best
+            around = [optimizer.taken[tuple(row.tolist())] for row in st_paul.space.neighbours(local)]
+            assert min(around) >= value
+        optimizer.tell(x, st_paul(x))
+
+
+def test_best_improvement_steps_as_the_batched_search(st_paul):
+    """The same descent as `local_search`, which evaluates whole neighbourhoods: same optimum, same centres."""
+    for start in st_paul.space.sample(0, 4):
+        whole = eo.optimizers.local_search(st_paul, starts=[start])
+        optimizer = LocalSearch(st_paul, improvement="best", starts=[start], rng=0)
+        optimizer.tell(x := optimizer.ask(), st_paul(x))
+        assert x.tolist() == start.tolist()
+        while True:
+            x = optimizer.ask()
+            if optimizer._value == np.inf:
+                break
+            optimizer.tell(x, st_paul(x))
+        assert optimizer.best[1] == pytest.approx(whole.fun, abs=1e-12)
+
+
+def test_local_search_starts_where_it_is_told(st_paul):
+    starts = st_paul.space.sample(1, 2)
+    assert LocalSearch(st_paul, starts=starts).ask().tolist() == starts[0].tolist()
+    median = eo.evaluators.p_median(st_paul.city, 9).sites
+    assert LocalSearch(st_paul).ask().tolist() == st_paul.space.canonical(median).tolist()
+
+
+def test_annealing_climbs_by_metropolis(st_paul):
+    """At temperature 0 never; at a given temperature with probability exp(-climb / T)."""
+    space = st_paul.space
+    here, there = space.sample(0), space.sample(1)
+    for temperature, chance in ((0.0, 0.0), (2.0, np.exp(-1.5 / 2.0)), (1e9, 1.0)):
+        climbed = 0
+        for seed in range(400):
+            optimizer = SimulatedAnnealing(st_paul, initial=1, temperature=temperature, rng=seed)
+            optimizer.tell(here, 6.0)
+            optimizer.tell(there, 7.5)
+            climbed += optimizer.position is not optimizer.sites[0]
+        assert climbed / 400 == pytest.approx(chance, abs=4 * np.sqrt(0.25 / 400))
+    optimizer.tell(here, 5.0)
+    assert (optimizer.position.tolist(), optimizer.height) == (here.tolist(), 5.0)  # downhill always
+
+
+def test_annealing_cools_as_one_over_steps(st_paul):
+    optimizer = played(SimulatedAnnealing(st_paul, rng=0), 30)
+    assert optimizer._temperature() == pytest.approx(np.std(optimizer.values[:10]) / 20)
+
+
+def test_genetic_breeds_from_the_best(st_paul):
+    """Without mutation a child's sites all come from the population."""
+    optimizer = played(Genetic(st_paul, population=6, mutation=0, rng=0), 6)
+    for _ in range(20):
+        pool = [optimizer.sites[k] for k in np.argsort(optimizer.values, kind="stable")[:6]]
+        child = optimizer._propose()
+        assert set(child.tolist()) <= set(np.concatenate(pool).tolist())
+        x = optimizer.ask()
+        optimizer.tell(x, st_paul(x))
+
+
+def test_searching_pays(st_paul):
+    """Over 5 seeds at 150 evaluations each search is closer to the optimum (by enumeration) than chance is."""
+    optimum = eo.evaluators.evaluate_all(st_paul.city, 9, "approximate").values.min()
+    gaps = {
+        rival: [played(rival(st_paul, rng=seed), 150).best[1] - optimum for seed in range(5)]
+        for rival in (RandomSearch, Genetic, SimulatedAnnealing)
+    }
+    gaps[LocalSearch] = [
+        played(LocalSearch(st_paul, starts=(), rng=seed), 150).best[1] - optimum for seed in range(5)
+    ]
+    assert min(map(min, gaps.values())) >= -1e-12
+    chance = np.median(gaps.pop(RandomSearch))
+    for rival, gap in gaps.items():
+        assert np.median(gap) < 0.5 * chance, rival
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda o: LocalSearch(o, improvement="worst"), "`improvement` must be one of 'first', 'best'"),
+        (lambda o: LocalSearch(o, starts=[[0, 1]]), "no allowed deployment"),
+        (lambda o: Genetic(o, population=1), "`population` must be a whole number of at least 2"),
+        (lambda o: Genetic(o, mutation=-1), "`mutation` must be a number of at least 0"),
+        (lambda o: SimulatedAnnealing(o, initial=0), "`initial` must be a whole number of at least 1"),
+        (lambda o: SimulatedAnnealing(o, temperature=-1), "`temperature` must be a number of at least 0"),
+    ],
+)
+def test_bad_options_are_refused(st_paul, build, message):
+    with pytest.raises(InputError, match=message):
+        build(st_paul)

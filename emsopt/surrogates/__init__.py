@@ -1,0 +1,1 @@
+"""Models of a function that is costly to evaluate."""

@@ -1,0 +1,114 @@
+"""Binary quadratic programs against brute force, each other and the paper's Example 7."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from emsopt.errors import InputError
+from emsopt.optimizers.binary_quadratic import (
+    exact,
+    minimize_quadratic,
+    minimum_cut,
+    submodular_relaxation,
+    swap_search,
+    value,
+)
+
+
+def instance(rng, n, density=1.0):
+    A = np.triu(rng.standard_normal((n, n)) * (rng.random((n, n)) < density), 1)
+    return A + A.T, 2 * rng.standard_normal(n)
+
+
+def brute(A, b, units, floors, room):
+    ranges = [range(low, high + 1) for low, high in zip(floors, room, strict=True)]
+    return min(value(A, b, np.array(x)) for x in itertools.product(*ranges) if sum(x) == units)
+
+
+def test_example_7_of_the_paper():
+    A, b = -np.array([[0.0, 2, 3], [2, 0, 1], [3, 1, 0]]), np.array([9.0, 8, -7])
+    x, bound = minimum_cut(A, b)
+    assert x.tolist() == [0, 0, 1]
+    assert value(A, b, x) == -7
+    assert bound == pytest.approx(-7, abs=1e-6)
+
+
+def test_cut_is_the_minimum_of_300_submodular_functions():
+    """Without the linear term of A (as printed) it misses more than half of them: so the check can fail."""
+    rng = np.random.default_rng(1)
+    wrong = printed_wrong = 0
+    for _ in range(300):
+        n = int(rng.integers(3, 10))
+        A, b = instance(rng, n, 0.6)
+        A, b = -np.abs(A), 1.5 * b
+        every = np.array(list(itertools.product([0, 1], repeat=n)))
+        values = np.einsum("ki,ij,kj->k", every, A, every) + every @ b
+        x, bound = minimum_cut(A, b)
+        wrong += not values.min() - 1e-5 < bound <= values.min() + 1e-9
+        wrong += value(A, b, x) > values.min() + 1e-5
+        printed, _ = minimum_cut(A, b - A.sum(axis=1))
+        printed_wrong += value(A, b, printed) > values.min() + 1e-5
+    assert wrong == 0
+    assert printed_wrong > 100
+
+
+@pytest.mark.parametrize("method", ["swap", "relaxation", "exact"])
+def test_floors_and_room_against_brute_force(method):
+    rng = np.random.default_rng(2)
+    missed = 0
+    for _ in range(12 if method != "exact" else 5):
+        A, b = instance(rng, 6)
+        A += np.diag(rng.standard_normal(6))
+        floors, room = np.array([1, 0, 0, 0, 0, 0]), np.array([1, 2, 1, 0, 3, 1])
+        found = minimize_quadratic(A, b, 4, floors=floors, room=room, method=method, rng=rng)
+        best = brute(A, b, 4, floors, room)
+        assert found.x.sum() == 4
+        assert (found.x >= floors).all()
+        assert (found.x <= room).all()
+        assert found.value == pytest.approx(value(A, b, found.x))
+        assert found.lower_bound <= best + 1e-7
+        missed += found.value > best + 1e-9
+        if method == "exact":
+            assert found.gap == pytest.approx(0, abs=1e-7)
+    assert missed <= (2 if method == "relaxation" else 0)  # Algorithm 1 is a heuristic
+
+
+def test_swaps_find_what_the_exact_program_proves():
+    rng = np.random.default_rng(3)
+    for n, p in ((10, 4), (12, 6), (14, 3)):
+        A, b = instance(rng, n)
+        proven = exact(A, b, p)
+        assert proven.value == pytest.approx(brute(A, b, p, [0] * n, [1] * n))
+        assert swap_search(A, b, p, rng=0).value == pytest.approx(proven.value)
+
+
+@pytest.mark.parametrize("density", [0.1, 1.0])
+def test_default_search_reaches_what_a_long_one_finds(density):
+    rng = np.random.default_rng(4)
+    for n in (30, 50):
+        A, b = instance(rng, n, density)
+        long = swap_search(A, b, 2 * n // 5, starts=150, steps=10 * n, rng=9)
+        assert swap_search(A, b, 2 * n // 5, rng=0).value == pytest.approx(long.value, abs=1e-9)
+
+
+def test_algorithm_1_closes_its_gap_on_a_submodular_function_and_reports_it_otherwise():
+    rng = np.random.default_rng(5)
+    A, b = instance(rng, 12, 0.5)
+    best = brute(-np.abs(A), b, 12, [0] * 12, [1] * 12)
+    assert submodular_relaxation(-np.abs(A), b, 12).gap == pytest.approx(0, abs=1e-6)
+    assert submodular_relaxation(-np.abs(A), b, 12).value == pytest.approx(best)
+    found = submodular_relaxation(A, b, 5)
+    truth = brute(A, b, 5, [0] * 12, [1] * 12)
+    assert found.lower_bound <= truth <= found.value + 1e-9
+    # The bound rises above the trivial one, in which each unit takes all negative pairs.
+    assert found.lower_bound > np.sort(b + np.minimum(A, 0).sum(axis=1))[:5].sum()
+    longer = submodular_relaxation(A, b, 5, cuts=300)
+    assert longer.lower_bound >= found.lower_bound
+
+
+def test_impossible_counts_are_refused():
+    with pytest.raises(InputError, match="must and can hold"):
+        minimize_quadratic(np.zeros((3, 3)), np.zeros(3), 4)
+    with pytest.raises(InputError, match="no positive entry"):
+        minimum_cut(np.ones((2, 2)), np.zeros(2))

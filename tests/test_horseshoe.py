@@ -1,0 +1,113 @@
+"""The horseshoe sampler: closed-form conditionals, Geweke's joint test, agreement of the two solvers."""
+
+import numpy as np
+import pytest
+
+from emsopt.errors import InputError
+from emsopt.surrogates.horseshoe import Horseshoe, _draw_cholesky, _draw_fast, sample, standardize
+
+
+@pytest.mark.parametrize("draw", [_draw_fast, _draw_cholesky])
+@pytest.mark.parametrize(("n", "D"), [(4, 7), (8, 5)])
+def test_coefficients_have_mean_and_covariance_26(draw, n, D):
+    rng = np.random.default_rng(0)
+    X, y, prior, noise = rng.standard_normal((n, D)), rng.standard_normal(n), rng.gamma(1.0, 1.0, D), 0.4
+    draws = np.array([draw(X, y, prior, noise, rng) for _ in range(6_000)])
+    M = np.linalg.inv(X.T @ X + np.diag(1 / prior))
+    sd = np.sqrt(noise * np.diag(M))
+    assert np.abs((draws.mean(axis=0) - M @ X.T @ y) / (sd / np.sqrt(6_000))).max() < 4.5
+    assert np.abs(np.cov(draws.T) / np.outer(sd, sd) - noise * M / np.outer(sd, sd)).max() < 0.08
+
+
+def bounded(coef, noise, local, overall, y):
+    """Moments that exist whatever the tails: half-Cauchy scales have no mean."""
+    return [
+        np.tanh(coef[0]),
+        np.abs(np.tanh(coef[1])),
+        np.log(noise),
+        np.log(noise) ** 2,
+        np.log(local[0]),
+        np.log(local[0]) ** 2,
+        np.log(overall),
+        np.log(overall) ** 2,
+        np.tanh(y[0] * coef[0]),
+        np.tanh(y @ y),
+        np.tanh(np.log(local[1]) * np.log(overall)),
+    ]
+
+
+@pytest.mark.parametrize(("method", "n", "D"), [("fast", 2, 3), ("cholesky", 3, 2)])
+def test_geweke_joint_distribution(method, n, D):
+    """Geweke (2004): what prior and likelihood give must stay so when the sampler alternates with new observations.
+
+    Many short chains, each begun with a draw from prior and likelihood, replace one long chain: scales with half-Cauchy
+    tails wander too slowly for one chain's error to be estimated.
+    """
+    rng = np.random.default_rng(11)
+    X, prior = rng.standard_normal((n, D)), (3.0, 2.0)
+
+    def inverse_gamma(scale):
+        return scale / rng.standard_gamma(0.5, np.shape(scale))
+
+    def observe(coef, noise):
+        return X @ coef + np.sqrt(noise) * rng.standard_normal(n)
+
+    def from_prior():
+        noise = prior[1] / rng.standard_gamma(prior[0])
+        local_aux, overall_aux = inverse_gamma(np.ones(D)), inverse_gamma(1.0)
+        local, overall = inverse_gamma(1 / local_aux), inverse_gamma(1 / overall_aux)
+        coef = np.sqrt(local * overall * noise) * rng.standard_normal(D)
+        return Horseshoe(coef, noise, local, local_aux, overall, overall_aux)
+
+    before, after = [], []
+    for _ in range(3000):
+        state = from_prior()
+        y = observe(state.coef, state.noise)
+        before.append(bounded(state.coef, state.noise, state.local, state.overall, y))
+        for _ in range(5):
+            state = sample(state, X, y, 1, rng, noise_prior=prior, method=method)
+            y = observe(state.coef, state.noise)
+        after.append(bounded(state.coef, state.noise, state.local, state.overall, y))
+    moved = np.array(after) - np.array(before)
+    z = moved.mean(axis=0) / (moved.std(axis=0) / np.sqrt(len(moved)))
+    assert np.abs(z).max() < 3.5
+
+
+def test_fast_and_cholesky_agree_in_posterior_means():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((60, 80))
+    truth = np.r_[3.0, -2.0, 1.5, np.zeros(77)]
+    y = X @ truth + 0.5 * rng.standard_normal(60)
+    means = []
+    for method in ("fast", "cholesky"):
+        state, total = sample(Horseshoe.start(80), X, y, 300, rng, method=method), np.zeros(80)
+        for _ in range(2500):
+            state = sample(state, X, y, 1, rng, method=method)
+            total += state.coef / 2500
+        means.append(total)
+    assert np.abs(means[0] - means[1]).max() < 0.05
+    assert np.abs(means[0][:3] - truth[:3]).max() < 0.3
+    assert np.abs(means[0][3:]).max() < 0.2
+
+
+def test_standardized_model_predicts_as_the_model_on_the_data_given():
+    rng = np.random.default_rng(3)
+    X, y = np.hstack([rng.integers(0, 2, (20, 4)), np.ones((20, 1))]), 50 + rng.standard_normal(20)
+    data = standardize(X, y)
+    assert data.X[:, :4].std(axis=0) == pytest.approx(np.ones(4))
+    assert (data.X[:, 4] == 0).all()
+    coef = rng.standard_normal(5)
+    intercept, slopes = data.coefficients(coef)
+    assert intercept + X @ slopes == pytest.approx(data.mean + data.scale * (data.X @ coef))
+    with pytest.raises(InputError, match="two different"):
+        standardize(X, np.full(20, 6.0))
+
+
+def test_a_chain_can_be_continued_and_repeats_under_the_same_rng():
+    rng = np.random.default_rng(4)
+    X, y = rng.standard_normal((6, 9)), rng.standard_normal(6)
+    once = sample(Horseshoe.start(9), X, y, 7, rng=5)
+    generator = np.random.default_rng(5)
+    twice = sample(sample(Horseshoe.start(9), X, y, 3, generator), X, y, 4, generator)
+    assert (once.coef == twice.coef).all()
+    assert once.noise == twice.noise

@@ -7,12 +7,13 @@ Medians of several runs, after one that compiles. CPU seconds of one thread, exc
 """
 
 import argparse
-import resource
+import re
 import statistics
 import subprocess
 import sys
 import time
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp

@@ -7,10 +7,10 @@ import os
 import shutil
 from uuid import uuid4
 
-import numpy as np
 import pandas as pd
 
 from . import _cells
+from ._shapes import check_shape
 from .errors import InputError
 
 # -- writing ------------------------------------------------------------------------------------------------------
@@ -99,23 +99,21 @@ def json_text(content):
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def shapes_text(names, shapes, note, *, geographic):
-    """Return the outlines of atoms as GeoJSON text, one feature a line.
-
-    Raises
-    ------
-    InputError
-        If an outline could not be read back.
-    """
+def shapes_text(names, shapes, note):
+    """Return the outlines of atoms as GeoJSON text, one feature a line."""
     features = []
     for name, shape in zip(names, shapes, strict=True):
-        check_shape(shape, f"`atom_shapes` of {name!r}", geographic=geographic)
         feature = {"type": "Feature", "properties": {"atom": name}, "geometry": shape}
-        features.append(json.dumps(feature, ensure_ascii=False))
+        features.append(json.dumps(feature, ensure_ascii=False, default=_as_list))
     start = (
         '{"type": "FeatureCollection", "note": ' + json.dumps(note, ensure_ascii=False) + ', "features": [\n'
     )
     return start + ",\n".join(features) + "\n]}\n"
+
+
+def _as_list(array):
+    """Return what JSON has for an array or a number of NumPy's."""
+    return array.tolist()
 
 
 # -- reading ------------------------------------------------------------------------------------------------------
@@ -231,27 +229,3 @@ def read_shapes(path, names, *, geographic=True, key="atom"):
         msg = f"{path.name} lacks {len(absent)} of {len(names)} atoms, the first {absent[0]!r}."
         raise InputError(msg)
     return [shapes[name] for name in names]
-
-
-def check_shape(shape, where, *, geographic):
-    """Refuse what is not a GeoJSON Polygon or MultiPolygon with finite coordinates in range."""
-    kind = shape.get("type") if isinstance(shape, dict) else type(shape).__name__
-    if kind not in ("Polygon", "MultiPolygon"):
-        msg = f"{where}: expected a Polygon or MultiPolygon, but got {kind!r}."
-        raise InputError(msg)
-    try:
-        polygons = [shape["coordinates"]] if kind == "Polygon" else shape["coordinates"]
-        rings = [np.array([point[:2] for point in ring], float) for polygon in polygons for ring in polygon]
-        usable = bool(rings) and all(ring.shape[1:] == (2,) and len(ring) >= 3 for ring in rings)
-        usable = usable and all(np.isfinite(ring).all() for ring in rings)
-    except (KeyError, TypeError, ValueError, IndexError):
-        usable = False
-    if not usable:
-        msg = f"{where}: its coordinates are not rings of at least three points, each of two numbers."
-        raise InputError(msg)
-    if geographic:
-        longitude, latitude = np.abs(np.concatenate(rings)).max(axis=0)
-        if longitude > 180 or latitude > 90:
-            swapped = " Latitude and longitude look swapped." if longitude <= 90 and latitude <= 180 else ""
-            msg = f"{where}: its coordinates are not longitude and latitude in degrees.{swapped}"
-            raise InputError(msg)

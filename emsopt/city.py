@@ -21,6 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from . import _validate, travel
+from ._shapes import check_shapes
 from .errors import InputError
 
 LONGEST_DRIVE_MIN = 24 * 60  # a travel time above a day is surely in seconds
@@ -148,7 +149,7 @@ class City:
         if self.geographic and "atom_locations" in values and "site_locations" in values:
             _check_same_region(values["atom_locations"], values["site_locations"])
         if self.atom_shapes is not None:
-            values["atom_shapes"] = _check_shapes(self.atom_shapes, n_atoms)
+            values["atom_shapes"] = check_shapes(self.atom_shapes, n_atoms, geographic=self.geographic)
         for key, value in values.items():
             object.__setattr__(self, key, value)
 
@@ -330,30 +331,3 @@ def _check_same_region(atoms, sites):
         raise InputError(msg)
     msg = f"`site_locations` and `atom_locations` lie {apart:.0f} km apart; they must be of one city."
     raise InputError(msg)
-
-
-def _check_shapes(shapes, length):
-    if isinstance(shapes, (str, dict)) or not np.iterable(shapes):
-        msg = f"`atom_shapes` must hold {length} GeoJSON geometries; got {type(shapes).__name__}."
-        raise InputError(msg)
-    shapes = tuple(shapes)
-    if len(shapes) != length:
-        msg = f"`atom_shapes` must hold {length} GeoJSON geometries; got {len(shapes)}."
-        raise InputError(msg)
-    for k, shape in enumerate(shapes):
-        kind = shape.get("type") if isinstance(shape, dict) else None
-        depth = {"Polygon": 3, "MultiPolygon": 4}.get(kind) if isinstance(kind, str) else None
-        if depth is None or not _is_nested(shape.get("coordinates"), depth):
-            got = kind if isinstance(shape, dict) else type(shape).__name__
-            msg = f"`atom_shapes` must be GeoJSON Polygons or MultiPolygons with rings; number {k} is not: {got!r}."
-            raise InputError(msg)
-    return shapes
-
-
-def _is_nested(coordinates, depth):
-    """Return whether the first position lies ``depth`` lists deep and is a pair of numbers."""
-    for _ in range(depth):
-        if not isinstance(coordinates, (list, tuple, np.ndarray)) or len(coordinates) == 0:
-            return False
-        last, coordinates = coordinates, coordinates[0]
-    return len(last) >= 2 and all(_validate.is_real(number) for number in last[:2])

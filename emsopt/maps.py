@@ -402,7 +402,7 @@ def _rounded(shape, scale, digits):
     """Return a GeoJSON geometry with scaled and rounded coordinates."""
 
     def each(node):
-        if isinstance(node[0], (int, float)):
+        if _validate.is_real(node[0]):
             return [round(node[0] * scale, digits), round(node[1] * scale, digits)]
         return [each(child) for child in node]
 
@@ -411,7 +411,7 @@ def _rounded(shape, scale, digits):
 
 def _corners(node):
     """Yield every coordinate pair of nested GeoJSON coordinates."""
-    if isinstance(node[0], (int, float)):
+    if _validate.is_real(node[0]):
         yield node
     else:
         for child in node:

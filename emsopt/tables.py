@@ -356,9 +356,7 @@ def _as_files(city):
     if city.preference is not None:
         files[PREFERENCE] = matrix(city.preference)
     if city.atom_shapes is not None:
-        files[SHAPES] = _plain_files.shapes_text(
-            city.atom_names, city.atom_shapes, city.notes, geographic=city.geographic
-        )
+        files[SHAPES] = _plain_files.shapes_text(city.atom_names, city.atom_shapes, city.notes)
     return files
 
 

@@ -18,6 +18,10 @@ def city(**changes):
     return eo.City(**{**given, **changes})
 
 
+def polygon(ring):
+    return {"type": "Polygon", "coordinates": [ring]}
+
+
 # (what is wrong, how to provoke it, words the message must hold)
 MALFORMED = [
     ("complex array of rates", lambda: city(arrival_rates=np.array([1j, 1, 1])), ["arrival_rates", "complex"]),
@@ -36,6 +40,12 @@ MALFORMED = [
     ("shape is no dict", lambda: city(atom_shapes=[type("Polygon", (), {})()] * 3), ["atom_shapes", "number 0"]),
     ("shape with flat coordinates", lambda: city(atom_shapes=[{"type": "Polygon", "coordinates": [1, 2]}] * 3), ["atom_shapes", "number 0"]),
     ("shape with text for coordinates", lambda: city(atom_shapes=[{"type": "Polygon", "coordinates": "abc"}] * 3), ["atom_shapes", "number 0"]),
+    ("shape with NaN in a ring", lambda: city(atom_shapes=[SQUARE, polygon([[0, 0], [1, 0], [np.nan, 1]]), SQUARE]), ["atom_shapes", "number 1", "two numbers"]),
+    ("shape with a broken ring", lambda: city(atom_shapes=[SQUARE, SQUARE, polygon([[0, 0], [1, 0], "ab"])]), ["atom_shapes", "number 2", "two numbers"]),
+    ("shape with numbers as text", lambda: city(atom_shapes=[polygon([["0", "0"], ["1", "0"], ["1", "1"]])] * 3), ["atom_shapes", "number 0"]),
+    ("shape with a ring of two points", lambda: city(atom_shapes=[polygon([[0, 0], [1, 0]])] * 3), ["atom_shapes", "three points"]),
+    ("shape with an empty polygon", lambda: city(atom_shapes=[{"type": "MultiPolygon", "coordinates": [SQUARE["coordinates"], []]}] * 3), ["atom_shapes", "number 0"]),
+    ("shape with latitude first", lambda: city(atom_shapes=[polygon([[45, -93], [46, -93], [45, -92]])] * 3), ["atom_shapes", "swapped"]),
     ("names of sites as a number", lambda: city().sites_named(5), ["names"]),
     ("one bare site name", lambda: city().sites_named("site 1"), ["'site 1'"]),
 

@@ -1,0 +1,106 @@
+"""Kernel (13) of "Optimizing Server Locations in Spatial Queues": its value, its gradient and its manners."""
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
+
+from emsopt.errors import InputError
+from emsopt.surrogates.kernels import DeploymentKernel
+
+
+def deployments(n, sites=8, units=3, rng=0):
+    rng = np.random.default_rng(rng)
+    return np.array([rng.permutation([1] * units + [0] * (sites - units)) for _ in range(n)])
+
+
+def by_the_book(x, y, weights, gamma):
+    """(13), location by location; Hamming distance as half the exchanged units counted twice."""
+    alike = sum(w for a, b, w in zip(x, y, weights, strict=True) if a == b)
+    apart = sum(abs(int(a) - int(b)) for a, b in zip(x, y, strict=True))
+    return np.exp(alike / len(x)) + np.tanh(gamma) ** (apart / 2)
+
+
+@pytest.mark.parametrize("colocated", [False, True])
+def test_kernel_equals_the_papers_formula(colocated):
+    X, Y = deployments(6), deployments(5, rng=1)
+    if colocated:
+        X, Y = X + deployments(6, rng=2), Y + deployments(5, rng=3)
+        assert X.max() == 2
+    weights = np.linspace(0.2, 3, 8)
+    expected = [[by_the_book(x, y, weights, 0.7) for y in Y] for x in X]
+    kernel = DeploymentKernel(weights, 0.7)
+    np.testing.assert_allclose(kernel(X, Y), expected, rtol=1e-12)
+    np.testing.assert_allclose(kernel.diag(X), np.diag(kernel(X)), rtol=1e-12)
+    np.testing.assert_allclose(kernel(X), kernel(X, X), rtol=1e-14)
+
+
+def test_papers_example():
+    """Section 5.2: k(110, 101) = exp((l_2 + l_3)/3) + tanh γ, in which only δ_1 = 1 as the formula stands.
+
+    The paper names the weights of the locations that differ; by its own definition of δ the one that agrees counts.
+    """
+    value = DeploymentKernel([0.3, 0.6, 0.9], 1.0)([[1, 1, 0]], [[1, 0, 1]])
+    assert value == pytest.approx(np.exp(0.3 / 3) + np.tanh(1.0), rel=1e-14)
+
+
+@pytest.mark.parametrize("weights", [1.3, np.linspace(0.2, 3, 8)])
+@pytest.mark.parametrize("fixed", ["neither", "weights", "gamma"])
+def test_gradient_matches_finite_differences(weights, fixed):
+    X = deployments(7) + deployments(7, rng=4)
+    kernel = DeploymentKernel(weights, 0.7)
+    if fixed != "neither":
+        kernel.set_params(**{f"{fixed}_bounds": "fixed"})
+    K, gradient = kernel(X, eval_gradient=True)
+    assert gradient.shape == (7, 7, kernel.n_dims)
+    np.testing.assert_allclose(K, kernel(X), rtol=1e-14)
+    numeric = approx_fprime(kernel.theta, lambda theta: kernel.clone_with_theta(theta)(X).ravel(), 1e-7)
+    np.testing.assert_allclose(gradient.reshape(49, -1), numeric, atol=2e-6)
+    S = np.random.default_rng(5).normal(size=(7, 7))
+    S = S + S.T
+    same, contract = kernel.contracted(X)
+    np.testing.assert_allclose(same, K, rtol=1e-14)
+    np.testing.assert_allclose(contract(S), np.tensordot(S, gradient, 2), rtol=1e-10, atol=1e-12)
+
+
+def test_kernel_is_positive_semidefinite():
+    """Lemma 11, for 0/1 rows and for counts."""
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        X = rng.integers(0, 4, (30, 8))
+        kernel = DeploymentKernel(rng.uniform(0.01, 5, 8), rng.uniform(0.05, 3))
+        assert np.linalg.eigvalsh(kernel(X)).min() > -1e-9
+
+
+def test_kernel_composes_and_clones_like_any_other():
+    X = deployments(9)
+    kernel = DeploymentKernel(np.full(8, 0.5))
+    sum_kernel = ConstantKernel(2.0) * kernel + WhiteKernel(0.1)
+    np.testing.assert_allclose(sum_kernel(X), 2 * kernel(X) + 0.1 * np.eye(9), rtol=1e-13)
+    assert sum_kernel(X, eval_gradient=True)[1].shape == (9, 9, 11)
+    assert clone(kernel).get_params()["gamma"] == kernel.gamma
+    assert kernel.is_stationary()
+    moved = kernel.clone_with_theta(kernel.theta + 0.1)
+    np.testing.assert_allclose(moved.weights, 0.5 * np.exp(0.1))
+    assert kernel.bounds.shape == (9, 2)
+    assert repr(kernel) == "DeploymentKernel(weights=0.5..0.5, gamma=1)"
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([[0.5, 1]], "whole numbers"),
+        ([[-1, 1]], "whole numbers"),
+        ([0, 1], "shape"),
+        ([[0, 1, 1]], "each of the 3"),
+    ],
+)
+def test_kernel_refuses_what_are_no_counts(X, message):
+    with pytest.raises(InputError, match=message):
+        DeploymentKernel([1.0, 1.0])(X)
+
+
+def test_gradient_needs_one_set_of_points():
+    with pytest.raises(InputError, match="leave out"):
+        DeploymentKernel()([[0, 1]], [[1, 0]], eval_gradient=True)

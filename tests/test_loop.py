@@ -14,6 +14,9 @@ from emsopt.errors import InputError
 from emsopt.optimizers import METHODS, Genetic, Optimizer, RandomSearch, loop
 
 BUDGET = 40
+needs_fork = pytest.mark.skipif(
+    not hasattr(os, "fork"), reason="a process is started in a moment by fork alone"
+)
 
 
 @pytest.fixture(scope="module")
@@ -258,7 +261,8 @@ def killed(seconds, work):
     return os.WIFSIGNALED(status)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork to start a process in a moment")
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # the child uses no thread
 @pytest.mark.parametrize(("method", "is_noisy"), [("genetic", False), ("annealing", True)])
 def test_killed_at_20_random_moments_it_resumes_to_the_same_result(
     city, objective, method, is_noisy, tmp_path
@@ -282,7 +286,8 @@ def test_killed_at_20_random_moments_it_resumes_to_the_same_result(
     assert len({n for n in left if 0 < n < budget}) >= 5, f"the kills came too early or too late: {left}"
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork to start a process in a moment")
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # the child uses no thread
 def test_killed_again_and_again_it_still_gets_there(city, tmp_path):
     objective, file = Slow(city, 4, "approximate"), tmp_path / "run.jsonl"
 

@@ -111,3 +111,13 @@ def test_a_chain_can_be_continued_and_repeats_under_the_same_rng():
     twice = sample(sample(Horseshoe.start(9), X, y, 3, generator), X, y, 4, generator)
     assert (once.coef == twice.coef).all()
     assert once.noise == twice.noise
+
+
+def test_values_without_noise_and_repeated_features_leave_the_chain_finite():
+    rng = np.random.default_rng(6)
+    X = np.repeat(rng.integers(0, 2, (15, 6)).astype(float), 3, axis=1)
+    data = standardize(X, X @ np.arange(18.0))
+    for method in ("fast", "cholesky"):
+        state = sample(Horseshoe.start(18), data.X, data.y, 2000, rng, method=method)
+        assert np.isfinite(state.coef).all()
+        assert np.abs(data.X @ state.coef - data.y).max() < 0.1

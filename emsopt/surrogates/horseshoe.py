@@ -43,6 +43,9 @@ from scipy.linalg.blas import dsyrk
 from .. import _validate
 from ..errors import InputError
 
+WIDEST = (
+    1e10  # prior variance over σ²: beyond, values without noise would leave the matrix to factor singular
+)
 SMALLEST, LARGEST = 1e-100, 1e100  # variances beyond are cut off: no draw notices, and nothing overflows
 
 
@@ -119,7 +122,7 @@ def sample(state, X, y, sweeps=1, rng=None, *, noise_prior=(0.0, 0.0), method=No
     noise, local, local_aux = state.noise, state.local, state.local_aux
     overall, overall_aux = state.overall, state.overall_aux
     for _ in range(sweeps):
-        prior = _bounded(local * overall)  # Σ* in (26): prior variances over σ²
+        prior = np.clip(local * overall, SMALLEST, WIDEST)  # Σ* in (26): prior variances over σ²
         coef = draw(X, y, prior, noise, rng)
         missed = y - X @ coef
         noise = _inverse_gamma(

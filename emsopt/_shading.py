@@ -45,8 +45,7 @@ def atom_values(city, evaluation, value):
         return evaluation.atom_response, "Mean response", "min"
     if isinstance(value, (tuple, list)) and len(value) == 2 and value[0] == "late":
         threshold = _validate.positive_number(value[1], "value[1]", "min")
-        late = np.where(evaluation.response_times >= threshold, evaluation.dispatch_fractions, 0).sum(axis=0)
-        return 100 * late, f"Late ({threshold:g} min or more)", "%"
+        return 100 * evaluation.atom_late(threshold), f"Late ({threshold:g} min or more)", "%"
     msg = f'`value` must be "response", "demand" or ("late", minutes); got {value!r}.'
     raise InputError(msg)
 
@@ -137,3 +136,22 @@ def stations(city):
     for site, (x, y) in enumerate(np.round(city.site_locations, 6)):
         which[site] = places.setdefault((x, y), len(places))
     return which, np.array(list(places))
+
+
+def by_place(city, evaluation):
+    """Add up the units that wait at one place.
+
+    Returns
+    -------
+    at : ndarray of int, shape (p,)
+        Place of each unit, as numbered by `stations`.
+    counts : ndarray of int, shape (K,)
+        Units at each place.
+    fractions : ndarray, shape (K, M)
+        Share of each atom's answered calls that each place answers.
+    """
+    which, places = stations(city)
+    at = which[evaluation.sites]
+    fractions = np.zeros((len(places), city.n_atoms))
+    np.add.at(fractions, at, evaluation.dispatch_fractions)
+    return at, np.bincount(at, minlength=len(places)), fractions

@@ -286,11 +286,8 @@ def _view(city, name, evaluation, shaded, edges, min_fraction):
     }
     if evaluation is None:
         return view
-    which, places = _shading.stations(city)
-    at = which[evaluation.sites]
-    fractions = np.zeros((len(places), city.n_atoms))
-    np.add.at(fractions, at, evaluation.dispatch_fractions)
-    shares, counts = evaluation.unit_shares, np.bincount(at, minlength=len(places))
+    at, counts, fractions = _shading.by_place(city, evaluation)
+    shares = evaluation.unit_shares
     for place in np.flatnonzero(counts):
         units = np.flatnonzero(at == place)
         share, busy = shares[units].sum(), evaluation.utilizations[units].mean()

@@ -215,6 +215,10 @@ def test_late_shares_count_the_units_that_arrive_too_late(both, city):
 def test_late_shares_agree_with_the_evaluation(both, city):
     shares, *_ = _shading.atom_values(city, both, ("late", 6.0))
     assert shares @ city.demand_shares / 100 == pytest.approx(both.late_fraction(6.0))
+    assert shares == pytest.approx(100 * both.atom_late(6.0))
+    assert both.atom_late(0).tolist() == pytest.approx([1, 1, 1])
+    with pytest.raises(InputError, match="`threshold` must be a number of at least 0"):
+        both.atom_late(-1)
 
 
 def test_two_evaluations_give_a_view_of_their_difference(both, doubled, city):

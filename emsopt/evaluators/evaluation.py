@@ -125,6 +125,28 @@ class Evaluation:
         late = np.clip(late, 0.0, 1.0)
         return float(late[0]) if single else late
 
+    def atom_late(self, threshold):
+        """Return the fraction of each atom's answered calls whose response takes ``threshold`` minutes or more.
+
+        Weighted by `demand_shares` it sums to `late_fraction`; the time in queue does not count.
+
+        Parameters
+        ----------
+        threshold : float
+            Minutes, at least 0.
+
+        Returns
+        -------
+        ndarray, shape (M,)
+
+        Raises
+        ------
+        InputError
+            If ``threshold`` is no number of at least 0.
+        """
+        threshold = positive_number(threshold, "threshold", "min", zero=True)
+        return np.where(self.response_times >= threshold, self.dispatch_fractions, 0).sum(axis=0)
+
     def percentile(self, q):
         """Return the response time that ``q`` percent of answered calls do not exceed, min."""
         q = positive_number(q, "q", "percent")

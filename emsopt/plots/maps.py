@@ -148,13 +148,10 @@ def _map(ax, city, evaluation, values, cmap, norm, min_fraction):
         ax.scatter(
             *city.atom_locations.T, s=np.maximum(sizes, 8), c=colours, edgecolors="#555", linewidths=0.6
         )
-    which, places = _shading.stations(city)
+    _, places = _shading.stations(city)
     counts = np.zeros(len(places), dtype=int)
     if evaluation is not None:
-        at = which[evaluation.sites]
-        counts = np.bincount(at, minlength=len(places))
-        fractions = np.zeros((len(places), city.n_atoms))
-        np.add.at(fractions, at, evaluation.dispatch_fractions)
+        at, counts, fractions = _shading.by_place(city, evaluation)
         i, j = np.nonzero(fractions >= max(min_fraction, 1e-12))
         drawn = fractions[i, j]
         segments = np.stack([places[i], city.atom_locations[j]], axis=1)

@@ -1,4 +1,4 @@
-"""Where data files are found, and how a pickle of numbers is read without running what is in it.
+"""Where data files are found.
 
 A file is looked for in three places, in this order:
 
@@ -11,14 +11,11 @@ Whatever has a checksum is checked wherever it lies; a file that does not match 
 
 import hashlib
 import os
-import pickle
 from importlib import resources
 from pathlib import Path
 from uuid import uuid4
 
-import numpy as np
-
-from .errors import DataUnavailableError, InputError
+from .errors import DataUnavailableError
 
 DOWNLOAD_TIMEOUT_S = 30
 
@@ -84,20 +81,18 @@ def find_local(relative_names):
     return None
 
 
-def find_data(relative_names, url=None, sha256=None, where_to_put=None, *, git_blob=None):
+def find_data(relative_names, url=None, sha256=None, *, git_blob=None):
     r"""Return the path of a data file, from this machine or else from its public home.
 
     Parameters
     ----------
     relative_names : str or sequence of str
-        Paths below a data folder at which the file may lie, the preferred one first.
+        Paths below a data folder at which the file may lie. The first is where messages ask for it, and where a
+        download is kept in the cache.
     url : str, optional
         Public home. Left out: the file is never fetched.
     sha256 : str, optional
         Checksum of the content, in hexadecimal digits.
-    where_to_put : str, optional
-        Path below ``EMSOPT_DATA`` at which messages ask for the file, and below the cache at which a download
-        is kept; the first of ``relative_names`` unless given.
     git_blob : str, optional
         Checksum as git computes it: SHA-1 of ``b"blob SIZE\0"`` and the content. Needed with ``url`` if there is
         no ``sha256``.
@@ -108,8 +103,8 @@ def find_data(relative_names, url=None, sha256=None, where_to_put=None, *, git_b
         If the file is neither here nor could be fetched, or has the wrong checksum.
     """
     names = _listed(relative_names)
-    target = where_to_put or names[0]
-    found = find_local([*names, target])
+    target = names[0]
+    found = find_local(names)
     if found is not None:
         wrong = _mismatch(found, sha256, git_blob)
         if not wrong:
@@ -183,57 +178,3 @@ def _advice(target, url, sha256, git_blob):
 
 def _listed(names):
     return [names] if isinstance(names, (str, os.PathLike)) else list(names)
-
-
-# -- pickles ------------------------------------------------------------------------------------------------------
-
-
-def read_numbers(path):
-    """Read a pickle that holds numbers, text, containers and NumPy arrays, and nothing else.
-
-    Plain unpickling calls whatever the file names. This reader knows three names, those an array is made of, and
-    refuses every other before anything is called.
-
-    Parameters
-    ----------
-    path : path_like
-        File to read.
-
-    Raises
-    ------
-    InputError
-        If the file names anything else, or is damaged.
-    """
-    with open(path, "rb") as file:
-        try:
-            return _NumbersOnly(file).load()
-        except InputError as error:
-            msg = f"{path} was not read: {error}"
-            raise InputError(msg) from error
-        except Exception as error:  # a damaged pickle can fail in any way
-            msg = f"{path} is not a readable pickle of numbers ({type(error).__name__}: {error})."
-            raise InputError(msg) from error
-
-
-def _empty_array(kind, shape, _typecode):
-    """Stand in for NumPy's own constructor: an array that the pickle's next step fills."""
-    if kind is not np.ndarray:
-        msg = f"it holds an array of the kind {kind!r}; only plain arrays are read."
-        raise InputError(msg)
-    return np.empty(shape, np.int8)
-
-
-class _NumbersOnly(pickle.Unpickler):
-    known = {  # noqa: RUF012 - never changed
-        ("numpy", "ndarray"): np.ndarray,
-        ("numpy", "dtype"): np.dtype,
-        ("numpy.core.multiarray", "_reconstruct"): _empty_array,
-        ("numpy._core.multiarray", "_reconstruct"): _empty_array,
-    }
-
-    def find_class(self, module, name):
-        try:
-            return self.known[module, name]
-        except KeyError:
-            msg = f"it names {module}.{name}, which a file of numbers has no need of and which could do harm."
-            raise InputError(msg) from None

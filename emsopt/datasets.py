@@ -5,6 +5,7 @@
 `load_utilization`          how busy ambulances are in 17 cities of the United States
 `paper_table`               the papers' tables, to print beside one's own figures
 `grid_city`                 a random city on a square grid
+`load_study`                stored results of the package's own studies
 ==========================  ==================================================================================
 
 The embedded St. Paul is made by ``data/build_st_paul.py``; sources and licences are in ``data/README.md``.
@@ -12,7 +13,7 @@ The embedded St. Paul is made by ``data/build_st_paul.py``; sources and licences
 
 import numpy as np
 
-from . import _files, travel
+from . import _files, _pickles, travel
 from ._validate import choice, positive_number, whole_number
 from .city import City
 from .errors import InputError
@@ -88,7 +89,7 @@ def load_st_paul(version="embedded", *, call_group="f"):
 def _with_published_demand(city, call_group):
     names = ["Saint_Paul.pkl", "st_paul_published/Saint_Paul.pkl"]
     path = _files.find_data(names, PUBLISHED_URL, PUBLISHED_SHA256)
-    shares = np.ravel(_files.read_numbers(path)[call_group])
+    shares = np.ravel(_pickles.read_numbers(path)[call_group])
     outlines = _files.find_local(["tract_polygons_71.geojson", "st_paul_published/tract_polygons_71.geojson"])
     notes = (
         f"Demand: shares of 71 atoms as published by the papers' authors (key {call_group} of Saint_Paul.pkl), "

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt import _files, datasets, travel
+from emsopt import _files, _pickles, datasets, travel
 from emsopt.errors import DataUnavailableError, InputError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -257,7 +257,7 @@ def test_a_pickle_that_calls_anything_is_refused_before_it_does(tmp_path, protoc
     ):
         (tmp_path / "data.pkl").write_bytes(pickle.dumps(harm, protocol=protocol))
         with pytest.raises(InputError, match=r"data.pkl was not read: it names"):
-            _files.read_numbers(tmp_path / "data.pkl")
+            _pickles.read_numbers(tmp_path / "data.pkl")
     assert {path.name for path in tmp_path.iterdir()} == {"data.pkl"}
 
 
@@ -268,7 +268,7 @@ def test_subclasses_and_dotted_names_are_refused(tmp_path):
     for content in (dotted, pickle.dumps(np.ma.masked_array([1.0])), pickle.dumps(np.random.default_rng(0))):
         path.write_bytes(content)
         with pytest.raises(InputError, match="it names"):
-            _files.read_numbers(path)
+            _pickles.read_numbers(path)
 
 
 @pytest.mark.parametrize("protocol", [3, 4])
@@ -282,7 +282,7 @@ def test_arrays_and_plain_values_are_read(tmp_path, protocol):
     }
     path = tmp_path / "data.pkl"
     path.write_bytes(pickle.dumps(numbers, protocol=protocol))
-    back = _files.read_numbers(path)
+    back = _pickles.read_numbers(path)
     for key in ("f", "e"):
         assert np.array_equal(back[key], numbers[key])
         assert back[key].dtype == numbers[key].dtype
@@ -294,14 +294,14 @@ def test_a_pickle_of_an_older_numpy_is_read(tmp_path):
     content = pickle.dumps({"f": np.ones(3)}, protocol=3).replace(b"numpy._core", b"numpy.core")
     assert b"numpy.core.multiarray" in content
     (tmp_path / "data.pkl").write_bytes(content)
-    assert _files.read_numbers(tmp_path / "data.pkl")["f"].tolist() == [1, 1, 1]
+    assert _pickles.read_numbers(tmp_path / "data.pkl")["f"].tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize("keep", [0, 1, 40, -1])
 def test_a_damaged_pickle_is_an_input_error(tmp_path, keep):
     (tmp_path / "data.pkl").write_bytes(pickle.dumps({"f": np.ones(30)}, protocol=3)[:keep])
     with pytest.raises(InputError, match=r"data.pkl is not a readable pickle"):
-        _files.read_numbers(tmp_path / "data.pkl")
+        _pickles.read_numbers(tmp_path / "data.pkl")
 
 
 # -- where files are found ----------------------------------------------------------------------------------------
@@ -389,7 +389,7 @@ def test_without_a_network_the_message_says_which_file_to_put_where(cache, serve
         nowhere = f"http://127.0.0.1:{closed.server_port}/good.bin"
     wanted = f"could not be fetched.*Fetch {nowhere} by other means and put it at some/good.bin in.*EMSOPT_DATA.*{SHA256}"
     with pytest.raises(DataUnavailableError, match=wanted):
-        _files.find_data(["x.bin", "y.bin"], nowhere, SHA256, "some/good.bin")
+        _files.find_data(["some/good.bin", "x.bin"], nowhere, SHA256)
     with pytest.raises(DataUnavailableError, match=r"HTTPError: 404"):
         _files.find_data("gone.bin", f"{server[0]}/gone.bin", SHA256)
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
@@ -399,7 +399,7 @@ def test_without_a_network_the_message_says_which_file_to_put_where(cache, serve
     # and what the message asks for helps
     (tmp_path / "some").mkdir()
     (tmp_path / "some" / "good.bin").write_bytes(CONTENT)
-    assert _files.find_data("x.bin", nowhere, SHA256, "some/good.bin") == tmp_path / "some" / "good.bin"
+    assert _files.find_data(["some/good.bin", "x.bin"], nowhere, SHA256) == tmp_path / "some" / "good.bin"
 
 
 def test_offline_published_st_paul_says_where_to_put_its_file(cache, monkeypatch):

@@ -41,6 +41,7 @@ from .._threads import map_rows
 from ..deployment import check_deployments, check_sites
 from ..errors import ConvergenceError, UnstableQueueError
 from ..metrics import check_costs
+from ._order import unit_order
 from .evaluation import Evaluation
 
 MAX_STEPS = 2000
@@ -85,7 +86,7 @@ def approximate_hypercube(city, sites, *, capacity="loss", tol=1e-10):
     )
     tol = _validate.positive_number(tol, "tol")
     rates = city.arrival_rates / 60
-    order = _unit_order(city.preferred_order, sites)
+    order = unit_order(city.preferred_order, sites)
     rho, Q, blocked, wait, steps, moved = _solve(order, sites, rates, city.service_times, queue, tol)
     _check(city, len(sites), steps)
     shares = _shares(order, rho, Q)
@@ -189,35 +190,6 @@ def _check(city, units, steps):
             "(small fleets) or 'simulation'."
         )
         raise ConvergenceError(msg)
-
-
-@njit(cache=True, nogil=True)
-def _unit_order(site_order, sites):
-    """Units in each atom's preference order, γ_jl, shape (M, p)."""
-    n_atoms, n_sites = site_order.shape
-    p = len(sites)
-    start = np.zeros(n_sites + 1, dtype=np.int64)  # units by site, as a counting sort
-    for i in range(p):
-        start[sites[i] + 1] += 1
-    for s in range(n_sites):
-        start[s + 1] += start[s]
-    units, placed = np.zeros(p + 1, dtype=np.uint64), start.copy()
-    for i in range(p):
-        units[placed[sites[i]]] = i
-        placed[sites[i]] += 1
-    order = np.empty((n_atoms, p + 1), dtype=np.uint64)  # one column to spare
-    for j in range(n_atoms):
-        k = 0
-        for rank in range(n_sites):
-            s = np.uint64(site_order[j, rank])
-            first, n = start[s], start[s + np.uint64(1)] - start[s]
-            order[j, np.uint64(k)] = units[
-                np.uint64(first)
-            ]  # written in any case, kept if there is a unit: no branch
-            for extra in range(1, n):
-                order[j, k + extra] = units[first + extra]
-            k += n
-    return order[:, :p]
 
 
 @njit(cache=True, nogil=True)
@@ -377,7 +349,7 @@ def _values(deployments, site_order, rates, service, costs, queue, tol):
     values = np.empty(len(deployments))
     for d in range(len(deployments)):
         sites = deployments[d]
-        order = _unit_order(site_order, sites)
+        order = unit_order(site_order, sites)
         rho, Q, blocked, _, steps, _ = _solve(order, sites, rates, service, queue, tol)
         if steps < 0:
             values[d] = np.nan

@@ -29,6 +29,7 @@ from .._validate import choice, positive_number, whole_number
 from ..deployment import check_deployments, check_sites
 from ..errors import InputError, UnstableQueueError
 from ..metrics import check_costs
+from ._order import unit_order
 from .evaluation import Evaluation
 from .service import service_law
 
@@ -282,9 +283,8 @@ def _unit_order(city, sites):
 
     A unit ranks as the first of its site's twins does, so that it does not matter which twin is named.
     """
-    rank = np.argsort(city.preferred_order, axis=1)
     _, first_twin = np.unique(city.twin_groups, return_index=True)
-    return np.argsort(rank[:, first_twin[city.twin_groups[sites]]], axis=1, kind="stable")
+    return unit_order(city.preferred_order, first_twin[city.twin_groups[sites]]).astype(np.int64)
 
 
 def _first_release(city, units, seed):

@@ -1,0 +1,36 @@
+"""Which unit an atom prefers, given which site it prefers."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def unit_order(site_order, sites):
+    """Return the units in the order each atom prefers them, γ_jl, shape (M, p).
+
+    ``site_order`` is `City.preferred_order`, shape (M, N). Units at one site keep their order.
+    """
+    n_atoms, n_sites = site_order.shape
+    p = len(sites)
+    start = np.zeros(n_sites + 1, dtype=np.int64)  # units by site, as a counting sort
+    for i in range(p):
+        start[sites[i] + 1] += 1
+    for s in range(n_sites):
+        start[s + 1] += start[s]
+    units, placed = np.zeros(p + 1, dtype=np.uint64), start.copy()
+    for i in range(p):
+        units[placed[sites[i]]] = i
+        placed[sites[i]] += 1
+    order = np.empty((n_atoms, p + 1), dtype=np.uint64)  # one column to spare
+    for j in range(n_atoms):
+        k = 0
+        for rank in range(n_sites):
+            s = np.uint64(site_order[j, rank])
+            first, n = start[s], start[s + np.uint64(1)] - start[s]
+            order[j, np.uint64(k)] = units[
+                np.uint64(first)
+            ]  # written in any case, kept if there is a unit: no branch
+            for extra in range(1, n):
+                order[j, k + extra] = units[first + extra]
+            k += n
+    return order[:, :p]

@@ -8,7 +8,7 @@ import numpy as np
 from ._validate import callback, whole_number
 
 
-def map_rows(function, rows, *, workers=None, progress=None, size=None):
+def map_rows(function, rows, *, workers=None, progress=None):
     """Apply ``function`` to chunks of ``rows`` and return the concatenated results in order.
 
     Parameters
@@ -20,15 +20,13 @@ def map_rows(function, rows, *, workers=None, progress=None, size=None):
         Threads; as many as this process may use cores if left out.
     progress : callable, optional
         Called with (rows done, K) after each chunk.
-    size : int, optional
-        Rows a chunk.
     """
     rows = np.asarray(rows)
     if workers is None:
         workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     workers = whole_number(workers, "workers")
     callback(progress, "progress")
-    size = size or max(1, min(512, -(-len(rows) // (4 * workers))))
+    size = max(1, min(512, -(-len(rows) // (4 * workers))))
     parts = [rows[:1], *(rows[k : k + size] for k in range(1, len(rows), size))] if len(rows) else []
     results, done = [], 0
 

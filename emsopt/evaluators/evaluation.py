@@ -26,7 +26,7 @@ class Evaluation:
     sites : ndarray of int, shape (p,)
         Site of each unit; repeats are colocated units.
     utilizations : ndarray, shape (p,)
-        Fraction of time each unit is busy, in [0, 1). Units at one site share their work equally.
+        Fraction of time each unit is busy, below 1 (a simulation may never see it free). Units at one site share their work equally.
     dispatch_fractions : ndarray, shape (p, M)
         Share of atom j's answered calls that unit i answers; columns sum to one.
     response_times : ndarray, shape (p, M)

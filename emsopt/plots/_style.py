@@ -34,7 +34,10 @@ def styled(draw):
         import matplotlib as mpl
 
         with mpl.rc_context(STYLE):
-            return draw(*args, **kwargs)
+            result = draw(*args, **kwargs)
+            interactive = mpl.is_interactive()
+        mpl.interactive(interactive)  # the first figure may switch a notebook's display on; the context undoes that
+        return result
 
     return wrapper
 

@@ -14,6 +14,7 @@ from emsopt.errors import InputError
 from emsopt.optimizers import METHODS, Genetic, Optimizer, RandomSearch, loop
 
 BUDGET = 40
+CHEAP = ("random", "genetic", "annealing", "local")  # the methods that need no model
 needs_fork = pytest.mark.skipif(
     not hasattr(os, "fork"), reason="a process is started in a moment by fork alone"
 )
@@ -50,7 +51,7 @@ def same(one, other):
 # -- one run ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CHEAP)
 def test_a_run_is_its_history(objective, method):
     run = eo.minimize(objective, method, budget=BUDGET, rng=0)
     history = run.history
@@ -65,6 +66,11 @@ def test_a_run_is_its_history(objective, method):
     assert "budget" in run.message
 
 
+def test_the_default_is_gp_pm(objective):
+    runs = (eo.minimize(objective, *method, budget=22, rng=0) for method in ((), ("gp-pm",)))
+    assert same(*runs)
+
+
 def test_minimize_is_ask_evaluate_tell(objective):
     """The same numbers by hand, as the public contract shows it."""
     by_hand = Genetic(objective, rng=3)
@@ -76,7 +82,7 @@ def test_minimize_is_ask_evaluate_tell(objective):
         assert run.history["value"].tolist() == by_hand.values
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CHEAP)
 def test_rng_decides_everything(city, objective, method):
     for problem in (objective, noisy(city)):
         one, again, other = (eo.minimize(problem, method, budget=BUDGET, rng=seed) for seed in (1, 1, 2))
@@ -97,7 +103,7 @@ def test_noise_is_fresh_in_each_evaluation(city):
 # -- why it stops -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CHEAP)
 def test_the_whole_space_is_seen_and_the_optimum_proven(city, method):
     objective = eo.Objective(city, 3, "exact", colocation=2)
     run = eo.minimize(objective, method, budget=10_000, rng=0)
@@ -196,7 +202,7 @@ def evaluations_on_file(file):
     return [json.loads(line)["evaluation"] for line in text.splitlines()[1:]]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CHEAP)
 def test_a_checkpoint_changes_nothing_and_can_be_extended(objective, method, tmp_path):
     file = tmp_path / "run.jsonl"
     full = eo.minimize(objective, method, budget=BUDGET, rng=0)
@@ -209,6 +215,16 @@ def test_a_checkpoint_changes_nothing_and_can_be_extended(objective, method, tmp
     assert objective.evaluations == before + 5
     assert same(longer, eo.minimize(objective, method, budget=BUDGET + 5, rng=0))
     assert evaluations_on_file(file) == list(range(1, BUDGET + 6))
+
+
+@pytest.mark.parametrize("method", sorted({*METHODS} - {*CHEAP}))
+def test_methods_with_a_model_resume_to_the_same_result(objective, method, tmp_path):
+    file = tmp_path / "run.jsonl"
+    full = eo.minimize(objective, method, budget=24, rng=0, checkpoint=file)
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:23]))
+    assert same(eo.minimize(objective, method, budget=24, rng=0, checkpoint=file), full)
+    assert file.read_bytes().count(b"\n") == len(lines)
 
 
 def test_a_drawn_seed_is_kept(objective, tmp_path):
@@ -393,7 +409,7 @@ def test_a_damaged_line_is_named(objective, damage, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "best"}, "`method` must be one of 'random'"),
+        ({"method": "best"}, "`method` must be one of 'gp-pm'"),
         ({"method": 3}, "`method` must be one of"),
         ({"budget": 0}, "`budget` must be a whole number of at least 1; got 0"),
         ({"rng": -1}, "`rng` must be a whole number"),

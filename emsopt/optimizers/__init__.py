@@ -2,11 +2,12 @@
 
 from .annealing import SimulatedAnnealing
 from .genetic import Genetic
+from .gp_pm import GPpM, GPzero
 from .local_search import LocalSearch, best_deployment, local_search
 from .loop import METHODS, minimize
 from .optimizer import Optimizer
 from .random_search import RandomSearch
 from .run import Run
 
-__all__ = ["METHODS", "Genetic", "LocalSearch", "Optimizer", "RandomSearch", "Run", "SimulatedAnnealing"]
-__all__ += ["best_deployment", "local_search", "minimize"]
+__all__ = ["METHODS", "GPpM", "GPzero", "Genetic", "LocalSearch", "Optimizer", "RandomSearch", "Run"]
+__all__ += ["SimulatedAnnealing", "best_deployment", "local_search", "minimize"]

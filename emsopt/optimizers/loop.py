@@ -15,6 +15,8 @@ from .optimizer import Optimizer, check_value
 from .run import Run
 
 METHODS = {
+    "gp-pm": ("gp_pm", "GPpM"),
+    "gp-zero": ("gp_pm", "GPzero"),
     "random": ("random_search", "RandomSearch"),
     "genetic": ("genetic", "Genetic"),
     "annealing": ("annealing", "SimulatedAnnealing"),
@@ -25,7 +27,7 @@ METHODS = {
 
 def minimize(
     objective,
-    method,
+    method="gp-pm",
     *,
     budget,
     rng=None,

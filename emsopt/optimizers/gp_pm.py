@@ -36,6 +36,11 @@ Where the paper is silent or cannot be followed to the letter:
   does not grow beyond the whole space. A restart takes no evaluation. The centre is reached from the best deployment
   that GP* knows, by single swaps on (16).
 
+Measured (approximate hypercube, the initial 20 counted). St. Paul, seeds 0-9: optimum in 10 of 10 runs, median 25
+evaluations on embedded demand (most 55) and 27 on published (most 31); GP-zero 10 of 10, 59.5 and 39.5. Grid cities
+of 50 sites, load 0.5, 120 evaluations, cities and seeds 0-4, above the best of a local search: 20 units 0.79 % in
+the median (GP-zero 2.32), 30 units 0.18 % (GP-zero, four runs, 0.58; it was ahead in one of them).
+
 Limits. Training costs O(n³): a few hundred evaluations. The p-median prior helps as far as distances explain
 response; it knows nothing of waiting, so at very high load or for odd preferences it misleads at first.
 """

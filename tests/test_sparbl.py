@@ -1,0 +1,109 @@
+"""SparBL: the model is the objective it minimises, feasible sets hold, and St. Paul's optimum is found."""
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt.optimizers.sparbl import SparBL, SparBLPlus, _cover
+
+METHODS = [SparBL, SparBLPlus]
+
+
+def run(kind, objective, budget, rng, **options):
+    optimizer = kind(objective, rng=rng, **options)
+    for _ in range(budget):
+        x = optimizer.ask()
+        optimizer.tell(x, objective(x))
+    return optimizer
+
+
+@pytest.fixture(scope="module")
+def st_paul():
+    return eo.datasets.load_st_paul()
+
+
+@pytest.mark.parametrize("options", [{}, {"colocation": 3, "pinned": (0, 4), "closed": (2, 9)}])
+def test_quadratic_form_equals_the_linear_model(st_paul, options):
+    """Equation (7) is (5): A and b rebuilt from coefficients give the model's value up to what is fixed."""
+    optimizer = SparBL(eo.Objective(st_paul, 6, "approximate", **options))
+    rows = optimizer.space.sample(1, 30)
+    features = optimizer.features(rows)
+    coef = np.random.default_rng(2).standard_normal(features.shape[1])
+    A, b = optimizer._quadratic(coef)
+    x = optimizer._counts(rows)
+    quadratic = np.array([n @ A @ n - np.diag(A) @ n + b @ n for n in x])
+    assert quadratic == pytest.approx(features @ coef)
+    assert all((optimizer._sites(n) == row).all() for n, row in zip(x, rows, strict=True))
+
+
+def test_without_twins_features_are_the_papers(st_paul):
+    city = eo.datasets.grid_city(8, 3, rng=0)
+    optimizer = SparBL(eo.Objective(city, 3, "approximate"))
+    features = optimizer.features([[1, 4, 6]])[0]
+    x = np.isin(np.arange(8), [1, 4, 6])
+    assert features.tolist() == [*x, *(x[i] & x[j] for i in range(8) for j in range(i + 1, 8))]
+
+
+def test_first_unit_costs_are_the_p_median_objective(st_paul):
+    """Of a deployment with several units the first preferred is the nearest; twins hold two."""
+    optimizer = SparBLPlus(eo.Objective(st_paul, 9, "approximate"))
+    for sites in optimizer.space.sample(3, 10):
+        near = np.sort(st_paul.response_times[sites], axis=0)[:2] @ st_paul.demand_shares
+        found = _cover(optimizer._counts([sites])[0], optimizer._order, optimizer._cost)
+        assert found == pytest.approx(near)
+
+
+def test_plus_descends_to_a_local_minimum_of_its_draw():
+    """No single move improves the draw: against features computed anew for every neighbour."""
+    city = eo.datasets.grid_city(10, 4, rng=5)
+    objective = eo.Objective(city, 4, "approximate", colocation=2, pinned=(3,))
+    optimizer = run(SparBLPlus, objective, 20, 0)
+    coef = optimizer._draw_model()
+    reached = optimizer.space.canonical(optimizer._minimizer(coef))
+    rows = np.vstack([reached, optimizer.space.neighbours(reached)])
+    values = optimizer.features(rows) @ coef
+    assert values[0] <= values.min() + 1e-7
+    assert values[0] <= (optimizer.features(optimizer.sites) @ coef).min() + 1e-7
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_proposals_are_new_and_allowed_until_none_is_left(method):
+    city = eo.datasets.grid_city(7, 3, rng=1)
+    objective = eo.Objective(city, 3, "approximate", colocation=2, pinned=(2,), closed=(5,))
+    optimizer = method(objective, initial=5, sweeps=5, rng=0)
+    while not optimizer.exhausted:
+        x = optimizer.ask()
+        assert x in objective.space
+        assert 2 in x
+        assert 5 not in x
+        optimizer.tell(x, objective(x))
+    assert len({tuple(x) for x in optimizer.sites}) == len(optimizer.sites) == objective.space.count
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_same_rng_gives_the_same_run(method):
+    objective = eo.Objective(eo.datasets.grid_city(12, 4, rng=2), 4, "approximate")
+    first, second = (run(method, objective, 28, 7, sweeps=10) for _ in range(2))
+    assert np.array_equal(first.sites, second.sites)
+
+
+def test_equal_values_say_nothing_and_random_deployments_follow():
+    objective = eo.Objective(eo.datasets.grid_city(6, 2, rng=0), 2, "approximate")
+    optimizer = SparBL(objective, initial=2, rng=0)
+    for _ in range(5):
+        optimizer.tell(optimizer.ask(), 4.0)
+    assert optimizer.state is None
+
+
+def test_algorithm_1_can_be_the_acquisition(st_paul):
+    objective = eo.Objective(st_paul, 9, "approximate")
+    optimizer = run(SparBL, objective, 24, 0, method="relaxation", sweeps=20)
+    assert len(optimizer.values) == 24
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_finds_the_optimum_of_st_paul(method, st_paul):
+    """The optimum by enumeration, in value, within 100 evaluations; random search would need thousands."""
+    objective = eo.Objective(st_paul, 9, "approximate")
+    best = eo.evaluators.evaluate_all(st_paul, 9, evaluator="approximate").values.min()
+    assert run(method, objective, 100, 0).best[1] == pytest.approx(best, abs=1e-9)

@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
+
 from ._validate import positive_number
 from .errors import EmsoptError, InputError
 
@@ -36,10 +38,17 @@ def _parse(arguments):
     )
     parser.add_argument("--units", type=int, metavar="P", help="fleet size (default: 9 for St. Paul)")
     parser.add_argument(
-        "--load", type=float, metavar="RHO", help="offered load a unit (default: as the data say)"
+        "--load",
+        type=float,
+        metavar="RHO",
+        help="rescale the calls to this offered load per unit (default: as the data say)",
     )
     parser.add_argument(
-        "--threshold", type=float, default=8.0, metavar="MIN", help="late from here on (default: 8)"
+        "--threshold",
+        type=float,
+        default=8.0,
+        metavar="MIN",
+        help="responses of this many minutes or more are late (default: 8)",
     )
     parser.add_argument(
         "--evaluator",
@@ -71,8 +80,14 @@ def _run(options):
     out = _make_folder(options.out)
     print(
         f"{city.name}: {city.n_atoms} atoms, {city.n_sites} sites, {units} units, {city.total_rate:.2f} calls/h, "
-        f"offered load {city.offered_load(units):.3f} a unit"
+        f"offered load {city.offered_load(units):.3f} per unit (share of time busy if no call were lost)"
     )
+    closest = city.response_times.min(axis=0) @ city.demand_shares
+    print(
+        f"The closest site is {closest:.1f} min away on average; a call takes {city.mean_service_time:.1f} min in all."
+    )
+    if closest > city.mean_service_time:
+        print("That cannot be: service includes the way there. Are all times in minutes?")
     if city.notes:
         print(city.notes)
     found = _deployments(city, units, options)
@@ -104,10 +119,18 @@ def _deployments(city, units, options):
     objective = Objective(city, units, options.evaluator, colocation=options.colocate, capacity=capacity)
     with _bar(f"{objective.evaluator} optimum") as progress:
         run = best_deployment(objective, progress=progress)
-    deployments = {"optimum": run.x, "p-median": p_median(city, units, colocation=options.colocate).sites}
-    print(f"\nOptimum of {objective.label} ({objective.evaluator} hypercube, {capacity}): {run.message}.")
+    best = "optimum" if "proven" in run.message else "best found"
+    deployments = {best: run.x, "p-median": p_median(city, units, colocation=options.colocate).sites}
+    print(
+        f"\n{best.capitalize()} by {objective.label} ({objective.evaluator} hypercube, {capacity}): {run.message}."
+    )
+    idle = units - len(np.unique(city.twin_groups))
+    if idle > 0:
+        print(
+            f"{idle} of the units gain the p-median nothing: it has one for every place; where they wait is arbitrary."
+        )
     for name, sites in deployments.items():
-        print(f"  {name:9}", ", ".join(city.site_names[k] for k in sites))
+        print(f"  {name:10}", ", ".join(city.site_names[k] for k in sites))
     for evaluator in dict.fromkeys([objective.evaluator, "approximate"]):
         table = evaluate_table(
             city, deployments, threshold=options.threshold, evaluator=evaluator, capacity=capacity
@@ -155,9 +178,15 @@ def _print_table(title, ours, theirs, path):
 
 
 def _draw(city, found, out):
+    """Write map and figure of the deployments; return the files written."""
     from .maps import deployment_map
     from .plots import deployments
 
+    if city.atom_locations is None or city.site_locations is None:
+        print(
+            "\nNo map and no figure: the city has no coordinates (columns lon, lat or x, y of atoms and sites)."
+        )
+        return []
     figure, _ = deployments(city, found)
     return [
         deployment_map(city, found).save(out / "deployments.html"),

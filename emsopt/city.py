@@ -286,7 +286,24 @@ class City:
 
     @classmethod
     def from_frames(cls, demand, sites, **options):
-        """Build a city from tables of demand and of sites: see `emsopt.tables.city_from_frames`."""
+        """Build a city from a table of demand and a table of candidate sites.
+
+        Parameters
+        ----------
+        demand : DataFrame or GeoDataFrame, M rows
+            ``name`` (or ``atom``); ``arrival_rate`` in calls per hour, or ``calls`` counted over ``period_hours``; ``lon``
+            and ``lat`` (degrees), ``x`` and ``y`` (km on a plane), or a geometry.
+        sites : DataFrame or GeoDataFrame, N rows
+            ``name`` (or ``site``), a location likewise, and ``turnout_min`` and ``service_min`` unless given as options.
+        **options
+            ``travel_times`` (min; a table of sites by atoms, or a law from road km to min) or ``speed_kmh`` with
+            ``detour``; ``turnout_times`` and ``service_times`` (min); ``period_hours``, ``preference``, ``name``,
+            ``notes``. All of it at length: `emsopt.tables.city_from_frames`.
+
+        Returns
+        -------
+        City
+        """
         from .tables import city_from_frames
 
         return city_from_frames(demand, sites, **options)
@@ -299,7 +316,7 @@ class City:
 
     @classmethod
     def load(cls, folder):
-        """Read a folder written by `save`, or by hand: see `emsopt.tables.load_city`."""
+        """Read a folder written by `save`, or by hand; its files are described in `emsopt.tables`."""
         from .tables import load_city
 
         return load_city(folder)

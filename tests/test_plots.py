@@ -288,7 +288,11 @@ def test_boxes_stand_where_the_errors_lie():
         line.get_ydata()[0] for line in ax.lines if line.get_color() == "black" and len(line.get_ydata())
     )
     assert medians == pytest.approx([0.24, 0.48, 0.96, 1.92])
-    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["plane", "uniform", "papers: 0.002 min"]
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == [
+        "plane",
+        "uniform",
+        "papers: within 0.002 min",
+    ]
     assert "Absolute" in ax.get_ylabel()
     frame["error_min"] -= 1
     _, ax = plots.approximation_error(frame, claimed=None)

@@ -119,9 +119,10 @@ class Enumeration:
         return pd.DataFrame(rows)
 
     def __repr__(self):
+        ties = len(self.ties)
         return (
             f"<Enumeration ({self.evaluator}): {len(self.values)} distinct deployments, "
-            f"best {metric_label(self.metric)} {self.values.min():.4g}, {len(self.ties)} tied>"
+            f"best {metric_label(self.metric)} {self.values.min():.4g}, {'unique' if ties == 1 else f'{ties} equally good'}>"
         )
 
 

@@ -8,6 +8,7 @@ from .loop import METHODS, minimize
 from .optimizer import Optimizer
 from .random_search import RandomSearch
 from .run import Run
+from .sparbl import SparBL, SparBLPlus
 
 __all__ = ["METHODS", "GPpM", "GPzero", "Genetic", "LocalSearch", "Optimizer", "RandomSearch", "Run"]
-__all__ += ["SimulatedAnnealing", "best_deployment", "local_search", "minimize"]
+__all__ += ["SimulatedAnnealing", "SparBL", "SparBLPlus", "best_deployment", "local_search", "minimize"]

@@ -17,6 +17,8 @@ from .run import Run
 METHODS = {
     "gp-pm": ("gp_pm", "GPpM"),
     "gp-zero": ("gp_pm", "GPzero"),
+    "sparbl": ("sparbl", "SparBL"),
+    "sparbl+": ("sparbl", "SparBLPlus"),
     "random": ("random_search", "RandomSearch"),
     "genetic": ("genetic", "Genetic"),
     "annealing": ("annealing", "SimulatedAnnealing"),

@@ -144,9 +144,8 @@ class SparBLPlus(SparBL):
     D + 1 and D + 2 under the same prior, which leaves strong coefficients alone. The draw is then no binary quadratic;
     swaps minimise it, from the best deployments told and from random ones.
 
-    Measured after 120 evaluations, above the best known of a swap local search (`grid_city`, rng and seed 100, 101,
-    102): (50, 20) 1.43, 0.45, 0.62 %; (50, 30) 1.57, 0.87, 0.55 %. Published St. Paul: optimum in 10 of 10 runs after
-    24 evaluations in the median (22 to 32, seeds 0 to 9).
+    Measured on published St. Paul: the optimum in 10 of 10 runs after 24 evaluations in the median (22 to 32, seeds 0 to
+    9). Larger cities have been tried on a few development instances only.
 
     Parameters
     ----------

@@ -36,7 +36,9 @@ def styled(draw):
         with mpl.rc_context(STYLE):
             result = draw(*args, **kwargs)
             interactive = mpl.is_interactive()
-        mpl.interactive(interactive)  # the first figure may switch a notebook's display on; the context undoes that
+        mpl.interactive(
+            interactive
+        )  # the first figure may switch a notebook's display on; the context undoes that
         return result
 
     return wrapper

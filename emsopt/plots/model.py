@@ -66,7 +66,7 @@ def approximation_error(
     load, group, error : str
         Columns.
     claimed : float or None
-        Error that the papers report, min, as a line.
+        Largest error that the papers report, min, as a line on either side of zero.
 
     Returns
     -------
@@ -96,9 +96,10 @@ def approximation_error(
         )
     handles = [Patch(color=look(k)["color"], alpha=0.55, label=str(g)) for k, g in enumerate(groups)]
     if claimed is not None:
-        handles.append(
-            ax.axhline(claimed, color="#333", linestyle="--", linewidth=1.3, label=f"papers: {claimed:g} min")
-        )
+        label = f"papers: within {claimed:g} min"
+        handles.append(ax.axhline(claimed, color="#333", linestyle="--", linewidth=1.3, label=label))
+        if (frame[error] < 0).any():
+            ax.axhline(-claimed, color="#333", linestyle="--", linewidth=1.3)
     ax.set_xticks(range(len(loads)), [f"{x:g}" for x in loads])
     ax.set(xlabel=words(load).capitalize(), ylabel="Error of the mean response (min)")
     if (frame[error] >= 0).all():

@@ -173,6 +173,8 @@ def _print_table(title, ours, theirs, path):
         columns = {"optimum_min": "optimum", "p_median_min": "p_median", "upper_bound_min": "p_median"}
         table = table.join(papers.filter(columns).rename(columns=columns).add_suffix(" (paper)"))
         title += f"; paper: {source}"
+    if not ours["found"].str.contains("proven").all():
+        table = table.rename(columns={"optimum": "best found"})
     print(f"\n{title}\n{table.round(2).to_string()}")
     return _whole(path, ours.to_csv)
 

@@ -39,7 +39,9 @@ def test_a_city_of_ones_own(tmp_path, capsys):
         == 0
     )
     text = capsys.readouterr().out
-    assert "no single move improves it" in text  # too many deployments to enumerate
+    assert "Best found" in text  # too many deployments to enumerate
+    assert "no single move improves it" in text
+    assert "optimum" not in text
     assert "late_over_6_min" in text
     assert "(paper)" not in text
     assert (tmp_path / "o" / "deployments.html").stat().st_size > 10_000
@@ -52,6 +54,27 @@ def test_load_and_queue(tmp_path, capsys):
     text = capsys.readouterr().out
     assert "offered load 0.400" in text
     assert "mean_wait_min" in text
+
+
+def test_a_city_without_coordinates_gets_tables_but_no_map(tmp_path, capsys):
+    town = eo.datasets.grid_city(n_sites=6, units=3, rng=1)
+    town.replace(atom_locations=None, site_locations=None, atom_shapes=None).save(tmp_path / "town")
+    assert main(["--city", str(tmp_path / "town"), "--units", "3", "--out", str(tmp_path / "o")]) == 0
+    assert "No map and no figure" in capsys.readouterr().out
+    assert [path.name for path in (tmp_path / "o").iterdir()] == ["by_load.csv"]
+
+
+def test_times_in_hours_are_noticed(tmp_path, capsys):
+    town = eo.datasets.grid_city(n_sites=6, units=3, rng=1)
+    town.replace(service_times=34 / 60).save(tmp_path / "town")
+    main(["--city", str(tmp_path / "town"), "--units", "3", "--out", str(tmp_path / "o")])
+    assert "Are all times in minutes?" in capsys.readouterr().out
+
+
+def test_surplus_units_of_the_p_median_are_explained(tmp_path, capsys):
+    eo.datasets.grid_city(n_sites=4, units=3, rng=1).save(tmp_path / "town")
+    main(["--city", str(tmp_path / "town"), "--units", "6", "--colocate", "--out", str(tmp_path / "o")])
+    assert "2 of the units gain the p-median nothing" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("flag", [["--load", "0.3"], ["--queue"], ["--units", "8"]])

@@ -278,7 +278,7 @@ def _as_geojson(shape):
 def _arrival_rates(atoms, period_hours):
     if period_hours is None:
         if "arrival_rate" not in atoms.table.columns:
-            needed = "a column 'arrival_rate' (calls per hour); City.from_frames also takes 'calls' and `period_hours`"
+            needed = "a column 'arrival_rate' (calls per hour); City.from_frames also takes 'calls' with `period_hours`"
             raise _cells.missing(atoms.table, atoms.where, needed)
         return atoms.numbers("arrival_rate", "calls per hour of at least 0", low=0)
     if "calls" not in atoms.table.columns:

@@ -357,7 +357,8 @@ def _summary(evaluation):
         "simulated" if evaluation.evaluator == "simulation" else f"{evaluation.evaluator} hypercube model"
     )
     if evaluation.capacity == "loss":
-        rest = f"{100 * evaluation.loss_probability:.2g}% of calls lost"
+        lost = 100 * evaluation.loss_probability
+        rest = f"{lost:.2g}% of calls lost" if lost >= 0.01 else "fewer than 0.01% of calls lost"
     else:
         rest = f"mean wait {evaluation.mean_wait:.2f} min"
     return (

@@ -9,10 +9,7 @@ from .errors import InputError
 from .evaluators.choose import evaluate
 from .evaluators.p_median import p_median
 from .objective import Objective
-from .optimizers.local_search import best_deployment, local_search
-
-# Deployments in all cities of a sweep: at most about half a minute on two cores.
-ENUMERATE_UP_TO = {"approximate": 1_000_000, "exact": 20_000, "simulation": 200}
+from .optimizers.local_search import AFFORDABLE, best_deployment, local_search
 
 
 def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=None, **options):
@@ -37,7 +34,7 @@ def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=Non
 
     Notes
     -----
-    All deployments of all cities are enumerated if they are at most `ENUMERATE_UP_TO`; otherwise each city is searched
+    All deployments of all cities are enumerated if together they are few enough for `best_deployment`; otherwise each city is searched
     from several starts, the optimum of the city before among them.
     """
     import pandas as pd
@@ -51,7 +48,7 @@ def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=Non
             city, units[label] if isinstance(units, Mapping) else units, evaluator, metric, **options
         )
         space = objective.space
-        if space.count * len(cities) <= ENUMERATE_UP_TO[objective.evaluator]:
+        if space.count * len(cities) <= AFFORDABLE[objective.evaluator]:
             run = best_deployment(objective)
         else:
             run = local_search(objective, rng=0)

@@ -169,12 +169,44 @@ def test_centre_has_the_lowest_bound_of_all_its_neighbours():
 def test_surrogate_knows_what_it_was_told_and_is_unsure_elsewhere(st_paul):
     city, _ = st_paul
     objective = eo.Objective(city, 9, "approximate")
-    optimizer = GPpM(objective, rng=8)
-    assert np.isnan(optimizer.predict(optimizer.draw())[0]).all()
-    steps(optimizer, objective, 25)
+    optimizer = steps(GPpM(objective, rng=8), objective, 25)
     told, elsewhere = np.array(optimizer.sites), objective.space.sample(9, 10)
     np.testing.assert_allclose(optimizer.predict(told)[0], optimizer.values, atol=0.02)
     assert np.median(optimizer.predict(elsewhere)[1]) > np.median(optimizer.predict(told)[1])
+
+
+def test_before_the_first_model_it_says_how_many_observations_are_missing(st_paul):
+    objective = eo.Objective(st_paul[0], 9, "approximate")
+    optimizer = steps(GPpM(objective, rng=8), objective, 13)
+    for ask in (optimizer.predict, optimizer.acquisition):
+        with pytest.raises(eo.errors.InputError, match=r"20 observations and has 13; tell it 7 more"):
+            ask(optimizer.sites)
+    steps(optimizer, objective, 7)
+    assert (
+        optimizer.predict(optimizer.sites)[0].shape == optimizer.acquisition(optimizer.sites).shape == (20,)
+    )
+    with pytest.raises(eo.errors.InputError, match=r"shape \(K, p\)"):
+        optimizer.predict(optimizer.sites[0])
+    with pytest.raises(eo.errors.InputError, match="no allowed deployment"):
+        optimizer.acquisition([[0, 1, 2]])
+
+
+def test_acquisition_is_expected_improvement_over_the_best_told_and_ignores_order_and_twins(st_paul):
+    """(18) in closed form; sites 0 and 5 are one station; a deployment asked for changes nothing."""
+    city, _ = st_paul
+    objective = eo.Objective(city, 9, "approximate")
+    optimizer = steps(GPpM(objective, rng=9), objective, 22)
+    rows = np.array(
+        [[0, 1, 2, 3, 4, 6, 7, 8, 9], [9, 5, 2, 3, 4, 6, 7, 8, 1], [1, 2, 3, 4, 6, 8, 10, 11, 12]]
+    )
+    mean, deviation = optimizer.predict(rows)
+    z = (min(optimizer.values) - mean) / deviation
+    got = optimizer.acquisition(rows)
+    np.testing.assert_allclose(np.exp(got), deviation * (z * norm.cdf(z) + norm.pdf(z)), rtol=1e-6)
+    assert mean[0] == mean[1]
+    assert got[0] == got[1] != got[2]
+    optimizer.ask(2)
+    np.testing.assert_array_equal(optimizer.acquisition(rows), got)
 
 
 def test_noisy_objectives_may_be_asked_again_and_do_not_break_the_search():

@@ -49,6 +49,8 @@ import numpy as np
 from numba import njit
 
 from .. import _validate
+from ..deployment import check_deployments
+from ..errors import InputError
 from ..surrogates.gaussian_process import fit
 from .optimizer import Optimizer
 
@@ -110,16 +112,58 @@ class GPpM(Optimizer):
         """Return m(x) of one deployment, shape (p,), without the constant."""
         return float(self._prior(self._counts(self.space.canonical(sites))[None])[0])
 
-    def predict(self, sites):
-        """Return the surrogate's mean and standard deviation for deployments of shape (K, p), each of shape (K,).
+    def predict(self, deployments):
+        """Return the surrogate's posterior mean and standard deviation.
 
-        Known once ``initial`` deployments are told; before that NaN.
+        Parameters
+        ----------
+        deployments : array_like of int, shape (K, p)
+            Allowed deployments, site indices in any order.
+
+        Returns
+        -------
+        mean, deviation : ndarray, shape (K,)
+            In the objective's unit.
+
+        Raises
+        ------
+        InputError
+            Before ``initial`` deployments are told.
         """
-        counts = np.array([self._counts(self.space.canonical(row)) for row in np.atleast_2d(sites)])
+        return self._posterior(self.process, self._known_counts(deployments))
+
+    def acquisition(self, deployments):
+        """Return the logarithm of expected improvement (18) over the best deployment told, shape (K,).
+
+        Deployments asked for but not yet told are left out of it. Parameters and errors as in `predict`.
+        """
+        counts = self._known_counts(deployments)
+        return log_expected_improvement(self._goal(self.process), *self._posterior(self.process, counts))
+
+    def _known_counts(self, deployments):
+        """Units in each twin group of deployments that someone asks the surrogate about, shape (K, G)."""
         if self.process is None:
-            return np.full(len(counts), np.nan), np.full(len(counts), np.nan)
-        mean, variance = self.process.predict(counts, self._prior(counts) + self._constant)
+            told = len(self.values)
+            msg = (
+                f"the surrogate is first trained on {self.initial} observations and has {told}; "
+                f"tell it {self.initial - told} more."
+            )
+            raise InputError(msg)
+        rows = check_deployments(self.space.city, deployments)
+        return np.array([self._counts(self.space.canonical(row)) for row in rows])
+
+    def _posterior(self, process, counts):
+        """Posterior mean and standard deviation of rows of counts."""
+        mean, variance = process.predict(counts, self._prior(counts) + self._constant)
         return mean, np.sqrt(variance)
+
+    def _goal(self, process):
+        """Value to improve on: the best one told, or with noise the lowest posterior mean among those told."""
+        return (
+            self._posterior(process, np.array(self._told))[0].min()
+            if self.objective.noisy
+            else min(self.values)
+        )
 
     # -- learning: Algorithm 4 --------------------------------------------------------------------------------
 
@@ -192,14 +236,10 @@ class GPpM(Optimizer):
         if self.centre is None:
             return self.draw()
         process, taken = self._with_pending(), self._taken_counts()
-        goal = min(self.values)
-        if self.objective.noisy:
-            told = np.array(self._told)
-            goal = process.predict(told, self._prior(told) + self._constant)[0].min()
+        goal = self._goal(process)
 
         def score(counts):
-            mean, variance = process.predict(counts, self._prior(counts) + self._constant)
-            return log_expected_improvement(goal, mean, np.sqrt(variance))
+            return log_expected_improvement(goal, *self._posterior(process, counts))
 
         pool = self._random_swaps()
         scores = score(pool)

@@ -7,16 +7,14 @@ it was killed; no state of its own is stored.
 
 import hashlib
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 
 from .. import __version__
+from .._json_lines import JsonLines
 from ..errors import InputError
 
 _KIND, _FORMAT = "emsopt run", 1
-_START = f'{{"{_KIND}"'
 
 
 class Checkpoint:
@@ -50,21 +48,15 @@ class Checkpoint:
         if path is None:
             self._fresh_seed()
             return
-        self.path = Path(path)
+        self._file = JsonLines(path, _KIND, "checkpoint", "checkpoint")
         try:
-            self._file = open(self.path, "a+b")  # noqa: SIM115 - closed by __exit__
-        except OSError as error:
-            msg = f"`checkpoint` must be a file that can be written to; {path} cannot: {error}."
-            raise InputError(msg) from error
-        try:
-            lines = self._complete_lines()
-            if lines:
-                self._check_header(lines[0], problem)
-                self.rows = [self._row(line, k) for k, line in enumerate(lines[1:], 1)]
+            if self._file.lines:
+                header, *rows = self._file.lines
+                self._check_header(header, problem)
+                self.rows = [self._row(row, k) for k, row in enumerate(rows, 1)]
             else:
                 self._fresh_seed()
-                header = {_KIND: _FORMAT, "version": __version__, "seed": self.seed, **problem}
-                self._append(header)
+                self._file.append({_KIND: _FORMAT, "version": __version__, "seed": self.seed, **problem})
         except BaseException:
             self._file.close()
             raise
@@ -73,21 +65,7 @@ class Checkpoint:
         if self.seed is None:
             self.seed = int(np.random.SeedSequence().entropy)
 
-    def _complete_lines(self):
-        """Return the lines on file, and cut off what follows the last line end."""
-        self._file.seek(0)
-        content = self._file.read()
-        start = _START.encode()
-        if content[: len(start)] != start[: len(content)]:
-            msg = f"{self.path} is not a checkpoint of emsopt.minimize; name another file."
-            raise InputError(msg)
-        end = content.rfind(b"\n") + 1
-        if end < len(content):
-            self._file.truncate(end)
-        return content[:end].splitlines()
-
-    def _check_header(self, line, problem):
-        header = self._parsed(line, 1)
+    def _check_header(self, header, problem):
         wanted = {_KIND: _FORMAT, **json.loads(json.dumps(problem))}
         if self.seed is not None:
             wanted["seed"] = self.seed
@@ -100,24 +78,10 @@ class Checkpoint:
                 raise InputError(msg)
         self.seed, self.version = header["seed"], header["version"]
 
-    def _row(self, line, number):
-        row = self._parsed(line, number + 1)
+    def _row(self, row, number):
         if set(row) != {"evaluation", "sites", "value", "seconds"} or row["evaluation"] != number:
-            self._refuse(number + 1)
+            self._file.refuse(number + 1)
         return row
-
-    def _parsed(self, line, number):
-        try:
-            return dict(json.loads(line))
-        except (ValueError, TypeError):
-            self._refuse(number)
-
-    def _refuse(self, number):
-        msg = (
-            f"line {number} of the checkpoint {self.path} is damaged. Cut the file off before that line to resume "
-            "from there, or name another file."
-        )
-        raise InputError(msg)
 
     def replay(self, number, sites):
         """Return the row of an evaluation on file, or None; ``sites`` is what the optimizer asks for now."""
@@ -142,12 +106,7 @@ class Checkpoint:
                 "value": value,
                 "seconds": seconds,
             }
-            self._append(row)
-
-    def _append(self, line):
-        self._file.write(json.dumps(line).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+            self._file.append(row)
 
     def __enter__(self):
         return self

@@ -1,6 +1,7 @@
 """Search for the deployment that answers fastest: `minimize`, and the optimizers it runs, by ask / tell."""
 
 from .annealing import SimulatedAnnealing
+from .bocs import BOCS
 from .genetic import Genetic
 from .gp_pm import GPpM, GPzero
 from .local_search import LocalSearch, best_deployment, local_search
@@ -10,5 +11,5 @@ from .random_search import RandomSearch
 from .run import Run
 from .sparbl import SparBL, SparBLPlus
 
-__all__ = ["METHODS", "GPpM", "GPzero", "Genetic", "LocalSearch", "Optimizer", "RandomSearch", "Run"]
+__all__ = ["BOCS", "METHODS", "GPpM", "GPzero", "Genetic", "LocalSearch", "Optimizer", "RandomSearch", "Run"]
 __all__ += ["SimulatedAnnealing", "SparBL", "SparBLPlus", "best_deployment", "local_search", "minimize"]

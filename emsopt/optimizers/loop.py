@@ -1,13 +1,13 @@
 """`minimize`: let an optimizer ask, evaluate, tell, until there is a reason to stop."""
 
 import time
-from contextlib import contextmanager
 from copy import copy
 from importlib import import_module
 
 import numpy as np
 
 from .. import _validate
+from .._progress import shown
 from ..errors import InputError
 from ..objective import Objective
 from .checkpoint import Checkpoint, describe
@@ -19,6 +19,7 @@ METHODS = {
     "gp-zero": ("gp_pm", "GPzero"),
     "sparbl": ("sparbl", "SparBL"),
     "sparbl+": ("sparbl", "SparBLPlus"),
+    "bocs": ("bocs", "BOCS"),
     "random": ("random_search", "RandomSearch"),
     "genetic": ("genetic", "Genetic"),
     "annealing": ("annealing", "SimulatedAnnealing"),
@@ -101,7 +102,7 @@ def minimize(
     else:
         _validate.choice(method, "method", tuple(METHODS))
     problem = None if checkpoint is None else describe(objective, name)
-    with Checkpoint(checkpoint, problem, _seed(rng)) as log, _shown(progress, budget) as show:
+    with Checkpoint(checkpoint, problem, _seed(rng)) as log, shown(progress, budget, "evaluation") as show:
         optimizer = method if isinstance(method, Optimizer) else _optimizer(method)(objective, rng=log.seed)
         rows, best, clock = [], np.inf, time.perf_counter()
         message = f"budget of {budget} evaluations used"
@@ -119,7 +120,7 @@ def minimize(
                 optimizer.tell(sites, value)
                 best = min(best, value)
                 rows.append((number, tuple(sites.tolist()), value, best, seconds))
-                show(number, best)
+                show(number, f"best {best:.6g}")
                 stop = callback is not None and callback(optimizer)
                 if best <= target:
                     message = f"target of {target:g} reached"
@@ -162,28 +163,6 @@ def _evaluate(objective, sites, seed, number):
     seeded.options = {**objective.options, "rng": int(noise[0])}
     objective.evaluations += 1
     return seeded(sites)
-
-
-@contextmanager
-def _shown(progress, budget):
-    """Hand out a function of (evaluations done, best value) that shows progress as the caller wants it."""
-    if progress is False or progress is None:
-        yield lambda done, best: None
-    elif progress is True:
-        from tqdm import tqdm
-
-        with tqdm(total=budget, unit="evaluation") as bar:
-
-            def show(done, best):
-                bar.set_postfix_str(f"best {best:.6g}", refresh=False)
-                bar.update(done - bar.n)
-
-            yield show
-    elif callable(progress):
-        yield lambda done, best: progress(done, budget)
-    else:
-        msg = f"`progress` must be True, False or a function of (done, total); got {progress!r}."
-        raise InputError(msg)
 
 
 def _run(rows, message):

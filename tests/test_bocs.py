@@ -1,0 +1,117 @@
+"""BOCS: annealing finds the minima of quadratics, feasible sets hold, and a small city's optimum is found."""
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt.errors import InputError
+from emsopt.optimizers.binary_quadratic import exact, swap_search, value
+from emsopt.optimizers.bocs import BOCS, _walk, anneal
+
+
+def quadratic(seed, n, density=1.0):
+    rng = np.random.default_rng([seed, n])
+    A = np.triu(rng.standard_normal((n, n)) * (rng.random((n, n)) < density), 1)
+    return A + A.T, 2 * rng.standard_normal(n)
+
+
+def run(objective, budget, rng, **options):
+    optimizer = BOCS(objective, rng=rng, **options)
+    for _ in range(budget):
+        x = optimizer.ask()
+        optimizer.tell(x, objective(x))
+    return optimizer
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_annealing_reaches_the_proven_minimum(seed):
+    """Against the mixed-integer program, with places for several units and fixed ones."""
+    A, b = quadratic(seed, 10)
+    A[np.diag_indices(10)] = np.random.default_rng(seed).standard_normal(10)
+    room, floors = np.array([1, 3, 1, 0, 2, 1, 1, 1, 1, 1]), np.array([0, 1, 0, 0, 0, 1, 0, 0, 0, 0])
+    best = exact(A, b, 5, floors=floors, room=room)
+    found = anneal(A, b, 5, floors=floors, room=room, rng=seed)
+    assert found.value == pytest.approx(best.value)
+    assert found.value == pytest.approx(value(A, b, found.x))
+    assert found.x.sum() == 5
+    assert (found.x >= floors).all()
+    assert (found.x <= room).all()
+
+
+@pytest.mark.parametrize("density", [0.1, 1.0])
+@pytest.mark.parametrize(("n", "units"), [(20, 8), (40, 10)])
+def test_annealing_reaches_the_best_known(n, units, density):
+    """Against the swaps of many long starts, which share no code with it."""
+    for seed in range(3):
+        A, b = quadratic(seed, n, density)
+        best = swap_search(A, b, units, starts=60, steps=5 * n, rng=9).value
+        assert anneal(A, b, units, rng=seed).value == pytest.approx(best)
+
+
+@pytest.mark.parametrize("units", [0, 4])
+def test_annealing_where_nothing_can_move(units):
+    A, b = quadratic(0, 4)
+    assert anneal(A, b, units, rng=0).x.tolist() == [units // 4] * 4
+
+
+def test_annealing_says_what_it_cannot_place():
+    with pytest.raises(InputError, match="0 to 4"):
+        anneal(*quadratic(0, 4), 5)
+
+
+def test_a_walk_climbs_by_metropolis():
+    """Two states: taken uphill if the chance drawn is below exp(-Δ / T), T the mean change at the first step."""
+    A, b = np.zeros((2, 2)), np.array([0.0, 1.0])
+    for chance, at in ((0.36, 1), (0.37, 0)):  # exp(-1) = 0.368
+        filled, empty = np.array([0]), np.array([1])
+        best = _walk(A, b, np.zeros(2, int), filled, empty, np.array([[0.0, 0.0, chance]]))
+        assert filled.tolist() == [at]
+        assert best.tolist() == [1, 0]  # the best met is returned, not the last
+
+
+def test_finds_the_optimum_of_a_small_city():
+    """By enumeration: 495 deployments, of which it sees 60."""
+    city = eo.datasets.grid_city(12, 4, rng=3)
+    objective = eo.Objective(city, 4, "approximate")
+    best = eo.evaluators.evaluate_all(city, 4, evaluator="approximate").values.min()
+    found = eo.minimize(objective, "bocs", budget=60, rng=0)
+    assert found.fun == pytest.approx(best, abs=1e-9)
+
+
+def test_proposals_are_new_and_allowed_until_none_is_left():
+    city = eo.datasets.grid_city(7, 3, rng=1)
+    objective = eo.Objective(city, 3, "approximate", colocation=2, pinned=(2,), closed=(5,))
+    optimizer = BOCS(objective, initial=5, sweeps=2, rng=0)
+    while not optimizer.exhausted:
+        x = optimizer.ask()
+        assert x in objective.space
+        assert 2 in x
+        assert 5 not in x
+        optimizer.tell(x, objective(x))
+    assert len({tuple(x) for x in optimizer.sites}) == len(optimizer.sites) == objective.space.count
+
+
+def test_same_rng_gives_the_same_run():
+    objective = eo.Objective(eo.datasets.grid_city(12, 4, rng=2), 4, "approximate")
+    first, second = (run(objective, 28, 7, sweeps=3) for _ in range(2))
+    other = run(objective, 28, 8, sweeps=3)
+    assert np.array_equal(first.sites, second.sites)
+    assert not np.array_equal(first.sites, other.sites)
+
+
+def test_every_proposal_starts_a_new_chain(monkeypatch):
+    """Sweeps at each: ten times as many before the first draw, from the state a chain starts from."""
+    objective = eo.Objective(eo.datasets.grid_city(12, 4, rng=2), 4, "approximate")
+    optimizer, seen = run(objective, 20, 0, sweeps=3), []
+    sample = eo.optimizers.sparbl.sample
+
+    def watched(state, X, y, sweeps, rng):
+        seen.append((sweeps, state.coef.any()))
+        return sample(state, X, y, sweeps, rng)
+
+    monkeypatch.setattr(eo.optimizers.sparbl, "sample", watched)
+    for _ in range(4):
+        start = len(seen)
+        optimizer.tell(optimizer.ask(), 9.0)
+        assert seen[start] == (30, False)
+        assert set(seen[start + 1 :]) <= {(3, True)}

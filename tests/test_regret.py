@@ -1,0 +1,268 @@
+"""Regret against plain loops, bounds against hand-computed values, information gain against determinants."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from emsopt.errors import InputError
+from emsopt.optimizers import Run
+from emsopt.regret import (
+    confidence_band,
+    empirical_regret,
+    gp_pm_bound,
+    greedy_gain,
+    information_gain,
+    largest_gain,
+    printed_gain,
+    sparbl_bound,
+)
+from emsopt.surrogates.kernels import DeploymentKernel
+
+
+def deployments(sites, units):
+    """All deployments as rows of zeros and ones."""
+    rows = list(itertools.combinations(range(sites), units))
+    counts = np.zeros((len(rows), sites), dtype=int)
+    for k, row in enumerate(rows):
+        counts[k, list(row)] = 1
+    return counts
+
+
+# -- empirical ------------------------------------------------------------------------------------------------------
+
+
+def test_regret_is_that_of_a_plain_loop():
+    values = 5 + np.random.default_rng(1).random((4, 30))
+    for row, *curves in zip(
+        values,
+        *(empirical_regret(values, 4.9, kind) for kind in ("cumulative", "average", "simple")),
+        strict=True,
+    ):
+        total, best = 0.0, math.inf
+        for t, value in enumerate(row):
+            total += value - 4.9
+            best = min(best, value)
+            assert [curve[t] for curve in curves] == pytest.approx([total, total / (t + 1), best - 4.9])
+
+
+def test_regret_of_runs_is_cut_to_the_shortest():
+    runs = [
+        Run(np.array([0]), min(values), len(values), "", pd.DataFrame({"value": values}))
+        for values in ([3.0, 2.0, 4.0], [2.0, 2.0])
+    ]
+    np.testing.assert_allclose(empirical_regret(runs, 2.0), [[1, 1], [0, 0]])
+    np.testing.assert_allclose(empirical_regret(runs[0], 2.0), [[1, 1, 3]])
+    np.testing.assert_allclose(empirical_regret([[3.0, 2.0], [2.0]], 2.0), [[1], [0]])
+    np.testing.assert_allclose(empirical_regret(runs[0].history["value"], 2.0, "average"), [[1, 0.5, 1]])
+
+
+def test_values_below_the_optimum_are_refused():
+    with pytest.raises(InputError, match=r"at most every value; got 2 and a value of 1\.9"):
+        empirical_regret([2.5, 1.9], 2.0)
+    assert empirical_regret([2.0 - 1e-12], 2.0)[0, 0] == 0  # rounding is forgiven
+    with pytest.raises(InputError, match="`kind` must be one of"):
+        empirical_regret([2.5], 2.0, "total")
+
+
+def test_band_is_the_textbook_interval():
+    """Mean 2, standard deviation 1, n = 3, t quantile with two degrees of freedom 4.302653."""
+    mean, low, high = confidence_band([[1.0], [2.0], [3.0]])
+    assert mean == pytest.approx([2])
+    assert high - mean == pytest.approx([4.302653 / math.sqrt(3)])
+    assert mean - low == pytest.approx(high - mean)
+    for curve in confidence_band([[1.0, 5.0]]):
+        np.testing.assert_allclose(curve, [1, 5])
+    with pytest.raises(InputError, match="`level`"):
+        confidence_band([[1.0]], level=95)
+
+
+def test_band_covers_the_mean_as_often_as_it_says():
+    curves = np.random.default_rng(2).standard_normal((10, 20_000))
+    _, low, high = confidence_band(curves)
+    assert np.mean((low <= 0) & (high >= 0)) == pytest.approx(0.95, abs=0.005)
+
+
+# -- bounds ---------------------------------------------------------------------------------------------------------
+
+
+def test_sparbl_bound_by_hand():
+    """N = 3, so D = 7 and log D = 1.945910; T = 4: 4 · 0.5 · 0.1 · 2 · √(4 · 1.945910) = 1.115967."""
+    options = {"sparsity": 2, "contraction": 0.5, "noise": 0.1}
+    assert sparbl_bound(4, 3, **options) == pytest.approx(1.115967, abs=1e-6)
+    bad = sum(4 * 1.5 * math.exp(-0.3 * t) for t in range(1, 400))
+    bound = sparbl_bound([4, 9], 3, **options, norm=1.5, rate=0.3, start=6)
+    np.testing.assert_allclose(
+        bound, [1.115967 + bad + 2 * 1.5 * 4, 1.115967 * 1.5 + bad + 2 * 1.5 * 5], rtol=1e-6
+    )
+    with pytest.raises(InputError, match="`rate`"):
+        sparbl_bound(4, 3, **options, norm=1.5)
+    with pytest.raises(InputError, match="`rounds` must be whole numbers"):
+        sparbl_bound(4.5, 3, **options)
+
+
+def test_gp_pm_bound_by_hand():
+    """N = 5, p = 2, V = 3, δ = 0.1: β = 2 log(π² · 9 · 10 / 0.6) = 14.600190; C = 1 / log 5 = 0.621335."""
+    beta, constant = 2 * math.log(math.pi**2 * 90 / 0.6), 1 / math.log(5)
+    assert (beta, constant) == pytest.approx((14.600190, 0.621335), abs=1e-6)
+    bound = gp_pm_bound([3, 3], 5, 2, [1.5, 6.0], noise_variance=0.25, delta=0.1)
+    single = math.sqrt(8 * constant * beta * 1.5 / 3)
+    np.testing.assert_allclose(bound, [single, 2 * single])
+    higher = gp_pm_bound(3, 5, 2, 1.5, noise_variance=0.25, prior_variance=2.0, delta=0.1)
+    assert higher == pytest.approx(single * math.sqrt(2 / math.log(9) * math.log(5)))
+    with pytest.raises(InputError, match="`gain` must be one number or shaped as `restarts`"):
+        gp_pm_bound([3, 4, 5], 5, 2, [1.0, 2.0], noise_variance=0.25)
+    with pytest.raises(InputError, match="`delta`"):
+        gp_pm_bound(3, 5, 2, 1.5, noise_variance=0.25, delta=5)
+
+
+def test_bounds_are_in_minutes():
+    """In seconds every bound is sixty times as large."""
+    gain = largest_gain([5, 50], 20, noise_variance=0.04, prior_variance=0.5)
+    slow = largest_gain([5, 50], 20, noise_variance=0.04 * 3600, prior_variance=0.5 * 3600)
+    np.testing.assert_allclose(gain, slow)
+    bound = gp_pm_bound([5, 50], 6, 3, gain, noise_variance=0.04, prior_variance=0.5)
+    slow = gp_pm_bound([5, 50], 6, 3, gain, noise_variance=0.04 * 3600, prior_variance=0.5 * 3600)
+    np.testing.assert_allclose(60 * bound, slow)
+
+
+def lower_confidence_search(K, noise_variance, rounds, delta, units, sites, rng):
+    """Regret of a sample function when the centre by (54) is itself observed, each round; and variances met."""
+    n = len(K)
+    f = rng.multivariate_normal(np.zeros(n), K, method="cholesky")
+    chosen, y, variances = [], [], []
+    for v in range(1, rounds + 1):
+        mean, variance = np.zeros(n), np.diag(K).copy()
+        if chosen:
+            across = K[:, chosen]
+            weights = np.linalg.solve(
+                K[np.ix_(chosen, chosen)] + noise_variance * np.eye(len(chosen)), across.T
+            )
+            mean, variance = weights.T @ y, variance - (across * weights.T).sum(axis=1)
+        beta = 2 * math.log(math.comb(sites, units) * math.pi**2 * v**2 / (6 * delta))
+        k = int(np.argmin(mean - math.sqrt(beta) * np.sqrt(np.maximum(variance, 0))))
+        variances.append(variance[k])
+        chosen.append(k)
+        y.append(f[k] + math.sqrt(noise_variance) * rng.standard_normal())
+    return f[chosen] - f.min(), np.array(variances)
+
+
+def test_theorem_15_holds_where_centres_are_observed():
+    """Sample functions of kernel (13): the bound fails in at most a share δ of runs (here none in 40)."""
+    rng, X = np.random.default_rng(3), deployments(6, 3)
+    kernel = DeploymentKernel(np.full(6, 0.5), gamma=0.7)
+    K, V = kernel(X), 30
+    top = K.max()
+    gain, _ = greedy_gain(kernel, X, V, noise_variance=0.1)
+    options = {"noise_variance": 0.1, "prior_variance": top, "delta": 0.1}
+    bound = gp_pm_bound(np.arange(1, V + 1), 6, 3, gain / (1 - 1 / math.e), **options)
+    broken = 0
+    for _ in range(40):
+        losses, variances = lower_confidence_search(K, 0.1, V, 0.1, 3, 6, rng)
+        broken += (losses.cumsum() / np.arange(1, V + 1) > bound).any()
+        informed = 0.5 * np.log1p(variances / 0.1).sum()  # (59) where centres are observed
+        assert informed <= gain[-1] / (1 - 1 / math.e)
+    assert broken <= 4
+
+
+def test_the_printed_constant_needs_a_prior_variance_of_at_most_one():
+    """Inequality (58), s² <= C log(1 + s²/σ²): wrong with the printed C at kernel (13)'s prior variance."""
+    top = DeploymentKernel(0.5)(np.eye(3, dtype=int)).max()
+    assert top > 2
+    s2 = np.linspace(1e-6, top, 200)
+    for noise in (0.01, 0.1, 1.0):
+        assert (s2 > 1 / math.log1p(1 / noise) * np.log1p(s2 / noise)).any()
+        assert (s2 <= (1 + 1e-12) * top / math.log1p(top / noise) * np.log1p(s2 / noise)).all()
+
+
+def test_a_centre_that_is_not_observed_breaks_equation_59():
+    """Its variance stays, however often another deployment of its region is observed."""
+    centre, optimum = [1, 1, 0, 0], [0, 1, 1, 0]
+    kernel, noise = DeploymentKernel(0.5), 0.1
+    prior, cross = kernel.diag([centre])[0], kernel([centre], [optimum])[0, 0]
+    total = 0.0
+    for v in range(200):
+        left = prior - cross**2 * v / (v * prior + noise)
+        total += 0.5 * math.log1p(left / noise)
+    informed = information_gain(kernel(np.tile(optimum, (200, 1))), noise)
+    assert total > 20 * informed
+
+
+def test_no_design_of_exactly_p_units_is_compatible_in_st_paul():
+    """Assumption 9, N = 17 and p = 9: a vector of its cone that every deployment's features are orthogonal to."""
+    N, p = 17, 9
+    pairs = list(itertools.combinations(range(N), 2))
+    first = np.array([-1.0 if 0 in pair else 0.0 for pair in pairs])  # Σ_j x_0 x_j
+    v = np.concatenate([[0.0, p - 1.0], np.zeros(N - 1), first])
+    rng = np.random.default_rng(4)
+    for _ in range(50):
+        x = np.zeros(N)
+        x[rng.choice(N, p, replace=False)] = 1
+        features = np.concatenate([[1.0], x, [x[i] * x[j] for i, j in pairs]])
+        assert features @ v == 0
+    largest = np.abs(v).max()
+    assert np.abs(v).sum() - largest <= 3 * largest  # in the cone for s_0 = 1, hence for every s_0
+
+
+# -- information gain -----------------------------------------------------------------------------------------------
+
+
+def test_information_gain_is_half_the_log_determinant():
+    rng = np.random.default_rng(5)
+    for n in (1, 3, 8):
+        B = rng.standard_normal((n, n))
+        direct = 0.5 * math.log(np.linalg.det(np.eye(n) + B @ B.T / 0.3))
+        assert information_gain(B @ B.T, 0.3) == pytest.approx(direct)
+    with pytest.raises(InputError, match="square and symmetric"):
+        information_gain([[1.0, 0.5], [0.2, 1.0]], 0.1)
+    with pytest.raises(InputError, match="positive semi-definite"):
+        information_gain([[1.0, 3.0], [3.0, 1.0]], 0.1)
+
+
+def test_greedy_gain_is_the_information_of_its_choice():
+    X = deployments(6, 3)
+    kernel = DeploymentKernel(np.linspace(0.2, 2, 6), gamma=0.7)
+    gain, chosen = greedy_gain(kernel, X, 25, noise_variance=0.1)  # more steps than the 20 points
+    for t in range(25):
+        K = kernel(X[chosen[: t + 1]])
+        assert gain[t] == pytest.approx(information_gain(K, 0.1))
+        if t:
+            every = [information_gain(kernel(X[[*chosen[:t], k]]), 0.1) for k in range(len(X))]
+            assert gain[t] == pytest.approx(max(every))  # no other next point tells more
+
+
+def test_greedy_gain_is_within_its_guarantee_of_brute_force():
+    """(40), over all multisets of four of ten deployments; greedy must stay below, since κ is the largest."""
+    X = deployments(5, 2)
+    for weights, gamma, noise in ((0.5, 1.0, 0.1), ([0.1, 4, 0.2, 2, 1], 0.3, 1.0), (3.0, 0.1, 0.01)):
+        kernel = DeploymentKernel(weights, gamma)
+        gain, _ = greedy_gain(kernel, X, 4, noise_variance=noise)
+        K = kernel(X)
+        for t in range(1, 5):
+            choices = itertools.combinations_with_replacement(range(len(X)), t)
+            most = max(information_gain(K[np.ix_(c, c)], noise) for c in map(list, choices))
+            assert (1 - 1 / math.e) * most <= gain[t - 1] <= most + 1e-9
+
+
+def test_largest_gain_bounds_and_is_attained():
+    X, steps = deployments(6, 3), np.arange(1, 61)
+    kernel = DeploymentKernel(np.linspace(0.2, 2, 6), gamma=0.7)
+    gain, _ = greedy_gain(kernel, X, 60, noise_variance=0.1)
+    limits = {"noise_variance": 0.1, "prior_variance": kernel.diag(X)[0]}
+    assert (gain <= largest_gain(steps, 20, **limits) + 1e-9).all()
+    apart = (
+        information_gain(2 * np.eye(4), 0.5),
+        information_gain(2 * np.kron(np.eye(4), np.ones((3, 3))), 0.5),
+    )
+    np.testing.assert_allclose(apart, largest_gain([4, 12], 4, noise_variance=0.5, prior_variance=2.0))
+
+
+def test_printed_gain_is_vacuous_for_a_city():
+    """N = 17, p = 9, V = 100: 2^17 log 100 = 603609 nats, where 100 observations at σ² = 0.01 hold 231 at most."""
+    printed, most = printed_gain(100, 17), largest_gain(100, math.comb(17, 9), noise_variance=0.01)
+    assert printed == pytest.approx(603609, abs=1)
+    assert most == pytest.approx(50 * math.log(101))
+    assert printed > 2000 * most
+    assert printed_gain(100, 17, constant=0.5) == pytest.approx(printed / 2)

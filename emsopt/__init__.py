@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from . import datasets, errors, evaluators, geo, maps, optimizers, panels, plots, sweeps, travel
+    from . import datasets, errors, evaluators, geo, maps, optimizers, panels, plots, regret, sweeps, travel
     from .city import City
     from .deployment import DeploymentSpace
     from .errors import EmsoptError
@@ -36,6 +36,7 @@ _MODULES = (
     "optimizers",
     "panels",
     "plots",
+    "regret",
     "sweeps",
     "travel",
 )
@@ -48,7 +49,7 @@ _NAMES = {
 }
 
 __all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "datasets", "errors", "evaluators"]
-__all__ += ["geo", "maps", "minimize", "optimizers", "panels", "plots", "sweeps", "travel"]
+__all__ += ["geo", "maps", "minimize", "optimizers", "panels", "plots", "regret", "sweeps", "travel"]
 
 
 def __getattr__(name):

@@ -20,7 +20,20 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from . import datasets, errors, evaluators, geo, maps, optimizers, panels, plots, regret, sweeps, travel
+    from . import (
+        datasets,
+        errors,
+        evaluators,
+        geo,
+        maps,
+        optimizers,
+        panels,
+        plots,
+        regret,
+        study,
+        sweeps,
+        travel,
+    )
     from .city import City
     from .deployment import DeploymentSpace
     from .errors import EmsoptError
@@ -37,6 +50,7 @@ _MODULES = (
     "panels",
     "plots",
     "regret",
+    "study",
     "sweeps",
     "travel",
 )
@@ -49,7 +63,7 @@ _NAMES = {
 }
 
 __all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "datasets", "errors", "evaluators"]
-__all__ += ["geo", "maps", "minimize", "optimizers", "panels", "plots", "regret", "sweeps", "travel"]
+__all__ += ["geo", "maps", "minimize", "optimizers", "panels", "plots", "regret", "study", "sweeps", "travel"]
 
 
 def __getattr__(name):

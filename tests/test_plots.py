@@ -231,6 +231,16 @@ def test_convergence_draws_median_and_quartiles():
     assert "optimum 5.7" in texts(ax)
 
 
+def test_convergence_draws_the_mean_with_its_confidence_interval():
+    """Student's t: 2.776 standard errors either side for five runs."""
+    values = np.array([[6.0], [6.4], [7.0], [6.2], [6.6]])
+    _, ax = plots.convergence(np.hstack([values, values - 0.1]), band="confidence")
+    assert np.allclose(ax.lines[0].get_ydata(), [6.44, 6.34])
+    y = ax.collections[0].get_paths()[0].vertices[:, 1]
+    half = 2.776445 * values.std(ddof=1) / np.sqrt(5)
+    assert np.allclose((y.min(), y.max()), (6.34 - half, 6.44 + half))
+
+
 def test_histories_of_different_steps_meet_on_one_axis():
     """A step function keeps its value until the next step, and a run that ended keeps its last."""
     short = pd.DataFrame({"evaluations": [10, 30], "best": [7.0, 6.0]})

@@ -4,6 +4,7 @@ import numpy as np
 
 from .. import _shading, _validate
 from ..errors import InputError
+from ..regret import confidence_band
 from ._frames import require_columns, words
 from ._style import figure, look, styled
 
@@ -68,10 +69,10 @@ def convergence(runs, ax=None, *, band="quartiles", reference=None, label="Best 
         One run or a list of them, each an optimizer's result or its history (a DataFrame with the best so far in
         ``best`` and the number of evaluations in ``evaluations``, left out if every row is one). Or an array of
         the best so far after each evaluation, shape (T,) or, for several runs, (R, T). Of several the median is
-        drawn; a run that ended early keeps its last value.
+        drawn, with ``band="confidence"`` the mean; a run that ended early keeps its last value.
     ax : matplotlib Axes or empty Figure, optional
-    band : {"quartiles", "range", None}
-        What is shaded around the median of several runs.
+    band : {"quartiles", "range", "confidence", None}
+        What is shaded around several runs; "confidence" is the 95 % interval of their mean, as in the papers.
     reference : dict of str to float, optional
         Levels to compare with, such as ``{"optimum": 5.87, "lower bound": 5.33}``.
     label : str
@@ -82,15 +83,15 @@ def convergence(runs, ax=None, *, band="quartiles", reference=None, label="Best 
     fig, ax
     """
     if band is not None:
-        _validate.choice(band, "band", ("quartiles", "range"))
+        _validate.choice(band, "band", ("quartiles", "range", "confidence"))
     named = runs if isinstance(runs, dict) else {"": runs}
     table = {str(name): _runs(values, name) for name, values in named.items()}
     fig, ax = figure(ax, (8, 5))
     for k, (name, (steps, values)) in enumerate(table.items()):
         title = f"{name} ({len(values)} runs)" if len(values) > 1 else name
-        ax.step(steps, np.median(values, axis=0), where="post", label=title or None, **look(k))
+        middle, low, high = _middle_and_band(values, band)
+        ax.step(steps, middle, where="post", label=title or None, **look(k))
         if band is not None and len(values) > 1:
-            low, high = np.percentile(values, (25, 75) if band == "quartiles" else (0, 100), axis=0)
             ax.fill_between(steps, low, high, step="post", alpha=0.18, linewidth=0, color=look(k)["color"])
     for name, level in (reference or {}).items():
         ax.axhline(level, color="#555", linewidth=1.2, linestyle=":")
@@ -110,6 +111,14 @@ def convergence(runs, ax=None, *, band="quartiles", reference=None, label="Best 
     if ax.get_legend_handles_labels()[0]:
         ax.legend()
     return fig, ax
+
+
+def _middle_and_band(values, band):
+    """Return what is drawn of several runs, values (R, T), and the edges of the band around it."""
+    if band == "confidence" and len(values) > 1:
+        return confidence_band(values)
+    low, high = np.percentile(values, (0, 100) if band == "range" else (25, 75), axis=0)
+    return np.median(values, axis=0), low, high
 
 
 def _runs(values, name):

@@ -1,0 +1,305 @@
+"""Replications: run a task over many cases, in parallel, resumably, to a tidy table.
+
+A *case* is a dict of plain values, such as ``{"city": "grid", "method": "gp-pm", "seed": 3}``; a *task* is a function
+that takes them by name and returns rows. Each finished case is a line in a file, so that a study killed at any moment
+goes on where it was. What a case gives depends on the case alone: not on the backend, the number of workers, the
+order, or which others run.
+
+Limits: the file knows a task by its name. It cannot notice that the function, or something it calls, has changed
+since; name another file then. Whatever a result depends on belongs in the case. One study at a time may write to a
+file.
+"""
+
+import hashlib
+import itertools
+import json
+import sys
+import traceback
+from collections.abc import Iterable, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+
+from . import __version__, _validate
+from ._json_lines import JsonLines
+from ._progress import shown
+from .errors import EmsoptError, InputError
+
+_KIND, _FORMAT = "emsopt study", 1
+
+
+class StudyError(EmsoptError, RuntimeError):
+    """Some cases failed; the others are finished.
+
+    Attributes
+    ----------
+    failures : list of (dict, str)
+        Each failed case and the error it raised.
+    results : DataFrame
+        What the other cases gave.
+    """
+
+    def __init__(self, message, failures, results):
+        super().__init__(message)
+        self.failures, self.results = failures, results
+
+
+def run(task, cases, *, file=None, backend="serial", workers=None, progress=False):
+    """Call a task once for every case and return all rows.
+
+    Parameters
+    ----------
+    task : callable
+        Called as ``task(**case)``; returns one row (a dict), a list of rows, or a DataFrame (whose index is kept if
+        it has a name). Values are plain: text, numbers, truth values, None, and lists of them. A function defined at
+        the top of a module, so that other processes find it.
+    cases : sequence of dict
+        Plain values by name, the same names in every case, no case twice; see `cases`. Tuples reach the task as
+        lists and numpy numbers as Python's.
+    file : path-like, optional
+        JSON-lines file to which each finished case is appended. Cases on it are not run again. More cases of the same
+        task and names may be added to it at any time.
+    backend : {"serial", "processes"} or dask.distributed.Client
+        Where tasks run: here, in processes of this machine, or on the workers of a Dask cluster (install
+        ``emsopt[scale]``), which must be able to import the task. Linear algebra gets one thread a task on all.
+    workers : int, optional
+        Processes, for backend "processes"; as many as there are cores if left out.
+    progress : bool or callable
+        Show a bar, or call with (cases done, cases in all).
+
+    Returns
+    -------
+    DataFrame
+        One row for each row of each case: the case's values, then the task's. In the order of ``cases``, whichever
+        finished first.
+
+    Raises
+    ------
+    StudyError
+        If the task raised for some cases. All others have been finished; running again tries the failed ones anew.
+    InputError
+        If an option or a case is invalid, or the file is of another task or other names, damaged, or no such file.
+
+    Examples
+    --------
+    >>> def square(number, power):
+    ...     return {"result": number**power}
+    >>> run(square, cases(number=[2, 3], power=2))
+       number  power  result
+    0       2      2       4
+    1       3      2       9
+    """
+    name = getattr(task, "__qualname__", None)
+    if not callable(task) or name is None:
+        msg = f"`task` must be a function defined at the top of a module; got {task!r}."
+        raise InputError(msg)
+    by_key = _checked(cases)
+    columns = list(next(iter(by_key.values())))
+    parallel = _parallel(backend, workers)
+    with _on_file(file, name, columns) as (done, keep), shown(progress, len(by_key), "case") as show:
+        rows = {key: done[key] for key in by_key if key in done}
+        left = {key: case for key, case in by_key.items() if key not in rows}
+        failed = {}
+        show(len(rows))
+        for key, result, failure in _each(task, left, parallel):
+            if failure is None:
+                keep(by_key[key], result)
+                rows[key] = result
+            else:
+                failed[key] = failure
+            show(len(rows) + len(failed))
+    table = _table(by_key, rows, columns)
+    if failed:
+        raise _failure(by_key, failed, table, file)
+    return table
+
+
+def cases(**dimensions):
+    """Return the cross product of some dimensions, the last varying fastest, as a list of dicts.
+
+    A value that is text or no sequence stands for itself in every case.
+
+    Examples
+    --------
+    >>> cases(method=["local", "random"], seed=range(2), budget=50)[1]
+    {'method': 'local', 'seed': 1, 'budget': 50}
+    """
+    values = [
+        list(v) if isinstance(v, Iterable) and not isinstance(v, (str, Mapping)) else [v]
+        for v in dimensions.values()
+    ]
+    return [dict(zip(dimensions, row, strict=True)) for row in itertools.product(*values)]
+
+
+def seed_of(case):
+    """Return a seed that depends on the values of a case alone, whatever their order; an int below 2^63.
+
+    Examples
+    --------
+    >>> seed_of({"city": 1, "seed": 0}) == seed_of({"seed": 0, "city": 1}) != seed_of({"city": 0, "seed": 1})
+    True
+    """
+    return int.from_bytes(hashlib.sha256(_key(case).encode()).digest()[:8], "big") >> 1
+
+
+def _checked(cases):
+    """Return the cases in plain values, by key, in order."""
+    if isinstance(cases, (str, Mapping)) or not isinstance(cases, Iterable):
+        msg = f"`cases` must be a list of dicts; got {cases!r}."
+        raise InputError(msg)
+    by_key, names = {}, None
+    for case in cases:
+        key = _key(case)
+        names = list(case) if names is None else names
+        if set(case) != set(names):
+            msg = f"all cases must have the same names; got {names} and {list(case)}."
+            raise InputError(msg)
+        if key in by_key:
+            msg = f"cases must be distinct; {key} occurs more than once."
+            raise InputError(msg)
+        plain = json.loads(key)
+        by_key[key] = {name: plain[name] for name in names}
+    if not by_key or not names:
+        msg = f"`cases` must hold at least one case with at least one value; got {cases!r}."
+        raise InputError(msg)
+    return by_key
+
+
+def _key(case):
+    """Return a case as text, the same for the same values."""
+    if not isinstance(case, Mapping) or not all(isinstance(name, str) for name in case):
+        msg = f"a case must be a dict of values by name; got {case!r}."
+        raise InputError(msg)
+    try:
+        return json.dumps(case, sort_keys=True, allow_nan=False, default=_plain)
+    except (TypeError, ValueError) as error:
+        msg = f"a case must hold text, finite numbers, truth values, None or lists of them; got {case!r}: {error}."
+        raise InputError(msg) from error
+
+
+def _plain(value):
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    msg = f"{type(value).__name__} {value!r} is no plain value"
+    raise TypeError(msg)
+
+
+def _parallel(backend, workers):
+    """Return joblib's settings for a backend, and those of the `Parallel` in it."""
+    if workers is not None:
+        workers = _validate.whole_number(workers, "workers")
+        if backend != "processes":
+            msg = f"`workers` goes with backend='processes'; got workers={workers} with backend={backend!r}."
+            raise InputError(msg)
+    if isinstance(backend, str) and backend == "serial":
+        return None
+    if isinstance(backend, str) and backend == "processes":
+        return {"backend": "loky", "inner_max_num_threads": 1, "n_jobs": workers or -1}
+    distributed = sys.modules.get("distributed")
+    if distributed is not None and isinstance(backend, distributed.Client):
+        return {"backend": "dask", "client": backend, "n_jobs": -1}
+    msg = f"`backend` must be 'serial', 'processes' or a dask.distributed.Client (emsopt[scale]); got {backend!r}."
+    raise InputError(msg)
+
+
+def _each(task, left, parallel):
+    """Yield the key, the rows and the failure of every case, as they finish."""
+    if parallel is None or not left:
+        for key, case in left.items():
+            yield _work(task, key, case)
+        return
+    from joblib import Parallel, delayed, parallel_config
+
+    with parallel_config(**parallel):
+        work = Parallel(return_as="generator_unordered", batch_size=1)
+        yield from work(delayed(_work)(task, key, case) for key, case in left.items())
+
+
+def _work(task, key, case):
+    """Run one case; return its key, its rows or None, and None or (error, traceback)."""
+    import scipy.linalg  # noqa: F401 - brings its linear algebra, so that the limit holds for it too
+    from threadpoolctl import threadpool_limits
+
+    try:
+        with threadpool_limits(1):
+            result = task(**case)
+        return key, _rows(result, case), None
+    except Exception as error:  # noqa: BLE001 - a task may raise anything
+        return key, None, (f"{type(error).__name__}: {error}", traceback.format_exc())
+
+
+def _rows(result, case):
+    """Return what a task returned as JSON would give it back: a list of rows that name none of the case's values."""
+    import pandas as pd
+
+    if isinstance(result, pd.DataFrame):
+        named = [name for name in result.index.names if name is not None]
+        result = (result.reset_index(named) if named else result).to_dict("records")
+    rows = [result] if isinstance(result, Mapping) else result
+    if not isinstance(rows, (list, tuple)) or not all(isinstance(row, Mapping) for row in rows):
+        msg = f"a task must return a dict, a list of dicts or a DataFrame; got {result!r}."
+        raise InputError(msg)
+    for row in rows:
+        if not all(isinstance(name, str) for name in row):
+            msg = f"columns must be named by text; got {list(row)}."
+            raise InputError(msg)
+        if both := sorted(set(row) & set(case)):
+            msg = f"a task's columns must differ from its case's; both have {', '.join(both)}."
+            raise InputError(msg)
+    return json.loads(json.dumps(rows, default=_plain))
+
+
+def _table(by_key, rows, columns):
+    import pandas as pd
+
+    flat = [{**case, **row} for key, case in by_key.items() for row in rows.get(key, ())]
+    return pd.DataFrame(flat) if flat else pd.DataFrame(columns=columns)
+
+
+def _failure(by_key, failed, table, file):
+    """Return the error that names the failed cases, in their order, with the first one's traceback."""
+    failures = [(case, failed[key][0]) for key, case in by_key.items() if key in failed]
+    shown = "; ".join(f"{case}: {error}" for case, error in failures[:5])
+    more = f"; and {len(failures) - 5} more in `failures`" if len(failures) > 5 else ""
+    rest = "are in `results`" if file is None else f"are on file in {file}; run again to try these anew"
+    msg = f"{len(failures)} of {len(by_key)} cases failed: {shown}{more}. The others {rest}."
+    error = StudyError(msg, failures, table)
+    error.add_note("The first of them:\n" + next(failed[key] for key in by_key if key in failed)[1])
+    return error
+
+
+@contextmanager
+def _on_file(path, task, columns):
+    """Hand out the rows of the finished cases by key, and a function that puts a case and its rows on file."""
+    if path is None:
+        yield {}, lambda case, rows: None
+        return
+    with JsonLines(path, _KIND, "study", "file") as log:
+        if log.lines:
+            _check_header(path, log, task, columns)
+        else:
+            log.append({_KIND: _FORMAT, "version": __version__, "task": task, "columns": columns})
+        done = {}
+        for number, line in enumerate(log.lines[1:], 2):
+            case, rows = line.get("case"), line.get("rows")
+            if not (isinstance(case, dict) and set(case) == set(columns) and isinstance(rows, list)):
+                log.refuse(number)
+            done[_key(case)] = rows
+        yield done, lambda case, rows: log.append({"case": case, "rows": rows})
+
+
+def _check_header(path, log, task, columns):
+    header = log.lines[0]
+    if not isinstance(header.get("columns"), list):
+        log.refuse(1)
+    for what, theirs, ours in (
+        ("format", header[_KIND], _FORMAT),
+        ("task", header.get("task"), task),
+        ("names of a case's values", sorted(header["columns"]), sorted(columns)),
+    ):
+        if theirs != ours:
+            msg = (
+                f"the file {path} is of another study: {what} {theirs!r} there, {ours!r} here. Run the study that it "
+                "is of, or name another file."
+            )
+            raise InputError(msg)

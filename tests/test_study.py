@@ -1,0 +1,267 @@
+"""The study runner: the same rows on every backend, in any order, killed and resumed or not; clear errors."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import emsopt as eo
+from emsopt import study
+from emsopt.errors import InputError
+
+GRID = study.cases(method=["gp-pm", "sparbl", "genetic"], seed=range(2))
+
+
+def draws(x, seed):
+    """Two rows a case, numpy types on purpose; cases finish out of order."""
+    time.sleep(0.01 * (-x % 3))
+    rng = np.random.default_rng(study.seed_of({"x": x, "seed": seed}))
+    return [{"part": k, "value": np.float64(rng.standard_normal()), "whole": np.int64(x)} for k in range(2)]
+
+
+def search(method, seed):
+    objective = eo.Objective(eo.datasets.load_st_paul(), 9, "approximate")
+    return eo.minimize(objective, method, budget=24, rng=seed).history[["evaluation", "sites", "value"]]
+
+
+def noted(x, folder):
+    """Leave a note of every call; fail on 3 until a file called "cured" is there."""
+    with open(Path(folder) / "calls", "a") as file:
+        file.write(f"{x}\n")
+    if x == 3 and not (Path(folder) / "cured").exists():
+        raise ValueError("three is not to my taste")
+    return {"tenfold": 10 * x}
+
+
+def slow(x):
+    time.sleep(0.02)
+    return {"third": x / 3, "text": f"case {x} " + "x" * 200}
+
+
+def threads(x):
+    from threadpoolctl import threadpool_info
+
+    blas = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return {"blas": blas, "numba": os.environ.get("NUMBA_NUM_THREADS")}
+
+
+def returns(what):
+    return {"number": 3, "other": {"what": 1}, "object": {"y": object()}, "named": {1: 2}}[what]
+
+
+@pytest.fixture(scope="module")
+def serial():
+    return study.run(search, GRID)
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two workers of a Dask cluster, each a process."""
+    distributed = pytest.importorskip("distributed", reason="needs emsopt[scale]")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def calls(folder):
+    return sorted(int(line) for line in (folder / "calls").read_text().split())
+
+
+def test_rows_come_in_the_order_of_the_cases():
+    table = study.run(draws, study.cases(x=range(5), seed=[7]), backend="processes", workers=2)
+    assert list(table.columns) == ["x", "seed", "part", "value", "whole"]
+    assert table["x"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert table["part"].tolist() == [0, 1] * 5
+    rng = np.random.default_rng(study.seed_of({"seed": 7, "x": 3}))
+    assert table["value"][table["x"] == 3].tolist() == [rng.standard_normal(), rng.standard_normal()]
+
+
+def test_processes_give_what_serial_gives(serial):
+    assert len(serial) == 24 * len(GRID)
+    processes = study.run(search, GRID, backend="processes", workers=2)
+    pd.testing.assert_frame_equal(processes, serial, check_exact=True)
+
+
+@pytest.mark.filterwarnings("default")  # the cluster's own
+def test_a_dask_cluster_gives_what_serial_gives(serial, client, tmp_path):
+    cluster = study.run(search, GRID, backend=client, file=tmp_path / "study.jsonl")
+    pd.testing.assert_frame_equal(cluster, serial, check_exact=True)
+    from_file = study.run(search, GRID, file=tmp_path / "study.jsonl")
+    pd.testing.assert_frame_equal(from_file, serial, check_exact=True)
+
+
+def test_cases_do_not_depend_on_which_others_run(serial):
+    alone = study.run(search, GRID[3:4])
+    rows = serial[(serial["method"] == "sparbl") & (serial["seed"] == 1)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(alone, rows, check_exact=True)
+
+
+@pytest.mark.parametrize("backend", ["serial", "processes"])
+def test_one_thread_each(backend):
+    table = study.run(threads, [{"x": 0}, {"x": 1}], backend=backend)
+    assert all(pools and set(pools) == {1} for pools in table["blas"])
+    if backend == "processes":
+        assert table["numba"].tolist() == ["1", "1"]
+
+
+def test_cases_on_file_are_not_run_again(tmp_path):
+    file = tmp_path / "study.jsonl"
+    shown = []
+    study.run(noted, study.cases(x=[1, 2], folder=str(tmp_path)), file=file)
+    table = study.run(
+        noted,
+        study.cases(x=[5, 2, 1], folder=str(tmp_path)),
+        file=file,
+        progress=lambda done, total: shown.append((done, total)),
+    )
+    assert calls(tmp_path) == [1, 2, 5]
+    assert table["tenfold"].tolist() == [50, 20, 10]
+    assert shown == [(2, 3), (3, 3)]
+    assert len(file.read_text().splitlines()) == 4
+
+
+@pytest.mark.parametrize("backend", ["serial", "processes"])
+def test_a_failure_names_its_case_and_loses_no_other(tmp_path, backend):
+    cases = study.cases(x=range(6), folder=str(tmp_path))
+    file = tmp_path / "study.jsonl"
+    with pytest.raises(study.StudyError, match=r"1 of 6 cases failed: .*'x': 3.*ValueError: three") as caught:
+        study.run(noted, cases, file=file, backend=backend)
+    assert caught.value.failures == [(cases[3], "ValueError: three is not to my taste")]
+    assert caught.value.results["x"].tolist() == [0, 1, 2, 4, 5]
+    assert "in noted" in caught.value.__notes__[0]
+    (tmp_path / "cured").touch()
+    assert study.run(noted, cases, file=file)["tenfold"].tolist() == [0, 10, 20, 30, 40, 50]
+    assert calls(tmp_path) == [0, 1, 2, 3, 3, 4, 5]
+
+
+CUT_OFF = """
+import sys
+sys.path.insert(0, {folder!r})
+import test_study
+from emsopt import study
+study.run(test_study.slow, study.cases(x=range(30)), file={file!r}, backend={backend!r}, {workers})
+"""
+
+
+def cut_off(file, backend, how, after):
+    """Run the slow study in another process and send it a signal some time after its first line."""
+    code = CUT_OFF.format(
+        folder=str(Path(__file__).parent),
+        file=str(file),
+        backend=backend,
+        workers="workers=2" if backend == "processes" else "",
+    )
+    before = file.stat().st_size if file.exists() else 0
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    give_up = time.monotonic() + 60
+    while process.poll() is None and (not file.exists() or file.stat().st_size <= before):
+        assert time.monotonic() < give_up
+        time.sleep(0.005)
+    time.sleep(after)
+    process.send_signal(how)
+    process.wait(timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("backend", "how"),
+    [("serial", signal.SIGKILL), ("serial", signal.SIGINT), ("processes", signal.SIGKILL)],
+)
+def test_killed_and_resumed(tmp_path, backend, how):
+    file, moments = tmp_path / "study.jsonl", random.Random(1)
+    for _ in range(2):
+        cut_off(file, backend, how, moments.uniform(0, 0.15))
+    finished = file.read_text().count('{"case"')
+    assert 2 <= finished < 30
+    with open(file, "a") as torn:  # as if it had been killed amid a line
+        torn.write('{"case": {"x": 29}, "ro')
+    table = study.run(slow, study.cases(x=range(30)), file=file)
+    pd.testing.assert_frame_equal(table, study.run(slow, study.cases(x=range(30))), check_exact=True)
+    lines = file.read_text().splitlines()
+    assert len(lines) == len(set(lines)) == 31
+
+
+def test_files_of_other_studies_are_refused(tmp_path):
+    file = tmp_path / "study.jsonl"
+    study.run(slow, [{"x": 1}], file=file)
+    written = file.read_text()
+    with pytest.raises(InputError, match=r"task 'slow' there, 'draws' here"):
+        study.run(draws, [{"x": 1, "seed": 2}], file=file)
+    with pytest.raises(InputError, match=r"\['x'\] there, \['x', 'y'\] here"):
+        study.run(slow, [{"x": 1, "y": 2}], file=file)
+    assert file.read_text() == written
+    file.write_text(written.replace('"rows"', "rows"))
+    with pytest.raises(InputError, match=r"line 2 .* damaged"):
+        study.run(slow, [{"x": 1}], file=file)
+    (tmp_path / "letter").write_text("Dear reader\n")
+    with pytest.raises(InputError, match="is not a study"):
+        study.run(slow, [{"x": 1}], file=tmp_path / "letter")
+    with pytest.raises(InputError, match="written to"):
+        study.run(slow, [{"x": 1}], file=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        ("number", "must return a dict, a list of dicts or a DataFrame; got 3"),
+        ("other", "both have what"),
+        ("object", "no plain value"),
+        ("named", "named by text"),
+    ],
+)
+def test_what_a_task_returns_is_checked(what, says):
+    with pytest.raises(study.StudyError, match=says):
+        study.run(returns, [{"what": what}])
+
+
+@pytest.mark.parametrize(
+    ("cases", "options", "says"),
+    [
+        ([], {}, "at least one case"),
+        ([{}], {}, "at least one value"),
+        ("abc", {}, "list of dicts"),
+        ([3], {}, "a dict of values by name"),
+        ([{"x": 1}, {"x": 1}], {}, "distinct"),
+        ([{"x": 1}, {"y": 1}], {}, "same names"),
+        ([{"x": object()}], {}, "no plain value"),
+        ([{"x": float("nan")}], {}, "finite"),
+        ([{"x": 1}], {"backend": "dask"}, "distributed.Client"),
+        ([{"x": 1}], {"workers": 2}, "goes with backend='processes'"),
+        ([{"x": 1}], {"backend": "processes", "workers": 0}, "`workers` must be a whole number"),
+        ([{"x": 1}], {"progress": 3}, "`progress`"),
+    ],
+)
+def test_bad_input(cases, options, says):
+    with pytest.raises(InputError, match=says):
+        study.run(slow, cases, **options)
+
+
+def test_values_reach_the_task_plain_and_an_index_with_a_name_is_kept():
+    table = study.run(framed, [{"x": np.int64(3), "pair": (1, 2)}])
+    assert table.iloc[0].to_dict() == {"x": 3, "pair": [1, 2], "day": "mon", "kind": "int list"}
+    assert study.run(empty, [{"x": 1}]).columns.tolist() == ["x"]
+
+
+def framed(x, pair):
+    index = pd.Index(["mon"], name="day")
+    return pd.DataFrame({"kind": [f"{type(x).__name__} {type(pair).__name__}"]}, index=index)
+
+
+def empty(x):
+    return []
+
+
+def test_seeds_stay_what_they_are():
+    """A stored study can be recomputed only if seeds never change: SHA-256 of {"method": "a", "seed": 1}."""
+    assert study.seed_of({"seed": 1, "method": "a"}) == 8631498634889288418
+    seeds = {study.seed_of(case) for case in study.cases(x=range(100), y=range(100))}
+    assert len(seeds) == 10_000
+    assert all(0 <= seed < 2**63 for seed in seeds)

@@ -1,0 +1,139 @@
+"""Graph Matérn: the definition entry by entry, the two methods against each other, moments; Matérn 5/2 by Bessel."""
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.linalg import fractional_matrix_power
+from scipy.special import gamma, kv
+
+from emsopt.errors import InputError
+from emsopt.surrogates.graph_matern import graph_matern, incidence_laplacian, matern52, product_plus_sum
+
+
+def random_network(rng, n, turns):
+    connections = np.unique(rng.integers(n, size=(turns, 2)), axis=0)
+    return rng.lognormal(4.0, 1.5, n), connections[connections[:, 0] != connections[:, 1]]
+
+
+def by_definition(lengths, connections):
+    """Equations (132) and (133), entry by entry."""
+    lengths = [max(length, 1.0) for length in lengths]
+    mean = sum(lengths) / len(lengths)
+    B = np.zeros((len(lengths), len(connections)))
+    for c, (e1, e2) in enumerate(connections):
+        B[e1, c] = -mean / lengths[e1]
+        B[e2, c] = mean / lengths[e1]
+    return B @ B.T
+
+
+def test_laplacian_is_132_and_133_with_lengths_clipped():
+    lengths, connections = random_network(np.random.default_rng(0), 30, 90)
+    lengths[3] = 0.2
+    expected = by_definition(lengths, connections)
+    assert np.allclose(incidence_laplacian(lengths, connections).toarray(), expected, rtol=1e-13, atol=0)
+
+
+@pytest.mark.parametrize("nu", [1, 2, 3])
+@pytest.mark.parametrize("kappa", [0.3, 1.0, 2.5])
+def test_solves_equal_the_eigendecomposition_of_134(nu, kappa):
+    lengths, connections = random_network(np.random.default_rng(nu), 300, 700)
+    K = graph_matern(incidence_laplacian(lengths, connections), nu=nu, kappa=kappa, outputscale=1.7)
+    values, vectors = np.linalg.eigh(by_definition(lengths, connections))
+    expected = vectors @ np.diag((2 * nu / kappa**2 + values) ** -float(nu)) @ vectors.T
+    expected *= 1.7 / np.trace(expected) * len(expected)
+    assert np.abs(K - expected).max() < 1e-8
+    assert (K == K.T).all()
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.3])
+def test_other_smoothness_is_a_fractional_power(nu):
+    _, connections = random_network(np.random.default_rng(5), 60, 150)
+    laplacian = incidence_laplacian(np.linspace(60.0, 140.0, 60), connections)
+    K = graph_matern(laplacian, nu=nu, kappa=1.3)
+    expected = fractional_matrix_power(2 * nu / 1.3**2 * np.eye(60) + laplacian.toarray(), -nu)  # Schur-Padé
+    assert np.abs(K - expected / np.trace(expected) * 60).max() < 1e-8
+
+
+def test_mean_variance_is_the_outputscale_and_far_edges_are_less_alike():
+    chain = [(k, k + 1) for k in range(11)]
+    for nu in (2, 1.5):
+        K = graph_matern(incidence_laplacian(np.full(12, 80.0), chain), nu=nu, outputscale=0.25)
+        assert np.diag(K).mean() == pytest.approx(0.25, rel=1e-12)
+        assert (np.diff(K[0]) < 0).all()
+        assert np.linalg.eigvalsh(K).min() > 0
+
+
+def test_unconnected_edges_are_independent():
+    K = graph_matern(incidence_laplacian([10.0, 20.0, 30.0], []))
+    assert np.allclose(K, np.eye(3), atol=1e-15)
+
+
+def test_matern_is_135_with_its_bessel_function():
+    rng = np.random.default_rng(2)
+    X, Y, scales = rng.normal(size=(300, 3)), rng.normal(size=(7, 3)), np.array([0.5, 1.0, 3.0])
+    D = np.sqrt((((X[:, None] - Y) / scales) ** 2).sum(axis=2))
+    z = np.sqrt(5) * D
+    expected = 0.4 * 2**-1.5 / gamma(2.5) * z**2.5 * kv(2.5, z)
+    assert np.allclose(matern52(X, Y, lengthscales=scales, outputscale=0.4), expected, rtol=1e-12, atol=1e-15)
+
+
+def test_product_plus_sum_has_the_variance_it_says():
+    rng = np.random.default_rng(3)
+    lengths, connections = random_network(rng, 400, 900)
+    X = rng.normal(size=(400, 3))
+    graph = graph_matern(incidence_laplacian(lengths, connections))
+    K = product_plus_sum(graph, X, outputscale=0.3, share=0.25, lengthscales=[1, 2, 3], sum_lengthscales=0.5)
+    expected = 0.3 * 0.25 * graph * matern52(X, lengthscales=[1, 2, 3]) + matern52(
+        X, lengthscales=0.5, outputscale=0.3 * 0.75
+    )
+    assert np.allclose(K, expected, rtol=1e-13, atol=1e-15)
+    assert np.diag(K).mean() == pytest.approx(0.3, rel=1e-12)
+    part = product_plus_sum(graph[:5, 7:9], X[:5], X[7:9], outputscale=0.3, lengthscales=2.0)
+    assert np.array_equal(part, product_plus_sum(graph, X, outputscale=0.3, lengthscales=2.0)[:5, 7:9])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: incidence_laplacian([1.0, 0.0], [[0, 1]]), "greater than 0"),
+        (lambda: incidence_laplacian([1.0, 2.0], [[0, 2]]), "from 0 to 1"),
+        (lambda: incidence_laplacian([1.0, 2.0], [[0.0, 1.0]]), "whole edge indices"),
+        (lambda: graph_matern(np.eye(2), nu=0), "`nu` must be a number above 0"),
+        (lambda: graph_matern(np.eye(2), kappa=-1), "`kappa`"),
+        (lambda: graph_matern(np.ones((2, 3))), "square"),
+        (lambda: matern52([[1.0, 2.0]], lengthscales=[1.0]), r"`lengthscales` must have shape \(2,\)"),
+        (lambda: matern52([[1.0]], lengthscales=0.0), "greater than 0"),
+        (lambda: product_plus_sum(np.eye(2), [[1.0], [2.0]], share=1.5), "from 0 to 1"),
+        (lambda: product_plus_sum(np.eye(3), [[1.0], [2.0]]), "a row for each"),
+    ],
+)
+def test_wrong_input_is_refused(call, message):
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+def test_luxembourg_in_ten_seconds():
+    """5,680 edges, nu = 2, on one core; a row against a separate solve of the dense definition's linear system."""
+    folder = Path(os.environ.get("EMSOPT_DATA", "")) / "luxembourg"
+    if not (folder / "luxembourg_edges.csv.gz").is_file():
+        pytest.skip("needs luxembourg/luxembourg_edges.csv.gz in the folder named by EMSOPT_DATA")
+    edges = pd.read_csv(folder / "luxembourg_edges.csv.gz")
+    edges = edges[edges.scc].reset_index(drop=True)
+    turns = pd.read_csv(folder / "luxembourg_connections.csv.gz")
+    index = pd.Series(edges.index, index=edges.id)
+    turns = turns[turns["from"].isin(index.index) & turns["to"].isin(index.index)]
+    connections = np.column_stack([index[turns["from"]], index[turns["to"]]])
+    assert len(edges) == 5680
+    laplacian = incidence_laplacian(edges.length, connections)
+    start = time.process_time()
+    K = graph_matern(laplacian, nu=2)
+    assert time.process_time() - start < 10
+    back = 4 * K[17] + laplacian @ K[17]
+    back = 4 * back + laplacian @ back  # (c I + L)^2 undoes K up to its scale
+    unit = back / back[17]
+    unit[17] -= 1
+    assert np.abs(unit).max() < 1e-8

@@ -1,0 +1,77 @@
+"""Equation (8) by hand and by adding up forces, the direction of both efficiencies, and standardised contexts."""
+
+import numpy as np
+import pytest
+
+from emsopt.energy import Vehicle, edge_energy, unit_variance
+from emsopt.errors import InputError
+
+
+def test_hand_value_on_the_flat():
+    """1830 kg · 9.82 · 0.01 · 100 m = 17970.6 J; 0.5 · 0.35 · 2.6 · 1.2 · 100 · 13.89² = 10534.09 J."""
+    energy = edge_energy([100.0], [13.89])[0]
+    assert energy == pytest.approx((17970.6 + 10534.09) / (3600 * 0.98), abs=2e-6)
+    assert round(energy, 3) == 8.080
+
+
+def test_hand_value_downhill_is_multiplied():
+    """Down 10 m on 100 m of road: 0.96 of what is left of the potential energy, and no more."""
+    alpha = -np.arcsin(0.1)
+    left = 1830 * 9.82 * 10 - 17970.6 * np.sqrt(0.99) - 10534.09  # J
+    energy = edge_energy([100.0], [13.89], [alpha])[0]
+    assert energy == pytest.approx(-0.96 * left / 3600, abs=2e-6)
+
+
+def test_parameters_are_table_2():
+    car = Vehicle()
+    assert (car.mass, car.rolling, car.front_area, car.drag) == (1830, 0.01, 2.6, 0.35)
+    assert (car.drive_efficiency, car.recuperation_efficiency) == (0.98, 0.96)
+    assert (car.gravity, car.air_density) == (9.82, 1.2)
+
+
+def test_no_energy_is_won_on_a_round_trip():
+    rng = np.random.default_rng(0)
+    lengths, speeds = rng.uniform(1, 500, 200), rng.uniform(0, 40, 200)
+    inclines = rng.uniform(-0.2, 0.2, 200)
+    there = edge_energy(lengths, speeds, inclines)
+    back = edge_energy(lengths, speeds, -inclines)
+    assert (there + back > 0).all()
+    assert (there < 0).any()
+
+
+def test_energy_is_proportional_to_length_and_to_one_over_efficiency():
+    twice = edge_energy([200.0], [20.0], [0.03])[0]
+    assert twice == pytest.approx(2 * edge_energy([100.0], [20.0], [0.03])[0], rel=1e-14)
+    half = edge_energy([200.0], [20.0], 0.03, vehicle=Vehicle(drive_efficiency=0.49))[0]
+    assert half == pytest.approx(2 * twice, rel=1e-14)
+
+
+def test_contexts_have_unit_variance_and_a_constant_column_stays_finite():
+    rng = np.random.default_rng(1)
+    columns = np.column_stack(
+        [rng.lognormal(4, 1, 301), np.full(301, 13.89), rng.normal(size=301), np.zeros(301)]
+    )
+    scaled = unit_variance(columns)
+    assert np.allclose(scaled.var(axis=0), [1, 0, 1, 0], atol=1e-12)
+    assert np.abs(scaled.mean(axis=0)).max() < 1e-12
+    assert (scaled[:, [1, 3]] == 0).all()
+    assert np.allclose(unit_variance([[1e-9], [3e-9]]), [[-1], [1]])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: edge_energy([0.0], [10.0]), "`lengths` must be greater than 0"),
+        (lambda: edge_energy([10.0], [np.nan]), "`speeds` must be finite"),
+        (lambda: edge_energy([10.0], [-1.0]), "`speeds` must be at least 0"),
+        (lambda: edge_energy([10.0], [10.0], [5.0]), "Convert degrees"),
+        (lambda: edge_energy([10.0], [10.0], [0.0, 0.1]), "`inclines` must have shape"),
+        (lambda: edge_energy([10.0], [10.0], vehicle={"mass": 1}), "emsopt.energy.Vehicle"),
+        (lambda: Vehicle(mass=0), "`mass` must be a number above 0"),
+        (lambda: Vehicle(recuperation_efficiency=1.2), "at most 1"),
+        (lambda: unit_variance([1.0, 2.0]), "shape"),
+    ],
+)
+def test_wrong_input_is_refused(call, message):
+    with pytest.raises(InputError, match=message):
+        call()

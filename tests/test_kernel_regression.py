@@ -1,0 +1,254 @@
+"""(3.1) to (3.9), (5.1) and (5.2) of "Bayesian Optimization by Kernel Regression and Density-based Exploration"."""
+
+from time import process_time
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from scipy.stats import gaussian_kde
+from sklearn.neighbors import KernelDensity
+
+from emsopt.errors import InputError
+from emsopt.surrogates.kernel_regression import (
+    KERNELS,
+    _left_out,
+    condition,
+    leave_one_out,
+    leave_one_out_bandwidth,
+    likelihood_bandwidth,
+    log_normalizer,
+    scott,
+    silverman,
+)
+
+BY_THE_BOOK = {
+    "gaussian": lambda u2: np.exp(-u2 / 2),
+    "epanechnikov": lambda u2: np.maximum(1 - u2, 0),
+    "uniform": lambda u2: (u2 <= 1).astype(float),
+}
+
+
+def data(t=40, d=3, rng=0):
+    rng = np.random.default_rng(rng)
+    X = rng.uniform(size=(t, d))
+    return X, 100 + np.sin(5 * X[:, 0]) + X @ np.arange(d) + 0.1 * rng.normal(size=t)
+
+
+def naive(kernel, x, X, y, h):
+    """Mean and density as the paper writes them."""
+    weights = BY_THE_BOOK[kernel]((((x[:, None] - X) / h) ** 2).sum(axis=2))
+    return weights @ y / weights.sum(axis=1), weights.sum(axis=1)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("h", [0.5, 0.9, [0.6, 0.9, 3.0]])
+def test_regression_and_density_equal_the_naive_sums(kernel, h):
+    X, y = data()
+    x = np.random.default_rng(1).uniform(size=(50, 3))
+    mean, log_density = condition(X, y, h, kernel=kernel).predict(x)
+    expected, density = naive(kernel, x, X, y, h)
+    assert (density > 0).all()
+    np.testing.assert_allclose(mean, expected, rtol=1e-12)
+    np.testing.assert_allclose(mean - 100, expected - 100, rtol=1e-10)
+    np.testing.assert_allclose(log_density, np.log(density), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov"])
+@pytest.mark.parametrize("h", [0.7, [0.5, 0.8, 2.0]])
+def test_slopes_equal_finite_differences(kernel, h):
+    X, y = data()
+    model = condition(X, y, h, kernel=kernel)
+    x = np.random.default_rng(2).uniform(size=(20, 3))
+    _, _, mean_slope, density_slope = model.predict_with_slopes(x)
+    step = 1e-5
+    for k in range(3):
+        ahead, behind = x.copy(), x.copy()
+        ahead[:, k] += step
+        behind[:, k] -= step
+        (m1, w1), (m0, w0) = model.predict(ahead), model.predict(behind)
+        np.testing.assert_allclose(mean_slope[:, k], (m1 - m0) / (2 * step), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(density_slope[:, k], (w1 - w0) / (2 * step), rtol=1e-6, atol=1e-6)
+
+
+def test_uniform_kernel_has_no_slopes():
+    X, y = data()
+    _, _, mean_slope, density_slope = condition(X, y, 0.6, kernel="uniform").predict_with_slopes(X)
+    assert not mean_slope.any()
+    assert not density_slope.any()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_narrow_bandwidth_gives_the_nearest_neighbour(kernel):
+    """Proposition 3.1, with ties."""
+    X, y = data()
+    x = np.random.default_rng(3).uniform(size=(30, 3))
+    nearest = y[((x[:, None] - X) ** 2).sum(axis=2).argmin(axis=1)]
+    for h in (1e-5, 1e-12, 1e-100):
+        model = condition(X, y, h, kernel=kernel)
+        np.testing.assert_allclose(model.predict(x)[0], nearest, rtol=1e-14)
+        np.testing.assert_allclose(model.predict(X)[0], y, rtol=1e-14)
+    tied = condition([[0.0], [1.0], [1.0], [3.0]], [1.0, 2.0, 6.0, 9.0], 1e-6, kernel=kernel)
+    np.testing.assert_allclose(tied.predict([[0.5], [1.0], [2.0]])[0], [3, 4, 17 / 3], rtol=1e-14)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_wide_bandwidth_gives_the_mean_and_counts_the_points(kernel):
+    X, y = data()
+    mean, log_density = condition(X, y, 1e9, kernel=kernel).predict(X)
+    np.testing.assert_allclose(mean, y.mean(), rtol=1e-14)
+    np.testing.assert_allclose(np.exp(log_density), len(y), rtol=1e-12)
+
+
+def test_far_from_all_data_everything_is_finite():
+    """The naive sums are 0/0 there; the log density falls as the square of the distance."""
+    X, y = data()
+    x = np.array([[1e4, 0, 0], [-1e8, 1e8, 0], [1e30, 0, 0]])
+    values = condition(X, y, 0.1).predict_with_slopes(x)
+    assert all(np.isfinite(value).all() for value in values)
+    assert ((values[0] >= y.min()) & (values[0] <= y.max())).all()
+    np.testing.assert_allclose(values[1], -((x**2).sum(axis=1)) / 0.02, rtol=1e-3)
+    for kernel in ("epanechnikov", "uniform"):
+        mean, log_density, *slopes = condition(X, y, 0.1, kernel=kernel).predict_with_slopes(x)
+        assert mean[0] == pytest.approx(y[X[:, 0].argmax()], rel=1e-14)
+        assert ((mean >= y.min()) & (mean <= y.max())).all()
+        assert (log_density == -np.inf).all()
+        assert not np.any(slopes)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "other"), [("gaussian", "gaussian"), ("epanechnikov", "epanechnikov"), ("uniform", "tophat")]
+)
+@pytest.mark.parametrize("d", [1, 4])
+def test_normalised_density_equals_scikit_learns(kernel, other, d):
+    X, y = data(d=d)
+    x = X + 0.05
+    h = np.full(d, 0.8)
+    ours = condition(X, y, h, kernel=kernel).predict(x)[1] - log_normalizer(kernel, h) - np.log(len(y))
+    theirs = KernelDensity(kernel=other, bandwidth=0.8).fit(X).score_samples(x)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+
+def test_a_shift_and_a_change_of_unit_carry_over():
+    X, y = data()
+    x = X[:5] + 0.01
+    width = np.array([2.0, 30.0, 0.01])
+    mean, log_density, slope, _ = condition(X, y, 0.3).predict_with_slopes(x)
+    moved = condition(X * width - 5, 7 * y + 3, 0.3 * width).predict_with_slopes(x * width - 5)
+    np.testing.assert_allclose(moved[0], 7 * mean + 3, rtol=1e-12)
+    np.testing.assert_allclose(moved[1], log_density, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(moved[2], 7 * slope / width, rtol=1e-9, atol=1e-9)
+
+
+def test_rules_of_thumb_are_scipys_factors():
+    for t, d in [(1, 1), (20, 2), (60, 6)]:
+        factors = gaussian_kde(np.random.default_rng(4).normal(size=(d, max(t, d + 2))))
+        t = factors.n
+        assert scott(t, d, scale=1.0) == pytest.approx(factors.scotts_factor(), rel=1e-14)
+        assert silverman(t, d, scale=1.0) == pytest.approx(factors.silverman_factor(), rel=1e-14)
+    assert scott(1, 3) == pytest.approx(np.random.default_rng(0).uniform(size=100_000).std(), rel=5e-3)
+    np.testing.assert_allclose(scott(50, 2, scale=[1.0, 3.0]), scott(50, 2, scale=1.0) * np.array([1, 3]))
+    np.testing.assert_allclose(silverman(50, 2, scale=[1.0, 3.0]), scott(50, 2, scale=[1.0, 3.0]))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("h", [0.05, 0.6])
+def test_leave_one_out_leaves_one_out(kernel, h):
+    X, y = data(20)
+    for i, value in enumerate(leave_one_out(X, y, h, kernel=kernel)):
+        keep = np.arange(20) != i
+        expected = condition(X[keep], y[keep], h, kernel=kernel).predict(X[i : i + 1])[0][0]
+        assert value == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov"])
+def test_leave_one_out_slopes_equal_finite_differences(kernel):
+    X, y = data(20)
+    logs, number = np.log([0.7, 0.9, 1.5]), KERNELS.index(kernel)
+    slopes = _left_out(X, y, np.exp(-logs), number)[1]
+    numeric = approx_fprime(logs, lambda v: _left_out(X, y, np.exp(-v), number)[0], 1e-7)
+    np.testing.assert_allclose(slopes, numeric, atol=2e-5)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_leave_one_out_bandwidth_is_the_best_of_a_fine_grid(kernel):
+    X, y = data(60, 2)
+
+    def error(h):
+        return np.mean((leave_one_out(X, y, h, kernel=kernel) - y) ** 2)
+
+    best = min(error(h) for h in np.geomspace(0.01, 3, 400))
+    tolerance = 1.1 if kernel == "uniform" else 1.02  # its error is a staircase
+    assert error(leave_one_out_bandwidth(X, y, kernel=kernel)) < tolerance * best
+
+
+def test_bandwidth_per_dimension_finds_what_does_not_matter():
+    X, _ = data(150, 3, rng=5)
+    y = np.sin(8 * X[:, 1])
+    common = leave_one_out_bandwidth(X, y)
+    each = leave_one_out_bandwidth(X, y, per_dimension=True)
+    assert each[1] < common
+    assert min(each[0], each[2]) > 5 * each[1]
+    errors = [np.mean((leave_one_out(X, y, h) - y) ** 2) for h in (common, each)]
+    assert errors[1] < 0.2 * errors[0]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_likelihood_bandwidth_is_the_best_of_a_fine_grid(kernel):
+    """On the beta mixture of the paper's Figure 2."""
+    rng = np.random.default_rng(6)
+    X = np.where(rng.uniform(size=30) < 0.7, rng.beta(3, 8, 30), rng.beta(10, 2, 30))[:, None]
+
+    def likelihood(h):
+        left_out = [
+            condition(np.delete(X, i, 0), np.zeros(29), h, kernel=kernel).predict(X[i : i + 1])[1][0]
+            for i in range(30)
+        ]
+        return np.sum(left_out) - 30 * log_normalizer(kernel, [h])
+
+    best = max(likelihood(h) for h in np.geomspace(0.02, 1, 60))
+    found = likelihood(likelihood_bandwidth(X, kernel=kernel))
+    assert found > best - (1 if kernel == "uniform" else 0.05)
+
+
+def test_value_and_slopes_are_cheap_and_linear_in_the_data():
+    """10 points, t = 200, d = 6: a multi-start search calls this some hundred times a step."""
+
+    def seconds(t):
+        X, y = data(t, 6)
+        model = condition(X, y, 0.3)
+        model.predict_with_slopes(X[:10])
+        times = []
+        for _ in range(7):
+            start = process_time()
+            for _ in range(200):
+                model.predict_with_slopes(X[:10])
+            times.append((process_time() - start) / 200)
+        return min(times)
+
+    assert seconds(200) < 2e-4
+    assert seconds(3200) < 40 * seconds(200)
+
+
+def test_what_is_wrong_is_named():
+    X, y = data(5, 2)
+    model = condition(X, y, 0.3)
+    with pytest.raises(InputError, match=r"`y` must have shape \(5,\); got \(4,\)"):
+        condition(X, y[:4], 0.3)
+    with pytest.raises(InputError, match="`bandwidth` must be a number or 2 of them"):
+        condition(X, y, [0.1, 0.2, 0.3])
+    for h in (0, -1, 1e200):
+        with pytest.raises(InputError, match="`bandwidth` must be from 1e-100 to 1e"):
+            condition(X, y, h)
+    with pytest.raises(InputError, match="`kernel` must be one of"):
+        condition(X, y, 0.3, kernel="triangle")
+    with pytest.raises(InputError, match=r"`x` must have shape \(n, 2\), one row a point; got \(2,\)"):
+        model.predict([0.1, 0.2])
+    with pytest.raises(InputError, match="`x` must be finite; row 1 is not"):
+        model.predict([[0.1, 0.2], [np.nan, 0]])
+    with pytest.raises(InputError, match="at least two distinct points"):
+        leave_one_out_bandwidth([[1.0], [1.0]], [1.0, 2.0])
+    with pytest.raises(InputError, match="got kernel='uniform'"):
+        leave_one_out_bandwidth(X, y, kernel="uniform", per_dimension=True)
+    with pytest.raises(InputError, match="`t` must be a whole number"):
+        scott(0, 2)
+    assert repr(model) == "<KernelRegression: 5 points, gaussian kernel, bandwidth 0.3>"

@@ -13,15 +13,20 @@ from ._style import STYLE
 from .curves import convergence, load_sweep, response_distribution
 from .maps import deployment, deployments
 from .model import approximation_error, correction_factor, utilization
+from .optimizers import cut_graph, example_13, regret_curves, trust_region
 
 __all__ = [
     "STYLE",
     "approximation_error",
     "convergence",
     "correction_factor",
+    "cut_graph",
     "deployment",
     "deployments",
+    "example_13",
     "load_sweep",
+    "regret_curves",
     "response_distribution",
+    "trust_region",
     "utilization",
 ]

@@ -1,0 +1,174 @@
+"""Figures of optimizers at work: what is drawn is what was passed, and the published examples come out."""
+
+import itertools
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+from emsopt import plots
+from emsopt.errors import InputError
+
+EXAMPLE_7 = [[0, -2, -3], [-2, 0, -1], [-3, -1, 0]]
+SPACE = np.array([[i in pair for i in range(5)] for pair in itertools.combinations(range(5), 2)], int)
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.texts if text.get_text()]
+
+
+def overlaps(fig, ax):
+    """Pairs of texts whose boxes on the canvas meet."""
+    fig.canvas.draw()
+    boxes = [(t.get_text(), t.get_window_extent()) for t in ax.texts if t.get_text()]
+    return [(a, c) for (a, b), (c, d) in itertools.combinations(boxes, 2) if b.overlaps(d)]
+
+
+# -- cuts -----------------------------------------------------------------------------------------------------------
+
+
+def test_example_7_is_cut_where_the_paper_cuts_it():
+    """Edges 3 and 1 are cut, x = (0, 0, 1), f = -7; terminal capacities 9 - 5, 8 - 3 and 7 + 4."""
+    fig, ax = plots.cut_graph(EXAMPLE_7, [9, 8, -7])
+    assert sorted(texts(ax)) == sorted(["s", "t", "1", "2", "3", "2", "3", "1", "4", "5", "11"])
+    words = "x = (0, 0, 1), cut 3 + 1 = 4\nf(x) = cut - capacity into t = 4 - 11 = -7"
+    assert ax.get_xlabel() == words
+    bold = sorted(t.get_text() for t in ax.texts if t.get_weight() == "bold")
+    assert bold == ["1", "3"]
+    assert overlaps(fig, ax) == []
+
+
+def test_printed_capacities_miss_the_minimum_once_b_is_changed():
+    """b = (3, 2, -7): by brute force f(1, 1, 1) = -14 is the minimum; the printed graph's cut is at f = -7."""
+    A, b = np.array(EXAMPLE_7, float), np.array([3.0, 2, -7])
+    every = np.array(list(itertools.product([0, 1], repeat=3)))
+    values = np.einsum("ki,ij,kj->k", every, A, every) + every @ b
+    assert every[values.argmin()].tolist() == [1, 1, 1]
+    assert values.min() == -14
+    fig, (printed, corrected) = plots.cut_graph(A, b, capacities="both")
+    assert "x = (0, 0, 1), cut 3 + 1 = 4" in printed.get_xlabel()
+    assert "4 - 7 = -3, but f(x) = -7" in printed.get_xlabel()
+    assert corrected.get_xlabel() == "x = (1, 1, 1), cut 0\nf(x) = cut - capacity into t = 0 - 14 = -14"
+    assert {"3", "2", "7"} < set(texts(printed))
+    assert overlaps(fig, printed) == overlaps(fig, corrected) == []
+
+
+def test_any_cut_can_be_marked():
+    """Every one costs f(x) plus the capacity into the sink, with the corrected capacities."""
+    for x in itertools.product([0, 1], repeat=3):
+        _, ax = plots.cut_graph(EXAMPLE_7, [9, 8, -7], x, Figure())
+        f = np.array(x) @ EXAMPLE_7 @ np.array(x) + np.array([9, 8, -7]) @ x
+        assert ax.get_xlabel().endswith(f"= {f}")
+        assert "but" not in ax.get_xlabel()
+
+
+def test_cut_graph_refuses_what_has_no_cut():
+    with pytest.raises(InputError, match="no positive entry"):
+        plots.cut_graph([[0, 1], [1, 0]], [1, 1])
+    with pytest.raises(InputError, match="no positive entry"):
+        plots.cut_graph([[0, -1], [-2, 0]], [1, 1])
+    with pytest.raises(InputError, match="zeros and ones"):
+        plots.cut_graph([[0, -1], [-1, 0]], [1, 1], [0, 2])
+    with pytest.raises(InputError, match="`ax` must hold 2 Axes; got 1"):
+        plots.cut_graph([[0, -1], [-1, 0]], [1, 1], ax=plt.figure().add_subplot(), capacities="both")
+
+
+# -- trust regions --------------------------------------------------------------------------------------------------
+
+
+def test_example_13_shows_what_the_paper_tells():
+    fig, axes = plots.example_13()
+    words = [set(texts(ax)) for ax in axes]
+    names = {"".join(map(str, row)) for row in SPACE}
+    told = {"6.31 min", "5.28 min", "7.45 min"}
+    assert words[0] == names | told
+    assert words[1] == names | told | {"EI 0.08 min"}
+    assert words[2] == names | told | {"4.71 min", "EI 0.19 min"}
+    assert words[3] == names | told | {"4.71 min", "4.15 min"}
+    for ax in axes:
+        assert overlaps(fig, ax) == []
+    assert len(fig.legends) == 1
+
+
+def test_example_13_fills_the_axes_it_is_given():
+    fig, axes = plt.subplots(2, 2)
+    returned, drawn = plots.example_13(axes)
+    assert returned is fig
+    assert list(drawn) == list(axes.ravel())
+
+
+def test_rings_are_units_moved_and_the_region_is_coloured():
+    """Lemma 22: 1 + 2 · 3 = 7 of the ten deployments are within d = 2 of any centre."""
+    centre = SPACE.tolist().index([0, 0, 1, 0, 1])
+    _, ax = plots.trust_region(SPACE, centre, 2, Figure(), values={0: 5.0}, proposal=3, optimum=1)
+    dots = [line for line in ax.lines if line.get_marker() in "os" and line.get_markersize() == 36]
+    radii = [np.hypot(line.get_xdata()[0], line.get_ydata()[0]) for line in dots]
+    np.testing.assert_allclose(radii, np.abs(SPACE - SPACE[centre]).sum(axis=1) / 2, atol=1e-12)
+    colours = [line.get_markerfacecolor() for line in dots]
+    assert len(set(colours)) == 3
+    assert (
+        sum(c != max(colours, key=colours.count) for c in colours) == 4
+    )  # six of one colour, one centre, three out
+    assert [line.get_marker() for line in dots].count("s") == 1
+    assert texts(ax)[-1] == "next"
+
+
+def test_trust_region_checks_its_rows():
+    with pytest.raises(InputError, match="`centre` must be a whole number from 0 to 9"):
+        plots.trust_region(SPACE, 10, 2)
+    with pytest.raises(InputError, match="`proposal`"):
+        plots.trust_region(SPACE, 0, 2, proposal=(11, "EI"))
+
+
+def test_dots_of_a_larger_space_keep_apart():
+    rows = np.array([[i in c for i in range(7)] for c in itertools.combinations(range(7), 3)], int)
+    fig, ax = plots.trust_region(rows, 0, 4)
+    fig.canvas.draw()
+    dots = [line for line in ax.lines if line.get_markersize() == 36]
+    spots = np.array([ax.transData.transform(line.get_xydata()[0]) for line in dots])
+    gaps = np.hypot(*(spots[:, None] - spots).T) + 1e9 * np.eye(len(spots))
+    assert len(spots) == 35
+    assert gaps.min() > 36 * fig.dpi / 72  # points to pixels
+
+
+# -- regret ---------------------------------------------------------------------------------------------------------
+
+
+def test_regret_curve_is_mean_and_band():
+    """Mean 2 and 4; half width 4.302653 · s / √3 with s = 1 and 2."""
+    rows = [[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]
+    _, ax = plots.regret_curves({"random": rows, "one": rows[:1]}, Figure(), bounds={"bound": [3.0, 9.0]})
+    mean, one, bound = ax.lines
+    assert mean.get_ydata().tolist() == [2, 4]
+    assert one.get_ydata().tolist() == [1, 2]
+    assert bound.get_ydata().tolist() == [3, 9]
+    assert bound.get_xdata().tolist() == [1, 2]
+    corners = ax.collections[0].get_paths()[0].vertices
+    half = 4.302653 / np.sqrt(3)
+    assert corners[:, 1].min() == pytest.approx(min(2 - half, 4 - 2 * half))
+    assert corners[:, 1].max() == pytest.approx(4 + 2 * half)
+    assert len(ax.collections) == 1
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == ["random (mean of 3 runs, 95 %)", "one", "bound"]
+    assert ax.get_yscale() == ax.get_xscale() == "linear"
+    assert "(min)" in ax.get_ylabel()
+
+
+def test_a_towering_bound_makes_axes_logarithmic():
+    fig, ax = plots.regret_curves([[0.0, 1.0], [0.0, 3.0]], bounds={"bound": [0.0, 900.0]})
+    assert ax.get_yscale() == ax.get_xscale() == "log"
+    assert np.isnan(ax.lines[0].get_ydata()[0])  # zero has no place there
+    fig.canvas.draw()
+    assert plots.regret_curves([[1.0, 2.0]], bounds={"b": [30.0]}, log=False)[1].get_yscale() == "linear"
+    assert plots.regret_curves([[0.0, 0.0]])[1].get_yscale() == "linear"

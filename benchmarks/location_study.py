@@ -1,0 +1,179 @@
+"""Every method on the papers' location problems, replicated: the studies that notebook and README quote.
+
+    python benchmarks/location_study.py --part grid --backend processes
+
+======== ==========================================================================================================
+grid     Figure 3: six configurations (N, p), 10 random cities each (city and run share the seed), 120 evaluations
+st-paul  St. Paul, 10 runs of 100 evaluations
+tables   ten loads of Table 1, thirteen service rates of Table 3; 5 runs each, until the optimum or 100 evaluations
+late     St. Paul, share of calls answered later than 7, 8, 9 min, 10 runs of 100 evaluations
+======== ==========================================================================================================
+
+Sizes are the papers' own. Everything by the approximate evaluator. Finished cases are kept in ``emsopt-results/``,
+so that a run cut off goes on where it was; remove its files there after a change to a method. The result goes to
+where `emsopt.datasets.load_study` finds it: "location_grid", "location_st_paul", "location_tables", "location_late".
+With ``--published`` the St. Paul parts also run on the demand that the papers' authors published (``EMSOPT_DATA``).
+
+Each run is stored as the evaluations at which its best value improved, and its last one. ``best_known`` is the proven
+optimum where there are at most a million deployments, else the best of a long local search and of all runs.
+``cpu_seconds`` is what the optimizer took up to there, evaluations not counted.
+"""
+
+import argparse
+import time
+from functools import cache
+from pathlib import Path
+
+import emsopt as eo
+from emsopt import study
+from emsopt.optimizers.local_search import AFFORDABLE, best_deployment, local_search
+
+STORED = Path(eo.datasets.__file__).parent / "data" / "studies"
+METHODS = ["gp-pm", "gp-zero", "sparbl", "sparbl+", "bocs", "genetic", "random", "annealing", "local"]
+PAPERS = ["gp-pm", "sparbl"]
+CONFIGURATIONS = [(10, 5), (20, 10), (30, 5), (30, 15), (50, 20), (50, 30)]
+BUDGET = {"grid": 120, "st-paul": 100, "tables": 100, "late": 100}
+RUNS = {"grid": 10, "st-paul": 10, "tables": 5, "late": 10}
+RESTARTS = 24  # of the long local search
+TOLERANCE = 1e-9  # in value, for the optimum to count as found
+
+
+class Timed(eo.Objective):
+    """An objective that knows how many CPU seconds its evaluations took."""
+
+    seconds = 0.0
+
+    def __call__(self, sites):
+        """Return the value, and count the time."""
+        start = time.thread_time()
+        value = super().__call__(sites)
+        self.seconds += time.thread_time() - start
+        return value
+
+
+def problem(part, **instance):
+    """Return the objective of an instance."""
+    if part == "grid":
+        N, p = instance["n_sites"], instance["units"]
+        return Timed(eo.datasets.grid_city(N, p, 0.5, rng=instance["seed"]), p, "approximate")
+    city, units, metric = eo.datasets.load_st_paul(instance["version"]), 9, "mean_response"
+    if part == "late":
+        metric = ("late", instance["minutes"])
+    elif part == "tables" and instance["table"] == 1:
+        city = city.with_offered_load(instance["row"], units)
+    elif part == "tables":
+        city = city.replace(service_times=24 * 60 / instance["row"])
+    return Timed(city, units, "approximate", metric)
+
+
+@cache
+def optimum(part, **instance):
+    objective = problem(part, **instance)
+    if objective.space.count <= AFFORDABLE["approximate"]:
+        return best_deployment(objective).fun
+    return local_search(objective, restarts=RESTARTS, rng=0).fun
+
+
+def best_known(part, **instance):
+    """Task: the best known value of an instance."""
+    return {"best_known": optimum(part, **instance)}
+
+
+def search(part, method, budget, run, **instance):
+    """Task: one run of a method; a row for each improvement, and one for the last evaluation."""
+    objective, clock = problem(part, **instance), []
+    target = optimum(part, **instance) + TOLERANCE if part == "tables" else None
+    seed = study.seed_of({"part": part, "method": method, "run": run, **instance})
+    start = time.thread_time()
+
+    def note(_):
+        clock.append(time.thread_time() - start - objective.seconds)
+
+    result = eo.minimize(objective, method, budget=budget, rng=seed, callback=note, target=target)
+    history = result.history.assign(cpu_seconds=clock)
+    keep = history["best"].diff().fillna(-1) < 0
+    keep.iloc[-1] = True
+    return history.loc[keep, ["evaluation", "best", "cpu_seconds"]]
+
+
+def instances(part, options):
+    """Return the problems of a part as (cases, runs of each); a grid city is run once, with its own seed."""
+    versions = ["embedded", "published"] if options.published else ["embedded"]
+    runs = options.runs or (1 if options.smoke else RUNS[part])
+    if part == "grid":
+        sizes = CONFIGURATIONS[:2] if options.smoke else CONFIGURATIONS
+        return [{"n_sites": N, "units": p, "seed": seed} for N, p in sizes for seed in range(runs)], 1
+    if part == "st-paul":
+        return study.cases(version=versions), runs
+    if part == "late":
+        return study.cases(version=versions, minutes=[7.0, 8.0, 9.0][: 1 if options.smoke else 3]), runs
+    loads, rates = eo.datasets.paper_table(1)["offered_load"], eo.datasets.paper_table(3)["mu_per_day"]
+    rows = [(1, float(load)) for load in loads] + [(3, float(rate)) for rate in rates]
+    rows = [rows[0], rows[-1]] if options.smoke else rows
+    return [{"version": v, "table": table, "row": row} for v in versions for table, row in rows], runs
+
+
+def results(part, options):
+    """Run a part and return its table."""
+    problems, runs = instances(part, options)
+    methods = options.methods or (METHODS if part in ("grid", "st-paul") else PAPERS)
+    budget = 30 if options.smoke else BUDGET[part]
+    cases = [
+        {"part": part, **case, "method": method, "run": run, "budget": budget}
+        for case in problems
+        for method in methods
+        for run in range(runs)
+    ]
+    how = {"backend": options.backend, "workers": options.workers, "progress": True}
+    options.folder.mkdir(parents=True, exist_ok=True)
+    name = ("smoke_" if options.smoke else "") + part.replace("-", "_")
+    known = study.run(
+        best_known,
+        [{"part": part, **case} for case in problems],
+        file=options.folder / f"location_{name}_best_known.jsonl",
+        **how,
+    )
+    table = study.run(search, cases, file=options.folder / f"location_{name}.jsonl", **how)
+    keys = list(problems[0])
+    table = table.merge(known.drop(columns="part"), on=keys, how="left", sort=False)
+    table["best_known"] = table.groupby(keys)["best"].transform("min").clip(upper=table["best_known"])
+    table = table.drop(columns=["part", "budget", *(["run"] if part == "grid" else [])])
+    return per_run(table, keys) if part == "tables" else table
+
+
+def per_run(table, keys):
+    """Keep the last row of each run; add whether, and after how many evaluations, it found the optimum."""
+    last = table.groupby([*keys, "method", "run"], sort=False).tail(1).reset_index(drop=True)
+    last["found"] = last["best"] <= last["best_known"] + TOLERANCE
+    last["evaluations_to_optimum"] = last["evaluation"].where(last["found"]).astype("Int64")
+    return last
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--part", choices=list(BUDGET), required=True)
+    parser.add_argument("--methods", nargs="+", help="these only, instead of all of the part")
+    parser.add_argument("--runs", type=int, help="replications, or cities in part grid")
+    parser.add_argument("--published", action="store_true", help="also on the published St. Paul")
+    parser.add_argument("--backend", choices=["serial", "processes"], default="serial")
+    parser.add_argument("--workers", type=int, help="processes")
+    parser.add_argument("--folder", type=Path, default=Path("emsopt-results"), help="of the finished cases")
+    parser.add_argument(
+        "--smoke", action="store_true", help="a tiny study, kept in the folder and not stored"
+    )
+    options = parser.parse_args()
+    table = results(options.part, options)
+    name = f"location_{options.part.replace('-', '_')}"
+    file = options.folder / f"smoke_{name}.csv" if options.smoke else STORED / f"{name}.csv"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    table.round({"best": 8, "best_known": 8, "cpu_seconds": 4}).to_csv(file, index=False)
+    ends = table.groupby(["method"]).tail(1).set_index("method")[["evaluation", "best", "best_known"]]
+    print(f"{len(table)} rows in {file}; the last run of each method:\n{ends}")
+
+
+if __name__ == "__main__":
+    import location_study  # by its name, as worker processes import it
+
+    location_study.main()

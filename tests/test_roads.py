@@ -1,0 +1,354 @@
+"""Road networks: paths against Bellman-Ford, a hand-made SUMO file read by eye, projection, and broken inputs."""
+
+import gzip
+import os
+import pickle
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from emsopt._sumo import utm_to_degrees
+from emsopt.errors import InputError
+from emsopt.roads import RoadNetwork, grid_roads
+
+# Four roads in a ring, with a cycle path, a bus lane and a turn that is for buses only; a dead end at the east.
+NET = """<?xml version="1.0" encoding="UTF-8"?>
+<net version="1.20">
+    <location netOffset="-285448.66,-5492398.13" projParameter="+proj=utm +zone=32 +ellps=WGS84 +datum=WGS84"/>
+    <edge id=":n_0" function="internal">
+        <lane id=":n_0_0" index="0" speed="5.00" length="3.00" shape="0,0 1,1"/>
+    </edge>
+    <edge id="north" from="a" to="b" type="highway.primary">
+        <lane id="north_0" index="0" allow="bus" speed="8.00" length="99.00" shape="0,0,5 0,99,5"/>
+        <lane id="north_1" index="1" disallow="pedestrian tram" speed="13.89" length="100.00" shape="0,0,5 0,60,9 0,100,15"/>
+        <lane id="north_2" index="2" speed="13.89" length="100.00" shape="3,0,5 3,100,15"/>
+    </edge>
+    <edge id="east" from="b" to="c" type="highway.residential">
+        <lane id="east_0" index="0" allow="passenger bus" speed="8.33" length="50.00" shape="0,100,15 50,100,15"/>
+    </edge>
+    <edge id="west" from="c" to="b">
+        <lane id="west_0" index="0" speed="8.33" length="50.00" shape="50,100 0,100"/>
+    </edge>
+    <edge id="south" from="b" to="a" type="highway.primary">
+        <lane id="south_0" index="0" disallow="bicycle" speed="13.89" length="100.00" shape="-3,100,15 -3,0,5"/>
+    </edge>
+    <edge id="cycleway" from="b" to="a"><lane id="c_0" index="0" allow="bicycle" speed="5" length="9" shape="0,0 0,9"/></edge>
+    <edge id="closed" from="b" to="a"><lane id="d_0" index="0" disallow="all" speed="5" length="9" shape="0,0 0,9"/></edge>
+    <edge id="island" from="x" to="y"><lane id="i_0" index="0" speed="5" length="9" shape="0,0,0 0,9,0"/></edge>
+    <connection from="north" to="east" fromLane="1" toLane="0" dir="r"/>
+    <connection from="north" to="east" fromLane="2" toLane="0" dir="r"/>
+    <connection from="north" to="south" fromLane="0" toLane="0" dir="t"/>
+    <connection from="north" to="cycleway" fromLane="1" toLane="0" dir="s"/>
+    <connection from="east" to="west" fromLane="0" toLane="0" dir="t"/>
+    <connection from="west" to="south" fromLane="0" toLane="0" dir="l"/>
+    <connection from="west" to="north" fromLane="0" toLane="1" dir="l" disallow="passenger"/>
+    <connection from="south" to="north" fromLane="0" toLane="1" dir="t"/>
+    <connection from=":n_0" to="east" fromLane="0" toLane="0" dir="r"/>
+</net>
+"""
+
+
+@pytest.fixture
+def net_file(tmp_path):
+    def write(text, name="town.net.xml"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def turns_by_id(net):
+    return {(net.ids[a], net.ids[b]) for a, b in net.connections}
+
+
+def bellman_ford(net, costs, start, closed=()):
+    """Cheapest cost of reaching every edge, by relaxing all connections until nothing changes."""
+    best = np.full(net.n_edges, np.inf)
+    best[start] = costs[start]
+    while True:
+        before = best.copy()
+        for a, b in net.connections.tolist():
+            if a not in closed and b not in closed:
+                best[b] = min(best[b], best[a] + costs[b])
+        if np.array_equal(best, before):
+            return best
+
+
+def test_paths_cost_what_bellman_ford_says():
+    rng = np.random.default_rng(0)
+    for trial in range(100):
+        net = grid_roads(rng.integers(2, 6), rng.integers(2, 6), one_way=0.3, rng=rng)
+        costs = rng.exponential(1.0, net.n_edges)
+        if trial % 2:
+            costs[rng.random(net.n_edges) < 0.4] = 0.0  # a rectified estimate may be exactly zero
+        start, end = rng.integers(net.n_edges, size=2)
+        path = net.shortest_path(costs, start, end)
+        assert (path[0], path[-1]) == (start, end)
+        assert set(pairwise(path.tolist())) <= set(map(tuple, net.connections.tolist()))
+        assert len(set(path)) == len(path)
+        assert costs[path].sum() == pytest.approx(bellman_ford(net, costs, start)[end], rel=1e-12, abs=1e-12)
+
+
+def test_closed_roads_are_avoided_and_open_again_afterwards():
+    rng = np.random.default_rng(1)
+    net = grid_roads(5, 5, jitter=0.3, rng=rng)
+    free = net.shortest_path(net.lengths, 0, 70)
+    for _ in range(30):
+        closed = rng.choice(np.setdiff1d(np.arange(net.n_edges), [0, 70]), size=12, replace=False)
+        expected = bellman_ford(net, net.lengths, 0, set(closed.tolist()))[70]
+        if np.isinf(expected):
+            with pytest.raises(InputError, match="12 closed edges"):
+                net.shortest_path(net.lengths, 0, 70, closed=closed)
+            continue
+        mask = np.isin(np.arange(net.n_edges), closed)
+        for form in (closed, mask, [net.ids[k] for k in closed], mask.tolist()):
+            path = net.shortest_path(net.lengths, 0, 70, closed=form)
+            assert not np.isin(path, closed).any()
+            assert net.lengths[path].sum() == pytest.approx(expected, rel=1e-12)
+    assert np.array_equal(net.shortest_path(net.lengths, 0, 70), free)
+    assert np.array_equal(net.shortest_path(net.lengths, 0, 70, closed=[]), free)
+
+
+def test_a_path_from_an_edge_to_itself_is_that_edge():
+    net = grid_roads(2, 2)
+    assert net.shortest_path(net.lengths, 3, 3).tolist() == [3]
+
+
+def test_grid_allows_u_turns_at_dead_ends_only():
+    net = grid_roads(4, 3)
+    assert not any(net.ids[a] == "-".join(net.ids[b].split("-")[::-1]) for a, b in net.connections)
+    assert net.n_edges == 2 * (4 * 2 + 3 * 3)
+    street = grid_roads(1, 3)
+    ends = {("r0c1-r0c0", "r0c0-r0c1"), ("r0c1-r0c2", "r0c2-r0c1")}
+    assert turns_by_id(street) == ends | {("r0c0-r0c1", "r0c1-r0c2"), ("r0c2-r0c1", "r0c1-r0c0")}
+
+
+def test_grid_geometry_fits_lengths_and_inclines():
+    net = grid_roads(5, 4, jitter=0.3, relief=30.0, rng=3)
+    across = np.array([np.hypot(*np.diff(line, axis=0)[0]) for line in net.polylines])
+    assert np.allclose(net.lengths * np.cos(net.inclines), across)
+    assert (net.inclines != 0).all()
+    opposite = [net.ids.index("-".join(name.split("-")[::-1])) for name in net.ids]
+    assert np.allclose(net.inclines[opposite], -net.inclines)
+    again = grid_roads(5, 4, jitter=0.3, relief=30.0, rng=3)
+    assert np.array_equal(net.contexts, again.contexts)
+
+
+def test_every_edge_of_a_largest_component_reaches_every_other():
+    for seed in range(5):
+        net = grid_roads(5, 5, one_way=0.9, rng=seed)
+        assert all(np.isfinite(bellman_ford(net, net.lengths, k)).all() for k in range(net.n_edges))
+
+
+def test_sumo_file_read_by_eye(net_file):
+    path = net_file(NET)
+    net = RoadNetwork.from_sumo(path, strongly_connected=False)
+    assert net.ids == ("north", "east", "west", "south", "island")
+    assert net.lengths.tolist() == [100, 50, 50, 100, 9]
+    assert net.speed_limits.tolist() == [13.89, 8.33, 8.33, 13.89, 5]
+    assert net.classes == ("highway.primary", "highway.residential", "unknown", "highway.primary", "unknown")
+    assert np.allclose(net.inclines, [np.arctan(0.1), 0, 0, -np.arctan(0.1), 0])
+    assert "1 of 5 roads have no heights" in net.notes
+    assert turns_by_id(net) == {("north", "east"), ("east", "west"), ("west", "south"), ("south", "north")}
+    ring = RoadNetwork.from_sumo(path)
+    assert ring.ids == ("north", "east", "west", "south")
+    assert "1 of 5 edges lie outside" in ring.notes
+    assert ring.name == "town"
+    assert [ring.ids[k] for k in ring.shortest_path(ring.lengths, "north", "south")] == [
+        "north",
+        "east",
+        "west",
+        "south",
+    ]
+
+
+def test_other_vehicles_have_other_roads(net_file):
+    path = net_file(NET)
+    bus = RoadNetwork.from_sumo(path, vehicle="bus", strongly_connected=False)
+    assert bus.lengths[0] == 99
+    assert {("north", "south"), ("west", "north")} <= turns_by_id(bus)
+    bicycle = RoadNetwork.from_sumo(path, vehicle="bicycle", strongly_connected=False)
+    assert "cycleway" in bicycle.ids
+    assert not {"south", "east"} & set(bicycle.ids)
+
+
+def test_compressed_file_is_the_same_whatever_its_name(net_file, tmp_path):
+    plain = RoadNetwork.from_sumo(net_file(NET))
+    packed = tmp_path / "packed.xml"
+    packed.write_bytes(gzip.compress(NET.encode()))
+    assert RoadNetwork.from_sumo(packed).to_frame().equals(plain.to_frame())
+
+
+def test_projection_agrees_with_proj():
+    pyproj = pytest.importorskip("pyproj")
+    rng = np.random.default_rng(0)
+    for zone, south in ((32, False), (31, False), (19, True)):
+        points = np.column_stack([rng.uniform(2e5, 8e5, 200), rng.uniform(1e6, 9e6, 200)])
+        proj = pyproj.Proj(f"+proj=utm +zone={zone} {'+south' if south else ''} +ellps=WGS84")
+        expected = np.column_stack(proj(*points.T, inverse=True))
+        assert np.abs(utm_to_degrees(points, zone, south=south) - expected).max() < 2e-8  # about 2 mm
+
+
+def test_unknown_projection_stays_in_metres(net_file):
+    net = RoadNetwork.from_sumo(net_file(NET.replace("+proj=utm +zone=32", "!")))
+    assert not net.geographic
+    assert net.polylines[0].tolist() == [[0, 0], [0, 60], [0, 100]]
+    assert "geometry stays in metres" in net.notes
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            'speed="8.33" length="50.00" shape="0',
+            'length="50.00" shape="0',
+            r"The speed of lane 'east_0'.*missing",
+        ),
+        (
+            'length="50.00" shape="0',
+            'length="0.00" shape="0',
+            r"The length of lane 'east_0'.*above 0.*'0.00'",
+        ),
+        ('speed="8.33"', 'speed="fast"', "got 'fast'"),
+        ('speed="8.33"', 'speed="nan"', "got 'nan'"),
+        ('shape="0,100,15 50,100,15"', 'shape="0,100"', "two or more points"),
+        ('shape="0,100,15 50,100,15"', 'shape="a,b c,d"', "two or more points"),
+        ('id="east" ', 'id="north" ', "an id of its own; got 'north' twice"),
+        ("</net>", "", "cut short"),
+        ("<net ", "<routes ", "cut short|starts with <routes>"),
+    ],
+)
+def test_broken_sumo_files_are_refused(net_file, old, new, message):
+    assert old in NET
+    with pytest.raises(InputError, match=message) as caught:
+        RoadNetwork.from_sumo(net_file(NET.replace(old, new, 1)))
+    assert "town.net.xml" in str(caught.value)
+
+
+def test_wrong_files_are_refused(net_file, tmp_path):
+    with pytest.raises(InputError, match="there is no file"):
+        RoadNetwork.from_sumo(tmp_path / "none.net.xml")
+    with pytest.raises(InputError, match=r"Expected a SUMO network.*<osm>"):
+        RoadNetwork.from_sumo(net_file("<osm><node/></osm>"))
+    for text in ("", "length,speed\n1,2\n", NET[: len(NET) // 2]):
+        with pytest.raises(InputError, match="cut short or is no XML"):
+            RoadNetwork.from_sumo(net_file(text))
+    packed = gzip.compress(NET.encode())
+    for content in (packed[: len(packed) // 2], packed[:40] + bytes(40) + packed[80:]):
+        broken = tmp_path / "broken.net.xml.gz"
+        broken.write_bytes(content)
+        with pytest.raises(InputError, match="cut short or is no XML"):
+            RoadNetwork.from_sumo(broken)
+    shut = '<net><edge id="a"><lane id="a_0" index="0" disallow="all" speed="1" length="1" shape="0,0 1,1"/></edge></net>'
+    with pytest.raises(InputError, match="no road that is open to the vehicle class 'passenger'"):
+        RoadNetwork.from_sumo(net_file(shut))
+
+
+TWO = {"lengths": [1.0, 2.0], "speed_limits": [3.0, 4.0], "connections": [(0, 1)]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"lengths": [1.0, 0.0]}, "`lengths` must be greater than 0"),
+        ({"speed_limits": [3.0, np.nan]}, "`speed_limits` must be finite"),
+        ({"speed_limits": [3.0]}, "`speed_limits` must have shape"),
+        ({"connections": [(0, 2)]}, "from 0 to 1; got 2"),
+        ({"connections": [(0.0, 1.0)]}, "whole edge indices"),
+        ({"inclines": [0.0, 5.0]}, "Convert degrees"),
+        ({"ids": ["a", "a"]}, "distinct"),
+        ({"classes": ["a"]}, "`classes` must hold 2"),
+        ({"polylines": [[[0, 0], [1, 1]]]}, "`polylines` must hold 2"),
+        ({"polylines": [[[0, 0], [1, 1]], [[0, 0]]]}, "line 1 has one"),
+    ],
+)
+def test_wrong_networks_are_refused(change, message):
+    with pytest.raises(InputError, match=message):
+        RoadNetwork(**{**TWO, **change})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0, 1.0], 1, 0), "no legal way leads from 'edge 2' to 'edge 1'.*largest_component"),
+        (([1.0, -1.0], 0, 1), "`costs` must be at least 0"),
+        (([1.0, np.inf], 0, 1), "`costs` must be finite"),
+        (([1.0], 0, 1), "`costs` must have shape"),
+        (([1.0, 1.0], 0, 2), "`end` must be a whole number from 0 to 1"),
+        (([1.0, 1.0], "home", 1), "no edge 'home'"),
+        (([1.0, 1.0], True, 1), "`start` must be a whole number"),
+    ],
+)
+def test_wrong_searches_are_refused(arguments, message):
+    with pytest.raises(InputError, match=message):
+        RoadNetwork(**TWO).shortest_path(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("closed", "message"),
+    [
+        ([0], "the start 'edge 1' is closed"),
+        (["edge 2"], "the end 'edge 2' is closed"),
+        ("edge 2", "in brackets"),
+        ([True], "one truth value an edge"),
+        ([[0], [1, 0]], "`closed` must be a whole number"),
+    ],
+)
+def test_wrong_closures_are_refused(closed, message):
+    with pytest.raises(InputError, match=message):
+        RoadNetwork(**TWO).shortest_path([1.0, 1.0], 0, 1, closed=closed)
+
+
+def test_wrong_grids_are_refused():
+    for arguments, message in (
+        ({"rows": 1, "columns": 1}, "`columns`"),
+        ({"jitter": 0.6}, "between 0 and 0.4"),
+        ({"block": 0}, "`block`"),
+    ):
+        with pytest.raises(InputError, match=message):
+            grid_roads(**arguments)
+    with pytest.raises(InputError, match="at least one edge"):
+        grid_roads(2, 2).subset([])
+
+
+def test_a_network_survives_pickling_and_is_read_only():
+    net = grid_roads(3, 3)
+    path = net.shortest_path(net.lengths, 0, 9)
+    copy = pickle.loads(pickle.dumps(net))
+    assert np.array_equal(copy.shortest_path(copy.lengths, 0, 9), path)
+    with pytest.raises(ValueError, match="read-only"):
+        net.lengths[0] = 1.0
+    frame = net.to_frame()
+    assert frame.loc["r0c0-r0c1", "length_m"] == 100.0
+    assert list(frame.columns) == ["length_m", "speed_limit_m_s", "incline_rad", "road_class"]
+
+
+def test_luxembourg_equals_its_tables():
+    """The same network as tables, which another reader made; U-turns at dead ends only."""
+    folder = Path(os.environ.get("EMSOPT_DATA", "")) / "luxembourg"
+    if not (folder / "luxembourg_rebuilt.net.xml.gz").is_file():
+        pytest.skip("needs luxembourg/luxembourg_rebuilt.net.xml.gz in the folder named by EMSOPT_DATA")
+    net = RoadNetwork.from_sumo(folder / "luxembourg_rebuilt.net.xml.gz")
+    edges = pd.read_csv(folder / "luxembourg_edges.csv.gz", index_col="id")
+    edges = edges[edges.scc].loc[list(net.ids)]
+    assert net.n_edges == len(edges) == 5680
+    assert np.array_equal(net.lengths, edges.length)
+    assert np.array_equal(net.speed_limits, edges.speed)
+    assert list(net.classes) == list(edges.type)
+    turns = pd.read_csv(folder / "luxembourg_connections.csv.gz")
+    turns = turns[turns["from"].isin(net.ids) & turns["to"].isin(net.ids)]
+    assert turns_by_id(net) == set(zip(turns["from"], turns["to"], strict=True))
+    exits = turns["from"].value_counts()
+    u_turns = turns[turns["dir"] == "t"]
+    assert len(u_turns) > 100
+    assert (exits[u_turns["from"]] == 1).all()
+    starts = np.array([line[0] for line in net.polylines])
+    apart = np.abs(starts - edges[["lon_from", "lat_from"]].to_numpy())
+    assert apart.max() < 1e-3  # a lane starts at the border of its junction, not in its middle
+    assert np.median(apart) < 1e-4
+    assert (net.inclines == 0).all()
+    assert "have no heights" in net.notes

@@ -139,6 +139,28 @@ def test_region_grows_shrinks_and_restarts_as_in_algorithm_4(st_paul):
     assert optimizer.values[optimizer._optima[0]] == 6.3
 
 
+def test_centre_follows_the_best_of_the_region_and_nothing_else(st_paul):
+    city, _ = st_paul
+    optimizer = GPpM(eo.Objective(city, 9, "approximate"), rng=10)
+    for _ in range(20):
+        optimizer.tell(optimizer.ask(), 7 + optimizer.rng.random())
+
+    def tell(sites, value):
+        optimizer.tell(sites, value)
+        return np.array_equal(optimizer.centre, np.bincount(city.twin_groups[sites], minlength=14))
+
+    assert tell(optimizer.ask(), 7.5)  # the first of the region, though others were better before
+    assert not tell(optimizer.ask(), 7.6)
+    assert tell(optimizer.ask(), 7.4)
+    optimizer.edge = 2.0
+    far = next(
+        sites
+        for sites in map(optimizer.space.canonical, optimizer.space.sample(optimizer.rng, 50))
+        if np.abs(np.bincount(city.twin_groups[sites], minlength=14) - optimizer.centre).sum() > 2
+    )
+    assert not tell(far, 1.0)
+
+
 def test_proposals_stay_in_the_trust_region(st_paul):
     """(17): at most d apart, two for each relocated unit."""
     city, _ = st_paul

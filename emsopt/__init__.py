@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         optimizers,
         panels,
         plots,
+        problems,
         regret,
         study,
         sweeps,
@@ -49,6 +50,7 @@ _MODULES = (
     "optimizers",
     "panels",
     "plots",
+    "problems",
     "regret",
     "study",
     "sweeps",
@@ -63,7 +65,8 @@ _NAMES = {
 }
 
 __all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "datasets", "errors", "evaluators"]
-__all__ += ["geo", "maps", "minimize", "optimizers", "panels", "plots", "regret", "study", "sweeps", "travel"]
+__all__ += ["geo", "maps", "minimize", "optimizers", "panels", "plots", "problems", "regret"]
+__all__ += ["study", "sweeps", "travel"]
 
 
 def __getattr__(name):

@@ -1,0 +1,132 @@
+"""`Problem`: a function on a box, with what is known of its best value."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import _validate
+from ..errors import InputError
+
+ROUNDING = 1e-9
+"""How far outside the box, in widths of it, a point is taken for one on its border."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Problem:
+    """A function to optimise; call it with one point or with rows of them.
+
+    Attributes
+    ----------
+    name : str
+    function : callable
+        From points (n, d) to noise-free values (n,).
+    bounds : ndarray, shape (d, 2)
+        Lowest and highest value of each input.
+    sense : str
+        "min" or "max".
+    best_value : float
+        Best noise-free value known.
+    best_x : ndarray, shape (d,)
+        A point that has it.
+    noise : float
+        Standard deviation of the Gaussian noise on each value.
+    rng : Generator
+        Draws the noise, one number a value.
+    variables : tuple of str
+        Names of the inputs; "x1", "x2" ... if left out.
+
+    Examples
+    --------
+    >>> square = Problem("square", lambda x: (x**2).sum(axis=1), [(-1, 1)], "min", 0.0, [0.0])
+    >>> square([0.5]), square([[0.5], [1.0]])
+    (0.25, array([0.25, 1.  ]))
+    """
+
+    name: str
+    function: object
+    bounds: np.ndarray
+    sense: str
+    best_value: float
+    best_x: np.ndarray
+    noise: float = 0.0
+    rng: object = None
+    variables: tuple = None
+
+    def __post_init__(self):
+        if not callable(self.function):
+            msg = f"`function` must be a function of points, shape (n, d); got {self.function!r}."
+            raise InputError(msg)
+        bounds = _validate.real_array(self.bounds, "bounds", (None, 2))
+        if (bounds[:, 0] >= bounds[:, 1]).any():
+            k = int(np.argmax(bounds[:, 0] >= bounds[:, 1]))
+            msg = f"`bounds` must have low < high in every row; row {k} is {bounds[k].tolist()}."
+            raise InputError(msg)
+        _validate.choice(self.sense, "sense", ("min", "max"))
+        settled = {
+            "bounds": bounds,
+            "best_x": _validate.real_array(self.best_x, "best_x", (len(bounds),)),
+            "noise": _validate.positive_number(self.noise, "noise", zero=True),
+            "rng": np.random.default_rng(self.rng),
+            "variables": _validate.names(self.variables, "variables", len(bounds), "x")
+            if self.variables is not None
+            else tuple(f"x{k + 1}" for k in range(len(bounds))),
+        }
+        for name, value in settled.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def dimension(self):
+        """Number of inputs d."""
+        return len(self.bounds)
+
+    def __call__(self, x):
+        """Return the value at a point, with noise if there is any.
+
+        Parameters
+        ----------
+        x : array_like, shape (d,) or (n, d)
+
+        Returns
+        -------
+        float, or ndarray of shape (n,)
+
+        Raises
+        ------
+        InputError
+            If the shape is another, or a point is not finite or lies outside the box.
+        """
+        value = self.exact(x)
+        if self.noise == 0:
+            return value
+        noise = self.noise * self.rng.standard_normal(np.shape(value) or None)
+        return value + noise
+
+    def exact(self, x):
+        """Return the value without noise; otherwise like a call."""
+        points = self._points(x)
+        values = self.function(np.atleast_2d(points))
+        return float(values[0]) if points.ndim == 1 else values
+
+    def _points(self, x):
+        points = np.asarray(x, dtype=float)
+        d = len(self.bounds)
+        if points.ndim not in (1, 2) or points.shape[-1] != d:
+            msg = f"`x` must have shape ({d},) or (n, {d}) for {self.name}; got {points.shape}."
+            raise InputError(msg)
+        low, high = self.bounds.T
+        slack = ROUNDING * (high - low)
+        inside = (points >= low - slack) & (points <= high + slack)  # False for NaN
+        if not inside.all():
+            index = tuple(int(i) for i in np.argwhere(~inside)[0])
+            k = index[-1]
+            row = f" in row {index[0]}" if points.ndim == 2 else ""
+            msg = (
+                f"`x` must lie in the box of {self.name}; {self.variables[k]} is {points[index]:g}{row}, "
+                f"not from {low[k]:g} to {high[k]:g}."
+            )
+            raise InputError(msg)
+        return np.clip(points, low, high)
+
+    def __repr__(self):
+        noise = f", noise {self.noise:g}" if self.noise else ""
+        return f"<Problem {self.name}: {self.dimension} inputs, {self.sense} {self.best_value:.6g}{noise}>"

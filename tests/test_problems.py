@@ -1,0 +1,224 @@
+"""Test functions: their values, their optima, and what they refuse."""
+
+import pickle
+from dataclasses import replace
+from math import cos, e, exp, pi, sin, sqrt
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.optimize import differential_evolution, minimize, rosen
+from scipy.stats import qmc
+
+import emsopt as eo
+from emsopt.errors import InputError
+
+NAMES = (
+    "ackley6",
+    "forrester",
+    "goldstein_price",
+    "hartmann3",
+    "hartmann6",
+    "levy6",
+    "rosenbrock4",
+    "six_hump_camel",
+    "sphere6",
+)
+PUBLISHED = {
+    "ackley6": (0, [0] * 6),
+    "forrester": (-6.02074, [0.75725]),
+    "goldstein_price": (3, [0, -1]),
+    "hartmann3": (-3.86278, [0.114614, 0.555649, 0.852547]),
+    "hartmann6": (-3.32237, [0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573]),
+    "levy6": (0, [1] * 6),
+    "rosenbrock4": (0, [1] * 4),
+    "six_hump_camel": (-1.0316, [0.0898, -0.7126]),
+    "sphere6": (0, [0] * 6),
+}
+SPRINKLER = (33, 18, 2e-6, 0.18, 0.015, 0.0199, 1.54, 7.5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_optimum_is_the_published_one(name):
+    f = getattr(eo.problems, name)()
+    value, x = PUBLISHED[name]
+    assert f.sense == "min"
+    assert f.best_value == pytest.approx(value, abs=6e-5)
+    np.testing.assert_allclose(f.best_x, x, atol=1e-4)
+    assert f(f.best_x) == pytest.approx(f.best_value, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_optimum_is_reached_by_a_solver_and_not_passed(name):
+    """From the best few of many quasi-random points; Ackley and Levy, all ripples, by differential evolution."""
+    f = getattr(eo.problems, name)()
+    low, high = f.bounds.T
+    if name in ("ackley6", "levy6"):
+        found = differential_evolution(
+            lambda x: f(x.T),
+            f.bounds,
+            vectorized=True,
+            updating="deferred",
+            rng=0,
+            maxiter=300,
+            tol=0,
+            atol=1e-8,
+        ).fun
+    else:
+        starts = qmc.scale(qmc.Sobol(f.dimension, rng=0).random(2048), low, high)
+        starts = starts[np.argsort(f(starts))[:5]]
+        options = {"ftol": 1e-15, "gtol": 1e-9}
+        found = min(minimize(f, x, bounds=f.bounds, method="L-BFGS-B", options=options).fun for x in starts)
+    assert found == pytest.approx(f.best_value, abs=2e-6)
+    assert found > f.best_value - 1e-9
+    values = f(np.random.default_rng(1).uniform(low, high, (20_000, f.dimension)))
+    assert values.min() > f.best_value
+
+
+def test_values_equal_the_formulas_written_out():
+    f = eo.problems
+    assert f.forrester()([0.3]) == pytest.approx((6 * 0.3 - 2) ** 2 * sin(12 * 0.3 - 4), rel=1e-13)
+    assert f.goldstein_price()([0, 0]) == pytest.approx(600)
+    assert f.goldstein_price()([-0.6, -0.4]) == pytest.approx(30)  # a local minimum
+    assert f.goldstein_price()([1.8, 0.2]) == pytest.approx(84)  # another
+    assert f.six_hump_camel()([1, 1]) == pytest.approx(4 - 2.1 + 1 / 3 + 1)
+    assert f.six_hump_camel()(-f.six_hump_camel().best_x) == pytest.approx(f.six_hump_camel().best_value)
+    x = [0.3, -2.0, 1.5, 4.0]
+    assert f.rosenbrock4()(x) == pytest.approx(rosen(x), rel=1e-14)
+    x = np.array([0.5, -1, 2, 3, -4, 5])
+    assert f.sphere6()(x) == 0.25 + 1 + 4 + 9 + 16 + 25
+    ackley = -20 * exp(-0.2 * sqrt(sum(x**2) / 6)) - exp(sum(cos(2 * pi * v) for v in x) / 6) + 20 + e
+    assert f.ackley6()(x) == pytest.approx(ackley, rel=1e-14)
+    w = [1 + (v - 1) / 4 for v in x]
+    levy = sin(pi * w[0]) ** 2 + (w[5] - 1) ** 2 * (1 + sin(2 * pi * w[5]) ** 2)
+    levy += sum((v - 1) ** 2 * (1 + 10 * sin(pi * v + 1) ** 2) for v in w[:5])
+    assert f.levy6()(x) == pytest.approx(levy, rel=1e-13)
+    centre = f.hartmann3()([0.3689, 0.1170, 0.2673])  # of the first bump, where the others all but vanish
+    others = [
+        1.2 * exp(-(0.1 * 0.101**2 + 10 * 0.3217**2 + 35 * 0.4797**2)),
+        3.0 * exp(-(3 * 0.2598**2 + 10 * 0.7562**2 + 30 * 0.2874**2)),
+        3.2 * exp(-(0.1 * 0.3308**2 + 10 * 0.4573**2 + 35 * 0.6155**2)),
+    ]
+    assert centre == pytest.approx(-1 - sum(others), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "sprinkler"])
+def test_rows_are_evaluated_like_single_points(name):
+    f = getattr(eo.problems, name)()
+    x = np.random.default_rng(2).uniform(*f.bounds.T, (7, f.dimension))
+    values = f(x)
+    assert values.shape == (7,)
+    assert isinstance(f(x[0]), float)
+    np.testing.assert_allclose([f(row) for row in x], values, rtol=1e-13)
+    assert f(x[:0]).shape == (0,)
+    again = pickle.loads(pickle.dumps(f))
+    np.testing.assert_array_equal(again(x), values)
+
+
+def test_noise_is_gaussian_reproducible_and_can_be_left_out():
+    f = eo.problems.hartmann3(noise=0.3, rng=5)
+    x = np.full((4000, 3), 0.5)
+    values = f(x)
+    assert values.std() == pytest.approx(0.3, rel=0.05)
+    assert values.mean() == pytest.approx(f.exact(x[0]), abs=0.02)
+    one_by_one = eo.problems.hartmann3(noise=0.3, rng=5)
+    np.testing.assert_allclose([one_by_one(row) for row in x[:5]], values[:5], rtol=1e-14)
+    np.testing.assert_array_equal(replace(f, rng=5)(x), values)
+    assert (replace(f, rng=6)(x) != values).all()
+    assert isinstance(f([0.5] * 3), float)
+    assert eo.problems.hartmann3()([0.5] * 3) == f.exact([0.5] * 3)
+    assert repr(f) == "<Problem hartmann3: 3 inputs, min -3.86278, noise 0.3>"
+
+
+def test_sprinkler_gives_the_known_value():
+    for output, value in (("consumption", 4.218397), ("range", 5.321142), ("speed", 3.124046)):
+        assert eo.problems.sprinkler(output)(SPRINKLER) == pytest.approx(value, abs=5e-7)
+
+
+def test_sprinkler_stands_still_where_friction_wins():
+    """Upright or tangential nozzles give no torque; on about 22 % of the box the head does not turn."""
+    speed, reach = eo.problems.sprinkler("speed"), eo.problems.sprinkler()
+    x = np.random.default_rng(3).uniform(*speed.bounds.T, (20_000, 8))
+    assert (speed(x) == 0).mean() == pytest.approx(0.22, abs=0.01)
+    x = x[:200].copy()
+    x[:, 1] = 90
+    assert not speed(x).any()
+    x[:, 0] = 90
+    assert reach(x).max() < 1e-10
+
+
+def test_range_of_a_standing_sprinkler_is_that_of_a_thrown_drop():
+    """Without turning the jet leaves at Bernoulli's speed; its flight by an adaptive solver, not by Euler's steps."""
+    f = eo.problems.sprinkler()
+    for alpha, area, bar, hose in [(20, 2e-6, 1, 5), (45, 4e-6, 2, 10), (60, 3e-6, 1.5, 7)]:
+        resistance = 10 ** (5.0704 - 0.579413 * hose + 0.0196432 * hose**2) * 60000**2
+        jet = sqrt(1e5 * bar / (resistance + 1000 / (8 * area**2))) / (2 * area)
+        diameter = sqrt(4 * area / pi)
+
+        def motion(_, state, diameter=diameter):
+            speed = np.hypot(*state[2:])
+            reynolds = speed * diameter / 1.456e-5
+            drag = 24 / reynolds * (1 + 0.11 * sqrt(reynolds)) ** 2
+            slowing = 1.25 * speed * drag * 0.75 / (1000 * diameter)
+            return *state[2:], -slowing * state[2], -slowing * state[3] - 10
+
+        def ground(_, state):
+            return state[1]
+
+        ground.terminal, angle = True, alpha * pi / 180
+        start = [0, 1e-3, jet * cos(angle), jet * sin(angle)]
+        flight = solve_ivp(motion, (0, 10), start, events=ground, rtol=1e-8, atol=1e-8)
+        assert f([alpha, 90, area, 0.15, 0.015, 0.015, bar, hose]) == pytest.approx(flight.y[0, -1], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("output", "known"), [("range", 8.3358), ("consumption", 3.3073), ("speed", 19.8307)]
+)
+def test_best_of_the_sprinkler_is_reached_and_not_passed(output, known):
+    f = eo.problems.sprinkler(output)
+    sign = -1 if f.sense == "max" else 1
+    assert f.best_value == pytest.approx(known, abs=5e-5)
+    assert f(f.best_x) == pytest.approx(f.best_value, rel=1e-12)
+    low, high = f.bounds.T
+    run = differential_evolution(
+        lambda u: sign * f((low[:, None] + u * (high - low)[:, None]).T),
+        [(0, 1)] * 8,
+        vectorized=True,
+        updating="deferred",
+        rng=0,
+        popsize=10,
+        maxiter=300,
+        tol=1e-8,
+        polish=False,
+    )
+    assert sign * run.fun == pytest.approx(f.best_value, abs=1e-4)
+    assert run.fun >= sign * f.best_value - 1e-7
+
+
+def test_what_is_wrong_is_named():
+    f = eo.problems.six_hump_camel()
+    with pytest.raises(
+        InputError, match=r"must have shape \(2,\) or \(n, 2\) for six_hump_camel; got \(3,\)"
+    ):
+        f([0, 0, 0])
+    with pytest.raises(InputError, match=r"got \(1, 1, 2\)"):
+        f([[[0, 0]]])
+    with pytest.raises(InputError, match=r"x2 is 2\.5, not from -2 to 2"):
+        f([0, 2.5])
+    with pytest.raises(InputError, match="x1 is nan in row 1, not from -3 to 3"):
+        f([[0, 0], [np.nan, 0]])
+    with pytest.raises(InputError, match="x1 is inf"):
+        f([np.inf, 0])
+    with pytest.raises(InputError, match="pressure is 3, not from 1 to 2"):
+        eo.problems.sprinkler()([*SPRINKLER[:6], 3, 7.5])
+    assert f([3 + 1e-12, 0]) == f([3, 0])  # an optimizer's rounding is no error
+    with pytest.raises(InputError, match="`output` must be one of 'consumption', 'range', 'speed'"):
+        eo.problems.sprinkler("colour")
+    with pytest.raises(InputError, match="`noise` must be a number of at least 0"):
+        eo.problems.forrester(noise=-1)
+    with pytest.raises(InputError, match="low < high in every row; row 1"):
+        eo.problems.Problem("flat", np.sum, [(0, 1), (2, 2)], "min", 0.0, [0, 2])
+    with pytest.raises(InputError, match="`sense` must be one of 'min', 'max'"):
+        eo.problems.Problem("flat", np.sum, [(0, 1)], "down", 0.0, [0])
+    with pytest.raises(InputError, match="`function` must be a function"):
+        eo.problems.Problem("flat", 3, [(0, 1)], "min", 0.0, [0])

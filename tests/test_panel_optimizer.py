@@ -81,7 +81,7 @@ def place(panel, sites):
 # -- the recorder -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize("method", ["gp-pm", "sparbl", "genetic"])
 def test_looking_does_not_change_the_search(city, objective, method):
     """The same seed asks for the same deployments as `minimize`, where nobody predicts anything."""
     trace = Trace(objective, method, seed=3)
@@ -137,7 +137,7 @@ def test_the_region_is_followed(objective):
         trace.step()
     assert trace.facts.edge.isna().all()
     assert trace.centre is None
-    for _ in range(30):
+    for _ in range(14):
         edge = trace.optimizer.edge
         centre = trace.optimizer.centre
         trace.step()
@@ -146,7 +146,7 @@ def test_the_region_is_followed(objective):
             assert trace.edge == edge
             assert (trace.centre == centre).all()
             assert trace.facts.restart.sum() == trace.optimizer.restarts
-    assert trace.facts.edge.min() < 20
+    assert trace.facts.edge.iloc[-1] < 20
 
 
 def test_a_restart_of_the_region_is_noted(objective):
@@ -353,7 +353,7 @@ def test_restart_and_seed(panel):
     assert refs["trace"]().facts.value.tolist() != first.value.tolist()
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name not in ("gp-pm", "gp-zero")])
+@pytest.mark.parametrize("method", ["sparbl+", "bocs", "genetic"])
 def test_another_method_begins_anew_and_shows_what_it_can(panel, method):
     refs = panel.refs
     refs["step"].click()

@@ -325,7 +325,8 @@ def _predictions(facts, metric):
         axes.set(
             xlabel=f"Value found{unit and f' ({unit.strip()})'}", ylabel="Drawn" if drawn else "Mean ± 2 sd"
         )
-        axes.legend(fontsize=9, loc="upper left")
+        if known.own.any():
+            axes.legend(fontsize=9, loc="upper left")
 
     if drawn:
         caption = alt = (

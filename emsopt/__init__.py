@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .errors import EmsoptError
     from .objective import Objective
     from .optimizers.loop import minimize
+    from .roads import RoadNetwork
 
 _MODULES = (
     "datasets",
@@ -61,10 +62,11 @@ _NAMES = {
     "DeploymentSpace": "deployment",
     "EmsoptError": "errors",
     "Objective": "objective",
+    "RoadNetwork": "roads",
     "minimize": "optimizers.loop",
 }
 
-__all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "datasets", "errors", "evaluators"]
+__all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "RoadNetwork", "datasets", "errors", "evaluators"]
 __all__ += ["geo", "maps", "minimize", "optimizers", "panels", "plots", "problems", "regret"]
 __all__ += ["study", "sweeps", "travel"]
 

@@ -66,8 +66,8 @@ _NAMES = {
     "minimize": "optimizers.loop",
 }
 
-__all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "RoadNetwork", "datasets", "errors", "evaluators"]
-__all__ += ["geo", "maps", "minimize", "optimizers", "panels", "plots", "problems", "regret"]
+__all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "RoadNetwork", "datasets", "errors"]
+__all__ += ["evaluators", "geo", "maps", "minimize", "optimizers", "panels", "plots", "problems", "regret"]
 __all__ += ["study", "sweeps", "travel"]
 
 

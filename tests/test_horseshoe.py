@@ -1,7 +1,8 @@
-"""The horseshoe sampler: closed-form conditionals, Geweke's joint test, agreement of the two solvers."""
+"""The horseshoe sampler: closed-form conditionals, Geweke's joint test, numerical integration, the two solvers."""
 
 import numpy as np
 import pytest
+from scipy.special import digamma
 
 from emsopt.errors import InputError
 from emsopt.surrogates.horseshoe import Horseshoe, _draw_cholesky, _draw_fast, sample, standardize
@@ -71,6 +72,51 @@ def test_geweke_joint_distribution(method, n, D):
     moved = np.array(after) - np.array(before)
     z = moved.mean(axis=0) / (moved.std(axis=0) / np.sqrt(len(moved)))
     assert np.abs(z).max() < 3.5
+
+
+def integrated_means(X, y, shape, scale):
+    """Posterior means of α, log σ², log β_1² and log τ² of two coefficients, without sampling.
+
+    Given the scales, α and σ² are normal and inverse gamma and integrate in closed form; what is left is a sum over a
+    grid of log β_1², log β_2², log τ².
+    """
+    u = np.arange(-40.0, 41.0)
+    grid = np.stack(np.meshgrid(u, u, u, indexing="ij"), axis=-1).reshape(-1, 3)
+    ratios = np.exp(grid[:, :2] + grid[:, 2:])  # prior variances over σ²
+    gram, h = X.T @ X, X.T @ y
+    a, b, d = gram[0, 0] + 1 / ratios[:, 0], gram[0, 1], gram[1, 1] + 1 / ratios[:, 1]
+    determinant = a * d - b * b
+    mean = np.stack([d * h[0] - b * h[1], a * h[1] - b * h[0]], axis=1) / determinant[:, None]
+    rate = scale + (((y - mean @ X.T) ** 2).sum(axis=1) + (mean**2 / ratios).sum(axis=1)) / 2
+    shape += len(y) / 2
+    log_density = (grid / 2 - np.log1p(np.exp(grid))).sum(axis=1)  # half-Cauchy scales
+    log_density -= (np.log(determinant) + np.log(ratios).sum(axis=1)) / 2 + shape * np.log(rate)
+    weights = np.exp(log_density - log_density.max())
+    weights /= weights.sum()
+    log_noise = np.log(rate) - digamma(shape)
+    return np.r_[weights @ mean, weights @ log_noise, weights @ grid[:, 0], weights @ grid[:, 2]]
+
+
+@pytest.mark.parametrize(
+    ("method", "error", "prior"),
+    [("fast", 0.5, (0.0, 0.0)), ("cholesky", 0.5, (3.0, 2.0)), ("fast", 1e-3, (0.0, 0.0))],
+)
+def test_posterior_equals_numerical_integration(method, error, prior):
+    """Errors come from independent chains: one chain's would miss how slowly log τ² wanders.
+
+    With an error of 1e-3 beside coefficients of 1.5 the bound on prior variances must still not show.
+    """
+    X = np.array([[1.0, 0.3], [-0.4, 1.2], [0.8, -0.5], [0.1, 0.9]])
+    y = X @ [1.5, -0.2] + error * np.array([0.7, -1.0, 0.4, 1.2])
+    rng, means = np.random.default_rng(8), []
+    for _ in range(40):
+        state, draws = sample(Horseshoe.start(2), X, y, 60, rng, noise_prior=prior, method=method), []
+        for _ in range(60):
+            state = sample(state, X, y, 3, rng, noise_prior=prior, method=method)
+            draws.append([*state.coef, *np.log([state.noise, state.local[0], state.overall])])
+        means.append(np.mean(draws, axis=0))
+    away = np.mean(means, axis=0) - integrated_means(X, y, *prior)
+    assert np.abs(away / (np.std(means, axis=0, ddof=1) / np.sqrt(40))).max() < 3.5
 
 
 def test_fast_and_cholesky_agree_in_posterior_means():

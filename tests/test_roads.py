@@ -33,7 +33,7 @@ NET = """<?xml version="1.0" encoding="UTF-8"?>
         <lane id="west_0" index="0" speed="8.33" length="50.00" shape="50,100 0,100"/>
     </edge>
     <edge id="south" from="b" to="a" type="highway.primary">
-        <lane id="south_0" index="0" disallow="bicycle" speed="13.89" length="100.00" shape="-3,100,15 -3,0,5"/>
+        <lane id="south_0" index="0" allow="passenger bus" disallow="bicycle" speed="13.89" length="100.00" shape="-3,100,15 -3,0,5"/>
     </edge>
     <edge id="cycleway" from="b" to="a"><lane id="c_0" index="0" allow="bicycle" speed="5" length="9" shape="0,0 0,9"/></edge>
     <edge id="closed" from="b" to="a"><lane id="d_0" index="0" disallow="all" speed="5" length="9" shape="0,0 0,9"/></edge>
@@ -171,6 +171,8 @@ def test_other_vehicles_have_other_roads(net_file):
     bus = RoadNetwork.from_sumo(path, vehicle="bus", strongly_connected=False)
     assert bus.lengths[0] == 99
     assert {("north", "south"), ("west", "north")} <= turns_by_id(bus)
+    truck = RoadNetwork.from_sumo(path, vehicle="truck", strongly_connected=False)
+    assert "south" not in truck.ids  # `allow` goes before `disallow`
     bicycle = RoadNetwork.from_sumo(path, vehicle="bicycle", strongly_connected=False)
     assert "cycleway" in bicycle.ids
     assert not {"south", "east"} & set(bicycle.ids)

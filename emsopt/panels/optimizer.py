@@ -62,7 +62,7 @@ def optimizer_panel(objective, method="gp-pm", *, rng=0):
 
     def say():
         said.value = (
-            f"<p role='status' style='margin:0.4em 0;font-size:110%;font-weight:600;max-width:56em'>"
+            f"<p role='status' style='margin:0.4em 0;line-height:1.4;font-size:110%;font-weight:600;max-width:56em'>"
             f"{escape(sentence(state['trace'].facts, metric))}</p>"
         )
 
@@ -70,7 +70,6 @@ def optimizer_panel(objective, method="gp-pm", *, rng=0):
         trace = state["trace"]
         facts, optimizer = trace.facts, trace.optimizer
         say()
-        controls["step"].disabled = controls["run"].disabled = optimizer.exhausted
         controls["take"].disabled = facts.empty
         if facts.empty:
             for picture in (*pictures.values(), where):

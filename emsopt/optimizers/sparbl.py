@@ -24,11 +24,12 @@ On a plane `grid_city` it ended 5.4 % above the best known for (N, p) = (50, 20)
 evaluations (one city each, rng and seed 100), where the papers report optimality; the p-median deployment was 2.7 %
 and 1.0 % above.
 
-Tried on twelve grid cities of 14 places and 9 units (eight with three sites listed twice; two runs each, standard
-error of a mean about 4 evaluations): the optimum came after 51 evaluations on average. 10 or 400 sweeps a proposal,
-features centred only, or as they are with a column of ones, and one draw instead of ten before neighbours are tried gave 51 to 58; counts
-centred before they are multiplied, a smaller scale of τ and a prior on the noise 56 to 64. Only the average of 30
-draws, which is no Thompson draw any more, was quicker (46, hardly beyond chance).
+Tried on twelve grid cities of 14 places and 9 units (eight with three sites listed twice), two runs each, where a
+difference of two means has a standard error of about 4 evaluations: the optimum came after 51 evaluations on average.
+10, 30 or 400 sweeps a proposal, features centred only, or as they are with a column of ones, and (with 30 sweeps) one
+draw instead of ten before neighbours are tried gave 51 to 58; counts centred before they are multiplied, and (with 30
+sweeps) a smaller scale of τ or a prior on the noise, 56 to 64. The average of 30 draws, which is no Thompson draw any
+more, gave 46, which chance may explain.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""BOCS: annealing finds the minima of quadratics, feasible sets hold, and a small city's optimum is found."""
+"""BOCS: annealing finds the minima of quadratics, a small city's optimum is found. `test_sparbl` has what the two share."""
 
 import numpy as np
 import pytest
@@ -76,27 +76,6 @@ def test_finds_the_optimum_of_a_small_city():
     best = eo.evaluators.evaluate_all(city, 4, evaluator="approximate").values.min()
     found = eo.minimize(objective, "bocs", budget=60, rng=0)
     assert found.fun == pytest.approx(best, abs=1e-9)
-
-
-def test_proposals_are_new_and_allowed_until_none_is_left():
-    city = eo.datasets.grid_city(7, 3, rng=1)
-    objective = eo.Objective(city, 3, "approximate", colocation=2, pinned=(2,), closed=(5,))
-    optimizer = BOCS(objective, initial=5, sweeps=2, rng=0)
-    while not optimizer.exhausted:
-        x = optimizer.ask()
-        assert x in objective.space
-        assert 2 in x
-        assert 5 not in x
-        optimizer.tell(x, objective(x))
-    assert len({tuple(x) for x in optimizer.sites}) == len(optimizer.sites) == objective.space.count
-
-
-def test_same_rng_gives_the_same_run():
-    objective = eo.Objective(eo.datasets.grid_city(12, 4, rng=2), 4, "approximate")
-    first, second = (run(objective, 28, 7, sweeps=3) for _ in range(2))
-    other = run(objective, 28, 8, sweeps=3)
-    assert np.array_equal(first.sites, second.sites)
-    assert not np.array_equal(first.sites, other.sites)
 
 
 def test_every_proposal_starts_a_new_chain(monkeypatch):

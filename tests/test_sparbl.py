@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import emsopt as eo
+from emsopt.optimizers.bocs import BOCS
 from emsopt.optimizers.sparbl import SparBL, SparBLPlus, _cover
 
 METHODS = [SparBL, SparBLPlus]
+KIN = [*METHODS, BOCS]  # of the same base
 
 
 def run(kind, objective, budget, rng, **options):
@@ -66,7 +68,7 @@ def test_plus_descends_to_a_local_minimum_of_its_draw():
     assert values[0] <= (optimizer.features(optimizer.sites) @ coef).min() + 1e-7
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", KIN)
 def test_proposals_are_new_and_allowed_until_none_is_left(method):
     city = eo.datasets.grid_city(7, 3, rng=1)
     objective = eo.Objective(city, 3, "approximate", colocation=2, pinned=(2,), closed=(5,))
@@ -80,11 +82,13 @@ def test_proposals_are_new_and_allowed_until_none_is_left(method):
     assert len({tuple(x) for x in optimizer.sites}) == len(optimizer.sites) == objective.space.count
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", KIN)
 def test_same_rng_gives_the_same_run(method):
     objective = eo.Objective(eo.datasets.grid_city(12, 4, rng=2), 4, "approximate")
     first, second = (run(method, objective, 28, 7, sweeps=10) for _ in range(2))
+    other = run(method, objective, 28, 8, sweeps=10)
     assert np.array_equal(first.sites, second.sites)
+    assert not np.array_equal(first.sites, other.sites)
 
 
 def test_equal_values_say_nothing_and_random_deployments_follow():

@@ -3,7 +3,7 @@
 Every function returns ``(fig, ax)`` and takes ``ax=None``. Left out, the figure comes from pyplot, so that a
 notebook shows it and a script can close it. Passed an empty ``matplotlib.figure.Figure``, it is sized and filled
 without pyplot, which is what widgets and servers want. Passed an ``Axes``, that is drawn on. Nothing is computed
-here beyond the medians and quartiles of what is drawn: evaluations and frames come from elsewhere.
+here beyond the middle and the band of what is drawn: evaluations and frames come from elsewhere.
 
 ``STYLE`` is the look of them all, for ``matplotlib.pyplot.style.use(emsopt.plots.STYLE)``. Shading and colours are
 those of the interactive maps (`emsopt.maps`), distinguishable by colour-blind readers.

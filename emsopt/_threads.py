@@ -1,15 +1,35 @@
-"""Spread rows of work over threads; the kernels release the interpreter lock."""
+"""Spread rows of work over threads, or keep linear algebra to one."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import numpy as np
 
 from ._validate import callback, whole_number
 
 
+def one_thread():
+    """Return a context in which linear algebra uses one thread.
+
+    Matrices of a hundred rows gain nothing from more, threads that wait for a busy core cost many times the work, and
+    rounding, hence the run of an optimizer, would depend on how many cores there are.
+    """
+    return _linear_algebra().limit(limits=1, user_api="blas")
+
+
+@cache
+def _linear_algebra():
+    import scipy.linalg  # noqa: F401 - brings its libraries, so that the limit holds for them too
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 def map_rows(function, rows, *, workers=None, progress=None):
     """Apply ``function`` to chunks of ``rows`` and return the concatenated results in order.
+
+    The kernels release the interpreter lock.
 
     Parameters
     ----------

@@ -7,6 +7,7 @@ simulator, a person) is the caller's business. A method fills in `_propose` and,
 import numpy as np
 
 from .. import _validate
+from .._threads import one_thread
 from ..deployment import DeploymentSpace
 from ..errors import InputError
 
@@ -87,7 +88,8 @@ class Optimizer:
         if self.exhausted:
             msg = f"all {self.space.count} allowed deployments have been asked for; there is none left."
             raise InputError(msg)
-        sites = self.space.canonical(self._propose())
+        with one_thread():
+            sites = self.space.canonical(self._propose())
         if not self.objective.noisy and self.is_taken(sites):
             sites = self.draw()
         self.taken.setdefault(tuple(sites.tolist()), None)
@@ -107,7 +109,8 @@ class Optimizer:
         self.taken[tuple(sites.tolist())] = value
         self.sites.append(sites)
         self.values.append(value)
-        self._learn(sites, value)
+        with one_thread():
+            self._learn(sites, value)
 
     def is_taken(self, sites):
         """Return whether this canonical deployment was asked for or told."""

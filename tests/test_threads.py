@@ -1,0 +1,44 @@
+"""Optimizers keep linear algebra to one thread, so that rounding does not depend on the number of cores."""
+
+import pytest
+import scipy.linalg  # noqa: F401 - its libraries are limited too
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import emsopt as eo
+from emsopt._threads import one_thread
+from emsopt.optimizers.random_search import RandomSearch
+
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+@pytest.fixture(autouse=True)
+def several_threads():
+    with threadpool_limits(3, user_api="blas"):
+        if blas_threads() != {3}:
+            pytest.skip("the linear algebra installed here cannot use several threads")
+        yield
+
+
+def test_one_thread_inside_and_as_before_outside():
+    with one_thread():
+        assert blas_threads() == {1}
+    assert blas_threads() == {3}
+
+
+def test_optimizers_propose_and_learn_on_one_thread():
+    seen = []
+
+    class Spy(RandomSearch):
+        def _propose(self):
+            seen.append(blas_threads())
+            return super()._propose()
+
+        def _learn(self, sites, value):
+            seen.append(blas_threads())
+
+    objective = eo.Objective(eo.datasets.grid_city(6, 2, rng=0), 2, "approximate")
+    optimizer = Spy(objective, rng=0)
+    optimizer.tell(optimizer.ask(), 1.0)
+    assert seen == [{1}, {1}]

@@ -55,7 +55,7 @@ def test_it_stays_in_the_box_and_on_what_is_fixed():
 def test_it_is_never_worse_than_a_start():
     """A start on a spike that no slope tells of, while the others climb."""
     x, value = maximize_on_box(
-        lambda x: ((x + (x == 0.75))[:, 0], np.ones_like(x)), [[0.2], [0.75]], [(0, 1)]
+        lambda x: ((x + (x == 0.75))[:, 0], np.ones_like(x)), [[0.0], [0.1], [0.2], [0.75]], [(0, 1)]
     )
     assert (x.tolist(), value) == ([0.75], 1.75)
 

@@ -17,7 +17,7 @@ k            ``kernel``        any scikit-learn kernel
 profiled out. Training costs O(n³) a step: this is meant for hundreds of points, not thousands.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -75,6 +75,33 @@ class GaussianProcess:
         variance = self.kernel.diag(X) - np.einsum("ij,ij->j", explained, explained)
         return prior + across @ self.coefficients, self.amplitude * np.maximum(variance, 0)
 
+    def predict_with_slopes(self, X, prior=0.0):
+        """Return what `predict` does, and the slopes of both, for a kernel that has ``with_slopes``.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, N)
+        prior : array_like, shape (m,), or float
+            Prior mean at these points; its slope is not added.
+
+        Returns
+        -------
+        mean, variance : ndarray, shape (m,)
+        mean_slopes, variance_slopes : ndarray, shape (m, N)
+        """
+        X = np.atleast_2d(X)
+        across, contract = self.kernel.with_slopes(X, self.X)
+        weights = _solve(self.factor, across.T).T
+        variance = self.kernel.diag(X) - np.einsum("ij,ij->i", across, weights)
+        mean_slopes = contract(np.broadcast_to(self.coefficients, across.shape))
+        variance_slopes = -2 * self.amplitude * contract(weights)
+        return (
+            prior + across @ self.coefficients,
+            self.amplitude * np.maximum(variance, 0),
+            mean_slopes,
+            variance_slopes,
+        )
+
     def appended(self, x, y, prior=0.0):
         """Return the process with one more observation and unchanged hyperparameters, in O(n²).
 
@@ -95,14 +122,12 @@ class GaussianProcess:
         factor[n, :n] = row
         factor[n, n] = np.sqrt(max(pivot, self.noise))
         residuals = np.append(self.residuals, y - prior)
-        return GaussianProcess(
-            self.kernel,
-            self.noise,
-            self.amplitude,
-            np.vstack([self.X, x]),
-            residuals,
-            factor,
-            _solve(factor, residuals),
+        return replace(
+            self,
+            X=np.vstack([self.X, x]),
+            residuals=residuals,
+            factor=factor,
+            coefficients=_solve(factor, residuals),
         )
 
     @property

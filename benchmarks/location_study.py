@@ -7,12 +7,13 @@ grid     Figure 3: six configurations (N, p), 10 random cities each (city and ru
 st-paul  St. Paul, 10 runs of 100 evaluations
 tables   ten loads of Table 1, thirteen service rates of Table 3; 5 runs each, until the optimum or 100 evaluations
 late     St. Paul, share of calls answered later than 7, 8, 9 min, 10 runs of 100 evaluations
+long     the cities of ``grid`` with (N, p) = (50, 20), by searches that learn no model; 5,000 evaluations
 ======== ==========================================================================================================
 
 Sizes are the papers' own. Everything by the approximate evaluator. Finished cases are kept in ``emsopt-results/``,
 so that a run cut off goes on where it was; remove its files there after a change to a method. The result goes to
-where `emsopt.datasets.load_study` finds it: "location_grid", "location_st_paul", "location_tables", "location_late".
-With ``--published`` the St. Paul parts also run on the demand that the papers' authors published (``EMSOPT_DATA``).
+where `emsopt.datasets.load_study` finds it: "location_grid", "location_st_paul" and so on. With ``--published`` the
+St. Paul parts also run on the demand that the papers' authors published (``EMSOPT_DATA``).
 
 Each run is stored as the evaluations at which its best value improved, and its last one. ``best_known`` is the proven
 optimum where there are at most a million deployments, else the best of a long local search and of all runs.
@@ -31,9 +32,14 @@ from emsopt.optimizers.local_search import AFFORDABLE, best_deployment, local_se
 STORED = Path(eo.datasets.__file__).parent / "data" / "studies"
 METHODS = ["gp-pm", "gp-zero", "sparbl", "sparbl+", "bocs", "genetic", "random", "annealing", "local"]
 PAPERS = ["gp-pm", "sparbl"]
-CONFIGURATIONS = [(10, 5), (20, 10), (30, 5), (30, 15), (50, 20), (50, 30)]
-BUDGET = {"grid": 120, "st-paul": 100, "tables": 100, "late": 100}
-RUNS = {"grid": 10, "st-paul": 10, "tables": 5, "late": 10}
+PLAIN = ["local", "annealing", "genetic"]
+CONFIGURATIONS = {
+    "grid": [(10, 5), (20, 10), (30, 5), (30, 15), (50, 20), (50, 30)],
+    "long": [(50, 20)],
+}
+COMPARED = {"grid": METHODS, "st-paul": METHODS, "tables": PAPERS, "late": PAPERS, "long": PLAIN}
+BUDGET = {"grid": 120, "st-paul": 100, "tables": 100, "late": 100, "long": 5000}
+RUNS = {"grid": 10, "st-paul": 10, "tables": 5, "late": 10, "long": 10}
 RESTARTS = 24  # of the long local search
 TOLERANCE = 1e-9  # in value, for the optimum to count as found
 
@@ -53,7 +59,7 @@ class Timed(eo.Objective):
 
 def problem(part, **instance):
     """Return the objective of an instance."""
-    if part == "grid":
+    if part in CONFIGURATIONS:
         N, p = instance["n_sites"], instance["units"]
         return Timed(eo.datasets.grid_city(N, p, 0.5, rng=instance["seed"]), p, "approximate")
     city, units, metric = eo.datasets.load_st_paul(instance["version"]), 9, "mean_response"
@@ -97,11 +103,11 @@ def search(part, method, budget, run, **instance):
 
 
 def instances(part, options):
-    """Return the problems of a part as (cases, runs of each); a grid city is run once, with its own seed."""
+    """Return the problems of a part as (cases, runs of each); a random city is run once, with its own seed."""
     versions = ["embedded", "published"] if options.published else ["embedded"]
     runs = options.runs or (1 if options.smoke else RUNS[part])
-    if part == "grid":
-        sizes = CONFIGURATIONS[:2] if options.smoke else CONFIGURATIONS
+    if part in CONFIGURATIONS:
+        sizes = CONFIGURATIONS[part][: 2 if options.smoke else None]
         return [{"n_sites": N, "units": p, "seed": seed} for N, p in sizes for seed in range(runs)], 1
     if part == "st-paul":
         return study.cases(version=versions), runs
@@ -116,7 +122,7 @@ def instances(part, options):
 def results(part, options):
     """Run a part and return its table."""
     problems, runs = instances(part, options)
-    methods = options.methods or (METHODS if part in ("grid", "st-paul") else PAPERS)
+    methods = options.methods or COMPARED[part]
     budget = 30 if options.smoke else BUDGET[part]
     cases = [
         {"part": part, **case, "method": method, "run": run, "budget": budget}
@@ -137,7 +143,7 @@ def results(part, options):
     keys = list(problems[0])
     table = table.merge(known.drop(columns="part"), on=keys, how="left", sort=False)
     table["best_known"] = table.groupby(keys)["best"].transform("min").clip(upper=table["best_known"])
-    table = table.drop(columns=["part", "budget", *(["run"] if part == "grid" else [])])
+    table = table.drop(columns=["part", "budget", *(["run"] if part in CONFIGURATIONS else [])])
     return per_run(table, keys) if part == "tables" else table
 
 

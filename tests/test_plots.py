@@ -245,9 +245,20 @@ def test_histories_of_different_steps_meet_on_one_axis():
     """A step function keeps its value until the next step, and a run that ended keeps its last."""
     short = pd.DataFrame({"evaluations": [10, 30], "best": [7.0, 6.0]})
     long = pd.DataFrame({"evaluations": [20, 40], "best": [9.0, 5.0]})
-    steps, values = curves._runs([short, long], "search")
+    steps, values = curves._runs([short, long], "search", "evaluations")
     assert steps.tolist() == [20, 30, 40]
     assert values.tolist() == [[7, 6, 6], [9, 9, 5]]
+
+
+def test_convergence_against_time_starts_where_every_run_has_a_value():
+    slow = pd.DataFrame({"evaluation": [1, 2], "seconds": [1.0, 10.0], "best": [5.0, 3.0]})
+    fast = pd.DataFrame({"evaluation": [1, 9], "seconds": [0.1, 2.0], "best": [6.0, 4.0]})
+    _, ax = plots.convergence([slow, fast], against="seconds", band="range")
+    assert ax.get_xscale() == "log"
+    assert ax.get_xlabel() == "Time (s)"
+    assert ax.lines[0].get_xydata().tolist() == [[1, 5.5], [2, 4.5], [10, 3.5]]
+    _, ax = plots.convergence([slow, fast], band=None)
+    assert ax.lines[0].get_xydata().tolist() == [[1, 5.5], [2, 4.5], [9, 3.5]]
 
 
 def test_convergence_takes_what_an_optimizer_returns():
@@ -399,6 +410,8 @@ def test_the_style_is_not_left_behind(both):
         (lambda c, e: plots.convergence({"a": pd.DataFrame({"best": []})}), "empty"),
         (lambda c, e: plots.convergence({"a": []}), "shape"),
         (lambda c, e: plots.convergence([1.0], band="sigma"), "`band` must be one of"),
+        (lambda c, e: plots.convergence([1.0], against="days"), "`against` must be one of"),
+        (lambda c, e: plots.convergence([1.0], against="seconds"), "must have a column 'best'"),
         (lambda c, e: plots.utilization([e]), "Evaluation"),
         (lambda c, e: plots.approximation_error(FRAME), "must have a column 'utilization'"),
     ],

@@ -60,19 +60,29 @@ def _axis_label(name):
 
 
 @styled
-def convergence(runs, ax=None, *, band="quartiles", reference=None, label="Best mean response so far (min)"):
-    """Draw the best value found against the number of evaluations.
+def convergence(
+    runs,
+    ax=None,
+    *,
+    band="quartiles",
+    against="evaluations",
+    reference=None,
+    label="Best mean response so far (min)",
+):
+    """Draw the best value found against the number of evaluations, or against time.
 
     Parameters
     ----------
     runs : dict of str to runs, or runs
         One run or a list of them, each an optimizer's result or its history (a DataFrame with the best so far in
-        ``best`` and the number of evaluations in ``evaluations``, left out if every row is one). Or an array of
-        the best so far after each evaluation, shape (T,) or, for several runs, (R, T). Of several the median is
-        drawn, with ``band="confidence"`` the mean; a run that ended early keeps its last value.
+        ``best`` and the number of evaluations in ``evaluations``, or ``evaluation``, left out if every row is one).
+        Or an array of the best so far after each evaluation, shape (T,) or, for several runs, (R, T). Of several the
+        median is drawn, with ``band="confidence"`` the mean; a run that ended early keeps its last value.
     ax : matplotlib Axes or empty Figure, optional
     band : {"quartiles", "range", "confidence", None}
         What is shaded around several runs; "confidence" is the 95 % interval of their mean, as in the papers.
+    against : {"evaluations", "seconds"}
+        The horizontal axis; histories need a column ``seconds`` for the second, which is drawn on a log scale.
     reference : dict of str to float, optional
         Levels to compare with, such as ``{"optimum": 5.87, "lower bound": 5.33}``.
     label : str
@@ -84,8 +94,9 @@ def convergence(runs, ax=None, *, band="quartiles", reference=None, label="Best 
     """
     if band is not None:
         _validate.choice(band, "band", ("quartiles", "range", "confidence"))
+    _validate.choice(against, "against", ("evaluations", "seconds"))
     named = runs if isinstance(runs, dict) else {"": runs}
-    table = {str(name): _runs(values, name) for name, values in named.items()}
+    table = {str(name): _runs(values, name, against) for name, values in named.items()}
     fig, ax = figure(ax, (8, 5))
     for k, (name, (steps, values)) in enumerate(table.items()):
         title = f"{name} ({len(values)} runs)" if len(values) > 1 else name
@@ -105,9 +116,12 @@ def convergence(runs, ax=None, *, band="quartiles", reference=None, label="Best 
             fontsize=10,
             color="#444",
         )
-    ax.set(xlabel="Evaluations", ylabel=label)
+    ax.set(xlabel="Evaluations" if against == "evaluations" else "Time (s)", ylabel=label)
+    if against == "seconds":
+        ax.set_xscale("log")
+    else:
+        ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlim(left=min(steps[0] for steps, _ in table.values()))
-    ax.xaxis.get_major_locator().set_params(integer=True)
     if ax.get_legend_handles_labels()[0]:
         ax.legend()
     return fig, ax
@@ -121,12 +135,12 @@ def _middle_and_band(values, band):
     return np.median(values, axis=0), low, high
 
 
-def _runs(values, name):
-    """Return the numbers of evaluations, shape (T,), and the best so far of each run there, shape (R, T)."""
+def _runs(values, name, against):
+    """Return the numbers of evaluations or seconds, shape (T,), and the best so far of each run there, (R, T)."""
     frames = [
         getattr(run, "history", run) for run in (values if isinstance(values, (list, tuple)) else [values])
     ]
-    if not frames or not all(hasattr(frame, "columns") for frame in frames):
+    if not frames or (against == "evaluations" and not all(hasattr(frame, "columns") for frame in frames)):
         array = np.atleast_2d(np.asarray(values, dtype=float))
         if array.ndim != 2 or array.size == 0:
             msg = f"the runs of {name!r} must have shape (T,) or (R, T); got {np.shape(values)}."
@@ -134,8 +148,9 @@ def _runs(values, name):
         return np.arange(1, array.shape[1] + 1), array
     steps, best = [], []
     for frame in frames:
-        require_columns(frame, ("best",))
-        counts = frame["evaluations"] if "evaluations" in frame else np.arange(1, len(frame) + 1)
+        require_columns(frame, ("best",) if against == "evaluations" else ("best", "seconds"))
+        names = [column for column in (against, "evaluation") if column in frame]
+        counts = frame[names[0]] if names else np.arange(1, len(frame) + 1)
         steps.append(np.asarray(counts, dtype=float))
         best.append(np.asarray(frame["best"], dtype=float))
     if min(map(len, steps)) == 0:

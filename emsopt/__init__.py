@@ -21,6 +21,7 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from . import (
+        bandits,
         datasets,
         errors,
         evaluators,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from .roads import RoadNetwork
 
 _MODULES = (
+    "bandits",
     "datasets",
     "errors",
     "evaluators",
@@ -66,9 +68,9 @@ _NAMES = {
     "minimize": "optimizers.loop",
 }
 
-__all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "RoadNetwork", "datasets", "errors"]
-__all__ += ["evaluators", "geo", "maps", "minimize", "optimizers", "panels", "plots", "problems", "regret"]
-__all__ += ["study", "sweeps", "travel"]
+__all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "RoadNetwork", "bandits", "datasets"]
+__all__ += ["errors", "evaluators", "geo", "maps", "minimize", "optimizers", "panels", "plots"]
+__all__ += ["problems", "regret", "study", "sweeps", "travel"]
 
 
 def __getattr__(name):

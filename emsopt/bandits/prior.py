@@ -1,0 +1,184 @@
+"""What is known before the first round: a Gaussian process over the base arms, and the noise of an observation.
+
+For navigation an arm is a road edge at an hour of the day. Its prior mean is the energy that a car at constant speed
+needs; its covariance the product-plus-sum kernel of "Bayesian Analysis of Combinatorial Gaussian Process Bandits",
+section 4.1 and appendix B.1.
+
+============  ==================  =================================================================================
+symbol        name                meaning
+============  ==================  =================================================================================
+E_det         ``mean``            deterministic energy, equation (8), Wh
+σ_det²        -                   its variance over all arms, Wh²
+k_G·f + f     ``covariance``      kernel; mean prior variance 0.25² σ_det²
+ς²            ``noise_variance``  of an observation, 0.1² σ_det², the same on every edge
+============  ==================  =================================================================================
+
+All is dense: 8 n² bytes for n arms, 258 MB for the 5,680 edges of Luxembourg.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .. import _validate
+from ..energy import edge_energy, unit_variance
+from ..errors import InputError
+from ..surrogates.graph_matern import graph_matern, incidence_laplacian, product_plus_sum
+
+JITTER = 1e-10  # part of the mean variance that is added before a factorisation
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Prior:
+    """Mean and covariance of the arms' expected values, and the noise of an observation.
+
+    Parameters
+    ----------
+    mean : array_like, shape (n,)
+    covariance : array_like, shape (n, n)
+        Symmetric.
+    noise_variance : float
+        Positive.
+
+    Raises
+    ------
+    InputError
+        If shapes do not fit, a number is not finite, or the covariance is not symmetric.
+    """
+
+    mean: np.ndarray
+    covariance: np.ndarray
+    noise_variance: float
+
+    def __post_init__(self):
+        mean = _validate.real_array(self.mean, "mean", (None,))
+        covariance = self.covariance
+        if not (isinstance(covariance, np.ndarray) and covariance.dtype == float):
+            covariance = _validate.real_array(covariance, "covariance", (None, None))
+        if covariance.shape != (len(mean), len(mean)):
+            msg = f"`covariance` must have shape {(len(mean), len(mean))}, as `mean` has; got {covariance.shape}."
+            raise InputError(msg)
+        diagonal = np.diag(covariance)
+        # one random product finds any NaN and any asymmetry without a second matrix
+        probe = np.random.default_rng(0).standard_normal(len(mean))
+        forth, back = covariance @ probe, probe @ covariance
+        if not np.isfinite(forth).all() or (diagonal < 0).any():
+            msg = "`covariance` must be finite, with no negative variance on its diagonal."
+            raise InputError(msg)
+        if np.abs(forth - back).max() > 1e-9 * (1e-300 + np.abs(forth).max()):
+            msg = "`covariance` must be symmetric. Average it with its transpose if rounding is the cause."
+            raise InputError(msg)
+        object.__setattr__(self, "mean", mean)
+        object.__setattr__(self, "covariance", covariance)
+        object.__setattr__(
+            self, "noise_variance", _validate.positive_number(self.noise_variance, "noise_variance")
+        )
+
+    @property
+    def n_arms(self):
+        """Number of base arms n."""
+        return len(self.mean)
+
+    @cached_property
+    def factor(self):
+        """Lower Cholesky factor of the covariance."""
+        return cholesky(self.covariance)
+
+    def draw(self, n=1, *, rng=None):
+        """Return n samples of the arms' expected values, shape (n arms, n)."""
+        rng = np.random.default_rng(rng)
+        return self.mean[:, None] + self.factor @ rng.standard_normal((self.n_arms, n))
+
+    def __repr__(self):
+        return (
+            f"<Prior: {self.n_arms} arms, mean standard deviation {np.sqrt(np.diag(self.covariance)).mean():.3g}, "
+            f"noise {np.sqrt(self.noise_variance):.3g}>"
+        )
+
+
+def cholesky(covariance):
+    """Return the lower factor of a covariance that may be singular but for a hair."""
+    from scipy.linalg import LinAlgError, cholesky
+
+    jittered = np.array(covariance, order="F")
+    jittered[np.diag_indices(len(jittered))] += JITTER * max(np.diag(covariance).mean(), 1e-300)
+    try:
+        return cholesky(jittered, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError as error:
+        msg = "the covariance has a negative eigenvalue, so that nothing can be drawn from it. Check its kernel."
+        raise InputError(msg) from error
+
+
+def navigation_prior(
+    net,
+    *,
+    lengthscale=1.0,
+    nu=2.0,
+    kappa=1.0,
+    share=0.5,
+    spread=0.25,
+    noise=0.1,
+    congestion=None,
+    vehicle=None,
+):
+    """Return the prior over the edges of a road network, by hour if congestion is given.
+
+    Parameters
+    ----------
+    net : RoadNetwork
+    lengthscale : float or array_like, shape (3,)
+        Of the Matérn kernel on length, speed and incline, each scaled to unit variance.
+    nu, kappa : float
+        Smoothness and lengthscale of the graph Matérn kernel.
+    share : float
+        Part of the variance that belongs to the product of the two kernels; the rest is the sum's.
+    spread, noise : float
+        Standard deviations of the expected energies around the deterministic ones, and of an observation, both over
+        that of the deterministic energies.
+    congestion : array_like, shape (H,) or (H, E), optional
+        Speed over the speed limit, above 0 and at most 1, at each of H hours that follow each other in turn. Speed is
+        a context, so that the arms are H times as many.
+    vehicle : emsopt.energy.Vehicle, optional
+
+    Returns
+    -------
+    Prior
+        Arm h E + e is edge e at hour h. Energies in Wh.
+
+    Examples
+    --------
+    >>> from emsopt.roads import grid_roads
+    >>> navigation_prior(grid_roads(4, 4))
+    <Prior: 48 arms, mean standard deviation 0.358, noise 0.143>
+    """
+    spread, noise = _validate.positive_number(spread, "spread"), _validate.positive_number(noise, "noise")
+    factors = _congestion(congestion, net.n_edges)
+    hours = len(factors)
+    speeds = (factors * net.speed_limits).ravel()
+    lengths, inclines = np.tile(net.lengths, hours), np.tile(net.inclines, hours)
+    mean = edge_energy(lengths, speeds, inclines, vehicle=vehicle)
+    scale = mean.var()
+    if not scale > 1e-12 * np.abs(mean).max() ** 2:
+        msg = "all edges need the same energy, so that the prior, scaled by their variance, would be none."
+        raise InputError(msg)
+    contexts = unit_variance(np.column_stack([lengths, speeds, inclines]))
+    graph = graph_matern(incidence_laplacian(net.lengths, net.connections), nu=nu, kappa=kappa)
+    if hours > 1:
+        graph = np.tile(graph, (hours, hours))
+    covariance = product_plus_sum(
+        graph, contexts, outputscale=spread**2 * scale, share=share, lengthscales=lengthscale
+    )
+    return Prior(mean, covariance, noise**2 * scale)
+
+
+def _congestion(values, n):
+    """Return speed over speed limit, shape (H, 1) or (H, E)."""
+    if values is None:
+        return np.ones((1, n))
+    shape = (None,) if np.ndim(values) == 1 else (None, n)
+    factors = _validate.real_array(values, "congestion", shape, low=0.0, strictly=True)
+    if factors.max() > 1:
+        msg = f"`congestion` is speed over the speed limit, at most 1; got {factors.max():g}."
+        raise InputError(msg)
+    return factors[:, None] * np.ones((1, n)) if factors.ndim == 1 else factors

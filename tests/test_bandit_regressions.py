@@ -1,0 +1,278 @@
+"""What agents learn: exact and sparse Gaussian processes and independent arms, against closed forms and each other."""
+
+import numpy as np
+import pytest
+
+from emsopt import bandits
+from emsopt.errors import InputError
+from emsopt.roads import RoadNetwork, grid_roads
+
+
+@pytest.fixture(scope="module")
+def prior():
+    return bandits.navigation_prior(grid_roads(4, 4, jitter=0.3, relief=40, rng=2))
+
+
+def dense_posterior(prior, arms, values):
+    """Equations (2) and (3) with every single observation, by one dense solve."""
+    K = prior.covariance
+    system = K[np.ix_(arms, arms)] + prior.noise_variance * np.eye(len(arms))
+    gain = np.linalg.solve(system, K[arms]).T
+    return prior.mean + gain @ (values - prior.mean[arms]), K - gain @ K[arms]
+
+
+def rounds_of(prior, count, rng, length=9):
+    """Arms and values of some rounds; some arms come up often, and sometimes twice in a round."""
+    truth = prior.draw(rng=rng)[:, 0]
+    favourite = rng.permutation(prior.n_arms) ** 1.5
+    for _ in range(count):
+        arms = rng.choice(prior.n_arms, length, p=favourite / favourite.sum())
+        yield arms, truth[arms] + rng.normal(0, np.sqrt(prior.noise_variance), length)
+
+
+@pytest.mark.parametrize("window", [10, 33, 256])
+def test_exact_posterior_is_the_dense_solve(prior, window):
+    """50 rounds; windows that fill up in every round, in some, and never."""
+    gp = bandits.ExactGP(prior, window=window)
+    seen = list(rounds_of(prior, 50, np.random.default_rng(0)))
+    for arms, values in seen:
+        gp.update(arms, values)
+    arms, values = (np.concatenate(part) for part in zip(*seen, strict=True))
+    mean, covariance = dense_posterior(prior, arms, values)
+    got_mean, got_variance = gp.predict()
+    assert np.abs(got_mean - mean).max() < 1e-8
+    assert np.abs(got_variance - np.diag(covariance)).max() < 1e-8
+    some = np.array([5, 0, 17, 40])
+    assert np.abs(gp.covariance(some) - covariance[np.ix_(some, some)]).max() < 1e-8
+    part = gp.predict(some)
+    assert np.array_equal(part[0], got_mean[some])
+    assert np.array_equal(part[1], got_variance[some])
+
+
+def test_the_prior_is_left_alone_and_stands_before_the_first_round(prior):
+    before = prior.covariance.copy()
+    for regression in (
+        bandits.ExactGP(prior, window=4),
+        bandits.SparseGP(prior),
+        bandits.IndependentArms(prior),
+    ):
+        mean, variance = regression.predict()
+        assert np.array_equal(mean, prior.mean)
+        assert variance == pytest.approx(np.diag(before), rel=1e-14)
+        regression.update([0, 1, 2, 3, 4], [9.0] * 5)
+        assert not np.array_equal(regression.predict()[0], prior.mean)
+    assert np.array_equal(prior.covariance, before)
+
+
+def test_joint_samples_have_the_posterior_moments(prior):
+    """20,000 samples drawn from the prior, carried through six windows, against the exact mean and covariance."""
+    n = 20_000
+    gp = bandits.ExactGP(prior, window=12, draws=n)
+    rng = np.random.default_rng(1)
+    gp.sample(slice(None), rng)  # draws them all before anything is observed
+    seen = list(rounds_of(prior, 8, rng))
+    for arms, values in seen:
+        gp.update(arms, values)
+    assert 0 < len(gp._arms) < 12, "the last round should leave a window half full"
+    samples = np.array([gp.sample(slice(None), rng) for _ in range(n - 1)])
+    assert gp._next == gp._bank.shape[1], "no sample should be drawn anew"
+    arms, values = (np.concatenate(part) for part in zip(*seen, strict=True))
+    mean, covariance = dense_posterior(prior, arms, values)
+    spread = np.sqrt(np.diag(covariance))
+    errors = (samples.mean(axis=0) - mean) / (spread / np.sqrt(n))
+    assert np.abs(errors).max() < 4.5
+    # the standard error of a sample covariance of Gaussians is √((c_ii c_jj + c_ij²) / n)
+    errors = (np.cov(samples.T) - covariance) / np.sqrt((np.outer(spread, spread) ** 2 + covariance**2) / n)
+    assert np.abs(errors).max() < 5.5
+    assert errors.std() == pytest.approx(1.0, abs=0.25)
+
+
+def test_samples_drawn_after_the_data_have_the_posterior_moments_too(prior):
+    gp = bandits.ExactGP(prior, window=20, draws=1000)
+    rng = np.random.default_rng(2)
+    seen = list(rounds_of(prior, 6, rng))
+    for arms, values in seen:
+        gp.update(arms, values)
+    samples = np.array([gp.sample(np.arange(prior.n_arms), rng) for _ in range(4000)])
+    mean, covariance = dense_posterior(prior, *(np.concatenate(part) for part in zip(*seen, strict=True)))
+    deviation = np.sqrt(np.diag(covariance))
+    assert np.abs((samples.mean(axis=0) - mean) / deviation).max() < 4.5 / np.sqrt(4000)
+    assert samples.std(axis=0) == pytest.approx(deviation, rel=0.06)
+
+
+def test_sparse_process_with_all_arms_and_enough_steps_is_the_exact_one(prior):
+    sparse, exact = bandits.SparseGP(prior), bandits.ExactGP(prior)
+    for arms, values in rounds_of(prior, 30, np.random.default_rng(3)):
+        sparse.update(arms, values)
+        exact.update(arms, values)
+    far = [np.abs(a - b).max() for a, b in zip(sparse.predict(), exact.predict(), strict=True)]
+    assert min(far) > 1e-2, "one step a round of size 0.1 lags behind"
+    sparse.step(250)
+    for approximate, wanted in zip(sparse.predict(), exact.predict(), strict=True):
+        assert np.abs(approximate - wanted).max() < 1e-4
+
+
+def test_sparse_process_with_few_points_is_the_best_approximation_there_is(prior):
+    """Converged it equals Titsias' bound in closed form, whatever points were inducing on the way."""
+    sparse = bandits.SparseGP(prior, inducing=12)
+    seen = list(rounds_of(prior, 25, np.random.default_rng(4)))
+    for arms, values in seen:
+        sparse.update(arms, values)
+    sparse.step(300)
+    arms, values = (np.concatenate(part) for part in zip(*seen, strict=True))
+    Z = sparse._points
+    visits = np.bincount(arms, minlength=prior.n_arms)
+    assert visits[Z].min() >= np.delete(visits, Z).max()
+    K, noise = prior.covariance, prior.noise_variance
+    inner = K[np.ix_(Z, Z)] + K[np.ix_(Z, arms)] @ K[np.ix_(arms, Z)] / noise
+    mean = prior.mean + K[:, Z] @ np.linalg.solve(
+        inner, K[np.ix_(Z, arms)] @ (values - prior.mean[arms]) / noise
+    )
+    known = K[:, Z] @ (np.linalg.inv(K[np.ix_(Z, Z)]) - np.linalg.inv(inner)) @ K[Z]
+    got_mean, got_variance = sparse.predict()
+    assert np.abs(got_mean - mean).max() < 1e-6
+    assert np.abs(got_variance - np.diag(K - known)).max() < 1e-6
+
+
+def test_changing_the_inducing_points_keeps_what_is_known_of_them(prior):
+    """An arm that comes in or goes does not change the distribution of those that stay."""
+    sparse = bandits.SparseGP(prior, inducing=20)
+    for arms, values in rounds_of(prior, 4, np.random.default_rng(5), length=5):
+        sparse.update(arms, values)
+    Z = sparse._points.copy()
+    before = sparse.predict(Z)
+    sparse._append(np.setdiff1d(np.arange(prior.n_arms), Z)[:4])
+    sparse._solution = None
+    for got, wanted in zip(sparse.predict(Z), before, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-9)
+    stays = np.isin(sparse._points, Z[::2])
+    sparse._integrate_out(stays)
+    sparse._solution = None
+    for got, wanted in zip(sparse.predict(Z[::2]), before, strict=True):
+        np.testing.assert_allclose(got, wanted[::2], rtol=1e-6, atol=1e-9)
+
+
+def test_batches_are_drawn_from_the_history(prior):
+    """With batches of a fifth of the history the steps scatter around the exact posterior."""
+    sparse = bandits.SparseGP(prior, batch=60, rate=0.02, rng=0)
+    exact = bandits.ExactGP(prior)
+    for arms, values in rounds_of(prior, 33, np.random.default_rng(6)):
+        sparse.update(arms, values)
+        exact.update(arms, values)
+    sparse.step(600)
+    errors = (sparse.predict()[0] - exact.predict()[0]) / np.sqrt(prior.noise_variance)
+    assert 1e-3 < np.abs(errors).max() < 1.0
+
+
+def test_independent_arms_follow_the_conjugate_update(prior):
+    """Precision adds up, and the mean is weighted by precision."""
+    arms = bandits.IndependentArms(prior)
+    arms.update([3, 3, 8], [5.0, 7.0, -1.0])
+    arms.update([3], [6.5])
+    mean, variance = arms.predict()
+    v, s2 = prior.covariance[3, 3], prior.noise_variance
+    assert variance[3] == pytest.approx(1 / (1 / v + 3 / s2), rel=1e-12)
+    assert mean[3] == pytest.approx(variance[3] * (prior.mean[3] / v + 18.5 / s2), rel=1e-12)
+    others = np.setdiff1d(np.arange(prior.n_arms), [3, 8])
+    assert np.array_equal(mean[others], prior.mean[others])
+    diagonal = bandits.Prior(prior.mean, np.diag(np.diag(prior.covariance)), s2)
+    gp = bandits.ExactGP(diagonal)
+    gp.update([3, 3, 8, 3], [5.0, 7.0, -1.0, 6.5])
+    for got, wanted in zip(arms.predict(), gp.predict(), strict=True):
+        assert got == pytest.approx(wanted, rel=1e-10)
+
+
+# -- prior ----------------------------------------------------------------------------------------------------
+
+
+def test_navigation_prior_has_the_papers_variances():
+    """Section 4.1: mean variance 0.25² and noise 0.1² of the variance of the deterministic energies."""
+    from emsopt.energy import edge_energy
+
+    net = grid_roads(5, 4, jitter=0.2, relief=30, rng=0)
+    prior = bandits.navigation_prior(net)
+    energy = edge_energy(net.lengths, net.speed_limits, net.inclines)
+    assert np.array_equal(prior.mean, energy)
+    assert np.diag(prior.covariance).mean() == pytest.approx(0.25**2 * energy.var(), rel=1e-12)
+    assert prior.noise_variance == pytest.approx(0.1**2 * energy.var(), rel=1e-12)
+
+
+def test_congestion_makes_an_arm_of_every_edge_and_hour():
+    """Slower traffic needs less energy against the wind; an hour without congestion is as before."""
+    net = grid_roads(4, 3, relief=20, rng=0)
+    prior = bandits.navigation_prior(net, congestion=[1.0, 0.5, 1.0])
+    n = net.n_edges
+    assert prior.n_arms == 3 * n
+    calm, slow, again = prior.mean.reshape(3, n)
+    assert np.array_equal(calm, bandits.navigation_prior(net).mean)
+    assert np.array_equal(calm, again)
+    assert (slow < calm).all()
+    K = prior.covariance.reshape(3, n, 3, n)
+    assert np.array_equal(K[0, :, 0], K[0, :, 2]), "the same edge at the same speed is the same arm"
+    assert (np.diag(K[0, :, 1]) < np.diag(K[0, :, 0])).all()
+
+
+def test_draws_of_the_prior_have_its_moments(prior):
+    samples = prior.draw(20_000, rng=0)
+    deviation = np.sqrt(np.diag(prior.covariance))
+    assert np.abs((samples.mean(axis=1) - prior.mean) / deviation).max() < 4.5 / np.sqrt(20_000)
+    error = np.cov(samples) - prior.covariance
+    assert np.abs(error / np.outer(deviation, deviation)).max() < 5.5 * np.sqrt(2 / 20_000)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"covariance": np.eye(3)}, "`covariance` must have shape"),
+        ({"covariance": [[1.0, 0.5], [0.2, 1.0]]}, "must be symmetric"),
+        ({"covariance": np.array([[1.0, np.nan], [np.nan, 1.0]])}, "`covariance` must be finite"),
+        ({"covariance": np.diag([1.0, -1.0])}, "no negative variance"),
+        ({"mean": [0.0, np.nan]}, "`mean` must be finite"),
+        ({"noise_variance": 0.0}, "`noise_variance` must be a number above 0"),
+    ],
+)
+def test_wrong_priors_are_refused(change, message):
+    with pytest.raises(InputError, match=message):
+        bandits.Prior(**{"mean": [0.0, 0.0], "covariance": np.eye(2), "noise_variance": 1.0, **change})
+
+
+def test_a_covariance_with_a_negative_eigenvalue_draws_nothing():
+    with pytest.raises(InputError, match="negative eigenvalue"):
+        bandits.Prior([0.0, 0.0], [[1.0, 2.0], [2.0, 1.0]], 1.0).draw(rng=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"spread": 0}, "`spread`"),
+        ({"noise": -1}, "`noise`"),
+        ({"lengthscale": 0}, "`lengthscales`"),
+        ({"congestion": [1.0, 1.5]}, "at most 1; got 1.5"),
+        ({"congestion": [0.0]}, "`congestion` must be greater than 0"),
+        ({"congestion": [[1.0, 1.0]]}, "`congestion` must have shape"),
+    ],
+)
+def test_wrong_kernels_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        bandits.navigation_prior(grid_roads(3, 3, jitter=0.2, rng=0), **options)
+
+
+def test_a_city_of_equal_edges_has_no_scale():
+    with pytest.raises(InputError, match="all edges need the same energy"):
+        bandits.navigation_prior(RoadNetwork([50.0] * 3, [10.0] * 3, [(0, 1), (1, 2)]))
+
+
+@pytest.mark.parametrize("regression", [bandits.ExactGP, bandits.SparseGP, bandits.IndependentArms])
+@pytest.mark.parametrize(
+    ("arms", "values", "message"),
+    [
+        ([0, 1], [1.0], "`arms` must be 1 whole indices"),
+        ([0.0], [1.0], "whole indices"),
+        ([99], [1.0], "from 0 to 47; got 99"),
+        ([-1], [1.0], "from 0 to 47"),
+        ([0], [np.nan], "`values` must be finite"),
+    ],
+)
+def test_wrong_observations_are_refused(prior, regression, arms, values, message):
+    with pytest.raises(InputError, match=message):
+        regression(prior).update(arms, values)

@@ -1,0 +1,377 @@
+"""Algorithm 1 and what runs in it: indices, oracles, navigation, checkpoints; and a second problem plugged in."""
+
+import json
+import math
+from itertools import pairwise
+from statistics import NormalDist
+
+import networkx as nx
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import erfinv
+
+import emsopt as eo
+from emsopt import bandits
+from emsopt.errors import InputError
+from emsopt.roads import RoadNetwork, grid_roads
+
+START, END = "r0c0-r0c1", "r4c3-r4c4"
+SAME = ["round", "hour", "path", "energy", "expected_energy", "regret", "cumulative_regret"]
+
+
+@pytest.fixture(scope="module")
+def net():
+    return grid_roads(5, 5, jitter=0.3, relief=50, rng=3)
+
+
+@pytest.fixture(scope="module")
+def prior(net):
+    return bandits.navigation_prior(net)
+
+
+def same(one, other):
+    return one.history[SAME].equals(other.history[SAME]) and one.message == other.message
+
+
+# -- indices --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mean", [-30.0, -3.0, -0.4, 0.0, 0.7, 5.0, 200.0])
+@pytest.mark.parametrize("deviation", [0.05, 1.0, 7.0])
+def test_rectified_mean_is_the_integral(mean, deviation):
+    """Algorithm 2: E[max(0, X)], integrated numerically over the positive part."""
+    low, high = max(0.0, mean - 12 * deviation), mean + 12 * deviation
+    wanted = 0.0
+    if high > low:
+        density = NormalDist(mean, deviation).pdf
+        wanted = quad(lambda x: x * density(x), low, high, epsabs=1e-13, epsrel=1e-13, limit=200)[0]
+    assert bandits.rectified_mean(mean, deviation) == pytest.approx(wanted, abs=1e-10, rel=1e-12)
+
+
+def test_rectified_mean_at_its_limits():
+    assert bandits.rectified_mean([-2.0, 0.0, 3.0], 0.0).tolist() == [0.0, 0.0, 3.0]
+    far = bandits.rectified_mean(np.linspace(-1e4, 50, 999), 1.0)
+    assert (far >= 0).all()
+    assert (np.diff(far) >= 0).all()
+
+
+@pytest.mark.parametrize("n_arms", [3, 112, 5680])
+def test_confidence_widths_are_theorem_3_1s(n_arms):
+    """β_t of both rules from the equations; √2 erf⁻¹(1 - 2η) is minus the normal quantile of η."""
+    for t in (1, 2, 37, 500):
+        assert bandits.ucb_beta(t, n_arms) == pytest.approx(
+            2 * math.log(n_arms * t**2 / math.sqrt(2 * math.pi)), abs=1e-10
+        )
+        for omega, xi in ((1.0, 1.0), (1.0, 0.5), (1.1, 1.2)):
+            eta = math.sqrt(2 * math.pi) ** omega / (2 * n_arms**omega * t**xi)
+            wanted = NormalDist().inv_cdf(eta) ** 2
+            assert bandits.bayes_ucb_beta(t, n_arms, omega=omega, xi=xi) == pytest.approx(wanted, abs=1e-10)
+            assert wanted == pytest.approx(2 * erfinv(1 - 2 * eta) ** 2, rel=1e-7)
+
+
+def test_one_arm_needs_no_optimism():
+    assert bandits.ucb_beta(1, 1) == bandits.bayes_ucb_beta(1, 1) == 0.0
+
+
+def test_costs_are_shifted_down_and_rewards_up(prior):
+    arms = np.arange(prior.n_arms)
+    deviation = np.sqrt(np.diag(prior.covariance))
+    for rule, beta in (
+        (bandits.UCB(0.5), 0.5 * bandits.ucb_beta(4, prior.n_arms)),
+        (bandits.BayesUCB(), bandits.bayes_ucb_beta(4, prior.n_arms)),
+    ):
+        for sense, sign in (("min", -1), ("max", 1)):
+            agent = bandits.Agent(bandits.IndependentArms(prior), rule, sense=sense)
+            wanted = prior.mean + sign * np.sqrt(beta) * deviation
+            assert agent.indices(4, arms) == pytest.approx(wanted, rel=1e-12)
+        agent = bandits.Agent(bandits.IndependentArms(prior), rule, rectify=True)
+        wanted = bandits.rectified_mean(prior.mean - np.sqrt(beta) * deviation, np.sqrt(prior.noise_variance))
+        assert agent.indices(4, arms) == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_thompson_samples_are_joint_only_if_asked_for(prior, joint):
+    """The same marginals; arms that are alike err together in joint samples only."""
+    agent = bandits.Agent(bandits.ExactGP(prior), bandits.Thompson(joint), rng=0)
+    samples = np.array([agent.indices(1, np.arange(prior.n_arms)) for _ in range(3000)])
+    deviation = np.sqrt(np.diag(prior.covariance))
+    assert samples.std(axis=0) == pytest.approx(deviation, rel=0.08)
+    wanted = prior.covariance / np.outer(deviation, deviation)
+    i, j = np.unravel_index(np.argmax(np.triu(wanted, 1)), wanted.shape)
+    assert wanted[i, j] > 0.6
+    got = np.corrcoef(samples[:, i], samples[:, j])[0, 1]
+    assert got == pytest.approx(wanted[i, j] if joint else 0.0, abs=0.08)
+
+
+# -- oracles and the framework ----------------------------------------------------------------------------------
+
+
+def test_paths_cost_what_networkx_says():
+    """100 random weightings, some of them with zeros, by Bellman-Ford on the line graph."""
+    rng = np.random.default_rng(0)
+    for trial in range(100):
+        net = grid_roads(rng.integers(2, 7), rng.integers(2, 7), one_way=0.2, rng=rng)
+        costs = rng.exponential(1.0, net.n_edges) * (rng.random(net.n_edges) < (0.7 if trial % 2 else 1.0))
+        start, end = rng.integers(net.n_edges, size=2)
+        is_open = rng.random(net.n_edges) < 0.9
+        is_open[[start, end]] = True
+        graph = nx.DiGraph()
+        graph.add_nodes_from(np.flatnonzero(is_open).tolist())
+        graph.add_weighted_edges_from(
+            (a, b, costs[b]) for a, b in net.connections.tolist() if is_open[a] and is_open[b]
+        )
+        oracle = bandits.ShortestPath(net, start, end)
+        if not nx.has_path(graph, start, end):
+            with pytest.raises(InputError, match="no legal way"):
+                oracle(costs, is_open)
+            continue
+        path = oracle(costs, is_open)
+        wanted = costs[start] + nx.bellman_ford_path_length(graph, start, end)
+        assert costs[path].sum() == pytest.approx(wanted, rel=1e-12, abs=1e-12)
+        assert is_open[path].all()
+
+
+def test_top_k_takes_the_best_allowed_arms():
+    scores = [3.0, 9.0, 1.0, 7.0, 5.0]
+    assert bandits.TopK(2)(scores).tolist() == [1, 3]
+    assert bandits.TopK(2, sense="min")(scores).tolist() == [0, 2]
+    assert bandits.TopK(2)(scores, [True, False, True, False, True]).tolist() == [0, 4]
+    with pytest.raises(InputError, match="2 arms are to be chosen, but only 1 are allowed"):
+        bandits.TopK(2)(scores, [False, True, False, False, False])
+
+
+class Sleepers:
+    """Rewards of 30 arms, 12 of which are awake in a round."""
+
+    def __init__(self, prior, rng):
+        self.rng, self.noise = rng, np.sqrt(prior.noise_variance)
+        self.truth = prior.draw(rng=rng)[:, 0]
+
+    def available(self, t):
+        self.awake = np.sort(self.rng.choice(len(self.truth), 12, replace=False))
+        return self.awake, None
+
+    def observe(self, t, arms):
+        assert np.isin(arms, self.awake).all()
+        return self.truth[arms] + self.rng.normal(0, self.noise, len(arms))
+
+    def loss(self, arms):
+        return np.sort(self.truth[self.awake])[-3:].sum() - self.truth[arms].sum()
+
+
+@pytest.mark.parametrize(
+    "rule", [bandits.UCB(0.2), bandits.BayesUCB(), bandits.Thompson(), bandits.Thompson(True)]
+)
+def test_another_problem_plugs_in(rule):
+    """Best three of the arms awake, on a line of 30: regret falls to less than a third of what it was."""
+    x = np.arange(30.0)
+    prior = bandits.Prior(np.zeros(30), np.exp(-0.5 * np.square((x[:, None] - x) / 3)), 0.05)
+    environment = Sleepers(prior, np.random.default_rng(0))
+    agent = bandits.Agent(bandits.ExactGP(prior, window=8), rule, sense="max", rng=0)
+    losses = []
+    for step in bandits.play(agent, environment, bandits.TopK(3), 300):
+        assert step.number == len(losses) + 1
+        losses.append(environment.loss(step.arms))
+    assert min(losses) > -1e-12
+    assert np.mean(losses[-100:]) < np.mean(losses[:10]) / 3
+
+
+# -- navigation -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", bandits.POLICIES)
+def test_a_run_is_its_history(net, prior, policy):
+    run = eo.bandits.run(net, START, END, policy, horizon=25, rng=0, prior=prior)
+    history = run.history
+    assert list(history.columns) == [*SAME, "seconds"]
+    assert history["round"].tolist() == list(range(1, 26))
+    assert (history["regret"] >= -1e-9).all()
+    assert history["cumulative_regret"].to_numpy() == pytest.approx(history["regret"].cumsum(), rel=1e-12)
+    assert run.regret == history["cumulative_regret"].iloc[-1]
+    assert run.counts.sum() == history["path"].str.len().sum()
+    turns = set(map(tuple, net.connections.tolist()))
+    for path, expected in zip(history["path"], history["expected_energy"], strict=True):
+        assert (net.ids[path[0]], net.ids[path[-1]]) == (START, END)
+        assert set(pairwise(path)) <= turns
+        assert expected == pytest.approx(run.expected[list(path)].sum(), rel=1e-12)
+    assert history["seconds"].is_monotonic_increasing
+    assert (run.policy, run.message) == (policy, "horizon of 25 rounds reached")
+    assert "25 rounds" in repr(run)
+    best = net.shortest_path(bandits.rectified_mean(run.expected, np.sqrt(prior.noise_variance)), START, END)
+    costs = bandits.rectified_mean(run.expected, np.sqrt(prior.noise_variance))
+    wanted = [costs[list(path)].sum() - costs[best].sum() for path in history["path"]]
+    assert history["regret"].to_numpy() == pytest.approx(wanted, abs=1e-9)
+
+
+def test_an_agent_that_knows_all_has_no_regret(net, prior):
+    """Hindsight: a prior that is certain of the truth drives the best path in every round."""
+    truth = prior.draw(rng=5)[:, 0]
+    certain = bandits.Prior(truth, 1e-18 * np.eye(net.n_edges), prior.noise_variance)
+    for policy in ("gp-ts", "bi-ucb", "gp-ts-joint"):
+        run = bandits.run(net, START, END, policy, horizon=5, rng=0, prior=certain, expected=truth)
+        assert np.abs(run.history["regret"]).max() < 1e-6
+
+
+def test_policies_face_the_same_city_and_noise(net, prior):
+    runs = [
+        bandits.run(net, START, END, policy, horizon=3, rng=4, prior=prior) for policy in bandits.POLICIES
+    ]
+    for run in runs[1:]:
+        assert np.array_equal(run.expected, runs[0].expected)
+    again = bandits.run(net, START, END, "gp-ts", horizon=3, rng=4, prior=prior)
+    assert same(again, runs[list(bandits.POLICIES).index("gp-ts")])
+    other = bandits.run(net, START, END, "gp-ts", horizon=3, rng=5, prior=prior)
+    assert not np.array_equal(other.expected, runs[0].expected)
+    city = bandits.Navigation(net, START, END, prior, seed=4)
+    some = np.array([3, 1, 4])
+    assert np.array_equal(city.observe(2, some), city.observe(2, np.arange(net.n_edges))[some])
+    noise = np.array([city.observe(t, some) - city.expected[some] for t in range(1, 2000)])
+    assert noise.std(axis=0) == pytest.approx(np.sqrt(prior.noise_variance), rel=0.08)
+    assert np.abs(np.corrcoef(noise.T) - np.eye(3)).max() < 0.1
+
+
+def test_learning_pays_and_thompson_sampling_explores_less(net, prior):
+    """The paper's order on a small city, three seeds: TS < BUCB < UCB; and the last rounds cost less than the first."""
+    regret = {}
+    for policy in ("gp-ts", "gp-bucb", "gp-ucb"):
+        runs = [bandits.run(net, START, END, policy, horizon=80, rng=k, prior=prior) for k in range(3)]
+        regret[policy] = np.mean([run.regret for run in runs])
+        curve = np.mean([run.history["regret"] for run in runs], axis=0)
+        assert curve[-20:].mean() < curve[:20].mean()
+    assert regret["gp-ts"] < regret["gp-bucb"] < regret["gp-ucb"]
+
+
+def test_a_rule_of_ones_own(net, prior):
+    run = bandits.run(net, START, END, ("gp", bandits.BayesUCB(xi=0.5)), horizon=5, rng=0, prior=prior)
+    assert run.policy == "gp, BayesUCB(omega=1.0, xi=0.5)"
+    named = bandits.run(net, START, END, "gp-bucb", horizon=5, rng=0, prior=prior)
+    given = bandits.run(net, START, END, ("gp", bandits.BayesUCB()), horizon=5, rng=0, prior=prior)
+    assert named.history[SAME].equals(given.history[SAME])
+
+
+def test_closed_roads_are_not_driven_and_do_not_count_against_the_agent(net, prior):
+    """Closing roads in odd rounds: the comparison is with the best path that was open."""
+    free = bandits.run(net, START, END, "gp-ts", horizon=30, rng=1, prior=prior)
+    busiest = [k for k in np.argsort(-free.counts)[:8].tolist() if net.ids[k] not in (START, END)][:3]
+    for closed in (busiest, [net.ids[k] for k in busiest], lambda t: busiest if t % 2 else []):
+        run = bandits.run(net, START, END, "gp-ts", horizon=30, rng=1, prior=prior, closed=closed)
+        for number, path in zip(run.history["round"], run.history["path"], strict=True):
+            if not callable(closed) or number % 2:
+                assert not set(path) & set(busiest)
+        assert (run.history["regret"] >= -1e-9).all()
+    assert run.counts[busiest].sum() > 0, "open in even rounds"
+
+
+def test_hours_take_turns(net):
+    run = bandits.run(net, START, END, "gp-ts", horizon=6, rng=0, congestion=[1.0, 0.4])
+    assert run.history["hour"].tolist() == [0, 1, 0, 1, 0, 1]
+    assert len(run.counts) == 2 * net.n_edges
+    assert run.counts[: net.n_edges].sum() > 0 < run.counts[net.n_edges :].sum()
+    assert (run.history["regret"] >= -1e-9).all()
+
+
+# -- stopping and going on ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["gp-ts-joint", "svgp-ts", "bi-ts"])
+def test_a_killed_run_resumes_to_the_same_end(net, prior, tmp_path, policy):
+    options = {"policy": policy, "horizon": 40, "prior": prior}
+    whole = bandits.run(net, START, END, **options, rng=7)
+    file = tmp_path / "run.jsonl"
+    assert same(bandits.run(net, START, END, **options, rng=7, checkpoint=file), whole)
+    lines = file.read_bytes().splitlines(keepends=True)
+    assert len(lines) == 41
+    file.write_bytes(b"".join(lines[:18]) + lines[18][:9])  # killed while it wrote the 18th round
+    resumed = bandits.run(net, START, END, **options, checkpoint=file)  # the seed is on file
+    assert same(resumed, whole)
+    assert file.read_bytes().count(b"\n") == 41
+    assert np.array_equal(resumed.mean, whole.mean)
+
+
+def test_a_checkpoint_of_another_run_is_refused(net, prior, tmp_path):
+    file = tmp_path / "run.jsonl"
+    options = {"horizon": 3, "prior": prior, "checkpoint": file}
+    bandits.run(net, START, END, "gp-ts", rng=7, **options)
+    for change, message in (
+        ({"policy": "bi-ts"}, "its policy is 'gp-ts', this one's 'bi-ts'"),
+        ({"rng": 8}, "its seed is 7, this one's 8"),
+        ({"end": "r3c3-r4c3"}, "its end is"),
+        ({"closed": [9]}, "its closed is"),
+        ({"prior": bandits.navigation_prior(net, noise=0.2)}, "its prior is"),
+    ):
+        with pytest.raises(InputError, match=message):
+            bandits.run(net, START, **{"end": END, "policy": "gp-ts", "rng": 7, **options, **change})
+    header, first, *rest = file.read_text().splitlines()
+    row = json.loads(first)
+    file.write_text("\n".join([header, json.dumps({**row, "arms": row["arms"][::-1]}), *rest]) + "\n")
+    with pytest.raises(InputError, match="other arms in round 1"):
+        bandits.run(net, START, END, "gp-ts", rng=7, **options)
+    file.write_text("\n".join([header, json.dumps({**row, "round": 2}), *rest]) + "\n")
+    with pytest.raises(InputError, match=r"line 2 of the checkpoint .* is damaged"):
+        bandits.run(net, START, END, "gp-ts", rng=7, **options)
+
+
+def test_why_a_run_ends(net, prior):
+    def interrupt(step):
+        if step.number == 4:
+            raise KeyboardInterrupt
+
+    options = {"horizon": 10, "rng": 0, "prior": prior}
+    run = bandits.run(net, START, END, **options, callback=interrupt)
+    assert (len(run.history), run.message) == (4, "interrupted")
+    run = bandits.run(net, START, END, **options, callback=lambda step: step.number == 2)
+    assert (len(run.history), run.message) == (2, "stopped by the callback")
+    run = bandits.run(net, START, END, **options, time_limit=1e-9)
+    assert (len(run.history), run.message) == (1, "time limit of 1e-09 s reached")
+    shown = []
+    bandits.run(net, START, END, **options, progress=lambda done, total: shown.append((done, total)))
+    assert shown == [(k, 10) for k in range(1, 11)]
+
+
+# -- broken input -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"policy": "gp"}, "`policy` must be one of 'gp-ts'"),
+        ({"policy": ("gp", "ts")}, "a regression and a rule"),
+        ({"policy": ("sgp", bandits.UCB())}, r"policy\[0\]"),
+        ({"policy": ("svgp", bandits.Thompson(True))}, "joint samples need the exact"),
+        ({"horizon": 0}, "`horizon` must be a whole number of at least 1"),
+        ({"rng": -1}, "`rng`"),
+        ({"start": "home"}, "no edge 'home'"),
+        ({"end": 999}, "`end` must be a whole number"),
+        ({"closed": [START]}, "the start 'r0c0-r0c1' is closed"),
+        ({"closed": "r0c0"}, "`closed` must be a sequence of edges"),
+        ({"prior": "gp"}, "`prior` must be an emsopt.bandits.Prior"),
+        ({"noise": 0.2}, "either `prior` or options of the kernel; got `prior` and noise"),
+        ({"expected": [1.0]}, "`expected` must have shape"),
+        ({"callback": 3}, "`callback`"),
+        ({"progress": "yes"}, "`progress`"),
+        ({"time_limit": 0}, "`time_limit`"),
+        ({"prior": bandits.Prior([0.0] * 3, np.eye(3), 1.0)}, "one arm for each of 80 edges"),
+    ],
+)
+def test_wrong_options_are_refused(net, prior, change, message):
+    options = {"start": START, "end": END, "horizon": 2, "rng": 0, "prior": prior, **change}
+    with pytest.raises(InputError, match=message):
+        bandits.run(net, **options)
+
+
+def test_start_and_end_must_be_connected():
+    net = RoadNetwork([50.0, 60.0, 70.0], [10.0, 9.0, 8.0], [(0, 1), (1, 0)])
+    with pytest.raises(InputError, match="no legal way leads from 'edge 1' to 'edge 3'"):
+        bandits.run(net, 0, 2, horizon=2, rng=0)
+
+
+def test_wrong_rules_are_refused():
+    for make, message in (
+        (lambda: bandits.UCB(-1), "`factor`"),
+        (lambda: bandits.BayesUCB(omega=0), "`omega`"),
+        (lambda: bandits.BayesUCB(xi=-1), "`xi`"),
+        (lambda: bandits.TopK(0), "`size`"),
+    ):
+        with pytest.raises(InputError, match=message):
+            make()

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .deployment import DeploymentSpace
     from .errors import EmsoptError
     from .objective import Objective
-    from .optimizers.loop import minimize
+    from .optimizers.loop import maximize, minimize
     from .roads import RoadNetwork
 
 _MODULES = (
@@ -65,11 +65,12 @@ _NAMES = {
     "EmsoptError": "errors",
     "Objective": "objective",
     "RoadNetwork": "roads",
+    "maximize": "optimizers.loop",
     "minimize": "optimizers.loop",
 }
 
 __all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "RoadNetwork", "bandits", "datasets"]
-__all__ += ["errors", "evaluators", "geo", "maps", "minimize", "optimizers", "panels", "plots"]
+__all__ += ["errors", "evaluators", "geo", "maps", "maximize", "minimize", "optimizers", "panels", "plots"]
 __all__ += ["problems", "regret", "study", "sweeps", "travel"]
 
 

@@ -1,15 +1,52 @@
-"""Search for the deployment that answers fastest: `minimize`, and the optimizers it runs, by ask / tell."""
+"""`minimize` and `maximize`, and the optimizers they run, by ask / tell: of deployments, and on boxes."""
 
 from .annealing import SimulatedAnnealing
+from .ask_tell import AskTell
 from .bocs import BOCS
+from .boke import BOKE, BOKEPlus
+from .box import Box, BoxObjective, on_box
+from .box_optimizer import BoxOptimizer
 from .genetic import Genetic
 from .gp_pm import GPpM, GPzero
+from .gp_ucb import GPUCB, GPUCBFixed
+from .kr_ucb import KRUCB
 from .local_search import LocalSearch, best_deployment, local_search
-from .loop import METHODS, minimize
+from .loop import BOX_METHODS, METHODS, maximize, minimize
 from .optimizer import Optimizer
+from .random_points import RandomPoints
 from .random_search import RandomSearch
 from .run import Run
 from .sparbl import SparBL, SparBLPlus
 
-__all__ = ["BOCS", "METHODS", "GPpM", "GPzero", "Genetic", "LocalSearch", "Optimizer", "RandomSearch", "Run"]
-__all__ += ["SimulatedAnnealing", "SparBL", "SparBLPlus", "best_deployment", "local_search", "minimize"]
+__all__ = [
+    "BOCS",
+    "BOKE",
+    "BOX_METHODS",
+    "GPUCB",
+    "KRUCB",
+    "METHODS",
+    "AskTell",
+    "BOKEPlus",
+    "Box",
+    "BoxObjective",
+]
+__all__ += [
+    "BoxOptimizer",
+    "GPUCBFixed",
+    "GPpM",
+    "GPzero",
+    "Genetic",
+    "LocalSearch",
+    "Optimizer",
+    "RandomPoints",
+]
+__all__ += [
+    "RandomSearch",
+    "Run",
+    "SimulatedAnnealing",
+    "SparBL",
+    "SparBLPlus",
+    "best_deployment",
+    "local_search",
+]
+__all__ += ["maximize", "minimize", "on_box"]

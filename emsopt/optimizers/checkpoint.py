@@ -13,6 +13,7 @@ import numpy as np
 from .. import __version__
 from .._json_lines import JsonLines
 from ..errors import InputError
+from ..objective import Objective
 
 _KIND, _FORMAT = "emsopt run", 1
 
@@ -28,6 +29,8 @@ class Checkpoint:
         What makes two runs the same apart from the seed: see `describe`.
     seed : int, optional
         Left out: the one on file, or a fresh one.
+    column : str
+        What rows call the candidate evaluated.
 
     Attributes
     ----------
@@ -35,7 +38,7 @@ class Checkpoint:
     version : str
         Of the package that started the file.
     rows : list of dict
-        ``evaluation``, ``sites``, ``value``, ``seconds`` of each evaluation on file.
+        ``evaluation``, ``sites`` (on a box ``x``), ``value``, ``seconds`` of each evaluation on file.
 
     Raises
     ------
@@ -43,8 +46,9 @@ class Checkpoint:
         If the file is of another problem, method or seed, is no checkpoint, is damaged, or cannot be written.
     """
 
-    def __init__(self, path, problem, seed=None):
+    def __init__(self, path, problem, seed=None, column="sites"):
         self.path, self.seed, self.version, self.rows, self._file = path, seed, __version__, [], None
+        self.column = column
         if path is None:
             self._fresh_seed()
             return
@@ -79,34 +83,30 @@ class Checkpoint:
         self.seed, self.version = header["seed"], header["version"]
 
     def _row(self, row, number):
-        if set(row) != {"evaluation", "sites", "value", "seconds"} or row["evaluation"] != number:
+        if set(row) != {"evaluation", self.column, "value", "seconds"} or row["evaluation"] != number:
             self._file.refuse(number + 1)
         return row
 
-    def replay(self, number, sites):
-        """Return the row of an evaluation on file, or None; ``sites`` is what the optimizer asks for now."""
+    def replay(self, number, x):
+        """Return the row of an evaluation on file, or None; ``x`` is what the optimizer asks for now."""
         if number > len(self.rows):
             return None
         row = self.rows[number - 1]
-        if row["sites"] != sites.tolist():
+        if row[self.column] != x.tolist():
             msg = (
-                f"evaluation {number} in the checkpoint {self.path} is of {row['sites']}, but the optimizer now asks "
-                f"for {sites.tolist()}. Resume with the same options and with emsopt {self.version} (this is "
+                f"evaluation {number} in the checkpoint {self.path} is of {row[self.column]}, but the optimizer now "
+                f"asks for {x.tolist()}. Resume with the same options and with emsopt {self.version} (this is "
                 f"{__version__}), or name another file."
             )
             raise InputError(msg)
         return row
 
-    def add(self, number, sites, value, seconds):
+    def add(self, number, x, value, seconds):
         """Put an evaluation on file; it is on disk when this returns."""
         if self._file is not None:
-            row = {
-                "evaluation": number,
-                "sites": sites.tolist(),
-                "value": value,
-                "seconds": seconds,
-            }
-            self._file.append(row)
+            self._file.append(
+                {"evaluation": number, self.column: x.tolist(), "value": value, "seconds": seconds}
+            )
 
     def __enter__(self):
         return self
@@ -117,12 +117,17 @@ class Checkpoint:
 
 
 def describe(objective, method):
-    """Return what a checkpoint must agree on: city, fleet, metric, evaluator, allowed deployments and method."""
+    """Return what a checkpoint must agree on: the method, and what is optimised over what."""
+    of = _deployments if isinstance(objective, Objective) else _box
+    return {"method": method, **of(objective)}
+
+
+def _deployments(objective):
+    """City, fleet, metric, evaluator and allowed deployments."""
     city, space = objective.city, objective.space
     skipped = ("workers", "progress", *(("rng",) if objective.noisy else ()))
     times = [city.arrival_rates, city.travel_times, city.turnout_times, city.service_times]
     return {
-        "method": method,
         "city": _digest(*times, city.preferred_order),
         "units": space.units,
         "metric": objective.label,
@@ -133,6 +138,18 @@ def describe(objective, method):
         },
         "room": space.room.tolist(),
         "pinned": sorted(space.pinned),
+    }
+
+
+def _box(objective):
+    """Name of the function, as far as it has one, and the box."""
+    f, space = objective.function, objective.space
+    return {
+        "function": str(getattr(f, "name", getattr(f, "__qualname__", type(f).__qualname__))),
+        "sense": objective.sense,
+        "noise": float(getattr(f, "noise", 0) or 0) or objective.noisy,
+        "bounds": space.bounds.tolist(),
+        "whole": list(space.whole),
     }
 
 

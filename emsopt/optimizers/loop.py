@@ -1,4 +1,4 @@
-"""`minimize`: let an optimizer ask, evaluate, tell, until there is a reason to stop."""
+"""`minimize` and `maximize`: let an optimizer ask, evaluate, tell, until there is a reason to stop."""
 
 import time
 from copy import copy
@@ -10,8 +10,11 @@ from .. import _validate
 from .._progress import shown
 from ..errors import InputError
 from ..objective import Objective
+from .ask_tell import AskTell, check_value
+from .box import on_box
+from .box_optimizer import BoxOptimizer
 from .checkpoint import Checkpoint, describe
-from .optimizer import Optimizer, check_value
+from .optimizer import Optimizer
 from .run import Run
 
 METHODS = {
@@ -25,7 +28,17 @@ METHODS = {
     "annealing": ("annealing", "SimulatedAnnealing"),
     "local": ("local_search", "LocalSearch"),
 }
-"""Methods by name: module and class of each."""
+"""Methods of `minimize` by name: module and class of each."""
+
+BOX_METHODS = {
+    "boke": ("boke", "BOKE"),
+    "boke+": ("boke", "BOKEPlus"),
+    "kr-ucb": ("kr_ucb", "KRUCB"),
+    "gp-ucb-fixed": ("gp_ucb", "GPUCBFixed"),
+    "gp-ucb": ("gp_ucb", "GPUCB"),
+    "random": ("random_points", "RandomPoints"),
+}
+"""Methods of `maximize` by name: module and class of each."""
 
 
 def minimize(
@@ -87,45 +100,144 @@ def minimize(
     if not isinstance(objective, Objective):
         msg = f"`objective` must be an emsopt.Objective; got {type(objective).__name__}."
         raise InputError(msg)
+    if isinstance(method, Optimizer) and method.objective is not objective:
+        msg = "`method` must be an optimizer of this very `objective`; it was set up with another one."
+        raise InputError(msg)
+    return _search(
+        objective,
+        method,
+        METHODS,
+        budget=budget,
+        rng=rng,
+        progress=progress,
+        callback=callback,
+        checkpoint=checkpoint,
+        target=target,
+        time_limit=time_limit,
+    )
+
+
+def maximize(
+    f,
+    method="boke",
+    *,
+    budget,
+    bounds=None,
+    whole=None,
+    noisy=None,
+    rng=None,
+    progress=False,
+    callback=None,
+    checkpoint=None,
+    target=None,
+    time_limit=None,
+):
+    """Search a box for the point of the best value: the mirror of `minimize`.
+
+    Parameters
+    ----------
+    f : Problem or callable
+        Largest values are best, unless its ``sense`` is "min" (as of most `emsopt.problems`): then smallest are. A
+        function of your own takes a point of shape (d,) and returns a number.
+    method : str or BoxOptimizer
+        One of `BOX_METHODS`, or an optimizer of this function, set up to taste.
+    budget : int
+        Most evaluations. No point is evaluated twice unless the function is noisy.
+    bounds : array_like, shape (d, 2), optional
+        Lowest and highest value of each input; left out, the ``bounds`` of ``f``.
+    whole : sequence of int, optional
+        Inputs, by index, that are whole numbers; left out, the ``whole`` of ``f``, or none.
+    noisy : bool, optional
+        Whether the same point can get different values; left out, whether ``f`` has ``noise``.
+    rng : int or Generator, optional
+        Decides everything random in the run: the method (unless ``method`` is an optimizer, which has its own) and
+        the noise of a Problem, whatever its own ``rng``; the noise of another function is its own.
+    progress, callback, checkpoint, target, time_limit
+        As in `minimize`; the target is a value at least as good as this.
+
+    Returns
+    -------
+    Run
+        The best point evaluated, ``x`` of shape (d,), and its value ``fun`` in the function's own sign; history has
+        a column ``x`` in place of ``sites``.
+
+    Raises
+    ------
+    InputError
+        If an option is invalid, no point is left to evaluate, or the checkpoint is of another run.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> run = eo.maximize(lambda x: -((x[0] - 0.3) ** 2), "gp-ucb", bounds=[(0, 1)], budget=15, rng=0)
+    >>> run.x.round(2)
+    array([0.3])
+    """
+    given = {"bounds": bounds, "whole": whole, "noisy": noisy}
+    if isinstance(method, BoxOptimizer):
+        if method.objective.function is not f or any(value is not None for value in given.values()):
+            msg = "`method` must be an optimizer of this very `f`, and `bounds`, `whole` and `noisy` are its own."
+            raise InputError(msg)
+        objective = method.objective
+    else:
+        objective = on_box(f, **given)
+    return _search(
+        objective,
+        method,
+        BOX_METHODS,
+        budget=budget,
+        rng=rng,
+        progress=progress,
+        callback=callback,
+        checkpoint=checkpoint,
+        target=target,
+        time_limit=time_limit,
+    )
+
+
+def _search(objective, method, methods, *, budget, rng, progress, callback, checkpoint, target, time_limit):
+    """Run the loop that `minimize` and `maximize` share."""
     budget = _validate.whole_number(budget, "budget")
     if callback is not None and not callable(callback):
         msg = f"`callback` must be a function of (the optimizer); got {callback!r}."
         raise InputError(msg)
-    target = -np.inf if target is None else check_value(target, "target")
+    target = None if target is None else check_value(target, "target")
     time_limit = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
-    name = method
-    if isinstance(method, Optimizer):
+    if isinstance(method, AskTell):
         name = f"{type(method).__name__}, {len(method.values)} told"
-        if method.objective is not objective:
-            msg = "`method` must be an optimizer of this very `objective`; it was set up with another one."
-            raise InputError(msg)
     else:
-        _validate.choice(method, "method", tuple(METHODS))
+        name = _validate.choice(method, "method", tuple(methods))
     problem = None if checkpoint is None else describe(objective, name)
-    with Checkpoint(checkpoint, problem, _seed(rng)) as log, shown(progress, budget, "evaluation") as show:
-        optimizer = method if isinstance(method, Optimizer) else _optimizer(method)(objective, rng=log.seed)
-        rows, best, clock = [], np.inf, time.perf_counter()
+    column = "sites" if isinstance(objective, Objective) else "x"
+    with (
+        Checkpoint(checkpoint, problem, _seed(rng), column) as log,
+        shown(progress, budget, "evaluation") as show,
+    ):
+        optimizer = (
+            method if isinstance(method, AskTell) else _class(methods[method])(objective, rng=log.seed)
+        )
+        rows, best, clock = [], None, time.perf_counter()
         message = f"budget of {budget} evaluations used"
         try:
             for number in range(1, budget + 1):
-                sites = optimizer.ask()
-                row = log.replay(number, sites)
+                x = optimizer.ask()
+                row = log.replay(number, x)
                 if row is not None:
                     value, seconds = row["value"], row["seconds"]
                     clock = time.perf_counter() - seconds
                 else:
-                    value = check_value(_evaluate(objective, sites, log.seed, number))
+                    value = check_value(_evaluate(objective, x, log.seed, number))
                     seconds = round(time.perf_counter() - clock, 6)
-                    log.add(number, sites, value, seconds)
-                optimizer.tell(sites, value)
-                best = min(best, value)
-                rows.append((number, tuple(sites.tolist()), value, best, seconds))
+                    log.add(number, x, value, seconds)
+                optimizer.tell(x, value)
+                best = value if best is None else optimizer.better(best, value)
+                rows.append((number, x, value, best, seconds))
                 show(number, f"best {best:.6g}")
                 stop = callback is not None and callback(optimizer)
-                if best <= target:
+                if target is not None and optimizer.better(best, target) == best:
                     message = f"target of {target:g} reached"
                 elif optimizer.exhausted:
-                    message = "every allowed deployment evaluated, so this is the optimum"
+                    message = f"every allowed {optimizer.noun} evaluated, so this is the optimum"
                 elif seconds >= time_limit:
                     message = f"time limit of {time_limit:g} s reached"
                 elif stop:
@@ -137,11 +249,11 @@ def minimize(
             if not rows:
                 raise
             message = "interrupted"
-    return _run(rows, message)
+    return _run(rows, optimizer, message)
 
 
-def _optimizer(name):
-    module, attribute = METHODS[name]
+def _class(place):
+    module, attribute = place
     return getattr(import_module(f".{module}", __package__), attribute)
 
 
@@ -154,21 +266,26 @@ def _seed(rng):
     return int(np.random.default_rng(rng).integers(2**63))
 
 
-def _evaluate(objective, sites, seed, number):
-    """Return the value of a deployment; noise depends on the run's seed and the evaluation's number alone."""
-    if not (objective.noisy and objective.evaluator == "simulation"):
-        return objective(sites)
-    seeded = copy(objective)
+def _evaluate(objective, x, seed, number):
+    """Return the value of a candidate; noise depends on the run's seed and the evaluation's number alone."""
+    if not objective.noisy:
+        return objective(x)
     noise = np.random.SeedSequence(seed, spawn_key=(number,)).generate_state(1, np.uint64)
+    if not isinstance(objective, Objective):
+        return objective.seeded(int(noise[0]))(x)
+    if objective.evaluator != "simulation":
+        return objective(x)
+    seeded = copy(objective)
     seeded.options = {**objective.options, "rng": int(noise[0])}
     objective.evaluations += 1
-    return seeded(sites)
+    return seeded(x)
 
 
-def _run(rows, message):
+def _run(rows, optimizer, message):
     import pandas as pd
 
-    history = pd.DataFrame(rows, columns=["evaluation", "sites", "value", "best", "seconds"])
-    best = history["value"].idxmin()
-    x = np.array(history["sites"][best], dtype=np.intp)
-    return Run(x, float(history["value"][best]), len(rows), message, history)
+    columns = ["evaluation", optimizer.column, "value", "best", "seconds"]
+    history = pd.DataFrame([(n, tuple(x.tolist()), *rest) for n, x, *rest in rows], columns=columns)
+    values = history["value"]
+    best = values.idxmin() if optimizer.better is min else values.idxmax()
+    return Run(rows[best][1].copy(), float(values[best]), len(rows), message, history)

@@ -11,18 +11,18 @@ class Run:
 
     Attributes
     ----------
-    x : ndarray of int, shape (p,)
-        Best deployment found.
+    x : ndarray
+        Best candidate found: the sites of a deployment, shape (p,), or a point of a box, shape (d,).
     fun : float
         Its value.
     nfev : int
-        Deployments evaluated.
+        Candidates evaluated.
     message : str
         Why the search ended, and whether the optimum is proven.
     history : DataFrame
-        From `emsopt.minimize` one row an evaluation: its number ``evaluation``, ``sites`` (tuple), ``value``, the
-        ``best`` value so far, and ``seconds`` since the start. From `local_search` and `best_deployment` one row a
-        step: ``evaluations`` so far and ``best``.
+        From `emsopt.minimize` and `emsopt.maximize` one row an evaluation: its number ``evaluation``, ``sites`` or
+        ``x`` (tuple), ``value``, the ``best`` value so far, and ``seconds`` since the start. From `local_search` and
+        `best_deployment` one row a step: ``evaluations`` so far and ``best``.
     """
 
     x: np.ndarray
@@ -32,4 +32,5 @@ class Run:
     history: object
 
     def __repr__(self):
-        return f"<Run: {self.fun:.6g} at {self.x.tolist()} after {self.nfev} evaluations; {self.message}>"
+        x = self.x.tolist() if self.x.dtype.kind == "i" else [float(f"{value:.6g}") for value in self.x]
+        return f"<Run: {self.fun:.6g} at {x} after {self.nfev} evaluations; {self.message}>"

@@ -34,6 +34,8 @@ class Problem:
         Draws the noise, one number a value.
     variables : tuple of str
         Names of the inputs; "x1", "x2" ... if left out.
+    whole : tuple of int
+        Inputs, by index, that are whole numbers; points are rounded there.
 
     Examples
     --------
@@ -51,6 +53,7 @@ class Problem:
     noise: float = 0.0
     rng: object = None
     variables: tuple = None
+    whole: tuple = ()
 
     def __post_init__(self):
         if not callable(self.function):
@@ -70,6 +73,7 @@ class Problem:
             "variables": _validate.names(self.variables, "variables", len(bounds), "x")
             if self.variables is not None
             else tuple(f"x{k + 1}" for k in range(len(bounds))),
+            "whole": tuple(_validate.whole_number(k, "whole", 0, len(bounds) - 1) for k in self.whole),
         }
         for name, value in settled.items():
             object.__setattr__(self, name, value)
@@ -125,7 +129,10 @@ class Problem:
                 f"not from {low[k]:g} to {high[k]:g}."
             )
             raise InputError(msg)
-        return np.clip(points, low, high)
+        points = np.clip(points, low, high)
+        whole = list(self.whole)
+        points[..., whole] = np.rint(points[..., whole])
+        return points
 
     def __repr__(self):
         noise = f", noise {self.noise:g}" if self.noise else ""

@@ -1,0 +1,173 @@
+r"""BOKE and BOKE+: a kernel regression says where values are good, a kernel density where nobody has been.
+
+Algorithms 2 and 3 of "Bayesian Optimization by Kernel Regression and Density-based Exploration".
+
+======  ============================  ============================================================================
+symbol  name                          meaning
+======  ============================  ============================================================================
+m, W    `KernelRegression`            regression (3.1) and density (3.9) of the t points told, on the unit cube
+h_t     `bandwidth`                   Scott's rule (5.1): ``scale`` · √(d/12) · t^(-1/(d+4))
+β_t     `exploration`                 2 ς² log(2 π² t² / (3 δ)), Theorem 4.13 with M_Ψ = 1
+ς       ``noise``                     noise constant, in standard deviations of the values told
+δ       ``CONFIDENCE``                probability at which the bound may fail
+p       ``exploring``                 BOKE+: probability of a step by (3.12); the others are by (3.14)
+======  ============================  ============================================================================
+
+.. math:: x_{t+1} = \arg\max_x \; m_t(x) + \sqrt{β_t / W_t(x)} \quad (3.12), \qquad \arg\max_x m_t(x) \quad (3.14)
+
+The paper states neither the factor in h_t nor ς, p and δ, and they decide the result; the defaults below come from
+``benchmarks/boke_training.py``, on functions that no study here reports. √(d/12) is the root mean square distance from
+the centre of points spread evenly over the unit cube. The maximum is searched for the logarithm of (3.12), less the
+smallest value told: the same maximiser, and no overflow where W underflows.
+
+An evaluation of (3.12) costs O(t d), and there is nothing to fit.
+
+Limits. A weighted mean cannot point beyond the best value seen, so that the last digits come slowly: expect a good
+region, not a polished optimum. Exploration grows like exp(u²/4) in the scaled distance u, and in many dimensions all
+is far: then it goes to the corners first.
+"""
+
+import numpy as np
+
+from .. import _validate
+from ..errors import InputError
+from ..surrogates.kernel_regression import KERNELS, condition, scott
+from ._box_search import maximize_on_box, starts_on_box
+from .box_optimizer import BoxOptimizer
+
+SCALE = 1.0
+NOISE = 0.1
+CONFIDENCE = 0.1
+EXPLORING = 0.5
+STARTS = 10
+POOL = 100  # random points of which the best become starts
+EMPTIEST = -1000.0  # log W below which emptier makes no difference
+
+
+class BOKE(BoxOptimizer):
+    """Bayesian optimisation by kernel regression and density-based exploration, Algorithm 2.
+
+    Parameters
+    ----------
+    f, bounds, whole, noisy, initial, rng
+        As of `BoxOptimizer`.
+    scale : float
+        Factor of the bandwidth; see the table above.
+    noise : float
+        ς: how much exploration counts, in standard deviations of the values.
+    kernel : str
+        "gaussian", "epanechnikov" or "uniform".
+    starts : int
+        Points from which L-BFGS-B climbs the acquisition function.
+
+    Notes
+    -----
+    In a noise-free run a maximiser that has been evaluated already is replaced by the emptiest point (3.10). Points
+    asked for and not yet told count as told with the value that the regression expects, so that a batch spreads.
+    """
+
+    def __init__(
+        self,
+        f,
+        *,
+        scale=SCALE,
+        noise=NOISE,
+        kernel="gaussian",
+        starts=STARTS,
+        bounds=None,
+        whole=None,
+        noisy=None,
+        initial=None,
+        rng=None,
+    ):
+        super().__init__(f, bounds=bounds, whole=whole, noisy=noisy, initial=initial, rng=rng)
+        self.scale = _validate.positive_number(scale, "scale")
+        self.noise = _validate.positive_number(noise, "noise", zero=True)
+        self.kernel = _validate.choice(kernel, "kernel", KERNELS)
+        self.starts = _validate.whole_number(starts, "starts")
+
+    def surrogate(self):
+        """Return regression and density of what is known, values in standard deviations from their mean."""
+        X, y = self.points, standardized(self.gains)
+        model = condition(X, y, bandwidth(len(y), X.shape[1], self.scale), kernel=self.kernel)
+        if len(waiting := self.pending):
+            y = np.append(y, model.predict(waiting)[0])
+            model = condition(np.vstack([X, waiting]), y, model.bandwidth, kernel=self.kernel)
+        return model
+
+    def _choose(self):
+        model = self.surrogate()
+        beta = exploration(len(model.y), self.noise)
+        yield self._climb(lambda x: log_upper_bound(model, beta, x))
+        yield self._climb(lambda x: emptiness(model, x))
+
+    def _climb(self, function):
+        """Return the best point found for a function, from the best of some random points and some near the best."""
+        cube = np.tile([0.0, 1.0], (self.space.dimension, 1))
+        leaders = self.points[np.argsort(-self.gains, kind="stable")[: self.starts]]
+        pool = starts_on_box(cube, POOL, self.rng, near=leaders)
+        starts = pool[np.argsort(-function(pool)[0], kind="stable")[: self.starts]]
+        return maximize_on_box(function, starts, cube)[0]
+
+
+class BOKEPlus(BOKE):
+    """BOKE+, Algorithm 3: with probability ``exploring`` a step of BOKE, else to the top of the regression alone.
+
+    Parameters
+    ----------
+    f, scale, noise, kernel, starts, bounds, whole, noisy, initial, rng
+        As of `BOKE`.
+    exploring : float
+        p, from 0 (excluded) to 1.
+    """
+
+    def __init__(self, f, *, exploring=EXPLORING, **options):
+        super().__init__(f, **options)
+        self.exploring = _validate.positive_number(exploring, "exploring")
+        if self.exploring > 1:
+            msg = f"`exploring` must be a probability, at most 1; got {exploring!r}."
+            raise InputError(msg)
+
+    def _choose(self):
+        if self.rng.random() >= self.exploring:
+            model = self.surrogate()
+            yield self._climb(lambda x: regression(model, x))
+        yield from super()._choose()
+
+
+def bandwidth(t, d, scale=SCALE):
+    """Return h_t on the unit cube: Scott's rule (5.1) with the factor ``scale`` · √(d/12)."""
+    return scott(t, d, scale=scale * np.sqrt(d / 12))
+
+
+def exploration(t, noise=NOISE, confidence=CONFIDENCE):
+    """Return β_t of Theorem 4.13 for a Gaussian kernel, M_Ψ = 1."""
+    return 2 * noise**2 * np.log(2 * np.pi**2 * t**2 / (3 * confidence))
+
+
+def standardized(gains):
+    """Return values in standard deviations from their mean, so that constants have no unit."""
+    return (gains - gains.mean()) / (gains.std() or 1.0)
+
+
+def regression(model, x):
+    """Return m(x) and its slopes, (3.14)."""
+    mean, _, slope, _ = model.predict_with_slopes(x)
+    return mean, slope
+
+
+def emptiness(model, x):
+    """Return -log W(x) and its slopes: largest where (3.10) wants the next point."""
+    _, log_density, _, slope = model.predict_with_slopes(x)
+    return -np.maximum(log_density, EMPTIEST), -slope
+
+
+def log_upper_bound(model, beta, x):
+    """Return log(m(x) - min y + √(β / W(x))) and its slopes: largest where (3.12) is."""
+    mean, log_density, mean_slope, density_slope = model.predict_with_slopes(x)
+    with np.errstate(divide="ignore"):
+        lift = np.log(np.maximum(mean - model.y.min(), 0))
+        bonus = 0.5 * (np.log(beta) - np.maximum(log_density, EMPTIEST))
+    value = np.logaddexp(lift, np.maximum(bonus, EMPTIEST))
+    share = np.exp(bonus - value)
+    return value, np.exp(-value)[:, None] * mean_slope - 0.5 * share[:, None] * density_slope

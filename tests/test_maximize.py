@@ -1,0 +1,259 @@
+"""`maximize`: the mirror of `minimize` on boxes, its space, its sign, its checkpoint; and asking by hand."""
+
+import json
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt.errors import InputError
+from emsopt.optimizers import BOX_METHODS, Box, BoxOptimizer, RandomPoints, box_optimizer
+
+METHODS = tuple(BOX_METHODS)
+BUDGET = 12
+
+
+def same(one, other):
+    """Return whether two runs are the same in all but the clock."""
+    columns = ["evaluation", "x", "value", "best"]
+    return one.history[columns].equals(other.history[columns]) and one.message == other.message
+
+
+def mixed(x):
+    """Return minus a bowl with its top at (0.3, 4), the second input a whole number."""
+    return -((x[0] - 0.3) ** 2) - 0.1 * (x[1] - 4) ** 2
+
+
+def settings(method, **options):
+    return {"method": method, "budget": BUDGET, "rng": 0, **options}
+
+
+# -- a run --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_is_its_history(method):
+    f = eo.problems.six_hump_camel()
+    run = eo.maximize(f, **settings(method))
+    history = run.history
+    assert list(history.columns) == ["evaluation", "x", "value", "best", "seconds"]
+    assert run.nfev == len(history) == BUDGET
+    x = np.array(history["x"].tolist())
+    np.testing.assert_array_equal(f(x), history["value"])
+    assert history["best"].equals(history["value"].cummin())  # the camel's sense is "min"
+    assert (run.fun, run.x.dtype, run.x.shape) == (f(run.x), float, (2,))
+    assert run.fun == history["value"].min()
+    assert "budget" in run.message
+    assert same(run, eo.maximize(f, **settings(method)))
+    assert not same(run, eo.maximize(f, **settings(method, rng=1)))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_sign_is_handled_once(method):
+    """A function to be minimised and its negative to be maximised give the same points."""
+    f = eo.problems.forrester()
+    down = eo.maximize(f, **settings(method))
+    up = eo.maximize(lambda x: -f(x), bounds=f.bounds, **settings(method))
+    np.testing.assert_allclose(down.history["x"].tolist(), up.history["x"].tolist(), atol=1e-9)
+    assert up.fun == pytest.approx(-down.fun, abs=1e-9)
+    assert up.history["best"].equals(up.history["value"].cummax())
+
+
+def test_all_methods_begin_with_the_same_latin_hypercube():
+    f, n = eo.problems.hartmann3(), box_optimizer.default_initial(3)
+    firsts = [
+        eo.maximize(f, **settings(method, budget=n)).history["x"].tolist()
+        for method in METHODS
+        if method != "random"
+    ]
+    assert all(first == firsts[0] for first in firsts)
+    cells = np.sort((np.array(firsts[0]) * n).astype(int), axis=0)
+    assert (cells == np.arange(n)[:, None]).all()
+
+
+@pytest.mark.parametrize("sense", ["min", "max"])
+def test_it_stops_at_the_target_or_where_the_callback_says(sense):
+    f = eo.problems.Problem("line", lambda x: x[:, 0], [(-1, 1)], sense, 1.0, [1.0])
+    sign = 1 if sense == "max" else -1
+    full = eo.maximize(f, **settings("random", budget=40))
+    run = eo.maximize(f, **settings("random", budget=40, target=0.5 * sign))
+    assert run.message == f"target of {0.5 * sign:g} reached"
+    assert run.nfev == 1 + (sign * full.history["best"] >= 0.5).idxmax()
+    assert sign * run.fun >= 0.5
+    run = eo.maximize(f, **settings("random", callback=lambda optimizer: len(optimizer.values) == 3))
+    assert (run.nfev, run.message) == (3, "stopped by the callback")
+
+
+# -- no point twice, whole numbers, noise -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_whole_numbers_are_whole_and_no_point_comes_twice(method):
+    seen = []
+
+    def f(x):
+        seen.append(x.tolist())
+        return mixed(x)
+
+    run = eo.maximize(f, bounds=[(0, 1), (1, 6)], whole=[1], **settings(method, budget=30))
+    points = np.array(seen)
+    assert (points[:, 1] % 1 == 0).all()
+    assert points.min() >= 0
+    assert points[:, 1].min() >= 1
+    assert points[:, 1].max() <= 6
+    gaps = np.abs(points[:, None] - points).max(axis=2) + np.eye(len(points))
+    assert gaps.min() > 1e-6 / 2
+    assert run.fun == max(mixed(x) for x in points)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_box_of_whole_numbers_is_searched_to_its_end(method):
+    def f(x):
+        return -((x[0] - 2) ** 2) - (x[1] - 1) ** 2
+
+    run = eo.maximize(f, bounds=[(0, 3), (0, 2)], whole=[0, 1], **settings(method, budget=100))
+    assert (run.nfev, run.fun, run.x.tolist()) == (12, 0.0, [2.0, 1.0])
+    assert run.message == "every allowed point evaluated, so this is the optimum"
+
+
+def test_a_problem_knows_its_whole_numbers():
+    f = eo.problems.Problem("step", lambda x: x.sum(axis=1), [(0, 1), (0, 4)], "max", 5, [1, 4], whole=[1])
+    assert f([0.5, 2.4]) == 2.5
+    run = eo.maximize(f, **settings("random"))
+    assert all(x[1] % 1 == 0 for x in run.history["x"])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_noise_is_decided_by_the_run(method):
+    one, other = (eo.problems.forrester(noise=0.5, rng=seed) for seed in (1, 2))
+    runs = [eo.maximize(f, **settings(method)) for f in (one, other)]
+    assert same(*runs)
+    clean = one.exact(np.array(runs[0].history["x"].tolist()))
+    noise = runs[0].history["value"] - clean
+    assert 0.2 < noise.std() < 1.0
+
+
+# -- the checkpoint -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_a_run_cut_off_resumes_to_the_same_end(method, noise, tmp_path):
+    f, file = eo.problems.six_hump_camel(noise=noise), tmp_path / "run.jsonl"
+    full = eo.maximize(f, **settings(method, checkpoint=file))
+    lines = file.read_bytes().splitlines(keepends=True)
+    assert set(json.loads(lines[1])) == {"evaluation", "x", "value", "seconds"}
+    file.write_bytes(b"".join(lines[:9]) + lines[9][:20])
+    assert same(eo.maximize(f, **settings(method, checkpoint=file)), full)
+    assert len(file.read_bytes().splitlines()) == len(lines)
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path):
+    file = tmp_path / "run.jsonl"
+    eo.maximize(eo.problems.forrester(), **settings("random", checkpoint=file))
+    others = {
+        "method": {"method": "boke"},
+        "seed": {"rng": 1},
+        "function": {"f": eo.problems.hartmann3()},
+        "noise": {"f": eo.problems.forrester(noise=0.1)},
+        "bounds": {"bounds": [(0, 0.5)]},
+    }
+    for key, change in others.items():
+        options = settings("random", checkpoint=file) | {"f": eo.problems.forrester()} | change
+        with pytest.raises(InputError, match=f"of another run: its {key} is"):
+            eo.maximize(options.pop("f"), **options)
+
+
+# -- ask and tell -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_batch_holds_different_points_and_maximize_is_ask_and_tell(name):
+    f = eo.problems.six_hump_camel()
+    optimizer = make(name, f)
+    batch = optimizer.ask(10)
+    assert batch.shape == (10, 2)
+    for x in batch:
+        optimizer.tell(x, f(x))
+    batch = optimizer.ask(5)  # of the model, each knowing of the others
+    apart = np.linalg.norm(batch[:, None] - batch, axis=2) + np.eye(5)
+    assert apart.min() > 1e-3
+    by_hand = make(name, f)
+    for _ in range(BUDGET):
+        x = by_hand.ask()
+        by_hand.tell(x, f(x))
+    run = eo.maximize(f, make(name, f), budget=BUDGET)
+    assert run.history["value"].tolist() == by_hand.values
+    assert by_hand.best[1] == run.fun
+    np.testing.assert_array_equal(by_hand.best[0], run.x)
+
+
+def make(name, f, **options):
+    return getattr(eo.optimizers, BOX_METHODS[name][1])(f, rng=4, **options)
+
+
+def test_tell_takes_points_of_ones_own_and_refuses_others():
+    optimizer = make("boke", eo.problems.six_hump_camel(), initial=3)
+    assert optimizer.best == (None, np.inf)
+    optimizer.tell([0.0, 0.0], 0.0)
+    optimizer.tell([1, 1], 2.0)
+    assert optimizer.best[1] == 0.0
+    for x, match in (([0], "shape"), ([9, 0], "input 0 is 9"), ([np.nan, 0], "finite")):
+        with pytest.raises(InputError, match=match):
+            optimizer.tell(x, 1.0)
+    with pytest.raises(InputError, match="`value` must be a finite number"):
+        optimizer.tell([0, 0.5], np.nan)
+    assert len(optimizer.values) == 2
+    assert "best 0 of 2 told" in repr(optimizer)
+
+
+# -- the box ------------------------------------------------------------------------------------------------
+
+
+def test_whole_numbers_share_the_unit_interval_equally():
+    box = Box([(0.0, 2.0), (3, 7)], [1])
+    unit = np.column_stack([np.linspace(0, 1, 10_000), np.linspace(0, 1, 10_000)])
+    x = box.from_unit(unit)
+    np.testing.assert_allclose(np.unique(x[:, 1], return_counts=True)[1], 2000, atol=1)
+    np.testing.assert_allclose(x[:, 0], 2 * unit[:, 0])
+    np.testing.assert_allclose(box.from_unit(box.to_unit(x)), x, atol=1e-12)
+    assert box.canonical([2.0 + 1e-10, 3.2]).tolist() == [2.0, 3.0]
+    assert box.count == np.inf
+
+
+def test_a_box_of_whole_numbers_lists_its_points():
+    box = Box([(-1, 1), (2, 3)], [0, 1])
+    listed = np.vstack(list(box.chunks(size=4)))
+    assert box.count == len(listed) == len(np.unique(listed, axis=0)) == 6
+    assert listed.min(axis=0).tolist() == [-1, 2]
+    assert listed.max(axis=0).tolist() == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("f", "options", "message"),
+    [
+        (3, {}, "`f` must be a Problem or a function"),
+        (mixed, {}, "`bounds` must be given"),
+        (mixed, {"bounds": [(0, 0)]}, "`bounds` must have low < high in every row; row 0"),
+        (mixed, {"bounds": [(0, 1)] * 2, "whole": [2]}, "`whole` must be a whole number from 0 to 1"),
+        (mixed, {"bounds": [(0, 1)] * 2, "whole": 1}, "`whole` must be the indices"),
+        (mixed, {"bounds": [(0, 1), (0, 2.5)], "whole": [1]}, "`bounds` of a whole-numbered input"),
+        (mixed, {"bounds": [(0, 1)] * 2, "method": "gp-pm"}, "`method` must be one of 'boke'"),
+        (mixed, {"bounds": [(0, 1)] * 2, "budget": 0}, "`budget` must be a whole number"),
+        (mixed, {"bounds": [(0, 1)] * 2, "target": "low"}, "`target` must be a finite number"),
+    ],
+)
+def test_bad_options_are_refused(f, options, message):
+    with pytest.raises(InputError, match=message):
+        eo.maximize(f, **(settings("random") | options))
+
+
+def test_an_optimizer_of_another_function_is_refused():
+    f, g = eo.problems.forrester(), eo.problems.forrester()
+    with pytest.raises(InputError, match="of this very `f`"):
+        eo.maximize(g, RandomPoints(f), budget=3)
+    with pytest.raises(InputError, match="are its own"):
+        eo.maximize(f, RandomPoints(f), bounds=[(0, 1)], budget=3)
+    assert isinstance(RandomPoints(f), BoxOptimizer)
+    with pytest.raises(InputError, match="must be a finite number"):
+        eo.maximize(lambda x: np.nan, "random", bounds=[(0, 1)], budget=3)

@@ -28,7 +28,7 @@ from emsopt.evaluators import bounds, evaluate_all, p_median
 HERE = Path(__file__).resolve().parent
 RAW = HERE / "raw" / "st_paul"
 PACKAGE = HERE.parent / "emsopt" / "data"
-EMBEDDED = (PACKAGE / "st_paul", PACKAGE / "papers")  # not the studies, which a run rewrites
+EMBEDDED = tuple(PACKAGE / name for name in ("st_paul", "papers", "practice", "templates"))  # not the studies
 CHECKSUMS = HERE / "SHA256SUMS"
 
 UNITS = 9

@@ -22,6 +22,7 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from . import (
         bandits,
+        calls,
         datasets,
         errors,
         evaluators,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 _MODULES = (
     "bandits",
+    "calls",
     "datasets",
     "errors",
     "evaluators",
@@ -69,8 +71,19 @@ _NAMES = {
     "minimize": "optimizers.loop",
 }
 
-__all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "RoadNetwork", "bandits", "datasets"]
-__all__ += ["errors", "evaluators", "geo", "maps", "maximize", "minimize", "optimizers", "panels", "plots"]
+__all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "RoadNetwork", "bandits", "calls"]
+__all__ += [
+    "datasets",
+    "errors",
+    "evaluators",
+    "geo",
+    "maps",
+    "maximize",
+    "minimize",
+    "optimizers",
+    "panels",
+    "plots",
+]
 __all__ += ["problems", "regret", "study", "sweeps", "travel"]
 
 

@@ -16,6 +16,7 @@ An *atom* is a small area whose calls are treated alike; a *site* is a place whe
 from copy import copy
 from dataclasses import dataclass, field, fields
 from dataclasses import replace as _replace
+from difflib import get_close_matches
 from functools import cached_property
 
 import numpy as np
@@ -278,7 +279,10 @@ class City:
         names = [str(name) for name in names]
         unknown = [name for name in names if name not in index]
         if unknown:
-            msg = f"{self.name} has no site named {unknown[0]!r}; it has {', '.join(self.site_names)}."
+            folded = {name.casefold(): name for name in self.site_names}
+            meant = [folded[name] for name in get_close_matches(unknown[0].casefold(), folded, n=3)]
+            hint = f" Did you mean {' or '.join(map(repr, meant))}?" if meant else ""
+            msg = f"{self.name} has no site named {unknown[0]!r}; it has {', '.join(self.site_names)}.{hint}"
             raise InputError(msg)
         return np.array([index[name] for name in names])
 
@@ -307,6 +311,29 @@ class City:
         from .tables import city_from_frames
 
         return city_from_frames(demand, sites, **options)
+
+    @classmethod
+    def from_calls(cls, calls, stations, **options):
+        """Build a city from a log of past calls and a table of stations.
+
+        Parameters
+        ----------
+        calls : path_like, DataFrame or emsopt.calls.CallLog
+            ``time``, ``lon``, ``lat`` and, optionally, ``service_min``.
+        stations : path_like or DataFrame
+            ``name``, ``lon``, ``lat`` and, optionally, ``turnout_min`` and ``service_min``.
+        **options
+            ``speed_kmh`` or ``travel_times``, ``turnout_times`` and ``service_times`` unless the files have them,
+            ``cell_km`` or ``areas``, ``hours``, ``weekdays`` and more: `emsopt.calls.aggregate_calls`,
+            `emsopt.calls.Demand.city`.
+
+        Returns
+        -------
+        City
+        """
+        from .calls import city_from_calls
+
+        return city_from_calls(calls, stations, **options)
 
     def save(self, folder):
         """Write the city as a folder of plain CSV, JSON and GeoJSON files: see `emsopt.tables.save_city`."""

@@ -6,10 +6,14 @@
 `paper_table`               the papers' tables, to print beside one's own figures
 `grid_city`                 a random city on a square grid
 `load_study`                stored results of the package's own studies
+`practice_calls`            a log of calls and the stations of a made-up town, with some faults to find
+`write_templates`           files to fill in with calls and stations of one's own
 ==========================  ==================================================================================
 
 The embedded St. Paul is made by ``data/build_st_paul.py``; sources and licences are in ``data/README.md``.
 """
+
+from pathlib import Path
 
 import numpy as np
 
@@ -251,3 +255,63 @@ def load_study(name):
     folder = _files.package_file("studies")
     names = sorted(path.name.removesuffix(".csv") for path in folder.iterdir() if path.name.endswith(".csv"))
     return pd.read_csv(folder / f"{choice(name, 'name', tuple(names))}.csv")
+
+
+def practice_calls():
+    """Return a log of calls and the stations of a town that does not exist, for practice.
+
+    Sixteen weeks, made by ``data/build_practice.py`` with a fixed seed. Some faults are put in for
+    `emsopt.calls.check_calls` to find: missing, swapped and far places, missing times, repeated calls, one address that
+    calls often, and two days without records.
+
+    Returns
+    -------
+    calls : emsopt.calls.CallLog
+    stations : DataFrame
+        ``name``, ``turnout_min``, ``lon``, ``lat``.
+
+    Examples
+    --------
+    >>> calls, stations = practice_calls()
+    >>> len(stations)
+    10
+    """
+    from .calls import read_calls, read_stations
+
+    folder = _files.package_file("practice")
+    return read_calls(folder / "calls.csv"), read_stations(folder / "stations.csv")
+
+
+def write_templates(folder):
+    """Write the files that `emsopt.calls` reads, with some lines to replace by one's own, and return their paths.
+
+    Parameters
+    ----------
+    folder : path_like
+        Made if it is not there; existing files are never replaced.
+
+    Returns
+    -------
+    list of pathlib.Path
+        ``calls.csv`` and ``stations.csv``.
+
+    Raises
+    ------
+    InputError
+        If one of the files is there already, or the folder cannot be written to.
+    """
+    folder = Path(folder).expanduser()
+    sources = sorted(_files.package_file("templates").iterdir())
+    targets = [folder / source.name for source in sources]
+    for target in targets:
+        if target.exists():
+            msg = f"{target} is there already and was left as it is; choose another folder."
+            raise InputError(msg)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for source, target in zip(sources, targets, strict=True):
+            target.write_bytes(source.read_bytes())
+    except OSError as error:
+        msg = f"`folder` must be a folder that can be written to; {folder} cannot: {error}."
+        raise InputError(msg) from error
+    return targets

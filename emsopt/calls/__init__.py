@@ -1,0 +1,33 @@
+"""A city of one's own: from a log of past calls and a table of stations to a `City`.
+
+``read_calls``       a log (time, longitude, latitude, service minutes) from CSV or GeoJSON
+``read_stations``    where units may wait
+``check_calls``      what looks wrong in them
+``aggregate_calls``  calls by atom (cells or areas), day of the week and hour: a `Demand`
+``city_from_calls``  all of it in one step
+
+>>> import emsopt as eo
+>>> calls, stations = eo.datasets.practice_calls()
+>>> demand = eo.calls.aggregate_calls(calls, stations, cell_km=1)
+>>> city = demand.city(speed_kmh=40)
+>>> city.n_sites, round(city.total_rate, 2)
+(10, 1.47)
+"""
+
+from .areas import Areas, read_areas
+from .checks import Checks, Finding, check_calls
+from .demand import Demand, aggregate_calls, city_from_calls
+from .log import CallLog, read_calls, read_stations
+from .profile import WeeklyProfile
+
+__all__ = [
+    "Areas",
+    "CallLog",
+    "Checks",
+    "Demand",
+    "Finding",
+    "WeeklyProfile",
+    "aggregate_calls",
+    "check_calls",
+]
+__all__ += ["city_from_calls", "read_areas", "read_calls", "read_stations"]

@@ -1,0 +1,210 @@
+"""Tables of points, from CSV, GeoJSON, a DataFrame or an upload: bounded, and with messages that name the row."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from .. import _cells, _plain_files
+from ..errors import InputError
+
+MOST_BYTES = 256 * 2**20
+MOST_ROWS = 2_000_000
+LONGITUDE, LATITUDE = ("lon", "longitude", "lng"), ("lat", "latitude")
+BLANK = ("", "na", "n/a", "nan", "null", "none", "-")  # what programs write where they know nothing
+
+
+class Table(NamedTuple):
+    """Rows of a file, and how messages call it."""
+
+    frame: pd.DataFrame  # columns in lower case; locations, if any, as columns "lon" and "lat"
+    where: str
+
+    def column(self, options, needed):
+        """Return the name of the first of some columns that is there; without ``needed`` None if none is."""
+        found = _cells.column(self.frame, options)
+        if found is None and needed:
+            raise _cells.missing(self.frame, self.where, needed)
+        return found
+
+    def numbers(self, column, expected, *, low, high, strictly=False):
+        """Return a column as floats, NaN where blank; refuse whatever is neither blank nor in the range."""
+        cells = self.frame[column]
+        values = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+        unread = ~np.isfinite(values)
+        unread[unread] = ~blank(cells[unread])
+        with np.errstate(invalid="ignore"):
+            outside = (values < low) | (values > high) | (strictly & (values == low))
+        bad = unread | outside
+        if bad.any():
+            k = int(np.argmax(bad))
+            cell = str(cells.iloc[k])[:80]
+            hint = " Write a decimal point, not a comma." if "," in cell else ""
+            msg = (
+                f"{self.where}, column {column!r}, row {k + 1}: expected {expected}, but got {cell!r}"
+                f"{others(bad)}.{hint}"
+            )
+            raise InputError(msg)
+        return values
+
+    def points(self):
+        """Return longitude and latitude in degrees, shape (rows, 2), NaN where either is blank."""
+        x = self.column(LONGITUDE, "columns 'lon' and 'lat' (degrees)")
+        y = self.column(LATITUDE, "a column 'lat' beside 'lon' (degrees)")
+        try:
+            longitude = self.numbers(x, "degrees from -180 to 180", low=-180, high=180)
+            latitude = self.numbers(y, "degrees from -90 to 90", low=-90, high=90)
+        except InputError as error:
+            typical = [pd.to_numeric(self.frame[key], errors="coerce").abs().median() for key in (x, y)]
+            if typical[0] <= 90 < typical[1] <= 180:
+                msg = f"{error} Longitude and latitude look swapped."
+            elif max(typical) > 180:
+                msg = f"{error} Coordinates of a map projection have to be converted to degrees (WGS 84)."
+            else:
+                raise
+            raise InputError(msg) from error
+        points = np.column_stack([longitude, latitude])
+        points[np.isnan(points).any(axis=1)] = np.nan
+        return points
+
+
+def blank(cells):
+    """Return which cells hold nothing, whatever a program wrote there for it."""
+    return (cells.isna() | cells.astype(str).str.strip().str.lower().isin(BLANK)).to_numpy(dtype=bool)
+
+
+def read_table(source, argument):
+    """Return a table of points.
+
+    Parameters
+    ----------
+    source : path_like, file, DataFrame or GeoDataFrame
+        A file ending in .csv, .geojson or .json; anything with ``name`` and ``read`` counts as one.
+    argument : str
+        How messages call it if it has no name.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it is of another kind, too large, broken or empty.
+    """
+    if isinstance(source, pd.DataFrame):
+        return _from_frame(source, argument)
+    file = open_file(source, argument)
+    kind = Path(file.name).suffix.lower()
+    if kind in (".geojson", ".json"):
+        frame = _from_geojson(file)
+    elif kind == ".csv":
+        frame = _plain_files.read_csv(file)
+    else:
+        hint = " Save the sheet as CSV." if kind in (".xls", ".xlsx", ".ods") else ""
+        msg = f"{file.name}: a file of points ends in .csv or .geojson; got {kind or 'no ending'!r}.{hint}"
+        raise InputError(msg)
+    return _checked(frame, argument)
+
+
+def open_file(source, argument):
+    """Return a path, or an upload with as much of a path's manners as reading needs."""
+    return _Upload.of(source) if hasattr(source, "read") else _path(source, argument)
+
+
+class _Upload(NamedTuple):
+    """A file that came through a form."""
+
+    name: str
+    content: bytes
+
+    @classmethod
+    def of(cls, file):
+        content = file.read(MOST_BYTES + 1)
+        content = content.encode() if isinstance(content, str) else bytes(content)
+        name = Path(str(getattr(file, "name", "upload.csv"))).name
+        _check_size(name, len(content))
+        return cls(name, content)
+
+    def read_bytes(self):
+        return self.content
+
+
+def _path(source, argument):
+    try:
+        path = Path(source).expanduser()
+    except TypeError as error:
+        msg = f"`{argument}` must be a path, a file or a DataFrame; got {type(source).__name__}."
+        raise InputError(msg) from error
+    try:
+        if not path.is_file():
+            msg = f"`{argument}`: there is no file {str(path)!r}."
+            raise InputError(msg)
+        _check_size(path.name, path.stat().st_size)
+    except (OSError, ValueError) as error:  # names too long, or with a zero byte
+        if isinstance(error, InputError):
+            raise
+        msg = f"`{argument}`: {str(path)!r} cannot be read: {error}."
+        raise InputError(msg) from error
+    return path
+
+
+def _check_size(name, size):
+    if size > MOST_BYTES:
+        msg = f"{name} has {size / 2**20:.0f} MB; at most {MOST_BYTES >> 20} are read. Split it by year, say."
+        raise InputError(msg)
+
+
+def _from_frame(frame, argument):
+    geometry = getattr(frame, "geometry", None) if type(frame).__name__ == "GeoDataFrame" else None
+    if geometry is None:
+        return _checked(frame, argument)
+    if not (geometry.geom_type == "Point").all():
+        msg = f"`{argument}` must have points as its geometry; got {sorted(set(geometry.geom_type.astype(str)))}."
+        raise InputError(msg)
+    points = geometry if geometry.crs is None else geometry.to_crs(4326)
+    plain = pd.DataFrame(frame.drop(columns=[geometry.name, *LONGITUDE, *LATITUDE], errors="ignore"))
+    return _checked(plain.assign(lon=points.x.to_numpy(), lat=points.y.to_numpy()), argument)
+
+
+def _checked(frame, argument):
+    where = _cells.label(frame, argument)
+    if len(frame) > MOST_ROWS:
+        msg = f"{where} has {len(frame):,} rows; at most {MOST_ROWS:,} are read. Split it by year, say."
+        raise InputError(msg)
+    return Table(_cells.tidy(frame, argument, ()), where)
+
+
+def _from_geojson(file):
+    """Return one row a feature: its properties, and the coordinates of its point."""
+    content = _plain_files.read_json(file)
+    features = content.get("features")
+    if content.get("type") != "FeatureCollection" or not isinstance(features, list):
+        msg = (
+            f"{file.name} must be a GeoJSON FeatureCollection; its type is {str(content.get('type'))[:80]!r}."
+        )
+        raise InputError(msg)
+    rows = []
+    for k, feature in enumerate(features):
+        geometry = feature.get("geometry") if isinstance(feature, dict) else None
+        properties = feature.get("properties") if isinstance(feature, dict) else None
+        point = geometry.get("coordinates") if isinstance(geometry, dict) else None
+        usable = isinstance(point, list) and len(point) >= 2 and isinstance(geometry.get("type"), str)
+        if geometry is not None and not (usable and geometry["type"] == "Point"):
+            kind = geometry.get("type") if isinstance(geometry, dict) else type(geometry).__name__
+            msg = f"{file.name}, feature {k + 1}: expected a Point, but got {str(kind)[:80]!r} with {str(point)[:80]}."
+            raise InputError(msg)
+        if properties is not None and not isinstance(properties, dict):
+            msg = f"{file.name}, feature {k + 1}: its properties must be an object; got {str(properties)[:80]!r}."
+            raise InputError(msg)
+        kept = {key: v for key, v in (properties or {}).items() if key.lower() not in LONGITUDE + LATITUDE}
+        rows.append(kept | ({"lon": point[0], "lat": point[1]} if usable else {"lon": None, "lat": None}))
+    if not rows:
+        msg = f"{file.name} has no features; at least one is needed."
+        raise InputError(msg)
+    frame = pd.DataFrame(rows, dtype=object)
+    frame.attrs[_cells.FILE] = file.name
+    return frame
+
+
+def others(bad):
+    """Return how many further rows have the same fault, to follow the first in a message."""
+    more = int(bad.sum()) - 1
+    return f" (and {more:,} more like it)" if more else ""

@@ -1,0 +1,315 @@
+"""Demand as a log of calls shows it: atoms, their rates through the week, and the `City` that follows.
+
+What a log says is where calls came from, when, and how long they took. What it does not say has to be added: where units
+may wait, how fast they drive, how long turnout takes. Rates are those of the period of the log; nothing is projected.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from .. import _validate, travel
+from ..city import City
+from ..errors import InputError
+from . import areas as _areas
+from .log import CallLog, read_calls, read_stations
+from .profile import WeeklyProfile, hours_watched, pull_of_the_whole, slots
+
+REACH_KM = 50
+PATTERNS = ("pulled", "same")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Demand:
+    """Calls by atom, day of the week and hour of the day.
+
+    Attributes
+    ----------
+    atom_names : list of str, length M
+    locations : ndarray, shape (M, 2)
+        Degrees: centre of a cell, or a point inside an area.
+    shapes : list of dict
+        GeoJSON.
+    counts : ndarray of int, shape (M, 7, 24)
+        Calls; Monday comes first.
+    hours : ndarray, shape (7, 24)
+        Hours watched.
+    stations : DataFrame
+        As `read_stations` returns it.
+    service_min : float or None
+        Mean minutes that a call kept a unit busy; None if the log does not say.
+    left_out : dict of str to int
+        Calls that count nowhere, by reason.
+    notes : str
+        What a reader of a result must know.
+    """
+
+    atom_names: list
+    locations: np.ndarray
+    shapes: list
+    counts: np.ndarray
+    hours: np.ndarray
+    stations: pd.DataFrame
+    service_min: float | None
+    left_out: dict = field(default_factory=dict)
+    notes: str = ""
+
+    @property
+    def profile(self):
+        """`WeeklyProfile` of all atoms together."""
+        return WeeklyProfile(self.counts.sum(axis=0), self.hours)
+
+    def rates(self, hours=None, weekdays=None):
+        """Return calls per hour from each atom in some hours of the week (all if left out), shape (M,)."""
+        chosen = slots(hours, weekdays)
+        watched = self.hours[chosen].sum()
+        if watched == 0:
+            msg = "the log covers none of these hours; choose others."
+            raise InputError(msg)
+        return self.counts[:, chosen].sum(axis=1) / watched
+
+    def city(
+        self,
+        *,
+        hours=None,
+        weekdays=None,
+        speed_kmh=None,
+        detour=1.3,
+        travel_times=None,
+        turnout_times=None,
+        service_times=None,
+        name="city",
+    ):
+        """Return the city in some hours of the week.
+
+        Parameters
+        ----------
+        hours, weekdays : sequence, optional
+            Hours of the day (0 to 23) and days ("Mon" or 0 to "Sun" or 6) whose calls count; all if left out.
+        speed_kmh, detour, travel_times
+            As for `City.from_frames`: a speed with road distance over distance as the crow flies, a law, or a table by
+            the names of stations and atoms.
+        turnout_times : float, optional
+            Minutes, where the stations have no ``turnout_min``.
+        service_times : float or {"calls", "stations"}, optional
+            Minutes, or whose: the mean of the log, or the column ``service_min`` of the stations. Left out: whichever
+            there is.
+        name : str
+
+        Returns
+        -------
+        City
+        """
+        demand = pd.DataFrame(
+            {
+                "name": self.atom_names,
+                "lon": self.locations[:, 0],
+                "lat": self.locations[:, 1],
+                "arrival_rate": self.rates(hours, weekdays),
+            }
+        )
+        if demand["arrival_rate"].sum() == 0:
+            msg = "there is no call in these hours; choose others."
+            raise InputError(msg)
+        stations, minutes = self._service(service_times)
+        city = City.from_frames(
+            demand,
+            stations,
+            speed_kmh=speed_kmh,
+            detour=detour,
+            travel_times=travel_times,
+            turnout_times=turnout_times,
+            service_times=minutes,
+            name=name,
+            notes=self.notes + self._times_note(speed_kmh, detour),
+        )
+        return city.replace(atom_shapes=self.shapes)
+
+    def cities_by_hour(self, *, weekdays=None, pattern="pulled", **options):
+        """Return the city at each hour of the day: what `emsopt.plan` plans for.
+
+        Parameters
+        ----------
+        weekdays : sequence, optional
+            Days whose calls count; all if left out.
+        pattern : {"pulled", "same"}
+            Where calls come from at an hour: from that hour's calls, pulled to the overall pattern as hard as the log
+            suggests (`pull_of_the_whole`); or as over the whole day, and only their number changes.
+        **options
+            As for `city`.
+
+        Returns
+        -------
+        dict of int to City
+            By hour; an hour without calls has half a call in the time it was watched.
+        """
+        _validate.choice(pattern, "pattern", PATTERNS)
+        base = self.city(weekdays=weekdays, **options)
+        chosen = slots(None, weekdays)
+        counts = np.where(chosen, self.counts, 0).sum(axis=1).astype(float)  # (M, 24)
+        watched = np.where(chosen, self.hours, 0).sum(axis=0)
+        if (watched == 0).any():
+            msg = f"the log does not cover the hour {int(np.argmin(watched))} of the chosen days; use a longer log."
+            raise InputError(msg)
+        overall = counts.sum(axis=1) / counts.sum()
+        totals = np.maximum(counts.sum(axis=0), 0.5)
+        pull = pull_of_the_whole(counts) if pattern == "pulled" else np.inf
+        shares = np.broadcast_to(overall[:, None], counts.shape)
+        if np.isfinite(pull):
+            shares = (counts + pull * shares) / (counts.sum(axis=0) + pull)
+        rates = shares * totals / watched
+        return {
+            hour: base.replace(
+                arrival_rates=rates[:, hour], name=f"{base.name}, {hour:02d} to {hour + 1:02d} h"
+            )
+            for hour in range(24)
+        }
+
+    def _service(self, service_times):
+        """Return the stations, with or without their service times, and minutes to take instead."""
+        ours, theirs = self.service_min is not None, "service_min" in self.stations
+        without = self.stations.drop(columns="service_min", errors="ignore")
+        if service_times is None:
+            if ours and theirs:
+                msg = "calls and stations both have 'service_min'; say which by service_times='calls' or 'stations'."
+                raise InputError(msg)
+            if not (ours or theirs):
+                msg = (
+                    "nothing says how long a call keeps a unit busy: add a column 'service_min' (minutes) to the calls or "
+                    "the stations, or give `service_times`."
+                )
+                raise InputError(msg)
+            service_times = "calls" if ours else "stations"
+        if not isinstance(service_times, str):
+            return without, service_times
+        _validate.choice(service_times, "service_times", ("calls", "stations"))
+        if not (ours if service_times == "calls" else theirs):
+            msg = f"the {service_times} have no column 'service_min'; give `service_times` in minutes."
+            raise InputError(msg)
+        return (without, self.service_min) if service_times == "calls" else (self.stations, None)
+
+    def _times_note(self, speed_kmh, detour):
+        if speed_kmh is None:
+            return ""
+        return f" Travel times: {speed_kmh:g} km/h on great-circle distance x {detour:g}; not measured."
+
+    def __repr__(self):
+        return (
+            f"<Demand: {int(self.counts.sum()):,} calls in {len(self.atom_names)} atoms, {len(self.stations)} stations, "
+            f"{self.profile.mean_rate:.3g} calls/h>"
+        )
+
+
+def aggregate_calls(
+    calls, stations, *, cell_km=None, areas=None, reach_km=REACH_KM, empty_days="counted", area_name=None
+):
+    """Count the calls of a log by atom, day of the week and hour.
+
+    Parameters
+    ----------
+    calls : CallLog, or whatever `read_calls` takes
+    stations : DataFrame, or whatever `read_stations` takes
+    cell_km : float, optional
+        Width of the square cells that become atoms; left out: a round width that makes at most 200 of them.
+    areas : path_like, file or GeoDataFrame, optional
+        GeoJSON polygons in place of cells; see `emsopt.calls.areas`.
+    reach_km : float
+        Calls further than this from every station are left out.
+    empty_days : {"counted", "missing"}
+        Whether a day without any call was quiet, or was not recorded and is left out of the time watched.
+    area_name : str, optional
+        Property of the areas that holds their names.
+
+    Returns
+    -------
+    Demand
+        Without any trace of a single call but in counts.
+
+    Raises
+    ------
+    InputError
+        If nothing is left within reach, or there would be too many atoms.
+    """
+    calls = calls if isinstance(calls, CallLog) else read_calls(calls)
+    stations = read_stations(stations)
+    places = stations[["lon", "lat"]].to_numpy(dtype=float)
+    if areas is not None and cell_km is not None:
+        msg = "give either `areas` or `cell_km`; both were given."
+        raise InputError(msg)
+    reach_km = _validate.positive_number(reach_km, "reach_km", "km")
+    near = nearest_km(calls.locations, places) <= reach_km
+    if not near.any():
+        msg = (
+            f"no call is within {reach_km:g} km of a station; the first is at {calls.locations[0].tolist()}, the first "
+            f"station at {places[0].tolist()} (longitude, latitude). Is one of the files swapped, or of another city?"
+        )
+        raise InputError(msg)
+    atoms = (
+        _areas.cells(calls.locations[near], places, cell_km)
+        if areas is None
+        else _areas.within(calls.locations[near], _areas.read_areas(areas, key=area_name))
+    )
+    inside = atoms.index >= 0
+    counted = calls.where(near).where(inside)
+    week = counted.weekdays * 24 + counted.hours
+    shape = (len(atoms.names), 7, 24)
+    counts = np.bincount(atoms.index[inside] * 168 + week, minlength=np.prod(shape)).reshape(shape)
+    service = None
+    if counted.service_min is not None and not np.isnan(counted.service_min).all():
+        service = float(np.nanmean(counted.service_min))
+    left_out = {f"without {what}": n for what, n in calls.left_out.items()}
+    left_out[f"over {reach_km:g} km from every station"] = int((~near).sum())
+    left_out["in no area"] = int((~inside).sum())
+    left_out = {reason: n for reason, n in left_out.items() if n}
+    return Demand(
+        atom_names=list(atoms.names),
+        locations=atoms.locations,
+        shapes=list(atoms.shapes),
+        counts=counts,
+        hours=hours_watched(calls.times, empty_days),
+        stations=stations,
+        service_min=service,
+        left_out=left_out,
+        notes=_notes(calls, counted, atoms.note, left_out),
+    )
+
+
+def city_from_calls(
+    calls, stations, *, cell_km=None, areas=None, reach_km=REACH_KM, empty_days="counted", **options
+):
+    """Build a city from a log of calls and a table of stations.
+
+    Parameters
+    ----------
+    calls, stations, cell_km, areas, reach_km, empty_days
+        As for `aggregate_calls`.
+    **options
+        As for `Demand.city`: ``speed_kmh`` or ``travel_times`` at least, and turnout and service times unless the files
+        have them.
+
+    Returns
+    -------
+    City
+    """
+    demand = aggregate_calls(
+        calls, stations, cell_km=cell_km, areas=areas, reach_km=reach_km, empty_days=empty_days
+    )
+    return demand.city(**options)
+
+
+def nearest_km(points, places):
+    """Return the great-circle distance of each point to the closest of some places, shape (K,), km."""
+    size = max(1, 2_000_000 // len(places))
+    parts = [
+        travel.great_circle_km(points[k : k + size], places).min(axis=1) for k in range(0, len(points), size)
+    ]
+    return np.concatenate(parts)
+
+
+def _notes(calls, counted, note, left_out):
+    first, last = (str(t)[:10] for t in calls.times[[0, -1]])
+    gone = ", ".join(f"{n:,} {reason}" for reason, n in left_out.items())
+    return f"Demand: {len(counted):,} calls from {first} to {last} ({calls.clock} time). {note}" + (
+        f" Left out: {gone}." if gone else ""
+    )

@@ -1,0 +1,688 @@
+"""From a log of calls to a city: what is counted is what was put in, and what is wrong is named."""
+
+import io
+import json
+from contextlib import suppress
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import emsopt as eo
+from emsopt import calls as ec
+from emsopt import travel
+from emsopt.calls import areas as areas_module
+from emsopt.calls.profile import hours_watched, pull_of_the_whole, slots
+from emsopt.errors import InputError
+
+MIDDLE = np.array([-30.0, 45.0])
+STATIONS = pd.DataFrame(
+    {"name": ["A", "B"], "lon": [-30.0, -29.95], "lat": [45.0, 45.02], "turnout_min": 1.5}
+)
+
+
+def upload(text, name="calls.csv"):
+    file = io.BytesIO(text if isinstance(text, bytes) else text.encode())
+    file.name = name
+    return file
+
+
+def csv(*rows, header="time,lon,lat"):
+    return upload("\n".join([header, *rows]) + "\n")
+
+
+def random_log(n, days=70, rng=0, **changes):
+    """Calls spread evenly over whole days and a square of about 8 km."""
+    rng = np.random.default_rng(rng)
+    seconds = np.sort(rng.integers(0, days * 86400, n)).astype("timedelta64[s]")
+    columns = {
+        "time": np.datetime64("2025-01-06T00:00:00") + seconds,
+        "lon": MIDDLE[0] + rng.uniform(-0.05, 0.05, n),
+        "lat": MIDDLE[1] + rng.uniform(-0.04, 0.04, n),
+    }
+    return pd.DataFrame(columns | changes)
+
+
+def found(calls, stations=STATIONS, **options):
+    return {finding.what: finding for finding in ec.check_calls(calls, stations, **options)}
+
+
+# -- reading ------------------------------------------------------------------------------------------------------
+
+
+def test_calls_are_read_in_the_order_of_time_and_blank_rows_are_counted():
+    log = ec.read_calls(
+        csv(
+            "2025-03-14 16:05,-30,45,40",
+            "2025-03-13T23:59:30,-30.1,45,",
+            ",-30,45,3",
+            "2025-03-14,NA,45,3",
+            header="Time, LON ,lat,service_min",
+        )
+    )
+    assert log.times.astype(str).tolist() == ["2025-03-13T23:59:30", "2025-03-14T16:05:00"]
+    assert log.locations.tolist() == [[-30.1, 45], [-30, 45]]
+    assert np.array_equal(log.service_min, [np.nan, 40], equal_nan=True)
+    assert log.rows.tolist() == [2, 1]
+    assert dict(log.left_out) == {"time": 1, "place": 1}
+    assert log.hours.tolist() == [23, 16]
+    assert log.weekdays.tolist() == [3, 4]  # a Thursday and a Friday
+    assert log.clock == "local"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "wall", "clock"),
+    [
+        ("2025-01-14T16:05:00Z", {}, "16:05", "UTC"),
+        ("2025-01-14 16:05:00+0100", {}, "16:05", "as written"),
+        ("2025-01-14T16:05:00Z", {"time_zone": "America/Chicago"}, "10:05", "America/Chicago"),
+        ("2025-07-14T16:05:00Z", {"time_zone": "America/Chicago"}, "11:05", "America/Chicago"),
+        ("2025-07-14T16:05:00.250-05:00", {"time_zone": "Europe/Berlin"}, "23:05", "Europe/Berlin"),
+        ("14.7.2025 16:05", {"time_format": "%d.%m.%Y %H:%M"}, "16:05", "local"),
+        ("07/14/2025 04:05 PM", {"time_format": "%m/%d/%Y %I:%M %p"}, "16:05", "local"),
+    ],
+)
+def test_the_clock_is_that_on_the_wall(text, options, wall, clock):
+    log = ec.read_calls(csv(f"{text},-30,45"), **options)
+    assert str(log.times[0])[11:16] == wall
+    assert log.clock == clock
+
+
+def test_frames_uploads_and_geojson_give_the_same_log(tmp_path):
+    frame = random_log(50, service_min=30.0)
+    feature = [
+        {
+            "type": "Feature",
+            "properties": {"time": str(t), "service_min": 30, "lon": "ignored"},
+            "geometry": {"type": "Point", "coordinates": [x, y, 12.0]},
+        }
+        for t, x, y in zip(frame["time"], frame["lon"], frame["lat"], strict=True)
+    ]
+    (tmp_path / "c.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": feature}))
+    frame.to_csv(tmp_path / "c.csv", index=False)
+    geopandas = pytest.importorskip("geopandas")
+    points = geopandas.points_from_xy(frame["lon"], frame["lat"])
+    geo = geopandas.GeoDataFrame(frame[["time", "service_min"]], geometry=points, crs=4326).to_crs(3857)
+    split = frame.assign(
+        date=frame["time"].dt.strftime("%Y-%m-%d"), time=frame["time"].dt.strftime("%H:%M:%S")
+    )
+    reference = ec.read_calls(frame)
+    sources = [
+        tmp_path / "c.csv",
+        tmp_path / "c.geojson",
+        geo,
+        split,
+        upload((tmp_path / "c.csv").read_bytes()),
+    ]
+    for source in [*sources, frame.assign(time=frame["time"].dt.tz_localize("Europe/Berlin"))]:
+        log = ec.read_calls(source)
+        assert np.array_equal(log.times, reference.times)
+        assert log.locations == pytest.approx(reference.locations, abs=1e-9)
+        assert np.array_equal(log.service_min, reference.service_min)
+    assert ec.read_calls(reference.to_frame()).times.tolist() == reference.times.tolist()
+
+
+MALFORMED = [
+    (upload(""), "is empty"),
+    (upload("time,lon,lat\n"), "no rows"),
+    (upload(b"\xff\xfe\x00"), "not UTF-8"),
+    (upload("time;lon;lat\n1;2;3\n"), "separated by commas"),
+    (upload("lon,lat\n-30,45\n"), "needs a column 'time'"),
+    (upload("time,x,y\n2025-01-01,1,2\n"), "'lon' and 'lat'"),
+    (upload("time,lon\n2025-01-01,1\n"), "'lat'"),
+    (upload("time,lon,lat\n2025-01-01,1\n"), "line 2: expected 3 cells"),
+    (upload('time,lon,lat\n"2025-01-01,1,2\n'), "line"),
+    (upload("time,lon,lat,LON\n2025-01-01,1,2,3\n"), "more than one column"),
+    (csv("14.3.2025 16:05,-30,45"), "time_format"),
+    (csv("1741968300,-30,45"), "got '1741968300'"),
+    (csv("45730.67,-30,45"), "expected a time"),
+    (csv("2025-13-01,-30,45"), "row 1"),
+    (csv("2025-02-30 10:00,-30,45"), "2025-02-30"),
+    (csv("2025-01-01,-30,45", "yesterday,-30,45", "soon,1,1"), r"row 2: .*'yesterday' \(and 1 more"),
+    (csv("1900-01-01,-30,45"), "1970 to 2099"),
+    (csv("0025-03-14,-30,45"), "1970 to 2099"),
+    (csv("2025-01-01 10:00Z,-30,45", "2025-01-01 10:00,-30,45"), "has no offset"),
+    (csv("2025-01-01,45,-100"), "look swapped"),
+    (csv("2025-01-01,-30,91"), "from -90 to 90"),
+    (csv("2025-01-01,500000,4900000"), "projection"),
+    (csv("2025-01-01,inf,45"), "got 'inf'"),
+    (csv("2025-01-01,1e400,45"), "lon"),
+    (csv('2025-01-01,"-30,5",45'), "decimal point"),
+    (csv("2025-01-01,thirty,45"), "got 'thirty'"),
+    (csv("2025-01-01,,45"), "no row has both"),
+    (csv("2025-01-01,-30,45,0", header="time,lon,lat,service_min"), "service_min"),
+    (csv("2025-01-01,-30,45,-5", header="time,lon,lat,service_min"), "above 0"),
+    (csv("2025-01-01,-30,45,90000", header="time,lon,lat,service_min"), "at most 1440"),
+    (csv("2025-01-01,-30,45,1:30", header="time,lon,lat,service_min"), "1:30"),
+    (upload("{", "c.geojson"), "not valid JSON"),
+    (upload("[]", "c.geojson"), "one JSON object"),
+    (upload('{"type": "Feature"}', "c.geojson"), "FeatureCollection"),
+    (upload('{"type": "FeatureCollection", "features": []}', "c.json"), "no features"),
+    (upload('{"type": "FeatureCollection", "features": [1]}', "c.json"), "needs a column"),
+    (upload('{"type": "FeatureCollection", "features": [{"geometry": {"type": "LineString", "coordinates": []}}]}', "c.json"), "Point"),
+    (upload('{"type": "FeatureCollection", "features": [{"geometry": 7}]}', "c.json"), "Point"),
+    (upload('{"type": "FeatureCollection", "features": [{"properties": [1]}]}', "c.json"), "properties"),
+    (upload('{"type": "FeatureCollection", "features": [{"properties": {"time": {}}, "geometry": {"type": "Point", "coordinates": [[], 2]}}]}', "c.json"), "lon"),
+    (upload("[" * 100_000, "c.json"), "not valid JSON"),
+    (upload('{"a": NaN}', "c.json"), "NaN"),
+    (upload("PK", "calls.xlsx"), "Save the sheet as CSV"),
+    (upload("x", "calls"), "ends in .csv or .geojson"),
+    ("no-such-file.csv", "there is no file"),
+    (".", "there is no file"),
+    ("a\0b.csv", "cannot be read|there is no file"),
+    ("x" * 5000 + ".csv", "cannot be read|there is no file"),
+    (None, "must be a path"),
+    (17, "must be a path"),
+    (pd.DataFrame(), "no rows"),
+    (pd.DataFrame({"time": [None], "lon": [1.0], "lat": [2.0]}), "no row has both"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "words"), MALFORMED, ids=[w for _, w in MALFORMED])
+def test_fifty_malformed_files_give_fifty_clear_messages(source, words):
+    assert len(MALFORMED) >= 50
+    with pytest.raises(InputError, match=words) as caught:
+        ec.read_calls(source)
+    assert len(str(caught.value)) < 700 or isinstance(source, str)
+    if hasattr(source, "seek"):
+        source.seek(0)
+
+
+@given(st.binary(max_size=200), st.sampled_from(["c.csv", "c.geojson"]))
+@settings(max_examples=150, deadline=None)
+def test_whatever_is_uploaded_is_read_or_refused(content, name):
+    for prefix in (b"", b"time,lon,lat\n", b'{"type": "FeatureCollection", "features": ['):
+        with suppress(InputError):
+            assert len(ec.read_calls(upload(prefix + content, name)))
+
+
+@given(st.text(max_size=20), st.text(max_size=20), st.text(max_size=20))
+@settings(max_examples=150, deadline=None)
+def test_whatever_a_cell_holds_is_read_or_refused(time, lon, lat):
+    with suppress(InputError):
+        assert len(ec.read_calls(pd.DataFrame({"time": [time], "lon": [lon], "lat": [lat]})))
+
+
+def test_a_file_too_large_is_refused_unread(monkeypatch):
+    monkeypatch.setattr(ec._points, "MOST_BYTES", 20)
+    with pytest.raises(InputError, match="at most"):
+        ec.read_calls(csv("2025-01-01,-30,45"))
+    monkeypatch.setattr(ec._points, "MOST_ROWS", 1)
+    with pytest.raises(InputError, match="2 rows"):
+        ec.read_calls(random_log(2))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"time_zone": "Europe/Berlin"}, "have no offset"),
+        ({"time_format": "now"}, "time_format"),
+        ({"time_format": "%Y %z"}, "without a zone"),
+    ],
+)
+def test_options_that_do_not_fit_the_times_are_refused(options, words):
+    with pytest.raises(InputError, match=words):
+        ec.read_calls(csv("2025-01-01 10:00,-30,45"), **options)
+
+
+@pytest.mark.parametrize("zone", ["Mars/Base", "../../etc/passwd", "", 5, "Europe"])
+def test_unknown_zones_are_refused(zone):
+    with pytest.raises(InputError, match="time_zone"):
+        ec.read_calls(csv("2025-01-01 10:00Z,-30,45"), time_zone=zone)
+
+
+def test_stations():
+    frame = ec.read_stations(
+        upload("Station,Longitude,latitude,phone\n<b>,-30,45,1\nB,-30.1,45,2\n", "s.csv")
+    )
+    assert frame["name"].tolist() == ["<b>", "B"]  # text stays text
+    assert list(frame.columns) == ["name", "lon", "lat"]
+    for text, words in (
+        ("name,lon,lat\nA,,45\n", "row 1: a station without a place"),
+        ("name,lon,lat\nA\x1b[2J,-30,45\n", "cannot be seen"),
+        (f"name,lon,lat\n{'A' * 201},-30,45\n", "201 characters"),
+        ("name,lon,lat\nA\u202e,-30,45\n", "cannot be seen"),
+    ):
+        with pytest.raises(InputError, match=words):
+            ec.read_stations(upload(text, "s.csv"))
+
+
+def test_parts_of_a_log():
+    log = ec.read_calls(random_log(300, days=10))
+    assert len(log.between("2025-01-06", "2025-01-16")) == 300
+    part = log.between("2025-01-07", "2025-01-09")
+    assert 0 < len(part) < 300
+    assert part.times.min() >= np.datetime64("2025-01-07")
+    assert part.times.max() < np.datetime64("2025-01-09")
+    with pytest.raises(InputError, match="none of the 300 calls"):
+        log.between("2030-01-01", "2031-01-01")
+    with pytest.raises(InputError, match="dates"):
+        log.between("soon", "later")
+    twice = ec.read_calls(pd.concat([random_log(30), random_log(30)]))
+    assert len(twice.without_repeats()) == 30
+    with pytest.raises(InputError, match="truth value"):
+        log.where([True])
+
+
+# -- counting -----------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 400), st.integers(0, 2**32 - 1), st.sampled_from([0.5, 1.0, 3.0, None]))
+@settings(max_examples=30, deadline=None)
+def test_no_call_is_lost_and_each_is_counted_where_it_came_from(n, seed, width):
+    """Independently: a cell's edges are compared with every call."""
+    log = ec.read_calls(random_log(n, rng=seed))
+    demand = ec.aggregate_calls(log, STATIONS, cell_km=width)
+    assert demand.counts.sum() == n
+    assert demand.counts.sum(axis=0).tolist() == [
+        [int(((log.weekdays == day) & (log.hours == hour)).sum()) for hour in range(24)] for day in range(7)
+    ]
+    inside = []
+    for shape, location in zip(demand.shapes, demand.locations, strict=True):
+        ring = np.array(shape["coordinates"][0])
+        low, high = ring.min(axis=0) - 2e-7, ring.max(axis=0) + 2e-7
+        assert location == pytest.approx((low + high) / 2, abs=1e-6)
+        inside.append(int(((log.locations >= low) & (log.locations <= high)).all(axis=1).sum()))
+    assert np.abs(np.array(inside) - demand.counts.sum(axis=(1, 2))).sum() <= 2  # rounding of edges
+    assert len(set(demand.atom_names)) == len(demand.atom_names)
+    if width:
+        side = travel.great_circle_km([ring[0]], [ring[1], ring[3]])[0]
+        assert side == pytest.approx(width, rel=0.01)
+
+
+def test_cells_depend_on_the_stations_alone_and_tell_no_place():
+    """Two logs of one city have the same grid, and no coordinate of a call is in the demand."""
+    one, other = random_log(300, rng=1), random_log(200, rng=2)
+    cells = {}
+    for frame in (one, other):
+        demand = ec.aggregate_calls(frame, STATIONS, cell_km=2)
+        for name, location in zip(demand.atom_names, demand.locations.tolist(), strict=True):
+            assert cells.setdefault(name, location) == location
+    demand = ec.aggregate_calls(one.iloc[:1], STATIONS, cell_km=2)
+    said = json.dumps([demand.shapes, demand.locations.tolist(), demand.notes, demand.atom_names])
+    for value in one.iloc[0][["lon", "lat"]]:
+        assert f"{value:.4f}" not in said
+    with pytest.raises(InputError, match="who called"):
+        ec.aggregate_calls(one, STATIONS, cell_km=0.01)
+
+
+def test_a_width_left_out_is_the_finest_with_at_most_200_cells():
+    demand = ec.aggregate_calls(random_log(5000), STATIONS)
+    finer = areas_module.WIDTHS_KM
+    width = float(demand.notes.split("cells of ")[1].split(" km")[0])
+    assert len(demand.atom_names) <= 200
+    below = finer[finer.index(width) - 1]
+    assert len(ec.aggregate_calls(random_log(5000), STATIONS, cell_km=below).atom_names) > 200
+
+
+def square(x, y, side=0.02):
+    corners = [[x, y], [x + side, y], [x + side, y + side], [x, y + side], [x, y]]
+    return {"type": "Polygon", "coordinates": [corners]}
+
+
+def collection(*named):
+    features = [{"type": "Feature", "properties": {"name": n}, "geometry": g} for n, g in named]
+    return upload(json.dumps({"type": "FeatureCollection", "features": features}), "areas.geojson")
+
+
+def test_areas_of_ones_own():
+    pytest.importorskip("shapely")
+    two = [("west <i>", square(-30.02, 45)), ("east", square(-30.0, 45)), ("empty", square(-29.9, 45))]
+    frame = pd.DataFrame(
+        {
+            "time": [f"2025-01-06 0{k}:00" for k in range(5)],
+            "lon": [-30.01, -29.99, -29.99, -30.0, -30.3],  # the fourth is on the border
+            "lat": [45.01, 45.01, 45.015, 45.01, 45.01],
+        }
+    )
+    demand = ec.aggregate_calls(frame, STATIONS, areas=collection(*two))
+    assert demand.atom_names == ["west <i>", "east", "empty"]
+    assert demand.counts.sum(axis=(1, 2)).tolist() == [2, 2, 0]
+    assert demand.left_out == {"in no area": 1}
+    city = demand.city(speed_kmh=40, service_times=40)
+    assert city.arrival_rates.tolist() == pytest.approx([2 / 5, 2 / 5, 0])
+    assert city.atom_shapes[0] == two[0][1]
+    geopandas = pytest.importorskip("geopandas")
+    named = geopandas.GeoDataFrame(
+        {"district": [n for n, _ in two]},
+        geometry=geopandas.GeoSeries.from_wkt([
+            "POLYGON((-30.02 45,-30 45,-30 45.02,-30.02 45.02,-30.02 45))",
+            "POLYGON((-30 45,-29.98 45,-29.98 45.02,-30 45.02,-30 45))",
+            "POLYGON((-29.9 45,-29.88 45,-29.88 45.02,-29.9 45))",
+        ]),
+        crs=4326,
+    )  # fmt: skip
+    again = ec.aggregate_calls(frame, STATIONS, areas=named)
+    assert np.array_equal(again.counts, demand.counts)
+
+
+BOW_TIE = {
+    "type": "Polygon",
+    "coordinates": [[[-30, 45], [-29.9, 45.1], [-29.9, 45], [-30, 45.1], [-30, 45]]],
+}
+
+
+@pytest.mark.parametrize(
+    ("areas", "words"),
+    [
+        (lambda: collection(), "at least one feature"),
+        (lambda: collection(("a", square(10, 10))), "none of the"),
+        (lambda: collection(("a", BOW_TIE)), "valid polygon"),
+        (lambda: collection(("a", square(-30, 45)), ("a", square(-30, 45))), "distinct"),
+        (lambda: collection(("a\n", square(-30, 45))), "cannot be seen"),
+        (lambda: collection(("a", {"type": "Point", "coordinates": [1, 2]})), "Polygon"),
+        (lambda: upload('{"type": "FeatureCollection", "features": [{}]}', "a.json"), "property 'atom' or"),
+    ],
+)
+def test_areas_that_are_none(areas, words):
+    pytest.importorskip("shapely")
+    with pytest.raises(InputError, match=words):
+        ec.aggregate_calls(random_log(20), STATIONS, areas=areas())
+
+
+def test_too_many_atoms_are_refused():
+    frame = random_log(6000)
+    frame["lon"] = np.random.default_rng(1).uniform(-30.3, -29.7, 6000)
+    with pytest.raises(InputError, match="Make them wider"):
+        ec.aggregate_calls(frame, STATIONS, cell_km=0.05, reach_km=500)
+
+
+# -- rates --------------------------------------------------------------------------------------------------------
+
+
+def test_hours_watched_count_every_hour_once():
+    times = np.array(["2025-01-06T22:30", "2025-01-08T01:05"], dtype="datetime64[s]")
+    watched = hours_watched(times)
+    assert watched.sum() == 2 + 24 + 2
+    assert watched[0].tolist() == [0] * 22 + [1, 1]
+    assert watched[1].tolist() == [1] * 24
+    assert watched[2].tolist() == [1, 1] + [0] * 22
+    assert hours_watched(times, "missing").sum() == 4
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40))
+@settings(max_examples=30, deadline=None)
+def test_rates_times_hours_watched_are_the_calls(seed, days):
+    frame = random_log(100, days=days, rng=seed)
+    demand = ec.aggregate_calls(frame, STATIONS, cell_km=2)
+    total = 0.0
+    for hour in range(24):
+        for day in range(7):
+            if demand.hours[day, hour]:
+                total += demand.rates([hour], [day]).sum() * demand.hours[day, hour]
+    assert total == pytest.approx(100)
+    assert demand.rates().sum() * demand.hours.sum() == pytest.approx(100)
+    assert demand.profile.mean_rate == pytest.approx(demand.rates().sum())
+    assert demand.profile.to_frame()["calls"].sum() == 100
+
+
+def test_rates_are_those_the_calls_were_drawn_with():
+    """One call an hour at night and three by day, for 20 weeks: within four standard errors."""
+    rng = np.random.default_rng(5)
+    hour = np.arange(140 * 24)
+    counts = rng.poisson(np.where(hour % 24 < 8, 1.0, 3.0))
+    times = np.datetime64("2025-01-06T00:00") + np.repeat(hour, counts).astype("timedelta64[h]")
+    frame = pd.DataFrame({"time": times, "lon": -30.0, "lat": 45.0})
+    demand = ec.aggregate_calls(frame, STATIONS)
+    night, day = demand.rates(range(8)).sum(), demand.rates(range(8, 24)).sum()
+    assert night == pytest.approx(1, abs=4 * np.sqrt(1 / (140 * 8)))
+    assert day == pytest.approx(3, abs=4 * np.sqrt(3 / (140 * 16)))
+    assert demand.profile.by_hour[:8].mean() == pytest.approx(night)
+    assert demand.profile.by_weekday.mean() == pytest.approx(demand.profile.mean_rate, rel=0.01)
+    cities = demand.cities_by_hour(speed_kmh=40, service_times=40)
+    assert [c.total_rate for c in cities.values()] == pytest.approx(demand.profile.by_hour)
+
+
+def test_days_without_records_do_not_lower_the_rates():
+    frame = random_log(2000, days=20)
+    gone = frame["time"].between("2025-01-12", "2025-01-16 23:59:59")
+    whole = ec.aggregate_calls(frame, STATIONS).profile.mean_rate
+    counted = ec.aggregate_calls(frame[~gone], STATIONS).profile.mean_rate
+    missing = ec.aggregate_calls(frame[~gone], STATIONS, empty_days="missing").profile.mean_rate
+    assert counted == pytest.approx(whole * 0.75, rel=0.05)
+    assert missing == pytest.approx(whole, rel=0.05)
+
+
+def test_slots():
+    assert slots().all()
+    assert np.argwhere(slots([3], ["Sat", 6])).tolist() == [[5, 3], [6, 3]]
+    for bad in (
+        {"hours": [24]},
+        {"hours": "3"},
+        {"hours": []},
+        {"weekdays": ["Sunny", "x"]},
+        {"weekdays": [7]},
+    ):
+        with pytest.raises(InputError, match=r"hours|weekdays"):
+            slots(**bad)
+
+
+def test_patterns_are_pulled_to_the_whole_as_hard_as_the_calls_suggest():
+    """Same pattern at all hours: infinitely hard. Dirichlet patterns of known concentration: about that hard."""
+    rng = np.random.default_rng(3)
+    shares = rng.dirichlet(np.full(40, 2.0))
+    same = np.array([rng.multinomial(300, shares) for _ in range(24)]).T
+    assert pull_of_the_whole(same) > 3000
+    moving = np.array([rng.multinomial(300, rng.dirichlet(60 * shares)) for _ in range(24)]).T
+    assert 40 < pull_of_the_whole(moving) < 90
+
+
+def test_cities_by_hour_follow_the_pattern():
+    """By night all calls are in the west, by day in the east."""
+    frame = random_log(3000)
+    night = frame["time"].dt.hour < 12
+    frame["lon"] = np.where(night, -30.04, -29.97)
+    frame["lat"] = 45.005
+    demand = ec.aggregate_calls(frame, STATIONS, cell_km=1)
+    cities = demand.cities_by_hour(speed_kmh=40, service_times=40)
+    west = int(demand.locations[:, 0].argmin())
+    assert cities[3].demand_shares[west] > 0.95
+    assert cities[15].demand_shares[west] < 0.05
+    same = demand.cities_by_hour(speed_kmh=40, service_times=40, pattern="same")
+    assert same[3].demand_shares == pytest.approx(same[15].demand_shares)
+    assert same[3].total_rate == pytest.approx(cities[3].total_rate)
+
+
+def test_hours_the_log_does_not_cover_are_refused():
+    demand = ec.aggregate_calls(random_log(50, days=1), STATIONS)
+    with pytest.raises(InputError, match="covers none"):
+        demand.rates([3], ["Sun"])
+    with pytest.raises(InputError, match="does not cover the hour"):
+        demand.cities_by_hour(weekdays=["Sun", "Mon"], speed_kmh=40, service_times=4) if demand.hours[
+            0, 23
+        ] == 0 else (
+            ec.aggregate_calls(random_log(50, days=1).iloc[:5], STATIONS).cities_by_hour(
+                speed_kmh=40, service_times=4
+            )
+        )
+
+
+# -- to a city ----------------------------------------------------------------------------------------------------
+
+
+def test_travel_times_are_great_circles_times_detour_over_speed():
+    demand = ec.aggregate_calls(random_log(200), STATIONS, cell_km=2)
+    city = demand.city(speed_kmh=30, detour=1.4, service_times=40)
+    km = travel.great_circle_km(STATIONS[["lon", "lat"]], demand.locations)
+    assert city.travel_times == pytest.approx(km * 1.4 / 30 * 60)
+    assert city.turnout_times.tolist() == [1.5, 1.5]
+    assert "not measured" in city.notes
+    table = pd.DataFrame(km + 1, index=["A", "B"], columns=demand.atom_names).iloc[::-1]
+    given = demand.city(travel_times=table, service_times=40)
+    assert given.travel_times == pytest.approx(km + 1)
+    assert "km/h" not in given.notes
+
+
+def test_service_times_come_from_where_they_are():
+    frame = random_log(100, service_min=np.r_[np.full(50, 30.0), np.full(50, 50.0)])
+    timed = STATIONS.assign(service_min=25.0)
+    options = {"speed_kmh": 40}
+    assert eo.City.from_calls(frame, STATIONS, **options).mean_service_time == pytest.approx(40)
+    assert eo.City.from_calls(
+        frame, STATIONS, service_times=35, **options
+    ).mean_service_time == pytest.approx(35)
+    bare = frame.drop(columns="service_min")
+    assert eo.City.from_calls(bare, timed, **options).mean_service_time == pytest.approx(25)
+    for whose, minutes in (("calls", 40), ("stations", 25)):
+        city = eo.City.from_calls(frame, timed, service_times=whose, **options)
+        assert city.mean_service_time == pytest.approx(minutes)
+    with pytest.raises(InputError, match="both have"):
+        eo.City.from_calls(frame, timed, **options)
+    with pytest.raises(InputError, match="nothing says how long"):
+        eo.City.from_calls(bare, STATIONS, **options)
+    with pytest.raises(InputError, match="stations have no column"):
+        eo.City.from_calls(frame, STATIONS, service_times="stations", **options)
+
+
+def test_a_city_says_what_was_left_out():
+    frame = random_log(100, service_min=30.0)
+    frame.loc[0, ["lon", "lat"]] = [0.0, 0.0]
+    frame.loc[1, "time"] = pd.NaT
+    city = eo.City.from_calls(frame, STATIONS, speed_kmh=40)
+    assert "98 calls" in city.notes
+    assert "1 without time" in city.notes
+    assert "1 over 50 km" in city.notes
+
+
+def test_files_of_two_cities_are_refused():
+    with pytest.raises(InputError, match="of another city"):
+        ec.aggregate_calls(random_log(10), STATIONS.assign(lon=10.0))
+    with pytest.raises(InputError, match="both were given"):
+        ec.aggregate_calls(random_log(10), STATIONS, cell_km=1, areas="x.geojson")
+
+
+def test_a_misspelt_station_is_guessed():
+    city = eo.datasets.load_st_paul()
+    with pytest.raises(InputError, match=r"Did you mean 'Station 17'"):
+        city.sites_named(["station  17"])
+    with pytest.raises(InputError) as caught:
+        city.sites_named(["Feuerwache"])
+    assert "mean" not in str(caught.value)
+
+
+# -- checks -------------------------------------------------------------------------------------------------------
+
+
+def test_a_sound_log_has_no_findings():
+    assert list(ec.check_calls(random_log(3000), STATIONS)) == []
+    assert str(ec.check_calls(random_log(3000), STATIONS)) == "Nothing looks wrong."
+
+
+def spoilt(**changes):
+    """A sound log, some columns of whose rows are changed by functions."""
+    frame = random_log(3000, service_min=40.0)
+    for column, change in changes.items():
+        frame[column] = change(frame)
+    return frame
+
+
+def swap(frame, count):
+    frame = frame.copy()
+    frame.loc[: count - 1, ["lon", "lat"]] = frame.loc[: count - 1, ["lat", "lon"]].to_numpy(copy=True)
+    return frame
+
+
+def by_night(hours):
+    """A log whose calls are fewer in six hours of the day."""
+    frame = random_log(3000)
+    drop = frame["time"].dt.hour.isin(hours) & (np.arange(len(frame)) % 3 > 0)
+    return frame[~drop]
+
+
+@pytest.mark.parametrize(
+    ("what", "log", "level", "count"),
+    [
+        ("few calls", random_log(200), "look", 200),
+        ("repeated calls", pd.concat([random_log(3000), random_log(3000).iloc[:7]]), "look", 7),
+        ("swapped coordinates", swap(random_log(3000), 9), "wrong", 9),
+        ("sign of the longitude", spoilt(lon=lambda f: np.where(f.index < 4, -f["lon"], f["lon"])), "wrong", 4),
+        ("sign of the latitude", spoilt(lat=lambda f: np.where(f.index < 4, -f["lat"], f["lat"])), "wrong", 4),
+        ("no place", spoilt(**{c: (lambda f, c=c: f[c].where(f.index >= 5, 0.0)) for c in ("lon", "lat")}), "wrong", 5),
+        ("far outside", spoilt(lat=lambda f: f["lat"].where(f.index >= 3, 47.0)), "look", 3),
+        ("one place", spoilt(**{c: (lambda f, c=c: f[c].where(f.index % 20 > 0, f[c].iloc[0])) for c in ("lon", "lat")}), "look", 150),
+        ("rounded places", spoilt(lon=lambda f: f["lon"].round(2), lat=lambda f: f["lat"].round(2)), "look", 3000),
+        ("gaps in time", random_log(3000)[lambda f: ~f["time"].between("2025-02-01", "2025-02-02 12:00")], "wrong", 1),
+        ("midnight", spoilt(time=lambda f: f["time"].dt.normalize()), "wrong", 3000),
+        ("rounded times", spoilt(time=lambda f: f["time"].dt.floor("h")), "look", 3000),
+        ("quiet by day", by_night(range(9, 15)), "look", None),
+        ("trend", random_log(3000)[lambda f: (f["time"] < "2025-02-10") | (f.index % 2 == 0)], "look", None),
+        ("silent weekdays", random_log(3000)[lambda f: f["time"].dt.day_of_week != 2], "look", 1),
+        ("bunches of calls", random_log(6000)[lambda f: (f["time"].dt.day % 2 == 0) | (f.index % 2 == 0)], "look", None),
+        ("service time", spoilt(service_min=lambda f: 0.7), "wrong", 3000),
+        ("service time", spoilt(service_min=lambda f: 900.0), "wrong", 3000),
+        ("service time", spoilt(service_min=lambda f: f["service_min"].where(f.index % 2 == 0)), "look", 1500),
+        ("long service", spoilt(service_min=lambda f: f["service_min"].where(f.index > 3, 1000.0)), "look", 4),
+        ("time zone", random_log(3000).assign(time=lambda f: f["time"].dt.tz_localize("UTC")), "look", 3000),
+        ("rows without time", spoilt(time=lambda f: f["time"].where(f.index > 4)), "look", 5),
+        ("rows without place", spoilt(lat=lambda f: f["lat"].where(f.index > 1)), "look", 2),
+    ],
+)  # fmt: skip
+def test_each_fault_is_found_and_nothing_else(what, log, level, count):
+    findings = found(log)
+    allowed = {"gaps in time"} if what == "silent weekdays" else set()
+    assert what in findings
+    assert set(findings) - allowed == {what}
+    assert findings[what].level == level
+    if count is not None:
+        assert findings[what].count == count
+    assert len(findings[what].rows) <= 5
+
+
+def test_findings_name_the_rows_of_the_file():
+    frame = swap(random_log(2000), 3).sample(frac=1, random_state=1)
+    rows = np.sort(np.flatnonzero(frame["lon"] > 0) + 1)
+    assert list(found(frame)["swapped coordinates"].rows) == rows.tolist()
+
+
+def test_quiet_nights_are_no_finding():
+    assert "quiet by day" not in found(by_night([23, 0, 1, 2, 3, 4]))
+
+
+def test_stations_outside_are_found():
+    log = random_log(2000)
+    stations = pd.DataFrame(
+        {"name": ["A", "<script>", "C"], "lon": [-30, 45.0, -29.7], "lat": [45, -30.0, 45.2]}
+    )
+    findings = list(ec.check_calls(log, stations))
+    assert [(f.what, f.rows) for f in findings] == [("station swapped", (2,)), ("station outside", (3,))]
+    assert [f.level for f in findings] == ["wrong", "look"]
+    checks = ec.check_calls(log, stations)
+    assert "<script>" not in checks._repr_html_()
+    assert "&lt;script&gt;" in checks._repr_html_()
+    assert checks.to_frame()["count"].tolist() == [1, 1]
+
+
+def test_without_stations_calls_are_compared_with_each_other():
+    assert set(found(swap(random_log(2000), 3), None)) == {"swapped coordinates"}
+
+
+# -- practice -----------------------------------------------------------------------------------------------------
+
+
+def test_the_practice_log_has_the_faults_that_were_put_in():
+    calls, stations = eo.datasets.practice_calls()
+    findings = found(calls, stations)
+    assert {what: f.count for what, f in findings.items() if what != "one place"} == {
+        "rows without time": 8,
+        "rows without place": 12,
+        "swapped coordinates": 12,
+        "no place": 6,
+        "far outside": 3,
+        "repeated calls": 19,
+        "gaps in time": 1,
+    }
+    assert findings["one place"].count > 100
+
+
+def test_templates_can_be_read_as_they_are(tmp_path):
+    paths = eo.datasets.write_templates(tmp_path / "mine")
+    assert [path.name for path in paths] == ["calls.csv", "stations.csv"]
+    city = eo.City.from_calls(*paths, speed_kmh=40)
+    assert city.n_sites == 3
+    with pytest.raises(InputError, match="left as it is"):
+        eo.datasets.write_templates(tmp_path / "mine")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="written to"):
+        eo.datasets.write_templates(tmp_path / "file")

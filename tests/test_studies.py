@@ -1,17 +1,21 @@
-"""The stored study of the approximation's error says what README and docstring quote, and can be recomputed."""
+"""The stored studies say what README, docstrings and notebooks quote, and can be recomputed."""
+
+import importlib.util
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import emsopt as eo
+from emsopt import study
 from emsopt.evaluators import approximate_hypercube, exact_hypercube
 
 
 def test_figures_quoted_from_the_study():
-    study = eo.datasets.load_study("approximation_error_15")
-    error = study["approximate_min"] - study["exact_min"]
-    plane = error[study["geometry"] == "plane"].abs().groupby(study["load"]).mean()
-    assert len(study) == 600
+    stored = eo.datasets.load_study("approximation_error_15")
+    error = stored["approximate_min"] - stored["exact_min"]
+    plane = error[stored["geometry"] == "plane"].abs().groupby(stored["load"]).mean()
+    assert len(stored) == 600
     assert plane.round(2).to_dict() == {0.2: 0.02, 0.5: 0.07, 0.8: 0.09}
     assert (error < 0).mean() > 0.95
     st_paul = eo.datasets.load_study("approximation_error_st_paul").set_index("load")
@@ -20,9 +24,49 @@ def test_figures_quoted_from_the_study():
 
 
 def test_stored_rows_can_be_recomputed():
-    study = eo.datasets.load_study("approximation_error_15")
-    for row in study.sample(4, random_state=3).itertuples():
+    stored = eo.datasets.load_study("approximation_error_15")
+    for row in stored.sample(4, random_state=3).itertuples():
         city = eo.datasets.grid_city(n_sites=15, units=15, load=row.load, geometry=row.geometry, rng=row.seed)
         assert exact_hypercube(city, np.arange(15)).mean_response == pytest.approx(row.exact_min, abs=2e-6)
         got = approximate_hypercube(city, np.arange(15)).mean_response
         assert got == pytest.approx(row.approximate_min, abs=2e-6)
+
+
+@pytest.fixture(scope="module")
+def location():
+    """Return the module that made the location studies."""
+    file = Path(__file__).parents[1] / "benchmarks" / "location_study.py"
+    if not file.exists():
+        pytest.skip("the benchmarks are not installed with the package")
+    spec = importlib.util.spec_from_file_location("location_study", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("part", ["grid", "st-paul", "tables", "late", "long"])
+def test_rows_of_the_location_study(location, part):
+    """A run stored as its improvements and its end is the run; the optimum is what enumeration finds."""
+    instance = {
+        "grid": {"n_sites": 10, "units": 5, "seed": 0},
+        "st-paul": {"version": "embedded"},
+        "tables": {"version": "embedded", "table": 3, "row": 42.17},
+        "late": {"version": "embedded", "minutes": 8.0},
+        "long": {"n_sites": 10, "units": 5, "seed": 0},
+    }[part]
+    rows = location.search(part, "local", 90, 0, **instance)
+    best = location.best_known(part, **instance)["best_known"]
+    assert list(rows) == ["evaluation", "best", "cpu_seconds"]
+    assert rows["evaluation"].iloc[0] == 1
+    assert (rows["best"].diff().iloc[1:-1] < 0).all()
+    assert rows["evaluation"].iloc[-1] == 90 or (part == "tables" and rows["best"].iloc[-1] <= best + 1e-9)
+    assert rows["evaluation"].is_monotonic_increasing
+    assert rows["cpu_seconds"].is_monotonic_increasing
+    assert best <= rows["best"].min() + 1e-12
+    objective = location.problem(part, **instance)
+    assert best == eo.optimizers.best_deployment(objective).fun
+    case = {"part": part, "method": "local", "run": 0, **instance}
+    run = eo.minimize(objective, "local", budget=90, rng=study.seed_of(case))
+    stored = rows.set_index("evaluation")["best"].reindex(run.history["evaluation"]).ffill()
+    known = len(run.history) if part != "tables" else rows["evaluation"].iloc[-1]
+    assert stored.tolist()[:known] == run.history["best"].tolist()[:known]

@@ -1,6 +1,5 @@
 """The study runner: the same rows on every backend, in any order, killed and resumed or not; clear errors."""
 
-import importlib.util
 import os
 import random
 import signal
@@ -252,39 +251,6 @@ def test_values_reach_the_task_plain_and_an_index_with_a_name_is_kept():
     table = study.run(framed, [{"x": np.int64(3), "pair": (1, 2)}])
     assert table.iloc[0].to_dict() == {"x": 3, "pair": [1, 2], "day": "mon", "kind": "int list"}
     assert study.run(empty, [{"x": 1}]).columns.tolist() == ["x"]
-
-
-@pytest.mark.parametrize("part", ["grid", "st-paul", "tables", "late"])
-def test_rows_of_the_location_study(part):
-    """A run stored as its improvements and its end is the run; the optimum is what enumeration finds."""
-    file = Path(__file__).parents[1] / "benchmarks" / "location_study.py"
-    if not file.exists():
-        pytest.skip("the benchmarks are not installed with the package")
-    spec = importlib.util.spec_from_file_location("location_study", file)
-    location = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(location)
-    instance = {
-        "grid": {"n_sites": 10, "units": 5, "seed": 0},
-        "st-paul": {"version": "embedded"},
-        "tables": {"version": "embedded", "table": 3, "row": 42.17},
-        "late": {"version": "embedded", "minutes": 8.0},
-    }[part]
-    rows = location.search(part, "local", 90, 0, **instance)
-    best = location.best_known(part, **instance)["best_known"]
-    assert list(rows) == ["evaluation", "best", "cpu_seconds"]
-    assert rows["evaluation"].iloc[0] == 1
-    assert (rows["best"].diff().iloc[1:-1] < 0).all()
-    assert rows["evaluation"].iloc[-1] == 90 or (part == "tables" and rows["best"].iloc[-1] <= best + 1e-9)
-    assert rows["evaluation"].is_monotonic_increasing
-    assert rows["cpu_seconds"].is_monotonic_increasing
-    assert best <= rows["best"].min() + 1e-12
-    objective = location.problem(part, **instance)
-    assert best == eo.optimizers.best_deployment(objective).fun
-    case = {"part": part, "method": "local", "run": 0, **instance}
-    run = eo.minimize(objective, "local", budget=90, rng=study.seed_of(case))
-    stored = rows.set_index("evaluation")["best"].reindex(run.history["evaluation"]).ffill()
-    known = len(run.history) if part != "tables" else rows["evaluation"].iloc[-1]
-    assert stored.tolist()[:known] == run.history["best"].tolist()[:known]
 
 
 def framed(x, pair):

@@ -42,6 +42,7 @@ EXPLORING = 0.5
 STARTS = 10
 POOL = 100  # random points of which the best become starts
 EMPTIEST = -1000.0  # log W below which emptier makes no difference
+LOWEST = -300.0  # of the logarithm that is maximised: without exploration it is -inf at the worst point
 
 
 class BOKE(BoxOptimizer):
@@ -168,6 +169,6 @@ def log_upper_bound(model, beta, x):
     with np.errstate(divide="ignore"):
         lift = np.log(np.maximum(mean - model.y.min(), 0))
         bonus = 0.5 * (np.log(beta) - np.maximum(log_density, EMPTIEST))
-    value = np.logaddexp(lift, np.maximum(bonus, EMPTIEST))
+    value = np.maximum(np.logaddexp(lift, bonus), LOWEST)
     share = np.exp(bonus - value)
     return value, np.exp(-value)[:, None] * mean_slope - 0.5 * share[:, None] * density_slope

@@ -1,0 +1,209 @@
+"""BOKE and its rivals: each next point against the paper's formula, computed naively and maximised on a grid."""
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt.errors import InputError
+from emsopt.optimizers import BOKE, GPUCB, KRUCB, BOKEPlus, GPUCBFixed, RandomPoints
+from emsopt.optimizers.boke import bandwidth, emptiness, exploration, log_upper_bound, regression
+from emsopt.surrogates.kernel_regression import condition
+
+GRID = np.linspace(0, 1, 20_001)
+
+
+def waves(x):
+    """Return (3.5) of the paper, to be maximised."""
+    return float(-np.exp(-1.4 * x[0]) * np.cos(3.5 * np.pi * x[0]))
+
+
+def told(method, points=(0.1, 0.35, 0.6, 0.85), **options):
+    """Return an optimizer of `waves` on [0, 1] that knows some points and has no first design left."""
+    optimizer = method(waves, bounds=[(0, 1)], initial=0, rng=0, **options)
+    for x in points:
+        optimizer.tell([x], waves([x]))
+    return optimizer
+
+
+def scaled(optimizer):
+    y = np.array(optimizer.values)
+    return np.array(optimizer.told)[:, 0], (y - y.mean()) / y.std()
+
+
+def naive(x, X, y, h):
+    """Return regression (3.1) and density (3.9) at points (n, d) by plain sums."""
+    K = np.exp(-((x[:, None] - X) ** 2).sum(axis=2) / (2 * h**2))
+    return K @ y / K.sum(axis=1), K.sum(axis=1)
+
+
+# -- formulas -----------------------------------------------------------------------------------------------
+
+
+def test_constants_of_the_paper():
+    assert exploration(10, 1.0, 0.1) == pytest.approx(2 * np.log(2 * np.pi**2 * 100 / 0.3))  # Theorem 4.13
+    assert exploration(10, 3.0, 0.1) == pytest.approx(9 * exploration(10, 1.0, 0.1))
+    assert bandwidth(1, 3, 1.0) == pytest.approx(0.5)  # (5.1) at t = 1: the factor alone, sqrt(3 / 12)
+    assert bandwidth(128, 3, 1.0) == pytest.approx(0.25)  # 128^(-1/7) = 1/2
+
+
+@pytest.mark.parametrize("d", [1, 3, 6])
+def test_the_acquisition_is_the_logarithm_of_the_upper_bound(d):
+    rng = np.random.default_rng(d)
+    X, y, x = rng.random((40, d)), rng.normal(size=40), rng.random((25, d))
+    h, beta = 0.3, 0.7
+    model = condition(X, y, h)
+    value, _ = log_upper_bound(model, beta, x)
+    m, W = naive(x, X, y, h)
+    np.testing.assert_allclose(np.exp(value) + y.min(), m + np.sqrt(beta / W), rtol=1e-10)
+    np.testing.assert_allclose(emptiness(model, x)[0], -np.log(W), atol=1e-10)
+    np.testing.assert_allclose(regression(model, x)[0], m, atol=1e-10)
+    for function in (
+        lambda z: log_upper_bound(model, beta, z),
+        lambda z: emptiness(model, z),
+        lambda z: regression(model, z),
+    ):
+        for k in range(d):
+            step = 1e-6 * np.eye(d)[k]
+            difference = (function(x + step)[0] - function(x - step)[0]) / 2e-6
+            np.testing.assert_allclose(function(x)[1][:, k], difference, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov", "uniform"])
+@pytest.mark.parametrize("beta", [0.0, 1.0])
+def test_the_acquisition_is_finite_wherever_density_underflows(kernel, beta):
+    model = condition([[0.0], [0.5]], [1.0, 2.0], 1e-9, kernel=kernel)
+    value, slope = log_upper_bound(model, beta, np.array([[0.0], [0.5], [0.25], [1.0]]))
+    assert np.isfinite(value).all()
+    assert np.isfinite(slope).all()
+
+
+# -- the next point -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [0.3, 0.6, 1.0])
+@pytest.mark.parametrize("noise", [0.05, 0.5])
+def test_boke_asks_for_the_top_of_the_upper_bound(scale, noise):
+    optimizer = told(BOKE, scale=scale, noise=noise)
+    X, y = scaled(optimizer)
+    m, W = naive(GRID[:, None], X[:, None], y, bandwidth(4, 1, scale))
+    bound = m + np.sqrt(exploration(4, noise) / W)
+    x = optimizer.ask()
+    m, W = naive(x[None], X[:, None], y, bandwidth(4, 1, scale))
+    assert m[0] + np.sqrt(exploration(4, noise) / W[0]) >= bound.max() - 1e-6
+
+
+def test_boke_plus_asks_for_the_top_of_either():
+    exploit, explore = told(BOKEPlus, exploring=1e-9, scale=0.4), told(BOKEPlus, exploring=1.0, scale=0.4)
+    X, y = scaled(exploit)
+    m, W = naive(GRID[:, None], X[:, None], y, bandwidth(4, 1, 0.4))
+    assert exploit.ask()[0] == pytest.approx(GRID[m.argmax()], abs=2e-4)
+    bound = m + np.sqrt(exploration(4) / W)
+    assert explore.ask()[0] == pytest.approx(GRID[bound.argmax()], abs=2e-4)
+    steps = told(BOKEPlus, exploring=0.25)
+    draws = [steps.rng.random() < 0.25 for _ in range(1000)]
+    assert 0.2 < np.mean(draws) < 0.3
+
+
+def test_without_noise_a_known_top_gives_way_to_the_emptiest_point():
+    optimizer = told(BOKE, points=(0.0, 0.5), noise=0)  # with two points the regression is highest at an end
+    for _ in range(6):
+        x = optimizer.ask()
+        assert not (np.abs(np.array(optimizer.told) - x) < 1e-6).any()
+        optimizer.tell(x, waves(x))
+
+
+def test_much_exploration_fills_the_square_better_than_chance():
+    """(3.10) and (3.11): the largest distance to a point evaluated."""
+    f = eo.problems.six_hump_camel()
+
+    def fill(method, seed, **options):
+        optimizer = method(f, rng=seed, **options)
+        for _ in range(40):
+            optimizer.tell(optimizer.ask(), 0.0)
+        mesh = np.stack(np.meshgrid(*[np.linspace(0, 1, 41)] * 2), axis=-1).reshape(-1, 2)
+        return np.linalg.norm(mesh[:, None] - optimizer.points, axis=2).min(axis=1).max()
+
+    explored = [fill(BOKE, seed, noise=10, scale=0.4) for seed in range(3)]
+    drawn = [fill(RandomPoints, seed) for seed in range(3)]
+    assert max(explored) < 0.75 * min(drawn)
+
+
+def test_kr_ucb_steps_aside_from_the_best_known():
+    optimizer = told(KRUCB, scale=0.5, confidence=0.3, closeness=0.2)
+    X, y = scaled(optimizer)
+    h = bandwidth(4, 1, 0.5)
+    m, W = naive(X[:, None], X[:, None], y, h)
+    centre = X[np.argmax(m + 0.3 * np.sqrt(np.log(W.sum()) / W))]  # (A.4)
+    inside = GRID[np.exp(-((GRID - centre) ** 2) / (2 * h**2)) > 0.2]
+    emptiest = inside[naive(inside[:, None], X[:, None], y, h)[1].argmin()]  # (A.5)
+    assert optimizer.ask()[0] == pytest.approx(emptiest, abs=2e-4)
+
+
+def test_kr_ucb_keeps_its_distance_in_more_dimensions():
+    f = eo.problems.hartmann3()
+    optimizer = KRUCB(f, rng=0, closeness=0.3)
+    for _ in range(30):
+        model = optimizer.surrogate() if optimizer.values else None
+        x = optimizer.ask()
+        if len(optimizer.values) >= optimizer.initial:
+            nearest = np.linalg.norm(optimizer.points - x, axis=1).min()
+            assert 1e-6 < nearest <= model.bandwidth[0] * np.sqrt(-2 * np.log(0.3)) + 1e-9
+        optimizer.tell(x, f(x))
+
+
+def test_kr_ucb_widens_as_t_to_the_alpha():
+    """With noise the number of different points stays at t^α, to one point."""
+    f = eo.problems.forrester(noise=1.0, rng=0)
+    optimizer = KRUCB(f, widening=0.6, rng=0, initial=3)
+    for t in range(1, 80):
+        x = optimizer.ask()
+        optimizer.tell(x, f(x))
+        if t > 8:
+            different = len(np.unique(np.array(optimizer.told), axis=0))
+            assert t**0.6 - 1 <= different <= t**0.6 + 2
+
+
+@pytest.mark.parametrize("method", [GPUCBFixed, GPUCB])
+def test_gp_ucb_asks_for_the_top_of_its_upper_bound(method):
+    optimizer = told(method, points=np.linspace(0.05, 0.95, 9), confidence=1.5)
+    X, y = scaled(optimizer)
+    process = optimizer.process()
+    h, noise = np.max(process.kernel.length_scale), process.noise
+    K = np.exp(-((X[:, None] - X) ** 2) / (2 * h**2)) + noise * np.eye(len(X))
+    k = np.exp(-((GRID[:, None] - X) ** 2) / (2 * h**2))
+    mean = k @ np.linalg.solve(K, y)  # (A.1)
+    variance = process.amplitude * (1 - np.einsum("ij,ji->i", k, np.linalg.solve(K, k.T)))  # (A.2)
+    bound = mean + 1.5 * np.sqrt(np.maximum(variance, 0))
+    assert optimizer.ask()[0] == pytest.approx(GRID[bound.argmax()], abs=2e-3)
+
+
+def test_fitted_gp_ucb_is_an_honest_yardstick():
+    """A smooth function in two dimensions, to four digits in 25 evaluations."""
+    f = eo.problems.Problem(
+        "hill",
+        lambda x: -(np.cosh(3 * x - [0.5, -1.0]) - 1).sum(axis=1),
+        [(-1, 1)] * 2,
+        "max",
+        0.0,
+        [1 / 6, -1 / 3],
+    )
+    runs = [eo.maximize(f, "gp-ucb", budget=25, rng=seed) for seed in range(3)]
+    assert min(run.fun for run in runs) > -1e-3
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        (BOKE, {"scale": 0}, "`scale` must be a number above 0"),
+        (BOKE, {"noise": -1}, "`noise` must be a number of at least 0"),
+        (BOKE, {"kernel": "cosine"}, "`kernel` must be one of"),
+        (BOKE, {"initial": -1}, "`initial` must be a whole number"),
+        (BOKEPlus, {"exploring": 1.5}, "`exploring` must be a probability"),
+        (KRUCB, {"closeness": 1.0}, "`closeness` must be between 0 and 1"),
+        (KRUCB, {"widening": 0.0}, "`widening` must be a number above 0"),
+        (GPUCBFixed, {"bandwidth": 0.0}, "`bandwidth` must be a number above 0"),
+    ],
+)
+def test_bad_options_are_refused(method, options, message):
+    with pytest.raises(InputError, match=message):
+        method(eo.problems.forrester(), **options)

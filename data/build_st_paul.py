@@ -28,7 +28,9 @@ from emsopt.evaluators import bounds, evaluate_all, p_median
 HERE = Path(__file__).resolve().parent
 RAW = HERE / "raw" / "st_paul"
 PACKAGE = HERE.parent / "emsopt" / "data"
-EMBEDDED = tuple(PACKAGE / name for name in ("st_paul", "papers", "practice", "templates"))  # not the studies
+EMBEDDED = tuple(
+    PACKAGE / name for name in ("st_paul", "papers", "practice", "templates", "monaco")
+)  # not the studies
 CHECKSUMS = HERE / "SHA256SUMS"
 
 UNITS = 9

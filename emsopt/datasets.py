@@ -6,6 +6,7 @@
 `paper_table`               the papers' tables, to print beside one's own figures
 `grid_city`                 a random city on a square grid
 `load_study`                stored results of the package's own studies
+`load_roads`                the road networks of Monaco and Luxembourg, and `ROUTES` through them
 `practice_calls`            a log of calls and the stations of a made-up town, with some faults to find
 `write_templates`           files to fill in with calls and stations of one's own
 ==========================  ==================================================================================
@@ -32,6 +33,22 @@ PUBLISHED_REPOSITORY = "YyyyyyiZ/Optimizing-Server-Locations-using-Bayesian-Opti
 PUBLISHED_COMMIT = "6ef27802d854a08f9bc95be51631a7709c39aaae"
 PUBLISHED_URL = f"https://raw.githubusercontent.com/{PUBLISHED_REPOSITORY}/{PUBLISHED_COMMIT}/Saint_Paul.pkl"
 PUBLISHED_SHA256 = "2d75885d302108d9707ea2ed0a54c8d2c0f98b1b2e1c1ae31f58a76832b85e34"
+
+LUXEMBOURG_REPOSITORY = "lcodeca/LuSTScenario"
+LUXEMBOURG_COMMIT = "5edb7ecb9ad196c39172b6eb95d19ed789f4b1a6"
+LUXEMBOURG_URL = (
+    f"https://raw.githubusercontent.com/{LUXEMBOURG_REPOSITORY}/{LUXEMBOURG_COMMIT}/scenario/lust.net.xml"
+)
+LUXEMBOURG_GIT_BLOB = "c507ce16eb340bede88ac0c8e74c19519e09409f"
+
+ROUTES = {
+    "monaco": {"A": ("125974224#0", "157294578#3"), "B": ("214636589#0", "-196017194#1")},
+    "luxembourg": {"A": ("-31118#2", "--32646#1"), "B": ("-30436#5", "-30946#0")},
+    "luxembourg, rebuilt": {"A": ("-31118#1", "--32646#1"), "B": ("-30436#1", "-30946")},
+}
+"""First and last edge of two routes a network. Luxembourg: those of the paper, appendix B.2; in the rebuilt network other
+pieces of the same streets. Monaco: the paper's four ids are none of Monaco's, so that these are routes of like reach, A
+from Cap-d'Ail along the coast to Roquebrune, B from the port of Monaco up to La Turbie."""
 
 GRID_SPEED_KMH = 40
 GRID_UNIFORM_MIN = (5, 30)  # as in the code published with the papers
@@ -315,3 +332,51 @@ def write_templates(folder):
         msg = f"`folder` must be a folder that can be written to; {folder} cannot: {error}."
         raise InputError(msg) from error
     return targets
+
+
+def load_roads(name="monaco"):
+    """Return a road network of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 4.
+
+    Parameters
+    ----------
+    name : {"monaco", "luxembourg"}
+        "monaco" is embedded: OpenStreetMap of March 2016, with turn restrictions, speed defaults by class of road, and
+        a **terrain that is a surrogate** (`RoadNetwork.notes`). It is not the network of the paper, which could not be
+        read; that one is of the same place. "luxembourg" is the published network of the LuST scenario, without
+        heights: ``lust.net.xml`` is looked for in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/luxembourg``; where there is
+        a ``luxembourg_rebuilt.net.xml.gz`` instead, a rebuild from the same map, that is read, and ``notes`` says so;
+        else the published one is downloaded and checked.
+
+    Returns
+    -------
+    RoadNetwork
+        The largest part in which every edge can be reached from every other. `ROUTES` has routes by ``net.name``.
+
+    Raises
+    ------
+    DataUnavailableError
+        If Luxembourg is neither there nor could be fetched.
+
+    Examples
+    --------
+    >>> net = load_roads("monaco")
+    >>> net
+    <RoadNetwork 'monaco': 3003 edges, 4654 connections, 473 km>
+    >>> path = net.shortest_path(net.lengths, *ROUTES["monaco"]["B"])
+    >>> len(path), round(float(net.lengths[path].sum()) / 1000, 1)
+    (53, 8.0)
+    """
+    from dataclasses import replace
+
+    from .roads import RoadNetwork
+
+    if choice(name, "name", ("monaco", "luxembourg")) == "monaco":
+        return RoadNetwork.load(_files.package_file("monaco", "roads.json.gz"))
+    published = ["lust.net.xml", "luxembourg/lust.net.xml"]
+    rebuilt = _files.find_local(["luxembourg_rebuilt.net.xml.gz", "luxembourg/luxembourg_rebuilt.net.xml.gz"])
+    if rebuilt is not None and _files.find_local(published) is None:
+        net = RoadNetwork.from_sumo(rebuilt, name="luxembourg, rebuilt")
+        note = "Not the published LuST network, but a rebuild from its OpenStreetMap source."
+        return replace(net, notes=f"{note} {net.notes}")
+    path = _files.find_data(published, LUXEMBOURG_URL, git_blob=LUXEMBOURG_GIT_BLOB)
+    return RoadNetwork.from_sumo(path, name="luxembourg")

@@ -119,6 +119,61 @@ class RoadNetwork:
         net = cls(**read_net(path, vehicle), name=name or Path(path).name.split(".")[0])
         return net.largest_component() if strongly_connected else net
 
+    @classmethod
+    def from_osm(cls, path, *, heights=None, speeds=None, strongly_connected=True, name=None):
+        """Read an OpenStreetMap extract, ``.osm.pbf`` or ``.osm``: its roads for cars, without service roads.
+
+        All turns are legal but those a restriction forbids; U-turns where there is no other exit. `emsopt._osm` says
+        how tags are read. Needs the package osmium (``emsopt[roads]``).
+
+        Parameters
+        ----------
+        path : path-like
+        heights : callable, optional
+            From longitude and latitude, shape (n, 2), to the ground's height in metres, shape (n,). Left out: incline
+            0, which ``notes`` says. Tunnels and bridges run straight from portal to portal.
+        speeds : dict, optional
+            Speed limit in km/h by ``highway`` where the map has none; other kinds of road are left out. The defaults,
+            from motorway 110 to living street 20, are an assumption.
+        strongly_connected : bool
+            Whether to keep only the largest set of roads in which each can be reached from each.
+        name : str, optional
+            Title; the name of the file if left out.
+
+        Raises
+        ------
+        InputError
+            If there is no such file, it is no OpenStreetMap file, is cut short, or has no road for cars.
+        MissingDependencyError
+            If osmium is not installed.
+        """
+        from pathlib import Path
+
+        from ._osm import read_osm
+
+        arguments = read_osm(path, heights=heights, speeds=speeds)
+        net = cls(**arguments, name=name or Path(path).name.split(".")[0])
+        return net.largest_component() if strongly_connected else net
+
+    def save(self, path):
+        """Write the network to one file of compressed JSON, rounded to centimetres; such as ``town.json.gz``."""
+        from ._road_files import write_roads
+
+        write_roads(self, path)
+
+    @classmethod
+    def load(cls, path):
+        """Read a network that `save` wrote.
+
+        Raises
+        ------
+        InputError
+            If there is no such file, or it is no such network, or damaged.
+        """
+        from ._road_files import read_roads
+
+        return cls(**read_roads(path))
+
     @property
     def n_edges(self):
         """Number of road edges E."""

@@ -1,0 +1,317 @@
+"""OpenStreetMap roads: a map drawn by hand and read by eye, Monaco as embedded, files of networks, broken files."""
+
+import gzip
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt import _osm, datasets
+from emsopt.errors import DataUnavailableError, InputError
+from emsopt.roads import RoadNetwork, grid_roads
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# A cross of two streets at node 5, each node 0.001 degrees from the next; 1-5-3 is two-way (way 10 and 11), 2-5-4 one-way
+# (way 20). A dead end 3-6-7 with a tunnel (ways 12, 13), a private road, a cycle path and a street behind a bollard.
+NODES = {1: (0, -1), 2: (-1, 0), 3: (0, 1), 4: (1, 0), 5: (0, 0), 6: (0, 2), 7: (0, 3), 8: (1, 1), 9: (2, 1)}
+WAYS = {
+    10: ((1, 5), {"highway": "residential"}),
+    11: ((5, 3), {"highway": "residential", "maxspeed": "30"}),
+    12: ((3, 6), {"highway": "tertiary", "tunnel": "yes", "maxspeed": "20 mph"}),
+    13: ((6, 7), {"highway": "tertiary", "tunnel": "yes", "maxspeed": "signals"}),
+    20: ((2, 5, 4), {"highway": "primary", "oneway": "yes"}),
+    30: ((4, 8), {"highway": "residential", "access": "private"}),
+    31: ((4, 8), {"highway": "cycleway"}),
+    32: ((4, 8), {"highway": "residential", "access": "no", "motor_vehicle": "yes", "oneway": "-1"}),
+    33: ((8, 9), {"highway": "residential"}),
+}
+
+
+def write_map(path, ways=WAYS, relations=(), node_tags=()):
+    """Write an OpenStreetMap file; relations are (tags, [(type, ref, role), ...])."""
+
+    def tags(values):
+        return "".join(f'<tag k="{key}" v="{value}"/>' for key, value in dict(values).items())
+
+    lines = ['<osm version="0.6">']
+    for node, (x, y) in NODES.items():
+        lines.append(
+            f'<node id="{node}" lon="{x / 1000}" lat="{y / 1000}">{tags(dict(node_tags).get(node, {}))}</node>'
+        )
+    for way, (nodes, values) in ways.items():
+        refs = "".join(f'<nd ref="{node}"/>' for node in nodes)
+        lines.append(f'<way id="{way}">{refs}{tags(values)}</way>')
+    for number, (values, members) in enumerate(relations, 1):
+        refs = "".join(f'<member type="{kind}" ref="{ref}" role="{role}"/>' for kind, ref, role in members)
+        lines.append(f'<relation id="{number}">{refs}{tags(values)}</relation>')
+    path.write_text("\n".join([*lines, "</osm>"]))
+    return path
+
+
+@pytest.fixture
+def osm(tmp_path):
+    pytest.importorskip("osmium", reason="needs emsopt[roads]")
+    return lambda **options: write_map(tmp_path / "town.osm", **options)
+
+
+def turns(net):
+    return {(net.ids[a], net.ids[b]) for a, b in net.connections}
+
+
+def test_map_read_by_eye(osm):
+    net = RoadNetwork.from_osm(osm(), strongly_connected=False)
+    assert set(net.ids) == {
+        *("10#0", "-10#0", "11#0", "-11#0", "12#0", "-12#0", "13#0", "-13#0"),
+        *("20#0", "20#1", "-32#0", "33#0", "-33#0"),
+    }, "one-way streets one way, private roads and cycle paths not at all"
+    frame = net.to_frame()
+    metres = 0.001 * np.pi / 180 * 6371008.8  # a thousandth of a degree on the sphere
+    assert frame.loc["10#0", "length_m"] == pytest.approx(metres, rel=1e-6)
+    kmh = (frame["speed_limit_m_s"] * 3.6).round(6)
+    assert kmh[["10#0", "11#0", "12#0", "13#0", "20#0"]].tolist() == [40.0, 30.0, 32.18688, 50.0, 70.0]
+    assert frame.loc["20#1", "road_class"] == "primary"
+    k = net.ids.index("-11#0")
+    assert net.polylines[k].tolist() == [[0.0, 0.001], [0.0, 0.0]]
+    assert net.geographic
+    assert "Speed limits of 69% of the edges are defaults" in net.notes
+    assert "no heights" in net.notes
+    found = turns(net)
+    assert {b for a, b in found if a == "10#0"} == {"11#0", "20#1"}, "no U-turn where there are exits"
+    assert {b for a, b in found if a == "20#0"} == {"-10#0", "11#0", "20#1"}
+    assert {b for a, b in found if a == "13#0"} == {"-13#0"}, "a U-turn at the dead end"
+    assert {b for a, b in found if a == "-33#0"} == {"-32#0"}
+    # nothing leads to node 2, nor from node 4 on
+    whole = RoadNetwork.from_osm(osm())
+    assert set(whole.ids) == {"10#0", "-10#0", "11#0", "-11#0", "12#0", "-12#0", "13#0", "-13#0"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "left"),
+    [
+        ({"restriction": "no_right_turn"}, {"11#0"}),
+        ({"restriction": "only_right_turn"}, {"20#1"}),
+        ({"restriction": "no_right_turn", "except": "bus;motorcar"}, {"11#0", "20#1"}),
+        ({"restriction:motorcar": "no_right_turn"}, {"11#0"}),
+        ({"restriction:hgv": "no_right_turn"}, {"11#0", "20#1"}),
+    ],
+)
+def test_turn_restrictions(osm, kind, left):
+    members = [("way", 10, "from"), ("node", 5, "via"), ("way", 20, "to")]
+    net = RoadNetwork.from_osm(
+        osm(relations=[({"type": "restriction", **kind}, members)]), strongly_connected=False
+    )
+    assert {b for a, b in turns(net) if a == "10#0"} == left
+    assert ("20#0", "20#1") in turns(net), "it binds those who come from way 10 alone"
+
+
+def test_u_turns_can_be_forbidden(osm):
+    members = [("way", 13, "from"), ("node", 7, "via"), ("way", 13, "to")]
+    net = RoadNetwork.from_osm(
+        osm(relations=[({"type": "restriction", "restriction": "no_u_turn"}, members)]),
+        strongly_connected=False,
+    )
+    assert not {b for a, b in turns(net) if a == "13#0"}
+
+
+def test_restrictions_by_way_are_left_out(osm):
+    members = [("way", 10, "from"), ("way", 11, "via"), ("way", 12, "to")]
+    relation = {"type": "restriction", "restriction": "no_straight_on"}
+    net = RoadNetwork.from_osm(osm(relations=[(relation, members)]), strongly_connected=False)
+    assert ("11#0", "12#0") in turns(net)
+
+
+def test_bollards_stop_cars(osm):
+    for node_tags, passes in (
+        ({}, True),
+        ({3: {"barrier": "bollard"}}, False),
+        ({3: {"barrier": "gate"}}, True),
+        ({3: {"barrier": "bollard", "motor_vehicle": "yes"}}, True),
+    ):
+        net = RoadNetwork.from_osm(osm(node_tags=node_tags), strongly_connected=False)
+        assert (("11#0", "12#0") in turns(net)) == passes
+
+
+def test_roundabouts_and_motorways_have_one_direction(osm):
+    ways = {
+        1: ((1, 2, 3, 4, 1), {"highway": "residential", "junction": "roundabout"}),
+        2: ((5, 1), {"highway": "motorway_link"}),
+        3: ((3, 6), {"highway": "motorway", "oneway": "no"}),
+        4: ((4, 7), {"highway": "residential", "maxspeed": "0"}),
+    }
+    net = RoadNetwork.from_osm(osm(ways=ways), strongly_connected=False)
+    assert set(net.ids) == {"1#0", "1#1", "1#2", "2#0", "3#0", "-3#0", "4#0", "-4#0"}
+    assert ("1#2", "1#0") in turns(net), "round and round"
+    assert net.to_frame().loc["4#0", "speed_limit_m_s"] == pytest.approx(40 / 3.6)
+
+
+def test_inclines_follow_the_terrain_but_tunnels_run_straight(osm):
+    """Ground rises by 10 m per thousandth of a degree, with a summit at node 6 that the tunnel passes under."""
+
+    def ground(places):
+        return 1e4 * places[:, 1] + 500.0 * (np.abs(places[:, 1] - 0.002) < 1e-9)
+
+    net = RoadNetwork.from_osm(osm(), heights=ground, strongly_connected=False)
+    incline = dict(zip(net.ids, net.inclines, strict=True))
+    slope = np.arctan2(10, net.lengths[net.ids.index("10#0")])
+    for name in ("10#0", "11#0", "12#0", "13#0"):
+        assert incline[name] == pytest.approx(slope, rel=1e-5)
+        assert incline[f"-{name}"] == pytest.approx(-slope, rel=1e-5)
+    assert incline["20#0"] == pytest.approx(0.0, abs=1e-12)
+    open_air = {
+        way: (nodes, {k: v for k, v in tags.items() if k != "tunnel"}) for way, (nodes, tags) in WAYS.items()
+    }
+    steep = RoadNetwork.from_osm(osm(ways=open_air), heights=ground, strongly_connected=False)
+    assert steep.inclines.max() == _osm.STEEPEST
+    assert "4 edges would be steeper than 0.35 rad" in steep.notes
+
+
+def test_extracts_cut_ways_at_their_border(osm):
+    ways = {10: ((1, 5, 99, 3, 6), {"highway": "residential"})}
+    net = RoadNetwork.from_osm(osm(ways=ways), strongly_connected=False)
+    assert len(net.polylines) == 4
+    assert "1 ways are cut where the extract ends" in net.notes
+
+
+def test_speed_defaults_can_be_given(osm):
+    net = RoadNetwork.from_osm(osm(), speeds={"primary": 80.0}, strongly_connected=False)
+    assert net.ids == ("20#0",)
+    assert net.speed_limits * 3.6 == pytest.approx([80.0])
+
+
+def test_broken_maps_are_refused(osm, tmp_path):
+    path = osm()
+    text = path.read_text()
+    for content in (text[: len(text) // 2], "not xml", ""):
+        path.write_text(content)
+        with pytest.raises(InputError, match=r"cut short or is no OpenStreetMap file|has no road for cars"):
+            RoadNetwork.from_osm(path)
+    with pytest.raises(InputError, match="there is no file"):
+        RoadNetwork.from_osm(tmp_path / "nowhere.osm.pbf")
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match="no OpenStreetMap file"):
+        RoadNetwork.from_osm(tmp_path / "a.csv")
+    with pytest.raises(InputError, match="has no road for cars"):
+        RoadNetwork.from_osm(osm(ways={1: ((1, 2), {"highway": "footway"})}))
+    with pytest.raises(InputError, match="one finite height a place"):
+        RoadNetwork.from_osm(osm(), heights=lambda places: places)
+    raw = ROOT / "data" / "raw" / "monaco" / "monaco-2016-roads.osm.pbf"
+    if raw.is_file():
+        (tmp_path / "half.osm.pbf").write_bytes(raw.read_bytes()[:60_000])
+        with pytest.raises(InputError, match="cut short or is no OpenStreetMap file"):
+            RoadNetwork.from_osm(tmp_path / "half.osm.pbf")
+
+
+def test_without_osmium_the_message_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "osmium", None)
+    with pytest.raises(eo.errors.MissingDependencyError, match=r"emsopt\[roads\]"):
+        RoadNetwork.from_osm(write_map(tmp_path / "town.osm"))
+
+
+# -- the embedded and the published networks ---------------------------------------------------------------------------
+
+
+def test_monaco_is_embedded_and_its_terrain_labelled():
+    net = eo.datasets.load_roads("monaco")
+    assert (net.n_edges, len(net.connections)) == (3003, 4654)
+    assert net.largest_component() is net
+    assert "SURROGATE" in net.notes
+    assert "ODbL" in net.notes
+    assert np.abs(net.inclines).max() <= 0.35
+    west, south, east, north = 7.349, 43.715, 7.491, 43.770
+    points = np.concatenate(net.polylines)
+    assert (points > [west - 0.001, south - 0.001]).all()
+    assert (points < [east + 0.001, north + 0.001]).all()
+    for route in datasets.ROUTES["monaco"].values():
+        assert len(net.shortest_path(net.lengths, *route)) > 40
+
+
+def test_monaco_is_what_its_script_builds():
+    pytest.importorskip("osmium", reason="needs emsopt[roads]")
+    path = ROOT / "data" / "build_monaco.py"
+    if not path.is_file():
+        pytest.skip("needs the repository: data/build_monaco.py is not part of the package")
+    spec = importlib.util.spec_from_file_location("build_monaco", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    built, stored = module.build(), eo.datasets.load_roads("monaco")
+    assert built.ids == stored.ids
+    assert built.notes == stored.notes
+    assert np.array_equal(built.connections, stored.connections)
+    assert np.abs(built.lengths - stored.lengths).max() <= 0.0051
+    assert np.abs(built.inclines - stored.inclines).max() <= 1.1e-5
+    surveyed, coast = module.known_heights()
+    assert module.left_out_error(surveyed, coast) == pytest.approx(119, abs=1)
+    elevation = (
+        Path(os.environ.get("EMSOPT_DATA", "nowhere")) / "monaco_elevation" / "monaco_rebuilt.net.xml.gz"
+    )
+    if elevation.is_file():
+        places, wanted = module.reference(elevation)
+        error = module.terrain(np.vstack([surveyed, coast]))(places) - wanted
+        assert np.sqrt(np.mean(error**2)) == pytest.approx(79, abs=1), "as data/README.md says"
+
+
+def test_luxembourg_is_found_in_the_data_folder(tmp_path, monkeypatch):
+    """The rebuilt network stands in where the published one is not there; a wrong file is never taken for it."""
+    folder = os.environ.get("EMSOPT_DATA")
+    if not folder or not (Path(folder) / "luxembourg").is_dir():
+        pytest.skip("needs EMSOPT_DATA with a folder luxembourg")
+    net = eo.datasets.load_roads("luxembourg")
+    assert net.n_edges == 5680
+    assert "rebuild" in net.notes
+    for route in datasets.ROUTES[net.name].values():
+        assert len(net.shortest_path(net.lengths, *route)) > 20
+
+
+def test_a_wrong_luxembourg_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
+    (tmp_path / "lust.net.xml").write_text("<net/>")
+    with pytest.raises(DataUnavailableError, match="not the file that was published"):
+        eo.datasets.load_roads("luxembourg")
+    with pytest.raises(InputError, match="'monaco', 'luxembourg'"):
+        eo.datasets.load_roads("paris")
+
+
+# -- files of networks -------------------------------------------------------------------------------------------------
+
+
+def test_a_saved_network_is_the_same_but_for_rounding(tmp_path):
+    net = grid_roads(4, 5, jitter=0.3, relief=30, one_way=0.3, rng=1)
+    file = tmp_path / "grid.json.gz"
+    net.save(file)
+    again = RoadNetwork.load(file)
+    assert (again.ids, again.classes, again.name, again.notes, again.geographic) == (
+        *(net.ids, net.classes, net.name, net.notes, net.geographic),
+    )
+    assert np.array_equal(again.connections, net.connections)
+    assert again.lengths == pytest.approx(net.lengths, abs=0.0051)
+    assert again.inclines == pytest.approx(net.inclines, abs=5.1e-6)
+    assert again.polylines[3] == pytest.approx(net.polylines[3], abs=0.0051)
+    first = file.read_bytes()
+    again.save(file)
+    assert file.read_bytes() == first
+    bare = RoadNetwork([1.0, 2.0], [3.0, 4.0], [(0, 1)])
+    bare.save(file)
+    assert RoadNetwork.load(file).polylines is None
+
+
+def test_broken_files_of_networks_are_refused(tmp_path):
+    file = tmp_path / "grid.json.gz"
+    grid_roads(2, 3).save(file)
+    good = file.read_bytes()
+    content = json.loads(gzip.decompress(good))
+    wrong = [{**content, "emsopt roads": 2}, {k: v for k, v in content.items() if k != "ids"}, [1]]
+    for broken in (good[:200], b"no gzip", *(gzip.compress(json.dumps(part).encode()) for part in wrong)):
+        file.write_bytes(broken)
+        with pytest.raises(InputError, match="is damaged or was not written"):
+            RoadNetwork.load(file)
+    file.write_bytes(gzip.compress(json.dumps({**content, "lengths": [0.0] * len(content["ids"])}).encode()))
+    with pytest.raises(InputError, match="`lengths` must be greater than 0"):
+        RoadNetwork.load(file)
+    with pytest.raises(InputError, match="there is no file"):
+        RoadNetwork.load(tmp_path / "nowhere.json.gz")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         maps,
         optimizers,
         panels,
+        plan,
         plots,
         problems,
         regret,
@@ -54,6 +55,7 @@ _MODULES = (
     "maps",
     "optimizers",
     "panels",
+    "plan",
     "plots",
     "problems",
     "regret",
@@ -72,19 +74,8 @@ _NAMES = {
 }
 
 __all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "RoadNetwork", "bandits", "calls"]
-__all__ += [
-    "datasets",
-    "errors",
-    "evaluators",
-    "geo",
-    "maps",
-    "maximize",
-    "minimize",
-    "optimizers",
-    "panels",
-    "plots",
-]
-__all__ += ["problems", "regret", "study", "sweeps", "travel"]
+__all__ += ["datasets", "errors", "evaluators", "geo", "maps", "maximize", "minimize", "optimizers"]
+__all__ += ["panels", "plan", "plots", "problems", "regret", "study", "sweeps", "travel"]
 
 
 def __getattr__(name):

@@ -1,0 +1,241 @@
+"""Plans by the hour: against brute force, and what they promise."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import emsopt as eo
+from emsopt import _moves, plan
+from emsopt.deployment import DeploymentSpace
+from emsopt.errors import InputError
+from emsopt.plan import hourly_plan
+
+TOWN = eo.datasets.grid_city(n_sites=5, units=2, rng=1, size=4)
+
+
+def shifted(city, hours, strength=2.0, rng=0):
+    """Cities whose demand wanders at random from hour to hour."""
+    rng = np.random.default_rng(rng)
+    rates = city.arrival_rates * np.exp(strength * rng.standard_normal((hours, city.n_atoms)))
+    return [city.replace(arrival_rates=row / row.sum() * rng.uniform(0.3, 1.5)) for row in rates]
+
+
+def distances(rows, groups):
+    """Units that differ between any two deployments, counted one by one."""
+    result = np.zeros((len(rows), len(rows)), dtype=int)
+    for a, x in enumerate(rows):
+        for b, y in enumerate(rows):
+            left = list(groups[y])
+            for group in groups[x]:
+                if group in left:
+                    left.remove(group)
+            result[a, b] = len(left)
+    return result
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 4),
+    st.integers(0, 2),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_walk_is_the_cheapest_of_all(seed, hours, most, closed, colocation, pinned):
+    """Every sequence of deployments, tried one after the other; costs at random."""
+    space = DeploymentSpace(TOWN, 2, colocation=colocation, pinned=[1] if pinned else [])
+    rows = np.concatenate(list(space.chunks()))
+    costs = np.random.default_rng(seed).random((hours, len(rows)))
+    apart = distances(rows, TOWN.twin_groups)
+    walks = np.indices((len(rows),) * hours).reshape(hours, -1)
+    allowed = np.ones(walks.shape[1], dtype=bool)
+    for a, b in pairwise(walks):
+        allowed &= apart[a, b] <= most
+    if closed:
+        allowed &= apart[walks[-1], walks[0]] <= most
+    cheapest = costs[np.arange(hours)[:, None], walks].sum(axis=0)[allowed].min()
+    counts = _moves.group_counts(rows, TOWN.twin_groups)
+    for steps in (
+        _moves.all_steps(counts, space.floors, space.capacities, most),
+        _moves.some_steps(counts, most),
+    ):
+        walk = _moves.cheapest_walk(costs, steps, counts, closed=closed)
+        assert walk.cost == pytest.approx(cheapest, abs=1e-8)
+        assert walk.bound <= walk.cost <= walk.bound + 1e-6
+        around = [*walk.states, walk.states[0]] if closed else walk.states
+        assert all(apart[a, b] <= most for a, b in pairwise(around))
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_closed_walk_is_the_best_of_all_starts(most):
+    """Independently of the branching: one walk for every state that it may start and end in."""
+    city = eo.datasets.grid_city(n_sites=9, units=4, rng=2, size=5)
+    space = DeploymentSpace(city, 4)
+    rows = np.concatenate(list(space.chunks()))
+    counts = _moves.group_counts(rows, city.twin_groups)
+    steps = _moves.all_steps(counts, space.floors, space.capacities, most)
+    for seed in range(4):
+        costs = np.random.default_rng(seed).random((5, len(rows)))
+        each = [_moves._best_path(costs, steps, np.array([s]), closed=True)[0] for s in range(len(rows))]
+        walk = _moves.cheapest_walk(costs, steps, counts, closed=True)
+        assert walk.cost == pytest.approx(min(each), abs=1e-7)
+        free = _moves.cheapest_walk(costs, steps, counts, closed=False)
+        assert free.cost < walk.cost  # the day's end binds here, so that branching was needed
+
+
+def test_too_many_parts_leave_a_gap_that_is_said(monkeypatch):
+    monkeypatch.setattr(_moves, "MOST_PARTS", 0)
+    cities = shifted(TOWN, 4, strength=4, rng=3)
+    result = hourly_plan(cities, 2, 1)
+    assert np.isfinite(result.lower_bound)
+    monkeypatch.undo()
+    best = hourly_plan(cities, 2, 1)
+    assert best.proven
+    assert result.lower_bound <= best.value <= result.value + 1e-9
+    if not result.proven:
+        assert "within" in result.message
+
+
+@pytest.mark.parametrize("evaluator", ["approximate", "exact"])
+@pytest.mark.parametrize("cyclic", [True, False])
+def test_a_plan_is_the_best_sequence_of_deployments(evaluator, cyclic):
+    """Brute force over all sequences of three hours, each deployment evaluated by itself."""
+    cities = shifted(TOWN, 3, rng=5)
+    space = DeploymentSpace(TOWN, 2)
+    rows = np.concatenate(list(space.chunks()))
+    values = np.array([[eo.Objective(city, 2, evaluator)(row) for row in rows] for city in cities])
+    weights = np.array([city.total_rate for city in cities])
+    weights = weights / weights.sum()
+    apart = distances(rows, TOWN.twin_groups)
+    for most in (0, 1, 2):
+        best = min(
+            sum(weights[h] * values[h, s] for h, s in enumerate(walk))
+            for walk in product(range(len(rows)), repeat=3)
+            if all(apart[a, b] <= most for a, b in pairwise(walk))
+            and (not cyclic or apart[walk[-1], walk[0]] <= most)
+        )
+        result = hourly_plan(cities, 2, most, evaluator, cyclic=cyclic)
+        assert result.proven
+        assert result.value == pytest.approx(best, abs=1e-7)
+        assert result.value == pytest.approx(result.weights @ result.values)
+        assert result.moves.max() <= most
+    assert result.value == pytest.approx(result.free_value, abs=1e-7)  # two units, two moves: no limit
+
+
+def test_more_moves_are_never_worse_and_bounds_hold():
+    cities = shifted(eo.datasets.grid_city(n_sites=8, units=3, rng=4, size=5), 6, rng=6)
+    plans = [hourly_plan(cities, 3, most, metric=("late", 4.0)) for most in range(4)]
+    values = [p.value for p in plans]
+    assert all(b <= a + 1e-9 for a, b in pairwise(values))
+    assert values[0] == pytest.approx(plans[0].fixed_value)
+    assert plans[0].moves.sum() == 0
+    assert values[-1] == pytest.approx(plans[-1].free_value)
+    for p in plans:
+        assert p.lower_bound <= p.value <= p.fixed_value + 1e-9
+        assert p.free_value <= p.value + 1e-9
+
+
+def test_no_move_is_made_for_nothing():
+    result = hourly_plan(
+        [TOWN.scaled(x) for x in (0.9, 1, 1.1)], 5, 3, colocation=False
+    )  # one deployment is all
+    assert result.moves.sum() == 0
+    result = hourly_plan([TOWN] * 5, 2, 2)
+    assert result.moves.sum() == 0
+    assert len(result.changes()) == 0
+
+
+def test_units_may_change_between_twin_sites_for_free():
+    """St. Paul's stations 8, 9 and 23 are listed twice; a unit on either place is the same."""
+    city = eo.datasets.load_st_paul()
+    result = hourly_plan([city.scaled(x) for x in (0.5, 2.0)], 3, 1)
+    assert result.proven
+    groups = city.twin_groups[result.sites]
+    for before, after, moved in zip(groups, np.roll(groups, -1, axis=0), result.moves[::-1], strict=True):
+        assert moved == distances([[0, 1, 2], [3, 4, 5]], np.r_[before, after])[0, 1]
+
+
+def test_the_list_of_changes_leads_from_one_hour_to_the_next():
+    cities = shifted(eo.datasets.grid_city(n_sites=8, units=3, rng=4, size=5), 6, rng=6)
+    result = hourly_plan(dict(zip("abcdef", cities, strict=True)), 3, 2)
+    changes = result.changes()
+    assert len(changes) == result.moves.sum() > 0
+    frame = result.to_frame()
+    names = [set(text.split("; ")) for text in frame["sites"]]
+    for k, label in enumerate("abcdef"):
+        mine = changes[changes["hour"] == label]
+        assert names[k] == (names[k - 1] - set(mine["from"])) | set(mine["to"])
+    assert result.evaluation(2).mean_response == pytest.approx(result.values[2])
+    assert "at most 2 moves" in repr(result)
+
+
+def test_changes_are_paired_so_that_ways_are_short():
+    city = TOWN.replace(site_names=list("abcde"), site_locations=[[0, 0], [1, 0], [9, 0], [8, 0], [5, 5]])
+    gone, come = plan._difference(np.array([0, 2]), np.array([1, 3]), city)
+    assert list(zip(gone.tolist(), come.tolist(), strict=True)) == [(0, 1), (2, 3)]
+
+
+def test_pinned_and_closed_sites_stay_so():
+    cities = shifted(eo.datasets.grid_city(n_sites=8, units=3, rng=4, size=5), 5, rng=7)
+    result = hourly_plan(cities, 3, 2, pinned=[2], closed=[0, 5])
+    assert (result.sites == 2).any(axis=1).all()
+    assert not np.isin(result.sites, [0, 5]).any()
+
+
+@pytest.mark.parametrize("cyclic", [True, False])
+def test_searched_plans_come_close_to_the_proven_one(cyclic, monkeypatch):
+    """A selection of candidates, where all deployments are known to compare with."""
+    cities = shifted(eo.datasets.grid_city(n_sites=10, units=4, rng=8, size=6), 6, strength=1, rng=9)
+    best = hourly_plan(cities, 4, 1, "approximate", cyclic=cyclic)
+    monkeypatch.setattr(plan, "MOST_STATES", 0)
+    found = hourly_plan(cities, 4, 1, "approximate", cyclic=cyclic)
+    assert best.proven
+    assert not found.proven
+    assert np.isnan(found.lower_bound)
+    assert "not proven" in found.message
+    assert best.value - 1e-7 <= found.value <= best.value * 1.005
+    assert found.moves.max() <= 1
+    again = hourly_plan(cities, 4, 1, "approximate", cyclic=cyclic)
+    assert np.array_equal(found.sites, again.sites)
+
+
+def test_progress_is_reported_by_the_hour():
+    seen = []
+    hourly_plan([TOWN, TOWN.scaled(2)], 2, 1, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 2), (2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("cities", "options", "words"),
+    [
+        ([], {}, "at least one City"),
+        ({}, {}, "is empty"),
+        (TOWN, {}, "at least one City"),
+        ([TOWN, 3], {}, "must be emsopt.City"),
+        ([TOWN, eo.datasets.grid_city(n_sites=6, units=2, rng=1)], {}, "same sites"),
+        ([TOWN], {"moves": -1}, "moves"),
+        ([TOWN], {"moves": 1.5}, "moves"),
+        ([TOWN], {"units": 9}, "do not fit"),
+        ([TOWN], {"evaluator": "simulation"}, "fixed whole number"),
+        ([TOWN], {"progress": 3}, "progress"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(cities, options, words):
+    with pytest.raises(InputError, match=words):
+        hourly_plan(cities, **({"units": 2, "moves": 1} | options))
+
+
+def test_the_practice_day():
+    """From the log to a plan: by night units wait where people sleep, by day near the centre."""
+    calls, stations = eo.datasets.practice_calls()
+    demand = eo.calls.aggregate_calls(calls, stations)
+    result = hourly_plan(demand.cities_by_hour(speed_kmh=40), 5, 1, "approximate")
+    assert result.proven
+    assert result.value < result.fixed_value
+    names = np.array(result.objectives[0].city.site_names)
+    assert "Old Town" in names[result.sites[14]]
+    assert "Old Town" not in names[result.sites[3]]

@@ -1,6 +1,7 @@
 """Semi-bandits on road networks: learn by driving which way needs the least energy.
 
-`run` plays a policy on a route; `play` is the framework for problems of one's own.
+`run` plays a policy on a route; `play` is the framework for problems of one's own; `information_gain`, `greedy_gain` and
+`regret_bound` are the theory beside it.
 """
 
 from .exact import ExactGP
@@ -10,6 +11,7 @@ from .navigation import POLICIES, Navigation, NavigationRun, run
 from .policies import UCB, Agent, BayesUCB, Thompson, bayes_ucb_beta, rectified_mean, ucb_beta
 from .prior import Prior, navigation_prior
 from .sparse import SparseGP
+from .theory import greedy_gain, information_gain, largest_eigenvalue, regret_bound, spectral_gain
 
 __all__ = [
     "POLICIES",
@@ -21,14 +23,6 @@ __all__ = [
     "Navigation",
     "NavigationRun",
 ]
-__all__ += [
-    "Prior",
-    "Round",
-    "ShortestPath",
-    "SparseGP",
-    "Thompson",
-    "TopK",
-    "bayes_ucb_beta",
-    "navigation_prior",
-]
-__all__ += ["play", "rectified_mean", "run", "ucb_beta"]
+__all__ += ["Prior", "Round", "ShortestPath", "SparseGP", "Thompson", "TopK", "bayes_ucb_beta", "greedy_gain"]
+__all__ += ["information_gain", "largest_eigenvalue", "navigation_prior", "play", "rectified_mean"]
+__all__ += ["regret_bound", "run", "spectral_gain", "ucb_beta"]

@@ -112,6 +112,8 @@ class NavigationRun:
     policy : str
     message : str
         Why the run ended.
+    arms : tuple of ndarray of int
+        Arms of the path of each round; without congestion by hour they are its edges.
     counts : ndarray of int, shape (n,)
         How often each arm was observed.
     expected : ndarray, shape (n,)
@@ -123,6 +125,7 @@ class NavigationRun:
     history: object
     policy: str
     message: str
+    arms: tuple
     counts: np.ndarray
     expected: np.ndarray
     mean: np.ndarray
@@ -345,8 +348,10 @@ def _finished(rows, name, message, environment, agent):
 
     columns = ["round", "hour", "path", "energy", "expected_energy", "regret", "cumulative_regret", "seconds"]
     history = pd.DataFrame(rows, columns=columns)
-    counts = np.zeros(len(environment.expected), dtype=int)
-    for hour, path in zip(history["hour"], history["path"], strict=True):
-        counts[hour * environment.net.n_edges + np.array(path)] += 1
+    arms = tuple(
+        hour * environment.net.n_edges + np.array(path)
+        for hour, path in zip(history["hour"], history["path"], strict=True)
+    )
+    counts = np.bincount(np.concatenate(arms), minlength=len(environment.expected))
     mean, variance = agent.regression.predict()
-    return NavigationRun(history, name, message, counts, environment.expected, mean, np.sqrt(variance))
+    return NavigationRun(history, name, message, arms, counts, environment.expected, mean, np.sqrt(variance))

@@ -1,0 +1,163 @@
+"""Information gain and the bounds of Theorem 3.1: against determinants, enumeration and the formulas by hand."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from emsopt import bandits, regret
+from emsopt.bandits import theory
+from emsopt.errors import InputError
+from emsopt.roads import grid_roads
+
+
+@pytest.fixture(scope="module")
+def prior():
+    return bandits.navigation_prior(grid_roads(4, 4, jitter=0.3, relief=40, rng=2))
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    A = np.random.default_rng(1).normal(size=(5, 5))
+    return bandits.Prior(np.zeros(5), A @ A.T / 5, 0.3)
+
+
+def test_gain_of_a_run_is_half_the_log_determinant(prior):
+    """Section 2.3, with arms that come up again, after every round."""
+    rng = np.random.default_rng(0)
+    rounds = [rng.choice(prior.n_arms, 7, replace=False) for _ in range(40)]
+    gains = bandits.information_gain(prior, rounds)
+    for t in (0, 5, 39):
+        arms = np.concatenate(rounds[: t + 1])
+        wanted = regret.information_gain(prior.covariance[np.ix_(arms, arms)], prior.noise_variance)
+        assert gains[t] == pytest.approx(wanted, rel=1e-9)
+    assert (np.diff(gains) > 0).all()
+
+
+def test_greedy_gain_takes_the_least_known_arm(prior, monkeypatch):
+    """By the posterior after each choice, also where windows of 16 are flushed."""
+    monkeypatch.setattr(theory, "WINDOW", 16)
+    gain, chosen = bandits.greedy_gain(prior, 60)
+    gp, total = bandits.ExactGP(prior), 0.0
+    for t, arm in enumerate(chosen):
+        variance = gp.predict()[1]
+        assert variance[arm] == pytest.approx(variance.max(), rel=1e-9)
+        total += 0.5 * math.log1p(variance[arm] / prior.noise_variance)
+        assert gain[t] == pytest.approx(total, rel=1e-9)
+        gp.update([arm], [0.0])
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 4])
+def test_gains_enclose_the_largest(tiny, steps):
+    """All ways of observing five arms up to four times."""
+    best = max(
+        regret.information_gain(tiny.covariance[np.ix_(arms, arms)], tiny.noise_variance)
+        for arms in itertools.combinations_with_replacement(range(5), steps)
+    )
+    greedy = bandits.greedy_gain(tiny, steps)[0][-1]
+    assert (1 - 1 / math.e) * best <= greedy <= best + 1e-12
+    assert best <= bandits.spectral_gain(tiny, steps) + 1e-12
+
+
+def test_spectral_bound_is_attained_by_equal_independent_arms():
+    """n arms of variance v seen m times each: n/2 log(1 + m v / ς²)."""
+    prior = bandits.Prior(np.zeros(6), 2.0 * np.eye(6), 0.5)
+    assert bandits.spectral_gain(prior, [6, 30]) == pytest.approx(
+        [3 * math.log(5), 3 * math.log(21)], rel=1e-12
+    )
+    assert bandits.greedy_gain(prior, 30)[0][-1] == pytest.approx(3 * math.log(21), rel=1e-12)
+
+
+def test_spectral_bound_fills_the_vessel(tiny):
+    """Against a search over how the observations are shared among the eigenvectors."""
+    from scipy.optimize import minimize
+
+    values = np.linalg.eigvalsh(tiny.covariance)
+
+    def shared(weights):
+        n = 12 * np.exp(weights) / np.exp(weights).sum()
+        return -0.5 * np.log1p(n * values / tiny.noise_variance).sum()
+
+    best = -min(minimize(shared, start).fun for start in np.random.default_rng(0).normal(size=(5, 5)))
+    assert bandits.spectral_gain(tiny, 12) == pytest.approx(best, abs=1e-4)
+
+
+def test_no_posterior_has_a_larger_eigenvalue(prior):
+    rng = np.random.default_rng(0)
+    for size in (1, 3, 10):
+        bound = bandits.largest_eigenvalue(prior, size)
+        for _ in range(50):
+            arms = rng.choice(prior.n_arms, size, replace=False)
+            assert np.linalg.eigvalsh(prior.covariance[np.ix_(arms, arms)])[-1] <= bound * (1 + 1e-9)
+    assert bound == pytest.approx(np.linalg.eigvalsh(prior.covariance)[-1], rel=1e-9)
+    one = bandits.Prior([0.0, 0.0], [[2.0, 1.0], [1.0, 2.0]], 1.0)
+    assert [bandits.largest_eigenvalue(one, k) for k in (1, 2)] == pytest.approx([2.0, 3.0])
+
+
+def test_bounds_are_theorem_3_1s():
+    """By hand for T = 100, |A| = 50, K = 3, γ = 60, ς² = 0.1, λ* = 2."""
+    known = {"n_arms": 50, "size": 3, "gain": 60.0, "noise_variance": 0.1, "eigenvalue": 2.0}
+    beta = 2 * math.log(50 * 100**2 / math.sqrt(2 * math.pi))
+    width = math.sqrt(2 * 2.1 * 100 * 3 * beta * 60)
+    bound = bandits.regret_bound
+    assert bound(bandits.UCB(), 100, **known) == pytest.approx(math.pi**2 / 6 + width, rel=1e-12)
+    assert bound(bandits.Thompson(), 100, **known) == pytest.approx(math.pi**2 / 3 + 2 * width, rel=1e-12)
+    assert bound(bandits.UCB(), 100, **known, prior_variance=4.0) == pytest.approx(
+        math.pi**2 / 3 + width, rel=1e-12
+    )
+    width = math.sqrt(2 * 2.1 * 100 * 3 * bandits.bayes_ucb_beta(100, 50, omega=1.5, xi=2.0) * 60)
+    lost = (math.sqrt(math.pi) * 1.5 / math.sqrt(2 * math.e * 0.5)) ** (1 / 1.5)
+    got = [bound(bandits.BayesUCB(1.5, xi), 100, **known) for xi in (2.0, 1.5, 0.5)]
+    widths = [
+        math.sqrt(2 * 2.1 * 100 * 3 * bandits.bayes_ucb_beta(100, 50, omega=1.5, xi=xi) * 60)
+        for xi in (2.0, 1.5, 0.5)
+    ]
+    assert widths[0] == width
+    extra = [lost * 2.0 / 0.5, lost * (1 + math.log(100)), lost * 1.5 / 1.0 * 100 ** (1 - 0.5 / 1.5)]
+    assert got == pytest.approx(np.add(widths, extra), rel=1e-12)
+
+
+def test_bounds_hold_on_a_small_city(prior):
+    """Mean regret of six drawn cities, rectified, against the bound at every round."""
+    net = grid_roads(4, 4, jitter=0.3, relief=40, rng=2)
+    runs = [
+        bandits.run(net, "r0c0-r0c1", "r3c2-r3c3", "gp-ucb", horizon=40, rng=seed, prior=prior)
+        for seed in range(6)
+    ]
+    rounds = np.arange(1, 41)
+    size = max(len(arms) for run in runs for arms in run.arms)
+    gain = np.minimum(
+        bandits.greedy_gain(prior, 40 * size)[0][size * rounds - 1] / theory.GREEDY_SHARE,
+        bandits.spectral_gain(prior, size * rounds),
+    )
+    assert max(bandits.information_gain(prior, run.arms)[-1] for run in runs) <= gain[-1]
+    bound = bandits.regret_bound(
+        bandits.UCB(),
+        rounds,
+        n_arms=prior.n_arms,
+        size=size,
+        gain=gain,
+        noise_variance=prior.noise_variance,
+        eigenvalue=bandits.largest_eigenvalue(prior, size),
+        prior_variance=np.diag(prior.covariance).max(),
+    )
+    mean = np.mean([run.history["cumulative_regret"] for run in runs], axis=0)
+    assert (mean >= 0).all()
+    assert (mean <= bound).all()
+
+
+@pytest.mark.parametrize(
+    ("rule", "change", "message"),
+    [
+        (bandits.UCB(0.5), {}, "`factor` 1; got 0.5"),
+        (bandits.BayesUCB(), {}, "omega above 1; got 1"),
+        ("ucb", {}, "`rule` must be UCB, BayesUCB or Thompson"),
+        (bandits.UCB(), {"gain": [1.0, 2.0]}, "`gain` must have shape"),
+        (bandits.UCB(), {"eigenvalue": 0}, "`eigenvalue`"),
+    ],
+)
+def test_wrong_bounds_are_refused(rule, change, message):
+    known = {"n_arms": 50, "size": 3, "gain": 60.0, "noise_variance": 0.1, "eigenvalue": 2.0, **change}
+    with pytest.raises(InputError, match=message):
+        bandits.regret_bound(rule, 100, **known)

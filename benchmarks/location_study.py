@@ -30,8 +30,10 @@ from emsopt import study
 from emsopt.optimizers.local_search import AFFORDABLE, best_deployment, local_search
 
 STORED = Path(eo.datasets.__file__).parent / "data" / "studies"
+AVERAGED = "sparbl, 10 draws"  # SparBL(draws=10)
 METHODS = ["gp-pm", "gp-zero", "sparbl", "sparbl+", "bocs", "genetic", "random", "annealing", "local"]
-PAPERS = ["gp-pm", "sparbl"]
+METHODS += [AVERAGED]
+PAPERS = ["gp-pm", "sparbl", AVERAGED]
 PLAIN = ["local", "annealing", "genetic"]
 CONFIGURATIONS = {
     "grid": [(10, 5), (20, 10), (30, 5), (30, 15), (50, 20), (50, 30)],
@@ -90,6 +92,8 @@ def search(part, method, budget, run, **instance):
     objective, clock = problem(part, **instance), []
     target = optimum(part, **instance) + TOLERANCE if part == "tables" else None
     seed = study.seed_of({"part": part, "method": method, "run": run, **instance})
+    if method == AVERAGED:
+        method = eo.optimizers.SparBL(objective, draws=10, rng=seed)
     start = time.thread_time()
 
     def note(_):

@@ -6,6 +6,7 @@ import pytest
 import emsopt as eo
 from emsopt.optimizers.bocs import BOCS
 from emsopt.optimizers.sparbl import SparBL, SparBLPlus, _cover
+from emsopt.surrogates.horseshoe import standardize
 
 METHODS = [SparBL, SparBLPlus]
 KIN = [*METHODS, BOCS]  # of the same base
@@ -111,3 +112,26 @@ def test_finds_the_optimum_of_st_paul(method, st_paul):
     objective = eo.Objective(st_paul, 9, "approximate")
     best = eo.evaluators.evaluate_all(st_paul, 9, evaluator="approximate").values.min()
     assert run(method, objective, 100, 0).best[1] == pytest.approx(best, abs=1e-9)
+
+
+def test_the_mean_of_several_draws_is_minimised(monkeypatch):
+    """Ten sweeps of a chain, in one draw or averaged over five; a single draw is Thompson sampling."""
+    objective = eo.Objective(eo.datasets.grid_city(12, 4, rng=2), 4, "approximate")
+    seen = []
+    sample = eo.optimizers.sparbl.sample
+
+    def watched(state, X, y, sweeps, rng):
+        after = sample(state, X, y, sweeps, rng)
+        seen.append((sweeps, after.coef))
+        return after
+
+    monkeypatch.setattr(eo.optimizers.sparbl, "sample", watched)
+    one, five = (run(SparBL, objective, 20, 0, sweeps=10, draws=n) for n in (1, 5))
+    for optimizer, sweeps in ((one, [100]), (five, [92, 2, 2, 2, 2])):
+        seen.clear()
+        coef = optimizer._draw_model()
+        assert [n for n, _ in seen] == sweeps
+        scales = standardize(optimizer.features(optimizer.sites), optimizer.values).coefficients
+        assert coef == pytest.approx(scales(np.mean([c for _, c in seen], axis=0))[1])
+    with pytest.raises(eo.EmsoptError, match="`draws` must be a whole number from 1 to 100"):
+        SparBL(objective, draws=101)

@@ -258,10 +258,10 @@ def load_study(name):
         geometry; "approximation_error_st_paul": over all deployments of St. Paul. Both by
         ``benchmarks/approximation_error.py``.
 
-        "location_grid", "location_st_paul", "location_late": how the ``best`` value of each run fell with the
-        ``evaluation``, one row an improvement and one for the end, with the optimizer's ``cpu_seconds`` and the
-        ``best_known`` value; "location_tables": one row a run, whether and when it found the optimum. Each is there
-        once ``benchmarks/location_study.py`` has written it.
+        "location_grid", "location_st_paul", "location_late", "location_long": how the ``best`` value of each run
+        fell with the ``evaluation``, one row an improvement and one for the end, with the optimizer's
+        ``cpu_seconds`` and the ``best_known`` value; "location_tables": one row a run, whether and when it found the
+        optimum. By ``benchmarks/location_study.py``.
 
     Returns
     -------

@@ -51,7 +51,9 @@ FAMILY = [
     ("bowl", 6, 0.1),
 ]
 TRIALS = {
-    "boke": [{"scale": scale, "noise": noise} for scale in (0.4, 0.7, 1.0) for noise in (0.02, 0.06, 0.2)],
+    "boke": [
+        {"scale": scale, "noise": noise} for scale in (0.035, 0.05, 0.07) for noise in (0.001, 0.005, 0.02)
+    ],
     "boke+": [{"exploring": p} for p in (0.3, 0.5, 0.7, 0.9)],
     "kr-ucb": [{"confidence": c, "closeness": tau} for c in (0.05, 0.2) for tau in (0.01, 0.1, 0.5)],
     "gp-ucb-fixed": [{"bandwidth": h, "confidence": c} for h in (0.4, 0.7, 1.2) for c in (1.0, 2.0)],

@@ -42,8 +42,8 @@ def naive(x, X, y, h):
 def test_constants_of_the_paper():
     assert exploration(10, 1.0, 0.1) == pytest.approx(2 * np.log(2 * np.pi**2 * 100 / 0.3))  # Theorem 4.13
     assert exploration(10, 3.0, 0.1) == pytest.approx(9 * exploration(10, 1.0, 0.1))
-    assert bandwidth(1, 3, 1.0) == pytest.approx(0.5)  # (5.1) at t = 1: the factor alone, sqrt(3 / 12)
-    assert bandwidth(128, 3, 1.0) == pytest.approx(0.25)  # 128^(-1/7) = 1/2
+    assert bandwidth(1, 3, 0.1) == pytest.approx(0.3)  # (5.1) at t = 1: the factor alone
+    assert bandwidth(128, 3, 0.1) == pytest.approx(0.15)  # 128^(-1/7) = 1/2
 
 
 @pytest.mark.parametrize("d", [1, 3, 6])
@@ -80,7 +80,7 @@ def test_the_acquisition_is_finite_wherever_density_underflows(kernel, beta):
 # -- the next point -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scale", [0.3, 0.6, 1.0])
+@pytest.mark.parametrize("scale", [0.08, 0.17, 0.3])
 @pytest.mark.parametrize("noise", [0.05, 0.5])
 def test_boke_asks_for_the_top_of_the_upper_bound(scale, noise):
     optimizer = told(BOKE, scale=scale, noise=noise)
@@ -93,9 +93,9 @@ def test_boke_asks_for_the_top_of_the_upper_bound(scale, noise):
 
 
 def test_boke_plus_asks_for_the_top_of_either():
-    exploit, explore = told(BOKEPlus, exploring=1e-9, scale=0.4), told(BOKEPlus, exploring=1.0, scale=0.4)
+    exploit, explore = told(BOKEPlus, exploring=1e-9, scale=0.12), told(BOKEPlus, exploring=1.0, scale=0.12)
     X, y = scaled(exploit)
-    m, W = naive(GRID[:, None], X[:, None], y, bandwidth(4, 1, 0.4))
+    m, W = naive(GRID[:, None], X[:, None], y, bandwidth(4, 1, 0.12))
     assert exploit.ask()[0] == pytest.approx(GRID[m.argmax()], abs=2e-4)
     bound = m + np.sqrt(exploration(4) / W)
     assert explore.ask()[0] == pytest.approx(GRID[bound.argmax()], abs=2e-4)
@@ -123,15 +123,15 @@ def test_much_exploration_fills_the_square_better_than_chance():
         mesh = np.stack(np.meshgrid(*[np.linspace(0, 1, 41)] * 2), axis=-1).reshape(-1, 2)
         return np.linalg.norm(mesh[:, None] - optimizer.points, axis=2).min(axis=1).max()
 
-    explored = [fill(BOKE, seed, noise=10, scale=0.4) for seed in range(3)]
+    explored = [fill(BOKE, seed, noise=10, scale=0.08) for seed in range(3)]
     drawn = [fill(RandomPoints, seed) for seed in range(3)]
     assert max(explored) < 0.75 * min(drawn)
 
 
 def test_kr_ucb_steps_aside_from_the_best_known():
-    optimizer = told(KRUCB, scale=0.5, confidence=0.3, closeness=0.2)
+    optimizer = told(KRUCB, scale=0.15, confidence=0.3, closeness=0.2)
     X, y = scaled(optimizer)
-    h = bandwidth(4, 1, 0.5)
+    h = bandwidth(4, 1, 0.15)
     m, W = naive(X[:, None], X[:, None], y, h)
     centre = X[np.argmax(m + 0.3 * np.sqrt(np.log(W.sum()) / W))]  # (A.4)
     inside = GRID[np.exp(-((GRID - centre) ** 2) / (2 * h**2)) > 0.2]

@@ -55,13 +55,16 @@ class KRUCB(BOKE):
         self.closeness = _fraction(closeness, "closeness")
         self.widening = _fraction(widening, "widening")
 
-    def _choose(self):
-        model = self.surrogate()
+    def scores(self, model):
+        """Return what (A.4) maximises, for each point known, shape (t,)."""
         mean, log_density = model.predict(model.X)
         total = np.logaddexp.reduce(log_density)
-        scores = mean + self.confidence * np.sqrt(max(total, 0.0)) * np.exp(-log_density / 2)
+        return mean + self.confidence * np.sqrt(max(total, 0.0)) * np.exp(-log_density / 2)
+
+    def _choose(self):
+        model = self.surrogate()
         different = len(np.unique(model.X, axis=0))
-        for k in np.argsort(-scores, kind="stable"):
+        for k in np.argsort(-self.scores(model), kind="stable"):
             if self.objective.noisy and len(model.y) ** self.widening < different:
                 yield model.X[k]
             yield self._beside(model, model.X[k])

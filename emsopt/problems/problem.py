@@ -24,9 +24,9 @@ class Problem:
         Lowest and highest value of each input.
     sense : str
         "min" or "max".
-    best_value : float
-        Best noise-free value known.
-    best_x : ndarray, shape (d,)
+    best_value : float or None
+        Best noise-free value known; None if none is.
+    best_x : ndarray, shape (d,), or None
         A point that has it.
     noise : float
         Standard deviation of the Gaussian noise on each value.
@@ -48,8 +48,8 @@ class Problem:
     function: object
     bounds: np.ndarray
     sense: str
-    best_value: float
-    best_x: np.ndarray
+    best_value: float = None
+    best_x: np.ndarray = None
     noise: float = 0.0
     rng: object = None
     variables: tuple = None
@@ -67,7 +67,9 @@ class Problem:
         _validate.choice(self.sense, "sense", ("min", "max"))
         settled = {
             "bounds": bounds,
-            "best_x": _validate.real_array(self.best_x, "best_x", (len(bounds),)),
+            "best_x": None
+            if self.best_x is None
+            else _validate.real_array(self.best_x, "best_x", (len(bounds),)),
             "noise": _validate.positive_number(self.noise, "noise", zero=True),
             "rng": np.random.default_rng(self.rng),
             "variables": _validate.names(self.variables, "variables", len(bounds), "x")
@@ -136,4 +138,5 @@ class Problem:
 
     def __repr__(self):
         noise = f", noise {self.noise:g}" if self.noise else ""
-        return f"<Problem {self.name}: {self.dimension} inputs, {self.sense} {self.best_value:.6g}{noise}>"
+        best = "" if self.best_value is None else f" {self.best_value:.6g}"
+        return f"<Problem {self.name}: {self.dimension} inputs, {self.sense}{best}{noise}>"

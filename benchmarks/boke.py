@@ -1,0 +1,120 @@
+"""What a step of BOKE costs beside its rivals', and how the cost grows with the number t of points.
+
+    python benchmarks/boke.py               # one step at t = 200, six inputs, ten starts
+    python benchmarks/boke.py complexity    # preparing a step, and evaluating the acquisition, t = 50 to 3200
+
+The points are random ones of the unit cube with Hartmann's values. CPU seconds, medians; one thread of linear algebra.
+Exponents are slopes on log axes over the largest four t, beside those of the paper's Table 1. The table of the second
+part is stored with the package's studies ("boke_complexity").
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import emsopt as eo
+from emsopt._threads import one_thread
+from emsopt.optimizers import BOKE, GPUCB, KRUCB, BOKEPlus, GPUCBFixed
+from emsopt.optimizers.boke import exploration, log_upper_bound
+from emsopt.optimizers.gp_ucb import upper_bound
+
+STORED = Path(eo.datasets.__file__).parent / "data" / "studies" / "boke_complexity.csv"
+METHODS = {"boke": BOKE, "boke+": BOKEPlus, "kr-ucb": KRUCB, "gp-ucb-fixed": GPUCBFixed, "gp-ucb": GPUCB}
+SIZES = (50, 100, 200, 400, 800, 1600, 3200)
+PAPER = {("boke", "evaluation"): 1, ("gp-ucb-fixed", "evaluation"): 2, ("gp-ucb-fixed", "preparation"): 3}
+PAPER |= {("kr-ucb", "preparation"): 2, ("boke", "preparation"): 0, ("gp-ucb", "preparation"): 3}
+BATCH = 64  # points at which the acquisition is evaluated together
+
+
+def told(method, t, seed=0):
+    """Return an optimizer that knows t random points of Hartmann 6."""
+    f = eo.problems.hartmann6()
+    optimizer = method(f, initial=0, rng=seed)
+    for x in np.random.default_rng(seed).random((t, 6)):
+        optimizer.tell(x, f(x))
+    return optimizer
+
+
+def cpu(function, repeats):
+    """Return the median CPU seconds of a call, the first one not counted."""
+    seconds = []
+    for _ in range(repeats + 1):
+        start = time.thread_time()
+        function()
+        seconds.append(time.thread_time() - start)
+    return float(np.median(seconds[1:]))
+
+
+def step(method, t, repeats):
+    """Return the median CPU seconds of ask and tell, from t points on."""
+    optimizer = told(method, t)
+    f = eo.problems.hartmann6()
+
+    def once():
+        x = optimizer.ask()
+        optimizer.tell(x, f(x))
+
+    return cpu(once, repeats)
+
+
+def parts(name, t):
+    """Return CPU seconds to prepare a step and to evaluate the acquisition with slopes at one point."""
+    optimizer = told(METHODS[name], t)
+    points = np.random.default_rng(1).random((BATCH, 6))
+    repeats = 21 if t <= 800 else 5
+    with one_thread():
+        if name == "boke":
+            model = optimizer.surrogate()
+            prepare = optimizer.surrogate
+            evaluate = lambda: log_upper_bound(model, exploration(t), points)
+        elif name == "kr-ucb":
+            model = optimizer.surrogate()
+            prepare = lambda: optimizer.scores(optimizer.surrogate())
+            evaluate = lambda: model.predict_with_slopes(points)
+        else:
+            repeats = 3 if name == "gp-ucb" and t > 200 else 7
+            process = optimizer.process()
+            prepare = optimizer.process
+            evaluate = lambda: upper_bound(process, 2.0, points)
+        return cpu(prepare, repeats), cpu(evaluate, repeats) / BATCH
+
+
+def complexity():
+    rows = []
+    for name in ("boke", "kr-ucb", "gp-ucb-fixed", "gp-ucb"):
+        for t in SIZES:
+            if name == "gp-ucb" and t > 800:
+                continue  # a fit of 1600 points takes minutes
+            prepare, evaluate = parts(name, t)
+            rows += [(name, "preparation", t, prepare), (name, "evaluation", t, evaluate)]
+            print(
+                f"{name:13} t = {t:5}: {1e3 * prepare:9.3f} ms, {1e6 * evaluate:9.2f} us an evaluation",
+                flush=True,
+            )
+    table = pd.DataFrame(rows, columns=["method", "part", "t", "cpu_seconds"])
+    for (name, part), group in table.groupby(["method", "part"], sort=False):
+        last = group.tail(4)
+        slope = np.polyfit(np.log(last["t"]), np.log(last["cpu_seconds"]), 1)[0]
+        print(f"{name:13} {part:12} exponent {slope:5.2f}   Table 1: {PAPER.get((name, part), '-')}")
+    table["cpu_seconds"] = table["cpu_seconds"].map(lambda seconds: float(f"{seconds:.4g}"))
+    table.to_csv(STORED, index=False)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("part", nargs="?", choices=("step", "complexity"), default="step")
+    if parser.parse_args().part == "complexity":
+        complexity()
+        return
+    for name, method in METHODS.items():
+        seconds = step(method, 200, 5 if name == "gp-ucb" else 25)
+        print(f"{name:13} {1e3 * seconds:8.1f} ms CPU a step at t = 200, six inputs, ten starts", flush=True)
+
+
+if __name__ == "__main__":
+    main()

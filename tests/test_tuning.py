@@ -1,0 +1,61 @@
+"""The tuning tasks: scores recomputed by hand, whole numbers rounded, the same sample every time."""
+
+import numpy as np
+import pytest
+
+from emsopt.errors import InputError
+from emsopt.problems.tuning import FOREST, ROWS, WHOLE, _rows, forest_tuning, xgboost_tuning
+
+SMALL = [10, 3, 2, 1.0, 0.0]  # a forest of ten shallow trees
+
+
+def test_the_data_are_those_published():
+    """Rows and columns as their sources state; means as computed from the raw files."""
+    X, y = _rows("wine", True)
+    assert X.shape == (6497, 11)
+    assert (y.min(), y.max()) == (3, 9)
+    assert y.mean() == pytest.approx(5.818378, abs=1e-6)
+    X, y = _rows("california", True)
+    assert X.shape == (20640, 8)
+    assert y.mean() == pytest.approx(2.068558, abs=1e-6)
+    sample, _ = _rows("california", False)
+    assert sample.shape == (ROWS, 8)
+    assert len({tuple(row) for row in sample} - {tuple(row) for row in X}) == 0
+
+
+def test_a_forest_scores_as_by_hand():
+    """Five folds written out: 1 - residual over total sum of squares."""
+    from sklearn.ensemble import RandomForestRegressor
+
+    X, y = _rows("wine", False)
+    order = np.random.RandomState(0).permutation(ROWS)
+    scores = []
+    for k in range(5):
+        test = np.sort(order[k * 400 : (k + 1) * 400])
+        train = np.setdiff1d(np.arange(ROWS), test)
+        model = RandomForestRegressor(10, max_depth=3, random_state=0).fit(X[train], y[train])
+        residual = y[test] - model.predict(X[test])
+        scores.append(1 - (residual**2).sum() / ((y[test] - y[test].mean()) ** 2).sum())
+    f = forest_tuning("wine")
+    assert f(SMALL) == pytest.approx(np.mean(scores), abs=1e-12)
+    assert f(SMALL) == f([10.4, 2.7, 2.2, 1.0, 0.0])  # rounded
+    assert f.sense == "max"
+    assert f.best_value is None
+    assert [f.variables[k] for k in f.whole] == list(WHOLE)
+    assert f.bounds.tolist() == [list(map(float, pair)) for pair in FOREST.values()]
+    assert "forest on wine" in repr(f)
+
+
+def test_boosted_trees_do_well_on_houses():
+    """R² of 0.7 or more is what anybody gets there with hundreds of trees."""
+    pytest.importorskip("xgboost", reason="needs emsopt[tuning]")
+    f = xgboost_tuning("california")
+    good, bad = [120, 4, 0.1, 0.8, 0.8, 0.0, 1.0], [10, 2, 0.01, 0.5, 0.5, 2.0, 10.0]
+    assert 0.65 < f(good) < 0.85
+    assert f(bad) < 0.2
+    assert f(good) == f(good)
+
+
+def test_other_data_are_refused():
+    with pytest.raises(InputError, match="`data` must be one of 'wine', 'california'"):
+        forest_tuning("iris")

@@ -1,0 +1,61 @@
+"""What a round of each policy costs on the road networks of Monaco and Luxembourg.
+
+    python benchmarks/bandits.py                                  Monaco, all policies, 500 rounds
+    python benchmarks/bandits.py --network luxembourg --policies gp-ts gp-ucb
+
+Seconds a round, mean over all rounds, by the clock and of processor time (all threads), with drawing the city and the
+joint samples left out; the prior's own time; and the most memory the process ever held. Luxembourg needs its file, see
+`emsopt.datasets.load_roads`. Targets, for two cores: Luxembourg 0.35 s and 2 GB, Monaco 0.15 s.
+"""
+
+import argparse
+import resource
+import time
+
+from emsopt import bandits, datasets
+
+
+def measure(net, route, policy, horizon, prior):
+    """Return the run, and seconds a round by the clock and of the processor; the first round pays for the set-up."""
+    marks = []
+
+    def mark(step):
+        marks.append((time.perf_counter(), time.process_time()))
+
+    run = bandits.run(net, *route, policy, horizon=horizon, rng=0, prior=prior, callback=mark)
+    wall, cpu = ((last - first) / (horizon - 1) for first, last in zip(marks[0], marks[-1], strict=True))
+    return run, wall, cpu
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--network", choices=["monaco", "luxembourg"], default="monaco")
+    parser.add_argument("--route", choices=["A", "B"], default="A")
+    parser.add_argument(
+        "--policies", nargs="+", choices=list(bandits.POLICIES), default=list(bandits.POLICIES)
+    )
+    parser.add_argument("--horizon", type=int, default=500)
+    options = parser.parse_args()
+    net = datasets.load_roads(options.network)
+    route = datasets.ROUTES[net.name][options.route]
+    start = time.perf_counter(), time.process_time()
+    prior = bandits.navigation_prior(net)
+    prior.factor  # noqa: B018 - computed once for all policies
+    print(
+        f"{net}\nprior and its factor: {time.perf_counter() - start[0]:.1f} s by the clock, "
+        f"{time.process_time() - start[1]:.1f} s of the processor\n"
+    )
+    print(f"{'policy':12}{'clock s':>10}{'cpu s':>10}{'edges':>8}{'seen':>8}{'regret Wh':>12}{'peak GB':>9}")
+    for policy in options.policies:
+        run, wall, cpu = measure(net, route, policy, options.horizon, prior)
+        edges, seen = run.history["path"].str.len().mean(), (run.counts > 0).sum()
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        print(
+            f"{policy:12}{wall:10.4f}{cpu:10.4f}{edges:8.0f}{seen:8}{run.regret:12.0f}{peak:9.2f}", flush=True
+        )
+
+
+if __name__ == "__main__":
+    main()

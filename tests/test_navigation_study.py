@@ -1,0 +1,79 @@
+"""The navigation study: what its rows say of a run, how large it is, and that a tiny one runs from end to end."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import emsopt as eo
+from emsopt import study
+
+FILE = Path(__file__).parents[1] / "benchmarks" / "navigation_study.py"
+
+
+@pytest.fixture(scope="module")
+def navigation():
+    if not FILE.exists():
+        pytest.skip("the benchmarks are not installed with the package")
+    spec = importlib.util.spec_from_file_location("navigation_study", FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def options(**change):
+    return SimpleNamespace(
+        **{"networks": ["monaco"], "runs": 5, "horizon": 500, "policies": None, "smoke": False, **change}
+    )
+
+
+def test_the_study_has_the_papers_size(navigation):
+    """Section 4.2: 6 agents x 5 runs x 2 routes a network; 4 parametrisations; lengthscales from 0.1 to 2."""
+    sizes = {part: len(navigation.cases(part, options())) for part in navigation.COMPARED}
+    assert sizes == {"agents": 60, "parametrisation": 40, "lengthscale": 240, "exploration": 12}
+
+
+def test_rows_of_a_case(navigation):
+    """Every tenth round of a run, and the edges it drove."""
+    case = {"network": "monaco", "route": "B", "lengthscale": 1.0, "run": 0, "policy": "bi-ts", "horizon": 30}
+    net = eo.datasets.load_roads("monaco")
+    run = eo.bandits.run(
+        net,
+        *eo.datasets.ROUTES["monaco"]["B"],
+        "bi-ts",
+        horizon=30,
+        rng=study.seed_of({"network": "monaco", "route": "B", "run": 0}),
+        prior=navigation.prior("monaco", 1.0),
+    )
+    rows = navigation.regret(**case)
+    assert rows["round"].tolist() == [10, 20, 30]
+    assert rows["cumulative_regret"].tolist() == run.history["cumulative_regret"][9::10].tolist()
+    assert rows["edges_seen"].iloc[-1] == np.count_nonzero(run.counts)
+    driven = pd.DataFrame(navigation.exploration(**case))
+    assert driven["visits"].tolist() == run.counts[run.counts > 0].tolist()
+    assert driven["edge"].tolist() == np.flatnonzero(run.counts).tolist()
+    later = driven.set_index("edge").loc[list(run.history["path"][29]), "first_round"]
+    assert later.between(1, 30).all()
+    assert (driven["first_round"] == 1).sum() == len(run.history["path"][0])
+
+
+def test_every_policy_named_can_be_played(navigation):
+    for policies in navigation.COMPARED.values():
+        for policy in policies:
+            assert policy in eo.bandits.POLICIES or policy in navigation.VARIANTS
+
+
+def test_a_tiny_study_runs_from_end_to_end(navigation, tmp_path, monkeypatch, capsys):
+    command = ["navigation_study.py", "--part", "agents", "--smoke", "--networks", "monaco"]
+    command += ["--policies", "bi-ts", "bi-ucb", "--folder", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", command)
+    navigation.main()
+    table = pd.read_csv(tmp_path / "smoke_navigation_agents.csv")
+    columns = ["network", "lengthscale", "route", "run", "policy", "round", "cumulative_regret", "edges_seen"]
+    assert list(table) == columns
+    assert len(table) == 4
+    assert "regret in Wh after the last round" in capsys.readouterr().out

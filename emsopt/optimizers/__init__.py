@@ -3,9 +3,13 @@
 from .annealing import SimulatedAnnealing
 from .ask_tell import AskTell
 from .bocs import BOCS
+from .bocvs import ControlRun, bocvs
 from .boke import BOKE, BOKEPlus
+from .boke_auto import BOKEAuto
 from .box import Box, BoxObjective, on_box
 from .box_optimizer import BoxOptimizer
+from .control_learners import ETC50, LEARNERS, TSPSQ, UCBCVS, UCBPSQ, ControlLearner, UnknownCost
+from .control_model import Hyperparameters
 from .genetic import Genetic
 from .gp_pm import GPpM, GPzero
 from .gp_ucb import GPUCB, GPUCBFixed
@@ -49,4 +53,15 @@ __all__ += [
     "best_deployment",
     "local_search",
 ]
-__all__ += ["maximize", "minimize", "on_box"]
+__all__ += ["BOKEAuto", "maximize", "minimize", "on_box"]
+__all__ += [
+    "ETC50",
+    "LEARNERS",
+    "TSPSQ",
+    "UCBCVS",
+    "UCBPSQ",
+    "ControlLearner",
+    "ControlRun",
+    "Hyperparameters",
+]
+__all__ += ["UnknownCost", "bocvs"]

@@ -37,7 +37,7 @@ from ._box_search import maximize_on_box, starts_on_box
 from .box_optimizer import BoxOptimizer
 
 SCALE = 0.05
-NOISE = 0.01
+NOISE = 0.005
 CONFIDENCE = 0.1
 EXPLORING = 0.5
 STARTS = 10
@@ -132,9 +132,13 @@ class BOKEPlus(BOKE):
 
     def _choose(self):
         if self.rng.random() >= self.exploring:
-            model = self.surrogate()
-            yield self._climb(lambda x: regression(model, x))
+            yield self._exploit()
         yield from super()._choose()
+
+    def _exploit(self):
+        """Return the top of the regression, (3.14)."""
+        model = self.surrogate()
+        return self._climb(lambda x: regression(model, x))
 
 
 def bandwidth(t, d, scale=SCALE):

@@ -33,6 +33,7 @@ METHODS = {
 BOX_METHODS = {
     "boke": ("boke", "BOKE"),
     "boke+": ("boke", "BOKEPlus"),
+    "boke-auto": ("boke_auto", "BOKEAuto"),
     "kr-ucb": ("kr_ucb", "KRUCB"),
     "gp-ucb-fixed": ("gp_ucb", "GPUCBFixed"),
     "gp-ucb": ("gp_ucb", "GPUCB"),

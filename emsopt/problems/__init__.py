@@ -21,10 +21,12 @@ from .functions import (
 )
 from .problem import Problem
 from .sprinkler import sprinkler
+from .tuning import forest_tuning, xgboost_tuning
 
 __all__ = [
     "Problem",
     "ackley6",
+    "forest_tuning",
     "forrester",
     "goldstein_price",
     "hartmann3",
@@ -34,4 +36,5 @@ __all__ = [
     "six_hump_camel",
     "sphere6",
     "sprinkler",
+    "xgboost_tuning",
 ]

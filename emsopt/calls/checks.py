@@ -148,7 +148,7 @@ def _repeats(calls):
     if repeated.any():
         text = (
             f"{_share(repeated)} repeat an earlier one in time and place. If each row is a unit that was sent, calls are "
-            "counted more than once: use without_repeats()."
+            "counted more than once: use without_repeats() or --drop-repeats."
         )
         yield _finding("look", "repeated calls", text, calls, repeated)
 
@@ -235,7 +235,7 @@ def _gaps(calls):
         first, last = (str(t).replace("T", " ")[:16] for t in calls.times[[k, k + 1]])
         text = (
             f"{gaps.size} gap(s), {lengths.sum():.1f} days in all, that chance does not explain; the longest is from {first} "
-            f"to {last}. If records are missing, use between(), or empty_days='missing'."
+            f"to {last}. If records are missing, use between(), or empty_days='missing' (--skip-empty-days)."
         )
         yield Finding(
             "wrong", "gaps in time", text, int(gaps.size), tuple(calls.rows[gaps[:MOST_ROWS_NAMED]].tolist())
@@ -246,7 +246,7 @@ def _clock(calls):
     seconds = calls.times.astype(np.int64) % 86400
     midnight = seconds == 0
     if calls.clock == "UTC":
-        text = "All times are in UTC, so that hours of the day are not those on the wall. Give `time_zone`."
+        text = "All times are in UTC, so that hours of the day are not those on the wall. Give `time_zone` (--time-zone)."
         yield Finding("look", "time zone", text, len(calls))
     on_the_hour = seconds % 3600 == 0
     if midnight.sum() > max(10, 0.02 * len(calls), on_the_hour.sum() / 8):

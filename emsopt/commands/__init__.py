@@ -1,0 +1,1 @@
+"""What the command ``emsopt`` runs: the main job, and a city from a log of calls."""

@@ -1,0 +1,286 @@
+"""``emsopt city CALLS STATIONS``: from a log of past calls to the best deployment, a map and a plan for the day."""
+
+import re
+import time
+from pathlib import Path
+
+from .._validate import positive_number
+from ..errors import InputError
+from . import _parts
+
+WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+DESCRIPTION = (
+    "From a log of past calls (CSV or GeoJSON: time, lon, lat, service_min) and a table of stations (name, lon, lat, "
+    "turnout_min) to checks of the data, the best deployment, tables, a map, and a plan for the hours of the day. "
+    "Start with --templates FOLDER, or try --practice."
+)
+
+
+def add_options(parser):
+    """Add the options of the command."""
+    add = parser.add_argument
+    add("calls", nargs="?", metavar="CALLS", help="log of calls, .csv or .geojson")
+    add("stations", nargs="?", metavar="STATIONS", help="where units may wait, .csv or .geojson")
+    add(
+        "--practice",
+        action="store_true",
+        help="take the calls and stations of a made-up town that come along",
+    )
+    add("--templates", metavar="FOLDER", help="write files to fill in there, and do nothing else")
+    add("--units", type=int, metavar="P", help="fleet size")
+    add("--name", default="city", help="title of maps and tables")
+    times = parser.add_argument_group("times")
+    add = times.add_argument
+    add("--speed", type=float, metavar="KMH", help="speed by which travel times are computed")
+    add(
+        "--detour",
+        type=float,
+        default=1.3,
+        metavar="X",
+        help="road distance over that as the crow flies (1.3)",
+    )
+    add("--travel-times", metavar="FILE", help="minutes, a row a station, a column an atom, .csv")
+    add("--turnout", type=float, metavar="MIN", help="minutes until a unit rolls, if the stations do not say")
+    add(
+        "--service",
+        metavar="MIN",
+        help="minutes a call keeps a unit busy, or whose column service_min: calls or stations",
+    )
+    calls = parser.add_argument_group("calls")
+    add = calls.add_argument
+    add("--cell", type=float, metavar="KM", help="width of the cells that calls are counted in")
+    add("--areas", metavar="FILE", help="GeoJSON polygons to count calls in, instead of cells")
+    add("--area-name", metavar="KEY", help="property of the areas that holds their names")
+    add(
+        "--reach",
+        type=float,
+        default=50.0,
+        metavar="KM",
+        help="leave out calls further from all stations (50)",
+    )
+    add(
+        "--time-zone",
+        metavar="ZONE",
+        help="where the city is, such as America/Chicago, if times have an offset",
+    )
+    add("--time-format", metavar="FORMAT", help="such as %%d.%%m.%%Y %%H:%%M, if times are not ISO 8601")
+    add("--hours", metavar="H-H", help="count only calls of these hours, such as 7-19 (until 19:00) or 22-6")
+    add("--weekdays", metavar="D-D", help="count only calls of these days, such as Mon-Fri or Sat,Sun")
+    add("--drop-repeats", action="store_true", help="count calls of the same time and place once")
+    add("--skip-empty-days", action="store_true", help="take days without a call as not recorded")
+    plan = parser.add_argument_group("plan")
+    plan.add_argument(
+        "--moves", type=int, metavar="K", help="plan the day, with at most K units moved between hours"
+    )
+    _parts.add_fleet_options(parser)
+
+
+def run(options):
+    """Read, check, evaluate, optimise, plan, and write."""
+    start = time.perf_counter()
+    if options.templates is not None:
+        _write_templates(options.templates)
+        return
+    positive_number(options.threshold, "threshold", "min")
+    hours, weekdays = _hours(options.hours), _weekdays(options.weekdays)
+    calls, stations = _read(options)
+    checks = _check(calls, stations, options)
+    if options.units is None:
+        msg = "say how many units the fleet has: --units P."
+        raise InputError(msg)
+    demand = _count(calls, stations, options)
+    city = demand.city(hours=hours, weekdays=weekdays, name=options.name, **_times(options))
+    out = _parts.make_folder(options.out)
+    _parts.describe(city, options.units)
+    found = _parts.find_deployments(city, options.units, options)
+    written = [
+        _parts.write_table(checks.to_frame(), out / "checks.csv", index=False),
+        _parts.write_table(demand.profile.to_frame(), out / "profile.csv", index=False),
+        city.save(out / "city"),
+        _parts.write_table(_deployment_table(found), out / "deployments.csv", index=False),
+        _parts.write_table(_scenario_table(city, found, options), out / "scenarios.csv", index=False),
+    ]
+    if options.moves is not None:
+        written += _plan(demand, weekdays, options, out)
+    written += _parts.draw(city, found, out, options)
+    _parts.say_written(out, written, time.perf_counter() - start)
+
+
+# -- reading ------------------------------------------------------------------------------------------------------
+
+
+def _write_templates(folder):
+    from ..datasets import write_templates
+
+    for path in write_templates(folder):
+        print(f"wrote {path}")
+
+
+def _read(options):
+    from ..calls import read_calls, read_stations
+    from ..datasets import practice_calls
+
+    if options.practice:
+        if options.calls is not None:
+            msg = "give either --practice or files; both were given."
+            raise InputError(msg)
+        return practice_calls()
+    if options.stations is None:
+        msg = (
+            "give a log of calls and a table of stations: emsopt city calls.csv stations.csv (or --practice)."
+        )
+        raise InputError(msg)
+    calls = read_calls(options.calls, time_zone=options.time_zone, time_format=options.time_format)
+    return calls, read_stations(options.stations)
+
+
+def _check(calls, stations, options):
+    from ..calls import check_calls
+
+    checks = check_calls(calls, stations, reach_km=options.reach)
+    print(f"{len(calls):,} calls, {len(stations)} stations. What looks wrong in them:\n{checks}\n")
+    return checks
+
+
+def _count(calls, stations, options):
+    from ..calls import aggregate_calls
+
+    return aggregate_calls(
+        calls.without_repeats() if options.drop_repeats else calls,
+        stations,
+        cell_km=options.cell,
+        areas=options.areas,
+        area_name=options.area_name,
+        reach_km=options.reach,
+        empty_days="missing" if options.skip_empty_days else "counted",
+    )
+
+
+def _times(options):
+    """Return the options of travel and service, as `Demand.city` takes them."""
+    table = None
+    if options.travel_times is not None:
+        table = _read_matrix(Path(options.travel_times))
+    if (table is None) == (options.speed is None):
+        msg = "say how long units drive: by --speed KMH, or by --travel-times FILE (one of them)."
+        raise InputError(msg)
+    service = options.service
+    if service is not None and service not in ("calls", "stations"):
+        try:
+            service = float(service)
+        except ValueError as error:
+            msg = f"`--service` must be minutes, 'calls' or 'stations'; got {service!r}."
+            raise InputError(msg) from error
+    return {
+        "speed_kmh": options.speed,
+        "detour": options.detour,
+        "travel_times": table,
+        "turnout_times": options.turnout,
+        "service_times": service,
+    }
+
+
+def _read_matrix(path):
+    from .._plain_files import read_csv
+
+    try:
+        return read_csv(path, labelled=True)
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        msg = f"`--travel-times`: {path} cannot be read: {error}."
+        raise InputError(msg) from error
+
+
+def _hours(text):
+    """Return the hours that "7-19" means: from 7:00 until 19:00, past midnight if need be."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"\s*(\d{1,2})\s*-\s*(\d{1,2})\s*", text)
+    first, last = (int(part) for part in found.groups()) if found else (99, 99)
+    if first > 23 or last > 24 or first == last:
+        msg = f"`--hours` must be such as 7-19, which ends at 19:00, or 22-6; got {text!r}."
+        raise InputError(msg)
+    return [(first + k) % 24 for k in range((last - first) % 24 or 24)]
+
+
+def _weekdays(text):
+    """Return the days that "Mon-Fri" or "Sat,Sun" means, as numbers from Monday, 0."""
+    if text is None:
+        return None
+    days = []
+    for part in text.split(","):
+        ends = [end.strip().lower()[:3] for end in part.split("-")]
+        if len(ends) > 2 or any(end not in WEEKDAYS for end in ends):
+            msg = f"`--weekdays` must be such as Mon-Fri or Sat,Sun; got {text!r}."
+            raise InputError(msg)
+        first, last = WEEKDAYS.index(ends[0]), WEEKDAYS.index(ends[-1])
+        days += [(first + k) % 7 for k in range((last - first) % 7 + 1)]
+    return sorted(set(days))
+
+
+# -- tables -------------------------------------------------------------------------------------------------------
+
+
+def _deployment_table(found):
+    """Return one row a unit: deployment, site, how busy, and what it answers."""
+    import pandas as pd
+
+    parts = [e.to_frame().drop(columns="site").assign(deployment=name) for name, e in found.items()]
+    table = pd.concat(parts).rename(columns={"name": "site"})
+    return table[["deployment", "site", "utilization", "share_of_calls", "mean_response_min"]]
+
+
+def _scenario_table(city, found, options):
+    """Return one row a deployment: the question that was asked, and the figures."""
+    import pandas as pd
+
+    rows = [
+        {
+            "city": city.name,
+            "deployment": name,
+            "units": len(e.sites),
+            "calls_per_hour": city.total_rate,
+            "offered_load": city.offered_load(len(e.sites)),
+            "evaluator": e.evaluator,
+            "capacity": e.capacity,
+            "metric": options.metric,
+            "threshold_min": options.threshold,
+            **e.summary(options.threshold),
+            "sites": "; ".join(e.site_names),
+        }
+        for name, e in found.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def _plan(demand, weekdays, options, out):
+    """Plan the day, print what changes, and return the files written."""
+    from ..plan import hourly_plan
+
+    if options.hours is not None:
+        msg = "`--moves` plans all hours of the day; leave out --hours."
+        raise InputError(msg)
+    cities = demand.cities_by_hour(weekdays=weekdays, name=options.name, **_times(options))
+    with _parts.Bar("hours") as progress:
+        plan = hourly_plan(
+            cities,
+            options.units,
+            options.moves,
+            options.evaluator,
+            progress=progress,
+            **_parts.rules(options),
+        )
+    label = plan.objectives[0].label
+    print(
+        f"\nPlan of the day, at most {options.moves} unit(s) moved between hours ({plan.objectives[0].evaluator} hypercube): "
+        f"{plan.message}.\n  {label}, mean over all calls: {plan.value:.4g}; without any move {plan.fixed_value:.4g}; "
+        f"with as many moves as one likes {plan.free_value:.4g}."
+    )
+    changes = plan.changes()
+    for row in changes.itertuples(index=False):
+        print(f"  {row[0]:02d}:00  {row[1]} -> {row[2]}")
+    return [
+        _parts.write_table(plan.to_frame(), out / "plan.csv", index=False),
+        _parts.write_table(changes, out / "plan_moves.csv", index=False),
+    ]

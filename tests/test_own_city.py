@@ -1,0 +1,307 @@
+"""The command from a log to a map and a plan: the same figures as by hand, no text that runs, nothing that leaks."""
+
+import csv
+import io
+import json
+import re
+from contextlib import redirect_stdout
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import emsopt as eo
+from emsopt.__main__ import main
+from emsopt.commands import _parts
+from emsopt.commands.own_city import _hours, _weekdays
+from emsopt.plan import hourly_plan
+
+EVIL = [
+    "<script>alert(1)</script>",
+    '=HYPERLINK("http://x.example","y")',
+    "a\"b'c&d; $\\frac{",
+    "</style><img src=x onerror=p()>",
+]
+TITLE = "</title><script>alert(2)</script>"
+WRITTEN = {
+    "checks.csv",
+    "profile.csv",
+    "city",
+    "deployments.csv",
+    "scenarios.csv",
+    "deployments.html",
+    "deployments.png",
+}
+
+
+def write_log(folder, n=1500, days=56, names=("A", "B", "C", "D"), rng=1):
+    """Write files of calls and of four stations; return their paths as text."""
+    rng = np.random.default_rng(rng)
+    seconds = np.sort(rng.integers(0, days * 86400, n)).astype("timedelta64[s]")
+    calls = pd.DataFrame(
+        {
+            "time": np.datetime64("2025-01-06T00:00:00") + seconds,
+            "lon": -30 + rng.uniform(-0.05, 0.05, n),
+            "lat": 45 + rng.uniform(-0.04, 0.04, n),
+            "service_min": rng.uniform(20, 60, n).round(),
+            "patient": "Jane Doe",
+        }
+    )
+    stations = pd.DataFrame(
+        {
+            "name": names,
+            "lon": [-30.02, -29.98, -30.0, -29.96],
+            "lat": [45.01, 44.99, 45.02, 45.0],
+            "turnout_min": 1.5,
+        }
+    )
+    calls.to_csv(folder / "secret_calls.csv", index=False)
+    stations.to_csv(folder / "stations.csv", index=False)
+    return str(folder / "secret_calls.csv"), str(folder / "stations.csv"), calls
+
+
+@pytest.fixture
+def no_figure(monkeypatch):
+    """Figures take a second each, and are tested elsewhere."""
+    monkeypatch.setattr(_parts, "draw", lambda *_: [])
+
+
+def files_in(folder):
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """One run on stations with malicious names: the folder of its files, and what it printed."""
+    folder = tmp_path_factory.mktemp("own")
+    calls, stations, frame = write_log(folder, names=EVIL)
+    arguments = [
+        calls,
+        stations,
+        "--units",
+        "2",
+        "--speed",
+        "40",
+        "--cell",
+        "1",
+        "--moves",
+        "1",
+        "--name",
+        TITLE,
+    ]
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        assert main(["city", *arguments, "--out", str(folder / "out")]) == 0
+    return folder, folder / "out", frame, printed.getvalue()
+
+
+def test_the_command_says_what_the_package_says(done):
+    folder, out, _, text = done
+    assert "Nothing looks wrong" in text
+    assert files_in(out) == WRITTEN | {"plan.csv", "plan_moves.csv"}
+    demand = eo.calls.aggregate_calls(folder / "secret_calls.csv", folder / "stations.csv", cell_km=1)
+    city = demand.city(speed_kmh=40)
+    best = eo.evaluators.evaluate_all(city, 2).best
+    scenarios = pd.read_csv(out / "scenarios.csv", index_col="deployment")
+    assert scenarios.loc["optimum", "mean_response_min"] == pytest.approx(best.mean_response)
+    assert scenarios.loc["optimum", "late_over_8_min"] == pytest.approx(best.late_fraction(8))
+    units = pd.read_csv(out / "deployments.csv")
+    mine = units[units["deployment"] == "optimum"]
+    assert [name.removeprefix("'") for name in mine["site"]] == list(best.site_names)
+    assert mine["utilization"].tolist() == pytest.approx(best.utilizations.tolist())
+    plan = hourly_plan(demand.cities_by_hour(speed_kmh=40), 2, 1)
+    assert pd.read_csv(out / "plan.csv")["value"].tolist() == pytest.approx(plan.values.tolist())
+    assert f"{plan.value:.4g}" in text
+    assert len(pd.read_csv(out / "plan_moves.csv")) == plan.moves.sum()
+    again = eo.City.load(out / "city")
+    assert np.array_equal(again.arrival_rates, city.arrival_rates)
+    assert pd.read_csv(out / "profile.csv")["calls"].sum() == 1500
+
+
+def test_areas_a_matrix_and_other_options(tmp_path, capsys, no_figure):
+    pytest.importorskip("shapely")
+    calls, stations, _ = write_log(tmp_path)
+    half = [[-30.1, 44.9], [-30.0, 44.9], [-30.0, 45.1], [-30.1, 45.1], [-30.1, 44.9]]
+    other = [[x + 0.1, y] for x, y in half]
+    features = [
+        {"type": "Feature", "properties": {"ward": n}, "geometry": {"type": "Polygon", "coordinates": [ring]}}
+        for n, ring in (("west", half), ("east", other))
+    ]
+    (tmp_path / "wards.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    (tmp_path / "t.csv").write_text("station,west,east\nB,5,3\nA,3,5\nC,4,4\nD,9,1\n")
+    arguments = ["--areas", str(tmp_path / "wards.geojson"), "--area-name", "ward", "--units", "2"]
+    arguments += ["--travel-times", str(tmp_path / "t.csv"), "--service", "30", "--hours", "7-19"]
+    arguments += [
+        "--weekdays",
+        "Mon-Fri",
+        "--drop-repeats",
+        "--skip-empty-days",
+        "--queue",
+        "--name",
+        "Wards",
+    ]
+    arguments += ["--pinned", "A", "--closed", "D", "--metric", "late", "--threshold", "6"]
+    assert main(["city", calls, stations, *arguments, "--out", str(tmp_path / "out")]) == 0
+    text = capsys.readouterr().out
+    assert "Wards: 2 atoms, 4 sites" in text
+    assert "fraction of responses of 6 min or more" in text
+    city = eo.City.load(tmp_path / "out" / "city")
+    assert city.travel_times.tolist() == [[3, 5], [5, 3], [4, 4], [9, 1]]
+    assert city.mean_service_time == pytest.approx(30)
+    table = pd.read_csv(tmp_path / "out" / "deployments.csv")
+    assert "D" not in set(table["site"])
+    assert (table.loc[table["site"] == "A", "deployment"].nunique()) == 2
+
+
+def test_nobody_who_called_is_in_what_is_written(done):
+    """Places, times, files and other columns of the log: none is in the map or in any table."""
+    folder, out, frame, _ = done
+    written = {p.name: p.read_text("utf-8") for p in out.rglob("*") if p.is_file() and p.suffix != ".png"}
+    assert {"deployments.html", "atoms.csv", "atoms.geojson", "city.json"} < set(written)
+    places = {f"{value:.{k}f}" for column in ("lon", "lat") for value in frame[column] for k in (4, 5, 6, 7)}
+    places |= {repr(value) for column in ("lon", "lat") for value in frame[column].tolist()}
+    for station in pd.read_csv(folder / "stations.csv")[["lon", "lat"]].to_numpy().ravel().tolist():
+        places -= {f"{station:.{k}f}" for k in (4, 5, 6, 7)}
+    moments = {str(t)[5:16] for t in frame["time"]}
+    for name, text in written.items():
+        for secret in ("Jane", "patient", "secret_calls", str(folder), "/home/", "/root/"):
+            assert secret not in text, (name, secret)
+        numbers = set(re.findall(r"-?\d+\.\d{4,}", text))
+        edges = {number for number in numbers & places if len(number.split(".")[1]) > 5}
+        assert not edges, name
+        assert not moments & set(re.findall(r"\d\d-\d\d[ T]\d\d:\d\d", text)), name
+
+
+def cells(path):
+    return [cell for row in csv.reader(io.StringIO(path.read_text("utf-8"))) for cell in row]
+
+
+def test_malicious_names_stay_text_in_every_export(done):
+    _, out, _, text = done
+    page = (out / "deployments.html").read_text("utf-8")
+    assert "alert(1)" in page  # as text
+    for name in (*EVIL, TITLE):
+        if "<" in name:
+            assert name not in page
+    for name in ("deployments.csv", "scenarios.csv", "plan.csv", "plan_moves.csv", "checks.csv"):
+        for cell in cells(out / name):
+            assert cell[:1] not in ("=", "+", "@"), (name, cell)
+            assert cell[:1] != "-" or float(cell) < 0
+    named = [cell.removeprefix("'") for cell in cells(out / "deployments.csv")]
+    best = eo.evaluators.evaluate_all(eo.City.load(out / "city"), 2).best
+    assert set(best.site_names) <= set(named)
+    assert eo.City.load(out / "city").site_names == tuple(EVIL)  # data come back as they were
+    assert (out / "deployments.png").stat().st_size > 5000
+    assert "\x1b" not in text
+
+
+def test_no_text_of_a_table_is_a_formula(tmp_path):
+    table = pd.DataFrame(
+        {"=a": ["=1+1", "+1", "-x", "@SUM", "\tx", "safe", None], "b": [-1.5, 2, 3, 4, 5, 6, 7]}
+    )
+    _parts.write_table(table, tmp_path / "t.csv", index=False)
+    rows = list(csv.reader(io.StringIO((tmp_path / "t.csv").read_text("utf-8"), newline="")))
+    assert rows[0] == ["'=a", "b"]
+    assert [row[0] for row in rows[1:]] == ["'=1+1", "'+1", "'-x", "'@SUM", "'\tx", "safe", ""]
+    assert rows[1][1] == "-1.5"
+
+
+def test_practice_and_templates(tmp_path, capsys, no_figure):
+    assert (
+        main(
+            [
+                "city",
+                "--practice",
+                "--units",
+                "4",
+                "--speed",
+                "40",
+                "--evaluator",
+                "approximate",
+                "--out",
+                str(tmp_path / "o"),
+            ]
+        )
+        == 0
+    )
+    text = capsys.readouterr().out
+    assert "swapped coordinates" in text
+    assert "gaps in time" in text
+    assert "proven by enumeration" in text
+    assert main(["city", "--templates", str(tmp_path / "t")]) == 0
+    assert files_in(tmp_path / "t") == {"calls.csv", "stations.csv"}
+    files = [str(tmp_path / "t" / name) for name in ("calls.csv", "stations.csv")]
+    assert main(["city", *files, "--units", "1", "--speed", "40", "--out", str(tmp_path / "o2")]) == 0
+    assert main(["city", "--templates", str(tmp_path / "t")]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "give a log of calls"),
+        (["calls.csv"], "give a log of calls"),
+        (["no.csv", "no.csv"], "there is no file"),
+        (["--practice", "calls.csv"], "both were given"),
+        (["--practice"], "--units"),
+        (["--practice", "--units", "3"], "--speed"),
+        (["--practice", "--units", "3", "--speed", "40", "--travel-times", "no.csv"], "no.csv"),
+        (["--practice", "--units", "3", "--travel-times", "no.csv"], "cannot be read"),
+        (["--practice", "--units", "3", "--speed", "-4"], "speed_kmh"),
+        (["--practice", "--units", "30", "--speed", "40"], "do not fit"),
+        (["--practice", "--units", "3", "--speed", "40", "--service", "long"], "--service"),
+        (["--practice", "--units", "3", "--speed", "40", "--service", "stations"], "no column 'service_min'"),
+        (["--practice", "--units", "3", "--speed", "40", "--cell", "0"], "cell_km"),
+        (["--practice", "--units", "3", "--speed", "40", "--cell", "0.01"], "who called"),
+        (["--practice", "--units", "3", "--speed", "40", "--reach", "0"], "reach_km"),
+        (["--practice", "--units", "3", "--speed", "40", "--hours", "7"], "--hours"),
+        (["--practice", "--units", "3", "--speed", "40", "--hours", "7-7"], "--hours"),
+        (["--practice", "--units", "3", "--speed", "40", "--weekdays", "Someday"], "--weekdays"),
+        (["--practice", "--units", "3", "--speed", "40", "--moves", "-1"], "moves"),
+        (["--practice", "--units", "3", "--speed", "40", "--hours", "7-9", "--moves", "1"], "leave out --hours"),
+        (["--practice", "--units", "3", "--speed", "40", "--threshold", "0"], "threshold"),
+        (["--practice", "--units", "3", "--speed", "40", "--pinned", "Harbor"], "Did you mean 'Harbour'"),
+        (["--practice", "--units", "3", "--speed", "40", "--closed", "south", "--pinned", "South"], "Did you mean 'South'"),
+        (["--practice", "--units", "3", "--speed", "40", "--closed", "South", "--pinned", "South"], "both pinned and closed"),
+        (["--practice", "--units", "3", "--speed", "40", "--areas", "no.geojson"], "there is no file"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_in_one_line(arguments, words, tmp_path, capsys):
+    assert main(["city", *arguments, "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("emsopt: ")
+    assert words in error
+    assert error.count("emsopt: ") == 1
+
+
+def test_hours_and_days():
+    assert _hours("7-10") == [7, 8, 9]
+    assert _hours("22-2") == [22, 23, 0, 1]
+    assert _hours("0-24") == list(range(24))
+    assert _weekdays("Mon-Fri") == [0, 1, 2, 3, 4]
+    assert _weekdays("sat, SUNDAY") == [5, 6]
+    assert _weekdays("Fri-Mon") == [0, 4, 5, 6]
+
+
+def test_the_main_job_pins_closes_and_counts_late_responses(tmp_path, capsys, no_figure):
+    town = eo.datasets.grid_city(n_sites=8, units=3, rng=1, size=5)
+    town.save(tmp_path / "town")
+    arguments = ["--city", str(tmp_path / "town"), "--units", "3", "--out", str(tmp_path / "o")]
+    pinned, closed = town.site_names[1], town.site_names[:1] + town.site_names[5:6]
+    arguments += ["--pinned", pinned, "--closed", *closed, "--metric", "late", "--threshold", "5"]
+    assert main(arguments) == 0
+    text = capsys.readouterr().out
+    best = eo.evaluators.evaluate_all(town, 3, metric=("late", 5.0), pinned=[1], closed=[0, 5]).best
+    assert ", ".join(best.site_names) in text
+    assert "Fraction of responses of 5 min or more against offered load" in text
+    assert "lower_bound" not in text
+    assert main([*arguments[:6], "--pinned", "sitte 2"]) == 2
+    assert "Did you mean 'site 2'" in capsys.readouterr().err
+    assert main(["--pinned", "Station 5", "--evaluator", "approximate", "--out", str(tmp_path / "p")]) == 0
+    assert "(paper)" not in capsys.readouterr().out
+
+
+def test_help_names_the_other_command(capsys):
+    for arguments, words in ((["--help"], "emsopt city"), (["city", "--help"], "--time-format")):
+        with pytest.raises(SystemExit):
+            main(arguments)
+        assert words in capsys.readouterr().out

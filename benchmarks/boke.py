@@ -4,7 +4,7 @@
     python benchmarks/boke.py complexity    # preparing a step, and evaluating the acquisition, t = 50 to 3200
 
 The points are random ones of the unit cube with Hartmann's values. CPU seconds, medians; one thread of linear algebra.
-Exponents are slopes on log axes over the largest four t, beside those of the paper's Table 1. The table of the second
+Exponents are slopes on log axes over the largest three t, beside those of the paper's Table 1. The table of the second
 part is stored with the package's studies ("boke_complexity").
 """
 
@@ -17,12 +17,19 @@ import pandas as pd
 
 import emsopt as eo
 from emsopt._threads import one_thread
-from emsopt.optimizers import BOKE, GPUCB, KRUCB, BOKEPlus, GPUCBFixed
+from emsopt.optimizers import BOKE, GPUCB, KRUCB, BOKEAuto, BOKEPlus, GPUCBFixed
 from emsopt.optimizers.boke import exploration, log_upper_bound
 from emsopt.optimizers.gp_ucb import upper_bound
 
 STORED = Path(eo.datasets.__file__).parent / "data" / "studies" / "boke_complexity.csv"
-METHODS = {"boke": BOKE, "boke+": BOKEPlus, "kr-ucb": KRUCB, "gp-ucb-fixed": GPUCBFixed, "gp-ucb": GPUCB}
+METHODS = {
+    "boke": BOKE,
+    "boke+": BOKEPlus,
+    "boke-auto": BOKEAuto,
+    "kr-ucb": KRUCB,
+    "gp-ucb-fixed": GPUCBFixed,
+    "gp-ucb": GPUCB,
+}
 SIZES = (50, 100, 200, 400, 800, 1600, 3200)
 PAPER = {("boke", "evaluation"): 1, ("gp-ucb-fixed", "evaluation"): 2, ("gp-ucb-fixed", "preparation"): 3}
 PAPER |= {("kr-ucb", "preparation"): 2, ("boke", "preparation"): 0, ("gp-ucb", "preparation"): 3}
@@ -75,7 +82,7 @@ def parts(name, t):
             prepare = lambda: optimizer.scores(optimizer.surrogate())
             evaluate = lambda: model.predict_with_slopes(points)
         else:
-            repeats = 3 if name == "gp-ucb" and t > 200 else 7
+            repeats = 3 if name == "gp-ucb" or t > 400 else 7
             process = optimizer.process()
             prepare = optimizer.process
             evaluate = lambda: upper_bound(process, 2.0, points)
@@ -86,8 +93,8 @@ def complexity():
     rows = []
     for name in ("boke", "kr-ucb", "gp-ucb-fixed", "gp-ucb"):
         for t in SIZES:
-            if name == "gp-ucb" and t > 800:
-                continue  # a fit of 1600 points takes minutes
+            if t > {"gp-ucb": 400, "gp-ucb-fixed": 1600}.get(name, t):
+                continue  # more points take minutes
             prepare, evaluate = parts(name, t)
             rows += [(name, "preparation", t, prepare), (name, "evaluation", t, evaluate)]
             print(
@@ -96,7 +103,7 @@ def complexity():
             )
     table = pd.DataFrame(rows, columns=["method", "part", "t", "cpu_seconds"])
     for (name, part), group in table.groupby(["method", "part"], sort=False):
-        last = group.tail(4)
+        last = group.tail(3)
         slope = np.polyfit(np.log(last["t"]), np.log(last["cpu_seconds"]), 1)[0]
         print(f"{name:13} {part:12} exponent {slope:5.2f}   Table 1: {PAPER.get((name, part), '-')}")
     table["cpu_seconds"] = table["cpu_seconds"].map(lambda seconds: float(f"{seconds:.4g}"))

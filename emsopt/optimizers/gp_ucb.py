@@ -24,7 +24,7 @@ from .boke import standardized
 from .box_optimizer import BoxOptimizer
 
 CONFIDENCE = 2.0
-BANDWIDTH = 0.5
+BANDWIDTH = 0.8
 NOISE, NOISE_FREE = 1e-2, 1e-6
 STARTS = 10
 POOL = 400

@@ -1,0 +1,84 @@
+"""The study of BOKE and its rivals, and the trials its constants come from: what their rows mean."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import emsopt as eo
+
+
+def module(name):
+    file = Path(__file__).parents[1] / "benchmarks" / f"{name}.py"
+    if not file.exists():
+        pytest.skip("the benchmarks are not installed with the package")
+    spec = importlib.util.spec_from_file_location(name, file)
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def study():
+    return module("boke_study")
+
+
+@pytest.mark.parametrize(("name", "noisy"), [("hartmann3", False), ("hartmann3", True), ("sprinkler", False)])
+def test_a_row_is_the_regret_of_the_best_point_so_far(study, name, noisy):
+    """(2.4), from the run itself: values without noise at the points evaluated."""
+    rows = pd.DataFrame(study.search(name, "random", noisy, 25, 3))
+    f = study.problem(name, noisy)
+    run = eo.maximize(f, "random", budget=25, rng=3)
+    clean = f.exact(np.array(run.history["x"].tolist()))
+    best = (
+        np.minimum.accumulate(clean) - f.best_value
+        if f.sense == "min"
+        else f.best_value - np.maximum.accumulate(clean)
+    )
+    np.testing.assert_allclose(rows["regret"], best, rtol=1e-5)
+    assert rows["evaluation"].tolist() == list(range(1, 26))
+    assert rows["cpu_seconds"].is_monotonic_increasing
+    assert (run.history["value"] != clean).all() == noisy
+
+
+def test_noise_is_a_twentieth_of_the_spread(study):
+    f = study.problem("forrester", True)
+    x = np.linspace(0, 1, 100_001)[:, None]
+    assert f.noise == pytest.approx(0.05 * f.exact(x).std(), rel=0.01)
+
+
+def test_tables_summarise_the_runs(study):
+    table = pd.DataFrame(
+        {
+            "problem_name": "p",
+            "method": "m",
+            "seed": np.repeat([0, 1, 2], 2),
+            "evaluation": [1, 2] * 3,
+            "regret": [3.0, 1.0, 9.0, 2.0, 6.0, 6.0],
+            "cpu_seconds": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6],
+        }
+    )
+    last = study.curves(table).iloc[-1]
+    assert (last["mean"], last["median"], last["q25"], last["q75"]) == (3.0, 2.0, 1.5, 4.0)
+    assert last["cpu_seconds"] == pytest.approx(0.4)
+    assert study.ends(table)["regret"].tolist() == [1.0, 2.0, 6.0]
+
+
+def test_the_training_family_is_none_of_the_reported_functions(study):
+    training = module("boke_training")
+    reported = {name.rstrip("0123456789") for name in study.FUNCTIONS + study.FURTHER} | {"sprinkler"}
+    assert not reported & {name.split()[0].replace("-", "_") for name, _, _ in training.FAMILY}
+    assert max(study.RUNS.values()) <= training.FIRST_SEED
+
+
+@pytest.mark.parametrize(("name", "d"), [("branin", 2), ("bowl", 3), ("zakharov", 2), ("gp 0.3", 2)])
+def test_the_best_of_a_training_function_is_the_best(name, d):
+    """Against a grid, and for three of them against the textbook's minimum."""
+    f = module("boke_training").problem(name, d, 0.0, 1000)
+    grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, 41)] * d), axis=-1).reshape(-1, d)
+    assert f.exact(grid).min() >= f.best_value - 1e-9
+    textbook = {"branin": 0.397887 - 10, "bowl": 0.0, "zakharov": 0.0}
+    if name in textbook:
+        assert f.best_value == pytest.approx(textbook[name], abs=1e-5)

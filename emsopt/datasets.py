@@ -260,8 +260,8 @@ def load_study(name):
 
         "location_grid", "location_st_paul", "location_late", "location_long": how the ``best`` value of each run
         fell with the ``evaluation``, one row an improvement and one for the end, with the optimizer's
-        ``cpu_seconds`` and the ``best_known`` value; "location_tables": one row a run, whether and when it found the
-        optimum. By ``benchmarks/location_study.py``.
+        ``cpu_seconds``, the ``best_known`` value and that of the ``p_median`` deployment; "location_tables": one row
+        a run, whether and when it found the optimum. By ``benchmarks/location_study.py``.
 
     Returns
     -------

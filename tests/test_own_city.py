@@ -235,8 +235,16 @@ def test_practice_and_templates(tmp_path, capsys, no_figure):
     assert main(["city", "--templates", str(tmp_path / "t")]) == 2
 
 
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Files of a small log and of stations with plain names."""
+    return write_log(tmp_path_factory.mktemp("small"), n=60, names=("Harbour", "South", "Mill", "Old Town"))[
+        :2
+    ]
+
+
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "words"),  # --practice: a small log here
     [
         ([], "give a log of calls"),
         (["calls.csv"], "give a log of calls"),
@@ -265,7 +273,9 @@ def test_practice_and_templates(tmp_path, capsys, no_figure):
         (["--practice", "--units", "3", "--speed", "40", "--areas", "no.geojson"], "there is no file"),
     ],
 )  # fmt: skip
-def test_bad_input_is_refused_in_one_line(arguments, words, tmp_path, capsys):
+def test_bad_input_is_refused_in_one_line(arguments, words, small, tmp_path, capsys):
+    if arguments != ["--practice", "calls.csv"]:
+        arguments = [part for a in arguments for part in (small if a == "--practice" else [a])]
     assert main(["city", *arguments, "--out", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
     assert error.startswith("emsopt: ")

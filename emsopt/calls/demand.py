@@ -276,13 +276,21 @@ def aggregate_calls(
 
 
 def city_from_calls(
-    calls, stations, *, cell_km=None, areas=None, reach_km=REACH_KM, empty_days="counted", **options
+    calls,
+    stations,
+    *,
+    cell_km=None,
+    areas=None,
+    reach_km=REACH_KM,
+    empty_days="counted",
+    area_name=None,
+    **options,
 ):
     """Build a city from a log of calls and a table of stations.
 
     Parameters
     ----------
-    calls, stations, cell_km, areas, reach_km, empty_days
+    calls, stations, cell_km, areas, reach_km, empty_days, area_name
         As for `aggregate_calls`.
     **options
         As for `Demand.city`: ``speed_kmh`` or ``travel_times`` at least, and turnout and service times unless the files
@@ -293,7 +301,13 @@ def city_from_calls(
     City
     """
     demand = aggregate_calls(
-        calls, stations, cell_km=cell_km, areas=areas, reach_km=reach_km, empty_days=empty_days
+        calls,
+        stations,
+        cell_km=cell_km,
+        areas=areas,
+        reach_km=reach_km,
+        empty_days=empty_days,
+        area_name=area_name,
     )
     return demand.city(**options)
 

@@ -4,7 +4,7 @@ import re
 import time
 from pathlib import Path
 
-from .._validate import positive_number
+from .._validate import positive_number, whole_number
 from ..errors import InputError
 from . import _parts
 
@@ -83,6 +83,11 @@ def run(options):
         return
     positive_number(options.threshold, "threshold", "min")
     hours, weekdays = _hours(options.hours), _weekdays(options.weekdays)
+    if options.moves is not None:
+        whole_number(options.moves, "moves", low=0)
+        if hours is not None:
+            msg = "`--moves` plans all hours of the day; leave out --hours."
+            raise InputError(msg)
     calls, stations = _read(options)
     checks = _check(calls, stations, options)
     if options.units is None:
@@ -258,9 +263,6 @@ def _plan(demand, weekdays, options, out):
     """Plan the day, print what changes, and return the files written."""
     from ..plan import hourly_plan
 
-    if options.hours is not None:
-        msg = "`--moves` plans all hours of the day; leave out --hours."
-        raise InputError(msg)
     cities = demand.cities_by_hour(weekdays=weekdays, name=options.name, **_times(options))
     with _parts.Bar("hours") as progress:
         plan = hourly_plan(

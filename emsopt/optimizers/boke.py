@@ -15,11 +15,13 @@ p       ``exploring``                 BOKE+: probability of a step by (3.12); th
 
 .. math:: x_{t+1} = \arg\max_x \; m_t(x) + \sqrt{β_t / W_t(x)} \quad (3.12), \qquad \arg\max_x m_t(x) \quad (3.14)
 
-The paper states neither the factor in h_t nor ς, p and δ, and they decide the result; the defaults below come from
-``benchmarks/boke_training.py``, on functions that no study here reports. The factor grows with d because points keep
-away from each other in many dimensions: of 60 random ones on the unit cube, the next is 0.01 away for d = 1 and 0.4
-for d = 6. The maximum is searched for the logarithm of (3.12), less the smallest value told: the same maximiser, and
-no overflow where W underflows.
+The paper states neither the factor in h_t nor ς, p and δ, and they decide the result. The defaults below come from
+trials on functions that no study here reports; ``benchmarks/boke_training.py`` holds these and says what was tried.
+The factor grows with d because points keep away from each other in many dimensions: of 60 random ones on the unit
+cube, the next is 0.01 away for d = 1 and 0.4 for d = 6.
+
+The maximum is searched for the logarithm of (3.12), less the smallest value told: the same maximiser, and no overflow
+where W underflows.
 
 An evaluation of (3.12) costs O(t d), and there is nothing to fit.
 
@@ -39,7 +41,7 @@ from .box_optimizer import BoxOptimizer
 SCALE = 0.05
 NOISE = 0.005
 CONFIDENCE = 0.1
-EXPLORING = 0.5
+EXPLORING = 0.6
 STARTS = 10
 POOL = 100  # random points of which the best become starts
 EMPTIEST = -1000.0  # log W below which emptier makes no difference

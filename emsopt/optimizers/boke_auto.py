@@ -3,8 +3,8 @@ r"""boke-auto: BOKE with local quadratic regression in place of its pure exploit
 A weighted mean cannot point beyond the points it averages, so that BOKE+ exploits badly: the top of its regression is
 where the best point is alone, often at the border. Here the steps that exploit go to the top of a quadratic that is
 fitted to the points nearest to the best one, by weighted least squares: kernel regression of a higher order, with the
-distance to a nearest neighbour for its bandwidth. Nothing is left to tune as points gather: both the bandwidth and
-the box in which the next point is sought shrink with them. The other steps are BOKE's.
+distance to a nearest neighbour for its bandwidth. As points gather, both the bandwidth and
+the box in which the next point is sought shrink. The other steps are BOKE's.
 
 ======  ==================  ====================================================================================
 symbol  name                meaning

@@ -27,8 +27,8 @@ from ..errors import InputError
 from ._box_search import maximize_on_box
 from .boke import BOKE, SCALE, emptiness
 
-CONFIDENCE = 0.1
-CLOSENESS = 0.1
+CONFIDENCE = 0.05
+CLOSENESS = 0.5
 WIDENING = 0.8
 
 

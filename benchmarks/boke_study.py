@@ -15,10 +15,10 @@ search at a seed. Constants are the defaults: chosen on other functions (``bench
 before this was first run. Finished cases are kept in ``emsopt-results/``, so that a run cut off goes on where it was;
 remove its files there after a change to a method.
 
-Two tables go to where `emsopt.datasets.load_study` finds them, say "boke_noise_free_curves" (mean, median and quartiles
-of the simple regret (2.4) after each evaluation, and mean CPU seconds of the optimizer up to there, evaluations not
-counted) and "boke_noise_free_ends" (each run's regret and CPU seconds after the last). Regret is that of the noise-free
-values at the points evaluated; in tuning, where no best value is known, it is 1 - R².
+Two tables go to where `emsopt.datasets.load_study` finds them: "boke_noise_free_curves" (and so on for the other parts)
+has mean, median and quartiles of the simple regret (2.4) after each evaluation, and mean CPU seconds of the optimizer
+up to there, evaluations not counted; "boke_noise_free_ends" each run's regret and CPU seconds after the last. Regret is
+that of the noise-free values at the points evaluated; in tuning, where no best value is known, it is 1 - R².
 """
 
 import argparse

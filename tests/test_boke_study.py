@@ -82,3 +82,25 @@ def test_the_best_of_a_training_function_is_the_best(name, d):
     textbook = {"branin": 0.397887 - 10, "bowl": 0.0, "zakharov": 0.0}
     if name in textbook:
         assert f.best_value == pytest.approx(textbook[name], abs=1e-5)
+
+
+def test_an_evaluation_of_boke_grows_no_faster_than_its_points():
+    """The stored measurement against the paper's Table 1: O(t) for BOKE, O(t²) for KR-UCB's preparation."""
+    stored = eo.datasets.load_study("boke_complexity")
+
+    def exponent(method, part):
+        rows = stored[(stored["method"] == method) & (stored["part"] == part)].tail(4)
+        return np.polyfit(np.log(rows["t"]), np.log(rows["cpu_seconds"]), 1)[0]
+
+    assert 0.7 < exponent("boke", "evaluation") < 1.15
+    assert 1.7 < exponent("kr-ucb", "preparation") < 2.3
+    assert exponent("gp-ucb-fixed", "evaluation") > 1.5
+
+
+def test_a_stored_measurement_can_be_repeated():
+    """Only roughly: other machines differ, and this one has other work."""
+    prepare, evaluate = module("boke").parts("boke", 200)
+    stored = eo.datasets.load_study("boke_complexity")
+    rows = stored[(stored["method"] == "boke") & (stored["t"] == 200)].set_index("part")["cpu_seconds"]
+    assert 0.02 < prepare / rows["preparation"] < 50
+    assert 0.02 < evaluate / rows["evaluation"] < 50

@@ -29,7 +29,7 @@ HERE = Path(__file__).resolve().parent
 RAW = HERE / "raw" / "st_paul"
 PACKAGE = HERE.parent / "emsopt" / "data"
 EMBEDDED = tuple(
-    PACKAGE / name for name in ("st_paul", "papers", "practice", "templates", "monaco", "tuning")
+    PACKAGE / name for name in ("st_paul", "papers", "practice", "templates", "monaco", "tuning", "bocvs")
 )  # not the studies
 CHECKSUMS = HERE / "SHA256SUMS"
 

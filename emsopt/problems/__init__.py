@@ -8,6 +8,18 @@
 -3.861
 """
 
+from .airfoil import airfoil
+from .control import ControlProblem, Play
+from .control_objectives import (
+    ackley_control,
+    airfoil_control,
+    ems_control,
+    hartmann_control,
+    hill_control,
+    levy_control,
+    plant_control,
+)
+from .ems_levers import ems_levers
 from .functions import (
     ackley6,
     forrester,
@@ -19,19 +31,36 @@ from .functions import (
     six_hump_camel,
     sphere6,
 )
+from .marginals import Empirical, TruncatedNormal, Uniform
+from .plant import plant
 from .problem import Problem
 from .sprinkler import sprinkler
 from .tuning import forest_tuning, xgboost_tuning
 
 __all__ = [
+    "ControlProblem",
+    "Empirical",
+    "Play",
     "Problem",
+    "TruncatedNormal",
+    "Uniform",
     "ackley6",
+    "ackley_control",
+    "airfoil",
+    "airfoil_control",
+    "ems_control",
+    "ems_levers",
     "forest_tuning",
     "forrester",
     "goldstein_price",
     "hartmann3",
     "hartmann6",
+    "hartmann_control",
+    "hill_control",
     "levy6",
+    "levy_control",
+    "plant",
+    "plant_control",
     "rosenbrock4",
     "six_hump_camel",
     "sphere6",

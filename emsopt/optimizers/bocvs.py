@@ -1,0 +1,317 @@
+r"""`bocvs`: play a control problem until the budget is spent.
+
+"Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". What a run lost, play by play,
+beside the best expected value v* of all sets and the cheapest tolerable set i_* (`ControlProblem.target`):
+
+.. math:: R^f_T = \sum_t \big((1 - α)(v^* - w) - (E_{i_t}(x_t) - w)\big), \qquad
+          R^c_T = \sum_t \max(c_{i_t} - c_{i_*}, 0), \qquad
+          r_T = v^* - \max_{t \le T} E_{i_t}(x_t)
+
+with w the ``worst`` value, 0 in the paper. R^f may fall below 0, as α is given away for free.
+"""
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import __version__, _validate
+from .._json_lines import JsonLines
+from .._progress import shown
+from ..errors import InputError
+from ..problems.control import ControlProblem, Play
+from ..problems.marginals import Empirical
+from .control_learners import LEARNERS
+
+REGRET_NODES = 2048  # points of the averages in regrets, of v* and of every play alike
+_KIND, _FORMAT = "emsopt control run", 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ControlRun:
+    """Outcome of a run on a control problem.
+
+    Attributes
+    ----------
+    method : str
+    control_set : int
+        Recommended set: that of the play whose expected value the model holds for the largest in the end.
+    x : ndarray, shape (k,)
+        Values of its variables.
+    plays : int
+    spent : float
+        Sum of all costs, at most the budget.
+    message : str
+        Why the run ended.
+    history : DataFrame
+        One row a play: its number ``play``, ``set``, ``x`` (tuple), ``value`` and ``cost`` observed, ``spent`` so far,
+        ``phase``, ``seconds`` since the start; and unless they were declined ``expected`` (E_i(x)),
+        ``quality_regret`` (R^f), ``cost_regret`` (R^c), ``simple_regret`` (r).
+    """
+
+    method: str
+    control_set: int
+    x: np.ndarray
+    plays: int
+    spent: float
+    message: str
+    history: object
+
+    def __repr__(self):
+        x = np.round(self.x, 4).tolist()
+        return (
+            f"<ControlRun {self.method}: set {self.control_set} at {x} after {self.plays} plays that cost "
+            f"{self.spent:.4g}; {self.message}>"
+        )
+
+
+def bocvs(
+    problem,
+    method="unknown-cost",
+    *,
+    budget,
+    rng=None,
+    alpha=0.1,
+    progress=False,
+    callback=None,
+    checkpoint=None,
+    most_plays=None,
+    regret=True,
+    **options,
+):
+    """Search for the set of variables to control, and their values, by plays that cost.
+
+    Parameters
+    ----------
+    problem : ControlProblem
+    method : str
+        "unknown-cost" (the paper's), "ucb-psq", "ts-psq", "ucb-cvs" or "etc-50": see `emsopt.optimizers.LEARNERS`.
+    budget : float
+        Most that all plays may cost together. The run ends when the next play would not fit.
+    rng : int or Generator, optional
+        Decides everything random: the method, the uncontrolled variables, noise and costs. Play number t meets the same
+        luck whatever the method.
+    alpha : float
+        Tolerance of the method and of the regrets.
+    progress : bool or callable
+        Show a bar, or call with (cost spent, budget), both rounded down.
+    callback : callable, optional
+        Called with the learner after each play, those on file included; the run stops if it returns True.
+    checkpoint : path-like, optional
+        File to which each play is written. If it exists the run goes on from there, to the result it would have had
+        uninterrupted: the learner repeats its steps, plays are taken from the file.
+    most_plays : int, optional
+        Stop after so many plays.
+    regret : bool
+        Whether to compute expected values and regrets. For a problem that is not `solved` that takes a long search.
+    **options
+        Of the learner, such as ``beta``, ``hyperparameters``, ``epsilon`` for "ucb-cvs".
+
+    Returns
+    -------
+    ControlRun
+
+    Raises
+    ------
+    InputError
+        If an option is invalid, no play fits into the budget, or the checkpoint is of another run.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.hill_control()
+    >>> run = eo.optimizers.bocvs(problem, budget=10, rng=0)
+    >>> run.spent <= 10, run.message
+    (True, 'the next play does not fit into the budget')
+    """
+    if not isinstance(problem, ControlProblem):
+        msg = f"`problem` must be an emsopt.problems.ControlProblem; got {type(problem).__name__}."
+        raise InputError(msg)
+    _validate.choice(method, "method", tuple(LEARNERS))
+    budget = _validate.positive_number(budget, "budget")
+    if most_plays is not None:
+        most_plays = _validate.whole_number(most_plays, "most_plays")
+    if callback is not None and not callable(callback):
+        msg = f"`callback` must be a function of (the learner); got {callback!r}."
+        raise InputError(msg)
+    about = {"method": method, "budget": budget, "alpha": alpha, "options": repr(sorted(options.items()))}
+    total = max(1, int(budget))
+    with _PlaysOnFile(checkpoint, {**about, **_described(problem)}, _seed(rng)) as log:
+        learner = LEARNERS[method](problem, rng=_stream(log.seed, 0), budget=budget, alpha=alpha, **options)
+        rows, message, clock = [], "the next play does not fit into the budget", time.perf_counter()
+        with shown(progress, total, "cost") as show:
+            try:
+                while True:
+                    number = len(rows) + 1
+                    i, x = learner.ask()
+                    phase = learner.phase
+                    known = log.replay(number, i, x)
+                    if known is not None:
+                        play, seconds = known
+                        clock = time.perf_counter() - seconds
+                    else:
+                        play = problem.play(i, x, _stream(log.seed, number))
+                        seconds = round(time.perf_counter() - clock, 6)
+                    if learner.spent + play.cost > budget:
+                        break
+                    if known is None:
+                        log.add(number, i, x, play, seconds)
+                    learner.tell(i, x, play)
+                    rows.append(
+                        (number, i, tuple(x.tolist()), play.value, play.cost, learner.spent, phase, seconds)
+                    )
+                    show(int(learner.spent), f"{number} plays")
+                    stop = callback is not None and callback(learner)
+                    if number == most_plays:
+                        message = f"{most_plays} plays made"
+                    elif stop:
+                        message = "stopped by the callback"
+                    else:
+                        continue
+                    break
+            except KeyboardInterrupt:
+                if not rows:
+                    raise
+                message = "interrupted"
+    if not rows:
+        msg = f"`budget` must pay for at least one play; the first one cost {play.cost:g}, more than {budget:g}."
+        raise InputError(msg)
+    history = _history(rows)
+    if regret:
+        history = with_regret(history, problem, alpha)
+    i, x = learner.recommend()
+    return ControlRun(method, i, x, len(rows), learner.spent, message, history)
+
+
+def with_regret(history, problem, alpha=0.1):
+    """Return the history of a run with columns ``expected``, ``quality_regret``, ``cost_regret``, ``simple_regret``.
+
+    Parameters
+    ----------
+    history : DataFrame
+        Of a `ControlRun`.
+    problem : ControlProblem
+    alpha : float
+        Tolerance in both regrets.
+    """
+    problem = problem.solved()
+    best = int(np.argmax(problem.set_values))
+    optimum = problem.expected(best, problem.set_points[best], REGRET_NODES)
+    expected = np.empty(len(history))
+    for i, part in history.reset_index(drop=True).groupby("set"):
+        expected[part.index] = problem.expected(i, np.array(part["x"].tolist()), REGRET_NODES)
+    lost = (1 - alpha) * (optimum - problem.worst) - (expected - problem.worst)
+    above = problem.costs[history["set"].to_numpy()] - problem.costs[problem.target(alpha)]
+    return history.assign(
+        expected=expected,
+        quality_regret=np.cumsum(lost),
+        cost_regret=np.cumsum(np.maximum(above, 0)),
+        simple_regret=optimum - np.maximum.accumulate(expected),
+    )
+
+
+def _history(rows):
+    import pandas as pd
+
+    columns = ["play", "set", "x", "value", "cost", "spent", "phase", "seconds"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _seed(rng):
+    """Return the seed of a run; None if there is nothing to take it from."""
+    if rng is None:
+        return None
+    if _validate.is_real(rng):
+        return _validate.whole_number(rng, "rng", low=0)
+    return int(np.random.default_rng(rng).integers(2**63))
+
+
+def _stream(seed, number):
+    """Return the source of randomness of a play; number 0 is the learner's."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
+
+
+def _described(problem):
+    """Return what a checkpoint must agree on about a problem."""
+    numbers = [problem.costs, *(X.values for X in problem.marginals if isinstance(X, Empirical))]
+    numbers.append(problem.objective.exact(problem.nodes(4)))
+    total = hashlib.sha256()
+    for array in numbers:
+        total.update(np.ascontiguousarray(np.round(array, 9), dtype="<f8").tobytes())
+    return {
+        "problem": problem.name,
+        "control_sets": [list(s) for s in problem.control_sets],
+        "marginals": repr(problem.marginals),
+        "noise": [problem.noise, problem.cost_noise, problem.worst],
+        "numbers": total.hexdigest()[:16],
+    }
+
+
+class _PlaysOnFile:
+    """The plays on file, a context manager; lines as in `emsopt._json_lines`."""
+
+    def __init__(self, path, about, seed):
+        self.path, self.seed, self.rows, self._file = path, seed, [], None
+        if path is None:
+            self._fresh_seed()
+            return
+        self._file = JsonLines(path, _KIND, "checkpoint", "checkpoint")
+        try:
+            if self._file.lines:
+                header, *self.rows = self._file.lines
+                self._check(header, about)
+            else:
+                self._fresh_seed()
+                self._file.append({_KIND: _FORMAT, "version": __version__, "seed": self.seed, **about})
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _fresh_seed(self):
+        if self.seed is None:
+            self.seed = int(np.random.SeedSequence().entropy)
+
+    def _check(self, header, about):
+        wanted = {_KIND: _FORMAT, **json.loads(json.dumps(about))}
+        if self.seed is not None:
+            wanted["seed"] = self.seed
+        for key, value in wanted.items():
+            if header.get(key) != value:
+                msg = (
+                    f"the checkpoint {self.path} is of another run: its {key} is {header.get(key)!r}, this one's "
+                    f"{value!r}. Resume with the same problem, method, options and rng, or name another file."
+                )
+                raise InputError(msg)
+        self.seed = header["seed"]
+        for k, row in enumerate(self.rows, 1):
+            if set(row) != {"play", "set", "x", "point", "value", "cost", "seconds"} or row["play"] != k:
+                self._file.refuse(k + 1)
+
+    def replay(self, number, i, x):
+        """Return the `Play` on file and its seconds, or None; ``i`` and ``x`` are what the learner asks for now."""
+        if number > len(self.rows):
+            return None
+        row = self.rows[number - 1]
+        if row["set"] != i or row["x"] != x.tolist():
+            msg = (
+                f"play {number} in the checkpoint {self.path} is of set {row['set']} at {row['x']}, but the learner "
+                f"now asks for set {i} at {x.tolist()}. Resume with the version of emsopt and the libraries that "
+                "wrote it, or name another file."
+            )
+            raise InputError(msg)
+        return Play(np.array(row["point"]), row["value"], row["cost"]), row["seconds"]
+
+    def add(self, number, i, x, play, seconds):
+        """Put a play on file; it is on disk when this returns."""
+        if self._file is not None:
+            row = {"play": number, "set": int(i), "x": x.tolist(), "point": play.point.tolist()}
+            self._file.append({**row, "value": play.value, "cost": play.cost, "seconds": seconds})
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self._file is not None:
+            self._file.close()

@@ -1,0 +1,379 @@
+"""Learners of control problems: bounds against direct averages, Algorithm 1's invariants, budgets, resuming, bad input."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import truncnorm
+
+import emsopt as eo
+from emsopt.errors import InputError
+from emsopt.optimizers import Hyperparameters, bocvs
+from emsopt.optimizers.bocvs import REGRET_NODES, with_regret
+from emsopt.optimizers.control_learners import ETC50, LEARNERS, UCBCVS, UnknownCost
+from emsopt.optimizers.control_model import ControlModel
+from emsopt.problems import ControlProblem, Problem, TruncatedNormal, Uniform
+
+SETS = [[0], [1, 2], [0, 1], [0, 1, 2]]
+KNOWN = Hyperparameters([0.4, 0.5, 0.7], amplitude=1.0, noise=1e-4)
+
+
+def random_problem(seed, costs=(0.05, 0.1, 0.2, 0.5), marginals=None):
+    """Return a problem whose objective is a draw from the process that `KNOWN` describes (by random waves)."""
+    rng = np.random.default_rng(seed)
+    waves = rng.standard_normal((800, 3)) / KNOWN.lengthscales
+    phases, weights = rng.uniform(0, 2 * np.pi, 800), rng.standard_normal(800) * np.sqrt(2 / 800)
+
+    def function(u):
+        return np.cos(u @ waves.T + phases) @ weights
+
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 13)] * 3), axis=-1).reshape(-1, 3)
+    best = grid[np.argmax(function(grid))]
+    f = Problem("draw", function, [(0, 1)] * 3, "max", float(function(best[None])[0]), best)
+    marginals = TruncatedNormal(0.04) if marginals is None else marginals
+    return ControlProblem(f, SETS, costs, marginals, noise=0.01, worst=float(function(grid).min()) - 0.2)
+
+
+def told(problem, n, seed=0, **options):
+    """Return a model that was told n random plays."""
+    model, rng = (
+        ControlModel(problem, np.random.default_rng(seed), **options),
+        np.random.default_rng(seed + 1),
+    )
+    for point in rng.random((n, problem.dimension)):
+        model.tell(point, problem.objective(point) + 0.01 * rng.standard_normal())
+    return model
+
+
+# -- the model ----------------------------------------------------------------------------------------------------
+
+
+def test_expected_posterior_mean_equals_numerical_integration():
+    """Gauss-Legendre over both uncontrolled variables, to 1e-10."""
+    problem = random_problem(0, marginals=[Uniform(), TruncatedNormal(0.03, 0.4), Uniform(0.1, 0.8)])
+    model = told(problem, 20, hyperparameters=KNOWN)
+    x = np.array([[0.2], [0.9]])
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    one = problem.marginals[1]
+    b = (nodes + 1) / 2
+    density = truncnorm(-one.centre / one.scale, (1 - one.centre) / one.scale, one.centre, one.scale).pdf(b)
+    c = 0.45 + 0.35 * nodes
+    B, C = np.meshgrid(b, c, indexing="ij")
+    W = np.outer(weights / 2 * density, weights / 2)
+    for row in x:
+        points = np.column_stack([np.full(B.size, row[0]), B.ravel(), C.ravel()])
+        numeric = model.process.predict(points, model.prior)[0] @ W.ravel()
+        assert model.bound(0, "mean")(row[None])[0][0] == pytest.approx(numeric, abs=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["upper", "lower"])
+@pytest.mark.parametrize("i", range(4))
+def test_expected_bounds_equal_direct_averages_and_their_slopes_differences(kind, i):
+    problem = random_problem(1)
+    model = told(problem, 25)
+    bound, controlled = model.bound(i, kind), list(problem.control_sets[i])
+    x = np.random.default_rng(2).random((3, len(controlled)))
+    values, slopes = bound(x)
+    sign = {"upper": 1, "lower": -1}[kind]
+    nodes = problem.nodes(64)
+    for k, row in enumerate(x):
+        points = nodes.copy()
+        points[:, controlled] = row
+        deviation = np.sqrt(model.process.predict(points, model.prior)[1])
+        expected = model.bound(i, "mean")(row[None])[0][0] + sign * 2 * deviation.mean()
+        assert values[k] == pytest.approx(expected, abs=1e-7)
+    step = 1e-5
+    for k in range(len(controlled)):
+        shift = step * np.eye(len(controlled))[k]
+        numeric = (bound(x + shift)[0] - bound(x - shift)[0]) / (2 * step)
+        np.testing.assert_allclose(slopes[:, k], numeric, rtol=1e-3, atol=1e-4)
+
+
+def test_searches_find_the_best_of_a_grid():
+    problem = random_problem(3)
+    model = told(problem, 30)
+    axis = np.linspace(0, 1, 41)
+    for i, grid in ((0, axis[:, None]), (1, np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2))):
+        for kind, search in (("upper", model.best_upper), ("lower", model.best_lower)):
+            bound = model.bound(i, kind)
+            value, x = search(i)
+            assert value == pytest.approx(bound(x[None])[0][0])
+            assert value >= bound(grid)[0].max() - 0.01
+
+
+def test_sets_within_others_have_no_larger_bound():
+    problem = random_problem(4)
+    model = told(problem, 12)
+    assert model.maximal == [3]
+    upper, lower = ([search(i)[0] for i in range(4)] for search in (model.best_upper, model.best_lower))
+    assert max(upper[:3]) <= upper[3] + 0.02
+    assert max(lower[:3]) <= lower[3] + 0.02
+
+
+def test_posterior_samples_have_the_posteriors_moments():
+    problem = random_problem(5)
+    model = told(problem, 8, hyperparameters=KNOWN)
+    point = np.array([[0.3, 0.8, 0.1]])
+    draws = np.array([model.sample().expected(3)(point)[0][0] for _ in range(400)])
+    mean, variance = (v[0] for v in model.process.predict(point, model.prior))
+    assert draws.mean() == pytest.approx(mean, abs=5 * np.sqrt(variance / 400))
+    assert draws.var() == pytest.approx(variance, rel=0.35)
+
+
+def test_a_posterior_samples_expected_value_is_its_mean_over_the_rest():
+    problem = random_problem(6)
+    model = told(problem, 10, hyperparameters=KNOWN)
+    sample = model.sample()
+    nodes = problem.nodes(2**13)
+    nodes[:, 0] = 0.37
+    direct = sample.expected(3)(nodes)[0].mean()
+    function = sample.expected(0)
+    assert function(np.array([[0.37]]))[0][0] == pytest.approx(direct, abs=0.01)
+    numeric = (function(np.array([[0.3701]]))[0] - function(np.array([[0.3699]]))[0]) / 2e-4
+    assert function(np.array([[0.37]]))[1][0, 0] == pytest.approx(numeric[0], rel=1e-4)
+
+
+def test_the_theorems_beta_holds_the_information_gain():
+    problem = random_problem(7)
+    model = told(problem, 15, hyperparameters=KNOWN, beta="theorem", norm=2.0, delta=0.05)
+    K = model.process.kernel(model.process.X)
+    gain = 0.5 * np.linalg.slogdet(np.eye(15) + K / 1e-4)[1]
+    assert model.beta == pytest.approx(2.0 + 1e-2 * np.sqrt(2 * (gain + 1 + np.log(20))), rel=1e-8)
+
+
+def test_hyperparameters_are_estimated_ever_more_rarely():
+    model = told(random_problem(8), 40)
+    assert 8 < model.fits < 20
+    assert told(random_problem(8), 10, hyperparameters=KNOWN).fits == 0
+
+
+# -- Algorithm 1 --------------------------------------------------------------------------------------------------
+
+
+def test_invariants_of_algorithm_1_over_random_problems():
+    """The feasible set is never empty and hardly ever loses the optimal set; exploration keeps to its share."""
+    lost, rounds = 0, 0
+    for seed in range(3):
+        costs = np.random.default_rng(seed).uniform(0.05, 1, 4)
+        problem = random_problem(seed, costs)
+        grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 13)] * 3), axis=-1).reshape(-1, 3)
+        best = 3  # holds all others
+        tolerable = [
+            i
+            for i, s in enumerate(problem.control_sets)
+            if problem.expected(i, np.unique(grid[:, list(s)], axis=0), 256).max() - problem.worst
+            >= 0.9 * (problem.objective.best_value - problem.worst) + 0.01
+        ]
+        trace = []
+
+        def note(learner, trace=trace):
+            trace.append((learner.phase, learner.spent, list(learner.feasible), learner.lower, learner.alpha))
+
+        run = bocvs(
+            problem,
+            budget=9,
+            rng=seed,
+            callback=note,
+            hyperparameters=KNOWN,
+            regret=False,
+            most_plays=40,
+            halving=False,
+        )
+        assert run.spent <= 9
+        assert max(spent for phase, spent, *_ in trace if phase == "explore") <= 0.6 * 9
+        later = [t for t in trace if t[0] == "exploit"]
+        assert later
+        assert all(feasible for _, _, feasible, _, _ in later)
+        assert all(a[3] <= b[3] for a, b in itertools.pairwise(trace))
+        rounds += len(later)
+        lost += sum(best not in t[2] or not set(tolerable) <= set(t[2]) for t in later)
+    assert lost <= 0.02 * rounds
+
+
+def test_exploration_plays_every_set_in_turn():
+    run = bocvs(random_problem(0), budget=6, rng=0, regret=False)
+    explored = run.history[run.history["phase"] == "explore"]
+    assert explored["set"].tolist() == [k % 4 for k in range(len(explored))]
+    assert (run.history["phase"] == "exploit").any()
+
+
+def test_alpha_is_halved_after_every_d_plays_and_costs_are_bounded_from_below():
+    seen = []
+
+    def note(learner):
+        if learner.phase == "exploit":
+            seen.append((len(learner.plays) - 1 - learner._explored, learner.alpha))
+            radius = np.sqrt(2 * np.log(learner.horizon) / learner.counts)
+            expected = np.maximum(learner.paid / learner.counts - radius, 0)
+            np.testing.assert_allclose(learner.cost_bounds(), expected)
+
+    bocvs(random_problem(1), budget=8, rng=0, callback=note, regret=False, most_plays=45)
+    assert len(seen) > 6
+    assert [alpha for _, alpha in seen] == [0.1 * 0.5 ** (k // 3) for k, _ in seen]
+
+
+def test_mean_cost_estimates_cover_the_truth():
+    """Hoeffding's radius for costs in [0, 1], as line 23 has it."""
+    problem = random_problem(2, costs=(0.1, 0.3, 0.5, 0.8))
+    learner = UnknownCost(problem, budget=1000, rng=0)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        for i, s in enumerate(problem.control_sets):
+            learner.counts[i] += 1
+            learner.paid[i] += problem.play(i, np.full(len(s), 0.5), rng).cost
+    radius = np.sqrt(2 * np.log(1000) / learner.counts)
+    assert (np.abs(learner.mean_costs - problem.costs) <= radius).all()
+    assert (np.abs(learner.mean_costs - problem.costs) <= 0.02 * 4 / np.sqrt(50)).all()
+
+
+def test_the_cheapest_good_set_is_played_once_costs_are_known_well_enough():
+    """The first variable alone decides: set 0 is as good as all three, and cheap; set 1 is cheap, and bad."""
+    f = Problem("first", lambda u: 1 - (u[:, 0] - 0.8) ** 2, [(0, 1)] * 3, "max", 1.0, [0.8, 0.5, 0.5])
+    problem = ControlProblem(f, SETS, [0.1, 0.1, 0.5, 1.0], Uniform())
+    learner = UnknownCost(problem, budget=100, rng=0, exploration=0)
+    for point in np.random.default_rng(0).random((30, 3)):
+        learner.model.tell(point, problem.objective(point))
+    learner.counts[:] = 400
+    learner.paid[:] = 400 * problem.costs
+    i, x = learner.ask()
+    assert i == 0
+    assert x[0] == pytest.approx(0.8, abs=0.05)
+    assert learner.feasible == [0, 2, 3]
+    learner.counts[:], learner.paid[:] = (
+        5,
+        5 * problem.costs,
+    )  # every cost bound is 0: the largest bound decides
+    assert learner.ask()[0] in (0, 2, 3)
+    assert (learner.cost_bounds() == 0).all()
+
+
+# -- rivals -------------------------------------------------------------------------------------------------------
+
+
+def test_ucb_cvs_plays_the_cheapest_close_set():
+    problem = random_problem(3)
+    for epsilon, wanted in ((0.0, 3), (1e9, 0), (lambda t: 1e9 if t > 3 else 0.0, 0)):
+        learner = UCBCVS(problem, rng=0, hyperparameters=KNOWN, epsilon=epsilon)
+        rng = np.random.default_rng(1)
+        for _ in range(4):
+            i, x = learner.ask()
+            learner.tell(i, x, problem.play(i, x, rng))
+        assert learner.ask()[0] == wanted
+
+
+def test_etc_plays_each_group_of_equal_size_then_commits():
+    problem = random_problem(4)
+    learner = ETC50(problem, rng=0, plays_per_group=4)
+    rng, sizes = np.random.default_rng(1), []
+    for _ in range(14):
+        i, x = learner.ask()
+        sizes.append(len(problem.control_sets[i]))
+        learner.tell(i, x, problem.play(i, x, rng))
+    assert sizes == [1] * 4 + [2] * 4 + [3] * 6
+    assert learner.phase == "commit"
+
+
+# -- runs ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", LEARNERS)
+def test_budget_is_never_exceeded_and_the_seed_decides(method):
+    problem = random_problem(5)
+    first, again = (bocvs(problem, method, budget=2.6, rng=3, regret=False) for _ in range(2))
+    assert first.spent <= 2.6
+    assert first.spent == pytest.approx(first.history["cost"].sum())
+    assert first.history["x"].tolist() == again.history["x"].tolist()
+    assert first.message == "the next play does not fit into the budget"
+    assert repr(first).startswith(f"<ControlRun {method}: set ")
+
+
+def test_a_run_cut_off_goes_on_to_the_same_end(tmp_path):
+    problem, path = random_problem(6), tmp_path / "run.jsonl"
+    whole = bocvs(problem, budget=3, rng=4, regret=False)
+    bocvs(problem, budget=3, rng=4, regret=False, checkpoint=path, most_plays=9)
+    with open(path, "ab") as file:
+        file.write(b'{"play": 10, "set"')
+    resumed = bocvs(problem, budget=3, regret=False, checkpoint=path)
+    columns = ["play", "set", "x", "value", "cost", "spent", "phase"]
+    assert resumed.history[columns].equals(whole.history[columns])
+    assert resumed.control_set == whole.control_set
+    assert len(path.read_text().splitlines()) == 1 + len(whole.history)
+    with pytest.raises(InputError, match="is of another run: its seed is 4"):
+        bocvs(problem, budget=3, rng=5, checkpoint=path)
+    with pytest.raises(InputError, match="its method is 'unknown-cost'"):
+        bocvs(problem, "ucb-psq", budget=3, checkpoint=path)
+    with pytest.raises(InputError, match=r"its (noise|numbers) is"):
+        bocvs(random_problem(7), budget=3, checkpoint=path)
+    lines = path.read_text().splitlines()
+    row = json.loads(lines[1])
+    row["x"] = [0.123]
+    path.write_text("\n".join([lines[0], json.dumps(row), *lines[2:]]) + "\n")
+    with pytest.raises(InputError, match="play 1 in the checkpoint"):
+        bocvs(problem, budget=3, checkpoint=path)
+
+
+def test_interrupt_callback_and_progress():
+    problem, seen = random_problem(7), []
+
+    def interrupt(learner):
+        if len(learner.plays) == 3:
+            raise KeyboardInterrupt
+
+    run = bocvs(problem, budget=5, rng=0, callback=interrupt, regret=False)
+    assert (run.plays, run.message) == (3, "interrupted")
+    run = bocvs(problem, budget=5, rng=0, callback=lambda learner: learner.spent > 1, regret=False)
+    assert run.message == "stopped by the callback"
+    run = bocvs(
+        problem, budget=5, rng=0, most_plays=4, regret=False, progress=lambda *state: seen.append(state)
+    )
+    assert run.message == "4 plays made"
+    assert seen[-1] == (int(run.spent), 5)
+    assert len(seen) == 4
+
+
+def test_regrets_are_those_of_the_definition():
+    problem = eo.problems.hill_control()
+    run = bocvs(problem, "ucb-psq", budget=3, rng=1, alpha=0.2)
+    solved, history = problem.solved(), run.history
+    optimum = solved.expected(2, solved.set_points[2], REGRET_NODES)
+    expected = np.array(
+        [problem.expected(i, x, REGRET_NODES) for i, x in zip(history["set"], history["x"], strict=True)]
+    )
+    np.testing.assert_allclose(history["expected"], expected)
+    np.testing.assert_allclose(history["quality_regret"], np.cumsum(0.8 * optimum - expected))
+    np.testing.assert_allclose(history["simple_regret"], optimum - np.maximum.accumulate(expected))
+    above = np.maximum(problem.costs[history["set"]] - problem.costs[solved.target(0.2)], 0)
+    np.testing.assert_allclose(history["cost_regret"], np.cumsum(above))
+    stricter = with_regret(history, problem, 0.0)
+    assert (stricter["quality_regret"] > history["quality_regret"]).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "best"}, "`method` must be one of 'unknown-cost', 'ucb-psq'"),
+        ({"budget": 0}, "`budget` must be a number above 0"),
+        ({"budget": 1e-3}, "`budget` must pay for at least one play; the first one cost"),
+        ({"alpha": 1.0}, "`alpha` must be a share"),
+        ({"beta": -1}, "`beta` must be a number above 0"),
+        ({"exploration": 2}, "`exploration` must be a share"),
+        ({"hyperparameters": 0.5}, "`hyperparameters` must be emsopt.optimizers.Hyperparameters"),
+        ({"hyperparameters": Hyperparameters([0.5])}, r"`lengthscales` must have shape \(3,\)"),
+        ({"callback": 3}, "`callback` must be a function"),
+        ({"most_plays": 0}, "`most_plays` must be a whole number"),
+        ({"method": "ucb-cvs", "epsilon": -1.0}, "`epsilon` must be a number of at least 0"),
+        ({"method": "etc-50", "plays_per_group": 0}, "`plays_per_group` must be a whole number"),
+        ({"progress": 3}, "`progress` must be True, False or a function"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        bocvs(random_problem(0), **{"budget": 5, "rng": 0, **options})
+
+
+def test_anything_but_a_control_problem_is_refused():
+    with pytest.raises(InputError, match=r"must be an emsopt\.problems\.ControlProblem; got Problem"):
+        bocvs(eo.problems.hartmann6(), budget=5)
+    with pytest.raises(InputError, match="the method needs a finite `budget`"):
+        UnknownCost(random_problem(0))

@@ -1,0 +1,369 @@
+"""Control problems: marginals, expected values, plays and ready-made objectives, against closed forms and sampling."""
+
+import importlib
+import io
+import os
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import truncnorm
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+
+import emsopt as eo
+from emsopt import _pickles
+from emsopt.errors import InputError
+from emsopt.problems import ControlProblem, Empirical, Problem, TruncatedNormal, Uniform, functions
+from emsopt.problems import control_objectives as ready
+from emsopt.problems.control import best_of_set
+
+# functions of the same names hide the modules
+airfoil_module = importlib.import_module("emsopt.problems.airfoil")
+levers_module = importlib.import_module("emsopt.problems.ems_levers")
+plant_module = importlib.import_module("emsopt.problems.plant")
+
+needs_plant = pytest.mark.skipif(
+    "EMSOPT_DATA" not in os.environ,
+    reason="needs EMSOPT_DATA: the plant's parameters are not part of the project",
+)
+
+
+# -- marginals ----------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    variance=st.floats(1e-4, 0.05),
+    centre=st.floats(0.1, 0.9),
+    a=st.floats(0, 1),
+    w=st.floats(0.05, 20),
+)
+def test_truncated_normal_has_its_variance_and_averages_in_closed_form(variance, centre, a, w):
+    X = TruncatedNormal(variance, centre)
+    peer = truncnorm(-centre / X.scale, (1 - centre) / X.scale, centre, X.scale)
+    assert peer.var() == pytest.approx(variance, rel=1e-8)
+    assert X.mean == pytest.approx(peer.mean(), abs=1e-10)
+    np.testing.assert_allclose(X.quantile([0.01, 0.5, 0.99]), peer.ppf([0.01, 0.5, 0.99]), atol=1e-9)
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    x = (nodes + 1) / 2
+    numeric = weights / 2 @ (peer.pdf(x) * np.exp(-((x - a) ** 2) / (2 * w**2)))
+    assert X.gaussian_average(a, w) == pytest.approx(numeric, abs=1e-10)
+
+
+def test_uniform_and_empirical_average_in_closed_form():
+    X = Uniform(0.2, 0.9)
+    numeric = quad(lambda x: np.exp(-((x - 0.3) ** 2) / (2 * 0.1**2)) / 0.7, 0.2, 0.9, points=[0.3])[0]
+    assert X.gaussian_average(0.3, 0.1) == pytest.approx(numeric, abs=1e-10)
+    assert (X.mean, X.variance) == pytest.approx((0.55, 0.49 / 12))
+    seen = Empirical([0.9, 0.1, 0.2, 0.1])
+    expected = np.mean(np.exp(-((np.array([0.9, 0.1, 0.2, 0.1]) - 0.3) ** 2) / 0.02))
+    assert seen.gaussian_average(0.3, 0.1) == pytest.approx(expected, abs=1e-12)
+    assert seen.quantile([0.0, 0.49, 0.6, 0.99, 1.0]).tolist() == [0.1, 0.1, 0.2, 0.9, 0.9]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: TruncatedNormal(0.09), "below that of the uniform distribution, 0.0833333"),
+        (lambda: TruncatedNormal(0.02, low=0.2, high=1.4), r"support must lie in \[0, 1\]"),
+        (lambda: TruncatedNormal(0.02, centre=1.2), "`centre` must lie in the support"),
+        (lambda: Uniform(-0.1, 0.5), r"support must lie in \[0, 1\].*-0.1 to 0.5"),
+        (lambda: Uniform(0.5, 0.5), "low < high"),
+        (lambda: Empirical([0.2, 1.7]), "1 do not, such as 1.7"),
+        (lambda: Empirical([]), "is empty"),
+    ],
+)
+def test_distributions_outside_the_box_are_refused(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+# -- the problem --------------------------------------------------------------------------------------------------
+
+
+def hartmann_exact(problem, i, x):
+    """Return E[f] of Hartmann's function for a control set: it is a sum of products of one-dimensional averages."""
+    X, controlled, total = problem.marginals[0], problem.control_sets[i], 0.0
+    for weight, A, C in zip(
+        functions.HARTMANN_WEIGHTS, functions.HARTMANN6_SHAPES, functions.HARTMANN6_CENTRES, strict=True
+    ):
+        for k in range(6):
+            if k in controlled:
+                weight *= np.exp(-A[k] * (x[controlled.index(k)] - C[k]) ** 2)
+            else:
+                weight *= X.gaussian_average(C[k], 1 / np.sqrt(2 * A[k]))
+        total += weight
+    return total
+
+
+@pytest.mark.parametrize("variance", [0.02, 0.04])
+def test_expected_value_equals_the_closed_form(variance):
+    problem = ready.hartmann_control(variance=variance)
+    for i in range(7):
+        points = np.random.default_rng(i).random((6, len(problem.control_sets[i])))
+        exact = [hartmann_exact(problem, i, x) for x in points]
+        np.testing.assert_allclose(problem.expected(i, points), exact, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("problem", "i", "x"),
+    [
+        (ready.hill_control(variance=0.04), 1, [0.3]),
+        (ready.ems_control(variance=0.02), 5, [0.3, 0.6, 0.2, 0.7]),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_expected_value_equals_plain_sampling(problem, i, x):
+    """To 1e-4, with so many draws that their own standard error is a third of it."""
+    rng, n, total, squares = np.random.default_rng(7), 0, 0.0, 0.0
+    rest = problem.left_to_chance(i)
+    while True:
+        points = np.empty((2**18, problem.dimension))
+        points[:, list(problem.control_sets[i])] = x
+        u = rng.random((2**17, len(rest)))  # antithetic pairs
+        points[:, rest] = problem.marginals[0].quantile(np.vstack([u, 1 - u]))
+        values = problem.objective.exact(points).reshape(2, -1).mean(axis=0)
+        n, total, squares = n + len(values), total + values.sum(), squares + (values**2).sum()
+        error = np.sqrt((squares / n - (total / n) ** 2) / n)
+        if error < 1e-4 / 3 or n > 2**21:
+            break
+    assert error < 1e-4 / 3
+    assert problem.expected(i, x) == pytest.approx(total / n, abs=1e-4 + 2 * error)
+
+
+def test_expected_value_does_not_depend_on_chunks(monkeypatch):
+    problem = ready.hartmann_control()
+    x = np.random.default_rng(0).random((7, 3))
+    whole = problem.expected(0, x, 256)
+    monkeypatch.setattr("emsopt.problems.control.CHUNK", 500)
+    np.testing.assert_allclose(problem.expected(0, x, 256), whole, rtol=1e-14)
+    assert problem.expected(0, x[2], 256) == pytest.approx(whole[2])
+
+
+def test_a_larger_set_is_never_worse_and_the_stored_optima_are_reached():
+    for make in (ready.hartmann_control, ready.ackley_control, ready.levy_control, ready.ems_control):
+        for variance in ready.VARIANCES:
+            problem = make(variance=variance)
+            values = problem.set_values
+            for i, small in enumerate(problem.control_sets):
+                assert problem.expected(i, problem.set_points[i]) == pytest.approx(values[i], abs=1e-6)
+                for j, large in enumerate(problem.control_sets):
+                    if set(small) < set(large):
+                        assert values[i] <= values[j] + 1e-6
+
+
+def test_stored_optima_beat_random_points():
+    problem = ready.hartmann_control(variance=0.04)
+    for i in (0, 1, 2):
+        points = np.random.default_rng(i).random((200, 3))
+        assert problem.expected(i, points, 1024).max() < problem.set_values[i] + 5e-3
+
+
+def test_long_search_finds_the_closed_forms_best():
+    problem = ready.hill_control(variance=0.04)
+    value, x = best_of_set(problem, 1)
+    assert x[0] == pytest.approx(0.7, abs=1e-3)
+    X = problem.marginals[1]
+    assert value == pytest.approx(X.gaussian_average(0.4, 0.5), abs=1e-4)
+
+
+def test_plays_draw_what_is_not_controlled_and_costs_keep_their_mean():
+    problem = ready.hartmann_control("moderate", 0.04)
+    rng = np.random.default_rng(0)
+    plays = [problem.play(1, [0.1, 0.2, 0.3], rng) for _ in range(4000)]
+    points = np.array([play.point for play in plays])
+    assert (points[:, 3:6] == [0.1, 0.2, 0.3]).all()
+    rest = np.delete(points, [3, 4, 5], axis=1)
+    np.testing.assert_allclose(rest.var(axis=0), 0.04, rtol=0.1)
+    noise = np.array([play.value for play in plays]) - problem.objective(points)
+    assert noise.std() == pytest.approx(0.01, rel=0.05)
+    costs = np.array([play.cost for play in plays])
+    assert costs.mean() == pytest.approx(0.1, abs=4 * 0.02 / np.sqrt(4000))
+    assert costs.std() == pytest.approx(0.02, rel=0.05)
+    assert {problem.play(6, np.full(12, 0.5), rng).cost for _ in range(20)} == {1.0}
+    assert {ready.hartmann_control().play(0, [0.5] * 3, rng).cost for _ in range(20)} == {0.01}
+
+
+@settings(max_examples=50, deadline=None)
+@given(mean=st.floats(0.1, 1.0), noise=st.floats(0, 2), seed=st.integers(0, 100))
+def test_costs_never_leave_their_support(mean, noise, seed):
+    f = Problem("flat", lambda u: u[:, 0], [(0, 1)], "max", 1.0, [1.0])
+    problem = ControlProblem(f, [[0]], [mean], Uniform(), cost_noise=noise)
+    rng = np.random.default_rng(seed)
+    assert all(0 <= problem.play(0, [0.5], rng).cost <= 1 for _ in range(20))
+
+
+def test_tolerance_counts_from_the_worst_value():
+    problem = ready.ackley_control(variance=0.02)
+    values = problem.set_values - problem.worst
+    assert problem.acceptable(0.1).tolist() == np.flatnonzero(values >= 0.9 * values.max()).tolist() == [4, 6]
+    assert problem.target(0.1) == 4
+    assert problem.target(0.9) in (0, 1, 2, 3)
+
+
+FLAT = Problem("flat", lambda u: u[:, 0], [(0, 1)] * 3, "max", 1.0, [1.0, 0, 0], variables=("a", "b", "c"))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"control_sets": []}, "`control_sets` is empty"),
+        ({"control_sets": [["a"], []]}, "control set 1 is empty"),
+        ({"control_sets": [["a"], ["a", "b", "a"]]}, "control set 1 names variable 'a' twice"),
+        ({"control_sets": [["a"], [0]]}, "control sets 0 and 1 hold the same variables"),
+        ({"control_sets": [["a"], ["d"]]}, "control set 1 names 'd', which is none of a, b, c"),
+        ({"control_sets": [["a"], [3]]}, "from 0 to 2; got 3"),
+        ({"control_sets": ["a", ["b"]]}, "control set 0 must be a list of variables; got 'a'"),
+        ({"costs": [0.1, 1.5]}, r"mean costs in \(0, 1\].*set 1 is 1.5. Divide"),
+        ({"costs": [0.1, 0.0]}, "`costs` must be greater than 0"),
+        ({"costs": [0.1]}, r"`costs` must have shape \(2,\)"),
+        ({"marginals": [Uniform()] * 2}, "one for each of 3 variables; got 2"),
+        ({"marginals": [Uniform(), Uniform(), 0.5]}, "the marginal of c must be one of TruncatedNormal"),
+        ({"noise": -1}, "`noise` must be a number of at least 0"),
+        ({"objective": eo.problems.hartmann6()}, "sense 'max' on the unit cube"),
+    ],
+)
+def test_bad_problems_are_refused(change, message):
+    given = {
+        "objective": FLAT,
+        "control_sets": [["a"], ["a", "b"]],
+        "costs": [0.1, 1.0],
+        "marginals": Uniform(),
+    }
+    with pytest.raises(InputError, match=message):
+        ControlProblem(**{**given, **change})
+
+
+def test_overlapping_names_of_variables_are_refused():
+    with pytest.raises(InputError, match="'a' occurs more than once"):
+        Problem("flat", lambda u: u[:, 0], [(0, 1)] * 2, "max", 1.0, [1.0, 0], variables=("a", "a"))
+
+
+def test_bad_queries_are_refused():
+    problem = ready.hartmann_control()
+    with pytest.raises(InputError, match=r"`x` must have shape \(3,\) or \(K, 3\) for set 0"):
+        problem.expected(0, [0.5])
+    with pytest.raises(InputError, match=r"`x` must lie in \[0, 1\]"):
+        problem.play(0, [0.5, 0.5, 1.5])
+    with pytest.raises(InputError, match="`i` must be a whole number from 0 to 6"):
+        problem.play(7, [0.5])
+    with pytest.raises(InputError, match="`costs` must be 'cheap' or 'moderate', or 7 numbers; got 'free'"):
+        ready.hartmann_control("free")
+    with pytest.raises(InputError, match="`alpha` must be a share"):
+        problem.acceptable(1.0)
+
+
+# -- objectives ---------------------------------------------------------------------------------------------------
+
+
+def test_airfoil_equals_an_exact_gaussian_process():
+    """Scikit-learn's, on all 1503 measurements."""
+    X, y = airfoil_module.measurements()
+    assert X.shape == (1503, 5)
+    a = airfoil_module
+    kernel = ConstantKernel(a.OUTPUTSCALE) * Matern(a.LENGTHSCALES, nu=2.5)
+    peer = GaussianProcessRegressor(kernel, alpha=a.NOISE_VARIANCE, optimizer=None).fit(X, y - a.MEAN)
+    points = np.random.default_rng(0).random((200, 5))
+    f = eo.problems.airfoil()
+    np.testing.assert_allclose(f(points), a.MEAN + peer.predict(points), atol=1e-9)
+    assert f(f.best_x) == pytest.approx(2.06996, abs=5e-6)
+    assert f(points).max() < f.best_value
+    assert f(points).min() > a.WORST_VALUE
+
+
+def test_irrelevant_variables_do_not_matter():
+    u = np.random.default_rng(1).random((5, 12))
+    other = u.copy()
+    other[:, 6:] = np.random.default_rng(2).random((5, 6))
+    for make, base in (
+        (ready.hartmann_control, eo.problems.hartmann6()),
+        (ready.ackley_control, eo.problems.ackley6()),
+        (ready.levy_control, eo.problems.levy6()),
+    ):
+        f = make().objective
+        low, high = base.bounds.T
+        np.testing.assert_allclose(f(u), -base(low + (high - low) * u[:, :6]), rtol=1e-12)
+        np.testing.assert_array_equal(f(u), f(other))
+        assert f(f.best_x) == pytest.approx(f.best_value, abs=1e-7)
+        assert f(u).min() > make().worst
+
+
+def test_ems_levers_are_the_evaluators():
+    """Today's middle of all levers without relocation, by the evaluator itself."""
+    levers = eo.problems.ems_levers()
+    city = eo.datasets.load_st_paul()
+    units, load = 10, 1.1 * 0.9
+    u = np.array([0.6, 0.5, 0.0, 0.3, 0.7])
+    sites = eo.evaluators.p_median(city, units).sites
+    response = eo.evaluators.approximate_hypercube(city.scaled(load), sites).mean_response
+    burden = u**levers_module.POWERS @ levers_module.BURDENS
+    slow = eo.evaluators.p_median(city, 7).sites
+    at_first = eo.evaluators.approximate_hypercube(city.scaled(1.25**2), slow).mean_response + 1.0
+    assert levers(u) == pytest.approx(at_first - response - burden, abs=2e-3)
+    relocated = levers([0.6, 0.5, 1.0, 0.3, 0.7]) + levers_module.BURDENS[2] - levers(u)
+    assert 0.1 < relocated < 0.6
+
+
+@needs_plant
+def test_plant_equals_the_textbook_formula():
+    """k(x, Z) K^-1 u with u = L q, by dense solves and loops."""
+    path = plant_module._files.find_data(["plant_growth/gp_leaf_dict.p", "gp_leaf_dict.p"])
+    raw = _pickles.read_parameters(path)
+    Z, q = raw[".inducing_variable.inducing_variable_list[0].Z"], raw[".q_mu"][:, 0]
+    assert Z.shape == (464, 5)
+    softplus = [np.log1p(np.exp(raw[f".kernel.kernels[0].{name}"])) for name in ("variance", "lengthscales")]
+
+    def kernel(A, B):
+        return softplus[0] * np.exp(-0.5 * (((A[:, None] - B) / softplus[1]) ** 2).sum(axis=2))
+
+    K = kernel(Z, Z) + 1e-6 * np.eye(464)
+    u = np.linalg.cholesky(K) @ q
+    points = np.random.default_rng(0).random((50, 5))
+    low, high = plant_module.RANGES.T
+    expected = kernel(low + (high - low) * points, Z) @ np.linalg.solve(K, u)
+    f = eo.problems.plant()
+    np.testing.assert_allclose(f(points), expected, atol=1e-6)
+    assert f(f.best_x) == pytest.approx(f.best_value, abs=1e-8)
+    assert plant_module.WORST_VALUE < f(points).min() < f(points).max() < f.best_value
+
+
+class Harmful:
+    """Unpickling this would call `os.getcwd`."""
+
+    def __reduce__(self):
+        return os.getcwd, ()
+
+
+@pytest.mark.parametrize("content", [{"a": Harmful()}, Harmful(), {"a": [Harmful()]}])
+def test_pickled_parameters_cannot_run_anything(tmp_path, content):
+    path = tmp_path / "parameters.p"
+    path.write_bytes(pickle.dumps(content))
+    with pytest.raises(InputError, match=r"names (posix|nt)\.getcwd"):
+        _pickles.read_parameters(path)
+
+
+def test_pickled_parameters_hold_one_array_each(tmp_path):
+    path = tmp_path / "parameters.p"
+    path.write_bytes(pickle.dumps({"a": np.arange(3.0), "b": {"deep": [np.ones(2)]}}))
+    assert {k: v.tolist() for k, v in _pickles.read_parameters(path).items()} == {"a": [0, 1, 2], "b": [1, 1]}
+    path.write_bytes(pickle.dumps({"a": (np.ones(2), np.zeros(2))}))
+    with pytest.raises(InputError, match="'a' should hold one array; it holds 2"):
+        _pickles.read_parameters(path)
+    stream = io.BytesIO()
+    pickle.dump({"a": np.ones(2)}, stream)
+    path.write_bytes(stream.getvalue()[:-9])
+    with pytest.raises(InputError, match="not a readable pickle"):
+        _pickles.read_parameters(path)
+
+
+def test_plant_without_its_file_says_where_to_put_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
+    monkeypatch.setattr("emsopt._files.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(plant_module, "URL", "http://127.0.0.1:9/gp_leaf_dict.p")
+    plant_module._trained.cache_clear()
+    with pytest.raises(eo.errors.DataUnavailableError, match=r"put it at gp_leaf_dict.p in.*EMSOPT_DATA"):
+        eo.problems.plant()

@@ -35,7 +35,7 @@ needs_plant = pytest.mark.skipif(
 # -- marginals ----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     variance=st.floats(1e-4, 0.05),
     centre=st.floats(0.1, 0.9),
@@ -174,21 +174,21 @@ def test_long_search_finds_the_closed_forms_best():
 def test_plays_draw_what_is_not_controlled_and_costs_keep_their_mean():
     problem = ready.hartmann_control("moderate", 0.04)
     rng = np.random.default_rng(0)
-    plays = [problem.play(1, [0.1, 0.2, 0.3], rng) for _ in range(4000)]
+    plays = [problem.play(1, [0.1, 0.2, 0.3], rng) for _ in range(1500)]
     points = np.array([play.point for play in plays])
     assert (points[:, 3:6] == [0.1, 0.2, 0.3]).all()
     rest = np.delete(points, [3, 4, 5], axis=1)
-    np.testing.assert_allclose(rest.var(axis=0), 0.04, rtol=0.1)
+    np.testing.assert_allclose(rest.var(axis=0), 0.04, rtol=0.15)
     noise = np.array([play.value for play in plays]) - problem.objective(points)
-    assert noise.std() == pytest.approx(0.01, rel=0.05)
+    assert noise.std() == pytest.approx(0.01, rel=0.08)
     costs = np.array([play.cost for play in plays])
-    assert costs.mean() == pytest.approx(0.1, abs=4 * 0.02 / np.sqrt(4000))
-    assert costs.std() == pytest.approx(0.02, rel=0.05)
+    assert costs.mean() == pytest.approx(0.1, abs=4 * 0.02 / np.sqrt(1500))
+    assert costs.std() == pytest.approx(0.02, rel=0.08)
     assert {problem.play(6, np.full(12, 0.5), rng).cost for _ in range(20)} == {1.0}
     assert {ready.hartmann_control().play(0, [0.5] * 3, rng).cost for _ in range(20)} == {0.01}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(mean=st.floats(0.1, 1.0), noise=st.floats(0, 2), seed=st.integers(0, 100))
 def test_costs_never_leave_their_support(mean, noise, seed):
     f = Problem("flat", lambda u: u[:, 0], [(0, 1)], "max", 1.0, [1.0])

@@ -12,6 +12,7 @@ which averages a squared-exponential kernel, and with it the posterior mean of a
 """
 
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
@@ -74,7 +75,7 @@ class TruncatedNormal:
     def _moments(self, scale):
         """Return mean and variance with this parent scale."""
         a, b = (self.low - self.centre) / scale, (self.high - self.centre) / scale
-        nodes, weights = np.polynomial.legendre.leggauss(200)
+        nodes, weights = _legendre()
         # beyond 9 standard deviations there is nothing to integrate
         a, b = max(a, -9.0), min(b, 9.0)
         z = (a + b) / 2 + (b - a) / 2 * nodes
@@ -92,7 +93,10 @@ class TruncatedNormal:
         """Return the value below which a share ``u`` of the distribution lies, elementwise."""
         from scipy.special import ndtr, ndtri
 
-        below, above = ndtr((np.array([self.low, self.high]) - self.centre) / self.scale)
+        below, above = (
+            ndtr((self.low - self.centre) / self.scale),
+            ndtr((self.high - self.centre) / self.scale),
+        )
         value = self.centre + self.scale * ndtri(below + np.asarray(u) * (above - below))
         return np.clip(value, self.low, self.high)
 
@@ -184,6 +188,12 @@ class Empirical:
 
 
 MARGINALS = (TruncatedNormal, Uniform, Empirical)
+
+
+@cache
+def _legendre():
+    """Return nodes and weights of the integral over [-1, 1]."""
+    return np.polynomial.legendre.leggauss(200)
 
 
 def _check_support(low, high):

@@ -15,10 +15,14 @@ h       -                   distance of the k-th nearest; weights are max(1 - u�
 r       -                   distance of the (d + 1)-th nearest: how far the next point may be, along each input
 λ       ``RIDGE``           pulls curvatures to zero, and slopes by a tenth of it, where points are few
 p       ``exploring``       probability of a step of BOKE
+ς       ``noise``           as of BOKE, and larger: exploiting is the quadratic's business
 ======  ==================  ====================================================================================
 
 With noise the best point is the told one where the kernel regression is highest, not the luckiest. A step costs
 O(t d + k n²) to prepare and O(t d) an evaluation of the acquisition function.
+
+In trials of 36 runs (``benchmarks/boke_training.py``) its regret was 0.05 of random search's on geometric mean, that of
+BOKE 0.21.
 
 Limits. It polishes one top, the best so far; finding a better one is left to BOKE's steps. On functions with ripples
 finer than the spacing of the points it is no better than BOKE.
@@ -30,6 +34,7 @@ from ._box_search import maximize_on_box
 from .boke import BOKEPlus, standardized
 
 EXPLORING = 0.5
+NOISE = 0.02
 NEIGHBOURS = 1.5
 RIDGE = 1e-6
 
@@ -43,8 +48,8 @@ class BOKEAuto(BOKEPlus):
         As of `BOKEPlus`.
     """
 
-    def __init__(self, f, *, exploring=EXPLORING, **options):
-        super().__init__(f, exploring=exploring, **options)
+    def __init__(self, f, *, exploring=EXPLORING, noise=NOISE, **options):
+        super().__init__(f, exploring=exploring, noise=noise, **options)
 
     def _exploit(self):
         X, y = self.points, standardized(self.gains)

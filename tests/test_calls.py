@@ -485,6 +485,21 @@ def test_cities_by_hour_follow_the_pattern():
     assert same[3].total_rate == pytest.approx(cities[3].total_rate)
 
 
+def test_the_shares_of_an_hour_are_its_calls_and_the_pull():
+    """(n_hj + kappa s_j) / (n_h + kappa), term by term."""
+    calls, stations = eo.datasets.practice_calls()
+    demand = ec.aggregate_calls(calls, stations, cell_km=3)
+    counts = demand.counts.sum(axis=1)
+    pull = pull_of_the_whole(counts)
+    assert 50 < pull < 5000
+    cities = demand.cities_by_hour(speed_kmh=40)
+    for hour in (3, 15):
+        for atom in range(0, len(counts), 5):
+            share = counts[atom].sum() / counts.sum()
+            wanted = (counts[atom, hour] + pull * share) / (counts[:, hour].sum() + pull)
+            assert cities[hour].demand_shares[atom] == pytest.approx(wanted)
+
+
 def test_hours_the_log_does_not_cover_are_refused():
     demand = ec.aggregate_calls(random_log(50, days=1), STATIONS)
     with pytest.raises(InputError, match="covers none"):

@@ -1,6 +1,7 @@
 """The stored studies say what README, docstrings and notebooks quote, and can be recomputed."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import numpy as np
@@ -71,3 +72,40 @@ def test_rows_of_the_location_study(location, part):
     stored = rows.set_index("evaluation")["best"].reindex(run.history["evaluation"]).ffill()
     known = rows["evaluation"].iloc[-1] if stops else len(run.history)
     assert stored.tolist()[:known] == run.history["best"].tolist()[:known]
+
+
+def test_optimizers_in_the_readme_are_those_of_the_studies():
+    file = Path(__file__).parents[1] / "README.md"
+    if not file.exists():
+        pytest.skip("the README is not installed with the package")
+    st_paul, grid = (eo.datasets.load_study(f"location_{name}") for name in ("st_paul", "grid"))
+    hit = st_paul[st_paul["best"] <= st_paul["best_known"] + 1e-6]
+    first = hit.groupby(["version", "method", "run"])["evaluation"].min()
+    ends = grid.groupby(["n_sites", "units", "method", "seed"]).tail(1)
+    gaps = 100 * (ends["best"] / ends["best_known"] - 1)
+    gaps = gaps.groupby([ends["n_sites"], ends["units"], ends["method"]]).median()
+
+    def found(version, method):
+        runs = first.get((version, method), [])
+        return f"{len(runs)}: {np.median(runs):g}" if len(runs) else "0"
+
+    rows = re.findall(
+        r"^\| `([a-z+-]+)`[^|]*\| ([\d:. ]+) \| ([\d:. ]+) \| ([\d.]+) \| ([\d.]+) \|$",
+        file.read_text(),
+        re.MULTILINE,
+    )
+    assert {row[0] for row in rows} == set(grid["method"])
+    for method, *said in rows:
+        wanted = [found("embedded", method), found("published", method)]
+        assert said == [*wanted, *(f"{gaps[50, units, method]:.2f}" for units in (20, 30))]
+
+
+def test_what_the_module_of_sparbl_says_of_tables_and_medians():
+    tables = eo.datasets.load_study("location_tables")
+    share = tables.groupby("method")["found"].agg(["mean", "size"])
+    assert share["size"].tolist() == [230, 230, 230]
+    assert share["mean"].round(2).to_dict() == {"gp-pm": 1.0, "sparbl": 0.97, "sparbl, 10 draws": 0.99}
+    grid = eo.datasets.load_study("location_grid").query("n_sites == 50 and method == 'sparbl'")
+    excess = grid.drop_duplicates(["units", "seed"])
+    excess = (100 * (excess["p_median"] / excess["best_known"] - 1)).groupby(excess["units"]).median()
+    assert excess.round(1).to_dict() == {20: 2.8, 30: 1.8}

@@ -135,7 +135,8 @@ def test_checksums_list_every_raw_and_every_embedded_file(build):
         if path.is_file()
     }
     assert listed == present
-    assert sum(path.stat().st_size for path in build.PACKAGE.rglob("*") if path.is_file()) < 600_000
+    size = sum(path.stat().st_size for path in build.PACKAGE.rglob("*") if path.is_file())
+    assert size < 3_000_000  # the package stays quick to install for a class on one network
 
 
 def test_beta_is_the_best_of_its_neighbours(build):

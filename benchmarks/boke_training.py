@@ -32,9 +32,9 @@ On six of them (Gaussian processes of 2, 3 and 5 inputs, Styblinski-Tang of 2, D
     gp-ucb-fixed, ℓ = 0.4, 0.8, 1.4 times √(d/12), √β = 2: 0.045, 0.035, 0.089.
     gp-ucb, √β = 2, 1: 0.03, 0.13.
 
-For boke ς = 0.005 was taken, because with many inputs it is rarely worse than random, for boke-auto 0.02, because it gets
-stuck less often. These are few runs: a factor of 1.5
-between two means says little. α and the size of the first design were not varied.
+For boke ς = 0.005 was taken, because with many inputs it is rarely worse than random; for boke-auto 0.02, because it
+gets stuck less often. These are few runs: a factor of 1.5 between two means says little. α and the size of the first
+design were not varied.
 """
 
 import argparse

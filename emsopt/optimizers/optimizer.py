@@ -38,3 +38,7 @@ class Optimizer(AskTell):
     def sites(self):
         """Deployments told so far."""
         return self.told
+
+    @sites.setter
+    def sites(self, sites):
+        self.told = sites

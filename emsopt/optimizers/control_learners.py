@@ -251,6 +251,10 @@ class UnknownCost(ControlLearner):
       It is not bounded again before.
     - The objective is known to be at least ``worst``, so the lower bound starts there, and α counts from there.
 
+    The cost bounds are wide: until a set has been played 2 log(T) / c² times its bound is 0. In the paper's settings
+    (cheap costs, 45 plays a set in the exploration) they tell the set of mean cost 1 from the others, but not 0.1 from
+    0.01; among those tied at 0 the largest E[u] decides, and cheapness does not.
+
     Parameters
     ----------
     problem : ControlProblem

@@ -1,29 +1,47 @@
 """Spread rows of work over threads, or keep linear algebra to one."""
 
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 
 import numpy as np
 
 from ._validate import callback, whole_number
 
 
-def one_thread():
-    """Return a context in which linear algebra uses one thread.
+class _OneThread:
+    """A context in which linear algebra uses one thread, everywhere in the process.
 
     Matrices of a hundred rows gain nothing from more, threads that wait for a busy core cost many times the work, and
-    rounding, hence the run of an optimizer, would depend on how many cores there are.
+    rounding, hence the run of an optimizer, would depend on how many cores there are. Several threads may be inside:
+    the first to enter sets the limit, the last to leave lifts it.
     """
-    return _linear_algebra().limit(limits=1, user_api="blas")
+
+    def __init__(self):
+        self._lock, self._inside, self._libraries, self._limit = threading.Lock(), 0, None, None
+
+    def __enter__(self):
+        with self._lock:
+            if self._libraries is None:
+                import scipy.linalg  # noqa: F401 - brings its libraries, so that the limit holds for them too
+                from threadpoolctl import ThreadpoolController
+
+                self._libraries = ThreadpoolController()
+            if self._inside == 0:
+                self._limit = self._libraries.limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *_):
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                for library in self._libraries.lib_controllers:
+                    # OpenBLAS listens to the thread that set the limit alone, which need not be this one.
+                    getattr(library, "clear_controlling_thread", lambda force: None)(force=True)
+                self._limit.restore_original_limits()
 
 
-@cache
-def _linear_algebra():
-    import scipy.linalg  # noqa: F401 - brings its libraries, so that the limit holds for them too
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
+one_thread = _OneThread()
 
 
 def map_rows(function, rows, *, workers=None, progress=None):

@@ -23,7 +23,6 @@ import numpy as np
 from . import __version__, _validate
 from ._json_lines import JsonLines
 from ._progress import shown
-from ._threads import one_thread
 from .errors import EmsoptError, InputError
 
 _KIND, _FORMAT = "emsopt study", 1
@@ -218,8 +217,11 @@ def _each(task, left, parallel):
 
 def _work(task, key, case):
     """Run one case; return its key, its rows or None, and None or (error, traceback)."""
+    import scipy.linalg  # noqa: F401 - brings its linear algebra, so that the limit holds for it too
+    from threadpoolctl import threadpool_limits
+
     try:
-        with one_thread():
+        with threadpool_limits(1):
             result = task(**case)
         return key, _rows(result, case), None
     except Exception as error:  # noqa: BLE001 - a task may raise anything

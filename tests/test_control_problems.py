@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import truncnorm
@@ -190,6 +190,7 @@ def test_plays_draw_what_is_not_controlled_and_costs_keep_their_mean():
 
 @settings(max_examples=20, deadline=None)
 @given(mean=st.floats(0.1, 1.0), noise=st.floats(0, 2), seed=st.integers(0, 100))
+@example(mean=0.5, noise=2.3e-311, seed=0)
 def test_costs_never_leave_their_support(mean, noise, seed):
     f = Problem("flat", lambda u: u[:, 0], [(0, 1)], "max", 1.0, [1.0])
     problem = ControlProblem(f, [[0]], [mean], Uniform(), cost_noise=noise)

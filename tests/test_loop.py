@@ -487,3 +487,32 @@ def test_tell_takes_any_allowed_deployment_and_nothing_else(objective):
     assert len(asked) == objective.space.count - 2  # what was told is not asked for
     with pytest.raises(InputError, match=r"`objective` must be an emsopt\.Objective"):
         RandomSearch(None)
+
+
+def test_each_search_takes_its_own_kind_of_optimizer():
+    """A box's optimizer cannot search deployments, nor the other way round, nor a class what an instance can."""
+    objective = eo.Objective(eo.datasets.grid_city(6, 2, rng=0), 2, "approximate")
+    bounds = [(0, 5), (0, 5)]
+    points = eo.optimizers.RandomPoints(lambda x: x.sum(), bounds=bounds, whole=[0, 1])
+    sites = eo.optimizers.RandomSearch(objective)
+    for method in (points, eo.optimizers.RandomSearch):
+        with pytest.raises(
+            InputError, match="or an instance of Optimizer set up with this objective; got Random"
+        ):
+            eo.minimize(objective, method, budget=3)
+    with pytest.raises(
+        InputError,
+        match=r"'boke'.*or an instance of BoxOptimizer set up with this objective; got RandomSearch",
+    ):
+        eo.maximize(lambda x: x.sum(), sites, bounds=bounds, budget=3)
+
+
+def test_a_function_may_change_the_point_it_is_given():
+    def f(x):
+        x -= 0.3
+        return -float(x @ x)
+
+    run = eo.maximize(f, "random", bounds=[(0, 1), (0, 1)], budget=5, rng=0)
+    same = eo.maximize(lambda x: f(x.copy()), "random", bounds=[(0, 1), (0, 1)], budget=5, rng=0)
+    assert run.x.tolist() == same.x.tolist()
+    assert f(run.x.copy()) == run.fun

@@ -1,5 +1,7 @@
 """Optimizers keep linear algebra to one thread, so that rounding does not depend on the number of cores."""
 
+import threading
+
 import pytest
 import scipy.linalg  # noqa: F401 - its libraries are limited too
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -22,7 +24,7 @@ def several_threads():
 
 
 def test_one_thread_inside_and_as_before_outside():
-    with one_thread():
+    with one_thread:
         assert blas_threads() == {1}
     assert blas_threads() == {3}
 
@@ -42,3 +44,31 @@ def test_optimizers_propose_and_learn_on_one_thread():
     optimizer = Spy(objective, rng=0)
     optimizer.tell(optimizer.ask(), 1.0)
     assert seen == [{1}, {1}]
+
+
+def test_several_threads_may_be_inside_in_any_order():
+    """The first in sets the limit, the last out lifts it, whoever that is."""
+    inside, leave = threading.Event(), threading.Event()
+
+    def other():
+        with one_thread:
+            inside.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=other)
+    with one_thread:
+        thread.start()
+        assert inside.wait(10)
+    assert blas_threads() == {1}
+    leave.set()
+    thread.join()
+    assert blas_threads() == {3}
+
+
+def test_a_run_is_the_same_whatever_the_threads_allowed():
+    objective = eo.Objective(eo.datasets.grid_city(12, 5, rng=3), 5, "approximate")
+    runs = []
+    for n in (1, 3):
+        with threadpool_limits(n, user_api="blas"):
+            runs.append(eo.minimize(objective, "gp-pm", budget=26, rng=4).history)
+    assert runs[0]["sites"].tolist() == runs[1]["sites"].tolist()

@@ -94,7 +94,7 @@ class AskTell:
         if self.exhausted:
             msg = f"all {self.space.count} allowed {self.noun}s have been asked for; there is none left."
             raise InputError(msg)
-        with one_thread():
+        with one_thread:
             x = self.space.canonical(self._propose())
         if not self.objective.noisy and self.is_taken(x):
             x = self.draw()
@@ -115,7 +115,7 @@ class AskTell:
         self.taken[tuple(x.tolist())] = value
         self.told.append(x)
         self.values.append(value)
-        with one_thread():
+        with one_thread:
             self._learn(x, value)
 
     def is_taken(self, x):

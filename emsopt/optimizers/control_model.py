@@ -129,7 +129,7 @@ class ControlModel:
         self.values.append(float(value))
         if len(self.values) < self._initial:
             return
-        with one_thread():
+        with one_thread:
             if self.process is not None and (self._given or len(self.values) < GROWTH * self._fitted_with):
                 self.process = self.process.appended(self.points[-1], self.values[-1], self.prior)
             elif self._given:
@@ -203,7 +203,7 @@ class ControlModel:
         controlled = list(self.problem.control_sets[i])
         near = [self.points[k][controlled] for k in np.argsort(self.values)[-8:]]
         screened = starts_on_box(box, SCREENED, self.rng, near=near)
-        with one_thread():
+        with one_thread:
             return self._search(bound, screened, box, (i, kind))
 
     def _search(self, bound, screened, box, key):
@@ -237,7 +237,7 @@ class ControlModel:
         controlled = list(self.problem.control_sets[i])
         near = [self.points[k][controlled] for k in np.argsort(self.values)[-8:]]
         function = sample.expected(i)
-        with one_thread():
+        with one_thread:
             screened = starts_on_box(box, 4 * SCREENED, self.rng, near=near)
             starts = screened[np.argsort(-function(screened)[0])[: 2 * CLIMBED]]
             x, value = maximize_on_box(function, starts, box, steps=4 * STEPS, polish=POLISH)

@@ -107,6 +107,7 @@ def minimize(
     return _search(
         objective,
         method,
+        Optimizer,
         METHODS,
         budget=budget,
         rng=rng,
@@ -185,6 +186,7 @@ def maximize(
     return _search(
         objective,
         method,
+        BoxOptimizer,
         BOX_METHODS,
         budget=budget,
         rng=rng,
@@ -196,16 +198,23 @@ def maximize(
     )
 
 
-def _search(objective, method, methods, *, budget, rng, progress, callback, checkpoint, target, time_limit):
-    """Run the loop that `minimize` and `maximize` share."""
+def _search(
+    objective, method, kind, methods, *, budget, rng, progress, callback, checkpoint, target, time_limit
+):
+    """Run the loop that `minimize` and `maximize` share, each with its kind of optimizer."""
     budget = _validate.whole_number(budget, "budget")
     if callback is not None and not callable(callback):
         msg = f"`callback` must be a function of (the optimizer); got {callback!r}."
         raise InputError(msg)
     target = None if target is None else check_value(target, "target")
     time_limit = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
-    if isinstance(method, AskTell):
+    if isinstance(method, kind):
         name = f"{type(method).__name__}, {len(method.values)} told"
+    elif isinstance(method, AskTell) or (isinstance(method, type) and issubclass(method, AskTell)):
+        name = method.__name__ if isinstance(method, type) else type(method).__name__
+        msg = f"`method` must be one of {', '.join(map(repr, methods))}, or an instance of {kind.__name__} set up with this objective; "
+        msg += f"got {name}."
+        raise InputError(msg)
     else:
         name = _validate.choice(method, "method", tuple(methods))
     problem = None if checkpoint is None else describe(objective, name)
@@ -214,9 +223,7 @@ def _search(objective, method, methods, *, budget, rng, progress, callback, chec
         Checkpoint(checkpoint, problem, _seed(rng), column) as log,
         shown(progress, budget, "evaluation") as show,
     ):
-        optimizer = (
-            method if isinstance(method, AskTell) else _class(methods[method])(objective, rng=log.seed)
-        )
+        optimizer = method if isinstance(method, kind) else _class(methods[method])(objective, rng=log.seed)
         rows, best, clock = [], None, time.perf_counter()
         message = f"budget of {budget} evaluations used"
         try:
@@ -227,7 +234,7 @@ def _search(objective, method, methods, *, budget, rng, progress, callback, chec
                     value, seconds = row["value"], row["seconds"]
                     clock = time.perf_counter() - seconds
                 else:
-                    value = check_value(_evaluate(objective, x, log.seed, number))
+                    value = check_value(_evaluate(objective, x.copy(), log.seed, number))
                     seconds = round(time.perf_counter() - clock, 6)
                     log.add(number, x, value, seconds)
                 optimizer.tell(x, value)

@@ -216,7 +216,8 @@ class ControlProblem:
         room = min(mean, 1 - mean)
         if mean < NOISY_FROM or room == 0 or self.cost_noise == 0:
             return float(mean)
-        tail = ndtr(-room / self.cost_noise)
+        with np.errstate(over="ignore"):  # a noise next to nothing has no tail
+            tail = ndtr(-room / self.cost_noise)
         return float(mean + self.cost_noise * ndtri(tail + u * (1 - 2 * tail)))
 
     def _checked_query(self, i, x):

@@ -27,6 +27,10 @@ from .errors import EmsoptError, InputError
 
 _KIND, _FORMAT = "emsopt study", 1
 
+ROUNDING = 2e-8  # of values in stored studies
+_NOT_KEYS = {"evaluation", "best", "best_known", "p_median", "cpu_seconds", "gap", "seconds", "found"}
+_NOT_KEYS |= {"evaluations_to_optimum"}
+
 
 class StudyError(EmsoptError, RuntimeError):
     """Some cases failed; the others are finished.
@@ -182,6 +186,48 @@ def _plain(value):
         return value.tolist()
     msg = f"{type(value).__name__} {value!r} is no plain value"
     raise TypeError(msg)
+
+
+def outcomes(runs, *, within=0.0):
+    """Return where the runs of a stored study ended, and when they came near the best known value.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Rows of runs in order of ``evaluation``, with ``best`` so far, ``best_known`` and ``cpu_seconds``, as
+        `emsopt.datasets.load_study` returns the location studies. All other columns tell the runs apart, except
+        ``p_median`` and what `benchmarks/location_study.py` derives.
+    within : float
+        How near, in percent above ``best_known``.
+
+    Returns
+    -------
+    DataFrame
+        A row a run: the columns that tell it apart, its last ``best``, its ``gap`` to ``best_known`` in percent,
+        whether it ``reached`` what was asked for, and the ``evaluations`` and ``cpu_seconds`` it took; both are
+        infinite if it did not, so that a median over runs is of all of them.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> runs = eo.datasets.load_study("location_st_paul").query("version == 'embedded'")
+    >>> eo.study.outcomes(runs).groupby("method")["evaluations"].median()["gp-pm"]
+    np.float64(29.5)
+    """
+    within = _validate.positive_number(within, "within", "%", zero=True)
+    missing = {"evaluation", "best", "best_known", "cpu_seconds"} - set(getattr(runs, "columns", ()))
+    if missing:
+        msg = f"`runs` must be a DataFrame with a column {min(missing)!r}, as the location studies have."
+        raise InputError(msg)
+    keys = [name for name in runs if name not in _NOT_KEYS]
+    ends = runs.groupby(keys, sort=False).tail(1).set_index(keys)
+    ends["gap"] = 100 * (ends["best"] / ends["best_known"] - 1)
+    near = runs[runs["best"] <= (1 + within / 100) * runs["best_known"] + ROUNDING]
+    first = near.groupby(keys, sort=False)[["evaluation", "cpu_seconds"]].first().reindex(ends.index)
+    ends["reached"] = first["evaluation"].notna()
+    ends["evaluations"] = first["evaluation"].fillna(np.inf)
+    ends["cpu_seconds"] = first["cpu_seconds"].fillna(np.inf)
+    return ends.drop(columns=["evaluation", "found", "evaluations_to_optimum"], errors="ignore").reset_index()
 
 
 def _parallel(backend, workers):

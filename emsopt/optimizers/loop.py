@@ -60,7 +60,9 @@ def minimize(
     ----------
     objective : Objective
     method : str or Optimizer
-        One of `METHODS`, or an optimizer of this objective, set up to taste.
+        "gp-pm", "gp-zero", "sparbl", "sparbl+", "bocs", "local", "annealing", "genetic" or "random"; or an optimizer
+        of this objective, set up to taste. Where an evaluation takes less than about 0.01 s "local" is quickest,
+        else "gp-pm".
     budget : int
         Most evaluations. No deployment is evaluated twice unless the objective is noisy.
     rng : int or Generator, optional

@@ -72,7 +72,7 @@ def parts(name, t):
     optimizer = told(METHODS[name], t)
     points = np.random.default_rng(1).random((BATCH, 6))
     repeats = 21 if t <= 800 else 5
-    with one_thread():
+    with one_thread:
         if name == "boke":
             model = optimizer.surrogate()
             prepare = optimizer.surrogate

@@ -261,7 +261,7 @@ def load_study(name):
         "location_grid", "location_st_paul", "location_late", "location_long": how the ``best`` value of each run
         fell with the ``evaluation``, one row an improvement and one for the end, with the optimizer's
         ``cpu_seconds``, the ``best_known`` value and that of the ``p_median`` deployment; "location_tables": one row
-        a run, whether and when it found the optimum. By ``benchmarks/location_study.py``.
+        a run, its last. `emsopt.study.outcomes` reads them. By ``benchmarks/location_study.py``.
 
     Returns
     -------

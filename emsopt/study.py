@@ -28,8 +28,7 @@ from .errors import EmsoptError, InputError
 _KIND, _FORMAT = "emsopt study", 1
 
 ROUNDING = 2e-8  # of values in stored studies
-_NOT_KEYS = {"evaluation", "best", "best_known", "p_median", "cpu_seconds", "gap", "seconds", "found"}
-_NOT_KEYS |= {"evaluations_to_optimum"}
+_NOT_KEYS = {"evaluation", "best", "best_known", "p_median", "cpu_seconds"}
 
 
 class StudyError(EmsoptError, RuntimeError):
@@ -195,8 +194,8 @@ def outcomes(runs, *, within=0.0):
     ----------
     runs : DataFrame
         Rows of runs in order of ``evaluation``, with ``best`` so far, ``best_known`` and ``cpu_seconds``, as
-        `emsopt.datasets.load_study` returns the location studies. All other columns tell the runs apart, except
-        ``p_median`` and what `benchmarks/location_study.py` derives.
+        `emsopt.datasets.load_study` returns the location studies. All other columns but ``p_median`` tell the runs
+        apart.
     within : float
         How near, in percent above ``best_known``.
 
@@ -227,7 +226,7 @@ def outcomes(runs, *, within=0.0):
     ends["reached"] = first["evaluation"].notna()
     ends["evaluations"] = first["evaluation"].fillna(np.inf)
     ends["cpu_seconds"] = first["cpu_seconds"].fillna(np.inf)
-    return ends.drop(columns=["evaluation", "found", "evaluations_to_optimum"], errors="ignore").reset_index()
+    return ends.drop(columns="evaluation").reset_index()
 
 
 def _parallel(backend, workers):

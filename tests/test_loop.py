@@ -375,7 +375,7 @@ def test_an_optimizer_that_asks_otherwise_is_refused(objective, tmp_path):
     full = eo.minimize(objective, Genetic(objective, rng=0), budget=30, checkpoint=file)
     assert same(eo.minimize(objective, Genetic(objective, rng=0), budget=30, checkpoint=file), full)
     for other in (Genetic(objective, rng=1), Genetic(objective, population=5, rng=0)):
-        with pytest.raises(InputError, match=r"the optimizer now asks for .* Resume with the same options"):
+        with pytest.raises(InputError, match=r"the run now asks for .* Resume with the same options"):
             eo.minimize(objective, other, budget=30, checkpoint=file)
 
 

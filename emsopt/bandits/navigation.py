@@ -21,8 +21,8 @@ import numpy as np
 
 from .. import _validate
 from .._progress import shown
+from .._run_file import RunFile, digest, run_seed
 from ..errors import InputError
-from .checkpoint import RoundsOnFile, digest
 from .exact import ExactGP
 from .framework import ShortestPath, play
 from .independent import IndependentArms
@@ -36,6 +36,7 @@ POLICIES = {f"{regression}-{rule}": (regression, RULES[rule]) for regression in 
 POLICIES["gp-ts-joint"] = ("gp", Thompson(joint=True))
 """Policies by name: a regression (exact Gaussian process, sparse one, independent edges) and a rule."""
 
+_IN_A_ROW = {"kind": "emsopt bandit run", "step": "round", "asked": ("arms",), "told": ("values", "seconds")}
 TRUTH, NOISE, AGENT = range(3)  # what a run's seed is spent on
 MOST_DRAWS = 1024
 
@@ -226,13 +227,11 @@ def run(
         raise InputError(msg)
     problem = None if checkpoint is None else _describe(net, start, end, name, prior, expected, closed)
     with (
-        RoundsOnFile(checkpoint, problem, _seed(rng)) as log,
+        RunFile(checkpoint, problem, run_seed(rng), **_IN_A_ROW) as log,
         shown(progress, horizon, "round") as show,
     ):
         environment = Navigation(net, start, end, prior, expected=expected, closed=closed, seed=log.seed)
-        environment.best(
-            1
-        )  # so that a start without a way to the end is an error before anything else is done
+        environment.best(1)  # a start without a way to the end is an error before anything else is done
         agent = _agent(regression, rule, prior, horizon, log.seed)
         logged = _OnFile(environment, log)
         rows, total, message = [], 0.0, f"horizon of {horizon} rounds reached"
@@ -264,14 +263,14 @@ class _OnFile:
         self._clock, self.seconds = time.perf_counter(), 0.0
 
     def observe(self, t, arms):
-        row = self._log.replay(t, arms)
+        row = self._log.replay(t, arms.tolist())
         if row is not None:
             self.seconds = row["seconds"]
             self._clock = time.perf_counter() - self.seconds
             return np.array(row["values"])
         values = self._environment.observe(t, arms)
         self.seconds = round(time.perf_counter() - self._clock, 6)
-        self._log.add(t, arms, values, self.seconds)
+        self._log.add(t, arms=arms.tolist(), values=values.tolist(), seconds=self.seconds)
         return values
 
 
@@ -309,15 +308,6 @@ def _agent(regression, rule, prior, horizon, seed):
 def _stream(seed, *purpose):
     """Return the random numbers of a run for one purpose, which others do not disturb."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=purpose))
-
-
-def _seed(rng):
-    """Return the seed of a run; None if there is nothing to take it from."""
-    if rng is None:
-        return None
-    if _validate.is_real(rng):
-        return _validate.whole_number(rng, "rng", low=0)
-    return int(np.random.default_rng(rng).integers(2**63))
 
 
 def _describe(net, start, end, name, prior, expected, closed):

@@ -10,23 +10,26 @@ beside the best expected value v* of all sets and the cheapest tolerable set i_*
 with w the ``worst`` value, 0 in the paper. R^f may fall below 0, as α is given away for free.
 """
 
-import hashlib
-import json
 import time
 from dataclasses import dataclass
 
 import numpy as np
 
-from .. import __version__, _validate
-from .._json_lines import JsonLines
+from .. import _validate
 from .._progress import shown
+from .._run_file import RunFile, digest, run_seed
 from ..errors import InputError
 from ..problems.control import ControlProblem, Play
 from ..problems.marginals import Empirical
 from .control_learners import LEARNERS
 
 REGRET_NODES = 2048  # points of the averages in regrets, of v* and of every play alike
-_KIND, _FORMAT = "emsopt control run", 1
+_IN_A_ROW = {
+    "kind": "emsopt control run",
+    "step": "play",
+    "asked": ("set", "x"),
+    "told": ("point", "value", "cost", "seconds"),
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,7 +141,7 @@ def bocvs(
         raise InputError(msg)
     about = {"method": method, "budget": budget, "alpha": alpha, "options": repr(sorted(options.items()))}
     total = max(1, int(budget))
-    with _PlaysOnFile(checkpoint, {**about, **_described(problem)}, _seed(rng)) as log:
+    with RunFile(checkpoint, {**about, **_described(problem)}, run_seed(rng), **_IN_A_ROW) as log:
         learner = LEARNERS[method](problem, rng=_stream(log.seed, 0), budget=budget, alpha=alpha, **options)
         rows, message, clock = [], "the next play does not fit into the budget", time.perf_counter()
         with shown(progress, total, "cost") as show:
@@ -147,9 +150,10 @@ def bocvs(
                     number = len(rows) + 1
                     i, x = learner.ask()
                     phase = learner.phase
-                    known = log.replay(number, i, x)
+                    known = log.replay(number, int(i), x.tolist())
                     if known is not None:
-                        play, seconds = known
+                        play = Play(np.array(known["point"]), known["value"], known["cost"])
+                        seconds = known["seconds"]
                         clock = time.perf_counter() - seconds
                     else:
                         play = problem.play(i, x, _stream(log.seed, number))
@@ -157,7 +161,8 @@ def bocvs(
                     if learner.spent + play.cost > budget:
                         break
                     if known is None:
-                        log.add(number, i, x, play, seconds)
+                        asked = {"set": int(i), "x": x.tolist(), "point": play.point.tolist()}
+                        log.add(number, **asked, value=play.value, cost=play.cost, seconds=seconds)
                     learner.tell(i, x, play)
                     rows.append(
                         (number, i, tuple(x.tolist()), play.value, play.cost, learner.spent, phase, seconds)
@@ -219,15 +224,6 @@ def _history(rows):
     return pd.DataFrame(rows, columns=columns)
 
 
-def _seed(rng):
-    """Return the seed of a run; None if there is nothing to take it from."""
-    if rng is None:
-        return None
-    if _validate.is_real(rng):
-        return _validate.whole_number(rng, "rng", low=0)
-    return int(np.random.default_rng(rng).integers(2**63))
-
-
 def _stream(seed, number):
     """Return the source of randomness of a play; number 0 is the learner's."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
@@ -237,81 +233,10 @@ def _described(problem):
     """Return what a checkpoint must agree on about a problem."""
     numbers = [problem.costs, *(X.values for X in problem.marginals if isinstance(X, Empirical))]
     numbers.append(problem.objective.exact(problem.nodes(4)))
-    total = hashlib.sha256()
-    for array in numbers:
-        total.update(np.ascontiguousarray(np.round(array, 9), dtype="<f8").tobytes())
     return {
         "problem": problem.name,
         "control_sets": [list(s) for s in problem.control_sets],
         "marginals": repr(problem.marginals),
         "noise": [problem.noise, problem.cost_noise, problem.worst],
-        "numbers": total.hexdigest()[:16],
+        "numbers": digest(*(np.round(array, 9) for array in numbers)),
     }
-
-
-class _PlaysOnFile:
-    """The plays on file, a context manager; lines as in `emsopt._json_lines`."""
-
-    def __init__(self, path, about, seed):
-        self.path, self.seed, self.rows, self._file = path, seed, [], None
-        if path is None:
-            self._fresh_seed()
-            return
-        self._file = JsonLines(path, _KIND, "checkpoint", "checkpoint")
-        try:
-            if self._file.lines:
-                header, *self.rows = self._file.lines
-                self._check(header, about)
-            else:
-                self._fresh_seed()
-                self._file.append({_KIND: _FORMAT, "version": __version__, "seed": self.seed, **about})
-        except BaseException:
-            self._file.close()
-            raise
-
-    def _fresh_seed(self):
-        if self.seed is None:
-            self.seed = int(np.random.SeedSequence().entropy)
-
-    def _check(self, header, about):
-        wanted = {_KIND: _FORMAT, **json.loads(json.dumps(about))}
-        if self.seed is not None:
-            wanted["seed"] = self.seed
-        for key, value in wanted.items():
-            if header.get(key) != value:
-                msg = (
-                    f"the checkpoint {self.path} is of another run: its {key} is {header.get(key)!r}, this one's "
-                    f"{value!r}. Resume with the same problem, method, options and rng, or name another file."
-                )
-                raise InputError(msg)
-        self.seed = header["seed"]
-        for k, row in enumerate(self.rows, 1):
-            if set(row) != {"play", "set", "x", "point", "value", "cost", "seconds"} or row["play"] != k:
-                self._file.refuse(k + 1)
-
-    def replay(self, number, i, x):
-        """Return the `Play` on file and its seconds, or None; ``i`` and ``x`` are what the learner asks for now."""
-        if number > len(self.rows):
-            return None
-        row = self.rows[number - 1]
-        if row["set"] != i or row["x"] != x.tolist():
-            msg = (
-                f"play {number} in the checkpoint {self.path} is of set {row['set']} at {row['x']}, but the learner "
-                f"now asks for set {i} at {x.tolist()}. Resume with the version of emsopt and the libraries that "
-                "wrote it, or name another file."
-            )
-            raise InputError(msg)
-        return Play(np.array(row["point"]), row["value"], row["cost"]), row["seconds"]
-
-    def add(self, number, i, x, play, seconds):
-        """Put a play on file; it is on disk when this returns."""
-        if self._file is not None:
-            row = {"play": number, "set": int(i), "x": x.tolist(), "point": play.point.tolist()}
-            self._file.append({**row, "value": play.value, "cost": play.cost, "seconds": seconds})
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self._file is not None:
-            self._file.close()

@@ -8,12 +8,13 @@ import numpy as np
 
 from .. import _validate
 from .._progress import shown
+from .._run_file import RunFile, run_seed
 from ..errors import InputError
 from ..objective import Objective
 from .ask_tell import AskTell, check_value
 from .box import on_box
 from .box_optimizer import BoxOptimizer
-from .checkpoint import Checkpoint, describe
+from .checkpoint import describe
 from .optimizer import Optimizer
 from .run import Run
 
@@ -41,6 +42,8 @@ BOX_METHODS = {
 }
 """Methods of `maximize` by name: module and class of each."""
 
+_IN_A_ROW = {"kind": "emsopt run", "step": "evaluation", "told": ("value", "seconds")}
+
 
 def minimize(
     objective,
@@ -61,8 +64,8 @@ def minimize(
     objective : Objective
     method : str or Optimizer
         "gp-pm", "gp-zero", "sparbl", "sparbl+", "bocs", "local", "annealing", "genetic" or "random"; or an optimizer
-        of this objective, set up to taste. Where an evaluation takes less than about 0.01 s "local" is quickest,
-        else "gp-pm".
+        of this objective, set up to taste. Where an evaluation takes less than about 0.015 s (measured with 50
+        sites and 20 units) "local" is quicker than "gp-pm".
     budget : int
         Most evaluations. No deployment is evaluated twice unless the objective is noisy.
     rng : int or Generator, optional
@@ -222,7 +225,7 @@ def _search(
     problem = None if checkpoint is None else describe(objective, name)
     column = "sites" if isinstance(objective, Objective) else "x"
     with (
-        Checkpoint(checkpoint, problem, _seed(rng), column) as log,
+        RunFile(checkpoint, problem, run_seed(rng), **_IN_A_ROW, asked=(column,)) as log,
         shown(progress, budget, "evaluation") as show,
     ):
         optimizer = method if isinstance(method, kind) else _class(methods[method])(objective, rng=log.seed)
@@ -231,14 +234,14 @@ def _search(
         try:
             for number in range(1, budget + 1):
                 x = optimizer.ask()
-                row = log.replay(number, x)
+                row = log.replay(number, x.tolist())
                 if row is not None:
                     value, seconds = row["value"], row["seconds"]
                     clock = time.perf_counter() - seconds
                 else:
                     value = check_value(_evaluate(objective, x.copy(), log.seed, number))
                     seconds = round(time.perf_counter() - clock, 6)
-                    log.add(number, x, value, seconds)
+                    log.add(number, **{column: x.tolist()}, value=value, seconds=seconds)
                 optimizer.tell(x, value)
                 best = value if best is None else optimizer.better(best, value)
                 rows.append((number, x, value, best, seconds))
@@ -265,15 +268,6 @@ def _search(
 def _class(place):
     module, attribute = place
     return getattr(import_module(f".{module}", __package__), attribute)
-
-
-def _seed(rng):
-    """Return the seed of a run; None if there is nothing to take it from."""
-    if rng is None:
-        return None
-    if _validate.is_real(rng):
-        return _validate.whole_number(rng, "rng", low=0)
-    return int(np.random.default_rng(rng).integers(2**63))
 
 
 def _evaluate(objective, x, seed, number):

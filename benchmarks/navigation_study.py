@@ -3,16 +3,18 @@
     python benchmarks/navigation_study.py --part agents --backend processes
 
 =============== ===================================================================================================
-agents          Figure 2: UCB, Bayes-UCB and Thompson sampling on the Gaussian process and on independent edges
+agents          Figure 2: UCB, Bayes-UCB and Thompson sampling on the Gaussian process and on independent edges; and
+                Thompson sampling of all edges jointly, which the paper does not have
+sparse          Figure 2 again, with inducing points as in the paper (Algorithm 3) in place of the exact process
 parametrisation Figure 3: Bayes-UCB with ω = 1 and ξ = 1 or 0.5, UCB with β_t as in Theorem 3.1 and half of it
 lengthscale     Figures 4 and 5: Bayes-UCB and Thompson sampling at lengthscales from 0.1 to 2
 exploration     Figures 6 to 9: which edges each of the six agents drove, how often and since when; first run only
 =============== ===================================================================================================
 
 Sizes are the paper's own: two routes in Monaco and two in Luxembourg, five runs, 500 rounds. Runs of the same number
-face the same drawn energies and noise, whatever the policy. The Gaussian process is exact where the paper's has
-inducing points; ``--policies`` takes ``svgp-ts`` and its like too. Luxembourg is left out where its file is not found
-(see `emsopt.datasets.load_roads`); Monaco's routes are of our own choice, see `emsopt.datasets.ROUTES`.
+face the same drawn energies and noise, whatever the policy. But for "sparse" the Gaussian process is exact. Luxembourg
+is left out where its file is not found (see `emsopt.datasets.load_roads`); Monaco's routes are of our own choice, see
+`emsopt.datasets.ROUTES`.
 
 The lengthscale is that of the Matérn kernel on length, speed and incline; the graph kernel's κ stays 1.
 
@@ -37,7 +39,8 @@ VARIANTS = {
     "gp-ucb, half beta": ("gp", bandits.UCB(factor=0.5)),
 }
 COMPARED = {
-    "agents": SIX,
+    "agents": [*SIX, "gp-ts-joint"],
+    "sparse": ["svgp-ts", "svgp-bucb", "svgp-ucb"],
     "parametrisation": ["gp-bucb", *VARIANTS, "gp-ucb"],
     "lengthscale": ["gp-ts", "gp-bucb", "bi-ts", "bi-bucb"],
     "exploration": SIX,

@@ -199,8 +199,10 @@ class RoadNetwork:
             raise InputError(msg)
         if not isinstance(values, np.ndarray):
             values = list(values)
-        if len(values) and all(isinstance(value, (bool, np.bool_)) for value in values):
-            mask = np.array(values)
+            if values and all(isinstance(value, (bool, np.bool_)) for value in values):
+                values = np.array(values)
+        if isinstance(values, np.ndarray) and values.dtype == bool:
+            mask = values
             if mask.shape != (self.n_edges,):
                 msg = (
                     f"`{name}` must hold one truth value an edge, shape ({self.n_edges},); got {mask.shape}."

@@ -32,9 +32,9 @@ def options(**change):
 
 
 def test_the_study_has_the_papers_size(navigation):
-    """Section 4.2: 6 agents x 5 runs x 2 routes a network; 4 parametrisations; lengthscales from 0.1 to 2."""
+    """Section 4.2: 6 agents and one of ours x 5 runs x 2 routes a network; 4 parametrisations; lengthscales from 0.1 to 2."""
     sizes = {part: len(navigation.cases(part, options())) for part in navigation.COMPARED}
-    assert sizes == {"agents": 60, "parametrisation": 40, "lengthscale": 240, "exploration": 12}
+    assert sizes == {"agents": 70, "sparse": 30, "parametrisation": 40, "lengthscale": 240, "exploration": 12}
 
 
 def test_rows_of_a_case(navigation):

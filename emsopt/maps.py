@@ -9,19 +9,14 @@ Nothing is computed here: all figures come from an `Evaluation`. The matplotlib 
 `emsopt.plots.deployment`. Lines are straight and show who answers, not which roads are taken.
 """
 
-import json
-import os
-import re
-from base64 import b64encode
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from html import escape
-from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 
 from . import _shading, _validate
+from ._page import Page, json_text
 from .errors import InputError
 
 TILES = "https://tile.openstreetmap.org/{z}/{x}/{y}.png"
@@ -96,7 +91,7 @@ def deployment_map(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DeploymentMap:
+class DeploymentMap(Page):
     """A map that shows itself in a notebook and saves itself as one HTML file.
 
     Attributes
@@ -107,7 +102,7 @@ class DeploymentMap:
     value, limits, min_fraction, tiles, height, key
         As given to `deployment_map`.
     html : str
-        The whole page.
+        The whole page, self-contained.
     data : dict
         What the page's script draws; plain lists, strings and numbers.
     """
@@ -121,6 +116,8 @@ class DeploymentMap:
     height: int = 520
     key: str | None = None
 
+    _template = "map_page.html"
+
     @cached_property
     def data(self):
         """What the page's script draws."""
@@ -129,30 +126,6 @@ class DeploymentMap:
             "city": _city_data(self.city, self.tiles),
             "views": self._views(self.evaluations),
         }
-
-    @property
-    def html(self):
-        """The whole page, self-contained."""
-        return "".join(self._parts(lambda text: text))
-
-    def _repr_html_(self):
-        page = "".join(self._parts(lambda text: text.replace("&", "&amp;").replace('"', "&quot;")))
-        style = f"width:100%;height:{self.height}px;border:1px solid #ccc;box-sizing:border-box"
-        return f'<iframe srcdoc="{page}" title="Map: {escape(self._title)}" style="{style}"></iframe>'
-
-    def save(self, path):
-        """Write the page to ``path``, all at once or not at all, and return the path."""
-        path = Path(path)
-        if not path.parent.is_dir():
-            msg = f"the folder {str(path.parent)!r} does not exist; create it or save elsewhere."
-            raise InputError(msg)
-        draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
-            draft.write_bytes(self.html.encode())
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
-        return path
 
     def update(self, evaluation, compare=None):
         """Return a hidden HTML snippet that redraws this map where it is already shown.
@@ -176,7 +149,7 @@ class DeploymentMap:
         if list(named) != list(self.evaluations):
             msg = f"an update needs evaluations named {list(self.evaluations)}; got {list(named)}."
             raise InputError(msg)
-        views = _json({"emsoptMap": self.key, "views": self._views(named)})
+        views = json_text({"emsoptMap": self.key, "views": self._views(named)})
         page = _FEED.replace("%MESSAGE%", views)
         return f'<iframe srcdoc="{escape(page)}" aria-hidden="true" hidden></iframe>'
 
@@ -188,12 +161,21 @@ class DeploymentMap:
             f"{self.city.name}, {names[0]}" if len(names) == 1 and names != ["deployment"] else self.city.name
         )
 
-    def _parts(self, encode):
-        """Pieces of the page; the constant ones are encoded once and for all."""
+    @property
+    def _notes(self):
+        return self.city.notes
+
+    @property
+    def _constants(self):
+        """What the page's template has beside data: the same for every map with or without a background."""
         tiles = self.tiles is not None
-        texts = {"TITLE": escape(self._title), "NOTES": escape(self.city.notes), "DATA": _json(self.data)}
-        for piece in _template(tiles, encode("&") != "&"):
-            yield encode(texts[piece[1:-1]]) if piece[:1] == "%" else piece
+        return (
+            ("IMAGES", TILE_HOST if tiles else ""),
+            ("TILES", TILES if tiles else ""),
+            ("LINES", _shading.LINES),
+            ("GAIN", _shading.DIVERGING[0]),
+            ("LOSS", _shading.DIVERGING[-1]),
+        )
 
     def _views(self, named):
         """One view for every evaluation, and one of the difference between two."""
@@ -416,48 +398,7 @@ def _corners(node):
             yield from _corners(child)
 
 
-# -- the page -----------------------------------------------------------------------------------------------------
-
-
-def _json(data):
-    """JSON that can stand inside a script element: no character there can end it."""
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
-
-
-@lru_cache(maxsize=4)
-def _template(tiles, quoted):
-    """Return the page as a tuple of constant pieces and %PLACES%; ``quoted`` for use inside an attribute."""
-    folder = files("emsopt")
-    vendor = folder / "vendor" / "leaflet"
-
-    def picture(match):
-        image = vendor / match[1]
-        if not image.is_file():  # the picture of a marker that these maps do not use
-            return "none"
-        return f"url(data:image/png;base64,{b64encode(image.read_bytes()).decode()})"
-
-    constants = {
-        "LEAFLET_CSS": re.sub(r"url\((images/[^)]+)\)", picture, (vendor / "leaflet.css").read_text("utf-8")),
-        "LEAFLET_JS": re.sub(r"\n//# sourceMappingURL.*", "", (vendor / "leaflet.js").read_text("utf-8")),
-        "IMAGES": TILE_HOST if tiles else "",
-        "TILES": TILES if tiles else "",
-        "LINES": _shading.LINES,
-        "GAIN": _shading.DIVERGING[0],
-        "LOSS": _shading.DIVERGING[-1],
-    }
-    pieces = []
-    for piece in re.split(r"(%[A-Z_]+%)", (folder / "map_page.html").read_text("utf-8")):
-        name = piece[1:-1] if re.fullmatch(r"%[A-Z_]+%", piece) else None
-        if name in ("TITLE", "NOTES", "DATA"):
-            pieces.append(piece)
-        else:
-            text = constants[name] if name else piece
-            pieces.append(text.replace("&", "&amp;").replace('"', "&quot;") if quoted else text)
-    return tuple(pieces)
-
+# -- new results for a map that is already shown ------------------------------------------------------------------
 
 # Sent again until the map has drawn it: a reopened notebook may show the update before the map is ready.
 _FEED = """<!doctype html><script>

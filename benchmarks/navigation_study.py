@@ -91,15 +91,7 @@ def seen_so_far(rounds):
 
 def exploration(network, route, lengthscale, run, policy, horizon):
     """Task: one run; a row for every edge driven."""
-    result = drive(network, route, lengthscale, run, policy, horizon)
-    since = {}
-    for number, arms in enumerate(result.arms, 1):
-        for edge in arms.tolist():
-            since.setdefault(edge, number)
-    return [
-        {"edge": edge, "first_round": since[edge], "visits": int(result.counts[edge])}
-        for edge in sorted(since)
-    ]
+    return drive(network, route, lengthscale, run, policy, horizon).visits
 
 
 def networks(wanted):

@@ -88,11 +88,15 @@ class Navigation:
 
     def best(self, t):
         """Return the cost of the best path in round t, rectified, Wh."""
+        arms, _ = self.available(t)
+        return self.costs[arms[self.best_path(t)]].sum()
+
+    def best_path(self, t):
+        """Return the edges of the best path in round t."""
         arms, is_open = self.available(t)
         key = int(arms[0]), is_open.tobytes()
         if key not in self._best:
-            costs = self.costs[arms]
-            self._best[key] = costs[self.oracle(costs, is_open)].sum()
+            self._best[key] = self.oracle(self.costs[arms], is_open)
         return self._best[key]
 
     def _open(self, closed):
@@ -121,6 +125,8 @@ class NavigationRun:
         True expected energy of each arm, Wh.
     mean, deviation : ndarray, shape (n,)
         What the agent believes at the end: posterior mean and standard deviation, Wh.
+    best_path : tuple of int
+        Edges of the path that would have been best in the last round, had all been known.
     """
 
     history: object
@@ -131,11 +137,21 @@ class NavigationRun:
     expected: np.ndarray
     mean: np.ndarray
     deviation: np.ndarray
+    best_path: tuple
 
     @property
     def regret(self):
         """Cumulative regret at the end, Wh."""
         return float(self.history["cumulative_regret"].iloc[-1])
+
+    @property
+    def visits(self):
+        """Which road edges were driven: DataFrame of ``edge``, ``first_round`` and ``visits``, at any hour."""
+        import pandas as pd
+
+        paths = self.history[["path", "round"]].explode("path").rename(columns={"path": "edge"})
+        table = paths.groupby("edge")["round"].agg(first_round="min", visits="count")
+        return pd.DataFrame(table).reset_index().astype(int)
 
     def __repr__(self):
         return (
@@ -344,4 +360,6 @@ def _finished(rows, name, message, environment, agent):
     )
     counts = np.bincount(np.concatenate(arms), minlength=len(environment.expected))
     mean, variance = agent.regression.predict()
-    return NavigationRun(history, name, message, arms, counts, environment.expected, mean, np.sqrt(variance))
+    best_path = tuple(environment.best_path(len(history)).tolist())
+    expected, deviation = environment.expected, np.sqrt(variance)
+    return NavigationRun(history, name, message, arms, counts, expected, mean, deviation, best_path)

@@ -3,6 +3,7 @@
 ``load_panel``         the best deployment as load, fleet, threshold and objective change
 ``deployment_panel``   a deployment of one's own beside the optimum and the p-median deployment
 ``optimizer_panel``    a search, stepped by hand, and what it expects
+``navigation_panel``   an agent that learns a route, and roads to close on it
 
 Nothing is computed here: a panel asks the package and shows the answer. What was asked once is remembered. A panel is
 an ipywidgets box with all its widgets by name in ``refs``.
@@ -11,6 +12,7 @@ an ipywidgets box with all its widgets by name in ``refs``.
 from ._parts import Panel
 from .deployment import deployment_panel
 from .load import load_panel
+from .navigation import navigation_panel
 from .optimizer import optimizer_panel
 
-__all__ = ["Panel", "deployment_panel", "load_panel", "optimizer_panel"]
+__all__ = ["Panel", "deployment_panel", "load_panel", "navigation_panel", "optimizer_panel"]

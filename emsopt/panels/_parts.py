@@ -4,7 +4,9 @@ There is no Output widget: figures and maps are the values of HTML widgets, whic
 read without a browser.
 """
 
+from base64 import b64encode
 from html import escape
+from io import BytesIO
 from uuid import uuid4
 
 import numpy as np
@@ -12,6 +14,7 @@ import numpy as np
 from ..errors import EmsoptError, MissingDependencyError
 from ..evaluators import one_median
 from ..maps import deployment_map
+from ..plots import STYLE
 
 try:
     import ipywidgets as widgets
@@ -116,6 +119,27 @@ def lines(*texts):
     return "".join(
         f"<p style='margin:0.2em 0;line-height:1.4;max-width:56em'>{escape(text)}</p>" for text in texts
     )
+
+
+def picture(draw, title, alt, size=(5.6, 3.5)):
+    """Return a figure as HTML; ``draw`` gets the axes. Margins are fixed: fitting them doubles the time it takes."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(STYLE):
+        figure = Figure(figsize=size, layout="none")
+        axes = figure.add_axes((0.16, 0.17, 0.8, 0.78))
+        draw(axes)
+        png = BytesIO()
+        figure.savefig(png, format="png", dpi=85)
+    source = b64encode(png.getvalue()).decode()
+    image = f"<img src='data:image/png;base64,{source}' alt='{escape(alt)}' style='max-width:100%'>"
+    return f"<figure style='margin:0.4em 0'>{caption(title)}{image}</figure>"
+
+
+def caption(text):
+    """Return what a picture or table shows, as HTML."""
+    return f"<figcaption style='line-height:1.3;max-width:34em'>{escape(text)}</figcaption>"
 
 
 def shading_limits(city):

@@ -4,10 +4,8 @@ Limits. Predictions are of the value without noise: with a simulation as evaluat
 The map evaluates a deployment once more than the search does, which counts in time where that is a simulation.
 """
 
-from base64 import b64encode
 from functools import lru_cache
 from html import escape
-from io import BytesIO
 
 import ipywidgets as widgets
 import numpy as np
@@ -15,7 +13,6 @@ import numpy as np
 from .. import _shading, _validate
 from ..errors import InputError
 from ..optimizers import METHODS, SparBL
-from ..plots import STYLE
 from . import _parts
 from ._trace import Trace, away_from_centre, best_swaps, largest_coefficients, measure, sentence, units_at
 
@@ -251,26 +248,6 @@ def _where(trace, city):
 # -- pictures -----------------------------------------------------------------------------------------------------
 
 
-def _picture(draw, caption, alt, size=(5.6, 3.5)):
-    """Return a figure as HTML; ``draw`` gets the axes. Margins are fixed: fitting them doubles the time it takes."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    with rc_context(STYLE):
-        figure = Figure(figsize=size, layout="none")
-        axes = figure.add_axes((0.16, 0.17, 0.8, 0.78))
-        draw(axes)
-        png = BytesIO()
-        figure.savefig(png, format="png", dpi=85)
-    source = b64encode(png.getvalue()).decode()
-    image = f"<img src='data:image/png;base64,{source}' alt='{escape(alt)}' style='max-width:100%'>"
-    return f"<figure style='margin:0.4em 0'>{_caption(caption)}{image}</figure>"
-
-
-def _caption(text):
-    return f"<figcaption style='line-height:1.3;max-width:34em'>{escape(text)}</figcaption>"
-
-
 def _points(axes, x, y, facts, **options):
     """Mark evaluations: hollow the random ones to begin with, diamonds one's own."""
     kinds = {
@@ -301,7 +278,7 @@ def _convergence(facts, metric):
         f"Values of {len(facts)} evaluations and the best so far: {best.iloc[-1]:.{digits}f}{unit}, "
         f"found at evaluation {facts.evaluation[at]}."
     )
-    return _picture(draw, "What was found", alt)
+    return _parts.picture(draw, "What was found", alt)
 
 
 def _predictions(facts, metric):
@@ -309,7 +286,7 @@ def _predictions(facts, metric):
     factor, unit, _, _ = measure(metric)
     known = facts[facts.expected.notna()]
     if known.empty:
-        return _caption("What is expected: no model yet.")
+        return _parts.caption("What is expected: no model yet.")
     value, expected, band = (
         factor * part for part in (known.value, known.expected, 2 * known.deviation.fillna(0))
     )
@@ -335,7 +312,7 @@ def _predictions(facts, metric):
         caption = "What was expected, before each evaluation (dotted: equal)"
         within = int(((value - expected).abs() <= band).sum())
         alt = f"Predicted against found: {within} of {len(known)} values are within two standard deviations."
-    return _picture(draw, caption, alt)
+    return _parts.picture(draw, caption, alt)
 
 
 def _edges(facts):
@@ -356,7 +333,7 @@ def _edges(facts):
             axes.legend(fontsize=9)
 
     alt = f"Edge {known.edge.iloc[-1]:.3g} after evaluation {known.evaluation.iloc[-1]}; {known.restart.sum()} given up."
-    return _picture(draw, "Edge of the trust region (two for each unit that may move)", alt)
+    return _parts.picture(draw, "Edge of the trust region (two for each unit that may move)", alt)
 
 
 def _thoughts(optimizer, unit):
@@ -364,7 +341,7 @@ def _thoughts(optimizer, unit):
     if hasattr(optimizer, "acquisition"):
         frame = best_swaps(optimizer)
         if frame.empty:
-            return _caption("What it would try: no model yet, or no swap left.")
+            return _parts.caption("What it would try: no model yet, or no swap left.")
         # Logarithms have no natural zero: the bars begin a little below the least of them.
         low, high = frame.value.min(), frame.value.max()
         base = low - max(0.1 * (high - low), 1e-9)
@@ -378,7 +355,7 @@ def _thoughts(optimizer, unit):
     elif isinstance(optimizer, SparBL):
         frame = largest_coefficients(optimizer)
         if frame.empty:
-            return _caption("What it thinks: no model yet.")
+            return _parts.caption("What it thinks: no model yet.")
         shares = frame.value.abs() / max(frame.value.abs().max(), 1e-300)
         faint = frame.value > 0
         caption = f"Largest coefficients of the model drawn last{unit and f' ({unit.strip()})'}. Faint: raises the value."
@@ -397,6 +374,6 @@ def _bars(caption, names, shares, texts, faint):
         for name, share, text, pale in zip(names, shares, texts, faint, strict=True)
     )
     return (
-        f"{_parts.TABLE_STYLE}{_caption(caption)}"
+        f"{_parts.TABLE_STYLE}{_parts.caption(caption)}"
         f"<table class='emsopt-figures' style='font-size:90%' aria-label='{escape(caption)}'>{rows}</table>"
     )

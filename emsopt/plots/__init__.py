@@ -1,4 +1,4 @@
-"""Figures of deployments and of how methods compare, in one style.
+"""Figures of deployments, of roads and of how methods compare, in one style.
 
 Every function returns ``(fig, ax)`` and takes ``ax=None``. Left out, the figure comes from pyplot, so that a
 notebook shows it and a script can close it. Passed an empty ``matplotlib.figure.Figure``, it is sized and filled
@@ -10,20 +10,26 @@ those of the interactive maps (`emsopt.maps`), distinguishable by colour-blind r
 """
 
 from ._style import STYLE
+from .bandits import confidence_parameters, cumulative_regret, final_regret
 from .curves import convergence, load_sweep, response_distribution
 from .maps import deployment, deployments
 from .model import approximation_error, correction_factor, utilization
 from .optimizers import cut_graph, example_13, regret_curves, trust_region
+from .roads import exploration
 
 __all__ = [
     "STYLE",
     "approximation_error",
+    "confidence_parameters",
     "convergence",
     "correction_factor",
+    "cumulative_regret",
     "cut_graph",
     "deployment",
     "deployments",
     "example_13",
+    "exploration",
+    "final_regret",
     "load_sweep",
     "regret_curves",
     "response_distribution",

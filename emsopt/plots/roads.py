@@ -1,0 +1,114 @@
+"""Road networks as still maps: the twin of `emsopt.road_maps`."""
+
+import numpy as np
+
+from .. import _shading, _validate
+from ..errors import InputError
+from ..road_maps import ROADS, classes, gather_visits
+from ._style import new_figure, styled
+
+WIDTH = 5.6  # inches of a map
+
+
+@styled
+def exploration(net, visits, ax=None, *, route=None, best=None, rounds=None):
+    """Draw which road edges agents drove and how often, a map each: the still twin of `emsopt.road_maps.exploration_map`.
+
+    "Bayesian Analysis of Combinatorial Gaussian Process Bandits", Figures 6 to 9.
+
+    Parameters
+    ----------
+    net : RoadNetwork
+        With polylines.
+    visits : NavigationRun, DataFrame, or dict of str to either
+        As for `emsopt.road_maps.exploration_map`.
+    ax : sequence of matplotlib Axes or empty Figure, optional
+        One Axes for each agent.
+    route : (int or str, int or str), optional
+        First and last edge, marked A and B.
+    best : array_like, optional
+        Edges of the path that would have been best.
+    rounds : int, optional
+        Draw only edges known by then.
+
+    Returns
+    -------
+    fig, axes
+        ``axes`` is an array, shape (number of agents,).
+    """
+    named = gather_visits(net, visits)
+    rounds = np.inf if rounds is None else _validate.whole_number(rounds, "rounds")
+    lines = [np.asarray(line) for line in net.polylines]
+    corners = np.concatenate(lines)
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    stretch = 1 / np.cos(np.radians((low[1] + high[1]) / 2)) if net.geographic else 1.0
+    height = WIDTH * stretch * (high[1] - low[1]) / max(high[0] - low[0], 1e-12)
+    across = min(len(named), 3)
+    down = -(-len(named) // across)
+    size = (across * WIDTH, down * (min(height, 8.0) + 0.35) + 0.4)
+    fig = new_figure(ax, size, "constrained")
+    if fig is None:
+        axes = np.ravel(np.array(ax, dtype=object))
+        fig = axes[0].figure
+    else:
+        axes = np.ravel(fig.subplots(down, across, squeeze=False))
+        for spare in axes[len(named) :]:
+            spare.remove()
+        axes = axes[: len(named)]
+    if len(axes) != len(named):
+        msg = f"`ax` must hold one Axes for each of the {len(named)} agents; got {len(axes)}."
+        raise InputError(msg)
+    ends = () if route is None else net.edges(list(route), "route")
+    best = () if best is None else net.edges(best, "best")
+    for panel, (name, frame) in zip(axes, named.items(), strict=True):
+        known = frame[frame["first_round"] <= rounds]
+        _roads(panel, lines, best)
+        _visits(panel, lines, known)
+        for text, edge, at in zip("AB", ends, (0, -1), strict=False):
+            panel.text(
+                *lines[edge][at], text, color="white", fontsize=9, fontweight="bold", ha="center", va="center", zorder=9,
+                bbox={"boxstyle": "circle,pad=0.25", "facecolor": "#111", "edgecolor": "white"},
+            )  # fmt: skip
+        panel.set(xticks=[], yticks=[], xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect=stretch)
+        panel.set_title(f"{name}: {len(known)} edges")
+        panel.grid(visible=False)
+        panel.spines[:].set_visible(False)
+    _legend(fig, len(best) > 0)
+    return fig, axes
+
+
+def _roads(panel, lines, best):
+    """Draw all roads thin and the best path as a broad band."""
+    from matplotlib.collections import LineCollection
+
+    panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
+    if len(best):
+        band = [lines[edge] for edge in best]
+        panel.add_collection(LineCollection(band, colors=_shading.LINES, linewidths=6, alpha=0.4))
+
+
+def _visits(panel, lines, frame):
+    """Draw the edges driven, the most driven on top."""
+    from matplotlib.collections import LineCollection
+
+    bounds = [look["from"] for look in classes()]
+    which = np.searchsorted(bounds, frame["visits"], side="right") - 1
+    for k, look in enumerate(classes()):
+        driven = [lines[edge] for edge in frame["edge"].to_numpy()[which == k]]
+        panel.add_collection(
+            LineCollection(driven, colors=look["colour"], linewidths=0.6 * look["weight"], zorder=3 + k)
+        )
+
+
+def _legend(fig, with_best):
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=look["colour"], linewidth=0.6 * look["weight"], label=look["text"])
+        for look in classes()
+    ]
+    if with_best:
+        handles.append(
+            Line2D([], [], color=_shading.LINES, linewidth=6, alpha=0.4, label="best, known afterwards")
+        )
+    fig.legend(handles=handles, title="Rounds in which an edge was driven", loc="outside lower left", ncols=6)

@@ -150,7 +150,7 @@ class ExplorationMap(Page):
 
     @property
     def _title(self):
-        return f"Exploration of {self.net.name}"
+        return f"{self.net.name[:1].upper()}{self.net.name[1:]}: where agents drove"
 
     @property
     def _notes(self):

@@ -83,9 +83,9 @@ def final_regret(
         for name, rows in part.groupby(lines, sort=False):
             table = rows.groupby(against)["cumulative_regret"].agg(["mean", "sem"])
             panel.errorbar(
-                table.index,
-                table["mean"],
-                table["sem"].fillna(0),
+                table.index.to_numpy(),
+                table["mean"].to_numpy(),
+                table["sem"].fillna(0).to_numpy(),
                 label=_title(name),
                 capsize=4,
                 marker="o",

@@ -1,0 +1,155 @@
+"""The navigation panel without a kernel or a browser: true figures, comparable agents, no traceback."""
+
+import re
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt import bandits
+from emsopt.errors import InputError
+from emsopt.roads import RoadNetwork, grid_roads
+
+panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
+from emsopt.panels.navigation import AGENTS
+
+ROUTE = ("r0c0-r0c1", "r3c2-r3c3")
+
+
+@pytest.fixture(scope="module")
+def net():
+    return grid_roads(4, 4, jitter=0.2, rng=0)
+
+
+@pytest.fixture
+def panel(net):
+    return eo.panels.navigation_panel(net, *ROUTE, horizon=20)
+
+
+def said(panel):
+    return re.sub("<[^>]*>", "", panel.refs["message"].value)
+
+
+def test_every_policy_has_a_name():
+    assert set(AGENTS) == set(bandits.POLICIES)
+
+
+def test_figures_are_those_of_the_run(net, panel):
+    run = bandits.run(net, *ROUTE, "gp-ts", horizon=20, rng=0)
+    assert f"<td>{run.regret:,.0f}</td>" in panel.refs["figures"].value
+    assert f"<td>{len(run.visits)}</td>" in panel.refs["figures"].value
+    assert f"{len(run.best_path)} edges" in panel.refs["figures"].value
+    assert "iframe" in panel.refs["map"].value
+    assert said(panel) == ""
+
+
+def test_agents_under_one_setting_stay_to_compare_and_a_new_setting_begins_anew(panel):
+    refs = panel.refs
+    refs["agent"].value = "bi-ucb"
+    assert all(AGENTS[name] in refs["figures"].value for name in ("gp-ts", "bi-ucb"))
+    assert all(AGENTS[name] in refs["regret"].value for name in ("gp-ts", "bi-ucb"))
+    refs["lengthscale"].value = 0.5
+    assert AGENTS["gp-ts"] not in refs["figures"].value
+    assert AGENTS["bi-ucb"] in refs["figures"].value
+
+
+@pytest.mark.parametrize("name", ["lengthscale", "noise", "horizon", "seed"])
+def test_every_input_changes_the_answer(panel, name):
+    refs = panel.refs
+    refs["agent"].value = "bi-ucb"  # the others settle at once on so small a town
+    before = refs["figures"].value, refs["map"].value
+    refs[name].value = {"lengthscale": 0.2, "noise": 0.4, "horizon": 40, "seed": 3}[name]
+    assert (refs["figures"].value, refs["map"].value) != before
+
+
+def test_a_closed_road_is_not_driven(net, panel):
+    refs = panel.refs
+    refs["close"].click()
+    closed = refs["closed"].value
+    assert closed in net.ids
+    assert f"Closed: {closed}." in refs["figures"].value
+    run = bandits.run(net, *ROUTE, "gp-ts", horizon=20, rng=0, closed=[closed])
+    assert f"<td>{run.regret:,.0f}</td>" in refs["figures"].value
+    refs["close"].click()
+    assert len(refs["closed"].value.split(", ")) == 2
+    refs["reopen"].click()
+    assert "Closed" not in refs["figures"].value
+
+
+def test_what_is_refused_is_said_and_nothing_stale_stays(panel):
+    refs = panel.refs
+    refs["closed"].value = "nowhere"
+    assert "there is no edge 'nowhere'" in said(panel).replace("&#x27;", "'")
+    assert refs["figures"].value == refs["map"].value == ""
+    refs["close"].click()
+    assert "Let an agent drive first" in said(panel)
+    refs["closed"].value = ROUTE[0]
+    assert "is closed" in said(panel)
+    refs["closed"].value = ""
+    assert said(panel) == ""
+    assert refs["figures"].value
+
+
+def test_an_interrupted_drive_shows_what_it_has(net, monkeypatch):
+    calls = []
+
+    def drive(*arguments, progress, **options):
+        def stop(done, total):
+            calls.append(done)
+            progress(done, total)
+            if done == 7:
+                raise KeyboardInterrupt
+
+        return whole(*arguments, progress=stop, **options)
+
+    whole = bandits.run
+    monkeypatch.setattr(bandits, "run", drive)
+    panel = eo.panels.navigation_panel(net, *ROUTE, horizon=20)
+    assert "Stopped after" in said(panel)
+    assert panel.refs["progress"].layout.visibility == "hidden"
+    assert panel.refs["figures"].value
+
+
+def test_random_changes_end_in_no_traceback(net):
+    """Whatever is moved, in whatever order, there is an answer or a sentence that says what is wrong."""
+    rng = np.random.default_rng(0)
+    panel = eo.panels.navigation_panel(net, *ROUTE, horizon=10)
+    refs = panel.refs
+    choices = {
+        "agent": list(AGENTS),
+        "lengthscale": [0.1, 0.5, 3.0],
+        "noise": [0.02, 0.3],
+        "horizon": [10, 20],
+        "seed": [0, 1, 2**53 - 1],
+        "closed": ["", "nowhere", ROUTE[0], "r1c1-r1c2, r1c1-r2c1", ",,", "<script>"],
+    }
+    for _ in range(60):
+        name = rng.choice([*choices, "close", "reopen"])
+        if name in choices:
+            refs[name].value = choices[name][rng.integers(len(choices[name]))]
+        else:
+            refs[name].click()
+        assert bool(refs["figures"].value) != bool(said(panel)), (name, said(panel))
+        assert "<script>alert" not in refs["figures"].value + refs["message"].value
+
+
+def test_a_network_without_a_course_has_no_map_but_an_answer():
+    net = RoadNetwork([100.0, 90.0, 80.0], [10.0, 9.0, 9.0], [(0, 1), (1, 2), (2, 0)])
+    panel = eo.panels.navigation_panel(net, 0, 2, horizon=10)
+    assert "no map" in panel.refs["map"].value
+    assert "3 edges" in panel.refs["figures"].value
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"agent": "gp"}, "agent"),
+        ({"horizon": 5}, "horizon"),
+        ({"rng": -1}, "rng"),
+        ({"start": "nowhere"}, "nowhere"),
+    ],
+)
+def test_wrong_arguments_are_refused(net, change, message):
+    options = {"start": ROUTE[0], "end": ROUTE[1]} | change
+    with pytest.raises(InputError, match=message):
+        eo.panels.navigation_panel(net, options.pop("start"), options.pop("end"), **options)

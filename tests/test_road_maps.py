@@ -1,0 +1,135 @@
+"""Maps of exploration, interactive and still: they draw the visits they are given, refuse others, and leak nothing."""
+
+import json
+import re
+from itertools import pairwise
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+
+from emsopt import bandits, plots
+from emsopt.errors import InputError
+from emsopt.road_maps import classes, exploration_map
+from emsopt.roads import RoadNetwork, grid_roads
+
+NASTY = "</script><script>alert(1)</script>"
+ROUTE = ("r0c0-r0c1", "r3c2-r3c3")
+
+
+@pytest.fixture(scope="module")
+def net():
+    return grid_roads(4, 4, jitter=0.2, rng=0)
+
+
+@pytest.fixture(scope="module")
+def run(net):
+    return bandits.run(net, *ROUTE, "bi-ucb", horizon=30, rng=0)
+
+
+def page_data(html):
+    return json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1])
+
+
+def test_visits_are_those_of_the_history(run):
+    paths = run.history["path"]
+    for row in run.visits.itertuples():
+        on = [row.edge in path for path in paths]
+        assert (sum(on), 1 + on.index(True)) == (row.visits, row.first_round)
+    assert set(run.visits["edge"]) == set(np.concatenate(paths.tolist()))
+
+
+def test_best_path_has_no_regret(net, run):
+    costs = bandits.rectified_mean(run.expected, np.sqrt(bandits.navigation_prior(net).noise_variance))
+    path = run.history["path"].iloc[-1]
+    assert costs[list(path)].sum() - costs[list(run.best_path)].sum() == pytest.approx(
+        run.history["regret"].iloc[-1]
+    )
+    assert (run.best_path[0], run.best_path[-1]) == tuple(net.edges(ROUTE))
+
+
+def test_the_page_holds_what_was_given(net, run):
+    chart = exploration_map(net, {"one": run, "two": run.visits}, route=ROUTE, best=run.best_path, rounds=30)
+    data = page_data(chart.html)
+    assert [view["name"] for view in data["views"]] == ["one", "two"]
+    for view in data["views"]:
+        assert view["edges"] == run.visits["edge"].tolist()
+        assert view["visits"] == run.visits["visits"].tolist()
+        assert view["since"] == run.visits["first_round"].tolist()
+    assert data["rounds"] == 30
+    assert data["best"] == list(run.best_path)
+    assert [end[1] for end in data["route"]] == net.edges(ROUTE).tolist()
+    for steps, line in zip(data["net"]["courses"], net.polylines, strict=True):
+        points = np.cumsum(np.reshape(steps, (-1, 2)), axis=0)[:, ::-1] / data["net"]["scale"]
+        np.testing.assert_allclose(points, line, atol=0.51)  # whole metres
+
+
+def test_longitudes_and_latitudes_keep_five_digits():
+    lines = [[[7.41234, 43.73], [7.42, 43.74]], [[7.42, 43.74], [7.41234, 43.73]]]
+    net = RoadNetwork(
+        [100.0, 90.0], [10.0, 9.0], [(0, 1), (1, 0)], polylines=lines, geographic=True, name=NASTY, ids=[NASTY, "b"]
+    )  # fmt: skip
+    chart = exploration_map(net, pd.DataFrame({"edge": [1], "first_round": [3], "visits": [7]}))
+    data = page_data(chart.html)
+    assert data["net"]["courses"][0][:2] == [4373000, 741234]
+    assert data["rounds"] == 3
+    assert NASTY not in chart.html
+    assert data["net"]["ids"][0] == NASTY
+
+
+def test_it_asks_no_server_and_saves_itself(net, run, tmp_path):
+    path = exploration_map(net, run).save(tmp_path / "map.html")
+    html = path.read_text("utf-8")
+    assert "default-src 'none'" in html
+    assert not re.search(r"%[A-Z_]+%", html)
+    with pytest.raises(InputError, match="does not exist"):
+        exploration_map(net, run).save(tmp_path / "none" / "map.html")
+
+
+@pytest.mark.parametrize(
+    ("visits", "options", "message"),
+    [
+        ({}, {}, "at least one agent"),
+        (pd.DataFrame({"edge": [0]}), {}, "first_round"),
+        (pd.DataFrame({"edge": [999], "first_round": [1], "visits": [1]}), {}, "edge"),
+        (pd.DataFrame({"edge": [0], "first_round": [9], "visits": [1]}), {"rounds": 5}, "rounds"),
+        (pd.DataFrame({"edge": [0], "first_round": [1], "visits": [1]}), {"route": ["r0c0-r0c1"]}, "`route`"),
+        (pd.DataFrame({"edge": [0], "first_round": [1], "visits": [1]}), {"best": ["nowhere"]}, "nowhere"),
+    ],
+)
+def test_wrong_input_is_refused(net, visits, options, message):
+    with pytest.raises(InputError, match=message):
+        exploration_map(net, visits, **options)
+
+
+def test_a_network_without_a_course_cannot_be_drawn():
+    net = RoadNetwork([100.0, 90.0], [10.0, 9.0], [(0, 1), (1, 0)])
+    visits = pd.DataFrame({"edge": [1], "first_round": [3], "visits": [7]})
+    for draw in (exploration_map, plots.exploration):
+        with pytest.raises(InputError, match="no polylines"):
+            draw(net, visits)
+
+
+def test_the_still_twin_draws_every_edge_once_by_class(net, run):
+    _, axes = plots.exploration(net, {"all": run, "early": run}, ax=Figure(), route=ROUTE, best=run.best_path)
+    assert len(axes) == 2
+    collections = [c for c in axes[0].collections if isinstance(c, LineCollection)]
+    roads, best, *driven = [len(c.get_segments()) for c in collections]
+    counts = run.visits["visits"].to_numpy()
+    bounds = [look["from"] for look in classes()] + [np.inf]
+    assert roads == net.n_edges
+    assert best == len(run.best_path)
+    assert driven == [int(((counts >= low) & (counts < high)).sum()) for low, high in pairwise(bounds)]
+    assert [text.get_text() for text in axes[0].texts] == ["A", "B"]
+    known = int((run.visits["first_round"] <= 2).sum())
+    assert 0 < known < len(run.visits)
+    _, axes = plots.exploration(net, run, ax=Figure(), rounds=2)
+    assert axes[0].get_title(loc="left") == f"bi-ucb: {known} edges"
+    with pytest.raises(InputError, match="one Axes for each"):
+        plots.exploration(net, {"a": run, "b": run}, ax=Figure().subplots(1, 3))

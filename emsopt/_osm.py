@@ -12,8 +12,9 @@ U-turns are legal where there is no other exit, unless forbidden. Restrictions b
 are left out.
 
 **Inclines** need heights, which OpenStreetMap rarely has; pass a terrain. Tunnels and bridges do not follow the
-terrain: inside them heights run straight from portal to portal. Beyond `STEEPEST` roads are taken to be just that
-steep: there the terrain is wrong, not the road.
+terrain: inside them heights run straight from portal to portal. No road is steeper than `STEEPEST`: where it would be,
+the terrain is wrong, not the road, and heights thereabouts are smoothed. Inclines are those of one height a junction and
+of the length driven, so that nobody gains height, or energy, by driving in a circle.
 """
 
 from pathlib import Path
@@ -261,14 +262,59 @@ def _inclines(edges, lengths, places, heights):
         raise InputError(msg)
     structure = np.array([is_structure for *_, is_structure, _ in edges])
     level = _straight_inside(ground, index, lengths, structure)
-    slopes = np.arctan2(level[index[:, 1]] - level[index[:, 0]], lengths)
-    steep = np.abs(slopes) > STEEPEST
+    steep = np.count_nonzero(np.abs(_rises(level, index)) > _most_rise(lengths))
+    if not steep:
+        return np.arcsin(_rises(level, index) / lengths), []
+    smooth = _no_steeper(level, index, _most_rise(lengths))
+    moved = np.abs(smooth - level)
     notes = (
-        [f"{steep.sum()} edges would be steeper than {STEEPEST:g} rad and are set to that."]
-        if steep.any()
-        else []
+        f"{steep} edges would be steeper than {STEEPEST:g} rad: heights of {np.count_nonzero(moved > 0.5)} junctions are "
+        f"moved so that none is, by {moved.max():.0f} m at most."
     )
-    return np.clip(slopes, -STEEPEST, STEEPEST), notes
+    rises = np.clip(_rises(smooth, index), -_most_rise(lengths), _most_rise(lengths))  # rounding, no more
+    return np.arcsin(rises / lengths), [notes]
+
+
+def _rises(level, ends):
+    """Return how much higher every edge ends than it begins, m."""
+    return level[ends[:, 1]] - level[ends[:, 0]]
+
+
+def _most_rise(lengths):
+    """Return how much an edge may rise at most, m."""
+    return lengths * np.sin(STEEPEST)
+
+
+def _no_steeper(level, ends, most):
+    """Return heights in which no edge rises by more than ``most``, those of junctions that allow it unchanged.
+
+    The highest such heights that nowhere exceed the given ones are shortest paths: min over u of level(u) + d(u, v), with
+    d the most that roads can rise from u to v. The lowest that nowhere fall below them mirror these; both and so their
+    middle are as gentle as wanted.
+    """
+    from scipy import sparse
+    from scipy.sparse.csgraph import dijkstra
+
+    n = len(level)
+
+    def below(height):
+        # one more node, from which junction u is reached at the cost of its height
+        start, end = np.r_[ends[:, 0], ends[:, 1], np.full(n, n)], np.r_[ends[:, 1], ends[:, 0], np.arange(n)]
+        cost = np.r_[most, most, height - height.min() + 1.0]  # 0 would be no arc
+        shortest = sparse.coo_array((cost, (start, end)), shape=(n + 1, n + 1))
+        return dijkstra(_least(shortest), indices=n)[:n] + height.min() - 1.0
+
+    return (below(level) - below(-level)) / 2
+
+
+def _least(arcs):
+    """Return a matrix that keeps the smallest of several arcs between the same nodes, which `tocsr` would add up."""
+    from scipy import sparse
+
+    order = np.lexsort((arcs.data, arcs.col, arcs.row))
+    row, column, data = arcs.row[order], arcs.col[order], arcs.data[order]
+    first = np.r_[True, (np.diff(row) != 0) | (np.diff(column) != 0)]
+    return sparse.csr_array((data[first], (row[first], column[first])), shape=arcs.shape)
 
 
 def _straight_inside(ground, ends, lengths, structure):

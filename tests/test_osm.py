@@ -12,6 +12,7 @@ import pytest
 
 import emsopt as eo
 from emsopt import _osm, datasets
+from emsopt.energy import edge_energy
 from emsopt.errors import DataUnavailableError, InputError
 from emsopt.roads import RoadNetwork, grid_roads
 
@@ -158,7 +159,7 @@ def test_inclines_follow_the_terrain_but_tunnels_run_straight(osm):
 
     net = RoadNetwork.from_osm(osm(), heights=ground, strongly_connected=False)
     incline = dict(zip(net.ids, net.inclines, strict=True))
-    slope = np.arctan2(10, net.lengths[net.ids.index("10#0")])
+    slope = np.arcsin(10 / net.lengths[net.ids.index("10#0")])
     for name in ("10#0", "11#0", "12#0", "13#0"):
         assert incline[name] == pytest.approx(slope, rel=1e-5)
         assert incline[f"-{name}"] == pytest.approx(-slope, rel=1e-5)
@@ -167,8 +168,43 @@ def test_inclines_follow_the_terrain_but_tunnels_run_straight(osm):
         way: (nodes, {k: v for k, v in tags.items() if k != "tunnel"}) for way, (nodes, tags) in WAYS.items()
     }
     steep = RoadNetwork.from_osm(osm(ways=open_air), heights=ground, strongly_connected=False)
-    assert steep.inclines.max() == _osm.STEEPEST
-    assert "4 edges would be steeper than 0.35 rad" in steep.notes
+    assert steep.inclines.max() == pytest.approx(_osm.STEEPEST)
+    assert "4 edges would be steeper than 0.35 rad: heights of 9 junctions are moved" in steep.notes
+
+
+def test_heights_are_smoothed_where_too_steep_and_nowhere_else():
+    """A chain of junctions 100 m apart with a cliff in the middle, which a slope replaces."""
+    ends = np.column_stack([np.arange(9), np.arange(1, 10)])
+    most = np.full(9, 30.0)
+    level = np.where(np.arange(10) < 5, 0.0, 90.0)
+    smooth = _osm._no_steeper(level, ends, most)
+    np.testing.assert_allclose(smooth, [0, 0, 0, 15, 30, 60, 75, 90, 90, 90])
+    gentle = np.linspace(0, 100, 10)
+    np.testing.assert_allclose(_osm._no_steeper(gentle, ends, most), gentle, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_heights_become_gentle(seed):
+    """Random junctions and roads, some of them double: no road rises by more than it may, and no detour helps."""
+    rng = np.random.default_rng(seed)
+    ends, most = rng.integers(0, 40, (120, 2)), rng.uniform(1, 50, 120)
+    level = rng.uniform(0, 300, 40)
+    smooth = _osm._no_steeper(level, ends, most)
+    assert (np.abs(smooth[ends[:, 1]] - smooth[ends[:, 0]]) <= most + 1e-9).all()
+    assert not np.allclose(smooth, level)
+
+
+def test_nobody_gains_height_in_monaco_by_driving_in_a_circle():
+    """Rises over the edges come from one height a junction: no cycle of the line graph gains energy by the formula."""
+    from scipy import sparse
+    from scipy.sparse.csgraph import bellman_ford
+
+    net = eo.datasets.load_roads("monaco")
+    energy = edge_energy(net.lengths, net.speed_limits, net.inclines)
+    start, end = net.connections.T
+    graph = sparse.csr_array((energy[end], (start, end)), shape=(net.n_edges, net.n_edges))
+    assert (energy < 0).any()
+    assert np.isfinite(bellman_ford(graph, indices=0)).all()  # raises on a negative cycle
 
 
 def test_extracts_cut_ways_at_their_border(osm):

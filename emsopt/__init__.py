@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         plots,
         problems,
         regret,
+        road_maps,
         study,
         sweeps,
         travel,
@@ -59,6 +60,7 @@ _MODULES = (
     "plots",
     "problems",
     "regret",
+    "road_maps",
     "study",
     "sweeps",
     "travel",
@@ -75,7 +77,7 @@ _NAMES = {
 
 __all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "RoadNetwork", "bandits", "calls"]
 __all__ += ["datasets", "errors", "evaluators", "geo", "maps", "maximize", "minimize", "optimizers"]
-__all__ += ["panels", "plan", "plots", "problems", "regret", "study", "sweeps", "travel"]
+__all__ += ["panels", "plan", "plots", "problems", "regret", "road_maps", "study", "sweeps", "travel"]
 
 
 def __getattr__(name):

@@ -161,11 +161,14 @@ def test_a_notebook_runs(browser, lab, name):
             assert figures.nth(k).locator("img").count() == 1, figures.nth(k).text_content()
         until(page, lambda: map_frames(page), "a map")
         for frame in map_frames(page):
-            assert frame.locator(".leaflet-container .station").count() > 0
+            assert frame.locator(".leaflet-container .station, .leaflet-container .end").count() > 0
         if name.startswith("00"):
             check_deployment_panel(page)
         if name.startswith("01"):
             check_load_panel(page)
+        if name.startswith("03"):
+            check_exploration_map(page)
+            check_navigation_panel(page)
 
 
 def check_deployment_panel(page):
@@ -196,6 +199,30 @@ def check_load_panel(page):
         seen.append(stations(frame))
     assert seen[0] == ["9"]  # all units at the 1-median
     assert seen[2] == ["1"] * 9  # the p-median deployment
+
+
+def check_exploration_map(page):
+    """The slider takes roads away, another agent has other roads, and Play moves the slider."""
+    frame = map_frames(page)[0]
+    said = frame.locator("#summary")
+    seen = [said.text_content()]
+    frame.locator("#round").fill("2")
+    seen.append(said.text_content())
+    frame.locator("#agent").select_option(index=5)
+    seen.append(said.text_content())
+    assert len(set(seen)) == 3
+    frame.get_by_role("button", name="Play").click()
+    until(page, lambda: said.text_content() not in seen, "roads of later rounds")
+
+
+def check_navigation_panel(page):
+    """A closed road changes figures and map, and is said to be closed."""
+    button = page.get_by_role("button", name="Close the road driven most")
+    button.scroll_into_view_if_needed()
+    button.click()
+    until(page, lambda: any("Closed: " in text for text in panel_texts(page)), "a closed road", 60)
+    page.get_by_role("button", name="Open all").click()
+    until(page, lambda: not any("Closed: " in text for text in panel_texts(page)), "it open again", 60)
 
 
 def stations(frame):

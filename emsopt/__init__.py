@@ -90,4 +90,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted([*globals(), *_MODULES, *_NAMES])
+    return sorted([*__all__, "__version__"])

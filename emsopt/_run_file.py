@@ -128,7 +128,7 @@ def run_seed(rng):
         return None
     if _validate.is_real(rng):
         return _validate.whole_number(rng, "rng", low=0)
-    return int(np.random.default_rng(rng).integers(2**63))
+    return int(_validate.generator(rng).integers(2**63))
 
 
 def digest(*arrays):

@@ -117,6 +117,15 @@ def whole_number(value, name, low=1, high=None):
     return int(value)
 
 
+def generator(rng):
+    """Return a random generator from a seed, a generator, or None for one that nobody can repeat."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        msg = f"`rng` must be a whole number of at least 0, a numpy Generator, or None; got {rng!r}."
+        raise InputError(msg) from None
+
+
 def positive_number(value, name, unit="", *, zero=False):
     """Return ``value`` as a finite float above zero (or from zero, if ``zero``)."""
     sign = "a number of at least 0" if zero else "a number above 0"

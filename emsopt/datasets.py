@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from . import _files, _pickles, travel
-from ._validate import choice, positive_number, whole_number
+from ._validate import choice, generator, positive_number, whole_number
 from .city import City
 from .errors import InputError
 
@@ -220,7 +220,7 @@ def grid_city(n_sites=30, units=15, load=0.5, *, rng=None, size=10, geometry="pl
     units = whole_number(units, "units")
     load = positive_number(load, "load")
     choice(geometry, "geometry", ("plane", "uniform"))
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
 
     corners = np.stack(np.meshgrid(np.arange(size), np.arange(size)), axis=-1).reshape(-1, 2)
     centres = corners + 0.5

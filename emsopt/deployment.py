@@ -207,7 +207,7 @@ class DeploymentSpace:
 
     def sample(self, rng, size=None):
         """Draw deployments, each unpinned unit on a free place at random; shape (p,) or (size, p)."""
-        rng = np.random.default_rng(rng)
+        rng = _validate.generator(rng)
         places = np.repeat(np.arange(self.city.n_sites), self.room - self.kept)
         free_units = self.units - len(self.pinned)
 

@@ -287,7 +287,7 @@ def _over_all(objectives, weights, limit, cyclic, progress):
 def _over_candidates(objectives, weights, limit, cyclic, rng, progress):
     """Search each hour, then improve the plan by the neighbours of its own deployments until none helps."""
     space = objectives[0].space
-    rng = np.random.default_rng(rng)
+    rng = _validate.generator(rng)
     bests, before = [], None
     for done, objective in enumerate(objectives, 1):
         run = local_search(objective, rng=rng, restarts=2)

@@ -390,7 +390,7 @@ def grid_roads(rows=6, columns=6, *, block=100.0, jitter=0.0, relief=0.0, one_wa
     >>> [net.ids[edge] for edge in path]
     ['r0c0-r0c1', 'r0c1-r0c2', 'r0c2-r0c3']
     """
-    rng = np.random.default_rng(rng)
+    rng = _validate.generator(rng)
     rows = _validate.whole_number(rows, "rows")
     columns = _validate.whole_number(columns, "columns", low=1 if rows > 1 else 2)
     block = _validate.positive_number(block, "block", "m")

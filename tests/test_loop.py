@@ -516,3 +516,18 @@ def test_a_function_may_change_the_point_it_is_given():
     same = eo.maximize(lambda x: f(x.copy()), "random", bounds=[(0, 1), (0, 1)], budget=5, rng=0)
     assert run.x.tolist() == same.x.tolist()
     assert f(run.x.copy()) == run.fun
+
+
+@pytest.mark.parametrize("seed", ["a", -1, 1.5])
+def test_what_is_no_seed_is_refused_everywhere(objective, seed):
+    roads = eo.datasets.load_roads("monaco")
+    for call in (
+        lambda: eo.minimize(objective, "local", budget=3, rng=seed),
+        lambda: RandomSearch(objective, rng=seed),
+        lambda: eo.maximize(eo.problems.hartmann3(), "random", budget=3, rng=seed),
+        lambda: eo.bandits.run(roads, *eo.datasets.ROUTES["monaco"]["A"], rng=seed),
+        lambda: eo.datasets.grid_city(10, units=2, load=0.1, rng=seed),
+        lambda: eo.evaluators.simulate(objective.city, [0, 1], calls=1000, rng=seed),
+    ):
+        with pytest.raises(InputError, match="`rng` must be a whole number"):
+            call()

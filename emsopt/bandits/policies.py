@@ -155,7 +155,7 @@ class Agent:
     def __init__(self, regression, rule, *, sense="min", rectify=False, rng=None):
         self.regression, self.rule, self.rectify = regression, rule, rectify
         self.sense = _validate.choice(sense, "sense", ("min", "max"))
-        self.rng = np.random.default_rng(rng)
+        self.rng = _validate.generator(rng)
 
     def indices(self, t, arms):
         """Return the index of every available arm in round t."""

@@ -87,7 +87,7 @@ class Prior:
 
     def draw(self, n=1, *, rng=None):
         """Return n samples of the arms' expected values, shape (n arms, n)."""
-        rng = np.random.default_rng(rng)
+        rng = _validate.generator(rng)
         return self.mean[:, None] + self.factor @ rng.standard_normal((self.n_arms, n))
 
     def __repr__(self):

@@ -49,7 +49,7 @@ class SparseGP:
         self.batch = _validate.whole_number(batch, "batch")
         self.steps = _validate.whole_number(steps, "steps")
         self.rate = min(_validate.positive_number(rate, "rate"), 1.0)
-        self.rng = np.random.default_rng(rng)
+        self.rng = _validate.generator(rng)
         self._history = np.empty(0, dtype=np.intp), np.empty(0)
         self._visits = np.zeros(prior.n_arms)
         self._points = np.empty(0, dtype=np.intp)  # Z

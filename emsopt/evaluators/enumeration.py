@@ -184,9 +184,7 @@ def evaluate_all(
         # Common random numbers: one seed, so that all deployments face the same calls.
         rng = options.get("rng", 0)
         options["rng"] = (
-            int(rng)
-            if isinstance(rng, (int, np.integer))
-            else int(np.random.default_rng(rng).integers(2**63))
+            int(rng) if isinstance(rng, (int, np.integer)) else int(_validate.generator(rng).integers(2**63))
         )
     sites = np.empty((total, space.units), dtype=np.int32)
     result, done = np.empty(total), 0

@@ -25,7 +25,7 @@ import numpy as np
 from numba import njit
 
 from .._threads import map_rows
-from .._validate import choice, positive_number, whole_number
+from .._validate import choice, generator, positive_number, whole_number
 from ..deployment import check_deployments, check_sites
 from ..errors import InputError, UnstableQueueError
 from ..metrics import check_costs
@@ -236,7 +236,7 @@ def simulation_values(
 
 def _seed(rng):
     """Return what the streams of a run are seeded with: one draw from a Generator that is passed."""
-    return np.random.default_rng(rng).integers(2**32, size=4)
+    return generator(rng).integers(2**32, size=4)
 
 
 def _streams(seed):

@@ -51,7 +51,7 @@ class AskTell:
     def __init__(self, objective, rng=None):
         self.objective = objective
         self.space = objective.space
-        self.rng = np.random.default_rng(rng)
+        self.rng = _validate.generator(rng)
         self.told = []
         self.values = []
         self.taken = {}

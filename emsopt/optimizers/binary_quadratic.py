@@ -154,7 +154,7 @@ def swap_search(A, b, units, *, floors=None, room=None, starts=40, steps=None, r
     A, b, units, floors, room = _problem(A, b, units, floors, room)
     starts = _validate.whole_number(starts, "starts")
     steps = 2 * len(b) if steps is None else _validate.whole_number(steps, "steps", low=0)
-    keys = np.random.default_rng(rng).random((starts, len(b)))
+    keys = _validate.generator(rng).random((starts, len(b)))
     best = _search(A, b, units, floors, room, keys, steps)
     return QuadraticMinimum(best, value(A, b, best), -np.inf, "swap search")
 

@@ -101,7 +101,7 @@ def anneal(A, b, units, *, floors=None, room=None, restarts=20, steps=None, rng=
     A, b, units, floors, room = _problem(A, b, units, floors, room)
     restarts = _validate.whole_number(restarts, "restarts")
     steps = 100 * len(b) if steps is None else _validate.whole_number(steps, "steps")
-    rng = np.random.default_rng(rng)
+    rng = _validate.generator(rng)
     slots = np.repeat(
         np.arange(len(b)), room - floors
     )  # the place of each: one that holds several has several

@@ -78,7 +78,7 @@ class ControlLearner:
             msg = f"`alpha` must be a share from 0 to below 1; got {alpha!r}."
             raise InputError(msg)
         self.problem, self.budget, self.alpha = problem, budget, alpha
-        self.rng = np.random.default_rng(rng)
+        self.rng = _validate.generator(rng)
         norm, delta = (
             _validate.positive_number(norm, "norm"),
             min(_validate.positive_number(delta, "delta"), 1.0),

@@ -168,7 +168,7 @@ def _seed(rng):
     """Return a seed that a control can show."""
     if _validate.is_real(rng):
         return _validate.whole_number(rng, "rng", low=0, high=LARGEST_SEED)
-    return int(np.random.default_rng(rng).integers(2**31))
+    return int(_validate.generator(rng).integers(2**31))
 
 
 def _controls(method, seed):

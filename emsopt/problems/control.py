@@ -202,7 +202,7 @@ class ControlProblem:
         Play
         """
         i, x = self._checked_query(i, x)
-        rng = np.random.default_rng(rng)
+        rng = _validate.generator(rng)
         u = rng.random(self.dimension)
         point = np.array([float(X.quantile(p)) for X, p in zip(self.marginals, u, strict=True)])
         point[list(self.control_sets[i])] = x

@@ -234,7 +234,7 @@ def fit(
 
     starts = [np.append(kernel.theta, np.log(noise))]
     if restarts:
-        starts += list(np.random.default_rng(rng).uniform(*bounds.T, (restarts, len(bounds))))
+        starts += list(_validate.generator(rng).uniform(*bounds.T, (restarts, len(bounds))))
     runs = [
         minimize(
             objective,

@@ -115,7 +115,7 @@ def sample(state, X, y, sweeps=1, rng=None, *, noise_prior=(0.0, 0.0), method=No
     X = np.ascontiguousarray(_validate.real_array(X, "X", (None, len(state.coef))))
     y = _validate.real_array(y, "y", (len(X),))
     sweeps = _validate.whole_number(sweeps, "sweeps")
-    rng = np.random.default_rng(rng)
+    rng = _validate.generator(rng)
     (n, D), (shape, scale) = X.shape, noise_prior
     if method is None:
         method = "fast" if n < D else "cholesky"

@@ -11,16 +11,18 @@ lengthscale     Figures 4 and 5: Bayes-UCB and Thompson sampling at lengthscales
 exploration     Figures 6 to 9: which edges each of the six agents drove, how often and since when; first run only
 =============== ===================================================================================================
 
-Sizes are the paper's own: two routes in Monaco and two in Luxembourg, five runs, 500 rounds. Runs of the same number
+Sizes are the paper's own: two routes in Monaco and two in Luxembourg, five runs, 500 rounds. What is stored is smaller
+in two parts: "lengthscale" was run with ``--runs 3``, "sparse" with ``--networks monaco``. Runs of the same number
 face the same drawn energies and noise, whatever the policy. But for "sparse" the Gaussian process is exact. Luxembourg
 is left out where its file is not found (see `emsopt.datasets.load_roads`); Monaco's routes are of our own choice, see
-`emsopt.datasets.ROUTES`.
+`emsopt.datasets.ROUTES`. Luxembourg is flat here, where the paper added heights; Monaco's are a surrogate. Regret is
+rectified (`emsopt.bandits.navigation`).
 
 The lengthscale is that of the Matérn kernel on length, speed and incline; the graph kernel's κ stays 1.
 
 Finished cases are kept in ``emsopt-results/``, so that a run cut off goes on where it was; remove its files there after
 a change to a policy. The result goes to where `emsopt.datasets.load_study` finds it: "navigation_agents" and so on. Of
-each run every tenth round is stored.
+each run every tenth round is stored, of "lengthscale" every fiftieth.
 """
 
 import argparse
@@ -121,6 +123,17 @@ def cases(part, options):
     )
 
 
+def for_store(table, part):
+    """Return the table without columns that say nothing, and of the largest part fewer rounds."""
+    if part == "exploration":
+        return table.drop(columns=["horizon", "lengthscale", "run"])
+    if part == "lengthscale":
+        table = table[table["round"] % (5 * EVERY) == 0]
+    else:
+        table = table.drop(columns="lengthscale")
+    return table.drop(columns="horizon").round({"cumulative_regret": 1})
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -147,10 +160,15 @@ def main():
         workers=options.workers,
         progress=True,
     )
-    file = (options.folder if options.smoke else STORED) / f"{name}.csv"
+    kept = for_store(table, options.part)
+    file = (
+        options.folder if options.smoke else STORED
+    ) / f"{name}.csv{'.gz' * (options.part == 'exploration')}"
     file.parent.mkdir(parents=True, exist_ok=True)
-    table.drop(columns="horizon").round({"cumulative_regret": 2}).to_csv(file, index=False)
-    print(f"{len(table)} rows in {file}")
+    kept.to_csv(
+        file, index=False, compression={"method": "gzip", "mtime": 0} if file.suffix == ".gz" else None
+    )
+    print(f"{len(kept)} rows in {file}")
     if options.part != "exploration":
         keys = ["network", "lengthscale", "route", "policy"]
         ends = table.groupby([*keys, "run"], sort=False)["cumulative_regret"].last()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         bandits,
         calls,
         datasets,
+        energy,
         errors,
         evaluators,
         geo,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         problems,
         regret,
         road_maps,
+        roads,
         study,
         sweeps,
         travel,
@@ -50,6 +52,7 @@ _MODULES = (
     "bandits",
     "calls",
     "datasets",
+    "energy",
     "errors",
     "evaluators",
     "geo",
@@ -61,6 +64,7 @@ _MODULES = (
     "problems",
     "regret",
     "road_maps",
+    "roads",
     "study",
     "sweeps",
     "travel",
@@ -76,8 +80,19 @@ _NAMES = {
 }
 
 __all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "RoadNetwork", "bandits", "calls"]
-__all__ += ["datasets", "errors", "evaluators", "geo", "maps", "maximize", "minimize", "optimizers"]
-__all__ += ["panels", "plan", "plots", "problems", "regret", "road_maps", "study", "sweeps", "travel"]
+__all__ += ["datasets", "energy", "errors", "evaluators", "geo", "maps", "maximize", "minimize", "optimizers"]
+__all__ += [
+    "panels",
+    "plan",
+    "plots",
+    "problems",
+    "regret",
+    "road_maps",
+    "roads",
+    "study",
+    "sweeps",
+    "travel",
+]
 
 
 def __getattr__(name):

@@ -230,10 +230,15 @@ def _turns(edges, restrictions, shut):
         via = nodes[-1]
         if via in shut:
             continue
-        exits = [e for e in leaving.get(via, ()) if (way, via, edges[e][5]) not in forbidden]
+        # "no way from a street into itself" forbids turning round, not going on along it
+        exits = [
+            e
+            for e in leaving.get(via, ())
+            if (way, via, edges[e][5]) not in forbidden or (edges[e][5] == way and edges[e][2] != piece)
+        ]
         wanted = [e for e in exits if edges[e][5] in only.get((way, via), ())]
         onward = [e for e in wanted or exits if edges[e][2] != piece]
-        turns += [(k, e) for e in onward or exits]
+        turns += [(k, e) for e in onward or wanted or exits]
     return np.array(turns, dtype=np.intp).reshape(-1, 2)
 
 

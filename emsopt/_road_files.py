@@ -1,6 +1,6 @@
 """Keep a road network in one compressed file of JSON, which any language can read.
 
-Numbers are rounded far below what is known of them: lengths to a centimetre, places to seven digits of a degree (a
+Numbers are rounded far below what is known of them: lengths to a centimetre (and none below one), places to seven digits of a degree (a
 centimetre), inclines to a hundred-thousandth.
 """
 
@@ -8,6 +8,8 @@ import gzip
 import json
 import zlib
 from pathlib import Path
+
+import numpy as np
 
 from .errors import InputError
 
@@ -24,7 +26,7 @@ def write_roads(net, path):
         "notes": net.notes,
         "geographic": net.geographic,
         "ids": list(net.ids),
-        "lengths": net.lengths.round(2).tolist(),
+        "lengths": np.maximum(net.lengths.round(2), 0.01).tolist(),
         "speed_limits": net.speed_limits.round(4).tolist(),
         "inclines": net.inclines.round(5).tolist(),
         "classes": list(net.classes),
@@ -34,7 +36,11 @@ def write_roads(net, path):
         "connections": net.connections.tolist(),
     }
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    Path(path).write_bytes(gzip.compress(text.encode(), mtime=0))
+    path = Path(path).expanduser()
+    if not path.parent.is_dir():
+        msg = f"the folder {str(path.parent)!r} does not exist; create it or save elsewhere."
+        raise InputError(msg)
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 def read_roads(path):

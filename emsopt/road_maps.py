@@ -1,7 +1,7 @@
 """Maps of where agents drove on a road network, for a notebook or as one HTML file, that need no network.
 
 Edges are coloured and widened by how many rounds used them; a slider shows the edges known up to a round, a list changes
-between agents, and a broad band is the path that would have been best. The page is made like those of `emsopt.maps`. The
+between agents, and a broad band is the path without regret. The page is made like those of `emsopt.maps`. The
 matplotlib twin is `emsopt.plots.exploration`.
 """
 
@@ -33,7 +33,7 @@ def exploration_map(net, visits, *, route=None, best=None, rounds=None, height=5
     route : (int or str, int or str), optional
         First and last edge, marked A and B.
     best : array_like, optional
-        Edges of the path that would have been best, by index or id.
+        Edges of the best path, by index or id, such as `NavigationRun.best_path`.
     rounds : int, optional
         Where the slider ends; left out, the last round in which an edge was new.
     height : int
@@ -78,8 +78,8 @@ def gather_visits(net, visits):
     for name, frame in visits.items():
         frame = getattr(frame, "visits", frame) if hasattr(frame, "history") else frame
         require_columns(frame, ("edge", "first_round", "visits"))
-        net.edges(frame["edge"].to_numpy(), f"visits[{name!r}]['edge']")
-        named[str(name)] = frame
+        edges = net.edges(frame["edge"].to_numpy(), f"visits[{name!r}]['edge']")
+        named[str(name)] = frame.assign(edge=edges)
     return named
 
 

@@ -85,7 +85,7 @@ def test_costs_are_shifted_down_and_rewards_up(prior):
             agent = bandits.Agent(bandits.IndependentArms(prior), rule, sense=sense)
             wanted = prior.mean + sign * np.sqrt(beta) * deviation
             assert agent.indices(4, arms) == pytest.approx(wanted, rel=1e-12)
-        agent = bandits.Agent(bandits.IndependentArms(prior), rule, rectify=True)
+        agent = bandits.Agent(bandits.IndependentArms(prior), rule, sense="min", rectify=True)
         wanted = bandits.rectified_mean(prior.mean - np.sqrt(beta) * deviation, np.sqrt(prior.noise_variance))
         assert agent.indices(4, arms) == pytest.approx(wanted, rel=1e-12)
 
@@ -380,3 +380,61 @@ def test_wrong_rules_are_refused():
     ):
         with pytest.raises(InputError, match=message):
             make()
+
+
+def test_a_longer_horizon_goes_on_from_the_checkpoint(net, prior, tmp_path):
+    """What is drawn in a round does not depend on how many are to come."""
+    for policy in ("gp-ts", "gp-ts-joint", "svgp-ts"):
+        file = tmp_path / f"{policy}.jsonl"
+        bandits.run(net, START, END, policy, horizon=6, rng=3, prior=prior, checkpoint=file)
+        longer = bandits.run(net, START, END, policy, horizon=12, rng=3, prior=prior, checkpoint=file)
+        assert same(longer, bandits.run(net, START, END, policy, horizon=12, rng=3, prior=prior))
+
+
+def test_roads_that_close_at_random_are_asked_for_once_a_round(net, prior):
+    rng, asked = np.random.default_rng(0), []
+
+    def closed(t):
+        asked.append(t)
+        return ["r1c1-r1c2"] if rng.random() < 0.5 else []
+
+    run = bandits.run(net, START, END, "gp-ts", horizon=12, rng=0, prior=prior, closed=closed)
+    assert (run.history["regret"] > -1e-9).all()
+    assert asked == sorted(set(asked)) or asked == [1, *range(1, 13)]
+
+
+def test_too_many_hours_are_refused_before_memory_is_taken():
+    net = eo.datasets.load_roads("monaco")
+    with pytest.raises(InputError, match=r"72072 arms.*42 GB"):
+        bandits.navigation_prior(net, congestion=np.full(24, 0.9))
+
+
+def test_parts_of_ones_own_are_checked():
+    prior = bandits.Prior(np.zeros(3), np.eye(3), noise_variance=1.0)
+    with pytest.raises(InputError, match="`rule` must be UCB"):
+        bandits.Agent(bandits.ExactGP(prior), "ts")
+    with pytest.raises(InputError, match="method `sample`"):
+        bandits.Agent(bandits.SparseGP(prior), bandits.Thompson(joint=True))
+    with pytest.raises(InputError, match="sense='min'"):
+        bandits.Agent(bandits.ExactGP(prior), bandits.UCB(), rectify=True)
+    with pytest.raises(InputError, match="`rate`"):
+        bandits.SparseGP(prior, rate=5)
+    with pytest.raises(InputError, match="one truth value an arm"):
+        bandits.TopK(2)([1.0, 2.0, 3.0], [True, True])
+
+
+def test_agent_and_oracle_both_take_rewards_if_nothing_is_said():
+    truth = np.array([0.1, 0.9, 0.2, 0.8])
+
+    class Town:
+        def available(self, t):
+            return [0, 1, 2, 3], [True] * 4
+
+        def observe(self, t, arms):
+            return truth[arms]
+
+    prior = bandits.Prior(np.full(4, 0.5), np.eye(4), noise_variance=0.01)
+    rounds = list(
+        bandits.play(bandits.Agent(bandits.ExactGP(prior), bandits.UCB()), Town(), bandits.TopK(2), 60)
+    )
+    assert sorted(rounds[-1].arms.tolist()) == [1, 3]

@@ -104,6 +104,8 @@ def test_product_plus_sum_has_the_variance_it_says():
         (lambda: graph_matern(np.eye(2), nu=0), "`nu` must be a number above 0"),
         (lambda: graph_matern(np.eye(2), kappa=-1), "`kappa`"),
         (lambda: graph_matern(np.ones((2, 3))), "square"),
+        (lambda: graph_matern([[1.0, -1.0], [0.0, 1.0]]), "symmetric"),
+        (lambda: graph_matern([[1.0, np.nan], [np.nan, 1.0]]), "finite"),
         (lambda: matern52([[1.0, 2.0]], lengthscales=[1.0]), r"`lengthscales` must have shape \(2,\)"),
         (lambda: matern52([[1.0]], lengthscales=0.0), "greater than 0"),
         (lambda: product_plus_sum(np.eye(2), [[1.0], [2.0]], share=1.5), "from 0 to 1"),

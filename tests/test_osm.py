@@ -120,6 +120,19 @@ def test_u_turns_can_be_forbidden(osm):
     assert not {b for a, b in turns(net) if a == "13#0"}
 
 
+def test_u_turns_can_be_prescribed_and_their_ban_leaves_the_way_on_open(osm):
+    """Way 20 runs on through node 5, and nothing else leads back along way 10."""
+
+    def after(kind, way, edge):
+        members = [("way", way, "from"), ("node", 5, "via"), ("way", way, "to")]
+        relation = ({"type": "restriction", "restriction": kind}, members)
+        net = RoadNetwork.from_osm(osm(relations=[relation]), strongly_connected=False)
+        return {b for a, b in turns(net) if a == edge}
+
+    assert after("only_u_turn", 10, "10#0") == {"-10#0"}
+    assert after("no_u_turn", 20, "20#0") == {"-10#0", "11#0", "20#1"}
+
+
 def test_restrictions_by_way_are_left_out(osm):
     members = [("way", 10, "from"), ("way", 11, "via"), ("way", 12, "to")]
     relation = {"type": "restriction", "restriction": "no_straight_on"}

@@ -29,9 +29,9 @@ def frame():
 
 def test_each_panel_has_the_mean_of_its_runs(frame):
     fig, axes = plots.cumulative_regret(frame, ax=Figure())
-    assert [ax.get_title(loc="left") for ax in axes] == ["Monaco, A", "Monaco, B"]
+    assert [ax.get_title(loc="left") for ax in axes] == ["monaco, A", "monaco, B"]
     for route, ax in zip("AB", axes, strict=True):
-        assert [line.get_label() for line in ax.lines] == ["GP-TS", "BI-UCB"]
+        assert [line.get_label() for line in ax.lines] == ["gp-ts", "bi-ucb"]
         for policy, line, band in zip(("gp-ts", "bi-ucb"), ax.lines, ax.collections, strict=True):
             part = frame[(frame["route"] == route) & (frame["policy"] == policy)]
             table = part.pivot(index="round", columns="run", values="cumulative_regret")
@@ -55,9 +55,16 @@ def test_final_regret_is_that_of_the_last_round(frame):
     assert "30 rounds" in axes[0].get_ylabel()
 
 
+def test_panels_may_end_in_different_rounds(frame):
+    part = frame[(frame["route"] == "A") | (frame["round"] <= 20)]
+    _, axes = plots.final_regret(part, ax=Figure())
+    assert ["30 rounds" in axes[0].get_ylabel(), "20 rounds" in axes[1].get_ylabel()] == [True, True]
+    assert len(axes[1].containers) == 2
+
+
 def test_other_columns_can_be_panels_and_lines(frame):
-    _, axes = plots.cumulative_regret(frame, ax=Figure(), panels=("policy",), lines="route", log=False)
-    assert [ax.get_title(loc="left") for ax in axes] == ["GP-TS", "BI-UCB"]
+    _, axes = plots.cumulative_regret(frame, ax=Figure(), by=("policy",), lines="route", log=False)
+    assert [ax.get_title(loc="left") for ax in axes] == ["gp-ts", "bi-ucb"]
 
 
 def test_confidence_parameters_are_the_rules_own():
@@ -75,5 +82,5 @@ def test_wrong_frames_are_refused(frame):
         plots.cumulative_regret(frame.drop(columns="run"), ax=Figure())
     with pytest.raises(InputError, match="no rows"):
         plots.final_regret(frame[:0], ax=Figure())
-    with pytest.raises(InputError, match="2 panels"):
+    with pytest.raises(InputError, match="must hold 2 Axes"):
         plots.cumulative_regret(frame, ax=Figure().subplots(1, 3))

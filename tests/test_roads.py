@@ -329,6 +329,16 @@ def test_a_network_survives_pickling_and_is_read_only():
     assert list(frame.columns) == ["length_m", "speed_limit_m_s", "incline_rad", "road_class"]
 
 
+def test_what_is_saved_can_be_loaded(tmp_path, monkeypatch):
+    net = RoadNetwork([0.004, 90.0], [10.0, 9.0], [(0, 1), (1, 0)])
+    monkeypatch.setenv("HOME", str(tmp_path))
+    net.save("~/short.json.gz")
+    again = RoadNetwork.load("~/short.json.gz")
+    assert again.lengths.tolist() == [0.01, 90.0]
+    with pytest.raises(InputError, match="does not exist"):
+        net.save(tmp_path / "none" / "short.json.gz")
+
+
 def test_luxembourg_equals_its_tables():
     """The same network as tables, which another reader made; U-turns at dead ends only."""
     folder = Path(os.environ.get("EMSOPT_DATA", "")) / "luxembourg"

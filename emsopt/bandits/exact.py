@@ -41,7 +41,7 @@ class ExactGP:
     window : int
         Arms kept before the covariance is brought up to date. Affects time only.
     draws : int
-        Joint samples drawn at a time; a horizon's worth needs one factorisation.
+        Joint samples drawn at a time. What is drawn depends on it, not on how many are used.
 
     Examples
     --------

@@ -82,7 +82,7 @@ def play(agent, environment, oracle, horizon):
     for t in range(1, horizon + 1):
         arms, allowed = environment.available(t)
         indices = agent.indices(t, arms)
-        chosen = arms[oracle(indices, allowed)]
+        chosen = np.asarray(arms)[oracle(indices, allowed)]
         values = environment.observe(t, chosen)
         agent.update(chosen, values)
         yield Round(t, chosen, values)
@@ -104,6 +104,9 @@ class TopK:
 
     def __call__(self, indices, allowed=None):
         """Return positions of the best arms; ``allowed`` is one truth value an arm, or None for all."""
+        if allowed is not None and np.shape(allowed) != np.shape(indices):
+            msg = f"`allowed` must hold one truth value an arm, shape {np.shape(indices)}; got {np.shape(allowed)}."
+            raise InputError(msg)
         scores = np.array(indices if self.sense == "max" else np.negative(indices), dtype=float)
         usable = len(scores) if allowed is None else np.count_nonzero(allowed)
         if usable < self.size:
@@ -132,5 +135,5 @@ class ShortestPath:
 
     def __call__(self, indices, allowed=None):
         """Return the edges of the path in driving order; ``allowed`` is one truth value an edge, or None for all."""
-        closed = None if allowed is None else ~allowed
+        closed = None if allowed is None else ~np.asarray(allowed, dtype=bool)
         return self.net.shortest_path(indices, self.start, self.end, closed=closed)

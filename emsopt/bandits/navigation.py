@@ -4,11 +4,16 @@ The experiment of "Bayesian Analysis of Combinatorial Gaussian Process Bandits",
 road edge is drawn from the prior, the agent knows the prior alone, and each round it sees what the edges of the path it
 took have needed, with noise.
 
-**Regret.** Expected energies can be negative (downhill, with recuperation), and then a cheapest path need not exist:
-hence the rectified indices of Algorithm 2. What an agent is measured by has to be what it could find if it knew all, so
-that the cost of an edge is the rectified mean of its expected energy f here too, E[max(0, f + noise)]. Regret of a round
-is the cost of the path taken less that of the best path open in that round; it is never negative. Where energies are
-well above the noise that is the difference in expected energy. ``expected_energy`` in the history is not rectified.
+**Regret is rectified.** Expected energies can be negative (downhill, with recuperation), and those drawn from the prior
+may even fall along a circle, so that no path is the cheapest: hence the rectified indices of Algorithm 2. What an agent
+is measured by has to be what it could find if it knew all, so that the cost of an edge is the rectified mean of its
+expected energy f here too, E[max(0, f + noise)]. Regret of a round is the cost of the path taken less that of the best
+path open in that round; it is never negative.
+
+Where energies are well above the noise, as on most of a flat network, that is the difference in expected energy. On a
+steep one it is not: of Monaco's edges 41 % have a negative prior mean, and 74 % one below two standard deviations of the
+noise. Energy won downhill does not count there, and a path of more regret may need less energy. ``energy`` and
+``expected_energy`` in the history are not rectified.
 
 **Volatile arms.** Roads may be closed in some rounds, and with congestion by hour (an hour a round, in turn) an arm is a
 road edge at an hour, at the speed of that hour.
@@ -38,7 +43,6 @@ POLICIES["gp-ts-joint"] = ("gp", Thompson(joint=True))
 
 _IN_A_ROW = {"kind": "emsopt bandit run", "step": "round", "asked": ("arms",), "told": ("values", "seconds")}
 TRUTH, NOISE, AGENT = range(3)  # what a run's seed is spent on
-MOST_DRAWS = 1024
 
 
 class Navigation:
@@ -55,7 +59,7 @@ class Navigation:
         Expected energy of every arm in Wh; drawn from the prior if left out.
     closed : array_like or callable, optional
         Edges that cannot be used: indices, ids or truth values; or a function of the round's number that returns
-        such.
+        such, asked once a round.
     seed : int
         Decides the energies drawn and the noise, whatever the agent does.
     """
@@ -66,19 +70,21 @@ class Navigation:
             msg = f"`prior` must have one arm for each of {net.n_edges} edges (times hours); it has {prior.n_arms}."
             raise InputError(msg)
         if expected is None:
-            expected = prior.draw(rng=_stream(seed, TRUTH))[:, 0]
+            expected = prior.draw(rng=_stream(_validate.whole_number(seed, "seed", low=0), TRUTH))[:, 0]
         self.net, self.hours, self.seed = net, hours, seed
         self.expected = _validate.real_array(expected, "expected", (prior.n_arms,), unit="Wh")
         self._deviation = np.sqrt(prior.noise_variance)
         self.costs = rectified_mean(self.expected, self._deviation)
         self.oracle = ShortestPath(net, start, end)
         self._closed = closed if callable(closed) else self._open(() if closed is None else closed)
-        self._best = {}
+        self._best, self._open_in = {}, (None, None)  # the round last asked for, and what was open in it
 
     def available(self, t):
         """Return the arms of round t, one an edge, and which edges are open."""
         first = (t - 1) % self.hours * self.net.n_edges
-        is_open = self._open(self._closed(t)) if callable(self._closed) else self._closed
+        if callable(self._closed) and self._open_in[0] != t:
+            self._open_in = t, self._open(self._closed(t))
+        is_open = self._open_in[1] if callable(self._closed) else self._closed
         return np.arange(first, first + self.net.n_edges), is_open
 
     def observe(self, t, arms):
@@ -92,7 +98,7 @@ class Navigation:
         return self.costs[arms[self.best_path(t)]].sum()
 
     def best_path(self, t):
-        """Return the edges of the best path in round t."""
+        """Return the edges of the path of least rectified cost in round t."""
         arms, is_open = self.available(t)
         key = int(arms[0]), is_open.tobytes()
         if key not in self._best:
@@ -113,7 +119,8 @@ class NavigationRun:
     ----------
     history : DataFrame
         One row a round: its number ``round``, ``hour``, ``path`` (tuple of edge indices), ``energy`` observed and
-        ``expected_energy`` of the path, ``regret``, ``cumulative_regret`` (all Wh), and ``seconds`` since the start.
+        ``expected_energy`` of the path, ``regret``, ``cumulative_regret`` (all Wh, regret rectified), and ``seconds``
+        since the start.
     policy : str
     message : str
         Why the run ended.
@@ -126,7 +133,7 @@ class NavigationRun:
     mean, deviation : ndarray, shape (n,)
         What the agent believes at the end: posterior mean and standard deviation, Wh.
     best_path : tuple of int
-        Edges of the path that would have been best in the last round, had all been known.
+        Edges of the path of least rectified cost in the last round, which has no regret.
     """
 
     history: object
@@ -141,7 +148,7 @@ class NavigationRun:
 
     @property
     def regret(self):
-        """Cumulative regret at the end, Wh."""
+        """Cumulative regret at the end, Wh, rectified."""
         return float(self.history["cumulative_regret"].iloc[-1])
 
     @property
@@ -193,7 +200,7 @@ def run(
         policy.
     closed : array_like or callable, optional
         Edges that cannot be used: indices, ids or truth values; or a function of the round's number that returns
-        such.
+        such: the same ones for the same round, if a checkpoint is to be resumed.
     prior : Prior, optional
         From `navigation_prior`, to share between runs; made from ``kernel`` if left out.
     expected : array_like, optional
@@ -248,7 +255,7 @@ def run(
     ):
         environment = Navigation(net, start, end, prior, expected=expected, closed=closed, seed=log.seed)
         environment.best(1)  # a start without a way to the end is an error before anything else is done
-        agent = _agent(regression, rule, prior, horizon, log.seed)
+        agent = _agent(regression, rule, prior, log.seed)
         logged = _OnFile(environment, log)
         rows, total, message = [], 0.0, f"horizon of {horizon} rounds reached"
         try:
@@ -310,15 +317,15 @@ def _policy(policy):
     return f"{regression}, {rule}", regression, rule
 
 
-def _agent(regression, rule, prior, horizon, seed):
+def _agent(regression, rule, prior, seed):
     rng = _stream(seed, AGENT)
     if regression == "gp":
-        model = ExactGP(prior, draws=min(horizon, MOST_DRAWS))
+        model = ExactGP(prior)
     elif regression == "svgp":
         model = SparseGP(prior, rng=rng)
     else:
         model = IndependentArms(prior)
-    return Agent(model, rule, rectify=True, rng=rng)
+    return Agent(model, rule, sense="min", rectify=True, rng=rng)
 
 
 def _stream(seed, *purpose):

@@ -17,7 +17,8 @@ symbol       name                   meaning
 .. math:: U = E[\max(0, X)], \quad X \sim N(\tilde μ, ς^2)
 
 is the rectified index that makes costs of shortest paths non-negative; :math:`\tilde μ` is the optimistic cost or the
-sample. The text has the posterior variance there, Algorithm 2 the noise variance; the algorithm stands here.
+sample. The text has the posterior variance there, Algorithm 2 the noise variance; the algorithm stands here. For Bayes-UCB
+Algorithm 2 prints the quantile of 1/t; here it is that of η_t in Theorem 3.1, which the experiments use.
 """
 
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _validate
+from ..errors import InputError
 
 
 def ucb_beta(t, n_arms):
@@ -144,17 +146,26 @@ class Agent:
     regression
         `ExactGP`, `SparseGP` or `IndependentArms`.
     rule : UCB, BayesUCB or Thompson
-    sense : {"min", "max"}
-        Whether values are costs or rewards.
+    sense : {"max", "min"}
+        Whether values are rewards or costs, as the oracle takes them too.
     rectify : bool
         Whether indices are rectified means, Algorithm 2: costs that shortest paths can use.
     rng : int or Generator, optional
         For Thompson sampling.
     """
 
-    def __init__(self, regression, rule, *, sense="min", rectify=False, rng=None):
+    def __init__(self, regression, rule, *, sense="max", rectify=False, rng=None):
+        if not (isinstance(rule, Thompson) or hasattr(rule, "beta")):
+            msg = f"`rule` must be UCB, BayesUCB or Thompson, or have a method beta(t, n_arms); got {rule!r}."
+            raise InputError(msg)
+        if rule == Thompson(joint=True) and not hasattr(regression, "sample"):
+            msg = f"joint samples need a regression with a method `sample`, such as ExactGP; {type(regression).__name__} has none."
+            raise InputError(msg)
         self.regression, self.rule, self.rectify = regression, rule, rectify
-        self.sense = _validate.choice(sense, "sense", ("min", "max"))
+        self.sense = _validate.choice(sense, "sense", ("max", "min"))
+        if rectify and sense == "max":
+            msg = "rectified indices are costs: pass sense='min' with rectify=True."
+            raise InputError(msg)
         self.rng = _validate.generator(rng)
 
     def indices(self, t, arms):

@@ -26,6 +26,7 @@ from ..energy import edge_energy, unit_variance
 from ..errors import InputError
 from ..surrogates.graph_matern import graph_matern, incidence_laplacian, product_plus_sum
 
+LARGEST_GB = 4.0  # of a covariance; several are needed at a time
 JITTER = 1e-10  # part of the mean variance that is added before a factorisation
 
 
@@ -146,6 +147,12 @@ def navigation_prior(
     Prior
         Arm h E + e is edge e at hour h. Energies in Wh.
 
+    Raises
+    ------
+    InputError
+        If an option is not as above, all edges need the same energy, or there are more arms than memory allows: about
+        22,000.
+
     Examples
     --------
     >>> from emsopt.roads import grid_roads
@@ -155,6 +162,13 @@ def navigation_prior(
     spread, noise = _validate.positive_number(spread, "spread"), _validate.positive_number(noise, "noise")
     factors = _congestion(congestion, net.n_edges)
     hours = len(factors)
+    size = 8e-9 * (hours * net.n_edges) ** 2
+    if size > LARGEST_GB:
+        msg = (
+            f"{net.n_edges} edges at {hours} hours are {hours * net.n_edges} arms, whose covariance would take "
+            f"{size:.0f} GB; at most {LARGEST_GB:g} GB are allowed. Take fewer hours, or a part of the network (`subset`)."
+        )
+        raise InputError(msg)
     speeds = (factors * net.speed_limits).ravel()
     lengths, inclines = np.tile(net.lengths, hours), np.tile(net.inclines, hours)
     mean = edge_energy(lengths, speeds, inclines, vehicle=vehicle)

@@ -20,6 +20,7 @@ behind the data. It is here to compare with the paper: it is neither exact nor, 
 import numpy as np
 
 from .. import _validate
+from ..errors import InputError
 from ._data import checked, collapsed
 
 JITTER = 1e-10
@@ -48,7 +49,10 @@ class SparseGP:
         self.inducing = _validate.whole_number(inducing, "inducing")
         self.batch = _validate.whole_number(batch, "batch")
         self.steps = _validate.whole_number(steps, "steps")
-        self.rate = min(_validate.positive_number(rate, "rate"), 1.0)
+        self.rate = _validate.positive_number(rate, "rate")
+        if self.rate > 1:
+            msg = f"`rate` is the size of a step, above 0 and at most 1; got {rate:g}."
+            raise InputError(msg)
         self.rng = _validate.generator(rng)
         self._history = np.empty(0, dtype=np.intp), np.empty(0)
         self._visits = np.zeros(prior.n_arms)

@@ -6,7 +6,7 @@ From "Bayesian Analysis of Combinatorial Gaussian Process Bandits", sections 2.3
 symbol       name                  meaning
 ===========  ====================  ================================================================================
 T            ``rounds``            number of rounds
-K            ``size``              most arms in a super arm, such as edges on the longest path taken
+K            ``size``              most arms in a super arm
 \|A\|        ``n_arms``            number of base arms
 γ_TK         ``gain``              largest information gain of T K observations, nats
 ς²           ``noise_variance``    of an observation
@@ -22,8 +22,10 @@ and an upper one from the eigenvalues of the covariance; the smaller upper one c
 
 **What the theorem does not cover.** Its additive constants hold for variances up to 1, and are multiplied by √k_max
 here, as its proof then gives. It bounds the regret of unrectified agents in expected values; navigation rectifies both
-the agents' indices and the costs that regret is counted in. And the paper's experiments have ω = ξ = 1, while the
-bound of Bayes-UCB asks for ω > 1, and is finite in T for ξ > ω alone.
+the agents' indices and the costs that regret is counted in. The part on Thompson sampling takes super arms to be drawn
+by their chance of being best: joint samples are, samples of each arm by itself, as in Algorithm 2, are not. K is the
+size of the largest *allowed* super arm, more than the longest path that a run happens to take. And the paper's
+experiments have ω = ξ = 1, while the bound of Bayes-UCB asks for ω > 1; its additive term stays constant for ξ > ω alone.
 """
 
 import math
@@ -146,7 +148,7 @@ def largest_eigenvalue(prior, size):
     most = np.sort(np.diag(prior.covariance))[-size:].sum()
     if prior.n_arms < 3:
         return float(min(most, np.linalg.eigvalsh(prior.covariance)[-1]))
-    start = np.ones(prior.n_arms)
+    start = np.random.default_rng(0).standard_normal(prior.n_arms)  # no eigenvector is orthogonal to it
     return float(min(most, eigsh(prior.covariance, k=1, v0=start, return_eigenvectors=False)[0]))
 
 

@@ -221,8 +221,16 @@ def _figures(net, runs, closed):
     latest = next(reversed(runs.values()))
     best = latest.expected[list(latest.best_path)].sum()
     shut = f" Closed: {', '.join(net.ids[edge] for edge in closed)}." if closed else ""
-    said = f"The best path has {len(latest.best_path)} edges and needs {best:,.0f} Wh on average.{shut}"
-    columns = ["regret (Wh)", "first tenth (Wh a drive)", "last tenth (Wh a drive)", "edges driven"]
+    said = (
+        f"The path without regret has {len(latest.best_path)} edges and needs {best:,.0f} Wh on average. Regret is rectified: "
+        f"what is won downhill does not count.{shut}"
+    )
+    columns = [
+        "regret, rectified (Wh)",
+        "first tenth (Wh a drive)",
+        "last tenth (Wh a drive)",
+        "edges driven",
+    ]
     caption = (
         f"{len(latest.history)} drives from {net.ids[latest.best_path[0]]} to {net.ids[latest.best_path[-1]]}"
     )
@@ -237,7 +245,7 @@ def _regret(runs):
             if name in runs:
                 history = runs[name].history
                 axes.plot(history["round"], history["cumulative_regret"], label=AGENTS[name], **look(k))
-        axes.set(xlabel="Round", ylabel="Cumulative regret (Wh)")
+        axes.set(xlabel="Round", ylabel="Rectified regret (Wh)")
         axes.set_ylim(bottom=0)
         axes.legend(fontsize=9)
 

@@ -2,7 +2,10 @@
 
 from functools import wraps
 
+import numpy as np
+
 from .. import _shading
+from ..errors import InputError
 
 STYLE = {
     "font.size": 12,
@@ -63,6 +66,23 @@ def new_figure(ax, size, layout):
 
         return plt.figure(figsize=tuple(size), layout=layout)
     return None
+
+
+def panels(ax, count, size, across=None):
+    """Return figure and ``count`` axes, in rows of ``across``: the caller's, or new ones, each of a size in inches."""
+    across = min(count, across or count)
+    down = -(-count // across)
+    fig = new_figure(ax, (across * size[0], down * size[1]), "constrained")
+    if fig is None:
+        axes = np.ravel(np.array(ax, dtype=object))
+        if len(axes) != count:
+            msg = f"`ax` must hold {count} Axes, one for each panel; got {len(axes)}."
+            raise InputError(msg)
+        return axes[0].figure, axes
+    axes = np.ravel(fig.subplots(down, across, squeeze=False))
+    for spare in axes[count:]:
+        spare.remove()
+    return fig, axes[:count]
 
 
 def look(k):

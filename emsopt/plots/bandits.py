@@ -5,15 +5,16 @@ import numpy as np
 from .. import _validate
 from ..errors import InputError
 from ._frames import require_columns
-from ._style import figure, look, new_figure, styled
+from ._style import figure, look, panels, styled
 
 PANEL = (5.8, 4.0)  # inches
-NAMES = {"gp": "GP", "bi": "BI", "svgp": "sparse GP", "ts": "TS", "bucb": "BUCB", "ucb": "UCB"}
 
 
 @styled
-def cumulative_regret(frame, ax=None, *, panels=("network", "route"), lines="policy", log=True):
+def cumulative_regret(frame, ax=None, *, by=("network", "route"), lines="policy", log=True):
     """Draw how regret adds up over the rounds, mean and one standard error, a panel a route.
+
+    Regret is rectified, see `emsopt.bandits.navigation`.
 
     "Bayesian Analysis of Combinatorial Gaussian Process Bandits", Figures 2 to 4.
 
@@ -24,7 +25,7 @@ def cumulative_regret(frame, ax=None, *, panels=("network", "route"), lines="pol
         `emsopt.datasets.load_study` returns for "navigation_agents".
     ax : sequence of matplotlib Axes or empty Figure, optional
         One Axes for each panel.
-    panels : tuple of str
+    by : tuple of str
         Columns that tell the panels apart.
     lines : str
         Column that tells the lines apart, in the order of the frame.
@@ -36,13 +37,13 @@ def cumulative_regret(frame, ax=None, *, panels=("network", "route"), lines="pol
     fig, axes
         ``axes`` is an array, shape (number of panels,).
     """
-    require_columns(frame, ("round", "cumulative_regret", "run", lines, *panels))
-    fig, axes, groups, names = _panels(frame, ax, panels, lines)
+    require_columns(frame, ("round", "cumulative_regret", "run", lines, *by))
+    fig, axes, groups, names = _by_panel(frame, ax, by, lines)
     for panel, (_, part) in zip(axes, groups, strict=True):
         for name, rows in part.groupby(lines, sort=False):
             table = rows.groupby("round")["cumulative_regret"].agg(["mean", "sem"])
             style = look(names.index(name))
-            panel.plot(table.index, table["mean"], label=_title(name), **style)
+            panel.plot(table.index, table["mean"], label=str(name), **style)
             low = table["mean"] - table["sem"].fillna(0)
             high = table["mean"] + table["sem"].fillna(0)
             if log:  # which has no room below zero
@@ -50,16 +51,14 @@ def cumulative_regret(frame, ax=None, *, panels=("network", "route"), lines="pol
             panel.fill_between(table.index, low, high, alpha=0.18, linewidth=0, color=style["color"])
         if log:
             panel.set_yscale("log")
-        panel.set(xlabel="Round", ylabel="Cumulative regret (Wh)")
+        panel.set(xlabel="Round", ylabel="Cumulative rectified regret (Wh)")
         panel.margins(x=0)
     _legend(fig, axes)
     return fig, axes
 
 
 @styled
-def final_regret(
-    frame, ax=None, *, against="lengthscale", panels=("network", "route"), lines="policy", log=True
-):
+def final_regret(frame, ax=None, *, against="lengthscale", by=("network", "route"), lines="policy", log=True):
     """Draw the regret after the last round against a parameter, mean and one standard error (the paper's Figure 5).
 
     Parameters
@@ -69,31 +68,31 @@ def final_regret(
     ax : sequence of matplotlib Axes or empty Figure, optional
     against : str
         Column of numbers along the horizontal axis.
-    panels, lines, log
+    by, lines, log
         As for `cumulative_regret`.
 
     Returns
     -------
     fig, axes
     """
-    require_columns(frame, ("round", "cumulative_regret", "run", against, lines, *panels))
-    ends = frame[frame["round"] == frame["round"].max()]
-    fig, axes, groups, names = _panels(ends, ax, panels, lines)
+    require_columns(frame, ("round", "cumulative_regret", "run", against, lines, *by))
+    fig, axes, groups, names = _by_panel(frame, ax, by, lines)
     for panel, (_, part) in zip(axes, groups, strict=True):
-        for name, rows in part.groupby(lines, sort=False):
+        last = part["round"].max()
+        for name, rows in part[part["round"] == last].groupby(lines, sort=False):
             table = rows.groupby(against)["cumulative_regret"].agg(["mean", "sem"])
             panel.errorbar(
                 table.index.to_numpy(),
                 table["mean"].to_numpy(),
                 table["sem"].fillna(0).to_numpy(),
-                label=_title(name),
+                label=str(name),
                 capsize=4,
                 marker="o",
                 **look(names.index(name)),
             )
         if log:
             panel.set_yscale("log")
-        panel.set(xlabel=against.capitalize(), ylabel=f"Regret after {ends['round'].max()} rounds (Wh)")
+        panel.set(xlabel=against.capitalize(), ylabel=f"Rectified regret after {last} rounds (Wh)")
     _legend(fig, axes)
     return fig, axes
 
@@ -128,42 +127,16 @@ def confidence_parameters(rules, n_arms, horizon=500, ax=None):
     return fig, ax
 
 
-def _panels(frame, ax, columns, lines):
+def _by_panel(frame, ax, columns, lines):
     """Return figure, axes, the part of the frame for each of them, and the names of all lines."""
     if frame.empty:
         msg = "there is nothing to draw: the frame has no rows."
         raise InputError(msg)
     groups = list(frame.groupby(list(columns), sort=False))
-    across = min(len(groups), 2)
-    down = -(-len(groups) // across)
-    fig = new_figure(ax, (across * PANEL[0], down * PANEL[1] + 0.6), "constrained")
-    if fig is None:
-        axes = np.ravel(np.array(ax, dtype=object))
-        fig = axes[0].figure
-    else:
-        axes = np.ravel(fig.subplots(down, across, squeeze=False))
-        for spare in axes[len(groups) :]:
-            spare.remove()
-        axes = axes[: len(groups)]
-    if len(axes) != len(groups):
-        msg = f"`ax` must hold one Axes for each of the {len(groups)} panels; got {len(axes)}."
-        raise InputError(msg)
+    fig, axes = panels(ax, len(groups), PANEL, across=2)
     for panel, (key, _) in zip(axes, groups, strict=True):
-        panel.set_title(", ".join(_title(part) for part in key))
+        panel.set_title(", ".join(map(str, key)))
     return fig, axes, groups, list(dict.fromkeys(frame[lines]))
-
-
-def _title(name):
-    """Say "GP-TS" for "gp-ts"; leave other names as they are."""
-    if not isinstance(name, str):
-        return f"{name:g}"
-    first, _, rest = name.partition(",")
-    words = [NAMES.get(word, word) for word in first.split("-")]
-    return (
-        "-".join(words) + (f", {rest.strip()}" if rest else "")
-        if words[0] in NAMES.values()
-        else name.capitalize()
-    )
 
 
 def _legend(fig, axes):

@@ -7,7 +7,7 @@ import numpy as np
 from .. import _shading, _validate
 from ..errors import InputError
 from ..regret import confidence_band
-from ._style import figure, look, new_figure, styled
+from ._style import figure, look, panels, styled
 
 SOURCE_SIDE, SINK_SIDE, CUT = _shading.SEQUENTIAL[2], _shading.CATEGORIES[1], _shading.LINES
 CENTRE, INSIDE, OUTSIDE = _shading.CATEGORIES[4], _shading.CATEGORIES[1], _shading.SEQUENTIAL[0]
@@ -70,7 +70,7 @@ def cut_graph(A, b, x=None, ax=None, *, capacities="corrected"):
             msg = f"`x` must hold zeros and ones; got {x}."
             raise InputError(msg)
     kinds = ("printed", "corrected") if capacities == "both" else (capacities,)
-    fig, axes = _row_of_axes(ax, len(kinds), (5.6, 1.4 + 1.25 * len(b)))
+    fig, axes = panels(ax, len(kinds), (5.6, 1.4 + 1.25 * len(b)))
     for kind, panel in zip(kinds, axes, strict=True):
         linear = b if kind == "printed" else b + A.sum(axis=1)
         side = minimum_cut(A, linear - A.sum(axis=1))[0] if x is None else x.astype(int)
@@ -79,18 +79,6 @@ def cut_graph(A, b, x=None, ax=None, *, capacities="corrected"):
         panel.set_xlabel(_cut_sum(A, b, linear, side))
     _sides_legend(axes[0])
     return fig, axes if capacities == "both" else axes[0]
-
-
-def _row_of_axes(ax, count, size):
-    """Return figure and a row of axes: the caller's, or new ones, each of a size in inches."""
-    fig = new_figure(ax, (count * size[0], size[1]), "constrained")
-    if fig is not None:
-        return fig, np.atleast_1d(fig.subplots(1, count))
-    axes = np.ravel(np.array(ax, dtype=object))
-    if len(axes) != count:
-        msg = f"`ax` must hold {count} Axes; got {len(axes)}."
-        raise InputError(msg)
-    return axes[0].figure, axes
 
 
 def _draw_cut(ax, A, linear, x):
@@ -351,7 +339,7 @@ def example_13(ax=None):
         ("3  Evaluate, learn, propose again", more, (row["01001"], "EI 0.19 min")),
         ("4  Evaluate: the optimum", more | {row["01001"]: 4.15}, None),
     ]
-    fig, axes = _row_of_axes(ax, len(steps), (4.5, 5.2))
+    fig, axes = panels(ax, len(steps), (4.5, 5.2))
     for panel, (title, values, proposal) in zip(axes, steps, strict=True):
         trust_region(
             rows,

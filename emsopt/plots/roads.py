@@ -3,9 +3,8 @@
 import numpy as np
 
 from .. import _shading, _validate
-from ..errors import InputError
 from ..road_maps import ROADS, classes, gather_visits
-from ._style import new_figure, styled
+from ._style import panels, styled
 
 WIDTH = 5.6  # inches of a map
 
@@ -27,7 +26,7 @@ def exploration(net, visits, ax=None, *, route=None, best=None, rounds=None):
     route : (int or str, int or str), optional
         First and last edge, marked A and B.
     best : array_like, optional
-        Edges of the path that would have been best.
+        Edges of the best path.
     rounds : int, optional
         Draw only edges known by then.
 
@@ -43,21 +42,7 @@ def exploration(net, visits, ax=None, *, route=None, best=None, rounds=None):
     low, high = corners.min(axis=0), corners.max(axis=0)
     stretch = 1 / np.cos(np.radians((low[1] + high[1]) / 2)) if net.geographic else 1.0
     height = WIDTH * stretch * (high[1] - low[1]) / max(high[0] - low[0], 1e-12)
-    across = min(len(named), 3)
-    down = -(-len(named) // across)
-    size = (across * WIDTH, down * (min(height, 8.0) + 0.35) + 0.4)
-    fig = new_figure(ax, size, "constrained")
-    if fig is None:
-        axes = np.ravel(np.array(ax, dtype=object))
-        fig = axes[0].figure
-    else:
-        axes = np.ravel(fig.subplots(down, across, squeeze=False))
-        for spare in axes[len(named) :]:
-            spare.remove()
-        axes = axes[: len(named)]
-    if len(axes) != len(named):
-        msg = f"`ax` must hold one Axes for each of the {len(named)} agents; got {len(axes)}."
-        raise InputError(msg)
+    fig, axes = panels(ax, len(named), (WIDTH, min(height, 8.0) + 0.5), across=3)
     ends = () if route is None else net.edges(list(route), "route")
     best = () if best is None else net.edges(best, "best")
     for panel, (name, frame) in zip(axes, named.items(), strict=True):
@@ -109,6 +94,6 @@ def _legend(fig, with_best):
     ]
     if with_best:
         handles.append(
-            Line2D([], [], color=_shading.LINES, linewidth=6, alpha=0.4, label="best, known afterwards")
+            Line2D([], [], color=_shading.LINES, linewidth=6, alpha=0.4, label="best path, without regret")
         )
     fig.legend(handles=handles, title="Rounds in which an edge was driven", loc="outside lower left", ncols=6)

@@ -109,6 +109,12 @@ def graph_matern(laplacian, *, nu=2.0, kappa=1.0, outputscale=1.0):
     if n != m or n == 0:
         msg = f"`laplacian` must be square with at least one row; got shape {(n, m)}."
         raise InputError(msg)
+    if (
+        not np.isfinite(laplacian.data).all()
+        or abs(laplacian - laplacian.T).max() > 1e-9 * abs(laplacian).max()
+    ):
+        msg = "`laplacian` must be finite and symmetric, as `incidence_laplacian` returns it."
+        raise InputError(msg)
     shift = 2 * nu / kappa**2
     if nu == int(nu):
         K = _by_solves(sparse.csc_array(laplacian + shift * sparse.eye_array(n)), int(nu))

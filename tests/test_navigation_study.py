@@ -92,7 +92,7 @@ def test_stored_runs_can_be_repeated(navigation, policy):
 @pytest.mark.parametrize("part", ["agents", "sparse", "parametrisation", "lengthscale", "exploration"])
 def test_the_stored_studies_have_the_size_they_say(navigation, part):
     stored = eo.datasets.load_study(f"navigation_{part}")
-    routes = 2 if part == "sparse" else 4
+    routes = 2 if part in ("sparse", "lengthscale") else 4
     runs = {"exploration": 1, "lengthscale": 3}.get(part, 5)
     assert set(stored["policy"]) == set(navigation.COMPARED[part])
     assert stored.groupby(["network", "route"]).ngroups == routes

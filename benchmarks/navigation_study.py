@@ -12,7 +12,7 @@ exploration     Figures 6 to 9: which edges each of the six agents drove, how of
 =============== ===================================================================================================
 
 Sizes are the paper's own: two routes in Monaco and two in Luxembourg, five runs, 500 rounds. What is stored is smaller
-in two parts: "lengthscale" was run with ``--networks monaco --runs 3``, "sparse" with ``--networks monaco``. Runs of the same number
+in two parts: "lengthscale" and "sparse" were run with ``--networks monaco --runs 3``. Runs of the same number
 face the same drawn energies and noise, whatever the policy. But for "sparse" the Gaussian process is exact. Luxembourg
 is left out where its file is not found (see `emsopt.datasets.load_roads`); Monaco's routes are of our own choice, see
 `emsopt.datasets.ROUTES`. Luxembourg is flat here, where the paper added heights; Monaco's are a surrogate. Regret is

@@ -264,7 +264,7 @@ def load_study(name):
         a run, its last. `emsopt.study.outcomes` reads them. By ``benchmarks/location_study.py``.
 
         "navigation_agents", "navigation_parametrisation", "navigation_lengthscale" (Monaco alone, three runs),
-        "navigation_sparse" (Monaco alone): cumulative regret (Wh, rectified) and edges driven by round, of five runs of
+        "navigation_sparse" (the same): cumulative regret (Wh, rectified) and edges driven by round, of five runs of
         every policy on each route; "navigation_exploration": each edge that the first of these runs drove, how often,
         and since when. By ``benchmarks/navigation_study.py``.
 

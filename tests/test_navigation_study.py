@@ -93,7 +93,7 @@ def test_stored_runs_can_be_repeated(navigation, policy):
 def test_the_stored_studies_have_the_size_they_say(navigation, part):
     stored = eo.datasets.load_study(f"navigation_{part}")
     routes = 2 if part in ("sparse", "lengthscale") else 4
-    runs = {"exploration": 1, "lengthscale": 3}.get(part, 5)
+    runs = {"exploration": 1, "lengthscale": 3, "sparse": 3}.get(part, 5)
     assert set(stored["policy"]) == set(navigation.COMPARED[part])
     assert stored.groupby(["network", "route"]).ngroups == routes
     if part == "exploration":

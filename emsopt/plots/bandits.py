@@ -142,4 +142,4 @@ def _by_panel(frame, ax, columns, lines):
 def _legend(fig, axes):
     """Put one legend for all panels above them."""
     handles, labels = axes[0].get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside upper left", ncols=min(len(labels), 6))
+    fig.legend(handles, labels, loc="outside upper left", ncols=min(len(labels), 7))

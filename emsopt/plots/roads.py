@@ -43,6 +43,8 @@ def exploration(net, visits, ax=None, *, route=None, best=None, rounds=None):
     stretch = 1 / np.cos(np.radians((low[1] + high[1]) / 2)) if net.geographic else 1.0
     height = WIDTH * stretch * (high[1] - low[1]) / max(high[0] - low[0], 1e-12)
     fig, axes = panels(ax, len(named), (WIDTH, min(height, 8.0) + 0.5), across=3)
+    if fig.get_layout_engine() is not None:
+        fig.get_layout_engine().set(w_pad=0.06, h_pad=0.1)  # a fixed aspect leaves titles at the edge
     ends = () if route is None else net.edges(list(route), "route")
     best = () if best is None else net.edges(best, "best")
     for panel, (name, frame) in zip(axes, named.items(), strict=True):

@@ -12,8 +12,9 @@ long     the cities of ``grid`` with (N, p) = (50, 20), by searches that learn n
 
 Sizes are the papers' own. Everything by the approximate evaluator. Finished cases are kept in ``emsopt-results/``,
 so that a run cut off goes on where it was; remove its files there after a change to a method. The result goes to
-where `emsopt.datasets.load_study` finds it: "location_grid", "location_st_paul" and so on. With ``--published`` the
-St. Paul parts also run on the demand that the papers' authors published (``EMSOPT_DATA``).
+where `emsopt.datasets.load_study` finds it: "location_grid", "location_st_paul" and so on. It replaces the stored
+runs it repeats and leaves the others, so that ``--methods sparbl`` is enough after a change to SparBL. With
+``--published`` the St. Paul parts also run on the demand that the papers' authors published (``EMSOPT_DATA``).
 
 Each run is stored as the evaluations at which its best value improved, and its last one. ``best_known`` is the proven
 optimum where there are at most a million deployments, else the best of a long local search and of all runs;
@@ -25,6 +26,8 @@ import argparse
 import time
 from functools import cache
 from pathlib import Path
+
+import pandas as pd
 
 import emsopt as eo
 from emsopt import study
@@ -50,6 +53,8 @@ BUDGET = {"grid": 120, "st-paul": 100, "tables": 100, "late": 100, "long": 5000}
 RUNS = {"grid": 10, "st-paul": 10, "tables": 5, "late": 10, "long": 10}
 RESTARTS = 24  # of the long local search
 TOLERANCE = 1e-9  # in value, for the optimum to count as found
+DIGITS = {"best": 8, "best_known": 8, "p_median": 8, "cpu_seconds": 4}
+MEASURED = ["evaluation", *DIGITS]  # all other columns tell runs apart
 
 
 class Timed(eo.Objective):
@@ -161,6 +166,19 @@ def results(part, options):
     return table
 
 
+def merged(stored, table, methods):
+    """Return the stored runs with those of ``table`` in their place; instances as they stand, methods in order."""
+    keys = [name for name in table if name not in MEASURED]
+    problem = [name for name in keys if name not in ("method", "run")]
+    place = pd.concat([stored, table])[problem].drop_duplicates().reset_index(drop=True)
+    repeated = pd.MultiIndex.from_frame(stored[keys]).isin(pd.MultiIndex.from_frame(table[keys]))
+    both = pd.concat([stored[~repeated], table]).merge(place.assign(place=place.index), on=problem)
+    both["rank"] = both["method"].map([*methods, *table["method"]].index)
+    both["best_known"] = both.groupby("place")["best_known"].transform("min")
+    order = ["place", "rank", *[name for name in ["run"] if name in both], "evaluation"]
+    return both.sort_values(order)[list(table)].reset_index(drop=True)
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -180,7 +198,10 @@ def main():
     name = f"location_{options.part.replace('-', '_')}"
     file = options.folder / f"smoke_{name}.csv" if options.smoke else STORED / f"{name}.csv"
     file.parent.mkdir(parents=True, exist_ok=True)
-    table.round({"best": 8, "best_known": 8, "p_median": 8, "cpu_seconds": 4}).to_csv(file, index=False)
+    table = table.round(DIGITS)
+    if file.exists() and not options.smoke:
+        table = merged(pd.read_csv(file), table, COMPARED[options.part])
+    table.to_csv(file, index=False)
     ends = table.groupby(["method"]).tail(1).set_index("method")[["evaluation", "best", "best_known"]]
     print(f"{len(table)} rows in {file}; the last run of each method:\n{ends}")
 

@@ -75,6 +75,28 @@ def test_rows_of_the_location_study(location, part):
     assert stored.tolist()[:known] == run.history["best"].tolist()[:known]
 
 
+@pytest.mark.parametrize("part", ["grid", "st_paul", "tables", "late", "long"])
+def test_a_part_of_the_methods_replaces_its_own_rows_only(location, part):
+    """A better end of one run takes its place, nothing else moves; the instance's best known value follows."""
+    stored = eo.datasets.load_study(f"location_{part}")
+    methods = location.COMPARED[part.replace("_", "-")]
+    keys = [name for name in stored if name not in location.MEASURED]
+    same = [name for name in keys if name not in ("method", "run")]
+    first = stored[stored["method"] == methods[1]].iloc[0]
+    run = stored[(stored[keys] == first[keys]).all(axis=1)]
+    assert location.merged(stored, run, methods).equals(stored)
+    better = run.iloc[-1:].assign(best=lambda end: end["best"] / 2, best_known=lambda end: end["best"])
+    after = location.merged(stored, better, methods)
+    assert len(after) == len(stored) - len(run) + 1
+    replaced = (after[keys] == first[keys]).all(axis=1)
+    assert after.loc[replaced, "best"].tolist() == better["best"].tolist()
+    others = stored.drop(run.index).drop(columns="best_known").reset_index(drop=True)
+    assert after[~replaced].drop(columns="best_known").reset_index(drop=True).equals(others)
+    here = (after[same] == first[same]).all(axis=1)
+    assert set(after.loc[here, "best_known"]) == set(better["best"])
+    assert not np.isin(after.loc[~here, "best_known"], better["best"]).any()
+
+
 def test_optimizers_in_the_readme_are_those_of_the_studies():
     file = Path(__file__).parents[1] / "README.md"
     if not file.exists():

@@ -13,8 +13,9 @@ c, g       -                     factors of the kernel from controlled and from 
 
 **How it is computed.** The kernel is a product over variables. E[μ] is exact: g averages in closed form
 (`emsopt.problems.marginals`). E[σ] is a mean over NODES common points, whose g is computed once a round and set; the
-variance at all of them then takes one matrix product. The search climbs from several starts on FEW nodes, then on all
-from its end, from the best of its starts, and from where the last round's search ended.
+variance at all of them then takes one matrix product. Random starts are compared and climbed with the root of E[σ²] in
+its place, which is no smaller, lies close and takes no nodes at all: σ² is a quadratic form in c, so its mean is one
+too. From there, or from where the last round's search ended if that is higher, E[u] itself is climbed.
 
 **A larger set is never worse**: if set i lies within set j, then max E_i <= max E_j for any function, such as u, l and
 f itself, because a mean never exceeds the best. So the maximum over all sets needs only those within no other.
@@ -36,9 +37,9 @@ from .. import _validate
 from .._threads import one_thread
 from ._box_search import maximize_on_box, starts_on_box
 
-NODES, FEW = 64, 16
+NODES = 64
 SCREENED, CLIMBED = 96, 4  # random points to compare, and those of them to climb from
-STEPS, POLISH = 12, 8  # iterations of the search on few and on all nodes
+STEPS, POLISH = 12, 8  # iterations of the search with the root of E[σ²], and with E[σ]
 INITIAL = 5
 GROWTH = 1.15
 SPREAD = 1.0
@@ -208,14 +209,12 @@ class ControlModel:
 
     def _search(self, bound, screened, box, key):
         """Climb from the best of some points and from where the last search of this kind ended."""
-        rough = bound.few()
-        values = rough(screened)[0]
+        values = bound.rough(screened)[0]
         starts = screened[np.argsort(-values)[:CLIMBED]]
-        ends = [maximize_on_box(rough, starts, box, steps=STEPS, polish=0)[0]]
-        ends.append(starts[np.argmax(bound(starts)[0])])
+        ends = [maximize_on_box(bound.rough, starts, box, steps=STEPS, polish=0)[0]]
         if key in self._last:
             ends.append(self._last[key])
-        x, value = maximize_on_box(bound, ends, box, steps=POLISH, polish=0)
+        x, value = maximize_on_box(bound, ends, box, steps=0, polish=POLISH)
         self._last[key] = x
         return value, x
 
@@ -259,29 +258,36 @@ class _ExpectedBound:
         self.g = _gaussian(model._nodes[:, rest] / model._lengthscales[rest], model._scaled[:, rest])
         if not len(rest):
             self.g = self.g[:1]
-
-    def few(self):
-        """Return the same bound on FEW nodes."""
-        rough = object.__new__(_ExpectedBound)
-        rough.__dict__.update(self.__dict__, g=self.g[:FEW])
-        return rough
+        self.form = None  # matrix of the quadratic form in c that is E[σ²] less its prior value
 
     def __call__(self, x):
         """Return values (K,) and slopes (K, k) at points (K, k)."""
-        x = x / self.lengthscales
-        c = _gaussian(x, self.scaled)
+        c = _gaussian(x / self.lengthscales, self.scaled)
+        v = c[:, None] * self.g
+        w = v
+        if self.weight:
+            w = (v.reshape(-1, v.shape[2]) @ self.inverse).reshape(v.shape)
+            w *= v
+        return self._values_and_slopes(x, c, w)
+
+    def rough(self, x):
+        """Return the same with the root of E[σ²] in place of E[σ]."""
+        c = _gaussian(x / self.lengthscales, self.scaled)
+        if self.form is None:
+            self.form = self.inverse * (self.g.T @ self.g / len(self.g))
+        return self._values_and_slopes(x, c, (c @ self.form * c)[:, None])
+
+    def _values_and_slopes(self, x, c, w):
+        """Return the bound from ``w``, shape (K, nodes, n): by how much each play lowers σ² at every node."""
         pull = c * (self.average * self.coefficients)
         values = self.prior + pull.sum(axis=1)
         if self.weight:
-            v = c[:, None] * self.g
-            w = (v.reshape(-1, v.shape[2]) @ self.inverse).reshape(v.shape)
-            w *= v
             deviation = np.sqrt(self.amplitude * np.maximum(1 - w.sum(axis=2), LEAST_VARIANCE))
             values += self.weight * deviation.mean(axis=1)
             share = self.weight * self.amplitude / (deviation.shape[1] * deviation)
             pull -= np.einsum("kq,kqn->kn", share, w)
-        slopes = (pull @ self.scaled - pull.sum(axis=1)[:, None] * x) / self.lengthscales
-        return values, slopes
+        apart = pull @ self.scaled - pull.sum(axis=1)[:, None] * (x / self.lengthscales)
+        return values, apart / self.lengthscales
 
 
 class PosteriorSample:

@@ -4,15 +4,24 @@
 ``deployment_panel``   a deployment of one's own beside the optimum and the p-median deployment
 ``optimizer_panel``    a search, stepped by hand, and what it expects
 ``navigation_panel``   an agent that learns a route, and roads to close on it
+``control_panel``      which variables to control, as tolerance and costs change
 
 Nothing is computed here: a panel asks the package and shows the answer. What was asked once is remembered. A panel is
 an ipywidgets box with all its widgets by name in ``refs``.
 """
 
 from ._parts import Panel
+from .control import control_panel
 from .deployment import deployment_panel
 from .load import load_panel
 from .navigation import navigation_panel
 from .optimizer import optimizer_panel
 
-__all__ = ["Panel", "deployment_panel", "load_panel", "navigation_panel", "optimizer_panel"]
+__all__ = [
+    "Panel",
+    "control_panel",
+    "deployment_panel",
+    "load_panel",
+    "navigation_panel",
+    "optimizer_panel",
+]

@@ -11,6 +11,7 @@ those of the interactive maps (`emsopt.maps`), distinguishable by colour-blind r
 
 from ._style import STYLE
 from .bandits import confidence_parameters, cumulative_regret, final_regret
+from .control import control_run, control_sets, control_study
 from .curves import convergence, load_sweep, response_distribution
 from .maps import deployment, deployments
 from .model import approximation_error, correction_factor, utilization
@@ -21,6 +22,9 @@ __all__ = [
     "STYLE",
     "approximation_error",
     "confidence_parameters",
+    "control_run",
+    "control_sets",
+    "control_study",
     "convergence",
     "correction_factor",
     "cumulative_regret",

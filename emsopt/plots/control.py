@@ -1,0 +1,200 @@
+"""Which variables to control: the idea in two variables, what a run played, and how methods compare against cost."""
+
+import numpy as np
+
+from .. import _shading, _validate
+from ..errors import InputError
+from ._frames import require_columns
+from ._style import figure, look, new_figure, styled
+
+FLOOR = 1e-4  # simple regret is drawn no lower, on a logarithmic axis
+LABELS = {
+    "simple_regret": "Simple regret",
+    "quality_regret": "Quality regret",
+    "cost_regret": "Cost regret",
+    "plays": "Plays",
+    "on_target": "Plays of the target set",
+}
+METHODS = ("unknown-cost", "ucb-psq", "ts-psq", "ucb-cvs", "etc-50")  # always in the same colours
+DRAWN = 128  # plays of each set
+
+
+@styled
+def control_sets(problem, ax=None, *, alpha=0.1):
+    """Draw a problem of two variables: its function, plays of every set at its best, and what to expect of them.
+
+    Parameters
+    ----------
+    problem : emsopt.problems.ControlProblem
+        Of two variables.
+    ax : matplotlib Axes or empty Figure, optional
+        A sequence of two Axes.
+    alpha : float
+        Tolerance: expected values in the shaded band are good enough.
+
+    Returns
+    -------
+    fig, axes
+        Two axes. Left: contours of the function, and for each set where plays at its best values fall, the other
+        variable being drawn at random. Right: expected value of the sets of one variable, over its value.
+    """
+    if problem.dimension != 2:
+        msg = f"`problem` must have two variables, to be drawn on paper; got {problem.dimension}."
+        raise InputError(msg)
+    problem = problem.solved()
+    fig = new_figure(ax, (12, 5), "constrained")
+    axes = fig.subplots(1, 2) if fig is not None else np.ravel(np.array(ax, dtype=object))
+    if len(axes) != 2:
+        msg = f"`ax` must hold 2 Axes; got {len(axes)}."
+        raise InputError(msg)
+    _draw_plays(axes[0], problem)
+    _draw_expected(axes[1], problem, alpha)
+    return axes[0].figure, axes
+
+
+def _draw_plays(ax, problem):
+    from matplotlib.colors import LinearSegmentedColormap
+
+    axis = np.linspace(0, 1, 81)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1)
+    values = problem.objective.exact(grid.reshape(-1, 2)).reshape(grid.shape[:2])
+    colours = LinearSegmentedColormap.from_list("pale to dark", _shading.SEQUENTIAL)
+    shades = ax.contourf(axis, axis, values, 12, cmap=colours)
+    ax.figure.colorbar(shades, ax=ax, label="f", shrink=0.9)
+    for i, name in enumerate(problem.set_names):
+        points = problem.nodes(DRAWN)
+        points[:, list(problem.control_sets[i])] = problem.set_points[i]
+        ax.plot(
+            *points.T,
+            "os^D"[i % 4],
+            color=_shading.CATEGORIES[(4, 1, 6)[i % 3]],
+            markeredgecolor="white",
+            markeredgewidth=0.5,
+            markersize=11 if len(problem.control_sets[i]) == 2 else 5,
+            label=f"control {name}",
+        )
+    ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", title="Where plays fall")
+    ax.set(xlabel=problem.variables[0], ylabel=problem.variables[1])
+    ax.grid(visible=False)
+    ax.legend(loc="upper left", frameon=True, framealpha=0.9, fontsize=10)
+
+
+def _draw_expected(ax, problem, alpha):
+    x = np.linspace(0, 1, 101)
+    top = problem.set_values.max()
+    least = problem.worst + (1 - alpha) * (top - problem.worst)
+    ax.axhspan(least, top, color="#dddddd", zorder=0, label=f"good enough (α = {alpha:g})")
+    for i, name in enumerate(problem.set_names):
+        colour = {"color": _shading.CATEGORIES[(4, 1, 6)[i % 3]]}
+        title = f"control {name}, cost {problem.costs[i]:g}"
+        if len(problem.control_sets[i]) == 1:
+            ax.plot(x, problem.expected(i, x[:, None], 1024), label=title, **colour)
+            ax.plot(problem.set_points[i], problem.set_values[i], "os^D"[i % 4], markersize=9, **colour)
+        else:
+            ax.axhline(problem.set_values[i], linestyle="--", label=title, **colour)
+    ax.set(xlim=(0, 1), xlabel="Value of the controlled variable", title="What to expect")
+    ax.set_ylabel("Expected value E[f]")
+    ax.legend(loc="upper left", bbox_to_anchor=(0.01, 0.88), frameon=True, framealpha=0.9, fontsize=10)
+
+
+@styled
+def control_run(run, problem, ax=None, *, alpha=0.1):
+    """Draw which set a run played, against what it had spent, and mark the target.
+
+    Parameters
+    ----------
+    run : emsopt.optimizers.ControlRun
+    problem : emsopt.problems.ControlProblem
+        That it played.
+    ax : matplotlib Axes or empty Figure, optional
+    alpha : float
+        Tolerance: sets that it admits are filled, the cheapest of them is the target.
+
+    Returns
+    -------
+    fig, ax
+    """
+    problem = problem.solved()
+    good, target = problem.acceptable(alpha), problem.target(alpha)
+    history = run.history
+    fig, ax = figure(ax, (9, 1.2 + 0.42 * len(problem.costs)))
+    explored = history.loc[history["phase"].str.startswith("explore"), "spent"]
+    if len(explored):
+        ax.axvspan(0, explored.max(), color="#eeeeee", zorder=0, label="exploration")
+    for i in sorted(set(history["set"])):
+        at = history.loc[history["set"] == i, "spent"]
+        colour = _shading.CATEGORIES[2 if i == target else 0]
+        face = colour if i in good else "white"
+        ax.plot(at, np.full(len(at), i), "o", color=colour, markerfacecolor=face, markersize=6)
+    marks = [f"{name}, {cost:g}" for name, cost in zip(problem.set_names, problem.costs, strict=True)]
+    ax.set_yticks(range(len(marks)), marks)
+    ax.get_yticklabels()[target].set(weight="bold", color=_shading.CATEGORIES[2])
+    ax.set(xlabel="Cost spent", ylim=(-0.6, len(marks) - 0.4), xlim=(0, 1.02 * run.spent))
+    ax.set_title(
+        f"{run.method}: {run.plays} plays; bold is the cheapest set that is good enough", fontsize=12
+    )
+    if len(explored):
+        ax.legend(loc="lower right", frameon=True, framealpha=0.9)
+    return fig, ax
+
+
+@styled
+def control_study(table, column="simple_regret", ax=None):
+    """Draw how methods fared against cost, a panel a problem (Figures 1 and 2 of the paper on unknown costs).
+
+    Lines are means over the seeds, shaded by a standard error either side.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `emsopt.datasets.load_study` returns "bocvs", or some of its rows.
+    column : str
+        "simple_regret" (logarithmic, drawn at 1e-4 where it is less), "plays", "cost_regret", "quality_regret" or
+        "on_target".
+    ax : empty matplotlib Figure, optional
+
+    Returns
+    -------
+    fig, axes
+        Axes of shape (objectives, settings of cost and variance).
+    """
+    _validate.choice(column, "column", tuple(LABELS))
+    require_columns(table, ["objective", "costs", "variance", "method", "seed", "cost", column])
+    objectives = list(dict.fromkeys(table["objective"]))
+    settings = list(dict.fromkeys(zip(table["costs"], table["variance"], strict=True)))
+    size = (3.4 * len(settings) + 0.6, 2.5 * len(objectives) + 0.7)
+    fig = new_figure(ax, size, "constrained")
+    if fig is None:
+        msg = f"`ax` must be an empty Figure or None, as there are {len(objectives) * len(settings)} panels."
+        raise InputError(msg)
+    axes = fig.subplots(len(objectives), len(settings), squeeze=False, sharex=True)
+    drawn = {}
+    for (row, objective), (k, (costs, variance)) in (
+        (a, b) for a in enumerate(objectives) for b in enumerate(settings)
+    ):
+        panel = axes[row, k]
+        part = table.query("objective == @objective and costs == @costs and variance == @variance")
+        for j, method in enumerate(METHODS):
+            lines = part[part["method"] == method].groupby("cost")[column].agg(["mean", "sem"])
+            if len(lines):
+                drawn[method] = _mean_and_error(panel, lines, j, log=column == "simple_regret")
+        if row == 0:
+            panel.set_title(f"{costs} costs, variance {variance:g}", fontsize=11)
+        if k == 0:
+            panel.set_ylabel(objective)
+        if row == len(objectives) - 1:
+            panel.set_xlabel("Cost spent", fontsize=11)
+    fig.legend(drawn.values(), drawn, loc="outside upper center", ncols=len(drawn), title=LABELS[column])
+    return fig, axes
+
+
+def _mean_and_error(ax, lines, j, *, log):
+    """Draw one method and return its line."""
+    mean, error = lines["mean"], lines["sem"].fillna(0)
+    floor = FLOOR if log else -np.inf
+    line = ax.plot(lines.index, np.maximum(mean, floor), **look(j), linewidth=2.6 if j == 0 else 1.8)[0]
+    low, high = np.maximum(mean - error, floor), np.maximum(mean + error, floor)
+    ax.fill_between(lines.index, low, high, alpha=0.18, linewidth=0, color=look(j)["color"])
+    if log:
+        ax.set_yscale("log")
+    return line

@@ -1,0 +1,175 @@
+"""The control panel without a kernel or a browser: true answers at every setting, no stale run, no traceback."""
+
+import html
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt.optimizers import LEARNERS, bocvs
+
+panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
+
+
+@pytest.fixture
+def panel():
+    return eo.panels.control_panel(eo.problems.hill_control(), budget=4)
+
+
+def words(widget):
+    return html.unescape(re.sub(r"<[^>]*>", " ", widget.value)).strip()
+
+
+def rows(widget):
+    """Return the cells of a table by the title of their row."""
+    found = re.findall(r"<tr><th scope='row'>(.*?)</th>(.*?)</tr>", widget.value)
+    return {html.unescape(title): re.findall(r"<td>(.*?)</td>", cells) for title, cells in found}
+
+
+def answers(panel):
+    """Return which sets the table calls good enough, and which the target."""
+    said = {name: cells[-1] for name, cells in rows(panel.refs["sets"]).items()}
+    return [text.startswith("yes") for text in said.values()], [
+        text.endswith("cheapest") for text in said.values()
+    ]
+
+
+def test_the_table_answers_for_alpha_and_costs(panel):
+    """The hill's sets reach 0.455, 0.945 and 1: x2, x1, both."""
+    refs = panel.refs
+    assert rows(refs["sets"])["x1"] == ["0.3", "0.9446", "94.5%", "yes, the cheapest"]
+    assert answers(panel) == ([False, True, True], [False, True, False])
+    refs["alpha"].value = 0.03
+    assert answers(panel) == ([False, False, True], [False, False, True])
+    refs["alpha"].value = 0.1
+    refs["costs"][2].value = 0.2
+    assert answers(panel) == ([False, True, True], [False, False, True])
+    assert "good enough: all." in words(refs["sets"])
+    refs["costs"][1].value = 0.0
+    assert refs["costs"][1].value == 0.01
+    assert refs["problem"]().costs.tolist() == [0.1, 0.01, 0.2]
+
+
+@pytest.mark.parametrize("method", LEARNERS)
+def test_a_run_is_the_packages_run(panel, method):
+    refs = panel.refs
+    refs["method"].value, refs["seed"].value, refs["alpha"].value = method, 3, 0.2
+    refs["costs"][1].value = 0.5
+    refs["play"].click()
+    problem = replace(eo.problems.hill_control(), costs=[0.1, 0.5, 1.0])
+    options = {"halving": False} if method == "unknown-cost" else {}
+    run = bocvs(problem, method, budget=4, rng=3, alpha=0.2, **options)
+    shown = rows(refs["figures"])
+    assert shown["plays"] == [f"{run.plays}"]
+    assert shown["spent"] == [f"{run.spent:.2f}"]
+    assert shown["simple regret"] == [f"{run.history['simple_regret'].iloc[-1]:.4f}"]
+    assert shown["cost regret"] == [f"{run.history['cost_regret'].iloc[-1]:.2f}"]
+    assert shown["plays of the target"] == [f"{(run.history['set'] == 1).mean():.0%}"]
+    assert problem.set_names[run.control_set] in words(refs["figures"])
+    assert re.search(r"<img [^>]*alt='[^']{20,}'", refs["picture"].value)
+    assert refs["run"]().history["x"].tolist() == run.history["x"].tolist()
+    assert refs["halving"].disabled == (method != "unknown-cost")
+    assert not refs["play"].disabled
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("alpha", 0.2), ("budget", 3.0), ("seed", 1), ("method", "ts-psq")]
+)
+def test_a_run_of_other_settings_is_taken_away(panel, name, value):
+    refs = panel.refs
+    refs["play"].click()
+    assert refs["picture"].value
+    refs[name].value = value
+    assert refs["picture"].value == refs["figures"].value == ""
+    assert refs["run"]() is None
+
+
+def test_halving_tightens_the_tolerance(panel):
+    refs = panel.refs
+    refs["halving"].value = True
+    refs["play"].click()
+    run = bocvs(eo.problems.hill_control(), budget=4, rng=0)
+    assert refs["run"]().history["set"].tolist() == run.history["set"].tolist()
+
+
+def test_what_cannot_be_played_is_said(panel, monkeypatch):
+    monkeypatch.setattr("emsopt.panels.control.MOST_PLAYS", 12)
+    refs = panel.refs
+    for field in refs["costs"]:
+        field.value = 1.0
+    refs["budget"].value, refs["method"].value = 1.0, "ucb-psq"
+    refs["play"].click()
+    assert refs["run"]().plays == 1
+    refs["costs"][0].value = refs["costs"][1].value = refs["costs"][2].value = 0.01
+    refs["budget"].value, refs["method"].value = 4.0, "ucb-cvs"
+    refs["play"].click()
+    assert "Stopped after 12 plays" in words(refs["message"])
+    refs["alpha"].value = 0.3
+    assert refs["message"].value == ""
+
+
+def test_names_cannot_smuggle_in_html():
+    f = eo.problems.Problem(
+        "<i>f</i>", lambda u: u.sum(axis=1), [(0, 1)] * 2, "max", 2.0, [1, 1], variables=("<b>a", "c")
+    )
+    problem = eo.problems.ControlProblem(f, [["<b>a"], ["<b>a", "c"]], [0.5, 1.0], eo.problems.Uniform())
+    panel = eo.panels.control_panel(problem, budget=1.5)
+    panel.refs["play"].click()
+    texts = [w.value for w in panel.refs.values() if isinstance(getattr(w, "value", None), str)]
+    texts.append(panel.children[0].value)
+    assert any("&lt;b&gt;a" in text for text in texts)
+    assert not any("<b>a" in text or "<i>f" in text for text in texts)
+
+
+def test_inputs_are_labelled(panel):
+    for widget in [*panel.refs.values(), *panel.refs["costs"]]:
+        if hasattr(widget, "description") and hasattr(widget, "disabled"):
+            assert widget.description
+            assert widget.tooltip
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"budget": 0.5}, "from 1 to 100"), ({"budget": -1}, "`budget`"), ({"rng": -1}, "`rng`")],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(eo.EmsoptError, match=message):
+        eo.panels.control_panel(eo.problems.hill_control(), **options)
+    with pytest.raises(eo.EmsoptError, match="must be an emsopt"):
+        eo.panels.control_panel(eo.problems.forrester())
+
+
+def test_fifty_moves_at_random_end_in_no_exception(monkeypatch):
+    monkeypatch.setattr("emsopt.panels.control.MOST_PLAYS", 12)
+    rng = np.random.default_rng(5)
+    panel = eo.panels.control_panel(eo.problems.hill_control(), budget=2)
+    refs, played = panel.refs, 0
+    for _ in range(50):
+        move = rng.integers(7)
+        if move == 0:
+            refs["alpha"].value = float(rng.uniform(-0.1, 0.7))
+        elif move == 1:
+            refs["costs"][rng.integers(3)].value = float(rng.choice([-1, 0.05, 0.1, 0.3, 1, 2]))
+        elif move == 2:
+            refs["method"].value = rng.choice(list(LEARNERS)).item()
+        elif move == 3:
+            refs["budget"].value = float(rng.choice([-1, 1, 1.5, 2.5]))
+        elif move == 4:
+            refs["halving"].value = not refs["halving"].value
+        else:
+            refs["play"].click()
+            played += 1
+            problem, run = refs["problem"](), refs["run"]()
+            if run is None:  # not one play fits
+                assert "must pay for at least one play" in words(refs["message"])
+            else:
+                assert run.spent <= refs["budget"].value
+                assert rows(refs["figures"])["plays"] == [f"{run.plays}"]
+        problem, alpha = refs["problem"](), refs["alpha"].value
+        good, target = answers(panel)
+        assert np.flatnonzero(good).tolist() == problem.acceptable(alpha).tolist()
+        assert np.flatnonzero(target).tolist() == [problem.target(alpha)]
+        assert bool(refs["picture"].value) == (refs["run"]() is not None)
+    assert played >= 8

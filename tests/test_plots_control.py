@@ -1,0 +1,116 @@
+"""Figures of control problems: what is drawn is what was passed."""
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+import emsopt as eo
+from emsopt import plots
+from emsopt.errors import InputError
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def test_control_sets_show_where_plays_fall_and_what_to_expect():
+    problem = eo.problems.hill_control()
+    fig, (where, expected) = plots.control_sets(problem)
+    assert isinstance(fig, Figure)
+    by_name = {line.get_label(): line for line in where.lines}
+    assert set(by_name) == {"control x2", "control x1", "control all"}
+    x, y = by_name["control x1"].get_data()
+    assert np.unique(x) == pytest.approx([0.7])
+    assert np.var(y) == pytest.approx(0.02, rel=0.05)
+    lines = {line.get_label(): line for line in expected.lines}
+    curve = lines["control x1, cost 0.3"].get_data()
+    assert curve[1].max() == pytest.approx(problem.set_values[1], abs=1e-3)
+    assert curve[0][curve[1].argmax()] == pytest.approx(0.7)
+    assert set(lines["control all, cost 1"].get_ydata()) == {1.0}
+    with pytest.raises(InputError, match="must have two variables, to be drawn on paper; got 5"):
+        plots.control_sets(eo.problems.airfoil_control())
+    with pytest.raises(InputError, match="must hold 2 Axes; got 1"):
+        plots.control_sets(problem, ax=plt.figure().subplots())
+
+
+def test_control_run_shows_every_play_at_its_cost():
+    problem = eo.problems.hill_control()
+    run = eo.optimizers.bocvs(problem, budget=5, rng=0)
+    _, ax = plots.control_run(run, problem, ax=Figure())
+    drawn = np.vstack([line.get_xydata() for line in ax.lines])
+    order = np.argsort(drawn[:, 0])
+    np.testing.assert_allclose(drawn[order, 0], run.history["spent"])
+    assert drawn[order, 1].tolist() == run.history["set"].tolist()
+    labels = ax.get_yticklabels()
+    assert [label.get_text() for label in labels] == ["x2, 0.1", "x1, 0.3", "all, 1"]
+    assert [label.get_weight() for label in labels] == ["normal", "bold", "normal"]
+    assert [patch.get_label() for patch in ax.patches] == ["exploration"]
+    assert [plots.control_run(run, problem, ax=Figure(), alpha=0.0)[1].get_yticklabels()[2].get_weight()] == [
+        "bold"
+    ]
+    rival = eo.optimizers.bocvs(problem, "ucb-psq", budget=3, rng=0)
+    assert not plots.control_run(rival, problem, ax=Figure())[1].patches
+
+
+def table():
+    rows = [
+        (objective, costs, 0.02, method, seed, cost, 10 * cost, 1.0 / cost + seed * 1e-3, -1.0)
+        for objective in ("hartmann", "ackley")
+        for costs in ("cheap", "moderate")
+        for method in ("ucb-psq", "unknown-cost")
+        for seed in range(3)
+        for cost in (1, 50, 100)
+    ]
+    names = [
+        "objective",
+        "costs",
+        "variance",
+        "method",
+        "seed",
+        "cost",
+        "plays",
+        "simple_regret",
+        "quality_regret",
+    ]
+    return pd.DataFrame(rows, columns=names)
+
+
+def test_control_study_draws_means_and_standard_errors():
+    fig, axes = plots.control_study(table())
+    assert axes.shape == (2, 2)
+    assert axes[0, 0].get_title(loc="left") == "cheap costs, variance 0.02"
+    assert axes[1, 0].get_ylabel() == "ackley"
+    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["unknown-cost", "ucb-psq"]
+    line = axes[1, 1].lines[0]
+    assert line.get_xdata().tolist() == [1, 50, 100]
+    np.testing.assert_allclose(line.get_ydata(), 1.0 / np.array([1, 50, 100]) + 1e-3)
+    band = axes[1, 1].collections[0].get_paths()[0].vertices[:, 1]
+    error = 1e-3 / np.sqrt(3)
+    assert band.max() == pytest.approx(1 + 1e-3 + error)
+    assert axes[0, 0].get_yscale() == "log"
+    fig, axes = plots.control_study(table(), "plays", ax=Figure())
+    assert axes[0, 1].lines[1].get_ydata().tolist() == [10, 500, 1000]
+    assert axes[0, 0].get_yscale() == "linear"
+
+
+def test_regret_below_the_floor_is_drawn_at_the_floor():
+    zero = table().assign(simple_regret=-1e-9)
+    _, axes = plots.control_study(zero)
+    assert set(axes[0, 0].lines[0].get_ydata()) == {1e-4}
+
+
+def test_what_cannot_be_drawn_is_refused():
+    with pytest.raises(InputError, match="`column` must be one of"):
+        plots.control_study(table(), "seconds")
+    with pytest.raises(InputError, match="must have a column 'cost_regret'"):
+        plots.control_study(table(), "cost_regret")
+    with pytest.raises(InputError, match="an empty Figure or None, as there are 4 panels"):
+        plots.control_study(table(), ax=plt.figure().subplots())

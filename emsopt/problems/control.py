@@ -39,13 +39,11 @@ NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
 SCRAMBLING = 1
 CHUNK = 65_536  # points that are evaluated at a time
 NOISY_FROM = 0.1  # mean costs below are paid without noise
-SCREENED, SCREEN_NODES, CLIMBED, CLIMB_NODES, STEP = (
+SCREENED, SCREEN_NODES = (
     4096,
     128,
-    6,
-    2048,
-    1e-6,
-)  # of the long search for a set's best
+)  # of the long search for a set's best: points compared, and on how many nodes
+CLIMBED, CLIMB_NODES, STEP = 6, 2048, 1e-6  # and points climbed from, nodes, and step of the slopes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,6 +141,20 @@ class ControlProblem:
     def variables(self):
         """Names of the variables."""
         return self.objective.variables
+
+    @property
+    def set_names(self):
+        """Names of the control sets: their variables, "x1 to x6" for more than four in a row, or "all"."""
+        names = []
+        for members in self.control_sets:
+            of_them = [self.variables[k] for k in members]
+            if len(members) == self.dimension:
+                names.append("all")
+            elif len(members) > 4 and members[-1] - members[0] == len(members) - 1:
+                names.append(f"{of_them[0]} to {of_them[-1]}")
+            else:
+                names.append(", ".join(of_them))
+        return tuple(names)
 
     def left_to_chance(self, i):
         """Return the indices of the variables that set ``i`` does not control."""
@@ -281,7 +293,8 @@ def best_of_set(problem, i):
     """Return the best expected value of a control set and where it is reached, by a long search.
 
     SCREENED points are compared on SCREEN_NODES nodes. From the best CLIMBED of them, and from the best point of all
-    variables, L-BFGS-B climbs on CLIMB_NODES, with numerical slopes. The best end is evaluated on all nodes.
+    variables if it is known, L-BFGS-B climbs on CLIMB_NODES, with numerical slopes. The best end is evaluated on all
+    nodes.
 
     Parameters
     ----------
@@ -298,7 +311,9 @@ def best_of_set(problem, i):
     controlled = list(problem.control_sets[i])
     screened = _sobol(len(controlled), SCREENED)
     order = np.argsort(-problem.expected(i, screened, SCREEN_NODES))
-    starts = np.vstack([screened[order[:CLIMBED]], problem.objective.best_x[controlled]])
+    starts = screened[order[:CLIMBED]]
+    if problem.objective.best_x is not None:
+        starts = np.vstack([starts, problem.objective.best_x[controlled]])
 
     def descent(x):
         shifts = np.where(x > 0.5, -STEP, STEP)

@@ -31,7 +31,7 @@ import numpy as np
 
 import emsopt as eo
 from emsopt import study
-from emsopt.optimizers.bocvs import bocvs
+from emsopt.optimizers.bocvs import bocvs, control_verdicts
 
 STORED = Path(eo.datasets.__file__).parent / "data" / "studies"
 OBJECTIVES = ["hartmann", "ackley", "plant", "airfoil"]
@@ -91,19 +91,6 @@ def summary(table):
     last = table[table["cost"] == table["cost"].max()]
     groups = last.groupby([*KEYS, "method"])["simple_regret"]
     return groups.agg(mean="mean", error="sem").unstack("method")
-
-
-def claim(table):
-    """Return, for each problem, whether the paper's method has the lowest mean or is tied within two errors."""
-    wide, rows = summary(table), []
-    for key, row in wide.iterrows():
-        ours, error = row["mean"]["unknown-cost"], row["error"]["unknown-cost"]
-        rivals = row["mean"].drop("unknown-cost")
-        best = rivals.idxmin()
-        apart = 2 * np.hypot(error, row["error"][best])
-        verdict = "lowest" if ours <= rivals.min() else "tied" if ours - rivals.min() <= apart else "behind"
-        rows.append((*key, ours, best, rivals.min(), verdict))
-    return rows
 
 
 def whole(table):
@@ -166,8 +153,7 @@ def main():
     print(
         f"{len(table)} rows in {stored}\n\nsimple regret at the end:\n{summary(table).round(4).to_string()}\n"
     )
-    for *key, ours, best, theirs, verdict in claim(table):
-        print(*key, f"unknown-cost {ours:.4f}, {best} {theirs:.4f}: {verdict}")
+    print(control_verdicts(table).round(4).to_string())
 
 
 if __name__ == "__main__":

@@ -268,6 +268,11 @@ def load_study(name):
         every policy on each route; "navigation_exploration": each edge that the first of these runs drove, how often,
         and since when. By ``benchmarks/navigation_study.py``.
 
+        "bocvs": which variables to control; a row for each run and ``cost`` spent: the ``plays`` made and those
+        ``on_target``, three regrets, and how good the estimates of mean costs were.
+        `emsopt.optimizers.control_verdicts` reads it. "bocvs_horizon": cost regret of the paper's method with growing
+        budgets. By ``benchmarks/bocvs_study.py``.
+
     Returns
     -------
     DataFrame

@@ -3,7 +3,7 @@
 from .annealing import SimulatedAnnealing
 from .ask_tell import AskTell
 from .bocs import BOCS
-from .bocvs import ControlRun, bocvs
+from .bocvs import ControlRun, bocvs, control_verdicts
 from .boke import BOKE, BOKEPlus
 from .boke_auto import BOKEAuto
 from .box import Box, BoxObjective, on_box
@@ -64,4 +64,4 @@ __all__ += [
     "ControlRun",
     "Hyperparameters",
 ]
-__all__ += ["UnknownCost", "bocvs"]
+__all__ += ["UnknownCost", "bocvs", "control_verdicts"]

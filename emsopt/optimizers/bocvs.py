@@ -217,6 +217,40 @@ def with_regret(history, problem, alpha=0.1):
     )
 
 
+def control_verdicts(table, ours="unknown-cost"):
+    """Return, for each problem of a study, whether a method ended with the lowest simple regret.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `emsopt.datasets.load_study` returns "bocvs", or some of its rows.
+    ours : str
+        The method.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``objective, costs, variance``, in the order of the table: mean simple regret at the largest cost
+        (``ours``), its standard error over the seeds (``error``), the rival of the lowest mean (``rival``), its mean
+        and error (``theirs``, ``their_error``), and the ``verdict``: "lowest", else "tied" if the means are within
+        two standard errors of their difference, else "behind". One seed has no error (NaN) and ties nothing.
+    """
+    keys = ["objective", "costs", "variance"]
+    last = table[table["cost"] == table["cost"].max()]
+    ends = last.groupby([*keys, "method"], sort=False)["simple_regret"].agg(["mean", "sem"]).unstack("method")
+    mean, error = ends["mean"], ends["sem"]
+    rival = mean.drop(columns=ours).idxmin(axis=1)
+    result = mean[[ours]].set_axis(["ours"], axis=1).assign(error=error[ours], rival=rival)
+    result["theirs"] = [mean.loc[key, name] for key, name in rival.items()]
+    result["their_error"] = [error.loc[key, name] for key, name in rival.items()]
+    apart = 2 * np.hypot(result["error"], result["their_error"])
+    tied = result["ours"] - result["theirs"] <= apart
+    result["verdict"] = np.where(
+        result["ours"] <= result["theirs"], "lowest", np.where(tied, "tied", "behind")
+    )
+    return result
+
+
 def _history(rows):
     import pandas as pd
 

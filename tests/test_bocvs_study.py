@@ -1,0 +1,143 @@
+"""The stored study of control problems: whole, repeatable, and its regrets and cost estimates as the theory has them."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import emsopt as eo
+from emsopt.optimizers import LEARNERS, control_verdicts
+from emsopt.problems.control import best_of_set
+
+KEYS = ["objective", "costs", "variance", "method", "seed"]
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Return the module that made the study."""
+    file = Path(__file__).parents[1] / "benchmarks" / "bocvs_study.py"
+    if not file.exists():
+        pytest.skip("the benchmarks are not installed with the package")
+    spec = importlib.util.spec_from_file_location("bocvs_study", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def stored():
+    return eo.datasets.load_study("bocvs")
+
+
+def test_every_method_has_every_run_and_every_run_its_costs(made, stored):
+    runs = stored.groupby([*KEYS[:3], "seed"])["method"].agg(set)
+    assert all(methods == set(LEARNERS) for methods in runs)
+    rows = stored.groupby(KEYS)["cost"].agg(list)
+    assert all(set(costs) <= set(made.GRID) and costs[-1] == 100 for costs in rows)
+    for name in ("plays", "on_target", "cost_regret"):
+        assert (stored.groupby(KEYS)[name].diff().dropna() >= 0).all()
+    assert (stored.groupby(KEYS)["simple_regret"].diff().dropna() <= 0).all()
+    assert (stored["simple_regret"] > -2e-3).all()  # of averages over nodes
+    assert (stored["on_target"] <= stored["plays"]).all()
+    assert stored["plays"].max() <= made.MOST
+
+
+def test_a_stored_run_can_be_repeated(made, stored):
+    """UCB-PSQ does not look at its budget: the first 20 units of its run are a run of 20."""
+    case = {"objective": "hartmann", "costs": "cheap", "variance": 0.02, "method": "ucb-psq", "seed": 0}
+    rows = pd.DataFrame(made.search(**case, budget=20, most=made.MOST))
+    query = " and ".join(f"{name} == {value!r}" for name, value in case.items())
+    wanted = stored.query(query).query("cost <= 20").reset_index(drop=True)
+    assert len(wanted) == len(rows) > 3
+    for name, digits in (("plays", 0), ("on_target", 0), ("simple_regret", 6), ("cost_regret", 3)):
+        np.testing.assert_allclose(rows[name], wanted[name], rtol=0, atol=0.6 * 10.0**-digits, err_msg=name)
+
+
+def test_a_row_is_the_state_of_the_run_at_its_cost(made):
+    rows = made.search("airfoil", "moderate", 0.02, "unknown-cost", seed=3, budget=2, most=9)
+    problem = eo.problems.airfoil_control("moderate", 0.02)
+    history = eo.optimizers.bocvs(problem, budget=2, rng=3, most_plays=9).history
+    assert [row["cost"] for row in rows] == [1, 2]
+    done = int((history["spent"] <= 1).sum())
+    assert rows[0]["plays"] == done
+    assert rows[1]["plays"] == 9
+    assert rows[0]["simple_regret"] == history["simple_regret"].iloc[done - 1]
+    assert rows[1]["on_target"] == (history["set"] == problem.target(0.1)).sum()
+    means = history.groupby("set")["cost"].mean()
+    assert rows[1]["cost_error"] == pytest.approx(np.abs(means - problem.costs[means.index]).max())
+
+
+def test_mean_costs_are_covered_and_close_in_every_run(stored):
+    """Line 23's radius holds them all; means of n costs with noise 0.02 err by four standard errors at most."""
+    assert (stored["covered"] == 1).all()
+    assert (stored["cost_error"] <= 4 * 0.02).all()
+    assert stored.loc[stored["cost"] == 100, "cost_error"].median() < 0.01
+
+
+def test_mean_costs_are_covered_over_many_draws():
+    """Coverage of the usual 95 % interval: costs are cut off, not biased."""
+    problem = eo.problems.hartmann_control("moderate", 0.02)
+    u = np.random.default_rng(0).random((400, 20))
+    for mean in (0.1, 0.2, 0.99):
+        costs = np.array([[problem._cost(mean, p) for p in row] for row in u])
+        error = costs.std(axis=1, ddof=1) / np.sqrt(20)
+        inside = np.abs(costs.mean(axis=1) - mean) <= 2.093 * error
+        assert 0.92 <= inside.mean() <= 0.98
+
+
+def test_cost_regret_grows_more_slowly_than_the_budget_if_exploration_does():
+    """Theorem 1 against the experiments' fixed share; the slope on logarithmic axes is 1 for linear growth."""
+    table = eo.datasets.load_study("bocvs_horizon")
+    means = table.groupby(["exploration", "budget"])["cost_regret"].mean().unstack("exploration")
+    slopes = np.diff(np.log(means.to_numpy()), axis=0) / np.log(2)
+    slopes = dict(zip(means.columns, slopes.mean(axis=0), strict=True))
+    assert slopes["shrinking"] < 0.7
+    half = np.log(means["60 %"].loc[160] / means["60 %"].loc[40]) / np.log(4)
+    assert half == pytest.approx(1.0, abs=0.05)
+    per_unit = means["shrinking"] / means.index
+    assert (np.diff(per_unit) < 0).all()
+    late = table["cost_regret"] - table["cost_regret_explored"]
+    assert (late[table["budget"] >= 80] <= 1.5).all()
+
+
+def test_one_row_of_the_horizon_can_be_repeated(made):
+    table = eo.datasets.load_study("bocvs_horizon")
+    row = table.query("budget == 10 and seed == 2 and exploration == 'shrinking'").iloc[0]
+    again = made.search_horizon(10, "shrinking", 2)
+    assert again["plays"] == row["plays"]
+    assert again["cost_regret"] == pytest.approx(row["cost_regret"], abs=1e-4)
+
+
+@pytest.mark.parametrize(("name", "i"), [("hartmann", 1), ("hill", 0), ("ems", 3)])
+def test_stored_optima_can_be_rebuilt(name, i):
+    problem = getattr(eo.problems, f"{name}_control")(variance=0.04)
+    value, x = best_of_set(problem, i)
+    assert value == pytest.approx(problem.set_values[i], abs=1e-6)
+    assert x == pytest.approx(problem.set_points[i], abs=1e-3)
+
+
+def test_verdicts():
+    def rows(method, ends):
+        return [
+            ("f", "cheap", 0.02, method, k, c, v + 9 * (c == 1)) for k, v in enumerate(ends) for c in (1, 100)
+        ]
+
+    def verdict(ours, theirs):
+        names = [*KEYS[:4], "seed", "cost", "simple_regret"]
+        table = pd.DataFrame(
+            [*rows("unknown-cost", ours), *rows("a", theirs), *rows("b", [5, 6])], columns=names
+        )
+        return control_verdicts(table).iloc[0]
+
+    row = verdict([1.0, 1.2], [2.0, 2.2])
+    assert row["verdict"] == "lowest"
+    assert row["rival"] == "a"
+    assert row["ours"] == pytest.approx(1.1)
+    assert row["error"] == pytest.approx(0.1)
+    assert row["theirs"] == pytest.approx(2.1)
+    assert row["their_error"] == pytest.approx(0.1)
+    assert verdict([1.0, 1.4], [0.9, 1.1])["verdict"] == "tied"
+    assert verdict([2.0, 2.2], [1.0, 1.2])["verdict"] == "behind"
+    assert verdict([2.0], [1.9])["verdict"] == "behind"  # one run proves nothing

@@ -90,6 +90,29 @@ def test_expected_bounds_equal_direct_averages_and_their_slopes_differences(kind
         np.testing.assert_allclose(slopes[:, k], numeric, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize(("kind", "weight"), [("upper", 2.0), ("lower", -2.0), ("mean", 0.0)])
+@pytest.mark.parametrize("i", [0, 1, 3])
+def test_rough_bounds_have_the_root_of_the_mean_variance(kind, weight, i):
+    """No nearer to the mean than E[u] is, by Jensen's inequality, and equal for the set of all variables."""
+    problem = random_problem(1)
+    model = told(problem, 25)
+    bound, controlled = model.bound(i, kind), list(problem.control_sets[i])
+    x = np.random.default_rng(2).random((3, len(controlled)))
+    rough, slopes = bound.rough(x)
+    for k, row in enumerate(x):
+        points = problem.nodes(64)
+        points[:, controlled] = row
+        variance = model.process.predict(points, model.prior)[1].mean()
+        expected = model.bound(i, "mean")(row[None])[0][0] + weight * np.sqrt(variance)
+        assert rough[k] == pytest.approx(expected, abs=1e-7)
+    assert (np.sign(weight) * (rough - bound(x)[0]) >= -1e-9).all()
+    if i == 3:
+        np.testing.assert_allclose(rough, bound(x)[0], atol=1e-9)
+    shift = 1e-5 * np.eye(len(controlled))
+    numeric = np.column_stack([(bound.rough(x + h)[0] - bound.rough(x - h)[0]) / 2e-5 for h in shift])
+    np.testing.assert_allclose(slopes, numeric, rtol=1e-3, atol=1e-4)
+
+
 def test_searches_find_the_best_of_a_grid():
     problem = random_problem(3)
     model = told(problem, 30)

@@ -56,8 +56,8 @@ def test_a_stored_run_can_be_repeated(made, stored):
 
 
 def test_a_row_is_the_state_of_the_run_at_its_cost(made):
-    rows = made.search("airfoil", "moderate", 0.02, "unknown-cost", seed=3, budget=2, most=9)
-    problem = eo.problems.airfoil_control("moderate", 0.02)
+    rows = made.search("hartmann", "moderate", 0.02, "unknown-cost", seed=3, budget=2, most=9)
+    problem = eo.problems.hartmann_control("moderate", 0.02)
     history = eo.optimizers.bocvs(problem, budget=2, rng=3, most_plays=9).history
     assert [row["cost"] for row in rows] == [1, 2]
     done = int((history["spent"] <= 1).sum())

@@ -25,8 +25,8 @@ as a prior, or they are given. Unless they are, the first INITIAL plays are at r
 the prior mean is the mean of the values at the last fit.
 
 Measured (`benchmarks/bocvs.py`, 12 variables, seven sets, CPU seconds a round on one core): the largest set alone takes
-0.02 s at 200 plays and 0.16 s at 1,000; bounding all seven takes 0.2 s and 2 s; an estimate of the hyperparameters 0.2 s
-and 6 s. So this is meant for hundreds of plays.
+0.01 s at 200 plays and 0.15 s at 1,000; bounding all seven takes 0.08 s and 0.7 s; an estimate of the hyperparameters
+0.15 s and 6 s. So this is meant for hundreds of plays.
 """
 
 from dataclasses import dataclass

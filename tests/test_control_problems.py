@@ -373,5 +373,7 @@ def test_plant_without_its_file_says_where_to_put_it(tmp_path, monkeypatch):
 def test_a_problem_whose_best_point_is_unknown_can_be_solved_and_sets_have_names():
     f = Problem("bowl", lambda u: 1 - ((u - 0.4) ** 2).sum(axis=1), [(0, 1)] * 6, "max")
     problem = ControlProblem(f, [[0, 2], range(5), range(6)], [0.1, 0.5, 1.0], Uniform())
-    assert problem.set_names == ("x1, x3", "x1 to x5", "all")
+    assert problem.set_names == ("x1, x3", "all but x6", "all")
+    assert ready.hartmann_control().set_names[3:] == ("x10, x11, x12", "x1 to x6", "x7 to x12", "all")
+    assert ready.hill_control().set_names == ("x2", "x1", "all")
     assert best_of_set(problem, 0)[0] == pytest.approx(1 - 4 * (1 / 12 + 0.01), abs=1e-4)

@@ -126,13 +126,11 @@ def control_run(run, problem, ax=None, *, alpha=0.1):
         colour = _shading.CATEGORIES[2 if i == target else 0]
         face = colour if i in good else "white"
         ax.plot(at, np.full(len(at), i), "o", color=colour, markerfacecolor=face, markersize=6)
-    marks = [f"{name}, {cost:g}" for name, cost in zip(problem.set_names, problem.costs, strict=True)]
+    marks = [f"{name} ({cost:g})" for name, cost in zip(problem.set_names, problem.costs, strict=True)]
     ax.set_yticks(range(len(marks)), marks)
     ax.get_yticklabels()[target].set(weight="bold", color=_shading.CATEGORIES[2])
     ax.set(xlabel="Cost spent", ylim=(-0.6, len(marks) - 0.4), xlim=(0, 1.02 * run.spent))
-    ax.set_title(
-        f"{run.method}: {run.plays} plays; bold is the cheapest set that is good enough", fontsize=12
-    )
+    ax.set_title(f"{run.method}: {run.plays} plays (bold: the target)", fontsize=12)
     if len(explored):
         ax.legend(loc="lower right", frameon=True, framealpha=0.9)
     return fig, ax

@@ -67,7 +67,8 @@ class ControlProblem:
     worst : float
         Lower bound of the objective: tolerance α counts from there. Left out: 0.
     set_values, set_points : ndarray of shape (m,), tuple of ndarray, or None
-        v_i and where it is reached; see `solved`.
+        v_i and where it is reached; see `solved`. They do not depend on the costs, but on all else: a problem of other
+        marginals is built anew.
 
     Examples
     --------
@@ -144,12 +145,14 @@ class ControlProblem:
 
     @property
     def set_names(self):
-        """Names of the control sets: their variables, "x1 to x6" for more than four in a row, or "all"."""
+        """Names of the control sets: their variables; "x1 to x6" for more than four in a row; "all", "all but x2"."""
         names = []
         for members in self.control_sets:
             of_them = [self.variables[k] for k in members]
             if len(members) == self.dimension:
                 names.append("all")
+            elif len(members) == self.dimension - 1 > 2:
+                names.append(f"all but {self.variables[self.left_to_chance(len(names))[0]]}")
             elif len(members) > 4 and members[-1] - members[0] == len(members) - 1:
                 names.append(f"{of_them[0]} to {of_them[-1]}")
             else:

@@ -123,7 +123,7 @@ def main():
     tiny = options.smoke
     if options.horizon:
         name, task = "bocvs_horizon", search_horizon
-        budgets, seeds = (HORIZONS[:1], 1) if tiny else (HORIZONS, 5)
+        budgets, seeds = (HORIZONS[:1], 1) if tiny else (HORIZONS, 3)
         cases = study.cases(budget=budgets, exploration=list(SHARES), seed=range(seeds))
     else:
         name, task = "bocvs", search

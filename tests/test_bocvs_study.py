@@ -104,8 +104,8 @@ def test_cost_regret_grows_more_slowly_than_the_budget_if_exploration_does():
 
 def test_one_row_of_the_horizon_can_be_repeated(made):
     table = eo.datasets.load_study("bocvs_horizon")
-    row = table.query("budget == 10 and seed == 2 and exploration == 'shrinking'").iloc[0]
-    again = made.search_horizon(10, "shrinking", 2)
+    row = table.query("budget == 10 and seed == 1 and exploration == 'shrinking'").iloc[0]
+    again = made.search_horizon(10, "shrinking", 1)
     assert again["plays"] == row["plays"]
     assert again["cost_regret"] == pytest.approx(row["cost_regret"], abs=1e-4)
 

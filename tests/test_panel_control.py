@@ -141,12 +141,12 @@ def test_bad_options_are_refused(options, message):
         eo.panels.control_panel(eo.problems.forrester())
 
 
-def test_fifty_moves_at_random_end_in_no_exception(monkeypatch):
+def test_forty_moves_at_random_end_in_no_exception(monkeypatch):
     monkeypatch.setattr("emsopt.panels.control.MOST_PLAYS", 12)
     rng = np.random.default_rng(5)
     panel = eo.panels.control_panel(eo.problems.hill_control(), budget=2)
     refs, played = panel.refs, 0
-    for _ in range(50):
+    for _ in range(40):
         move = rng.integers(7)
         if move == 0:
             refs["alpha"].value = float(rng.uniform(-0.1, 0.7))
@@ -172,4 +172,4 @@ def test_fifty_moves_at_random_end_in_no_exception(monkeypatch):
         assert np.flatnonzero(good).tolist() == problem.acceptable(alpha).tolist()
         assert np.flatnonzero(target).tolist() == [problem.target(alpha)]
         assert bool(refs["picture"].value) == (refs["run"]() is not None)
-    assert played >= 8
+    assert played >= 6

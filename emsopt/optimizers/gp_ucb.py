@@ -87,9 +87,9 @@ class GPUCBFixed(BoxOptimizer):
         pool = np.vstack(
             [starts_on_box(cube, POOL // 2, self.rng, near=leaders, spread=spread) for spread in NEAR]
         )
-        starts = pool[np.argsort(-bound(pool)[0], kind="stable")[: self.starts]]
-        yield maximize_on_box(bound, starts, cube)[0]
-        yield from pool[np.argsort(-bound(pool)[0], kind="stable")]
+        ranked = pool[np.argsort(-bound(pool)[0], kind="stable")]
+        yield maximize_on_box(bound, ranked[: self.starts], cube)[0]
+        yield from ranked
 
 
 class GPUCB(GPUCBFixed):

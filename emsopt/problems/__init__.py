@@ -34,6 +34,7 @@ from .functions import (
 from .marginals import Empirical, TruncatedNormal, Uniform
 from .plant import plant
 from .problem import Problem
+from .siting import fitted_travel_time, sited_city, siting
 from .sprinkler import sprinkler
 from .tuning import forest_tuning, xgboost_tuning
 
@@ -50,6 +51,7 @@ __all__ = [
     "airfoil_control",
     "ems_control",
     "ems_levers",
+    "fitted_travel_time",
     "forest_tuning",
     "forrester",
     "goldstein_price",
@@ -62,6 +64,8 @@ __all__ = [
     "plant",
     "plant_control",
     "rosenbrock4",
+    "sited_city",
+    "siting",
     "six_hump_camel",
     "sphere6",
     "sprinkler",

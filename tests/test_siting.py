@@ -1,0 +1,110 @@
+"""Stations anywhere: the problem against the city it makes, tables by hand, and what it must be blind to."""
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt.errors import InputError
+from emsopt.problems import fitted_travel_time, sited_city, siting
+
+
+@pytest.fixture(scope="module")
+def town():
+    """Return a plane city whose travel times are exactly linear: 90 s to start, 1.5 min a kilometre."""
+    rng = np.random.default_rng(1)
+    atoms, sites = rng.uniform(0, 8, (30, 2)), rng.uniform(2, 6, (6, 2))
+    km = np.hypot(*(sites[:, None] - atoms).transpose(2, 0, 1))
+    return eo.City(
+        rng.uniform(0.01, 0.1, 30),
+        1.5 + 1.5 * km,
+        turnout_times=1.0,
+        service_times=40.0,
+        atom_locations=atoms,
+        site_locations=sites,
+        geographic=False,
+    )
+
+
+def test_the_line_is_found_again(town):
+    np.testing.assert_allclose(fitted_travel_time(town)([0.0, 2.0, 10.0]), [1.5, 4.5, 16.5], rtol=1e-9)
+
+
+@pytest.mark.parametrize("evaluator", ["exact", "approximate"])
+@pytest.mark.parametrize("metric", ["mean_response", ("late", 7.0)])
+def test_at_the_listed_sites_it_is_the_objective_over_the_list(town, evaluator, metric):
+    """The line being exact, the value is that of the discrete objective at the same places."""
+    f = siting(town, 3, evaluator=evaluator, metric=metric)
+    objective = eo.Objective(town, 3, evaluator=evaluator, metric=metric)
+    for sites in ([0, 1, 2], [5, 3, 1]):
+        assert f(town.site_locations[sites].ravel()) == pytest.approx(objective(sites), abs=1e-9)
+    assert f.dimension == 6
+    assert f.sense == "min"
+    assert f.variables == ("x1", "y1", "x2", "y2", "x3", "y3")
+
+
+def test_the_sited_city_has_the_value_and_can_be_drawn():
+    city = eo.datasets.load_st_paul()
+    f = siting(city, 4)
+    x = np.random.default_rng(0).uniform(*f.bounds.T)
+    there = sited_city(city, x)
+    e = eo.evaluators.evaluate(there, range(4))
+    assert e.mean_response == pytest.approx(f(x), abs=1e-9)
+    np.testing.assert_allclose(there.site_locations, x.reshape(4, 2))
+    assert there.atom_shapes is city.atom_shapes
+    assert there.total_rate == city.total_rate
+    assert f.variables[:2] == ("lon1", "lat1")
+    np.testing.assert_allclose(f.bounds[:2, 0], city.atom_locations.min(axis=0))
+
+
+def test_swapping_stations_changes_nothing(town):
+    """A property: units are alike."""
+    f = siting(town, 3)
+    x = np.random.default_rng(2).uniform(*f.bounds.T)
+    assert f(x.reshape(3, 2)[[2, 0, 1]].ravel()) == pytest.approx(f(x), abs=1e-9)
+
+
+def test_with_hardly_a_call_it_is_the_distance_to_the_nearest(town):
+    """The light-traffic limit: turnout plus the demand's mean travel time from the nearest station."""
+    f = siting(town.scaled(1e-7), 2)
+    x = np.random.default_rng(3).uniform(*f.bounds.T)
+    km = np.hypot(*(x.reshape(2, 1, 2) - town.atom_locations).transpose(2, 0, 1)).min(axis=0)
+    assert f(x) == pytest.approx(1.0 + town.demand_shares @ (1.5 + 1.5 * km), abs=1e-5)
+
+
+def test_another_travel_time_is_used(town):
+    still = siting(town, 2, travel_time=lambda km: np.full_like(km, 3.0))
+    assert still([1, 1, 5, 5]) == pytest.approx(4.0)  # 1 min turnout and 3 min, from wherever
+
+
+def test_some_place_beside_the_best_of_the_list_is_better():
+    """Freedom pays: of 300 small moves of the best three listed sites, some lower the response."""
+    city = eo.datasets.grid_city(12, 3, 0.3, rng=3)
+    f = siting(city, 3, evaluator="approximate")
+    listed = eo.evaluators.evaluate_all(city, 3, evaluator="approximate")
+    x = city.site_locations[listed.best.sites].ravel()
+    assert f(x) == pytest.approx(listed.mean_response.min(), abs=1e-9)
+    moved = x + np.random.default_rng(0).normal(0, 0.3, (300, 6))
+    assert f(np.clip(moved, *f.bounds.T)).min() < f(x) - 0.02
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ({"atom_locations": None}, {}, "must have `atom_locations`"),
+        ({"site_locations": None}, {}, "must have `site_locations`"),
+        ({}, {"stations": 0}, "`stations` must be a whole number"),
+        ({}, {"evaluator": "simulation"}, "`evaluator` must be one of"),
+        ({}, {"metric": "mean"}, "`metric` must be"),
+    ],
+)
+def test_bad_input_is_refused(town, change, options, message):
+    with pytest.raises(InputError, match=message):
+        siting(town.replace(**change), **({"stations": 2} | options))
+
+
+def test_atoms_on_a_line_and_odd_coordinates_are_refused(town):
+    flat = town.replace(atom_locations=np.column_stack([np.arange(30.0), np.zeros(30)]))
+    with pytest.raises(InputError, match="must span an area"):
+        siting(flat, 2)
+    with pytest.raises(InputError, match="two coordinates a station"):
+        sited_city(town, [1.0, 2.0, 3.0])

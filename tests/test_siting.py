@@ -50,7 +50,7 @@ def test_the_sited_city_has_the_value_and_can_be_drawn():
     e = eo.evaluators.evaluate(there, range(4))
     assert e.mean_response == pytest.approx(f(x), abs=1e-9)
     np.testing.assert_allclose(there.site_locations, x.reshape(4, 2))
-    assert there.atom_shapes is city.atom_shapes
+    assert there.atom_shapes == city.atom_shapes
     assert there.total_rate == city.total_rate
     assert f.variables[:2] == ("lon1", "lat1")
     np.testing.assert_allclose(f.bounds[:2, 0], city.atom_locations.min(axis=0))

@@ -109,7 +109,7 @@ def sited_city(city, x, *, travel_time=None):
         msg = f"`x` must hold two coordinates a station; got shape {x.shape}."
         raise InputError(msg)
     law = fitted_travel_time(city) if travel_time is None else travel_time
-    return _with_stations(city, x.reshape(-1, 2), law)
+    return _with_stations(city, x.reshape(-1, 2), law).replace(atom_shapes=city.atom_shapes)
 
 
 def fitted_travel_time(city):
@@ -146,6 +146,7 @@ def _value(city, stations, law, metric, evaluator):
 
 
 def _with_stations(city, stations, law):
+    """Return the city of those stations, without outlines, whose check would cost more than an evaluation."""
     p = len(stations)
     return City(
         city.arrival_rates,
@@ -156,7 +157,6 @@ def _with_stations(city, stations, law):
         site_names=[f"station {k}" for k in range(1, p + 1)],
         atom_locations=city.atom_locations,
         site_locations=stations,
-        atom_shapes=city.atom_shapes,
         geographic=city.geographic,
         name=city.name,
         notes=city.notes,

@@ -4,7 +4,7 @@ from .annealing import SimulatedAnnealing
 from .ask_tell import AskTell
 from .bocs import BOCS
 from .bocvs import ControlRun, bocvs, control_verdicts
-from .boke import BOKE, BOKEPlus
+from .boke import BOKE, BOKEPlus, profile
 from .boke_auto import BOKEAuto
 from .box import Box, BoxObjective, on_box
 from .box_optimizer import BoxOptimizer
@@ -65,3 +65,4 @@ __all__ += [
     "Hyperparameters",
 ]
 __all__ += ["UnknownCost", "bocvs", "control_verdicts"]
+__all__ += ["UnknownCost", "bocvs", "profile"]

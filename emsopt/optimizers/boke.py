@@ -93,11 +93,15 @@ class BOKE(BoxOptimizer):
     def surrogate(self):
         """Return regression and density of what is known, values in standard deviations from their mean."""
         X, y = self.points, standardized(self.gains)
-        model = condition(X, y, bandwidth(len(y), X.shape[1], self.scale), kernel=self.kernel)
+        h = bandwidth(len(y), X.shape[1], self.scale)
+        model = self._model(X, y, h)
         if len(waiting := self.pending):
             y = np.append(y, model.predict(waiting)[0])
-            model = condition(np.vstack([X, waiting]), y, model.bandwidth, kernel=self.kernel)
+            model = self._model(np.vstack([X, waiting]), y, h)
         return model
+
+    def _model(self, X, y, h):
+        return condition(X, y, h, kernel=self.kernel)
 
     def _choose(self):
         model = self.surrogate()
@@ -158,6 +162,49 @@ def standardized(gains):
     return (gains - gains.mean()) / (gains.std() or 1.0)
 
 
+def profile(optimizer, n=501):
+    """Return what an optimizer of one input knows along it, in the units of the values.
+
+    Parameters
+    ----------
+    optimizer : BOKE
+        With at least one value told.
+    n : int
+        Points, evenly from the lowest to the highest.
+
+    Returns
+    -------
+    DataFrame
+        The index is x; columns: "mean", the regression; "bonus", √(β / W); "bound", what (3.12) maximises (with sense
+        "min": minus the bonus, and smaller is better); "density", W.
+
+    Raises
+    ------
+    InputError
+        If there is more than one input, or nothing is told.
+    """
+    import pandas as pd
+
+    if optimizer.space.dimension != 1 or not optimizer.values:
+        msg = (
+            "a profile needs an optimizer of one input with values told; got "
+            f"{optimizer.space.dimension} inputs and {len(optimizer.values)} values."
+        )
+        raise InputError(msg)
+    unit = np.linspace(0, 1, _validate.whole_number(n, "n", low=2))[:, None]
+    model, gains = optimizer.surrogate(), optimizer.gains
+    mean, log_density = model.predict(unit)
+    scale, sign = gains.std() or 1.0, 1 if optimizer.better is max else -1
+    bonus = (
+        scale
+        * np.sqrt(exploration(len(model.y), optimizer.noise))
+        * np.exp(-np.maximum(log_density, EMPTIEST) / 2)
+    )
+    mean = sign * (gains.mean() + scale * mean)
+    columns = {"mean": mean, "bonus": bonus, "bound": mean + sign * bonus, "density": np.exp(log_density)}
+    return pd.DataFrame(columns, index=pd.Index(optimizer.space.from_unit(unit)[:, 0], name="x"))
+
+
 def regression(model, x):
     """Return m(x) and its slopes, (3.14)."""
     mean, _, slope, _ = model.predict_with_slopes(x)
@@ -177,5 +224,5 @@ def log_upper_bound(model, beta, x):
         lift = np.log(np.maximum(mean - model.y.min(), 0))
         bonus = 0.5 * (np.log(beta) - np.maximum(log_density, EMPTIEST))
     value = np.maximum(np.logaddexp(lift, bonus), LOWEST)
-    share = np.exp(bonus - value)
-    return value, np.exp(-value)[:, None] * mean_slope - 0.5 * share[:, None] * density_slope
+    rise, share = np.where(np.isfinite(lift), np.exp(-value), 0.0), np.exp(bonus - value)
+    return value, rise[:, None] * mean_slope - 0.5 * share[:, None] * density_slope

@@ -1,55 +1,67 @@
-r"""boke-auto: BOKE with local quadratic regression in place of its pure exploitation. Ours, not the paper's.
+r"""boke-auto: BOKE's exploration by density with surrogates that can point beyond the data. Ours, not the paper's.
 
-A weighted mean cannot point beyond the points it averages, so that BOKE+ exploits badly: the top of its regression is
-where the best point is alone, often at the border. Here the steps that exploit go to the top of a quadratic that is
-fitted to the points nearest to the best one, by weighted least squares: kernel regression of a higher order, with the
-distance to a nearest neighbour for its bandwidth. As points gather, both the bandwidth and
-the box in which the next point is sought shrink. The other steps are BOKE's.
+A weighted mean never rises above the values it averages, so that BOKE learns of a peak only by landing on it, and the
+top of its regression is where the best point is alone. Here
+
+- the upper bound (3.12) has cubic radial basis functions (`emsopt.surrogates.radial_basis`) in place of the kernel
+  regression, and the same kernel density: x = argmax s(x) + √(β / W(x));
+- the other steps go to the top of a quadratic that is fitted to the points nearest to the best one, by weighted least
+  squares: kernel regression of a higher order, with the distance to a nearest neighbour for its bandwidth. As points
+  gather, both the bandwidth and the box in which the next point is sought shrink.
 
 ======  ==================  ====================================================================================
 symbol  name                meaning
 ======  ==================  ====================================================================================
+s       -                   radial basis functions through (with noise: near) the values, of which those below the
+                            median count as the median: what is bad need not be known in detail
 n       -                   coefficients of the quadratic, (d + 1)(d + 2) / 2
 k       ``NEIGHBOURS`` · n  points that take part, or all there are
 h       -                   distance of the k-th nearest; weights are max(1 - u²/h², 0)
 r       -                   distance of the (d + 1)-th nearest: how far the next point may be, along each input
 λ       ``RIDGE``           pulls curvatures to zero, and slopes by a tenth of it, where points are few
-p       ``exploring``       probability of a step of BOKE
-ς       ``noise``           as of BOKE, and larger: exploiting is the quadratic's business
+p       ``exploring``       probability of a step by the upper bound; the other constants are BOKE's
 ======  ==================  ====================================================================================
 
-With noise the best point is the told one where the kernel regression is highest, not the luckiest. A step costs
-O(t d + k n²) to prepare and O(t d) an evaluation of the acquisition function.
+With noise the best point is the told one where the surrogate is highest, not the luckiest. An evaluation of the
+acquisition function costs O(t d) as BOKE's does; preparing a step takes a decomposition, O(t³), which at a few
+hundred points is milliseconds.
 
-In trials of 36 runs (``benchmarks/boke_training.py``) its regret was 0.05 of random search's on geometric mean, that of
-BOKE 0.21.
+The constants come from the training functions alone; ``benchmarks/boke_training.py`` says what was tried.
 
-Limits. It polishes one top, the best so far; finding a better one is left to BOKE's steps. On functions with ripples
-finer than the spacing of the points it is no better than BOKE.
+Limits. It polishes one top, the best so far; finding a better one is left to the other steps. On functions with
+ripples finer than the spacing of the points it is no better than BOKE.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
+from ..surrogates.kernel_regression import condition
+from ..surrogates.radial_basis import fit
 from ._box_search import maximize_on_box
 from .boke import BOKEPlus, standardized
 
 EXPLORING = 0.5
-NOISE = 0.02
 NEIGHBOURS = 1.5
 RIDGE = 1e-6
 
 
 class BOKEAuto(BOKEPlus):
-    """BOKE whose exploiting steps follow a local quadratic.
+    """BOKE with radial basis functions in its upper bound, whose exploiting steps follow a local quadratic.
 
     Parameters
     ----------
     f, exploring, scale, noise, kernel, starts, bounds, whole, noisy, initial, rng
-        As of `BOKEPlus`.
+        As of `BOKEPlus`; ``kernel`` is that of the density.
     """
 
-    def __init__(self, f, *, exploring=EXPLORING, noise=NOISE, **options):
-        super().__init__(f, exploring=exploring, noise=noise, **options)
+    def __init__(self, f, *, exploring=EXPLORING, **options):
+        super().__init__(f, exploring=exploring, **options)
+
+    def _model(self, X, y, h):
+        y = standardized(np.maximum(y, np.median(y)))
+        density = condition(X, y, h, kernel=self.kernel)
+        return Blend(y, fit(X, y, smooth=self.objective.noisy), density)
 
     def _exploit(self):
         X, y = self.points, standardized(self.gains)
@@ -61,6 +73,25 @@ class BOKEAuto(BOKEPlus):
         low, high = np.maximum(centre - radius, 0), np.minimum(centre + radius, 1)
         starts = np.vstack([centre, low + (high - low) * self.rng.random((self.starts, len(centre)))])
         return maximize_on_box(model, starts, np.column_stack([low, high]))[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Blend:
+    """Radial basis functions for the mean and a kernel density, as BOKE's steps expect a surrogate."""
+
+    y: np.ndarray
+    mean: object
+    density: object
+
+    def predict(self, x):
+        """Return mean and log density at points (n, d)."""
+        return self.predict_with_slopes(x)[:2]
+
+    def predict_with_slopes(self, x):
+        """Return mean, log density and the slopes of each."""
+        mean, mean_slope = self.mean.predict_with_slopes(x)
+        _, log_density, _, density_slope = self.density.predict_with_slopes(x)
+        return mean, log_density, mean_slope, density_slope
 
 
 def local_quadratic(X, y, centre):

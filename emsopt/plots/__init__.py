@@ -11,16 +11,19 @@ those of the interactive maps (`emsopt.maps`), distinguishable by colour-blind r
 
 from ._style import STYLE
 from .bandits import confidence_parameters, cumulative_regret, final_regret
+from .boke import boke_step
 from .control import control_run, control_sets, control_study
 from .curves import convergence, load_sweep, response_distribution
 from .maps import deployment, deployments
 from .model import approximation_error, correction_factor, utilization
 from .optimizers import cut_graph, example_13, regret_curves, trust_region
+from .panels_of_lines import line_panels, study_curves
 from .roads import exploration
 
 __all__ = [
     "STYLE",
     "approximation_error",
+    "boke_step",
     "confidence_parameters",
     "control_run",
     "control_sets",
@@ -34,9 +37,11 @@ __all__ = [
     "example_13",
     "exploration",
     "final_regret",
+    "line_panels",
     "load_sweep",
     "regret_curves",
     "response_distribution",
+    "study_curves",
     "trust_region",
     "utilization",
 ]

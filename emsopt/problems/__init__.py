@@ -22,6 +22,7 @@ from .control_objectives import (
 from .ems_levers import ems_levers
 from .functions import (
     ackley6,
+    decaying_wave,
     forrester,
     goldstein_price,
     hartmann3,
@@ -49,6 +50,7 @@ __all__ = [
     "ackley_control",
     "airfoil",
     "airfoil_control",
+    "decaying_wave",
     "ems_control",
     "ems_levers",
     "fitted_travel_time",

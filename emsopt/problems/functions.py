@@ -1,5 +1,6 @@
-"""Textbook test functions, to be minimised, unscaled and on their usual boxes.
+"""Textbook test functions, to be minimised but for one, unscaled and on their usual boxes.
 
+``decaying_wave``    1 input, waves that fade; the example of BOKE's paper, and to be maximised
 ``forrester``        1 input, one local minimum beside the global one
 ``goldstein_price``  2 inputs, values from 3 to 10^6
 ``six_hump_camel``   2 inputs, six minima, two of them global
@@ -39,6 +40,16 @@ def forrester(*, noise=0.0, rng=None):
     Problem
     """
     return Problem("forrester", _forrester, [(0, 1)], "min", -6.020740055767083, [0.75724876], noise, rng)
+
+
+def decaying_wave(*, noise=0.0, rng=None):
+    """Return -exp(-1.4 x) cos(3.5 π x) on [0, 1], (3.5) of BOKE's paper: maximum 0.675761 at 0.274197.
+
+    Options as of `forrester`.
+    """
+    return Problem(
+        "decaying_wave", _decaying_wave, [(0, 1)], "max", 0.6757608313797878, [0.27419669], noise, rng
+    )
 
 
 def goldstein_price(*, noise=0.0, rng=None):
@@ -114,6 +125,10 @@ HARTMANN6_CENTRES = 1e-4 * np.array(
         [4047, 8828, 8732, 5743, 1091, 381],
     ]
 )
+
+
+def _decaying_wave(x):
+    return (-np.exp(-1.4 * x) * np.cos(3.5 * np.pi * x))[:, 0]
 
 
 def _forrester(x):

@@ -1,0 +1,163 @@
+"""Small multiples: lines of a study or of functions, a panel for each problem, title or dimension."""
+
+import numpy as np
+
+from .. import _validate
+from ..errors import InputError
+from ._frames import require_columns, words
+from ._style import look, new_figure, styled
+
+SIZE = (4.4, 3.4)  # of a panel, inches
+FLOOR = 1e-12  # of a logarithmic axis: regrets of zero are drawn here if nothing else is lower
+
+
+@styled
+def study_curves(
+    frame,
+    ax=None,
+    *,
+    panels="problem",
+    lines="method",
+    x="evaluation",
+    y="median",
+    band=("q25", "q75"),
+    log="y",
+    columns=3,
+    sharey=False,
+    xlabel=None,
+    ylabel="Simple regret",
+    vertical=None,
+    lowest=None,
+):
+    """Draw lines of a table in small panels.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Rows of a curve in the order they are to be joined.
+    ax : empty Figure, optional
+    panels, lines, x, y : str
+        Columns: a panel for each value of the first, a line for each of the second, in the order they come in.
+    band : (str, str) or None
+        Columns between which to shade.
+    log : {"y", "x", "both", None}
+        Logarithmic axes.
+    columns : int
+        Panels a row.
+    sharey : bool
+        The same vertical axis for all panels.
+    xlabel, ylabel : str
+    vertical : dict of panel to float, optional
+        Where to mark the horizontal axis, such as the end of the first design.
+    lowest : float, optional
+        Where logarithmic vertical axes begin at most; smaller values lie on it.
+
+    Returns
+    -------
+    fig, axes : Figure and ndarray of Axes, shape (panels,)
+    """
+    require_columns(frame, [panels, lines, x, y, *(band or ())])
+    _validate.choice(log, "log", ("y", "x", "both", None))
+    if frame.empty:
+        msg = "there is nothing to draw: the frame has no rows."
+        raise InputError(msg)
+    titles, names = list(dict.fromkeys(frame[panels])), list(dict.fromkeys(frame[lines]))
+    fig, axes = _grid(ax, len(titles), columns, sharey)
+    for axis, title in zip(axes, titles, strict=True):
+        part = frame[frame[panels] == title]
+        for k, name in enumerate(names):
+            rows = part[part[lines] == name]
+            if rows.empty:
+                continue
+            values = rows[[y, *(band or ())]].to_numpy(dtype=float).T
+            if log in ("y", "both"):
+                values = np.maximum(values, lowest or FLOOR)
+            marker = {"marker": "o", "markersize": 5} if len(rows) <= 12 else {}
+            axis.plot(rows[x], values[0], label=words(name), **look(k), **marker)
+            if band:
+                axis.fill_between(rows[x], *values[1:], alpha=0.12, linewidth=0, color=look(k)["color"])
+        if vertical is not None and title in vertical:
+            axis.axvline(vertical[title], color="#777", linewidth=1.2, linestyle="--")
+        if log in ("y", "both"):
+            axis.set_yscale("log")
+        if log in ("x", "both"):
+            axis.set_xscale("log")
+        axis.set_title(words(title))
+        axis.set(xlabel=xlabel or words(x).capitalize())
+        axis.margins(x=0.02)
+    for row in axes[::columns]:
+        row.set_ylabel(ylabel)
+    handles = {
+        text: handle for axis in axes for handle, text in zip(*axis.get_legend_handles_labels(), strict=True)
+    }
+    fig.legend(
+        handles.values(), handles, loc="outside upper center", ncols=min(len(handles), 2 * columns + 1)
+    )
+    return fig, axes
+
+
+@styled
+def line_panels(frames, ax=None, *, points=None, xlabel="x", ylabel="", columns=3):
+    """Draw functions of one variable beside each other, over the points they were learned from.
+
+    Parameters
+    ----------
+    frames : dict of str to DataFrame
+        A panel each: the index is the variable, every column a line; one named "true" is dashed in grey.
+    ax : empty Figure, optional
+    points : array_like, shape (t, 2), optional
+        Drawn in every panel; with NaN for a height, as ticks at the bottom.
+    xlabel, ylabel : str
+    columns : int
+        Panels a row.
+
+    Returns
+    -------
+    fig, axes : Figure and ndarray of Axes, shape (panels,)
+    """
+    fig, axes = _grid(ax, len(frames), columns, sharey=True)
+    for axis, (title, frame) in zip(axes, frames.items(), strict=True):
+        for k, name in enumerate([name for name in frame.columns if name != "true"]):
+            axis.plot(frame.index, frame[name], label=words(name), **look(k))
+        if "true" in frame:
+            axis.plot(frame.index, frame["true"], label="true", color="#777", linestyle="--", linewidth=1.6)
+        if points is not None:
+            _points(axis, np.asarray(points, dtype=float))
+        axis.set_title(title)
+        axis.set(xlabel=xlabel)
+    axes[0].set_ylabel(ylabel)
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    return fig, axes
+
+
+def _points(axis, points):
+    heights = points[:, 1]
+    if np.isnan(heights).all():
+        axis.plot(
+            points[:, 0],
+            np.full(len(points), 0.02),
+            "|",
+            color="#222",
+            markersize=10,
+            transform=axis.get_xaxis_transform(),
+            label="points",
+        )
+    else:
+        axis.plot(*points.T, "o", color="#222", markersize=6, label="points")
+
+
+def _grid(ax, count, columns, sharey):
+    """Return a new or the given figure and its panels, in rows."""
+    if count == 0:
+        msg = "there is nothing to draw: no panel."
+        raise InputError(msg)
+    columns = min(_validate.whole_number(columns, "columns"), count)
+    rows = -(-count // columns)
+    fig = new_figure(ax, (columns * SIZE[0], rows * SIZE[1] + 0.5), "constrained")
+    if fig is None:
+        msg = "`ax` must be an empty Figure: there are several panels."
+        raise InputError(msg)
+    axes = np.atleast_1d(fig.subplots(rows, columns, sharey=sharey, squeeze=False)).ravel()
+    for unused in axes[count:]:
+        unused.remove()
+    return fig, axes[:count]

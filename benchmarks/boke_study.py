@@ -8,6 +8,7 @@ noise-free Figure 6: Forrester, Goldstein-Price, camel, Hartmann 3, Rosenbrock 4
 noisy      Figure 7: the same, noise of a twentieth of each function's standard deviation on its box
 sprinkler  Figure 8: the spray range of the garden sprinkler, 8 inputs
 tuning     Figure 9: random forest and XGBoost on wine and California housing (needs emsopt[tuning])
+fill       Figure 3: how well density, a Gaussian process and Latin hypercubes fill cubes of 1, 2, 3 and 5 inputs
 ========== ========================================================================================================
 
 60 evaluations, first design included; 30 seeds (10 for tuning), the same first design for all methods but random
@@ -18,7 +19,8 @@ remove its files there after a change to a method.
 Two tables go to where `emsopt.datasets.load_study` finds them: "boke_noise_free_curves" (and so on for the other parts)
 has mean, median and quartiles of the simple regret (2.4) after each evaluation, and mean CPU seconds of the optimizer
 up to there, evaluations not counted; "boke_noise_free_ends" each run's regret and CPU seconds after the last. Regret is
-that of the noise-free values at the points evaluated; in tuning, where no best value is known, it is 1 - R².
+that of the noise-free values at the points evaluated; in tuning, where no best value is known, it is 1 - R². "boke_fill" has mean and quartiles of the fill distance (3.11) by number of
+points t.
 """
 
 import argparse
@@ -30,7 +32,7 @@ import numpy as np
 
 import emsopt as eo
 from emsopt import study
-from emsopt.optimizers import BOX_METHODS
+from emsopt.optimizers import BOX_METHODS, Box, density_design, fill_distance, process_design
 
 STORED = Path(eo.datasets.__file__).parent / "data" / "studies"
 FUNCTIONS = ["forrester", "goldstein_price", "six_hump_camel", "hartmann3", "rosenbrock4", "sphere6"]
@@ -44,6 +46,12 @@ PROBLEMS = {
 }
 RUNS = {"noise-free": 30, "noisy": 30, "sprinkler": 30, "tuning": 10}
 BUDGET = 60
+DESIGNS, FILL_INPUTS, FILL_AT, FILL_RUNS = (
+    ["density", "process", "latin hypercube"],
+    [1, 2, 3, 5],
+    [4, 8, 16, 32, 64],
+    10,
+)
 NOISE = 0.05  # in standard deviations of the function on its box
 
 
@@ -112,6 +120,32 @@ def ends(table):
     return last[["problem", "method", "seed", "regret", "cpu_seconds"]].reset_index(drop=True)
 
 
+def filled(design, inputs, seed):
+    """Task: the fill distance of the first t points; a row a t. A Latin hypercube is drawn anew for each t."""
+    if design == "latin hypercube":
+        box, rng = Box([(0, 1)] * inputs), np.random.default_rng(seed)
+        return [{"t": t, "distance": fill_distance(box.latin_hypercube(t, rng))} for t in FILL_AT]
+    points = {"density": density_design, "process": process_design}[design](FILL_AT[-1], inputs, rng=seed)
+    return [{"t": t, "distance": fill_distance(points[:t])} for t in FILL_AT]
+
+
+def fill(options):
+    """Run and store Figure 3."""
+    cases = study.cases(inputs=FILL_INPUTS, design=DESIGNS, seed=range(options.runs or FILL_RUNS))
+    options.folder.mkdir(parents=True, exist_ok=True)
+    table = study.run(
+        filled,
+        cases,
+        file=options.folder / "boke_fill.jsonl",
+        backend=options.backend,
+        workers=options.workers,
+        progress=True,
+    )
+    groups = table.groupby(["inputs", "design", "t"], sort=False)["distance"]
+    means = groups.agg(mean="mean", q25=lambda x: x.quantile(0.25), q75=lambda x: x.quantile(0.75))
+    means.reset_index().to_csv(STORED / "boke_fill.csv", index=False, float_format="%.4g")
+
+
 def results(options):
     """Run a part and return every row of it."""
     names = options.problems or PROBLEMS[options.part]
@@ -139,7 +173,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--part", choices=list(PROBLEMS), required=True)
+    parser.add_argument("--part", choices=[*PROBLEMS, "fill"], required=True)
     parser.add_argument("--problems", nargs="+", help="these only, instead of all of the part")
     parser.add_argument("--methods", nargs="+", help="these only, instead of all")
     parser.add_argument("--runs", type=int, help="seeds, from 0")
@@ -151,6 +185,9 @@ def main():
         "--smoke", action="store_true", help="a tiny study, kept in the folder and not stored"
     )
     options = parser.parse_args()
+    if options.part == "fill":
+        fill(options)
+        return
     table = results(options)
     folder, prefix = (options.folder, "smoke_") if options.smoke else (STORED, "")
     name = f"{prefix}boke_{options.part.replace('-', '_')}"

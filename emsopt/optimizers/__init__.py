@@ -20,6 +20,7 @@ from .optimizer import Optimizer
 from .random_points import RandomPoints
 from .random_search import RandomSearch
 from .run import Run
+from .space_filling import density_design, fill_distance, process_design
 from .sparbl import SparBL, SparBLPlus
 
 __all__ = [
@@ -66,3 +67,4 @@ __all__ += [
 ]
 __all__ += ["UnknownCost", "bocvs", "control_verdicts"]
 __all__ += ["UnknownCost", "bocvs", "profile"]
+__all__ += ["UnknownCost", "bocvs", "density_design", "fill_distance", "process_design", "profile"]

@@ -5,12 +5,14 @@
 ``optimizer_panel``    a search, stepped by hand, and what it expects
 ``navigation_panel``   an agent that learns a route, and roads to close on it
 ``control_panel``      which variables to control, as tolerance and costs change
+``boke_panel``         BOKE on one input: its constants, what it knows, and its next point
 
 Nothing is computed here: a panel asks the package and shows the answer. What was asked once is remembered. A panel is
 an ipywidgets box with all its widgets by name in ``refs``.
 """
 
 from ._parts import Panel
+from .boke import boke_panel
 from .control import control_panel
 from .deployment import deployment_panel
 from .load import load_panel
@@ -19,6 +21,7 @@ from .optimizer import optimizer_panel
 
 __all__ = [
     "Panel",
+    "boke_panel",
     "control_panel",
     "deployment_panel",
     "load_panel",

@@ -1,0 +1,103 @@
+"""The BOKE panel without a kernel: the next point is BOKE's, every control acts, nothing breaks it."""
+
+import html
+import re
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt.errors import InputError
+
+panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
+
+
+@pytest.fixture(scope="module")
+def shared():
+    return panels.boke_panel()
+
+
+def words(widget):
+    return html.unescape(re.sub(r"<style>.*?</style>|<[^>]+>", " ", widget.value, flags=re.DOTALL))
+
+
+def figure(panel, name):
+    return re.search(rf">{name}</th><td>([^<]*)<", panel.refs["figures"].value)[1]
+
+
+def test_it_opens_with_five_noisy_points_and_steps_to_the_next():
+    panel = panels.boke_panel(rng=3)
+    f = eo.problems.decaying_wave()
+    first = panel.refs["told"]()
+    assert first.shape == (5, 2)
+    assert sorted((first[:, 0] * 5).astype(int)) == list(range(5))  # a Latin hypercube
+    off = first[:, 1] - f.exact(first[:, :1])
+    assert 0 < np.abs(off).max() < 0.5
+    expected = float(figure(panel, "next"))
+    panel.refs["step"].click()
+    assert panel.refs["told"]()[-1, 0] == pytest.approx(expected, abs=1e-4)
+    panel.refs["restart"].click()
+    np.testing.assert_array_equal(panel.refs["told"](), first)
+
+
+def test_the_next_point_is_boke_s(shared):
+    """The same as BOKE asked for the same constants, by its acquisition value."""
+    shared.refs["restart"].click()
+    shared.refs["scale"].value, shared.refs["noise"].value = 0.1, 0.3
+    told = shared.refs["told"]()
+    boke = eo.optimizers.BOKE(eo.problems.decaying_wave(), noisy=True, scale=0.1, noise=0.3, initial=0, rng=0)
+    for x, value in told:
+        boke.tell([x], value)
+    bound = eo.optimizers.profile(boke)["bound"]
+    at = np.interp(float(figure(shared, "next")), bound.index, bound)
+    assert at >= bound.max() - 1e-3 * np.ptp(bound)
+    assert float(figure(shared, "bandwidth h")) == pytest.approx(0.1 * 5**-0.2, abs=1e-4)
+
+
+def test_much_noise_sends_it_to_the_emptiest_place(shared):
+    shared.refs["restart"].click()
+    shared.refs["scale"].value, shared.refs["noise"].value = 0.1, 10.0
+    grid = np.linspace(0, 1, 501)
+    gap = np.abs(grid[:, None] - shared.refs["told"]()[:, 0]).min(axis=1)
+    x = float(figure(shared, "next"))
+    assert np.abs(x - shared.refs["told"]()[:, 0]).min() > 0.9 * gap.max()
+
+
+def test_it_stops_at_sixty_points_and_says_so():
+    panel = panels.boke_panel()
+    for _ in range(6):
+        panel.refs["run"].click()  # the last one has five points left
+    assert len(panel.refs["told"]()) == 60
+    assert panel.refs["run"].disabled
+    assert "60 points" in words(panel.refs["message"])
+    panel.refs["restart"].click()
+    assert not panel.refs["run"].disabled
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_setting_breaks_it(shared, seed):
+    """Random settings, a different one each: what is shown is finite and inside the box."""
+    rng, refs = np.random.default_rng(seed), shared.refs
+    refs["restart"].click()
+    refs["kernel"].value = ["gaussian", "epanechnikov", "uniform", "gaussian"][seed]
+    refs["scale"].value, refs["noise"].value = 10 ** rng.uniform(-3, 0.5), 10 ** rng.uniform(-4, 1)
+    refs["exploring"].value, refs["seed"].value = rng.uniform(0.05, 1), int(rng.integers(2**53))
+    refs["step"].click()
+    assert len(refs["told"]()) == 6
+    assert 0 <= float(figure(shared, "next")) <= 1
+    assert "alt='6 points" in refs["picture"].value
+    assert refs["message"].value == ""
+
+
+def test_it_takes_a_function_of_one_input_to_be_maximised():
+    square = eo.problems.Problem("hill", lambda x: 1 - (x[:, 0] - 2) ** 2, [(0, 5)], "max")
+    panel = panels.boke_panel(square, rng=1)
+    panel.refs["run"].click()
+    assert panel.refs["told"]()[:, 1].max() > 0.9
+    assert "unknown" in panel.refs["figures"].value
+    with pytest.raises(InputError, match="one input"):
+        panels.boke_panel(eo.problems.hartmann3())
+    with pytest.raises(InputError, match="one input"):
+        panels.boke_panel(eo.problems.forrester())
+    with pytest.raises(InputError, match="`rng` must"):
+        panels.boke_panel(rng=-1)

@@ -1,0 +1,33 @@
+"""Designs that fill the cube: the next point against a grid, distances against closed forms and the paper's claim."""
+
+import numpy as np
+import pytest
+
+from emsopt.optimizers.space_filling import density_design, fill_distance, process_design
+
+
+@pytest.mark.parametrize("design", [density_design, process_design])
+def test_each_point_is_about_as_far_from_the_others_as_can_be(design):
+    """In one dimension: a farthest-point design up to what kernels soften."""
+    X = design(9, 1, rng=0)[:, 0]
+    grid = np.linspace(0, 1, 1001)
+    for t in range(1, 9):
+        gaps = np.abs(grid[:, None] - X[:t]).min(axis=1)
+        assert np.abs(X[t] - X[:t]).min() > 0.7 * gaps.max()
+
+
+def test_fill_distance_of_known_designs():
+    assert fill_distance([[0.25], [0.75]]) == pytest.approx(0.25, abs=1e-3)
+    corners = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    assert fill_distance(corners) == pytest.approx(np.sqrt(0.5), abs=0.02)
+    assert fill_distance(np.full((1, 3), 0.5)) == pytest.approx(np.sqrt(0.75))
+
+
+def test_density_fills_better_than_chance():
+    drawn = np.mean([fill_distance(np.random.default_rng(k).random((30, 2))) for k in range(3)])
+    assert fill_distance(density_design(30, 2, rng=0)) < 0.75 * drawn
+
+
+def test_the_same_seed_gives_the_same_design():
+    np.testing.assert_array_equal(density_design(5, 2, rng=4), density_design(5, 2, rng=4))
+    assert density_design(1, 3, rng=0).shape == (1, 3)

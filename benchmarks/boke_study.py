@@ -46,12 +46,8 @@ PROBLEMS = {
 }
 RUNS = {"noise-free": 30, "noisy": 30, "sprinkler": 30, "tuning": 10}
 BUDGET = 60
-DESIGNS, FILL_INPUTS, FILL_AT, FILL_RUNS = (
-    ["density", "process", "latin hypercube"],
-    [1, 2, 3, 5],
-    [4, 8, 16, 32, 64],
-    10,
-)
+DESIGNS, FILL_INPUTS = ["density", "process", "latin hypercube"], [1, 2, 3, 5]
+FILL_AT, FILL_RUNS = [4, 8, 16, 32], 5
 NOISE = 0.05  # in standard deviations of the function on its box
 
 

@@ -14,7 +14,7 @@ from ..surrogates.kernel_regression import condition
 from ._box_search import maximize_on_box, starts_on_box
 from .boke import SCALE, bandwidth, emptiness
 
-POOL, STARTS = 200, 10
+POOL, STARTS = 100, 10
 
 
 def density_design(n, d, *, scale=SCALE, rng=None):

@@ -10,7 +10,7 @@ HEIGHTS = (2.4, 1, 1.2)
 
 
 @styled
-def boke_step(profile, points, ax=None, *, truth=None, proposal=None, title=None):
+def boke_step(profile, points, ax=None, *, truth=None, proposal=None, title=None, layout="constrained"):
     """Draw regression with band, density and acquisition function, one over the other, and the next point.
 
     Parameters
@@ -25,6 +25,8 @@ def boke_step(profile, points, ax=None, *, truth=None, proposal=None, title=None
     proposal : float, optional
         Where the method wants to evaluate next.
     title : str, optional
+    layout : {"constrained", "none"}
+        "none" leaves the margins to the caller.
 
     Returns
     -------
@@ -32,7 +34,7 @@ def boke_step(profile, points, ax=None, *, truth=None, proposal=None, title=None
     """
     require_columns(profile, ["mean", "bonus", "bound", "density"])
     x, points = profile.index.to_numpy(dtype=float), np.asarray(points, dtype=float)
-    fig = new_figure(ax, (8.4, 6.6), "constrained")
+    fig = new_figure(ax, (8.4, 6.6), layout)
     axes = fig.subplots(3, 1, sharex=True, gridspec_kw={"height_ratios": HEIGHTS})
     blue, orange, green = _shading.CATEGORIES[0], _shading.CATEGORIES[1], _shading.CATEGORIES[2]
     top = axes[0]
@@ -64,5 +66,6 @@ def boke_step(profile, points, ax=None, *, truth=None, proposal=None, title=None
             )
     if title:
         top.set_title(title)
-    fig.legend(*top.get_legend_handles_labels(), loc="outside upper center", ncols=5)
+    where = "outside upper center" if layout == "constrained" else "upper center"
+    fig.legend(*top.get_legend_handles_labels(), loc=where, ncols=5)
     return fig, axes

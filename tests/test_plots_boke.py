@@ -1,0 +1,108 @@
+"""Figures of BOKE and of studies: what is drawn is what was passed."""
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+from emsopt import plots
+from emsopt.errors import InputError
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def study():
+    steps = np.arange(1, 21)
+    rows = [
+        pd.DataFrame(
+            {
+                "problem": problem,
+                "method": method,
+                "evaluation": steps,
+                "median": 1 / steps**power,
+                "q25": 0.5 / steps**power,
+                "q75": 2 / steps**power,
+            }
+        )
+        for problem in ("six_hump_camel", "forrester")
+        for method, power in {"boke": 1, "random": 0.5}.items()
+    ]
+    return pd.concat(rows)
+
+
+def test_a_study_has_a_panel_a_problem_and_a_line_a_method(study):
+    fig, axes = plots.study_curves(study, vertical={"forrester": 5}, lowest=0.2)
+    assert [ax.get_title(loc="left") for ax in axes] == ["six hump camel", "forrester"]
+    assert len(axes[0].lines) == 2
+    assert len(axes[1].lines) == 3  # and the end of the first design
+    np.testing.assert_allclose(axes[0].lines[0].get_ydata(), np.maximum(1 / np.arange(1, 21), 0.2))
+    assert axes[0].get_yscale() == "log"
+    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["boke", "random"]
+    assert axes[0].get_ylabel() == "Simple regret"
+
+
+def test_few_points_are_marked_and_bands_may_be_left_out(study):
+    fig = Figure()
+    got, axes = plots.study_curves(
+        study[study["evaluation"] <= 5], fig, band=None, log="both", columns=1, ylabel="y"
+    )
+    assert got is fig
+    assert axes[1].lines[0].get_marker() == "o"
+    assert not axes[0].collections
+    assert axes[0].get_xscale() == "log"
+
+
+def test_what_cannot_be_drawn_is_refused(study):
+    with pytest.raises(InputError, match="column 'q25'"):
+        plots.study_curves(study.drop(columns="q25"))
+    with pytest.raises(InputError, match="no rows"):
+        plots.study_curves(study[:0])
+    with pytest.raises(InputError, match="`log` must be one of"):
+        plots.study_curves(study, log="z")
+    with pytest.raises(InputError, match="empty Figure"):
+        plots.study_curves(study, plt.subplots()[1])
+    with pytest.raises(InputError, match="no panel"):
+        plots.line_panels({})
+
+
+def test_line_panels_show_lines_truth_and_points():
+    x = np.linspace(0, 1, 11)
+    frame = pd.DataFrame({"m": x**2, "true": x}, index=x)
+    _, axes = plots.line_panels({"a": frame, "b": frame[["m"]]}, points=[[0.5, 0.3]], ylabel="value")
+    assert [line.get_label() for line in axes[0].lines] == ["m", "true", "points"]
+    assert [line.get_label() for line in axes[1].lines] == ["m", "points"]
+    assert axes[0].lines[2].get_ydata() == [0.3]
+    _, axes = plots.line_panels({"a": frame}, points=[[0.5, np.nan]])
+    assert axes[0].lines[2].get_marker() == "|"
+
+
+@pytest.mark.parametrize("layout", ["constrained", "none"])
+def test_a_step_of_boke_shows_three_views_of_one_axis(layout):
+    x = np.linspace(0, 1, 51)
+    profile = pd.DataFrame(
+        {"mean": np.sin(6 * x), "bonus": 0.1, "bound": np.sin(6 * x) + 0.1, "density": 1 - x}, index=x
+    )
+    profile.loc[0.5:, "bonus"] = 1e200  # far from all points
+    told = [[0.1, 0.5], [0.4, 0.7]]
+    fig, axes = plots.boke_step(
+        profile, told, Figure(), truth=x, proposal=0.8, title="two points", layout=layout
+    )
+    assert len(axes) == 3
+    assert axes[0].get_ylim()[1] < 3
+    assert axes[2].get_ylim()[1] < 10
+    np.testing.assert_allclose(axes[1].lines[0].get_ydata(), 1 - x)
+    assert all(ax.lines[-1].get_xdata()[0] == 0.8 for ax in axes)
+    labels = [text.get_text() for text in fig.legends[0].get_texts()]
+    assert {"regression m", "true", "told", "next"} <= set(labels)
+    with pytest.raises(InputError, match="column 'bonus'"):
+        plots.boke_step(profile.drop(columns="bonus"), told)

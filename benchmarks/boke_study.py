@@ -17,7 +17,7 @@ before this was first run. Finished cases are kept in ``emsopt-results/``, so th
 remove its files there after a change to a method.
 
 Two tables go to where `emsopt.datasets.load_study` finds them: "boke_noise_free_curves" (and so on for the other parts)
-has mean, median and quartiles of the simple regret (2.4) after each evaluation, and mean CPU seconds of the optimizer
+has mean, median and quartiles of the simple regret (2.4) after every other evaluation, and mean CPU seconds of the optimizer
 up to there, evaluations not counted; "boke_noise_free_ends" each run's regret and CPU seconds after the last. Regret is
 that of the noise-free values at the points evaluated; in tuning, where no best value is known, it is 1 - R². "boke_fill" has mean and quartiles of the fill distance (3.11) by number of
 points t.
@@ -100,7 +100,8 @@ def search(problem_name, method, noisy, budget, seed):
 
 
 def curves(table):
-    """Return mean, median and quartiles of the regret over the seeds, and mean CPU seconds."""
+    """Return mean, median and quartiles of the regret over the seeds, and mean CPU seconds, at every other evaluation."""
+    table = table[table["evaluation"] % 2 == 0]
     groups = table.groupby(["problem_name", "method", "evaluation"], sort=False)
     result = groups["regret"].agg(
         mean="mean", median="median", q25=lambda x: x.quantile(0.25), q75=lambda x: x.quantile(0.75)
@@ -188,7 +189,7 @@ def main():
     folder, prefix = (options.folder, "smoke_") if options.smoke else (STORED, "")
     name = f"{prefix}boke_{options.part.replace('-', '_')}"
     for what, part in (("curves", curves(table)), ("ends", ends(table))):
-        part.to_csv(folder / f"{name}_{what}.csv", index=False, float_format="%.5g")
+        part.to_csv(folder / f"{name}_{what}.csv", index=False, float_format="%.4g")
     print(f"{name}_curves.csv and {name}_ends.csv in {folder}; median regret after the last evaluation:")
     last = ends(table).pivot_table(
         index="problem", columns="method", values="regret", aggfunc="median", sort=False

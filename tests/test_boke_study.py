@@ -84,6 +84,56 @@ def test_the_best_of_a_training_function_is_the_best(name, d):
         assert f.best_value == pytest.approx(textbook[name], abs=1e-5)
 
 
+@pytest.mark.parametrize("method", ["random", "boke", "boke-auto"])
+def test_a_stored_run_can_be_repeated(study, method):
+    """One cheap run each: the same regret after the last evaluation, up to what the digits of a machine do to it."""
+    ends = eo.datasets.load_study("boke_noise_free_ends").query("problem == 'six_hump_camel' and seed == 3")
+    stored = ends.set_index("method")["regret"][method]
+    rows = study.search("six_hump_camel", method, False, 60, 3)
+    assert rows[-1]["regret"] == pytest.approx(stored, rel=0.02, abs=1e-9)
+
+
+def test_what_the_stored_runs_say():
+    """The claims of README, docstrings and notebook that rest on them."""
+    ends = eo.datasets.load_study("boke_noise_free_ends")
+    runs = ends.groupby(["problem", "method"])["regret"]
+    median = runs.median().unstack()
+    assert runs.count().min() >= 10
+    assert (median[["boke", "boke+"]].max(axis=1) < median["random"]).all()
+    assert (median["boke-auto"] < median["gp-ucb"]).drop("hartmann3").all()
+    assert (median["boke-auto"][["six_hump_camel", "hartmann3"]] <= 0.03).all()
+    assert runs.max()["six_hump_camel", "boke-auto"] < 0.3
+    assert median["gp-ucb"]["six_hump_camel"] <= 5e-3
+    assert median["gp-ucb"]["hartmann3"] <= 5e-3
+
+
+@pytest.mark.parametrize("part", ["noise_free", "noisy", "sprinkler"])
+def test_curves_end_where_the_runs_end(part):
+    ends = eo.datasets.load_study(f"boke_{part}_ends")
+    curves = eo.datasets.load_study(f"boke_{part}_curves")
+    last = curves[curves["evaluation"] == 60].set_index(["problem", "method"])["median"]
+    median = ends.groupby(["problem", "method"])["regret"].median()
+    pd.testing.assert_series_equal(last.sort_index(), median, check_names=False, rtol=1e-3)
+    falls = curves.groupby(["problem", "method"])["median"].apply(lambda m: (m.diff().dropna() <= 1e-9).all())
+    assert falls.all()
+
+
+def test_density_fills_best_in_the_stored_designs():
+    stored = eo.datasets.load_study("boke_fill")
+    at_32 = stored[stored["t"] == 32].pivot(index="inputs", columns="design", values="mean")
+    assert (at_32.idxmin(axis=1) == "density").all()
+
+
+def test_a_stored_design_can_be_repeated(study):
+    """A Latin hypercube: its fill distances over the seeds have the stored mean."""
+    stored = eo.datasets.load_study("boke_fill").query("design == 'latin hypercube' and inputs == 2")
+    rows = pd.DataFrame(
+        [row for k in range(study.FILL_RUNS) for row in study.filled("latin hypercube", 2, k)]
+    )
+    means = rows.groupby("t")["distance"].mean()
+    np.testing.assert_allclose(means, stored.set_index("t")["mean"], rtol=1e-3)
+
+
 def test_an_evaluation_of_boke_grows_no_faster_than_its_points():
     """The stored measurement against the paper's Table 1: O(t) for BOKE, O(t²) for KR-UCB's preparation."""
     stored = eo.datasets.load_study("boke_complexity")

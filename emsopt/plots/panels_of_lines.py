@@ -80,10 +80,12 @@ def study_curves(
             axis.axvline(vertical[title], color="#777", linewidth=1.2, linestyle="--")
         if log in ("y", "both"):
             axis.set_yscale("log")
+            _plain_ticks(axis.yaxis, np.maximum(part[y], lowest or FLOOR))
         if log in ("x", "both"):
             axis.set_xscale("log")
+            _plain_ticks(axis.xaxis, part[x])
         axis.set_title(words(title))
-        axis.set(xlabel=xlabel or words(x).capitalize())
+        axis.set(xlabel=xlabel or (x if len(x) == 1 else words(x).capitalize()))
         axis.margins(x=0.02)
     for row in axes[::columns]:
         row.set_ylabel(ylabel)
@@ -94,6 +96,16 @@ def study_curves(
         handles.values(), handles, loc="outside upper center", ncols=min(len(handles), 2 * columns + 1)
     )
     return fig, axes
+
+
+def _plain_ticks(axis, values):
+    """Label a logarithmic axis of less than two decades with plain numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    if values.max() < 100 * values.min():
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 @styled

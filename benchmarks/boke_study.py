@@ -17,10 +17,14 @@ before this was first run. Finished cases are kept in ``emsopt-results/``, so th
 remove its files there after a change to a method.
 
 Two tables go to where `emsopt.datasets.load_study` finds them: "boke_noise_free_curves" (and so on for the other parts)
-has mean, median and quartiles of the simple regret (2.4) after every other evaluation, and mean CPU seconds of the optimizer
-up to there, evaluations not counted; "boke_noise_free_ends" each run's regret and CPU seconds after the last. Regret is
-that of the noise-free values at the points evaluated; in tuning, where no best value is known, it is 1 - R². "boke_fill" has mean and quartiles of the fill distance (3.11) by number of
-points t.
+has mean, median and quartiles of the simple regret (2.4) after every other evaluation, and mean CPU seconds of the
+optimizer up to there, evaluations not counted; "boke_noise_free_ends" each run's regret and CPU seconds after the last.
+Regret is that of the noise-free values at the points evaluated; in tuning, where no best value is known, it is 1 - R².
+"boke_fill" has mean and quartiles of the fill distance (3.11) of five designs by number of points t.
+
+The stored tables are of smaller runs than the default: the paper's six functions, ten seeds without noise (``--runs 10
+--problems forrester goldstein_price six_hump_camel hartmann3 rosenbrock4 sphere6``), the first four of them with noise and five seeds, the
+sprinkler with ten seeds. Tuning is not stored: about four hours of CPU.
 """
 
 import argparse

@@ -103,7 +103,8 @@ def _plain_ticks(axis, values):
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     if values.max() < 100 * values.min():
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        few = values.max() < 10 * values.min()
+        axis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 4, 6, 8) if few else (1, 2, 5)))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 

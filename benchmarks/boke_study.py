@@ -22,9 +22,9 @@ optimizer up to there, evaluations not counted; "boke_noise_free_ends" each run'
 Regret is that of the noise-free values at the points evaluated; in tuning, where no best value is known, it is 1 - R².
 "boke_fill" has mean and quartiles of the fill distance (3.11) of five designs by number of points t.
 
-The stored tables are of smaller runs than the default: the paper's six functions, ten seeds without noise (``--runs 10
---problems forrester goldstein_price six_hump_camel hartmann3 rosenbrock4 sphere6``), the first four of them with noise and five seeds, the
-sprinkler with ten seeds. Tuning is not stored: about four hours of CPU.
+The stored tables are of smaller runs than the default, all of ten seeds (``--runs 10 --problems ...``): without noise
+the paper's six functions, with noise the first four of them; the sprinkler. Tuning is not stored: about four hours of
+CPU.
 """
 
 import argparse

@@ -272,12 +272,12 @@ def load_study(name):
         ``on_target``, three regrets, and how good the estimates of mean costs were.
         `emsopt.optimizers.control_verdicts` reads it. "bocvs_horizon": cost regret of the paper's method with growing
         budgets. By ``benchmarks/bocvs_study.py``.
+
         "boke_noise_free_curves", "boke_noisy_curves", "boke_sprinkler_curves": mean, median and quartiles of the
         simple regret of `maximize`'s methods after every other ``evaluation``, with the optimizer's mean
-        ``cpu_seconds``; "boke_noise_free_ends" and so on: a row a run, its last, of ten seeds, with noise of
-        fewer problems. "boke_fill": fill distance of
-        designs. By ``benchmarks/boke_study.py``. "boke_complexity": CPU seconds of the parts of a step by number of
-        points t, by ``benchmarks/boke.py``.
+        ``cpu_seconds``; "boke_noise_free_ends" and so on: a row a run, its last, of ten seeds. "boke_fill": fill
+        distance of designs. By ``benchmarks/boke_study.py``. "boke_complexity": CPU seconds of the parts of a step by
+        number of points t, by ``benchmarks/boke.py``.
 
     Returns
     -------

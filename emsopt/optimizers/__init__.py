@@ -65,6 +65,12 @@ __all__ += [
     "ControlRun",
     "Hyperparameters",
 ]
-__all__ += ["UnknownCost", "bocvs", "control_verdicts"]
-__all__ += ["UnknownCost", "bocvs", "profile"]
-__all__ += ["UnknownCost", "bocvs", "density_design", "fill_distance", "process_design", "profile"]
+__all__ += [
+    "UnknownCost",
+    "bocvs",
+    "control_verdicts",
+    "density_design",
+    "fill_distance",
+    "process_design",
+    "profile",
+]

@@ -108,7 +108,8 @@ def is_real(value):
 def whole_number(value, name, low=1, high=None):
     """Return ``value`` as an int in [low, high]."""
     limit = f"from {low} to {high}" if high is not None else f"of at least {low}"
-    if not is_real(value) or not np.isfinite(value) or int(value) != value:
+    # whole numbers as they are: seeds may have more digits than a float holds
+    if not is_real(value) or not (isinstance(value, int) or (np.isfinite(value) and int(value) == value)):
         msg = f"`{name}` must be a whole number {limit}; got {value!r}."
         raise InputError(msg)
     if value < low or (high is not None and value > high):

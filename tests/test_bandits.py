@@ -382,6 +382,13 @@ def test_wrong_rules_are_refused():
             make()
 
 
+def test_a_seed_of_ones_own_is_not_needed(net, prior, tmp_path):
+    file = tmp_path / "drive.jsonl"
+    first = bandits.run(net, START, END, "gp-ts", horizon=4, prior=prior, checkpoint=file)
+    assert same(first, bandits.run(net, START, END, "gp-ts", horizon=4, prior=prior, checkpoint=file))
+    assert len(bandits.run(net, START, END, "gp-ts", horizon=4, prior=prior).history) == 4
+
+
 def test_a_longer_horizon_goes_on_from_the_checkpoint(net, prior, tmp_path):
     """What is drawn in a round does not depend on how many are to come."""
     for policy in ("gp-ts", "gp-ts-joint", "svgp-ts"):

@@ -76,13 +76,24 @@ def test_a_closed_road_is_not_driven(net, panel):
     assert "Closed" not in refs["figures"].value
 
 
+def test_roads_are_closed_as_long_as_there_is_a_way_round(net, panel):
+    refs = panel.refs
+    for _ in range(40):
+        refs["close"].click()
+        assert refs["figures"].value
+        if said(panel):
+            break
+    assert "No road can be closed any more" in said(panel)
+    assert len(refs["closed"].value.split(", ")) > 3
+
+
 def test_what_is_refused_is_said_and_nothing_stale_stays(panel):
     refs = panel.refs
     refs["closed"].value = "nowhere"
     assert "there is no edge 'nowhere'" in said(panel).replace("&#x27;", "'")
     assert refs["figures"].value == refs["map"].value == ""
     refs["close"].click()
-    assert "Let an agent drive first" in said(panel)
+    assert "No agent has driven" in said(panel)
     refs["closed"].value = ROUTE[0]
     assert "is closed" in said(panel)
     refs["closed"].value = ""

@@ -5,6 +5,7 @@ from functools import lru_cache
 import ipywidgets as widgets
 
 from .. import _validate, bandits
+from ..errors import InputError
 from ..plots._style import look
 from ..road_maps import exploration_map
 from . import _parts
@@ -25,7 +26,8 @@ AGENTS = {
 EXPLANATION = (
     "An electric car drives from A to B, again and again. It knows what edges should need by a formula, sees what the "
     "edges it takes do need, and learns. Every change starts the drive anew; agents under the same settings face the same "
-    "roads and stay on the figure and the map to compare. It takes seconds; interrupt the kernel to stop early."
+    "roads and stay on the figure and the map to compare. After a change of belief it takes longest; interrupt the kernel to "
+    "stop early."
 )
 
 
@@ -109,18 +111,24 @@ def navigation_panel(net, start, end, *, agent="gp-ts", horizon=60, rng=0):
     respond = _parts.guarded(message, refresh, clear)
 
     def close(_):
-        """Close the edge that the latest agent drove most often, of several the longest."""
+        """Close the edge that the latest agent drove most often and can do without, of several the longest."""
         if not state["runs"]:
-            message.say("Let an agent drive first: then the road that it drove most can be closed.")
+            message.say("No agent has driven under these settings: change them, or open all roads.")
             return
         seen = (
             list(state["runs"].values())[-1]
             .visits.set_index("edge")["visits"]
             .drop([start, end], errors="ignore")
         )
-        if len(seen):
-            most = max(seen.index, key=lambda edge: (seen[edge], net.lengths[edge]))
-            controls["closed"].value = ", ".join([*_names(controls["closed"].value), net.ids[most]])
+        shut = _names(controls["closed"].value)
+        for edge in sorted(seen.index, key=lambda edge: (-seen[edge], -net.lengths[edge])):
+            try:
+                net.shortest_path(net.lengths, start, end, closed=[*shut, net.ids[edge]])
+            except InputError:  # there is no way round this one
+                continue
+            controls["closed"].value = ", ".join([*shut, net.ids[edge]])
+            return
+        message.say("No road can be closed any more: there is no way round those that are left.")
 
     controls["close"].on_click(close)
     controls["reopen"].on_click(lambda _: setattr(controls["closed"], "value", ""))
@@ -194,7 +202,7 @@ def _controls(agent, horizon, seed):
         ),
         "close": button(
             description="Close the road driven most",
-            tooltip="Close the edge that the latest agent drove most often",
+            tooltip="Close the edge that the latest agent drove most often and can do without",
             layout=widgets.Layout(width="auto"),
         ),
         "reopen": button(description="Open all", tooltip="Open all closed roads"),
@@ -203,7 +211,7 @@ def _controls(agent, horizon, seed):
 
 def _names(text):
     """Return the ids in a list separated by commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
+    return [name.strip() for name in text.replace(";", ",").split(",") if name.strip()]
 
 
 def _figures(net, runs, closed):

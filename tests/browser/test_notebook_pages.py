@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 REQUIRED = os.environ.get("EMSOPT_BROWSER_REQUIRED") == "1"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+MAPLESS = ("04", "05")  # notebooks that show no map
 PATIENCE = 180_000  # ms, for a whole notebook
 TOKEN = "t"
 
@@ -159,7 +160,8 @@ def test_a_notebook_runs(browser, lab, name):
         figures = page.locator(".jp-CodeCell", has_text="= eo.plots.")
         for k in range(figures.count()):
             assert figures.nth(k).locator("img").count() == 1, figures.nth(k).text_content()
-        until(page, lambda: map_frames(page), "a map")
+        if not name.startswith(MAPLESS):
+            until(page, lambda: map_frames(page), "a map")
         for frame in map_frames(page):
             assert frame.locator(".leaflet-container .station, .leaflet-container .end").count() > 0
         if name.startswith("00"):

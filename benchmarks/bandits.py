@@ -54,6 +54,10 @@ def main():
     start = time.perf_counter(), time.process_time()
     prior = bandits.navigation_prior(net)
     prior.factor  # noqa: B018 - computed once for all policies
+    print(
+        f"{net}\nprior and its factor: {time.perf_counter() - start[0]:.1f} s by the clock, "
+        f"{time.process_time() - start[1]:.1f} s of the processor\n"
+    )
     laplacian = incidence_laplacian(net.lengths, net.connections)
     began = time.process_time()
     graph_matern(laplacian, nu=2)
@@ -62,10 +66,6 @@ def main():
         time.process_time() - began,
         KERNEL_S,
         "s",
-    )
-    print(
-        f"{net}\nprior and its factor: {time.perf_counter() - start[0]:.1f} s by the clock, "
-        f"{time.process_time() - start[1]:.1f} s of the processor\n"
     )
     print(f"{'policy':12}{'clock s':>10}{'cpu s':>10}{'edges':>8}{'seen':>8}{'regret Wh':>12}{'peak GB':>9}")
     rounds = {}

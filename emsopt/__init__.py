@@ -80,19 +80,9 @@ _NAMES = {
 }
 
 __all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "RoadNetwork", "bandits", "calls"]
-__all__ += ["datasets", "energy", "errors", "evaluators", "geo", "maps", "maximize", "minimize", "optimizers"]
-__all__ += [
-    "panels",
-    "plan",
-    "plots",
-    "problems",
-    "regret",
-    "road_maps",
-    "roads",
-    "study",
-    "sweeps",
-    "travel",
-]
+__all__ += ["datasets", "energy", "errors", "evaluators", "geo", "maps", "maximize", "minimize"]
+__all__ += ["optimizers", "panels", "plan", "plots", "problems", "regret", "road_maps", "roads"]
+__all__ += ["study", "sweeps", "travel"]
 
 
 def __getattr__(name):

@@ -357,10 +357,11 @@ def load_roads(name="monaco"):
     ----------
     name : {"monaco", "luxembourg"}
         "monaco" is embedded: OpenStreetMap of March 2016, with turn restrictions, speed defaults by class of road, and
-        a **terrain that is a surrogate** (`RoadNetwork.notes`). It is not the network of the paper, which is
-        not part of this package; that one is of the same place. "luxembourg" is the published network of the LuST scenario. It
-        is flat, where the paper added heights, so that no edge gives energy back: ``lust.net.xml`` is looked for in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/luxembourg``; where there is
-        a ``luxembourg_rebuilt.net.xml.gz`` instead, a rebuild from the same map, that is read, and ``notes`` says so;
+        a **terrain that is a surrogate** (`RoadNetwork.notes`). It is not the network of the paper, which is not part
+        of this package; that one is of the same place. "luxembourg" is the published network of the LuST scenario.
+        It is flat, where the paper added heights, so that no edge gives energy back. ``lust.net.xml`` is looked for in
+        ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/luxembourg``; where there is a ``luxembourg_rebuilt.net.xml.gz`` instead, a
+        rebuild from the same map, that is read, and ``notes`` says so;
         else the published one is downloaded and checked.
 
     Returns

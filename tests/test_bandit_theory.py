@@ -141,8 +141,7 @@ def test_learners_stay_below_the_bound_and_guessing_does_not(rule):
         rule, rounds, n_arms=size, size=1, gain=gain, noise_variance=0.01, eigenvalue=1.0
     )
     assert np.mean(regrets) < bound
-    if not isinstance(rule, bandits.Thompson):  # whose bound is twice as wide
-        assert np.mean(guesses) > bound
+    assert np.mean(guesses) > bound
 
 
 def test_largest_eigenvalue_is_found_whatever_its_vector():

@@ -1,8 +1,5 @@
 """The stored study of control problems: whole, repeatable, and its regrets and cost estimates as the theory has them."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,15 +12,9 @@ KEYS = ["objective", "costs", "variance", "method", "seed"]
 
 
 @pytest.fixture(scope="module")
-def made():
+def made(script):
     """Return the module that made the study."""
-    file = Path(__file__).parents[1] / "benchmarks" / "bocvs_study.py"
-    if not file.exists():
-        pytest.skip("the benchmarks are not installed with the package")
-    spec = importlib.util.spec_from_file_location("bocvs_study", file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("benchmarks/bocvs_study.py")
 
 
 @pytest.fixture(scope="module")

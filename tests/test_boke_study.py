@@ -1,8 +1,5 @@
 """The study of BOKE and its rivals, and the trials its constants come from: what their rows mean."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,19 +7,9 @@ import pytest
 import emsopt as eo
 
 
-def module(name):
-    file = Path(__file__).parents[1] / "benchmarks" / f"{name}.py"
-    if not file.exists():
-        pytest.skip("the benchmarks are not installed with the package")
-    spec = importlib.util.spec_from_file_location(name, file)
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
-
-
 @pytest.fixture(scope="module")
-def study():
-    return module("boke_study")
+def study(script):
+    return script("benchmarks/boke_study.py")
 
 
 @pytest.mark.parametrize(("name", "noisy"), [("hartmann3", False), ("hartmann3", True), ("sprinkler", False)])
@@ -66,17 +53,17 @@ def test_tables_summarise_the_runs(study):
     assert study.ends(table)["regret"].tolist() == [1.0, 2.0, 6.0]
 
 
-def test_the_training_family_is_none_of_the_reported_functions(study):
-    training = module("boke_training")
+def test_the_training_family_is_none_of_the_reported_functions(study, script):
+    training = script("benchmarks/boke_training.py")
     reported = {name.rstrip("0123456789") for name in study.FUNCTIONS + study.FURTHER} | {"sprinkler"}
     assert not reported & {name.split()[0].replace("-", "_") for name, _, _ in training.FAMILY}
     assert max(study.RUNS.values()) <= training.FIRST_SEED
 
 
 @pytest.mark.parametrize(("name", "d"), [("branin", 2), ("bowl", 3), ("zakharov", 2), ("gp 0.3", 2)])
-def test_the_best_of_a_training_function_is_the_best(name, d):
+def test_the_best_of_a_training_function_is_the_best(name, d, script):
     """Against a grid, and for three of them against the textbook's minimum."""
-    f = module("boke_training").problem(name, d, 0.0, 1000)
+    f = script("benchmarks/boke_training.py").problem(name, d, 0.0, 1000)
     grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, 41)] * d), axis=-1).reshape(-1, d)
     assert f.exact(grid).min() >= f.best_value - 1e-9
     textbook = {"branin": 0.397887 - 10, "bowl": 0.0, "zakharov": 0.0}
@@ -147,9 +134,9 @@ def test_an_evaluation_of_boke_grows_no_faster_than_its_points():
     assert exponent("gp-ucb-fixed", "evaluation") > 1.5
 
 
-def test_a_stored_measurement_can_be_repeated():
+def test_a_stored_measurement_can_be_repeated(script):
     """Only roughly: other machines differ, and this one has other work."""
-    prepare, evaluate = module("boke").parts("boke", 200)
+    prepare, evaluate = script("benchmarks/boke.py").parts("boke", 200)
     stored = eo.datasets.load_study("boke_complexity")
     rows = stored[(stored["method"] == "boke") & (stored["t"] == 200)].set_index("part")["cpu_seconds"]
     assert 0.02 < prepare / rows["preparation"] < 50

@@ -3,7 +3,6 @@
 import functools
 import hashlib
 import http.server
-import importlib.util
 import io
 import json
 import os
@@ -24,15 +23,9 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 
 @pytest.fixture
-def build():
+def build(script):
     """The script that makes the embedded St. Paul, as a module."""
-    path = ROOT / "data" / "build_st_paul.py"
-    if not path.is_file():
-        pytest.skip("needs the repository: data/build_st_paul.py is not part of the package")
-    spec = importlib.util.spec_from_file_location("build_st_paul", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("data/build_st_paul.py")
 
 
 # -- embedded St. Paul --------------------------------------------------------------------------------------------

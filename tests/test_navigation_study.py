@@ -1,6 +1,5 @@
 """The navigation study: what its rows say of a run, how large it is, and that a tiny one runs from end to end."""
 
-import importlib.util
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,13 +15,8 @@ FILE = Path(__file__).parents[1] / "benchmarks" / "navigation_study.py"
 
 
 @pytest.fixture(scope="module")
-def navigation():
-    if not FILE.exists():
-        pytest.skip("the benchmarks are not installed with the package")
-    spec = importlib.util.spec_from_file_location("navigation_study", FILE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def navigation(script):
+    return script("benchmarks/navigation_study.py")
 
 
 def options(**change):

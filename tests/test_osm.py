@@ -1,7 +1,6 @@
 """OpenStreetMap roads: a map drawn by hand and read by eye, Monaco as embedded, files of networks, broken files."""
 
 import gzip
-import importlib.util
 import json
 import os
 import sys
@@ -280,14 +279,9 @@ def test_monaco_is_embedded_and_its_terrain_labelled():
         assert len(net.shortest_path(net.lengths, *route)) > 40
 
 
-def test_monaco_is_what_its_script_builds():
+def test_monaco_is_what_its_script_builds(script):
     pytest.importorskip("osmium", reason="needs emsopt[roads]")
-    path = ROOT / "data" / "build_monaco.py"
-    if not path.is_file():
-        pytest.skip("needs the repository: data/build_monaco.py is not part of the package")
-    spec = importlib.util.spec_from_file_location("build_monaco", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = script("data/build_monaco.py")
     built, stored = module.build(), eo.datasets.load_roads("monaco")
     assert built.ids == stored.ids
     assert built.notes == stored.notes

@@ -82,5 +82,5 @@ def test_wrong_frames_are_refused(frame):
         plots.cumulative_regret(frame.drop(columns="run"), ax=Figure())
     with pytest.raises(InputError, match="no rows"):
         plots.final_regret(frame[:0], ax=Figure())
-    with pytest.raises(InputError, match="must hold 2 Axes"):
+    with pytest.raises(InputError, match="must hold 2 Axes; got 3"):
         plots.cumulative_regret(frame, ax=Figure().subplots(1, 3))

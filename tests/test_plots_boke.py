@@ -69,8 +69,9 @@ def test_what_cannot_be_drawn_is_refused(study):
         plots.study_curves(study[:0])
     with pytest.raises(InputError, match="`log` must be one of"):
         plots.study_curves(study, log="z")
-    with pytest.raises(InputError, match="empty Figure"):
-        plots.study_curves(study, plt.subplots()[1])
+    count = study["problem"].nunique()
+    with pytest.raises(InputError, match=f"`ax` must hold {count} Axes; got {count + 1}"):
+        plots.study_curves(study, plt.subplots(1, count + 1)[1])
     with pytest.raises(InputError, match="no panel"):
         plots.line_panels({})
 

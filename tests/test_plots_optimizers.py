@@ -80,7 +80,7 @@ def test_cut_graph_refuses_what_has_no_cut():
         plots.cut_graph([[0, -1], [-2, 0]], [1, 1])
     with pytest.raises(InputError, match="zeros and ones"):
         plots.cut_graph([[0, -1], [-1, 0]], [1, 1], [0, 2])
-    with pytest.raises(InputError, match="`ax` must hold 2 Axes"):
+    with pytest.raises(InputError, match="`ax` must hold 2 Axes; got 1"):
         plots.cut_graph([[0, -1], [-1, 0]], [1, 1], ax=plt.figure().add_subplot(), capacities="both")
 
 

@@ -138,5 +138,5 @@ def test_the_still_twin_draws_every_edge_once_by_class(net, run):
     assert 0 < known < len(run.visits)
     _, axes = plots.exploration(net, run, ax=Figure(), rounds=2)
     assert axes[0].get_title(loc="left") == f"bi-ucb: {known} edges"
-    with pytest.raises(InputError, match="must hold 2 Axes"):
+    with pytest.raises(InputError, match="must hold 2 Axes; got 3"):
         plots.exploration(net, {"a": run, "b": run}, ax=Figure().subplots(1, 3))

@@ -1,6 +1,5 @@
 """The stored studies say what README, docstrings and notebooks quote, and can be recomputed."""
 
-import importlib.util
 import re
 from pathlib import Path
 
@@ -35,15 +34,9 @@ def test_stored_rows_can_be_recomputed():
 
 
 @pytest.fixture(scope="module")
-def location():
+def location(script):
     """Return the module that made the location studies."""
-    file = Path(__file__).parents[1] / "benchmarks" / "location_study.py"
-    if not file.exists():
-        pytest.skip("the benchmarks are not installed with the package")
-    spec = importlib.util.spec_from_file_location("location_study", file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("benchmarks/location_study.py")
 
 
 @pytest.mark.parametrize("part", ["grid", "st-paul", "tables", "late", "long"])

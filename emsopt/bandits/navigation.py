@@ -21,6 +21,7 @@ road edge at an hour, at the speed of that hour.
 
 import time
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -151,7 +152,7 @@ class NavigationRun:
         """Cumulative regret at the end, Wh, rectified."""
         return float(self.history["cumulative_regret"].iloc[-1])
 
-    @property
+    @cached_property
     def visits(self):
         """Which road edges were driven: DataFrame of ``edge``, ``first_round`` and ``visits``, at any hour."""
         import pandas as pd

@@ -102,7 +102,7 @@ def fill_distance(points, *, probes=10_000):
 def _grown(n, d, function_of, rng):
     """Return a random point and after it the best of a function that the points before define."""
     n, d = _validate.whole_number(n, "n"), _validate.whole_number(d, "d")
-    rng = np.random.default_rng(rng)
+    rng = _validate.generator(rng)
     cube = np.tile([0.0, 1.0], (d, 1))
     X = rng.random((1, d))
     while len(X) < n:

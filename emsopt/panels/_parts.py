@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from .. import _validate
 from ..errors import EmsoptError, MissingDependencyError
 from ..evaluators import one_median
 from ..maps import deployment_map
@@ -24,6 +25,7 @@ except ImportError as error:
 
 LABEL = {"description_width": "9.5em"}
 WIDE = "min(32em, 98%)"
+LARGEST_SEED = 2**53 - 1  # a browser's largest whole number
 TABLE_STYLE = """<style>
 .emsopt-figures {border-collapse: collapse; line-height: 1.5}
 .emsopt-figures th, .emsopt-figures td {padding: 0.15em 0.9em; text-align: right; border-bottom: 1px solid #8886;
@@ -52,6 +54,19 @@ def control(kind, label, tip, **options):
     if "Slider" in kind.__name__:
         options["continuous_update"] = False
     return kind(description=label, tooltip=tip, style=LABEL, **options)
+
+
+def seed_of(rng):
+    """Return a seed that `seed_input` can show."""
+    if _validate.is_real(rng):
+        return _validate.whole_number(rng, "rng", low=0, high=LARGEST_SEED)
+    return int(_validate.generator(rng).integers(2**31))
+
+
+def seed_input(seed, tip):
+    """Return the input for a seed."""
+    narrow = widgets.Layout(width="19em")
+    return control(widgets.BoundedIntText, "Seed", tip, value=seed, min=0, max=LARGEST_SEED, layout=narrow)
 
 
 def threshold_slider():

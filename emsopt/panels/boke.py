@@ -11,7 +11,6 @@ from io import BytesIO
 import ipywidgets as widgets
 import numpy as np
 
-from .. import _validate
 from ..errors import InputError
 from ..optimizers import BOKEPlus, profile
 from ..optimizers.boke import CONFIDENCE, EXPLORING, NOISE, SCALE, bandwidth, exploration
@@ -22,7 +21,6 @@ from . import _parts
 
 FIRST, MOST = 5, 60  # points to begin with, and most
 SAMPLE_NOISE = 0.1  # standard deviation in the paper's Figures 1, 4 and 5
-LARGEST_SEED = 2**53 - 1  # a browser's largest whole number
 EXPLANATION = (
     "Top: the regression with its band, and the points. Middle: the density of the points. Bottom: what BOKE maximises. "
     "Move the bandwidth and the noise constant, and see where it would go next (dotted). Step evaluates that point. "
@@ -56,7 +54,7 @@ def boke_panel(f=None, *, rng=0):
     if getattr(f, "dimension", None) != 1 or f.sense != "max":
         msg = f"`f` must be a Problem of one input with sense 'max'; got {f!r}."
         raise InputError(msg)
-    seed = _seed(rng)
+    seed = _parts.seed_of(rng)
     controls, message = _controls(seed), _parts.Message()
     picture, figures = widgets.HTML(), widgets.HTML()
     grid = np.linspace(*f.bounds[0], 501)
@@ -128,12 +126,6 @@ def boke_panel(f=None, *, rng=0):
     return _parts.Panel(children, refs)
 
 
-def _seed(rng):
-    if _validate.is_real(rng):
-        return _validate.whole_number(rng, "rng", low=0, high=LARGEST_SEED)
-    return int(np.random.default_rng(rng).integers(2**31))
-
-
 def _controls(seed):
     """Return the inputs by name."""
     control, logarithmic = _parts.control, widgets.FloatLogSlider
@@ -168,13 +160,8 @@ def _controls(seed):
         "kernel": control(
             widgets.Dropdown, "Kernel", "Of regression and density", options=list(KERNELS), value="gaussian"
         ),
-        "seed": control(
-            widgets.BoundedIntText,
-            "Seed",
-            "Of the first points, the noise and all choices; another one begins anew",
-            value=seed,
-            min=0,
-            max=LARGEST_SEED,
+        "seed": _parts.seed_input(
+            seed, "Of the first points, the noise and all choices; another one begins anew"
         ),
         "step": widgets.Button(
             description="Step", button_style="primary", tooltip="Evaluate the dotted point"

@@ -56,7 +56,7 @@ def control_panel(problem, *, budget=20, rng=0):
     if not 1 <= budget <= 100:
         msg = f"`budget` must be from 1 to 100; got {budget:g}."
         raise InputError(msg)
-    seed = _validate.whole_number(rng, "rng", low=0, high=2**31 - 1)
+    seed = _parts.seed_of(rng)
     problem = problem.solved()
     controls, costs = _controls(budget, seed), _cost_fields(problem)
     message, sets, picture, figures = _parts.Message(), widgets.HTML(), widgets.HTML(), widgets.HTML()
@@ -160,15 +160,7 @@ def _controls(budget, seed):
             max=100.0,
             layout=narrow,
         ),
-        "seed": control(
-            widgets.BoundedIntText,
-            "Seed",
-            "Of all random choices",
-            value=seed,
-            min=0,
-            max=2**31 - 1,
-            layout=narrow,
-        ),
+        "seed": _parts.seed_input(seed, "Of all random choices"),
         "halving": control(
             widgets.Checkbox,
             "halve α as it plays",

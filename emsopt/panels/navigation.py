@@ -10,7 +10,6 @@ from ..plots._style import look
 from ..road_maps import exploration_map
 from . import _parts
 
-LARGEST_SEED = 2**53 - 1  # a browser's largest whole number
 AGENTS = {
     "gp-ts": "GP, Thompson sampling",
     "gp-ts-joint": "GP, joint Thompson sampling",
@@ -44,7 +43,7 @@ def navigation_panel(net, start, end, *, agent="gp-ts", horizon=60, rng=0):
         One of `emsopt.bandits.POLICIES` to begin with.
     horizon : int
         Rounds to begin with, from 10 to 500.
-    rng : int
+    rng : int or Generator, optional
         Seed to begin with: decides what edges need, and the noise.
 
     Returns
@@ -60,7 +59,7 @@ def navigation_panel(net, start, end, *, agent="gp-ts", horizon=60, rng=0):
     """
     _validate.choice(agent, "agent", tuple(AGENTS))
     horizon = _validate.whole_number(horizon, "horizon", 10, 500)
-    seed = _validate.whole_number(rng, "rng", 0, LARGEST_SEED)
+    seed = _parts.seed_of(rng)
     start, end = (int(net.edges([edge], name)[0]) for edge, name in ((start, "start"), (end, "end")))
     net.shortest_path(net.lengths, start, end)
     controls, message = _controls(agent, horizon, seed), _parts.Message()
@@ -68,7 +67,7 @@ def navigation_panel(net, start, end, *, agent="gp-ts", horizon=60, rng=0):
         value=0, min=0, max=1, description="Driving", layout={"visibility": "hidden"}
     )
     figures, regret, shown = widgets.HTML(), widgets.HTML(), widgets.HTML(layout={"width": "100%"})
-    prior = lru_cache(maxsize=4)(
+    prior = lru_cache(maxsize=2)(  # a prior and its factor take 150 MB in Monaco
         lambda lengthscale, noise: bandits.navigation_prior(net, lengthscale=lengthscale, noise=noise)
     )
     state = {"settings": None, "runs": {}}  # runs by agent, the latest last, all under the same settings
@@ -184,15 +183,7 @@ def _controls(agent, horizon, seed):
         "horizon": control(
             widgets.IntSlider, "Rounds", "How often the car drives", value=horizon, min=10, max=500, step=10
         ),
-        "seed": control(
-            widgets.BoundedIntText,
-            "Seed",
-            "Decides what edges need, and the noise",
-            value=seed,
-            min=0,
-            max=LARGEST_SEED,
-            layout=widgets.Layout(width="19em"),
-        ),
+        "seed": _parts.seed_input(seed, "Decides what edges need, and the noise"),
         "closed": control(
             widgets.Text,
             "Closed roads",

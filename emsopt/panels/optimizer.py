@@ -10,13 +10,12 @@ from html import escape
 import ipywidgets as widgets
 import numpy as np
 
-from .. import _shading, _validate
+from .. import _shading
 from ..errors import InputError
 from ..optimizers import METHODS, SparBL
 from . import _parts
 from ._trace import Trace, away_from_centre, best_swaps, largest_coefficients, measure, sentence, units_at
 
-LARGEST_SEED = 2**53 - 1  # a browser's largest whole number
 EXPLANATION = (
     "Step lets the method choose a deployment, which is evaluated and told to it. What the method expects is noted "
     "before the evaluation. Place the units yourself to tell it of a deployment of your own. Restart, another method "
@@ -48,7 +47,7 @@ def optimizer_panel(objective, method="gp-pm", *, rng=0):
     InputError
         If the objective, the method or the seed is none.
     """
-    seed = _seed(rng)
+    seed = _parts.seed_of(rng)
     trace = Trace(objective, method, seed=seed)
     space, city, metric = objective.space, objective.city, objective.metric
     controls, fields = _controls(method, seed), _fields(space)
@@ -164,13 +163,6 @@ def optimizer_panel(objective, method="gp-pm", *, rng=0):
     return _parts.Panel(children, refs)
 
 
-def _seed(rng):
-    """Return a seed that a control can show."""
-    if _validate.is_real(rng):
-        return _validate.whole_number(rng, "rng", low=0, high=LARGEST_SEED)
-    return int(_validate.generator(rng).integers(2**31))
-
-
 def _controls(method, seed):
     """Return the inputs by name, but for the sites."""
     button, control = widgets.Button, _parts.control
@@ -182,15 +174,7 @@ def _controls(method, seed):
             options=list(METHODS),
             value=method,
         ),
-        "seed": control(
-            widgets.BoundedIntText,
-            "Seed",
-            "Of all random choices; another one begins anew",
-            value=seed,
-            min=0,
-            max=LARGEST_SEED,
-            layout=widgets.Layout(width="19em"),
-        ),
+        "seed": _parts.seed_input(seed, "Of all random choices; another one begins anew"),
         "step": button(
             description="Step",
             button_style="primary",

@@ -68,7 +68,7 @@ def new_figure(ax, size, layout):
     return None
 
 
-def panels(ax, count, size, across=None):
+def panels(ax, count, size, across=None, *, sharey=False):
     """Return figure and ``count`` axes, in rows of ``across``: the caller's, or new ones, each of a size in inches."""
     across = min(count, across or count)
     down = -(-count // across)
@@ -76,10 +76,10 @@ def panels(ax, count, size, across=None):
     if fig is None:
         axes = np.ravel(np.array(ax, dtype=object))
         if len(axes) != count:
-            msg = f"`ax` must hold {count} Axes, one for each panel; got {len(axes)}."
+            msg = f"`ax` must hold {count} Axes; got {len(axes)}."
             raise InputError(msg)
         return axes[0].figure, axes
-    axes = np.ravel(fig.subplots(down, across, squeeze=False))
+    axes = np.ravel(fig.subplots(down, across, squeeze=False, sharey=sharey))
     for spare in axes[count:]:
         spare.remove()
     return fig, axes[:count]

@@ -5,7 +5,7 @@ import numpy as np
 from .. import _shading, _validate
 from ..errors import InputError
 from ._frames import require_columns
-from ._style import figure, look, new_figure, styled
+from ._style import figure, look, new_figure, panels, styled
 
 FLOOR = 1e-4  # simple regret is drawn no lower, on a logarithmic axis
 LABELS = {
@@ -42,14 +42,10 @@ def control_sets(problem, ax=None, *, alpha=0.1):
         msg = f"`problem` must have two variables, to be drawn on paper; got {problem.dimension}."
         raise InputError(msg)
     problem = problem.solved()
-    fig = new_figure(ax, (12, 5), "constrained")
-    axes = fig.subplots(1, 2) if fig is not None else np.ravel(np.array(ax, dtype=object))
-    if len(axes) != 2:
-        msg = f"`ax` must hold 2 Axes; got {len(axes)}."
-        raise InputError(msg)
+    fig, axes = panels(ax, 2, (6, 5))
     _draw_plays(axes[0], problem)
     _draw_expected(axes[1], problem, alpha)
-    return axes[0].figure, axes
+    return fig, axes
 
 
 def _draw_plays(ax, problem):

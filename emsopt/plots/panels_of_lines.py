@@ -5,7 +5,8 @@ import numpy as np
 from .. import _validate
 from ..errors import InputError
 from ._frames import require_columns, words
-from ._style import look, new_figure, styled
+from ._style import look, styled
+from ._style import panels as panels_of
 
 SIZE = (4.4, 3.4)  # of a panel, inches
 FLOOR = 1e-12  # of a logarithmic axis: regrets of zero are drawn here if nothing else is lower
@@ -35,7 +36,8 @@ def study_curves(
     ----------
     frame : DataFrame
         Rows of a curve in the order they are to be joined.
-    ax : empty Figure, optional
+    ax : empty Figure or sequence of matplotlib Axes, optional
+        One Axes for each panel.
     panels, lines, x, y : str
         Columns: a panel for each value of the first, a line for each of the second, in the order they come in.
     band : (str, str) or None
@@ -56,13 +58,14 @@ def study_curves(
     -------
     fig, axes : Figure and ndarray of Axes, shape (panels,)
     """
+    columns = _validate.whole_number(columns, "columns")
     require_columns(frame, [panels, lines, x, y, *(band or ())])
     _validate.choice(log, "log", ("y", "x", "both", None))
     if frame.empty:
         msg = "there is nothing to draw: the frame has no rows."
         raise InputError(msg)
     titles, names = list(dict.fromkeys(frame[panels])), list(dict.fromkeys(frame[lines]))
-    fig, axes = _grid(ax, len(titles), columns, sharey)
+    fig, axes = panels_of(ax, len(titles), SIZE, columns, sharey=sharey)
     for axis, title in zip(axes, titles, strict=True):
         part = frame[frame[panels] == title]
         for k, name in enumerate(names):
@@ -117,7 +120,8 @@ def line_panels(frames, ax=None, *, points=None, xlabel="x", ylabel="", columns=
     ----------
     frames : dict of str to DataFrame
         A panel each: the index is the variable, every column a line; one named "true" is dashed in grey.
-    ax : empty Figure, optional
+    ax : empty Figure or sequence of matplotlib Axes, optional
+        One Axes for each panel.
     points : array_like, shape (t, 2), optional
         Drawn in every panel; with NaN for a height, as ticks at the bottom.
     xlabel, ylabel : str
@@ -128,7 +132,11 @@ def line_panels(frames, ax=None, *, points=None, xlabel="x", ylabel="", columns=
     -------
     fig, axes : Figure and ndarray of Axes, shape (panels,)
     """
-    fig, axes = _grid(ax, len(frames), columns, sharey=True)
+    columns = _validate.whole_number(columns, "columns")
+    if not frames:
+        msg = "there is nothing to draw: no panel."
+        raise InputError(msg)
+    fig, axes = panels_of(ax, len(frames), SIZE, columns, sharey=True)
     for axis, (title, frame) in zip(axes, frames.items(), strict=True):
         for k, name in enumerate([name for name in frame.columns if name != "true"]):
             axis.plot(frame.index, frame[name], label=words(name), **look(k))
@@ -157,20 +165,3 @@ def _points(axis, points):
         )
     else:
         axis.plot(*points.T, "o", color="#222", markersize=6, label="points")
-
-
-def _grid(ax, count, columns, sharey):
-    """Return a new or the given figure and its panels, in rows."""
-    if count == 0:
-        msg = "there is nothing to draw: no panel."
-        raise InputError(msg)
-    columns = min(_validate.whole_number(columns, "columns"), count)
-    rows = -(-count // columns)
-    fig = new_figure(ax, (columns * SIZE[0], rows * SIZE[1] + 0.5), "constrained")
-    if fig is None:
-        msg = "`ax` must be an empty Figure: there are several panels."
-        raise InputError(msg)
-    axes = np.atleast_1d(fig.subplots(rows, columns, sharey=sharey, squeeze=False)).ravel()
-    for unused in axes[count:]:
-        unused.remove()
-    return fig, axes[:count]

@@ -1,0 +1,24 @@
+"""What several test files need."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def script():
+    """A function that loads a script of the repository as a module: ``script("benchmarks/boke.py")``."""
+
+    def load(path):
+        file = ROOT / path
+        if not file.is_file():
+            pytest.skip(f"needs the repository: {path} is not part of the package")
+        spec = importlib.util.spec_from_file_location(file.stem, file)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load

@@ -9,6 +9,10 @@ class InputError(EmsoptError, ValueError):
     """An argument or a file does not describe a valid city, deployment or option."""
 
 
+class NoWayError(InputError):
+    """The open roads lead from nowhere to there; the message names both and, if it is a closure, says so."""
+
+
 class UnstableQueueError(InputError):
     """Calls arrive faster than the fleet can serve them, so an infinite queue never settles."""
 

@@ -15,9 +15,10 @@ from functools import cached_property
 import numpy as np
 
 from . import _validate
-from .errors import InputError
+from .errors import InputError, NoWayError
 
 ARTERIAL_M_S, RESIDENTIAL_M_S = 70 / 3.6, 50 / 3.6
+FASTEST_M_S = 45.0  # a network half of which is faster has its speeds in another unit
 ARTERIAL_EVERY = 3  # rows and columns of a grid
 
 
@@ -30,7 +31,7 @@ class RoadNetwork:
     lengths : array_like, shape (E,)
         m, positive.
     speed_limits : array_like, shape (E,)
-        m/s, positive.
+        m/s, positive; half of them at most 45.
     connections : array_like of int, shape (C, 2)
         Legal turns, from edge and into edge.
     inclines : array_like, shape (E,), or float
@@ -70,6 +71,15 @@ class RoadNetwork:
     def __post_init__(self):
         lengths = _validate.real_array(self.lengths, "lengths", (None,), unit="m", low=0.0, strictly=True)
         n = len(lengths)
+        speed_limits = _validate.real_array(
+            self.speed_limits, "speed_limits", (n,), unit="m/s", low=0.0, strictly=True
+        )
+        if np.median(speed_limits) > FASTEST_M_S:
+            msg = (
+                f"`speed_limits` are in m/s, and half of them are above {np.median(speed_limits):g} m/s "
+                f"({3.6 * np.median(speed_limits):.0f} km/h). Divide km/h by 3.6."
+            )
+            raise InputError(msg)
         inclines = np.full(n, self.inclines) if np.ndim(self.inclines) == 0 else self.inclines
         inclines = _validate.real_array(inclines, "inclines", (n,), unit="rad")
         if (np.abs(inclines) >= np.pi / 2).any():
@@ -77,9 +87,7 @@ class RoadNetwork:
             raise InputError(msg)
         values = {
             "lengths": lengths,
-            "speed_limits": _validate.real_array(
-                self.speed_limits, "speed_limits", (n,), unit="m/s", low=0.0, strictly=True
-            ),
+            "speed_limits": speed_limits,
             "inclines": inclines,
             "connections": _connections(self.connections, n),
             "ids": _validate.names(self.ids, "ids", n, "edge"),
@@ -254,8 +262,10 @@ class RoadNetwork:
 
         Raises
         ------
+        NoWayError
+            If the start or end is closed, or no way leads from start to end.
         InputError
-            If a cost is negative, the start or end is closed, or no way leads from start to end.
+            If a cost is negative.
 
         Notes
         -----
@@ -272,7 +282,7 @@ class RoadNetwork:
         for name, edge in (("start", start), ("end", end)):
             if shut[edge]:
                 msg = f"the {name} {self.ids[edge]!r} is closed. Open it, or choose another {name}."
-                raise InputError(msg)
+                raise NoWayError(msg)
         graph = self._search_graph
         np.take(np.where(shut, np.inf, costs), graph.indices, out=graph.data)
         distance, before = dijkstra(graph, indices=start, return_predecessors=True)
@@ -282,7 +292,7 @@ class RoadNetwork:
                 f"no legal way leads from {self.ids[start]!r} to {self.ids[end]!r} in {self.name!r}{cause}. "
                 f"{'Close fewer edges' if shut.any() else 'Use `largest_component()`'}, or choose another start or end."
             )
-            raise InputError(msg)
+            raise NoWayError(msg)
         path = [end]
         while path[-1] != start:
             path.append(int(before[path[-1]]))

@@ -317,6 +317,11 @@ def test_a_checkpoint_of_another_run_is_refused(net, prior, tmp_path):
         bandits.run(net, START, END, "gp-ts", rng=7, **options)
 
 
+def test_a_run_needs_roads():
+    with pytest.raises(InputError, match=r"`net` must be an emsopt.roads.RoadNetwork; got dict"):
+        bandits.run({"lengths": [1.0]}, START, END)
+
+
 def test_why_a_run_ends(net, prior):
     def interrupt(step):
         if step.number == 4:
@@ -327,6 +332,11 @@ def test_why_a_run_ends(net, prior):
     assert (len(run.history), run.message) == (4, "interrupted")
     run = bandits.run(net, START, END, **options, callback=lambda step: step.number == 2)
     assert (len(run.history), run.message) == (2, "stopped by the callback")
+    run = bandits.run(net, START, END, **options, closed=lambda t: [END] if t == 6 else [])
+    assert len(run.history) == 5
+    assert (
+        run.message == f"round 6 has no open way: the end {END!r} is closed. Open it, or choose another end."
+    )
     run = bandits.run(net, START, END, **options, time_limit=1e-9)
     assert (len(run.history), run.message) == (1, "time limit of 1e-09 s reached")
     shown = []

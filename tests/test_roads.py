@@ -258,6 +258,7 @@ TWO = {"lengths": [1.0, 2.0], "speed_limits": [3.0, 4.0], "connections": [(0, 1)
     [
         ({"lengths": [1.0, 0.0]}, "`lengths` must be greater than 0"),
         ({"speed_limits": [3.0, np.nan]}, "`speed_limits` must be finite"),
+        ({"speed_limits": [50.0, 70.0]}, r"m/s, and half of them are above 60 m/s \(216 km/h\). Divide"),
         ({"speed_limits": [3.0]}, "`speed_limits` must have shape"),
         ({"connections": [(0, 2)]}, "from 0 to 1; got 2"),
         ({"connections": [(0.0, 1.0)]}, "whole edge indices"),

@@ -28,7 +28,8 @@ import numpy as np
 from .. import _validate
 from .._progress import shown
 from .._run_file import RunFile, digest, run_seed
-from ..errors import InputError
+from ..errors import InputError, NoWayError
+from ..roads import RoadNetwork
 from .exact import ExactGP
 from .framework import ShortestPath, play
 from .independent import IndependentArms
@@ -221,12 +222,12 @@ def run(
     Returns
     -------
     NavigationRun
-        ``message`` says why the run ended. Ctrl-C ends it too.
+        ``message`` says why the run ended. Ctrl-C ends it too, as does a later round without an open way.
 
     Raises
     ------
     InputError
-        If an option is invalid, no open way leads from start to end, or the checkpoint is of another run.
+        If an option is invalid, no open way leads from start to end in the first round, or the checkpoint is of another run.
 
     Examples
     --------
@@ -236,6 +237,9 @@ def run(
     >>> bandits.run(net, "r0c0-r0c1", "r4c3-r4c4", "gp-ts", horizon=20, rng=0).history["path"].str.len().min()
     np.int64(8)
     """
+    if not isinstance(net, RoadNetwork):
+        msg = f"`net` must be an emsopt.roads.RoadNetwork; got {type(net).__name__}."
+        raise InputError(msg)
     horizon = _validate.whole_number(horizon, "horizon")
     if callback is not None and not callable(callback):
         msg = f"`callback` must be a function of (a round); got {callback!r}."
@@ -271,6 +275,10 @@ def run(
                 if logged.seconds >= time_limit:
                     message = f"time limit of {time_limit:g} s reached"
                     break
+        except NoWayError as error:  # of a closure that comes later: what was learnt before it is not lost
+            if not rows:
+                raise
+            message = f"round {len(rows) + 1} has no open way: {error}"
         except KeyboardInterrupt:
             if not rows:
                 raise

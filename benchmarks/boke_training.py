@@ -4,19 +4,21 @@
     python benchmarks/boke_training.py boke --seeds 5
 
 The family (`FAMILY`): draws from Gaussian processes, and Branin, Styblinski-Tang, Michalewicz, Griewank, Zakharov, a
-cubic-quartic Dixon-Price valley and a stretched bowl, each turned and shifted at random, with 1 to 6 inputs; a third
-of them noisy. Disjoint from the reported ones: Forrester, Goldstein-Price, camel, Hartmann, Rosenbrock, Sphere,
-Ackley, Levy, the sprinkler and the tuning tasks. Seeds from 1000, which no study uses.
+cubic-quartic Dixon-Price valley and a stretched bowl, each turned and shifted at random, and sums of random Gaussian
+bumps, of which one is the highest but seldom the widest; with 1 to 6 inputs, some of them noisy. Disjoint from the
+reported ones: Forrester, Goldstein-Price, camel, Hartmann, Rosenbrock, Sphere, Ackley, Levy, the sprinkler and the
+tuning tasks. Seeds from 1000, which no study uses.
 
 A run has 60 evaluations. Its regret is that of the best point evaluated, without noise, over the median regret of 60
 random points; the table shows the geometric mean over the family (regrets below a thousandth of random's count as
-that), the worst function's, and the share of runs that were worse than random. Finished runs are kept in
+that), the worst function's, the share of runs that were worse than random, and the mean of the worst tenth of the runs
+of regret over the function's range on its box ("tail"): runs that climbed the wrong top. Finished runs are kept in
 ``emsopt-results/``. The constants taken stand at the top of ``emsopt/optimizers/boke.py``, ``kr_ucb.py`` and
 ``gp_ucb.py``.
 
 What was tried, and what came out (geometric mean; share of runs worse than random):
 
-On all eighteen functions
+On all functions but the bumps, which came later
     boke: factor of h_t a·√(d/12), a from 0.25 to 1.4: 0.31 to 1.1. The best a is small for up to 3 inputs and larger
     for more, hence the factor a·d.
     boke, a = 0.05, ς = 0.001, 0.005, 0.02, one seed: 0.36, 0.29, 0.23; 28, 33, 44 %.
@@ -38,14 +40,33 @@ On six of them (Gaussian processes of 2, 3 and 5 inputs, Styblinski-Tang of 2, D
     gp-ucb-fixed, ℓ = 0.4, 0.8, 1.4 times √(d/12), √β = 2: 0.045, 0.035, 0.089.
     gp-ucb, √β = 2, 1: 0.03, 0.13.
 
-For boke ς = 0.005 was taken, because with many inputs it is rarely worse than random; for boke-auto the last line,
-with the same ς, because it is rarely worse than random and nearly the best on average. (An earlier boke-auto had
-ς = 0.02, to which a look at Hartmann 3, a reported function, had contributed; the choice above was made anew, from
-these trials alone.) These are few runs: a factor of 1.5 between two means says little. α and the size of the first
-design were not varied.
+boke-auto against climbing the wrong top, the bumps and nine others of 2 to 5 inputs, four seeds; geometric mean; tail
+    as it was: 0.016; 0.079. Radial basis functions without points near a better one: 0.028; 0.19, on
+    two seeds, where it was 0.020; 0.068. ς drawn anew each step, up to tenfold either way, on these: 0.017; 0.21.
+    Coordinates stretched by the surrogate's mean slopes, to the power 0.5 and 1: 0.016 to 0.020; 0.14 to 0.19.
+    Three in ten of the exploring steps to the emptiest point: 0.018; 0.17. p = 0.3: 0.017; 0.12.
+    The upper bound shared among neighbours in every step: 0.031; 0.17.
+    No upper-bound step within 0.03 of a point, the emptiest instead, or shared: 0.031, 0.021; 0.13, 0.10.
+    Leaving a place with d + 1 points within 0.01, 0.03, 0.06: 0.012, 0.015, 0.024; 0.071, 0.072, 0.087. Taken: 0.01.
+The last, on all functions of up to 4 inputs, four seeds not used so far; geometric mean; tail; the same with regrets
+down to a millionth counted
+    as it was: 0.0079; 0.14; 0.00041.
+    leaving for good: 0.0059; 0.05; 0.0013.
+    going back to the best peak in a half or a quarter of these steps: 0.0058, 0.0057; 0.09, 0.09; 0.00033, 0.00041.
+A half was taken. The tails of this last comparison differ by two runs on one function. Leaving for good had been run on
+two reported functions, camel and Hartmann 3, before going back was thought of, and had lost digits on camel that are of
+no importance. What this is worth there, 30 seeds, before and after: Hartmann 3 median 0.0013, 0.0011; worst 0.77, 0.77;
+runs above 0.03 five, five.
+
+For boke ς = 0.005 was taken, because with many inputs it is rarely worse than random; for boke-auto the last line of
+the first list, with the same ς, because it is rarely worse than random and nearly the best on average. (An earlier
+boke-auto had ς = 0.02, to which a look at Hartmann 3, a reported function, had contributed; the choice above was made
+anew, from these trials alone.) These are few runs: a factor of 1.5 between two means says little. α and the size of
+the first design were not varied.
 """
 
 import argparse
+import math
 from functools import cache
 from pathlib import Path
 
@@ -79,6 +100,12 @@ FAMILY = [
     ("dixon-price", 4, 0.0),
     ("bowl", 5, 0.0),
     ("bowl", 6, 0.1),
+    ("bumps 5", 3, 0.0),
+    ("bumps 8", 3, 0.0),
+    ("bumps 6", 4, 0.0),
+    ("bumps 6", 4, 0.1),
+    ("bumps 8", 5, 0.0),
+    ("bumps 8", 6, 0.0),
 ]
 TRIALS = {
     "boke": [
@@ -151,6 +178,15 @@ def problem(name, d, noise, seed):
         def function(x):
             return np.cos(x @ waves.T + phases) @ weights
 
+    elif name.startswith("bumps"):
+        count = int(name.split()[1])
+        centres = rng.uniform(-0.8, 0.8, (count, d))
+        widths = 0.2 * 4 ** rng.random((count, d)) * np.sqrt(d / 3)
+        heights = np.r_[1.0, rng.uniform(0.5, 0.95, count - 1)]
+
+        def function(x):
+            return -np.exp(-0.5 * (((x[:, None] - centres) / widths) ** 2).sum(axis=2)) @ heights
+
     else:
         turn, shift = np.linalg.qr(rng.normal(size=(d, d)))[0], rng.uniform(-0.3, 0.3, d)
 
@@ -178,31 +214,36 @@ def best_point(function, d, rng, tried=20_000, starts=60, step=1e-6):
 
 
 @cache
-def random_regret(name, d, noise, seed):
-    """Return the median regret of 60 random points."""
+def yardsticks(name, d, noise, seed):
+    """Return the median regret of 60 random points, and that of the worst point seen."""
     f = problem(name, d, noise, seed)
     points = np.random.default_rng(seed).uniform(-1, 1, (300, BUDGET, d))
     values = f.exact(points.reshape(-1, d)).reshape(300, BUDGET)
-    return float(np.median(values.min(axis=1)) - f.best_value)
+    return float(np.median(values.min(axis=1)) - f.best_value), float(values.max() - f.best_value)
 
 
 def trial(method, options, name, inputs, noise, seed):
-    """Task: the regret of one run over that of random search."""
+    """Task: the regret of one run, over that of random search and over the range of the function."""
     f = problem(name, inputs, noise, seed)
     optimizer = getattr(eo.optimizers, BOX_METHODS[method][1])(f, rng=seed, **options)
     run = eo.maximize(f, optimizer, budget=BUDGET, rng=seed)
     regret = f.exact(np.array(run.history["x"].tolist())).min() - f.best_value
-    return {"ratio": max(regret, 0.0) / random_regret(name, inputs, noise, seed)}
+    random, largest = yardsticks(name, inputs, noise, seed)
+    return {"ratio": max(regret, 0.0) / random, "share": max(regret, 0.0) / largest}
 
 
 def table(results):
-    """Return a row for each trial: geometric mean, worst function, share worse than random."""
+    """Return a row for each trial: geometric mean, worst function, share worse than random, mean of the worst tenth."""
     results = results.assign(
-        log=np.log10(results["ratio"].clip(lower=LEAST)), options=results["options"].map(str)
+        log=np.log10(results["ratio"].clip(lower=LEAST)),
+        worse=results["ratio"] > 1,
+        options=results["options"].map(str),
     )
+    trials = results.groupby("options")
     each = results.groupby(["options", "name", "inputs"])["log"].mean().groupby("options")
-    return 10 ** each.agg(["mean", "max"]).assign(
-        worse=np.log10(results.assign(worse=results["ratio"] > 1).groupby("options")["worse"].mean() + 1e-12)
+    return (10 ** each.agg(["mean", "max"])).assign(
+        worse=trials["worse"].mean(),
+        tail=trials["share"].agg(lambda share: share.nlargest(math.ceil(len(share) / 10)).mean()),
     )
 
 

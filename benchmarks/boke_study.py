@@ -1,6 +1,6 @@
 """BOKE and its rivals on the paper's problems, replicated: Figures 6 to 9 of its paper, and what they leave open.
 
-    python benchmarks/boke_study.py --part noise-free --backend processes     # about 35 min CPU
+    python benchmarks/boke_study.py --part noise-free --backend processes     # about 40 min CPU
     python benchmarks/boke_study.py --part noise-free --smoke                 # a minute, nothing stored
 
 ========== ========================================================================================================
@@ -22,9 +22,8 @@ optimizer up to there, evaluations not counted; "boke_noise_free_ends" each run'
 Regret is that of the noise-free values at the points evaluated; in tuning, where no best value is known, it is 1 - R².
 "boke_fill" has mean and quartiles of the fill distance (3.11) of five designs by number of points t.
 
-The stored tables are of smaller runs than the default, all of ten seeds (``--runs 10 --problems ...``): without noise
-the paper's six functions, with noise the first four of them; the sprinkler. Tuning is not stored: about four hours of
-CPU.
+The stored tables of Figures 6 to 8 are of the paper's functions, as ``--problems`` names them; Hartmann, Ackley and
+Levy 6 are not in them. Tuning is not stored: about four hours of CPU.
 """
 
 import argparse

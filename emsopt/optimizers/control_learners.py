@@ -242,7 +242,7 @@ class UnknownCost(ControlLearner):
 
     - **Exploration** goes on while the next play, which costs at most 1, surely fits into its share of the budget, 60
       of 100 in the experiments.
-    - **T** is the budget over the smallest mean cost seen in the exploration.
+    - **T** is the budget over the smallest mean cost seen in the exploration, apart from 0.
     - **Line 11** writes an index that runs past the exploration; meant is the minimum over the rounds in which the
       set's bound was computed. The lower bound of line 10 is computed once in every m rounds.
     - **Bounds are compared only if they come from the same hyperparameters.** When these are estimated anew, the
@@ -303,11 +303,10 @@ class UnknownCost(ControlLearner):
         """Return the set to play next and the values of its variables, shape (k,)."""
         if self.phase == "explore" and self.spent + 1 > self.exploration * self.budget:
             self.phase = "exploit"
+            self.feasible = self._open  # all, until there are bounds
             self._explored = len(self.plays)
-            if self.counts.any():
-                self.horizon = max(2.0, self.budget / np.nanmin(self.mean_costs))
-            else:
-                self.horizon = max(2.0, self.budget)
+            seen = self.mean_costs[self.paid > 0]
+            self.horizon = max(2.0, self.budget / (seen.min() if len(seen) else 1.0))
         return super().ask()
 
     def _first_set(self):

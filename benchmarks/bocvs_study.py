@@ -31,7 +31,7 @@ import numpy as np
 
 import emsopt as eo
 from emsopt import study
-from emsopt.optimizers.bocvs import bocvs, control_verdicts
+from emsopt.optimizers import bocvs, control_verdicts
 
 STORED = Path(eo.datasets.__file__).parent / "data" / "studies"
 OBJECTIVES = ["hartmann", "ackley", "plant", "airfoil"]

@@ -8,10 +8,10 @@ from scipy.stats import truncnorm
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers import Hyperparameters, bocvs
-from emsopt.optimizers.bocvs import REGRET_NODES, with_regret
+from emsopt.optimizers import Hyperparameters, bocvs, with_regret
 from emsopt.optimizers.control_learners import ETC50, LEARNERS, UCBCVS, UnknownCost
 from emsopt.optimizers.control_model import ControlModel
+from emsopt.optimizers.control_regret import NODES
 from emsopt.problems import ControlProblem, Play, Problem, TruncatedNormal, Uniform
 
 SETS = [[0], [1, 2], [0, 1], [0, 1, 2]]
@@ -332,9 +332,9 @@ def test_regrets_are_those_of_the_definition():
     problem = eo.problems.hill_control()
     run = bocvs(problem, "ucb-psq", budget=3, rng=1, alpha=0.2)
     solved, history = problem.solved(), run.history
-    optimum = solved.expected(2, solved.set_points[2], REGRET_NODES)
+    optimum = solved.expected(2, solved.set_points[2], NODES)
     expected = np.array(
-        [problem.expected(i, x, REGRET_NODES) for i, x in zip(history["set"], history["x"], strict=True)]
+        [problem.expected(i, x, NODES) for i, x in zip(history["set"], history["x"], strict=True)]
     )
     np.testing.assert_allclose(history["expected"], expected)
     np.testing.assert_allclose(history["quality_regret"], np.cumsum(0.8 * optimum - expected))
@@ -353,12 +353,20 @@ def test_regrets_are_those_of_the_definition():
         ({"budget": 1e-3}, "`budget` must pay for at least one play; the first one cost"),
         ({"alpha": 1.0}, "`alpha` must be a share"),
         ({"beta": -1}, "`beta` must be a number above 0"),
+        ({"beta": "Theorem"}, "`beta` must be a number above 0, or 'theorem'; got 'Theorem'"),
+        ({"beta": "theorem", "delta": 5}, r"`delta` must be a probability in \(0, 1\]; got 5"),
+        (
+            {"bta": 2},
+            "'unknown-cost' takes no option 'bta', but beta, delta, exploration, halving, hyperparameters, norm",
+        ),
+        ({"epsilon": 0.1}, "'unknown-cost' takes no option 'epsilon'"),
         ({"exploration": 2}, "`exploration` must be a share"),
         ({"hyperparameters": 0.5}, "`hyperparameters` must be emsopt.optimizers.Hyperparameters"),
         ({"hyperparameters": Hyperparameters([0.5])}, r"`lengthscales` must have shape \(3,\)"),
         ({"callback": 3}, "`callback` must be a function"),
         ({"most_plays": 0}, "`most_plays` must be a whole number"),
         ({"method": "ucb-cvs", "epsilon": -1.0}, "`epsilon` must be a number of at least 0"),
+        ({"method": "ucb-cvs", "epsilon": lambda t: -1}, r"`epsilon\(6\)` must be a number of at least 0"),
         ({"method": "etc-50", "plays_per_group": 0}, "`plays_per_group` must be a whole number"),
         ({"progress": 3}, "`progress` must be True, False or a function"),
     ],
@@ -373,3 +381,55 @@ def test_anything_but_a_control_problem_is_refused():
         bocvs(eo.problems.hartmann6(), budget=5)
     with pytest.raises(InputError, match="the method needs a finite `budget`"):
         UnknownCost(random_problem(0))
+    with pytest.raises(InputError, match="`budget` must be a number above 0; got '9'"):
+        UnknownCost(random_problem(0), budget="9")
+
+
+def test_what_is_told_must_fit_the_problem():
+    learner = UCBCVS(random_problem(0), rng=0)
+    with pytest.raises(InputError, match="nothing can be recommended before the first play"):
+        learner.recommend()
+    for told, message in (
+        ((9, [0.5], Play([0.5] * 3, 1.0, 0.1)), "`i` must be a whole number from 0 to 3"),
+        ((0, [0.5, 0.5], Play([0.5] * 3, 1.0, 0.1)), r"`x` must have shape \(1,\) for set 0"),
+        ((0, [0.5], Play([0.5] * 2, 1.0, 0.1)), r"an emsopt\.problems\.Play of 3 variables; got 2 variables"),
+        ((0, [0.5], 1.0), r"must be an emsopt\.problems\.Play of 3 variables; got 1.0"),
+    ):
+        with pytest.raises(InputError, match=message):
+            learner.tell(*told)
+    assert not learner.plays
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"lengthscales": [0.5, -1, 1]}, "`lengthscales` must be greater than 0"),
+        ({"amplitude": 0}, "`amplitude` must be a number above 0"),
+        ({"noise": 0}, "`noise` must be a number above 0"),
+        ({"mean": np.nan}, "`mean` must be finite"),
+    ],
+)
+def test_hyperparameters_are_checked(given, message):
+    with pytest.raises(InputError, match=message):
+        Hyperparameters(**{"lengthscales": [1, 1, 1], **given})
+
+
+def test_a_run_with_a_function_as_option_can_be_resumed(tmp_path):
+    """A function is described by its name, not by its address."""
+    problem, path = random_problem(1), tmp_path / "run.jsonl"
+
+    def schedule():
+        return lambda t: 1 / t
+
+    for plays in (4, 7):
+        run = bocvs(
+            problem,
+            "ucb-cvs",
+            budget=5,
+            rng=0,
+            epsilon=schedule(),
+            checkpoint=path,
+            most_plays=plays,
+            regret=False,
+        )
+    assert run.plays == 7

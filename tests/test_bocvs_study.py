@@ -134,3 +134,9 @@ def test_verdicts():
     assert verdict([1.0, 1.4], [0.9, 1.1])["verdict"] == "tied"
     assert verdict([2.0, 2.2], [1.0, 1.2])["verdict"] == "behind"
     assert verdict([2.0], [1.9])["verdict"] == "behind"  # one run proves nothing
+    with pytest.raises(eo.errors.InputError, match="must have a column 'objective'"):
+        control_verdicts(pd.DataFrame({"cost": [1]}))
+    with pytest.raises(
+        eo.errors.InputError, match="`ours` must be a method of the table, beside others; got 'mine'"
+    ):
+        control_verdicts(eo.datasets.load_study("bocvs"), "mine")

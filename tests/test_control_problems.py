@@ -1,9 +1,9 @@
 """Control problems: marginals, expected values, plays and ready-made objectives, against closed forms and sampling."""
 
-import importlib
 import io
 import os
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,14 +17,21 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 import emsopt as eo
 from emsopt import _pickles
 from emsopt.errors import InputError
-from emsopt.problems import ControlProblem, Empirical, Problem, TruncatedNormal, Uniform, functions
+from emsopt.problems import (
+    ControlProblem,
+    Empirical,
+    Play,
+    Problem,
+    TruncatedNormal,
+    Uniform,
+    airfoil_noise,
+    functions,
+    levers,
+    on_unit_cube,
+    plant_growth,
+)
 from emsopt.problems import control_objectives as ready
 from emsopt.problems.control import best_of_set
-
-# functions of the same names hide the modules
-airfoil_module = importlib.import_module("emsopt.problems.airfoil")
-levers_module = importlib.import_module("emsopt.problems.ems_levers")
-plant_module = importlib.import_module("emsopt.problems.plant")
 
 needs_plant = pytest.mark.skipif(
     "EMSOPT_DATA" not in os.environ,
@@ -206,6 +213,7 @@ def test_tolerance_counts_from_the_worst_value():
     assert problem.target(0.9) in (0, 1, 2, 3)
 
 
+BOXED = Problem("boxed", lambda u: u[:, 0], [(0, 1), (0, 20)], "max", variables=("a", "b"))
 FLAT = Problem("flat", lambda u: u[:, 0], [(0, 1)] * 3, "max", 1.0, [1.0, 0, 0], variables=("a", "b", "c"))
 
 
@@ -223,9 +231,22 @@ FLAT = Problem("flat", lambda u: u[:, 0], [(0, 1)] * 3, "max", 1.0, [1.0, 0, 0],
         ({"costs": [0.1, 0.0]}, "`costs` must be greater than 0"),
         ({"costs": [0.1]}, r"`costs` must have shape \(2,\)"),
         ({"marginals": [Uniform()] * 2}, "one for each of 3 variables; got 2"),
+        ({"marginals": None}, "`marginals` must be one of TruncatedNormal, Uniform, Empirical"),
+        ({"marginals": {"a": Uniform()}}, "or a list of them; got {'a'"),
+        ({"set_values": [0.5, 1.0]}, "must both hold 2 values.*got 2 and 0"),
+        ({"set_values": [0.5, 1.0], "set_points": [[0.5]]}, "must both hold 2 values.*got 2 and 1"),
         ({"marginals": [Uniform(), Uniform(), 0.5]}, "the marginal of c must be one of TruncatedNormal"),
         ({"noise": -1}, "`noise` must be a number of at least 0"),
-        ({"objective": eo.problems.hartmann6()}, "sense 'max' on the unit cube"),
+        (
+            {"objective": eo.problems.hartmann6()},
+            "of sense 'max'; hartmann6 is of sense 'min'. Turn its sign",
+        ),
+        ({"objective": BOXED}, "on the unit cube; b of boxed goes from 0 to 20. Scale it: see on_unit_cube"),
+        (
+            {"objective": replace(FLAT, noise=0.1)},
+            "free of noise; flat has 0.1. Give `noise` to the ControlProblem",
+        ),
+        ({"objective": lambda u: u}, "`objective` must be an emsopt.problems.Problem; got <function"),
     ],
 )
 def test_bad_problems_are_refused(change, message):
@@ -250,12 +271,65 @@ def test_bad_queries_are_refused():
         problem.expected(0, [0.5])
     with pytest.raises(InputError, match=r"`x` must lie in \[0, 1\]"):
         problem.play(0, [0.5, 0.5, 1.5])
+    with pytest.raises(InputError, match=r"`x` must have shape \(3,\) for set 0; got \(2, 3\)"):
+        problem.play(0, np.full((2, 3), 0.5))
+    with pytest.raises(InputError, match="`x` must be the values of x1, x2, x3; got"):
+        problem.expected(0, ["low", 0, 0])
+    with pytest.raises(InputError, match=r"`nodes` must be a power of 2.*got 1000"):
+        problem.expected(0, [0.5] * 3, 1000)
     with pytest.raises(InputError, match="`i` must be a whole number from 0 to 6"):
         problem.play(7, [0.5])
     with pytest.raises(InputError, match="`costs` must be 'cheap' or 'moderate', or 7 numbers; got 'free'"):
         ready.hartmann_control("free")
     with pytest.raises(InputError, match="`alpha` must be a share"):
         problem.acceptable(1.0)
+    with pytest.raises(
+        InputError, match="`worst` must be a lower bound of the objective; it is 9, and the best"
+    ):
+        replace(problem, worst=9.0).target(0.1)
+
+
+@pytest.mark.parametrize(
+    ("play", "message"),
+    [
+        (([0.5, 1.2], 1.0, 0.5), r"`point` must lie in \[0, 1\]; it ranges from 0.5 to 1.2"),
+        (([0.5, 0.5], np.nan, 0.5), "`value` must be a finite number; got nan"),
+        (
+            ([0.5, 0.5], 1.0, 1.5),
+            r"`cost` must lie in \[0, 1\], the support of the random cost; got 1.5. Divide",
+        ),
+        (([0.5, 0.5], 1.0, -0.1), r"`cost` must lie in \[0, 1\]"),
+    ],
+)
+def test_plays_that_cannot_have_happened_are_refused(play, message):
+    with pytest.raises(InputError, match=message):
+        Play(*play)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda u: (u[0] - 0.3) ** 2, lambda u: 1.0, lambda u: u[:, :1], lambda u: None]
+)
+def test_functions_of_one_point_are_refused(function):
+    f = Problem("mine", function, [(0, 1)] * 3, "max")
+    with pytest.raises(
+        InputError, match=r"must take points, shape \(n, 3\), and return their values, shape \(n,\)"
+    ):
+        f([0.5, 0.5, 0.5])
+
+
+def test_problems_can_be_put_on_the_unit_cube():
+    """Sign, scale, whole numbers, names and the best point."""
+    base = eo.problems.hartmann6()
+    f = on_unit_cube(replace(eo.problems.levy6(), variables=tuple("abcdef")))
+    levy = eo.problems.levy6()
+    u = np.random.default_rng(0).random((5, 6))
+    np.testing.assert_allclose(f(u), -levy(-10 + 20 * u))
+    assert f(f.best_x) == pytest.approx(f.best_value, abs=1e-12)
+    assert (f.sense, f.variables, f.bounds.tolist()) == ("max", tuple("abcdef"), [[0, 1]] * 6)
+    np.testing.assert_allclose(on_unit_cube(base)(u), -base(u))
+    steps = Problem("steps", lambda x: x[:, 0], [(1, 5)], "max", whole=[0])
+    assert on_unit_cube(steps)([[0.0], [0.3], [1.0]]).tolist() == [1, 2, 5]
+    assert on_unit_cube(f)(u).tolist() == f(u).tolist()
 
 
 # -- objectives ---------------------------------------------------------------------------------------------------
@@ -263,9 +337,9 @@ def test_bad_queries_are_refused():
 
 def test_airfoil_equals_an_exact_gaussian_process():
     """Scikit-learn's, on all 1503 measurements."""
-    X, y = airfoil_module.measurements()
+    X, y = airfoil_noise.measurements()
     assert X.shape == (1503, 5)
-    a = airfoil_module
+    a = airfoil_noise
     kernel = ConstantKernel(a.OUTPUTSCALE) * Matern(a.LENGTHSCALES, nu=2.5)
     peer = GaussianProcessRegressor(kernel, alpha=a.NOISE_VARIANCE, optimizer=None).fit(X, y - a.MEAN)
     points = np.random.default_rng(0).random((200, 5))
@@ -295,24 +369,24 @@ def test_irrelevant_variables_do_not_matter():
 
 def test_ems_levers_are_the_evaluators():
     """Today's middle of all levers without relocation, by the evaluator itself."""
-    levers = eo.problems.ems_levers()
+    f = eo.problems.ems_levers()
     city = eo.datasets.load_st_paul()
     units, load = 10, 1.1 * 0.9
     u = np.array([0.6, 0.5, 0.0, 0.3, 0.7])
     sites = eo.evaluators.p_median(city, units).sites
     response = eo.evaluators.approximate_hypercube(city.scaled(load), sites).mean_response
-    burden = u**levers_module.POWERS @ levers_module.BURDENS
+    burden = u**levers.POWERS @ levers.BURDENS
     slow = eo.evaluators.p_median(city, 7).sites
     at_first = eo.evaluators.approximate_hypercube(city.scaled(1.25**2), slow).mean_response + 1.0
-    assert levers(u) == pytest.approx(at_first - response - burden, abs=2e-3)
-    relocated = levers([0.6, 0.5, 1.0, 0.3, 0.7]) + levers_module.BURDENS[2] - levers(u)
+    assert f(u) == pytest.approx(at_first - response - burden, abs=2e-3)
+    relocated = f([0.6, 0.5, 1.0, 0.3, 0.7]) + levers.BURDENS[2] - f(u)
     assert 0.1 < relocated < 0.6
 
 
 @needs_plant
 def test_plant_equals_the_textbook_formula():
     """k(x, Z) K^-1 u with u = L q, by dense solves and loops."""
-    path = plant_module._files.find_data(["plant_growth/gp_leaf_dict.p", "gp_leaf_dict.p"])
+    path = plant_growth._files.find_data(["plant_growth/gp_leaf_dict.p", "gp_leaf_dict.p"])
     raw = _pickles.read_parameters(path)
     Z, q = raw[".inducing_variable.inducing_variable_list[0].Z"], raw[".q_mu"][:, 0]
     assert Z.shape == (464, 5)
@@ -324,12 +398,12 @@ def test_plant_equals_the_textbook_formula():
     K = kernel(Z, Z) + 1e-6 * np.eye(464)
     u = np.linalg.cholesky(K) @ q
     points = np.random.default_rng(0).random((50, 5))
-    low, high = plant_module.RANGES.T
+    low, high = plant_growth.RANGES.T
     expected = kernel(low + (high - low) * points, Z) @ np.linalg.solve(K, u)
     f = eo.problems.plant()
     np.testing.assert_allclose(f(points), expected, atol=1e-6)
     assert f(f.best_x) == pytest.approx(f.best_value, abs=1e-8)
-    assert plant_module.WORST_VALUE < f(points).min() < f(points).max() < f.best_value
+    assert plant_growth.WORST_VALUE < f(points).min() < f(points).max() < f.best_value
 
 
 class Harmful:
@@ -364,8 +438,8 @@ def test_pickled_parameters_hold_one_array_each(tmp_path):
 def test_plant_without_its_file_says_where_to_put_it(tmp_path, monkeypatch):
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
     monkeypatch.setattr("emsopt._files.cache_folder", lambda: tmp_path / "cache")
-    monkeypatch.setattr(plant_module, "URL", "http://127.0.0.1:9/gp_leaf_dict.p")
-    plant_module._trained.cache_clear()
+    monkeypatch.setattr(plant_growth, "URL", "http://127.0.0.1:9/gp_leaf_dict.p")
+    plant_growth._trained.cache_clear()
     with pytest.raises(eo.errors.DataUnavailableError, match=r"put it at gp_leaf_dict.p in.*EMSOPT_DATA"):
         eo.problems.plant()
 

@@ -110,6 +110,11 @@ def test_what_cannot_be_played_is_said(panel, monkeypatch):
     assert refs["message"].value == ""
 
 
+def test_costs_below_the_usual_least_are_kept():
+    panel = eo.panels.control_panel(eo.problems.hill_control((0.001, 0.3, 1.0)))
+    assert panel.refs["problem"]().costs.tolist() == [0.001, 0.3, 1.0]
+
+
 def test_names_cannot_smuggle_in_html():
     f = eo.problems.Problem(
         "<i>f</i>", lambda u: u.sum(axis=1), [(0, 1)] * 2, "max", 2.0, [1, 1], variables=("<b>a", "c")

@@ -37,6 +37,8 @@ def test_control_sets_show_where_plays_fall_and_what_to_expect():
     assert set(lines["control all, cost 1"].get_ydata()) == {1.0}
     with pytest.raises(InputError, match="must have two variables, to be drawn on paper; got 5"):
         plots.control_sets(eo.problems.airfoil_control())
+    with pytest.raises(InputError, match=r"must be an emsopt\.problems\.ControlProblem; got Problem"):
+        plots.control_sets(problem.objective)
     with pytest.raises(InputError, match="must hold 2 Axes; got 1"):
         plots.control_sets(problem, ax=plt.figure().subplots())
 
@@ -56,6 +58,10 @@ def test_control_run_shows_every_play_at_its_cost():
     assert [plots.control_run(run, problem, ax=Figure(), alpha=0.0)[1].get_yticklabels()[2].get_weight()] == [
         "bold"
     ]
+    with pytest.raises(
+        InputError, match="`problem` must be the one that was played; it has 1 sets, the run played set 2"
+    ):
+        plots.control_run(run, eo.problems.ControlProblem(problem.objective, [[0]], [1.0], problem.marginals))
     rival = eo.optimizers.bocvs(problem, "ucb-psq", budget=3, rng=0)
     assert not plots.control_run(rival, problem, ax=Figure())[1].patches
 

@@ -3,13 +3,14 @@
 from .annealing import SimulatedAnnealing
 from .ask_tell import AskTell
 from .bocs import BOCS
-from .bocvs import ControlRun, bocvs, control_verdicts
 from .boke import BOKE, BOKEPlus, profile
 from .boke_auto import BOKEAuto
 from .box import Box, BoxObjective, on_box
 from .box_optimizer import BoxOptimizer
 from .control_learners import ETC50, LEARNERS, TSPSQ, UCBCVS, UCBPSQ, ControlLearner, UnknownCost
+from .control_loop import ControlRun, bocvs
 from .control_model import Hyperparameters
+from .control_regret import control_verdicts, with_regret
 from .genetic import Genetic
 from .gp_pm import GPpM, GPzero
 from .gp_ucb import GPUCB, GPUCBFixed
@@ -73,4 +74,5 @@ __all__ += [
     "fill_distance",
     "process_design",
     "profile",
+    "with_regret",
 ]

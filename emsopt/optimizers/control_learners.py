@@ -16,7 +16,8 @@ import numpy as np
 
 from .. import _validate
 from ..errors import InputError
-from ..problems.control import ControlProblem
+from ..problems._control_checks import check_alpha
+from ..problems.control import ControlProblem, Play
 from .control_model import ControlModel, Hyperparameters
 
 
@@ -26,16 +27,17 @@ class ControlLearner:
     Parameters
     ----------
     problem : ControlProblem
-        A learner uses its control sets, marginals and ``worst``, not its mean costs (but for `UCBCVS`).
+        A learner uses its control sets, marginals and ``worst``, not its mean costs (but for `UCBCVS`), and never its
+        objective: to play in a laboratory, tell a `Play` of what was observed.
     rng : int or Generator, optional
     budget : float, optional
-        All that may be spent.
+        All that may be spent. Who tells must keep to it, as `bocvs` does.
     alpha : float
         Share of the best expected value, counted from ``worst``, that may be given up. Only `UnknownCost` does.
     beta : float or "theorem"
         Weight of the posterior standard deviation in bounds.
     norm, delta : float
-        B and δ of the theorem's β.
+        B and δ of the theorem's β; δ is in (0, 1].
     hyperparameters : Hyperparameters, optional
         Left out: estimated.
 
@@ -50,6 +52,18 @@ class ControlLearner:
         Set and values of each play.
     phase : str
         What the learner is about.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.hill_control()
+    >>> learner = eo.optimizers.UCBPSQ(problem, rng=0)
+    >>> i, x = learner.ask()
+    >>> problem.set_names[i]
+    'all'
+    >>> learner.tell(i, x, eo.problems.Play(point=x, value=0.2, cost=0.9))
+    >>> learner
+    <UCBPSQ: 1 plays, spent 0.9, search>
     """
 
     phase = "search"
@@ -69,20 +83,23 @@ class ControlLearner:
         if not isinstance(problem, ControlProblem):
             msg = f"`problem` must be an emsopt.problems.ControlProblem; got {type(problem).__name__}."
             raise InputError(msg)
-        if beta != "theorem":
+        if isinstance(beta, str) and beta != "theorem":
+            msg = f"`beta` must be a number above 0, or 'theorem'; got {beta!r}."
+            raise InputError(msg)
+        if not isinstance(beta, str):
             beta = _validate.positive_number(beta, "beta")
         if hyperparameters is not None and not isinstance(hyperparameters, Hyperparameters):
             msg = f"`hyperparameters` must be emsopt.optimizers.Hyperparameters; got {hyperparameters!r}."
             raise InputError(msg)
-        if not _validate.is_real(alpha) or not 0 <= alpha < 1:
-            msg = f"`alpha` must be a share from 0 to below 1; got {alpha!r}."
+        check_alpha(alpha)
+        norm = _validate.positive_number(norm, "norm")
+        if not _validate.is_real(delta) or not 0 < delta <= 1:
+            msg = f"`delta` must be a probability in (0, 1]; got {delta!r}."
             raise InputError(msg)
+        if budget != np.inf:
+            budget = _validate.positive_number(budget, "budget")
         self.problem, self.budget, self.alpha = problem, budget, alpha
         self.rng = _validate.generator(rng)
-        norm, delta = (
-            _validate.positive_number(norm, "norm"),
-            min(_validate.positive_number(delta, "delta"), 1.0),
-        )
         self.model = ControlModel(
             problem, self.rng, beta=beta, norm=norm, delta=delta, hyperparameters=hyperparameters
         )
@@ -107,14 +124,38 @@ class ControlLearner:
         return self._propose()
 
     def tell(self, i, x, play):
-        """Report a play: its set, the values it was given, and the `Play` that came of it."""
+        """Report a play.
+
+        Parameters
+        ----------
+        i : int
+            Its control set.
+        x : array_like, shape (k,)
+            The values that its variables were given.
+        play : Play
+            What came of it.
+
+        Raises
+        ------
+        InputError
+            If one of them does not fit the problem.
+        """
+        i, x = self.problem.checked_query(i, x)
+        if not isinstance(play, Play) or len(play.point) != self.problem.dimension:
+            wanted = f"`play` must be an emsopt.problems.Play of {self.problem.dimension} variables"
+            got = f"{len(play.point)} variables" if isinstance(play, Play) else repr(play)
+            msg = f"{wanted}; got {got}."
+            raise InputError(msg)
         self.model.tell(play.point, play.value)
         self.counts[i] += 1
         self.paid[i] += play.cost
-        self.plays.append((i, np.array(x, dtype=float)))
+        self.plays.append((i, x.copy()))
 
     def recommend(self):
         """Return the set and values of the play whose expected value the model now holds for the largest."""
+        if not self.plays:
+            msg = "nothing can be recommended before the first play is told."
+            raise InputError(msg)
         if self.model.process is None:
             return self.plays[int(np.argmax(self.model.values))]
         best, top = self.plays[0], -np.inf
@@ -182,7 +223,9 @@ class UCBCVS(ControlLearner):
         t = len(self.plays) + 1
         if self.epsilon is None:
             return np.sqrt(self.model.process.amplitude / t)
-        return float(self.epsilon(t)) if callable(self.epsilon) else self.epsilon
+        if callable(self.epsilon):
+            return _validate.positive_number(self.epsilon(t), f"epsilon({t})", zero=True)
+        return self.epsilon
 
     def _propose(self):
         found = [self.model.best_upper(i) for i in range(len(self.counts))]

@@ -56,11 +56,12 @@ class Hyperparameters:
 
     Attributes
     ----------
-    lengthscales : array_like, shape (d,)
+    lengthscales : ndarray, shape (d,)
+        In widths of the unit cube.
     amplitude : float
-        Prior variance.
+        Prior variance, in squared units of the objective.
     noise : float
-        Variance of the noise on a value.
+        Variance of the noise on a value, above 0.
     mean : float
         Prior mean.
     """
@@ -69,6 +70,13 @@ class Hyperparameters:
     amplitude: float = 1.0
     noise: float = 1e-4
     mean: float = 0.0
+
+    def __post_init__(self):
+        given = _validate.real_array(self.lengthscales, "lengthscales", (None,), low=0, strictly=True)
+        object.__setattr__(self, "lengthscales", given)
+        for name in ("amplitude", "noise"):
+            _validate.positive_number(getattr(self, name), name)
+        _validate.real_array(self.mean, "mean", ())
 
 
 class ControlModel:
@@ -102,9 +110,7 @@ class ControlModel:
         self.problem, self.rng = problem, rng
         self._beta, self._norm, self._delta = beta, norm, delta
         if hyperparameters is not None:
-            _validate.real_array(
-                hyperparameters.lengthscales, "lengthscales", (problem.dimension,), low=0, strictly=True
-            )
+            _validate.real_array(hyperparameters.lengthscales, "lengthscales", (problem.dimension,))
         self._given = hyperparameters
         self._initial = INITIAL if hyperparameters is None else 1
         self.points, self.values = [], []
@@ -146,7 +152,7 @@ class ControlModel:
         given = self._given
         self.prior = given.mean
         self.process = condition(
-            SquaredExponential(np.asarray(given.lengthscales, dtype=float), "fixed"),
+            SquaredExponential(given.lengthscales, "fixed"),
             np.array(self.points),
             np.array(self.values),
             self.prior,
@@ -227,7 +233,7 @@ class ControlModel:
         return _ExpectedBound(self, i, sign * self.beta if sign else 0.0)
 
     def sample(self):
-        """Return a random function from the posterior, as `ExpectedSample`."""
+        """Return a random function from the posterior, as `PosteriorSample`."""
         return PosteriorSample(self)
 
     def best_of_sample(self, sample, i):

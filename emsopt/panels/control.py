@@ -175,14 +175,15 @@ def _controls(budget, seed):
 
 def _cost_fields(problem):
     """Return an input a set, named after its variables."""
+    least = min(CHEAPEST, float(problem.costs.min()))
     return [
         widgets.BoundedFloatText(
             value=float(cost),
-            min=CHEAPEST,
+            min=least,
             max=1.0,
             step=0.05,
             description=name,
-            tooltip=f"Mean cost of a play that controls {name}, from {CHEAPEST:g} to 1",
+            tooltip=f"Mean cost of a play that controls {name}, from {least:g} to 1",
             style={"description_width": "11em"},
             layout=widgets.Layout(width="19em"),
         )

@@ -4,6 +4,7 @@ import numpy as np
 
 from .. import _shading, _validate
 from ..errors import InputError
+from ..problems import ControlProblem
 from ._frames import require_columns
 from ._style import figure, look, new_figure, panels, styled
 
@@ -38,6 +39,7 @@ def control_sets(problem, ax=None, *, alpha=0.1):
         Two axes. Left: contours of the function, and for each set where plays at its best values fall, the other
         variable being drawn at random. Right: expected value of the sets of one variable, over its value.
     """
+    _require_problem(problem)
     if problem.dimension != 2:
         msg = f"`problem` must have two variables, to be drawn on paper; got {problem.dimension}."
         raise InputError(msg)
@@ -46,6 +48,12 @@ def control_sets(problem, ax=None, *, alpha=0.1):
     _draw_plays(axes[0], problem)
     _draw_expected(axes[1], problem, alpha)
     return fig, axes
+
+
+def _require_problem(problem):
+    if not isinstance(problem, ControlProblem):
+        msg = f"`problem` must be an emsopt.problems.ControlProblem; got {type(problem).__name__}."
+        raise InputError(msg)
 
 
 def _draw_plays(ax, problem):
@@ -110,9 +118,14 @@ def control_run(run, problem, ax=None, *, alpha=0.1):
     -------
     fig, ax
     """
+    _require_problem(problem)
+    history = getattr(run, "history", None)
+    require_columns(history, ["set", "spent", "phase"])
+    if history["set"].max() >= len(problem.costs):
+        msg = f"`problem` must be the one that was played; it has {len(problem.costs)} sets, the run played set {history['set'].max()}."
+        raise InputError(msg)
     problem = problem.solved()
     good, target = problem.acceptable(alpha), problem.target(alpha)
-    history = run.history
     fig, ax = figure(ax, (9, 1.2 + 0.42 * len(problem.costs)))
     explored = history.loc[history["phase"].str.startswith("explore"), "spent"]
     if len(explored):

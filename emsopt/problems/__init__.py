@@ -8,7 +8,7 @@
 -3.861
 """
 
-from .airfoil import airfoil
+from .airfoil_noise import airfoil
 from .control import ControlProblem, Play
 from .control_objectives import (
     ackley_control,
@@ -19,7 +19,6 @@ from .control_objectives import (
     levy_control,
     plant_control,
 )
-from .ems_levers import ems_levers
 from .functions import (
     ackley6,
     decaying_wave,
@@ -32,9 +31,10 @@ from .functions import (
     six_hump_camel,
     sphere6,
 )
+from .levers import ems_levers
 from .marginals import Empirical, TruncatedNormal, Uniform
-from .plant import plant
-from .problem import Problem
+from .plant_growth import plant
+from .problem import Problem, on_unit_cube
 from .siting import fitted_travel_time, sited_city, siting
 from .sprinkler import sprinkler
 from .tuning import forest_tuning, xgboost_tuning
@@ -63,6 +63,7 @@ __all__ = [
     "hill_control",
     "levy6",
     "levy_control",
+    "on_unit_cube",
     "plant",
     "plant_control",
     "rosenbrock4",

@@ -32,17 +32,18 @@ import numpy as np
 
 from .. import _validate
 from ..errors import InputError
-from .marginals import MARGINALS
+from ._control_checks import check_alpha, check_objective, checked_marginals, checked_sets
 from .problem import Problem
 
 NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
+MOST_NODES = 2**22
 SCRAMBLING = 1
 CHUNK = 65_536  # points that are evaluated at a time
 NOISY_FROM = 0.1  # mean costs below are paid without noise
 SCREENED, SCREEN_NODES = (
     4096,
     128,
-)  # of the long search for a set's best: points compared, and on how many nodes
+)  # in the long search for a set's best: points compared, and on how many nodes
 CLIMBED, CLIMB_NODES, STEP = 6, 2048, 1e-6  # and points climbed from, nodes, and step of the slopes
 
 
@@ -96,12 +97,8 @@ class ControlProblem:
 
     def __post_init__(self):
         f = self.objective
-        if not isinstance(f, Problem) or f.sense != "max" or not (f.bounds == [0, 1]).all():
-            msg = (
-                f"`objective` must be an emsopt.problems.Problem of sense 'max' on the unit cube; got {f!r}."
-            )
-            raise InputError(msg)
-        control_sets = _checked_sets(self.control_sets, f.variables)
+        check_objective(f)
+        control_sets = checked_sets(self.control_sets, f.variables)
         costs = _validate.real_array(self.costs, "costs", (len(control_sets),), low=0.0, strictly=True)
         if costs.max() > 1:
             k = int(np.argmax(costs))
@@ -113,14 +110,20 @@ class ControlProblem:
         settled = {
             "control_sets": control_sets,
             "costs": costs,
-            "marginals": _checked_marginals(self.marginals, f.variables),
+            "marginals": checked_marginals(self.marginals, f.variables),
             "noise": _validate.positive_number(self.noise, "noise", zero=True),
             "cost_noise": _validate.positive_number(self.cost_noise, "cost_noise", zero=True),
             "worst": float(_validate.real_array(self.worst, "worst", ())),
         }
-        if self.set_values is not None:
-            values = _validate.real_array(self.set_values, "set_values", (len(control_sets),))
-            settled["set_values"] = values
+        if self.set_values is not None or self.set_points is not None:
+            given = [0 if values is None else len(values) for values in (self.set_values, self.set_points)]
+            if given != [len(control_sets)] * 2:
+                msg = (
+                    f"`set_values` and `set_points` must both hold {len(control_sets)} values, one a control set, or "
+                    f"both be left out; got {given[0]} and {given[1]}."
+                )
+                raise InputError(msg)
+            settled["set_values"] = _validate.real_array(self.set_values, "set_values", (None,))
             settled["set_points"] = tuple(
                 _validate.real_array(x, f"set_points[{i}]", (len(s),))
                 for i, (x, s) in enumerate(zip(self.set_points, control_sets, strict=True))
@@ -165,6 +168,10 @@ class ControlProblem:
 
     def nodes(self, n=NODES):
         """Return the common points, shape (n, d), that stand for the distribution of all variables; n a power of 2."""
+        n = _validate.whole_number(n, "nodes", high=MOST_NODES)
+        if n & (n - 1):
+            msg = f"`nodes` must be a power of 2, as Sobol points are balanced only then; got {n}."
+            raise InputError(msg)
         u = _sobol(self.dimension, n)
         return np.column_stack([X.quantile(u[:, k]) for k, X in enumerate(self.marginals)])
 
@@ -183,8 +190,13 @@ class ControlProblem:
         Returns
         -------
         float, or ndarray of shape (K,)
+
+        Raises
+        ------
+        InputError
+            If there is no such set, or ``x`` has another shape or lies outside [0, 1].
         """
-        i, x = self._checked_query(i, x)
+        i, x = self.checked_query(i, x, several=True)
         controlled = list(self.control_sets[i])
         rows = np.atleast_2d(x)
         if len(controlled) == self.dimension:
@@ -215,8 +227,13 @@ class ControlProblem:
         Returns
         -------
         Play
+
+        Raises
+        ------
+        InputError
+            If there is no such set, or ``x`` has another shape or lies outside [0, 1].
         """
-        i, x = self._checked_query(i, x)
+        i, x = self.checked_query(i, x)
         rng = _validate.generator(rng)
         u = rng.random(self.dimension)
         point = np.array([float(X.quantile(p)) for X, p in zip(self.marginals, u, strict=True)])
@@ -233,14 +250,27 @@ class ControlProblem:
             return float(mean)
         with np.errstate(over="ignore"):  # a noise next to nothing has no tail
             tail = ndtr(-room / self.cost_noise)
-        return float(mean + self.cost_noise * ndtri(tail + u * (1 - 2 * tail)))
+        cost = mean + self.cost_noise * ndtri(tail + u * (1 - 2 * tail))
+        return float(np.clip(cost, mean - room, mean + room))  # which rounding may miss
 
-    def _checked_query(self, i, x):
+    def checked_query(self, i, x, *, several=False):
+        """Return a set's index and values of its variables, shape (k,), or with ``several`` (K, k), as they should be.
+
+        Raises
+        ------
+        InputError
+            If there is no such set, or ``x`` has another shape or lies outside [0, 1].
+        """
         i = _validate.whole_number(i, "i", 0, len(self.control_sets) - 1)
         k = len(self.control_sets[i])
-        x = np.asarray(x, dtype=float)
-        if x.ndim not in (1, 2) or x.shape[-1] != k:
-            msg = f"`x` must have shape ({k},) or (K, {k}) for set {i}; got {x.shape}."
+        try:
+            x = np.asarray(x, dtype=float)
+        except (TypeError, ValueError):
+            msg = f"`x` must be the values of {', '.join(self.variables[j] for j in self.control_sets[i])}; got {x!r}."
+            raise InputError(msg) from None
+        if x.shape != (k,) and not (several and x.ndim == 2 and x.shape[1] == k):
+            rows = f" or (K, {k})" if several else ""
+            msg = f"`x` must have shape ({k},){rows} for set {i}; got {x.shape}."
             raise InputError(msg)
         if not ((x >= 0) & (x <= 1)).all():
             msg = f"`x` must lie in [0, 1]; it ranges from {x.min():g} to {x.max():g}."
@@ -257,8 +287,15 @@ class ControlProblem:
 
     def acceptable(self, alpha):
         """Return the indices of the sets in C_*, whose best expected value α tolerates; needs `solved` problems."""
-        _check_alpha(alpha)
-        values = self.solved().set_values - self.worst
+        check_alpha(alpha)
+        values = self.solved().set_values
+        if values.max() <= self.worst:
+            msg = (
+                f"`worst` must be a lower bound of the objective; it is {self.worst:g}, and the best expected value of "
+                f"all sets is {values.max():g}."
+            )
+            raise InputError(msg)
+        values = values - self.worst
         return np.flatnonzero(values >= (1 - alpha) * values.max())
 
     def target(self, alpha):
@@ -284,12 +321,33 @@ class Play:
     value : float
         Observed value, with noise.
     cost : float
-        Cost paid.
+        Cost paid, in [0, 1].
+
+    Raises
+    ------
+    InputError
+        If a value is not a finite number, the point lies outside [0, 1]^d, or the cost outside [0, 1].
     """
 
     point: np.ndarray
     value: float
     cost: float
+
+    def __post_init__(self):
+        point = _validate.real_array(self.point, "point", (None,))
+        if point.min() < 0 or point.max() > 1:
+            msg = f"`point` must lie in [0, 1]; it ranges from {point.min():g} to {point.max():g}."
+            raise InputError(msg)
+        if not _validate.is_real(self.value) or not np.isfinite(self.value):
+            msg = f"`value` must be a finite number; got {self.value!r}."
+            raise InputError(msg)
+        if not _validate.is_real(self.cost) or not 0 <= self.cost <= 1:
+            msg = (
+                f"`cost` must lie in [0, 1], the support of the random cost; got {self.cost!r}. Divide costs by the "
+                "largest that can occur."
+            )
+            raise InputError(msg)
+        object.__setattr__(self, "point", point)
 
 
 def best_of_set(problem, i):
@@ -335,64 +393,3 @@ def _sobol(d, n):
     from scipy.stats import qmc
 
     return qmc.Sobol(d, seed=SCRAMBLING).random(n)
-
-
-def _checked_sets(control_sets, variables):
-    """Return control sets as sorted tuples of indices; names and indices are accepted."""
-    if isinstance(control_sets, str) or not np.iterable(control_sets):
-        msg = f"`control_sets` must be a list of lists of variables; got {control_sets!r}."
-        raise InputError(msg)
-    places = {name: k for k, name in enumerate(variables)}
-    result = []
-    for i, members in enumerate(control_sets):
-        if isinstance(members, str) or not np.iterable(members):
-            msg = f"control set {i} must be a list of variables; got {members!r}."
-            raise InputError(msg)
-        members = list(members)
-        if not members:
-            msg = f"control set {i} is empty; each set must control at least one variable."
-            raise InputError(msg)
-        for member in members:
-            if isinstance(member, str) and member not in places:
-                msg = f"control set {i} names {member!r}, which is none of {', '.join(variables)}."
-                raise InputError(msg)
-        indices = [
-            places[m]
-            if isinstance(m, str)
-            else _validate.whole_number(m, f"control_sets[{i}]", 0, len(places) - 1)
-            for m in members
-        ]
-        if len(set(indices)) < len(indices):
-            twice = next(k for k in indices if indices.count(k) > 1)
-            msg = f"control set {i} names variable {variables[twice]!r} twice; name each once."
-            raise InputError(msg)
-        result.append(tuple(sorted(indices)))
-    if not result:
-        msg = "`control_sets` is empty; at least one set is needed."
-        raise InputError(msg)
-    for i, members in enumerate(result):
-        if members in result[:i]:
-            msg = (
-                f"control sets {result.index(members)} and {i} hold the same variables; keep the cheaper one."
-            )
-            raise InputError(msg)
-    return tuple(result)
-
-
-def _checked_marginals(marginals, variables):
-    marginals = [marginals] * len(variables) if isinstance(marginals, MARGINALS) else list(marginals)
-    if len(marginals) != len(variables):
-        msg = f"`marginals` must be one distribution, or one for each of {len(variables)} variables; got {len(marginals)}."
-        raise InputError(msg)
-    for X, name in zip(marginals, variables, strict=True):
-        if not isinstance(X, MARGINALS):
-            kinds = ", ".join(kind.__name__ for kind in MARGINALS)
-            msg = f"the marginal of {name} must be one of {kinds} (emsopt.problems); got {X!r}."
-            raise InputError(msg)
-    return tuple(marginals)
-
-
-def _check_alpha(alpha):
-    if not _validate.is_real(alpha) or not 0 <= alpha < 1:
-        msg = f"`alpha` must be a share from 0 to below 1; got {alpha!r}."
-        raise InputError(msg)

@@ -22,8 +22,8 @@ import numpy as np
 
 from .. import _files, _validate
 from ..errors import InputError
-from .airfoil import WORST_VALUE as AIRFOIL_WORST
-from .airfoil import airfoil
+from .airfoil_noise import WORST_VALUE as AIRFOIL_WORST
+from .airfoil_noise import airfoil
 from .control import ControlProblem
 from .functions import ackley6, hartmann6, levy6
 from .marginals import TruncatedNormal
@@ -110,7 +110,7 @@ def plant_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.02):
     DataUnavailableError
         If its file is neither in ``$EMSOPT_DATA`` nor could be fetched.
     """
-    from .plant import WORST_VALUE, plant
+    from .plant_growth import WORST_VALUE, plant
 
     return _ready(plant(), PLANT, costs, variance, noise, cost_noise, WORST_VALUE)
 
@@ -129,7 +129,7 @@ def ems_control(costs=None, variance=0.04, *, noise=0.01, cost_noise=0.02):
     -------
     ControlProblem
     """
-    from .ems_levers import CONTROL_SETS, SET_COSTS, ems_levers
+    from .levers import CONTROL_SETS, SET_COSTS, ems_levers
 
     costs = SET_COSTS if costs is None else costs
     return _ready(ems_levers(), CONTROL_SETS, costs, variance, noise, cost_noise, 0.0)

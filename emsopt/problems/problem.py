@@ -1,6 +1,6 @@
 """`Problem`: a function on a box, with what is known of its best value."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -110,7 +110,14 @@ class Problem:
     def exact(self, x):
         """Return the value without noise; otherwise like a call."""
         points = self._points(x)
-        values = self.function(np.atleast_2d(points))
+        rows = np.atleast_2d(points)
+        values = np.asarray(self.function(rows), dtype=float)
+        if values.shape != rows.shape[:1]:
+            msg = (
+                f"`function` of {self.name} must take points, shape (n, {rows.shape[1]}), and return their values, shape "
+                f"(n,); for {len(rows)} point(s) it returned shape {values.shape}."
+            )
+            raise InputError(msg)
         return float(values[0]) if points.ndim == 1 else values
 
     def _points(self, x):
@@ -140,3 +147,43 @@ class Problem:
         noise = f", noise {self.noise:g}" if self.noise else ""
         best = "" if self.best_value is None else f" {self.best_value:.6g}"
         return f"<Problem {self.name}: {self.dimension} inputs, {self.sense}{best}{noise}>"
+
+
+def on_unit_cube(problem):
+    """Return a problem as one to be maximised on the unit cube, as `ControlProblem` wants it.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of either sense, on any box.
+
+    Returns
+    -------
+    Problem
+        Inputs are scaled so that their lowest value is 0 and their highest 1. If small values were best, the sign is
+        turned. Noise stays.
+
+    Examples
+    --------
+    >>> oven = Problem("oven", lambda x: (x[:, 0] - 180) ** 2, [(150, 250)], "min", 0.0, [180], variables=("celsius",))
+    >>> f = on_unit_cube(oven)
+    >>> f
+    <Problem oven: 1 inputs, max 0>
+    >>> f.best_x, f([0.5])
+    (array([0.3]), -400.0)
+    """
+    low, width = problem.bounds[:, 0], np.ptp(problem.bounds, axis=1)
+    sign = 1.0 if problem.sense == "max" else -1.0
+
+    def function(u):
+        return sign * problem.exact(low + width * u)
+
+    return replace(
+        problem,
+        function=function,
+        bounds=[(0, 1)] * problem.dimension,
+        sense="max",
+        best_value=None if problem.best_value is None else sign * problem.best_value + 0.0,
+        best_x=None if problem.best_x is None else (problem.best_x - low) / width,
+        whole=(),
+    )

@@ -1,17 +1,12 @@
-r"""`bocvs`: play a control problem until the budget is spent.
+"""`bocvs`: play a control problem until the budget is spent.
 
-"Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". What a run lost, play by play,
-beside the best expected value v* of all sets and the cheapest tolerable set i_* (`ControlProblem.target`):
-
-.. math:: R^f_T = \sum_t \big((1 - α)(v^* - w) - (E_{i_t}(x_t) - w)\big), \qquad
-          R^c_T = \sum_t \max(c_{i_t} - c_{i_*}, 0), \qquad
-          r_T = v^* - \max_{t \le T} E_{i_t}(x_t)
-
-with w the ``worst`` value, 0 in the paper. R^f may fall below 0, as α is given away for free.
+"Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". A learner of `LEARNERS` asks,
+the problem is played, the learner is told, as long as the next play fits into the budget.
 """
 
 import time
 from dataclasses import dataclass
+from inspect import Parameter, signature
 
 import numpy as np
 
@@ -22,8 +17,8 @@ from ..errors import InputError
 from ..problems.control import ControlProblem, Play
 from ..problems.marginals import Empirical
 from .control_learners import LEARNERS
+from .control_regret import with_regret
 
-REGRET_NODES = 2048  # points of the averages in regrets, of v* and of every play alike
 _IN_A_ROW = {
     "kind": "emsopt control run",
     "step": "play",
@@ -139,7 +134,12 @@ def bocvs(
     if callback is not None and not callable(callback):
         msg = f"`callback` must be a function of (the learner); got {callback!r}."
         raise InputError(msg)
-    about = {"method": method, "budget": budget, "alpha": alpha, "options": repr(sorted(options.items()))}
+    _check_options(method, options)
+    # a function differs by its name alone: its address does not last
+    named = sorted(
+        (name, value.__qualname__ if callable(value) else value) for name, value in options.items()
+    )
+    about = {"method": method, "budget": budget, "alpha": alpha, "options": repr(named)}
     total = max(1, int(budget))
     with RunFile(checkpoint, {**about, **_described(problem)}, run_seed(rng), **_IN_A_ROW) as log:
         learner = LEARNERS[method](problem, rng=_stream(log.seed, 0), budget=budget, alpha=alpha, **options)
@@ -190,65 +190,17 @@ def bocvs(
     return ControlRun(method, i, x, len(rows), learner.spent, message, history)
 
 
-def with_regret(history, problem, alpha=0.1):
-    """Return the history of a run with columns ``expected``, ``quality_regret``, ``cost_regret``, ``simple_regret``.
-
-    Parameters
-    ----------
-    history : DataFrame
-        Of a `ControlRun`.
-    problem : ControlProblem
-    alpha : float
-        Tolerance in both regrets.
-    """
-    problem = problem.solved()
-    best = int(np.argmax(problem.set_values))
-    optimum = problem.expected(best, problem.set_points[best], REGRET_NODES)
-    expected = np.empty(len(history))
-    for i, part in history.reset_index(drop=True).groupby("set"):
-        expected[part.index] = problem.expected(i, np.array(part["x"].tolist()), REGRET_NODES)
-    lost = (1 - alpha) * (optimum - problem.worst) - (expected - problem.worst)
-    above = problem.costs[history["set"].to_numpy()] - problem.costs[problem.target(alpha)]
-    return history.assign(
-        expected=expected,
-        quality_regret=np.cumsum(lost),
-        cost_regret=np.cumsum(np.maximum(above, 0)),
-        simple_regret=optimum - np.maximum.accumulate(expected),
-    )
-
-
-def control_verdicts(table, ours="unknown-cost"):
-    """Return, for each problem of a study, whether a method ended with the lowest simple regret.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As `emsopt.datasets.load_study` returns "bocvs", or some of its rows.
-    ours : str
-        The method.
-
-    Returns
-    -------
-    DataFrame
-        Indexed by ``objective, costs, variance``, in the order of the table: mean simple regret at the largest cost
-        (``ours``), its standard error over the seeds (``error``), the rival of the lowest mean (``rival``), its mean
-        and error (``theirs``, ``their_error``), and the ``verdict``: "lowest", else "tied" if the means are within
-        two standard errors of their difference, else "behind". One seed has no error (NaN) and ties nothing.
-    """
-    keys = ["objective", "costs", "variance"]
-    last = table[table["cost"] == table["cost"].max()]
-    ends = last.groupby([*keys, "method"], sort=False)["simple_regret"].agg(["mean", "sem"]).unstack("method")
-    mean, error = ends["mean"], ends["sem"]
-    rival = mean.drop(columns=ours).idxmin(axis=1)
-    result = mean[[ours]].set_axis(["ours"], axis=1).assign(error=error[ours], rival=rival)
-    result["theirs"] = [mean.loc[key, name] for key, name in rival.items()]
-    result["their_error"] = [error.loc[key, name] for key, name in rival.items()]
-    apart = 2 * np.hypot(result["error"], result["their_error"])
-    tied = result["ours"] - result["theirs"] <= apart
-    result["verdict"] = np.where(
-        result["ours"] <= result["theirs"], "lowest", np.where(tied, "tied", "behind")
-    )
-    return result
+def _check_options(method, options):
+    """Refuse options that a method does not take."""
+    taken = set()
+    for kind in LEARNERS[method].__mro__[:-1]:
+        parameters = signature(kind.__init__).parameters.values()
+        taken |= {p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY}
+    taken -= {"rng", "budget", "alpha"}
+    for name in options:
+        if name not in taken:
+            msg = f"{method!r} takes no option {name!r}, but {', '.join(sorted(taken))}."
+            raise InputError(msg)
 
 
 def _history(rows):

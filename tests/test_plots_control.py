@@ -102,6 +102,12 @@ def test_control_study_draws_means_and_standard_errors():
     error = 1e-3 / np.sqrt(3)
     assert band.max() == pytest.approx(1 + 1e-3 + error)
     assert axes[0, 0].get_yscale() == "log"
+    assert {panel.axison for panel in axes.flat} == {True}
+    part = table().query("objective == 'ackley' or costs == 'cheap'").query("cost > 1")
+    _, part_axes = plots.control_study(part)
+    assert [panel.axison for panel in part_axes.flat] == [True, False, True, True]
+    labels = [label.get_text() for label in part_axes[0, 0].get_yticklabels()]
+    assert {"0.01", "0.02"} <= set(labels)
     fig, axes = plots.control_study(table(), "plays", ax=Figure())
     assert axes[0, 1].lines[1].get_ydata().tolist() == [10, 500, 1000]
     assert axes[0, 0].get_yscale() == "linear"

@@ -88,3 +88,14 @@ def panels(ax, count, size, across=None, *, sharey=False):
 def look(k):
     """Return colour and dashes of the k-th category, which also tell it apart in grey; the eighth is as the first."""
     return {"color": _shading.CATEGORIES[k % len(_shading.CATEGORIES)], "linestyle": DASHES[k % len(DASHES)]}
+
+
+def plain_ticks(axis, values):
+    """Label a logarithmic axis of less than two decades with plain numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    if values.max() < 100 * values.min():
+        few = values.max() < 10 * values.min()
+        axis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 4, 6, 8) if few else (1, 2, 5)))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

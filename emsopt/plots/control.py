@@ -6,7 +6,7 @@ from .. import _shading, _validate
 from ..errors import InputError
 from ..problems import ControlProblem
 from ._frames import require_columns
-from ._style import figure, look, new_figure, panels, styled
+from ._style import figure, look, new_figure, panels, plain_ticks, styled
 
 FLOOR = 1e-4  # simple regret is drawn no lower, on a logarithmic axis
 LABELS = {
@@ -185,6 +185,10 @@ def control_study(table, column="simple_regret", ax=None):
             lines = part[part["method"] == method].groupby("cost")[column].agg(["mean", "sem"])
             if len(lines):
                 drawn[method] = _mean_and_error(panel, lines, j, log=column == "simple_regret")
+        if not panel.lines:
+            panel.set_axis_off()
+        if column == "simple_regret" and panel.lines:
+            plain_ticks(panel.yaxis, np.concatenate([line.get_ydata() for line in panel.lines]))
         if row == 0:
             panel.set_title(f"{costs} costs, variance {variance:g}", fontsize=11)
         if k == 0:

@@ -5,7 +5,7 @@ import numpy as np
 from .. import _validate
 from ..errors import InputError
 from ._frames import require_columns, words
-from ._style import look, styled
+from ._style import look, plain_ticks, styled
 from ._style import panels as panels_of
 
 SIZE = (4.4, 3.4)  # of a panel, inches
@@ -83,10 +83,10 @@ def study_curves(
             axis.axvline(vertical[title], color="#777", linewidth=1.2, linestyle="--")
         if log in ("y", "both"):
             axis.set_yscale("log")
-            _plain_ticks(axis.yaxis, np.maximum(part[y], lowest or FLOOR))
+            plain_ticks(axis.yaxis, np.maximum(part[y], lowest or FLOOR))
         if log in ("x", "both"):
             axis.set_xscale("log")
-            _plain_ticks(axis.xaxis, part[x])
+            plain_ticks(axis.xaxis, part[x])
         axis.set_title(words(title))
         axis.set(xlabel=xlabel or (x if len(x) == 1 else words(x).capitalize()))
         axis.margins(x=0.02)
@@ -99,17 +99,6 @@ def study_curves(
         handles.values(), handles, loc="outside upper center", ncols=min(len(handles), 2 * columns + 1)
     )
     return fig, axes
-
-
-def _plain_ticks(axis, values):
-    """Label a logarithmic axis of less than two decades with plain numbers."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    if values.max() < 100 * values.min():
-        few = values.max() < 10 * values.min()
-        axis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 4, 6, 8) if few else (1, 2, 5)))
-        axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 @styled

@@ -1,11 +1,23 @@
-"""boke-auto: its quadratic against plain least squares and differences, where it steps, and that it polishes."""
+"""boke-auto: its quadratic against plain least squares and differences, where it steps, what it leaves and polishes."""
 
 import numpy as np
 import pytest
 
 import emsopt as eo
 from emsopt.optimizers import BOKEAuto
-from emsopt.optimizers.boke_auto import NEIGHBOURS, RIDGE, local_quadratic
+from emsopt.optimizers.boke import log_upper_bound
+from emsopt.optimizers.boke_auto import (
+    CROWDED,
+    NEIGHBOURS,
+    RIDGE,
+    Blend,
+    local_quadratic,
+    log_shared_bound,
+    peaks_of,
+    spacing,
+)
+from emsopt.surrogates.kernel_regression import condition
+from emsopt.surrogates.radial_basis import fit
 
 
 def bowl(x):
@@ -98,3 +110,83 @@ def test_with_noise_the_centre_is_where_the_regression_is_highest():
     for x in np.array([0.9, 0.1, 0.9]) + 0.01 * rng.normal(size=(5, 3)):
         optimizer.tell(np.clip(x, 0, 1), -5.0)
     assert np.linalg.norm(optimizer.ask() - good) < 0.2
+
+
+def test_a_peak_is_no_worse_than_its_neighbours():
+    """Against the definition, point by point."""
+    rng = np.random.default_rng(0)
+    X, y = rng.random((40, 2)), rng.normal(size=40)
+    expected = {}
+    for i in range(40):
+        order = np.argsort(np.linalg.norm(X - X[i], axis=1))[1:]
+        if all(y[i] >= y[j] for j in order[:6]):
+            expected[i] = np.linalg.norm(X[order[2]] - X[i])
+    peaks, radii = peaks_of(X, y)
+    assert set(peaks.tolist()) == set(expected)
+    assert peaks[0] == np.argmax(y)
+    assert (np.diff(y[peaks]) <= 0).all()
+    np.testing.assert_allclose(radii, [expected[i] for i in peaks.tolist()])
+
+
+def test_spacing_is_the_distance_of_the_third_nearest_in_the_plane():
+    X, x = np.random.default_rng(1).random((40, 2)), np.random.default_rng(2).random((9, 2))
+    expected = [sorted(np.hypot(*(X - one).T))[2] for one in x]
+    np.testing.assert_allclose(spacing(X, x), expected)
+    np.testing.assert_allclose(spacing(X[:2], x), [max(np.hypot(*(X[:2] - one).T)) for one in x])
+
+
+def test_a_single_point_is_a_peak_without_room():
+    peaks, radii = peaks_of(np.array([[0.5, 0.5]]), np.array([1.0]))
+    assert (peaks.tolist(), radii.tolist()) == ([0], [0.0])
+
+
+def test_slopes_of_the_shared_bound_are_those_of_differences():
+    rng = np.random.default_rng(1)
+    X, y = rng.random((9, 2)), rng.normal(size=9)
+    model = Blend(y, fit(X, y), condition(X, y, 0.2))
+    x = rng.random((20, 2))
+    value, slope = log_shared_bound(model, 0.01, x)
+    plain, log_density = log_upper_bound(model, 0.01, x)[0], model.predict(x)[1]
+    np.testing.assert_allclose(np.exp(value), np.exp(plain) / (1 + np.exp(log_density)), rtol=1e-12)
+    for k in range(2):
+        step = 1e-6 * np.eye(2)[k]
+        difference = (
+            log_shared_bound(model, 0.01, x + step)[0] - log_shared_bound(model, 0.01, x - step)[0]
+        ) / 2e-6
+        np.testing.assert_allclose(slope[:, k], difference, rtol=1e-4, atol=1e-5)
+
+
+def two_tops(x):
+    """Return two narrow bumps, heights 1 at (0.2, 0.2) and 0.9 at (0.8, 0.8)."""
+    tops = np.array([[0.2, 0.2], [0.8, 0.8]])
+    return float(np.array([1.0, 0.9]) @ np.exp(-((x - tops) ** 2).sum(axis=1) / 0.02))
+
+
+def test_a_crowded_top_is_left_for_another():
+    """Told four points at the higher top within 0.01 of each other, and a slope towards the lower one."""
+    around = 0.2 + 0.003 * np.array([[0, 0], [1, 0], [0, 1], [-1, 0], [0, -1.0], [1, 1]])
+    slope = 0.8 + 0.1 * np.array([[-1, -1], [1, -1], [-1, 1], [1.2, 1], [0.4, 0.2], [0.1, 0.5], [-0.4, -0.5]])
+
+    def steps(told):
+        places = []
+        for seed in range(20):
+            optimizer = BOKEAuto(two_tops, bounds=[(0, 1)] * 2, initial=0, exploring=1e-9, rng=seed)
+            for x in told:
+                optimizer.tell(x, two_tops(x))
+            places.append(np.linalg.norm(optimizer.ask() - 0.8) < 0.3)
+        return np.mean(places)
+
+    assert 0.2 < steps(np.vstack([around, slope])) < 0.8  # every other time
+    assert steps(np.vstack([0.2 + 10 * (around - 0.2), slope])) == 0
+
+
+def test_an_upper_bound_at_a_crowded_place_is_not_followed():
+    optimizer = BOKEAuto(two_tops, bounds=[(0, 1)] * 2, initial=0, exploring=1, noise=1e-9, rng=0)
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 4)] * 2), axis=-1).reshape(-1, 2)
+    ring = 0.2 + 0.005 * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
+    for x in np.vstack([grid, ring]):
+        optimizer.tell(x, two_tops(x))
+    model = optimizer.surrogate()
+    top = optimizer._climb(lambda x: log_upper_bound(model, 1e-12, x))
+    assert spacing(optimizer.points, top[None])[0] <= CROWDED  # where a step would go without the rule
+    assert spacing(optimizer.points, optimizer.ask()[None])[0] > CROWDED

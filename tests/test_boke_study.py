@@ -134,10 +134,9 @@ def test_an_evaluation_of_boke_grows_no_faster_than_its_points():
     assert exponent("gp-ucb-fixed", "evaluation") > 1.5
 
 
-def test_a_stored_measurement_can_be_repeated(script):
-    """Only roughly: other machines differ, and this one has other work."""
-    prepare, evaluate = script("benchmarks/boke.py").parts("boke", 200)
-    stored = eo.datasets.load_study("boke_complexity")
-    rows = stored[(stored["method"] == "boke") & (stored["t"] == 200)].set_index("part")["cpu_seconds"]
-    assert 0.02 < prepare / rows["preparation"] < 50
-    assert 0.02 < evaluate / rows["evaluation"] < 50
+def test_a_measurement_grows_with_the_points(script):
+    """What the benchmark calls an evaluation and a preparation: KR-UCB's is quadratic, so 400 points take far longer."""
+    parts = script("benchmarks/boke.py").parts
+    few, many = parts("kr-ucb", 50), parts("kr-ucb", 400)
+    assert many[0] > 8 * few[0]  # 64 times, less what a call costs
+    assert 2 < many[1] / few[1] < 24  # 8 times

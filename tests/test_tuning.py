@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from emsopt.errors import InputError
-from emsopt.problems.tuning import FOREST, ROWS, WHOLE, _rows, forest_tuning, xgboost_tuning
+from emsopt.problems.tuning import FOREST, ROWS, WHOLE, _rows, _score, forest_tuning, xgboost_tuning
 
 SMALL = [10, 3, 2, 1.0, 0.0]  # a forest of ten shallow trees
 
@@ -53,7 +53,12 @@ def test_boosted_trees_do_well_on_houses():
     good, bad = [120, 4, 0.1, 0.8, 0.8, 0.0, 1.0], [10, 2, 0.01, 0.5, 0.5, 2.0, 10.0]
     assert 0.65 < f(good) < 0.85
     assert f(bad) < 0.2
-    assert f(good) == f(good)
+    value = f(good)
+    _score.cache_clear()
+    assert f(good) == value
+    assert _score.cache_info().misses == 1
+    assert f(good) == value
+    assert _score.cache_info().misses == 1  # not computed again
 
 
 def test_other_data_are_refused():

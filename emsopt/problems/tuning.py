@@ -5,7 +5,8 @@ quality of wine and the value of Californian homes. The paper names the hyperpar
 `FOREST` and `XGBOOST`. Whole-numbered ones are rounded, as the paper does.
 
 By default the models see a fixed sample of 2,000 rows, so that an evaluation takes a second or so; ``whole=True``
-takes all 6,497 or 20,640 rows. Folds and the models' own randomness are fixed: the same point has the same value.
+takes all 6,497 or 20,640 rows. Folds and the models' own randomness are fixed: the same point has the same value, and
+is evaluated once in a session.
 
 This module loads scikit-learn (and, for XGBoost, xgboost) when a point is evaluated.
 """
@@ -79,7 +80,7 @@ def _problem(model, ranges, data, whole):
     names = tuple(ranges)
 
     def function(points):
-        return np.array([_score(model, dict(zip(names, x, strict=True)), data, bool(whole)) for x in points])
+        return np.array([_score(model, names, tuple(x.tolist()), data, bool(whole)) for x in points])
 
     return Problem(
         f"{model} on {data}{', all rows' if whole else ''}",
@@ -91,11 +92,14 @@ def _problem(model, ranges, data, whole):
     )
 
 
-def _score(model, settings, data, whole):
-    """Return the mean R² of five folds."""
+@cache
+def _score(model, names, values, data, whole):
+    """Return the mean R² of five folds; all methods of a study begin with the same points."""
     from sklearn.model_selection import KFold, cross_val_score
 
-    settings = {name: int(value) if name in WHOLE else float(value) for name, value in settings.items()}
+    settings = {
+        name: int(value) if name in WHOLE else value for name, value in zip(names, values, strict=True)
+    }
     if model == "forest":
         from sklearn.ensemble import RandomForestRegressor
 

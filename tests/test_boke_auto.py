@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.optimizers import BOKEAuto
+from emsopt.errors import InputError
+from emsopt.optimizers import BOKEAuto, profile
 from emsopt.optimizers.boke import log_upper_bound
 from emsopt.optimizers.boke_auto import (
     CROWDED,
@@ -190,3 +191,11 @@ def test_an_upper_bound_at_a_crowded_place_is_not_followed():
     top = optimizer._climb(lambda x: log_upper_bound(model, 1e-12, x))
     assert spacing(optimizer.points, top[None])[0] <= CROWDED  # where a step would go without the rule
     assert spacing(optimizer.points, optimizer.ask()[None])[0] > CROWDED
+
+
+def test_a_profile_is_of_the_papers_methods():
+    """Their bound is (3.12) of the kernel regression; what boke-auto maximises is another."""
+    optimizer = BOKEAuto(lambda x: -x[0], bounds=[(0, 1)], rng=0)
+    optimizer.tell([0.5], -0.5)
+    with pytest.raises(InputError, match="must be a BOKE or BOKEPlus, .* got BOKEAuto"):
+        profile(optimizer)

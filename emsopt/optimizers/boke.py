@@ -70,21 +70,8 @@ class BOKE(BoxOptimizer):
     asked for and not yet told count as told with the value that the regression expects, so that a batch spreads.
     """
 
-    def __init__(
-        self,
-        f,
-        *,
-        scale=SCALE,
-        noise=NOISE,
-        kernel="gaussian",
-        starts=STARTS,
-        bounds=None,
-        whole=None,
-        noisy=None,
-        initial=None,
-        rng=None,
-    ):
-        super().__init__(f, bounds=bounds, whole=whole, noisy=noisy, initial=initial, rng=rng)
+    def __init__(self, f, *, scale=SCALE, noise=NOISE, kernel="gaussian", starts=STARTS, **options):
+        super().__init__(f, **options)
         self.scale = _validate.positive_number(scale, "scale")
         self.noise = _validate.positive_number(noise, "noise", zero=True)
         self.kernel = _validate.choice(kernel, "kernel", KERNELS)
@@ -105,9 +92,12 @@ class BOKE(BoxOptimizer):
 
     def _choose(self):
         model = self.surrogate()
-        beta = exploration(len(model.y), self.noise)
-        yield self._climb(lambda x: log_upper_bound(model, beta, x))
+        yield self._explore(model, exploration(len(model.y), self.noise))
         yield self._climb(lambda x: emptiness(model, x))
+
+    def _explore(self, model, beta):
+        """Return the top of the upper bound, (3.12)."""
+        return self._climb(lambda x: log_upper_bound(model, beta, x))
 
     def _climb(self, function):
         """Return the best point found for a function, from the best of some random points and some near the best."""
@@ -167,7 +157,7 @@ def profile(optimizer, n=501):
 
     Parameters
     ----------
-    optimizer : BOKE
+    optimizer : BOKE or BOKEPlus
         With at least one value told.
     n : int
         Points, evenly from the lowest to the highest.
@@ -181,10 +171,15 @@ def profile(optimizer, n=501):
     Raises
     ------
     InputError
-        If there is more than one input, or nothing is told.
+        If it is of another method, has more than one input, or nothing is told.
     """
     import pandas as pd
 
+    if type(optimizer) not in (BOKE, BOKEPlus):
+        msg = (
+            f"`optimizer` must be a BOKE or BOKEPlus, whose bound is (3.12); got {type(optimizer).__name__}."
+        )
+        raise InputError(msg)
     if optimizer.space.dimension != 1 or not optimizer.values:
         msg = (
             "a profile needs an optimizer of one input with values told; got "

@@ -46,7 +46,7 @@ import numpy as np
 from ..surrogates.kernel_regression import condition
 from ..surrogates.radial_basis import fit
 from ._box_search import maximize_on_box
-from .boke import EMPTIEST, BOKEPlus, emptiness, exploration, log_upper_bound, standardized
+from .boke import EMPTIEST, BOKEPlus, log_upper_bound, standardized
 
 EXPLORING = 0.5
 NEIGHBOURS = 1.5
@@ -72,16 +72,11 @@ class BOKEAuto(BOKEPlus):
         density = condition(X, y, h, kernel=self.kernel)
         return Blend(y, fit(X, y, smooth=self.objective.noisy), density)
 
-    def _choose(self):
-        if self.rng.random() >= self.exploring:
-            yield self._exploit()
-        model = self.surrogate()
-        beta = exploration(len(model.y), self.noise)
-        x = self._climb(lambda x: log_upper_bound(model, beta, x))
-        if spacing(self.points, x[None])[0] <= CROWDED:
-            x = self._climb(lambda x: log_shared_bound(model, beta, x))
-        yield x
-        yield self._climb(lambda x: emptiness(model, x))
+    def _explore(self, model, beta):
+        x = super()._explore(model, beta)
+        if spacing(self.points, x[None])[0] > CROWDED:
+            return x
+        return self._climb(lambda x: log_shared_bound(model, beta, x))
 
     def _exploit(self):
         """Return the top of the quadratic around the best peak, or around the best that is not crowded."""

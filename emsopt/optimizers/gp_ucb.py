@@ -47,20 +47,8 @@ class GPUCBFixed(BoxOptimizer):
         Points from which L-BFGS-B climbs the acquisition function.
     """
 
-    def __init__(
-        self,
-        f,
-        *,
-        confidence=CONFIDENCE,
-        bandwidth=BANDWIDTH,
-        starts=STARTS,
-        bounds=None,
-        whole=None,
-        noisy=None,
-        initial=None,
-        rng=None,
-    ):
-        super().__init__(f, bounds=bounds, whole=whole, noisy=noisy, initial=initial, rng=rng)
+    def __init__(self, f, *, confidence=CONFIDENCE, bandwidth=BANDWIDTH, starts=STARTS, **options):
+        super().__init__(f, **options)
         self.confidence = _validate.positive_number(confidence, "confidence", zero=True)
         self.bandwidth = _validate.positive_number(bandwidth, "bandwidth")
         self.starts = _validate.whole_number(starts, "starts")

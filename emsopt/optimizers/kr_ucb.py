@@ -50,7 +50,7 @@ class KRUCB(BOKE):
     def __init__(
         self, f, *, confidence=CONFIDENCE, closeness=CLOSENESS, widening=WIDENING, scale=SCALE, **options
     ):
-        super().__init__(f, scale=scale, **options)
+        super().__init__(f, scale=scale, kernel="gaussian", **options)
         self.confidence = _validate.positive_number(confidence, "confidence", zero=True)
         self.closeness = _fraction(closeness, "closeness")
         self.widening = _fraction(widening, "widening")

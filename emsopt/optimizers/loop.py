@@ -104,7 +104,8 @@ def minimize(
     (5.93, 200, 'budget of 200 evaluations used')
     """
     if not isinstance(objective, Objective):
-        msg = f"`objective` must be an emsopt.Objective; got {type(objective).__name__}."
+        msg = f"`objective` must be an emsopt.Objective; got {type(objective).__name__}. "
+        msg += "To search a box of numbers, see `maximize`."
         raise InputError(msg)
     if isinstance(method, Optimizer) and method.objective is not objective:
         msg = "`method` must be an optimizer of this very `objective`; it was set up with another one."

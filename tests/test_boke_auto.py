@@ -197,5 +197,5 @@ def test_a_profile_is_of_the_papers_methods():
     """Their bound is (3.12) of the kernel regression; what boke-auto maximises is another."""
     optimizer = BOKEAuto(lambda x: -x[0], bounds=[(0, 1)], rng=0)
     optimizer.tell([0.5], -0.5)
-    with pytest.raises(InputError, match="must be a BOKE or BOKEPlus, .* got BOKEAuto"):
+    with pytest.raises(InputError, match=r"must be a BOKE or BOKEPlus, .* got BOKEAuto"):
         profile(optimizer)

@@ -17,6 +17,7 @@ from .curves import convergence, load_sweep, response_distribution
 from .maps import deployment, deployments
 from .model import approximation_error, correction_factor, utilization
 from .optimizers import cut_graph, example_13, regret_curves, trust_region
+from .own_city import hourly_plan, weekly_profile
 from .panels_of_lines import line_panels, study_curves
 from .roads import exploration
 
@@ -37,6 +38,7 @@ __all__ = [
     "example_13",
     "exploration",
     "final_regret",
+    "hourly_plan",
     "line_panels",
     "load_sweep",
     "regret_curves",
@@ -44,4 +46,5 @@ __all__ = [
     "study_curves",
     "trust_region",
     "utilization",
+    "weekly_profile",
 ]

@@ -1,0 +1,91 @@
+"""A city of one's own through the day: how many calls come, and where units wait."""
+
+import numpy as np
+
+from .. import _shading
+from ._style import figure, look, styled
+
+PARTS = {"Mon to Fri": slice(0, 5), "Sat and Sun": slice(5, 7)}
+
+
+@styled
+def weekly_profile(profile, ax=None):
+    """Draw how many calls come at each hour of the day, on weekdays and at weekends.
+
+    Bands are two standard errors of a count on either side: what differs by less may be chance.
+
+    Parameters
+    ----------
+    profile : emsopt.calls.WeeklyProfile
+    ax : matplotlib Axes or empty Figure, optional
+
+    Returns
+    -------
+    fig, ax
+    """
+    fig, ax = figure(ax, (8, 4.5))
+    edges = np.arange(25)
+    for k, (name, days) in enumerate(PARTS.items()):
+        calls, hours = (part[days].sum(axis=0).astype(float) for part in (profile.counts, profile.hours))
+        hours[hours == 0] = np.nan  # not watched
+        rates, error = calls / hours, 2 * np.sqrt(calls) / hours
+        low, high = (np.r_[band, band[-1]] for band in (np.maximum(rates - error, 0), rates + error))
+        ax.stairs(rates, edges, baseline=None, linewidth=2.2, label=name, **look(k))
+        ax.fill_between(edges, low, high, step="post", color=look(k)["color"], alpha=0.18, linewidth=0)
+    ax.set(xlabel="Hour of the day (h)", ylabel="Calls per hour", xlim=(0, 24), ylim=(0, None))
+    ax.set_xticks(range(0, 25, 3))
+    ax.legend(title="bands: two standard errors", loc="upper left")
+    return fig, ax
+
+
+@styled
+def hourly_plan(plan, ax=None):
+    """Draw where the units of a plan wait, hour by hour.
+
+    A row is a site that has a unit at some hour, a filled cell an hour in which it has one, with their number if there
+    are several. A white dot marks an hour at whose start a unit comes.
+
+    Parameters
+    ----------
+    plan : emsopt.plan.Plan
+    ax : matplotlib Axes or empty Figure, optional
+
+    Returns
+    -------
+    fig, ax
+    """
+    city = plan.objectives[0].city
+    units = np.array([np.bincount(row, minlength=city.n_sites) for row in plan.sites])  # (H, N)
+    used = np.flatnonzero(units.any(axis=0))
+    shown = units[:, used].T
+    fig, ax = figure(ax, (min(4 + 0.32 * len(plan.labels), 14), 1.8 + 0.36 * len(used)))
+    filled = np.ma.masked_less(shown, 1)
+    ax.pcolormesh(
+        filled > 0,
+        cmap=_one_colour(_shading.CATEGORIES[0]),
+        vmin=0,
+        vmax=1,
+        edgecolors="white",
+        linewidth=1.5,
+    )
+    comes = {(change["to"], change["hour"]) for change in plan.changes().to_dict("records")}
+    for row, hour in np.argwhere(shown > 0):
+        count = str(shown[row, hour]) if shown[row, hour] > 1 else ""
+        mark = "●" if (city.site_names[used[row]], plan.labels[hour]) in comes else ""
+        ax.text(hour + 0.5, row + 0.5, count + mark, color="white", ha="center", va="center", fontsize=11)
+    ax.set_yticks(np.arange(len(used)) + 0.5, [city.site_names[site] for site in used])
+    every = max(1, round(len(plan.labels) / 12))
+    ax.set_xticks(np.arange(0, len(plan.labels), every) + 0.5, [str(t) for t in plan.labels[::every]])
+    ax.invert_yaxis()
+    ax.grid(visible=False)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    moves = int(plan.moves.sum())
+    ax.set_xlabel(f"Hour of the day (h); white dot: a unit comes, {moves} in all")
+    return fig, ax
+
+
+def _one_colour(colour):
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap([colour, colour])

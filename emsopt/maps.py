@@ -34,6 +34,7 @@ def deployment_map(
     tiles=None,
     height=520,
     key=None,
+    edit=None,
 ):
     """Draw a deployment, or two beside each other, on a map.
 
@@ -60,6 +61,10 @@ def deployment_map(
         Height in a notebook, pixels.
     key : str, optional
         Name under which a map on a page takes new results: see `DeploymentMap.update`.
+    edit : str, optional
+        Name of the evaluation whose stations can be clicked: a click on place k (see `emsopt._shading.stations`) presses
+        the element of class ``emsopt-KEY-place-k`` in the page around the map, such as a widget's button, and opens no
+        list. Needs a ``key``.
 
     Returns
     -------
@@ -86,8 +91,11 @@ def deployment_map(
     if key is not None and not (isinstance(key, str) and key):
         msg = f"`key` must be a name, such as uuid.uuid4().hex; got {key!r}."
         raise InputError(msg)
+    if edit is not None and (key is None or edit not in named):
+        msg = f"`edit` must name one of the evaluations {list(named)}, and needs a `key`; got {edit!r}."
+        raise InputError(msg)
     height = _validate.whole_number(height, "height", 150, 5000)
-    return DeploymentMap(city, named, value, limits, min_fraction, tiles, height, key)
+    return DeploymentMap(city, named, value, limits, min_fraction, tiles, height, key, edit)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,7 +107,7 @@ class DeploymentMap(Page):
     city : City
     evaluations : dict of str to Evaluation
         What the map can switch between.
-    value, limits, min_fraction, tiles, height, key
+    value, limits, min_fraction, tiles, height, key, edit
         As given to `deployment_map`.
     html : str
         The whole page, self-contained.
@@ -115,6 +123,7 @@ class DeploymentMap(Page):
     tiles: str | None = None
     height: int = 520
     key: str | None = None
+    edit: str | None = None
 
     _template = "map_page.html"
 
@@ -123,6 +132,7 @@ class DeploymentMap(Page):
         """What the page's script draws."""
         return {
             "key": self.key,
+            "edit": self.edit,
             "city": _city_data(self.city, self.tiles),
             "views": self._views(self.evaluations),
         }

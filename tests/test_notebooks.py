@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
-NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+DASHBOARD = FOLDER / "dashboard.ipynb"  # the one that is no lesson: a single panel, to be served by Voila
+NOTEBOOKS = sorted(path for path in FOLDER.glob("*.ipynb") if path != DASHBOARD)
 LONGEST_CELL = 12  # lines
 SOLUTION = re.compile(r"<details><summary>Solution</summary>\n\n```python\n(.*?)```.*?</details>", re.DOTALL)
 ANSWER = "answer = None"
@@ -85,6 +86,13 @@ def test_maps_have_a_still_twin(path):
     for k, text in enumerate(code):
         if "deployment_map(" in text:
             assert "eo.plots.deployment" in code[k + 1]
+
+
+def test_the_dashboard_is_one_panel_and_stored_as_the_others():
+    test_the_kernel_is_the_plain_one(DASHBOARD)
+    test_nothing_that_ran_is_stored(DASHBOARD)
+    test_links_between_notebooks_lead_somewhere(DASHBOARD)
+    assert cells(DASHBOARD, "code") == ["import emsopt as eo\n\neo.panels.dashboard()"]
 
 
 def run(code, names):

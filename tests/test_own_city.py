@@ -104,7 +104,7 @@ def test_the_command_says_what_the_package_says(done):
     best = eo.evaluators.evaluate_all(city, 2).best
     scenarios = pd.read_csv(out / "scenarios.csv", index_col="deployment")
     assert scenarios.loc["optimum", "mean_response_min"] == pytest.approx(best.mean_response)
-    assert scenarios.loc["optimum", "late_over_8_min"] == pytest.approx(best.late_fraction(8))
+    assert scenarios.loc["optimum", "late_fraction"] == pytest.approx(best.late_fraction(8))
     units = pd.read_csv(out / "deployments.csv")
     mine = units[units["deployment"] == "optimum"]
     assert [name.removeprefix("'") for name in mine["site"]] == list(best.site_names)

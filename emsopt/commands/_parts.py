@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .._spreadsheet import without_formulas
 from ..errors import InputError
 
 DEFAULT_FOLDER = "emsopt-results"
@@ -151,17 +152,8 @@ def say_written(out, written, seconds):
 
 def write_table(table, path, **options):
     """Write a table that people open in a spreadsheet: no text in it is taken for a formula."""
-    safe = table.copy()
-    for column in safe.columns:
-        if not (safe[column].map(lambda cell: isinstance(cell, str))).any():
-            continue
-        safe[column] = safe[column].map(_no_formula)
-    safe = safe.rename(columns=_no_formula)
+    safe = without_formulas(table)
     return whole(path, lambda draft: safe.to_csv(draft, lineterminator="\n", **options))
-
-
-def _no_formula(cell):
-    return "'" + cell if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
 
 
 def whole(path, write):

@@ -4,6 +4,7 @@ import re
 import time
 from pathlib import Path
 
+from .._spreadsheet import scenario
 from .._validate import positive_number, whole_number
 from ..errors import InputError
 from . import _parts
@@ -240,22 +241,7 @@ def _scenario_table(city, found, options):
     """Return one row a deployment: the question that was asked, and the figures."""
     import pandas as pd
 
-    rows = [
-        {
-            "city": city.name,
-            "deployment": name,
-            "units": len(e.sites),
-            "calls_per_hour": city.total_rate,
-            "offered_load": city.offered_load(len(e.sites)),
-            "evaluator": e.evaluator,
-            "capacity": e.capacity,
-            "metric": options.metric,
-            "threshold_min": options.threshold,
-            **e.summary(options.threshold),
-            "sites": "; ".join(e.site_names),
-        }
-        for name, e in found.items()
-    ]
+    rows = [scenario(city, name, e, options.metric, options.threshold) for name, e in found.items()]
     return pd.DataFrame(rows)
 
 

@@ -6,6 +6,7 @@
 ``navigation_panel``   an agent that learns a route, and roads to close on it
 ``control_panel``      which variables to control, as tolerance and costs change
 ``boke_panel``         BOKE on one input: its constants, what it knows, and its next point
+``dashboard``          all of it for a city of one's choice or one's own, to be served without code
 
 Nothing is computed here: a panel asks the package and shows the answer. What was asked once is remembered. A panel is
 an ipywidgets box with all its widgets by name in ``refs``.
@@ -14,6 +15,7 @@ an ipywidgets box with all its widgets by name in ``refs``.
 from ._parts import Panel
 from .boke import boke_panel
 from .control import control_panel
+from .dashboard import dashboard
 from .deployment import deployment_panel
 from .load import load_panel
 from .navigation import navigation_panel
@@ -23,6 +25,7 @@ __all__ = [
     "Panel",
     "boke_panel",
     "control_panel",
+    "dashboard",
     "deployment_panel",
     "load_panel",
     "navigation_panel",

@@ -12,6 +12,7 @@ from uuid import uuid4
 import numpy as np
 
 from .. import _validate
+from .._shading import stations
 from ..errors import EmsoptError, MissingDependencyError
 from ..evaluators import one_median
 from ..maps import deployment_map
@@ -136,20 +137,34 @@ def lines(*texts):
     )
 
 
-def picture(draw, title, alt, size=(5.6, 3.5)):
-    """Return a figure as HTML; ``draw`` gets the axes. Margins are fixed: fitting them doubles the time it takes."""
+def picture(draw, title, alt, size=(5.6, 3.5), box=(0.16, 0.17, 0.8, 0.78)):
+    """Return a figure as HTML; ``draw`` gets the axes, which fill ``box`` (left, bottom, width, height: shares).
+
+    Margins are fixed: fitting them doubles the time it takes. A dollar in a name is a dollar, and begins no formula.
+    """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(STYLE):
+    with rc_context(STYLE | {"text.parse_math": False}):
         figure = Figure(figsize=size, layout="none")
-        axes = figure.add_axes((0.16, 0.17, 0.8, 0.78))
+        axes = figure.add_axes(box)
         draw(axes)
         png = BytesIO()
         figure.savefig(png, format="png", dpi=85)
     source = b64encode(png.getvalue()).decode()
     image = f"<img src='data:image/png;base64,{source}' alt='{escape(alt)}' style='max-width:100%'>"
     return f"<figure style='margin:0.4em 0'>{caption(title)}{image}</figure>"
+
+
+def performance(evaluations, threshold):
+    """Return rows of figures of some evaluations, for `table`: all but the mean response."""
+    return {
+        f"responses of {threshold:g} min or more": [f"{e.late_fraction(threshold):.2%}" for e in evaluations],
+        "90th percentile (min)": [f"{e.percentile_90:.2f}" for e in evaluations],
+        "calls lost to the fleet": [f"{e.loss_probability:.2%}" for e in evaluations],
+        "units busy, on average": [f"{e.utilizations.mean():.1%}" for e in evaluations],
+        "busiest unit": [f"{e.utilizations.max():.1%}" for e in evaluations],
+    }
 
 
 def caption(text):
@@ -177,10 +192,23 @@ class MapView:
     """A map in one HTML widget, redrawn by messages that go through another: zoom and layers stay as they are.
 
     Cities without coordinates get a sentence instead.
+
+    Parameters
+    ----------
+    city : City
+    height : int
+        Pixels.
+    edit : str, optional
+        Name of the evaluation whose stations can be clicked.
+    clicked : callable, optional
+        Called with the sites of the place that was clicked, a list of indices.
     """
 
-    def __init__(self, city, height=480):
+    def __init__(self, city, height=480, edit=None, clicked=None):
         self.limits, self.height, self.map = shading_limits(city), height, None
+        self.key, self.edit = uuid4().hex, edit
+        self.places = [] if clicked is None or city.site_locations is None else self._buttons(city, clicked)
+        self.hidden = widgets.Box(self.places, layout={"display": "none"})
         self.shown = widgets.HTML(layout=widgets.Layout(width="100%"))
         self.feed = widgets.HTML(layout=widgets.Layout(height="0", margin="0"))
 
@@ -190,12 +218,24 @@ class MapView:
             self.shown.value = "<p>This city has no coordinates, so there is no map.</p>"
         elif self.map is None:
             self.map = deployment_map(
-                city, evaluations, limits=self.limits, height=self.height, key=uuid4().hex
+                city, evaluations, limits=self.limits, height=self.height, key=self.key, edit=self.edit
             )
             self.shown.value = self.map._repr_html_()
         else:
             self.feed.value = self.map.update(evaluations)
         self.shown.layout.visibility = "visible"
+
+    def _buttons(self, city, clicked):
+        """Return a hidden button for each place of the map, for the page to press."""
+        which, places = stations(city)
+        buttons = []
+        for k in range(len(places)):
+            sites = np.flatnonzero(which == k).tolist()
+            button = widgets.Button()
+            button.add_class(f"emsopt-{self.key}-place-{k}")
+            button.on_click(lambda _, sites=sites: clicked(sites))
+            buttons.append(button)
+        return buttons
 
     def hide(self):
         """Hide what no longer holds."""

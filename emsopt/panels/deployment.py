@@ -5,11 +5,11 @@ from functools import lru_cache
 import ipywidgets as widgets
 
 from .. import _validate
-from ..errors import InputError
 from ..evaluators import EXACT_UP_TO, approximate_hypercube, exact_hypercube, p_median, simulate
 from ..objective import Objective
 from ..optimizers import best_deployment
 from . import _parts
+from ._sites import SiteBoxes
 
 SEED = 1  # the same calls for every deployment, so that differences are sharp
 LAWS = {
@@ -19,7 +19,7 @@ LAWS = {
     "always the mean": ("deterministic", None),
 }
 EXPLANATION = (
-    "Tick the sites at which a unit waits. Your deployment is compared with the best one and with that of the p-median. "
+    "Tick the sites at which a unit waits, or click on stations of the map. Your deployment is compared with the best one and with that of the p-median. "
     "Run simulates all three on the same calls, with service times as you say."
 )
 
@@ -51,15 +51,9 @@ def deployment_panel(city, units):
     search = best_deployment(Objective(city, units, "approximate"))
     named = {"optimum": search.x, "p-median": p_median(city, units).sites}
     names = ["yours", *named]
-    boxes = [
-        widgets.Checkbox(
-            value=False, description=name, indent=False, tooltip=f"A unit at {name}", layout={"width": "auto"}
-        )
-        for name in city.site_names
-    ]
     controls = _controls()
     message, figures, simulation = _parts.Message(), widgets.HTML(), widgets.HTML()
-    view = _parts.MapView(city)
+    view = _parts.MapView(city, edit="yours", clicked=lambda places: sites.press(places))
 
     @lru_cache(maxsize=256)
     def solve(sites):
@@ -67,11 +61,7 @@ def deployment_panel(city, units):
         return exact, approximate_hypercube(city, sites)
 
     def deployments():
-        ticked = tuple(site for site, box in enumerate(boxes) if box.value)
-        if not ticked:
-            msg = "no site is ticked: tick at least one."
-            raise InputError(msg)
-        return {"yours": ticked} | {name: tuple(sites.tolist()) for name, sites in named.items()}
+        return {"yours": sites.chosen} | {name: tuple(best.tolist()) for name, best in named.items()}
 
     def remark(chosen):
         ticked = len(chosen["yours"])
@@ -79,7 +69,7 @@ def deployment_panel(city, units):
 
     def refresh():
         chosen = deployments()
-        exact, approximate = zip(*(solve(sites) for sites in chosen.values()), strict=True)
+        exact, approximate = zip(*map(solve, chosen.values()), strict=True)
         best = approximate if None in exact else exact
         figures.value = _figures(city, search, chosen, exact, approximate, best, controls["threshold"].value)
         view.show(city, dict(zip(names, best, strict=True)))
@@ -94,22 +84,17 @@ def deployment_panel(city, units):
     def forget(_=None):
         simulation.value = ""
 
-    def take(sites):
-        for site, box in enumerate(boxes):
-            box.unobserve(moved, "value")
-            box.value = site in sites
-            box.observe(moved, "value")
-        moved()
-
-    def moved(_=None):
+    def moved():
         forget()
         respond()
+
+    sites = SiteBoxes(city, moved)
 
     def play():
         chosen = deployments()
         law, cv = LAWS[controls["service"].value]
         options = {"calls": controls["calls"].value, "service": law, "cv": cv, "rng": SEED}
-        results = [simulate(city, list(sites), **options) for sites in chosen.values()]
+        results = [simulate(city, list(placed), **options) for placed in chosen.values()]
         simulation.value = _simulated(results, names, controls["service"].value, options["calls"])
         return remark(chosen)
 
@@ -120,32 +105,24 @@ def deployment_panel(city, units):
         finally:
             controls["run"].disabled = False
 
-    take({int(site) for site in named["p-median"]})
-    controls["optimum"].on_click(lambda _: take(set(named["optimum"].tolist())))
-    controls["p_median"].on_click(lambda _: take(set(named["p-median"].tolist())))
-    controls["clear"].on_click(lambda _: take(set()))
+    sites.take(named["p-median"])
+    controls["optimum"].on_click(lambda _: sites.take(named["optimum"]))
+    controls["p_median"].on_click(lambda _: sites.take(named["p-median"]))
+    controls["clear"].on_click(lambda _: sites.take(()))
     controls["threshold"].observe(respond, "value")
     for name in ("service", "calls"):
         controls[name].observe(forget, "value")
     controls["run"].on_click(run)
-    refs = {"sites": boxes, **controls} | {
+    refs = {"sites": sites.boxes, **controls} | {
         "message": message,
         "figures": figures,
         "simulation": simulation,
         "map": view.shown,
         "feed": view.feed,
     }
-    grid = widgets.GridBox(
-        boxes,
-        layout={
-            "grid_template_columns": "repeat(auto-fill, minmax(13em, 1fr))",
-            "max_height": "14em",
-            "overflow": "auto",
-        },
-    )
     children = [
         _parts.heading(f"{city.name}: a deployment of your own", EXPLANATION),
-        grid,
+        sites.grid,
         widgets.HBox(
             [controls["optimum"], controls["p_median"], controls["clear"]], layout={"flex_flow": "row wrap"}
         ),
@@ -158,6 +135,7 @@ def deployment_panel(city, units):
         simulation,
         view.shown,
         view.feed,
+        view.hidden,
     ]
     return _parts.Panel(children, refs)
 
@@ -195,11 +173,7 @@ def _figures(city, search, chosen, exact, approximate, best, threshold):
     if None not in exact:
         rows["mean response (min), exact"] = [f"{e.mean_response:.3f}" for e in exact]
     rows["mean response (min), approximate"] = [f"{e.mean_response:.3f}" for e in approximate]
-    rows[f"responses of {threshold:g} min or more"] = [f"{e.late_fraction(threshold):.2%}" for e in best]
-    rows["90th percentile (min)"] = [f"{e.percentile_90:.2f}" for e in best]
-    rows["calls lost to the fleet"] = [f"{e.loss_probability:.3%}" for e in best]
-    rows["units busy, on average"] = [f"{e.utilizations.mean():.1%}" for e in best]
-    rows["busiest unit"] = [f"{e.utilizations.max():.1%}" for e in best]
+    rows |= _parts.performance(best, threshold)
     caption = f"{city.total_rate:.3g} calls an hour. Optimum: by the approximate model, {search.message}."
     return _parts.table(caption, list(chosen), rows)
 

@@ -137,15 +137,8 @@ def _figures(answer, load, units, threshold):
     """Return the table and what is worth noticing, as HTML."""
     city, best, median = answer.city, answer.best, answer.median
     pair = (best, median)
-    busy = [e.utilizations for e in pair]
-    rows = {
-        "mean response (min)": [f"{e.mean_response:.3f}" for e in pair],
-        f"responses of {threshold:g} min or more": [f"{e.late_fraction(threshold):.2%}" for e in pair],
-        "90th percentile (min)": [f"{e.percentile_90:.2f}" for e in pair],
-        "calls lost to the fleet": [f"{e.loss_probability:.2%}" for e in pair],
-        "units busy, on average": [f"{b.mean():.1%}" for b in busy],
-        "busiest unit": [f"{b.max():.1%}" for b in busy],
-    }
+    rows = {"mean response (min)": [f"{e.mean_response:.3f}" for e in pair]}
+    rows |= _parts.performance(pair, threshold)
     caption = (
         f"{city.total_rate:.3g} calls an hour (load {load:.3g}), {city.offered_load(units):.3g} times what "
         f"{units} units can serve. {best.evaluator.capitalize()} hypercube model, calls that find no unit free are lost."

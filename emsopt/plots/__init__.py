@@ -13,7 +13,7 @@ from ._style import STYLE
 from .bandits import confidence_parameters, cumulative_regret, final_regret
 from .boke import boke_step
 from .control import control_run, control_sets, control_study
-from .curves import convergence, load_sweep, response_distribution
+from .curves import convergence, load_sweep, response_distribution, response_histogram
 from .maps import deployment, deployments
 from .model import approximation_error, correction_factor, utilization
 from .optimizers import cut_graph, example_13, regret_curves, trust_region
@@ -43,6 +43,7 @@ __all__ = [
     "load_sweep",
     "regret_curves",
     "response_distribution",
+    "response_histogram",
     "study_curves",
     "trust_region",
     "utilization",

@@ -8,6 +8,8 @@ from ..regret import confidence_band
 from ._frames import require_columns, words
 from ._style import figure, look, styled
 
+BIN_WIDTHS, MOST_BINS = (0.5, 1, 2, 5, 10, 20, 50, 100), 30  # minutes
+
 
 @styled
 def load_sweep(frame, ax=None, *, label="Mean response (min)"):
@@ -201,6 +203,40 @@ def response_distribution(evaluations, ax=None, *, thresholds=(6, 8, 10)):
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(named), borderaxespad=0.2)
     if 0 < thresholds.size <= 6:
         _late_table(ax, named, thresholds)
+    return fig, ax
+
+
+@styled
+def response_histogram(evaluations, ax=None, *, threshold=8.0):
+    """Draw how many calls are answered in which time.
+
+    Parameters
+    ----------
+    evaluations : Evaluation or dict of str to Evaluation
+    ax : matplotlib Axes or empty Figure, optional
+    threshold : float
+        Minutes to mark.
+
+    Returns
+    -------
+    fig, ax
+    """
+    named = _shading.named_evaluations(None, evaluations)
+    longest = max(float(e.percentile(99.9)) for e in named.values())
+    width = next((width for width in BIN_WIDTHS if longest < MOST_BINS * width), BIN_WIDTHS[-1])
+    edges = width * np.arange(np.floor(longest / width) + 2)
+    fig, ax = figure(ax, (8, 5))
+    ax.axvline(threshold, color="#555", linewidth=1, linestyle=":")
+    for k, (name, evaluation) in enumerate(named.items()):
+        ax.stairs(-100 * np.diff(evaluation.late_fraction(edges)), edges, label=name, linewidth=2, **look(k))
+    ax.set(
+        xlabel="Response time (min)",
+        ylabel=f"Calls in {width:g} min (%)",
+        xlim=(0, edges[-1]),
+        ylim=(0, None),
+    )
+    if len(named) > 1:
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(named), borderaxespad=0.2)
     return fig, ax
 
 

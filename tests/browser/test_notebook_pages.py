@@ -48,22 +48,29 @@ def lab(tmp_path_factory):
     folder, home = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("home")
     for path in NOTEBOOKS:
         shutil.copy(path, folder)
+    arguments = ["jupyterlab", "--allow-root", "--ip=127.0.0.1", f"--IdentityProvider.token={TOKEN}"]
+    arguments += [f"--ServerApp.root_dir={folder}", "--LabApp.expose_app_in_browser=True"]
+    with served(arguments, home, f"/api?token={TOKEN}") as address:
+        yield address
+
+
+@contextmanager
+def served(arguments, home, question):
+    """Start a server, a Python module with its options, on a free port of this machine, and hand out its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1"]
-    command += [f"--port={port}", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={folder}"]
-    command += ["--LabApp.expose_app_in_browser=True"]
+    command = [sys.executable, "-m", *arguments, "--no-browser", f"--port={port}"]
     environment = os.environ | {"HOME": str(home), "EMSOPT_FAST": "1"}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(
         os.pathsep
     )
-    log = home / "lab.log"
+    log = home / "server.log"
     with log.open("w") as sink:
         server = subprocess.Popen(command, stdout=sink, stderr=subprocess.STDOUT, env=environment)
         try:
-            _wait_for(f"{address}/api?token={TOKEN}", server, log)
+            _wait_for(address + question, server, log)
             yield address
         finally:
             server.terminate()
@@ -84,12 +91,12 @@ def _wait_for(url, server, log):
             time.sleep(0.1)
         else:
             return
-    pytest.fail(f"JupyterLab did not start:\n{log.read_text()[-2000:]}")
+    pytest.fail(f"the server did not start:\n{log.read_text()[-2000:]}")
 
 
 @contextmanager
-def executed(browser, lab, name):
-    """Open a notebook, run all its cells and hand out the page, which must end without errors or lost requests."""
+def watched(browser, address):
+    """Hand out an empty page, which must end without errors, lost requests, or questions to anyone else."""
     context = browser.new_context(viewport={"width": 1280, "height": 1000})
     page, trouble = context.new_page(), []
     page.set_default_timeout(PATIENCE)
@@ -97,22 +104,33 @@ def executed(browser, lab, name):
     page.on("requestfailed", lambda request: trouble.append(f"failed: {request.url}"))
     page.on(
         "request",
-        lambda r: r.url.startswith((lab, "data:", "about:", "blob:")) or trouble.append(f"request: {r.url}"),
+        lambda r: (
+            r.url.startswith((address, "data:", "about:", "blob:")) or trouble.append(f"request: {r.url}")
+        ),
     )
-    page.goto(f"{lab}/doc/tree/{name}.ipynb?token={TOKEN}")
-    page.wait_for_selector(".jp-Notebook .jp-Cell")
-    page.wait_for_function(
-        "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.connectionStatus === 'connected'"
-    )
-    page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
     try:
         yield page
     finally:
-        if shots := os.environ.get("EMSOPT_SHOTS"):
-            _photograph(page, Path(shots), name)
         page.wait_for_timeout(300)
         context.close()
     assert trouble == []
+
+
+@contextmanager
+def executed(browser, lab, name):
+    """Open a notebook, run all its cells and hand out the page."""
+    with watched(browser, lab) as page:
+        page.goto(f"{lab}/doc/tree/{name}.ipynb?token={TOKEN}")
+        page.wait_for_selector(".jp-Notebook .jp-Cell")
+        page.wait_for_function(
+            "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.connectionStatus === 'connected'"
+        )
+        page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
+        try:
+            yield page
+        finally:
+            if shots := os.environ.get("EMSOPT_SHOTS"):
+                _photograph(page, Path(shots), name)
 
 
 def _photograph(page, folder, name):
@@ -153,7 +171,12 @@ def until(page, condition, what, seconds=20):
 def test_a_notebook_runs(browser, lab, name):
     with executed(browser, lab, name) as page:
         count = len(prompts(page))
-        until(page, lambda: all(p.strip("[]: ").isdigit() for p in prompts(page)), "all cells run", 120)
+        until(
+            page,
+            lambda: all(p.strip("[]: ").isdigit() for p in prompts(page)),
+            "all cells run",
+            PATIENCE / 1000,
+        )
         assert [int(p.strip("[]: ")) for p in prompts(page)] == list(range(1, count + 1))
         assert page.locator("[data-mime-type='application/vnd.jupyter.error']").count() == 0
         assert page.locator("[data-mime-type='application/vnd.jupyter.stderr']").count() == 0

@@ -1,0 +1,118 @@
+"""A city from files that came through a form: bounded, checked, and never written under a name of theirs."""
+
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ..calls import check_calls, city_from_calls, read_calls, read_stations
+from ..city import City
+from ..errors import InputError
+from ..tables import ATOMS, CITY, FILES, SITES
+
+MOST_FILES = 10
+MOST_MB = 8  # of one file: servers of notebooks take messages of 10 MB
+MOST_SITES, MOST_ATOMS = 200, 2000
+POINTS = (".csv", ".geojson", ".json")
+WANTED = (
+    f"either {CITY}, {ATOMS} and {SITES}, as City.save writes them, or a log of calls and a table of stations, with "
+    "'call' and 'station' in their names"
+)
+
+
+def city_from_uploads(uploads, *, speed_kmh, name="Your city"):
+    """Return the city that some uploaded files describe, and what looks wrong in them.
+
+    Parameters
+    ----------
+    uploads : sequence of mapping
+        With ``name`` and ``content`` (bytes), as `ipywidgets.FileUpload` has them.
+    speed_kmh : float
+        For travel times, where the files are a log of calls and stations.
+    name : str
+        Title, where the files have none.
+
+    Returns
+    -------
+    city : City
+    checks : emsopt.calls.Checks or None
+        None for the files of a city, which are right or refused.
+
+    Raises
+    ------
+    InputError
+        If the files are none of the two kinds, too many, too large, or broken; the message names file and row.
+    """
+    files = _named(uploads)
+    if {CITY, ATOMS, SITES} & set(files):
+        city, checks = _from_folder(files, name), None
+    else:
+        city, checks = _from_calls(files, speed_kmh, name)
+    if city.n_sites > MOST_SITES or city.n_atoms > MOST_ATOMS:
+        msg = (
+            f"the city has {city.n_sites:,} sites and {city.n_atoms:,} atoms; the dashboard takes at most {MOST_SITES} and "
+            f"{MOST_ATOMS:,}. Use wider cells, or emsopt in a notebook."
+        )
+        raise InputError(msg)
+    return city, checks
+
+
+def _named(uploads):
+    """Return the content of every file by its bare name in lower case."""
+    if not uploads:
+        msg = f"no file is chosen; choose {WANTED}."
+        raise InputError(msg)
+    if len(uploads) > MOST_FILES:
+        msg = f"{len(uploads)} files are chosen; at most {MOST_FILES} are read. Choose {WANTED}."
+        raise InputError(msg)
+    files = {}
+    for upload in uploads:
+        name = Path(str(upload["name"]).replace("\\", "/")).name.lower()[:100]
+        content = bytes(upload["content"])
+        if len(content) > MOST_MB * 2**20:
+            msg = f"{name} has {len(content) / 2**20:.1f} MB; at most {MOST_MB} are read here. Split it by year, say."
+            raise InputError(msg)
+        if name in files:
+            msg = f"{name} is chosen twice; choose each file once."
+            raise InputError(msg)
+        files[name] = content
+    return files
+
+
+def _from_folder(files, name):
+    foreign = sorted(set(files) - set(FILES))
+    if foreign:
+        msg = f"{foreign[0]!r} is no file of a city; those are {', '.join(FILES)}."
+        raise InputError(msg)
+    with TemporaryDirectory() as scratch:
+        folder = Path(scratch) / name
+        folder.mkdir()
+        for file, content in files.items():  # names that FILES has, and no others
+            (folder / file).write_bytes(content)
+        try:
+            return City.load(folder)
+        except InputError as error:  # without the folder, which nobody chose
+            raise InputError(str(error.__cause__ or error)) from error
+
+
+def _from_calls(files, speed_kmh, name):
+    parts = {}
+    for what in ("call", "station"):
+        found = [file for file in files if what in file and file.endswith(POINTS)]
+        if len(found) != 1:
+            got = ", ".join(sorted(files))[:200]
+            msg = f"{len(found) or 'no'} file {'names' if len(found) > 1 else 'name'} with {what!r} in it; got {got}. Choose {WANTED}."
+            raise InputError(msg)
+        parts[what] = _File(found[0], files[found[0]])
+    if len(files) != 2 or parts["call"].name == parts["station"].name:
+        msg = f"{len(files)} files are chosen, where two are needed: one of calls and one of stations."
+        raise InputError(msg)
+    calls, stations = read_calls(parts["call"]), read_stations(parts["station"])
+    return city_from_calls(calls, stations, speed_kmh=speed_kmh, name=name), check_calls(calls, stations)
+
+
+class _File(BytesIO):
+    """Bytes with a name."""
+
+    def __init__(self, name, content):
+        super().__init__(content)
+        self.name = name

@@ -1,0 +1,133 @@
+"""The dashboard in Voila, as a visitor has it: no code, and nobody asked for anything."""
+
+import os
+import shutil
+import statistics
+import time
+from pathlib import Path
+
+import pytest
+from test_notebook_pages import (  # noqa: F401 - the browser is a fixture
+    PATIENCE,
+    ROOT,
+    browser,
+    map_frames,
+    panel_texts,
+    served,
+    stations,
+    until,
+    watched,
+)
+
+pytest.importorskip("voila", reason="needs the package voila")
+pytestmark = pytest.mark.browser
+SLOWNESS = float(os.environ.get("EMSOPT_SLOWNESS", "1"))  # how much slower than planned a busy machine is
+
+
+@pytest.fixture(scope="module")
+def voila(tmp_path_factory):
+    """Address of a dashboard that Voila serves."""
+    folder, home = tmp_path_factory.mktemp("dashboard"), tmp_path_factory.mktemp("home")
+    shutil.copy(ROOT / "notebooks" / "dashboard.ipynb", folder)
+    arguments = ["voila", str(folder / "dashboard.ipynb"), "--Voila.ip=127.0.0.1"]
+    with served(arguments, home, "/voila/static/voila.js") as address:
+        yield address
+
+
+def photograph(page, name):
+    if shots := os.environ.get("EMSOPT_SHOTS"):
+        Path(shots).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=Path(shots) / f"dashboard_{name}.png", full_page=True)
+
+
+def test_the_dashboard_answers(browser, voila, record_property):  # noqa: F811
+    with watched(browser, voila) as page:
+        page.goto(voila)
+        page.get_by_label("City", exact=True).wait_for()
+        until(page, lambda: map_frames(page), "a map", PATIENCE / 1000)
+        frame = map_frames(page)[0]
+        photograph(page, "first")
+        check_sliders(page, frame, record_property)
+        check_clicks_on_the_map(page, frame)
+        check_table_and_files(page)
+        photograph(page, "used")
+        check_search(page)
+        check_other_cities(page)
+
+
+def check_sliders(page, frame, record_property):
+    """An arrow key moves the load a step; figures and map follow, timed from the key to the new figures."""
+    handle = page.locator(".widget-slider", has_text="Load").locator(".noUi-handle")
+    handle.focus()
+    seconds = []
+    for _ in range(9):
+        before, start = panel_texts(page), time.perf_counter()
+        page.keyboard.press("ArrowRight")
+        until(page, lambda before=before: panel_texts(page) != before, "figures at another load", 60)
+        seconds.append(time.perf_counter() - start)
+    record_property("median_seconds", statistics.median(seconds))
+    assert statistics.median(seconds) < 0.5 * SLOWNESS
+    said = frame.locator("#summary").text_content()
+    page.keyboard.press("Home")
+    until(page, lambda: frame.locator("#summary").text_content() != said, "a map at light load", 60)
+
+
+def check_clicks_on_the_map(page, frame):
+    """A click adds a unit at a vacant site and takes it away again; so does Enter."""
+    units = len(stations(frame))
+    vacant = frame.locator(".leaflet-marker-icon:has(.vacant)").first
+    label = vacant.get_attribute("aria-label").split(":")[0]
+    vacant.click(force=True)
+    until(page, lambda: len(stations(frame)) == units + 1, "one more station", 60)
+    status = page.get_by_role("status").filter(has_text="You placed 10 of 9 units")
+    until(page, lambda: status.count() == 1, "a remark")
+    placed = frame.locator(f".leaflet-marker-icon[aria-label^='{label}:']")
+    placed.focus()
+    page.keyboard.press("Enter")
+    until(page, lambda: len(stations(frame)) == units, "one station less", 60)
+    assert frame.locator(".leaflet-popup").count() == 0
+    frame.locator(".leaflet-control-layers-base label").nth(1).click()  # the optimum, which nobody can edit
+    station = frame.locator(".leaflet-marker-icon:has(.station:not(.vacant))").first
+    station.click(force=True)
+    until(page, lambda: frame.locator(".leaflet-popup").count() == 1, "a list of the station's units")
+    assert status.count() == 0
+
+
+def check_table_and_files(page):
+    page.get_by_label("Name it").fill("light load")
+    page.get_by_label("Name it").press("Tab")
+    page.get_by_role("button", name="Add to the table").click()
+    until(page, lambda: any("light load" in text for text in panel_texts(page)), "a row of the table", 60)
+    page.get_by_role("button", name="Make files").click()
+    link = page.get_by_role("link", name="scenarios.csv")
+    link.wait_for()
+    with page.expect_download() as download:
+        link.click()
+    assert "light load" in Path(download.value.path()).read_text("utf-8-sig")
+    assert page.get_by_role("link", name="map.html").count() == 1
+    assert page.get_by_role("link", name="deployments.png").count() == 1
+
+
+def check_search(page):
+    page.get_by_role("button", name="Search thoroughly").click()
+    done = page.get_by_role("status").filter(has_text="proven by enumeration")
+    cancel = page.get_by_role("button", name="Cancel")
+    until(page, lambda: cancel.is_enabled(), "a search that can be cancelled", 60)
+    cancel.click()
+    over = page.get_by_role("status").filter(has_text="Cancelled")
+    until(page, lambda: over.count() + done.count() > 0, "an end of the search", 120)
+
+
+def check_other_cities(page):
+    page.get_by_label("City", exact=True).select_option("Random grid city")
+    until(page, lambda: any("grid" in text for text in panel_texts(page)), "another city", 60)
+    until(page, lambda: len(map_frames(page)) == 1, "its map", 60)
+    photograph(page, "grid")
+    page.get_by_label("City", exact=True).select_option("Your own files")
+    chooser = page.locator("input[type=file]")
+    city = Path(ROOT / "emsopt" / "data" / "practice")
+    chooser.set_input_files([str(city / "calls.csv"), str(city / "stations.csv")])
+    page.get_by_role("button", name="Read files").click()
+    said = page.get_by_role("status").filter(has_text="Read Your city")
+    until(page, lambda: said.count() == 1, "the city that was uploaded", 120)
+    photograph(page, "upload")

@@ -82,7 +82,7 @@ def served(arguments, home, question):
 
 
 def _wait_for(url, server, log):
-    for _ in range(600):
+    for _ in range(PATIENCE // 100):
         if server.poll() is not None:
             break
         try:

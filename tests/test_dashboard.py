@@ -1,6 +1,7 @@
 """The dashboard without a kernel or a browser: it says what the package says, and nothing ends in a traceback."""
 
 import base64
+import datetime
 import io
 import os
 import re
@@ -15,7 +16,7 @@ import emsopt as eo
 from emsopt.evaluators import evaluate_all, exact_hypercube, p_median
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-from emsopt.panels import _uploads
+from emsopt.panels import _parts, _uploads, _what_if
 
 SEQUENCES = int(os.environ.get("EMSOPT_FUZZ", "25"))
 NASTY = "<script>1</script>"
@@ -34,8 +35,10 @@ def shared():
 @pytest.fixture
 def refs(shared):
     """The dashboard with St. Paul as it begins, and an empty table."""
-    shared.refs["city"].value = "Practice town"
+    for name, value in {"city": "Random grid city", "sites_count": 4}.items():
+        shared.refs[name].value = value
     shared.refs["city"].value = "St. Paul"
+    shared.refs["label"].value = ""
     shared.refs["empty"].click()
     return shared.refs
 
@@ -151,10 +154,11 @@ def test_scenarios_are_collected_and_saved(refs, st_paul):
     assert refs["scenarios"].value == ""
 
 
-def test_a_full_table_says_so(refs):
-    for _ in range(101):
+def test_a_full_table_says_so(refs, monkeypatch):
+    monkeypatch.setattr(_what_if, "MOST_ROWS", 7)
+    for _ in range(3):
         refs["add"].click()
-    assert "full with 300 rows" in refs["message"].value
+    assert "full with 6 rows" in refs["message"].value
 
 
 def test_a_search_proves_what_it_found(refs):
@@ -216,8 +220,9 @@ def test_a_change_is_answered_at_once(refs, record_property):
     assert statistics.median(seconds) < 1.0
 
 
-def test_random_sequences_of_changes_end_in_no_exception(refs):
-    """``EMSOPT_FUZZ=500`` runs as many; pictures are drawn once, and left out then to save time."""
+def test_random_sequences_of_changes_end_in_no_exception(refs, monkeypatch):
+    """``EMSOPT_FUZZ=500`` runs as many; without the histogram, to save time."""
+    monkeypatch.setattr(_parts, "picture", lambda *_, **__: "")
     rng = np.random.default_rng(5)
 
     def some(options):
@@ -277,9 +282,17 @@ LOG = {
 
 
 def upload(files):
+    contents = {name: text if isinstance(text, bytes) else text.encode() for name, text in files.items()}
+    moment = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
     return tuple(
-        {"name": name, "content": memoryview(text if isinstance(text, bytes) else text.encode())}
-        for name, text in files.items()
+        {
+            "name": name,
+            "type": "",
+            "size": len(content),
+            "content": memoryview(content),
+            "last_modified": moment,
+        }
+        for name, content in contents.items()
     )
 
 

@@ -91,8 +91,8 @@ def test_maps_have_a_still_twin(path):
 def test_the_dashboard_is_one_panel_and_stored_as_the_others():
     test_the_kernel_is_the_plain_one(DASHBOARD)
     test_nothing_that_ran_is_stored(DASHBOARD)
-    test_links_between_notebooks_lead_somewhere(DASHBOARD)
-    assert cells(DASHBOARD, "code") == ["import emsopt as eo\n\neo.panels.dashboard()"]
+    (code,) = cells(DASHBOARD, "code")
+    assert code.startswith("import emsopt as eo\n\neo.panels.dashboard()")
 
 
 def run(code, names):

@@ -1,9 +1,9 @@
 """What the dashboard shows of some deployments: figures, bars, a histogram, and the alternatives."""
 
-from .. import plots
-from . import _parts
+from html import escape
 
-MOST_BARS = 40  # sites with a unit; more would be unreadable
+from .. import _shading, plots
+from . import _parts
 
 
 def figures(city, evaluations, found, threshold):
@@ -23,19 +23,33 @@ def figures(city, evaluations, found, threshold):
 
 
 def busy(evaluations):
-    """Draw how busy the units are, as HTML."""
-    rows = len({site for e in evaluations.values() for site in e.sites.tolist()})
-    if rows > MOST_BARS:
-        return "<p>Too many sites have a unit to draw a bar for each.</p>"
-    said = ", ".join(f"{name} {e.utilizations.mean():.0%}" for name, e in evaluations.items())
-    high = 1.3 + 0.3 * rows
-    return _parts.picture(
-        lambda axes: plots.utilization(evaluations, axes),
-        "How busy each unit is",
-        f"Utilisation of every unit; on average {said}.",
-        size=(6.2, high),
-        box=(0.33, 0.6 / high, 0.63, 1 - 1.05 / high),
+    """Return bars of how busy the units are, as an HTML table: it is drawn at once, and a screen reader can read it."""
+    rows = {}  # site -> {deployment: (name, utilisation)}
+    for name, e in evaluations.items():
+        for site, title, share in zip(e.sites.tolist(), e.site_names, e.utilizations.tolist(), strict=True):
+            rows.setdefault(site, {})[name] = title, share
+    head = "".join(f"<th scope='col' style='text-align:left'>{escape(name)}</th>" for name in evaluations)
+    body = ""
+    for _, units in sorted(rows.items()):
+        title = next(iter(units.values()))[0]
+        bars = (
+            _bar(units[name][1], k) if name in units else "<td></td>" for k, name in enumerate(evaluations)
+        )
+        body += f"<tr><th scope='row'>{escape(title)}</th>{''.join(bars)}</tr>"
+    title = "How busy each unit is (share of the time)"
+    return (
+        f"{_parts.TABLE_STYLE}<figure style='margin:0.4em 0'>{_parts.caption(title)}<div style='overflow:auto;max-height:30em'>"
+        f"<table class='emsopt-figures' aria-label='{title}'><tr><td></td>{head}</tr>{body}</table></div></figure>"
     )
+
+
+def _bar(share, k):
+    """Return a cell with a bar as long as ``share`` and its figure beside it."""
+    colour = _shading.CATEGORIES[k % len(_shading.CATEGORIES)]
+    style = (
+        f"display:inline-block;height:0.8em;width:{6 * share:.2f}em;background:{colour};margin-right:0.4em"
+    )
+    return f"<td style='text-align:left;padding:0.05em 0.9em'><span style='{style}'></span>{share:.0%}</td>"
 
 
 def responses(evaluations, threshold):

@@ -135,11 +135,11 @@ class Workbench:
             city, _, everything = self.solve(*self.settings())
             shown, threshold = self.evaluations(), self.controls["threshold"].value
             self.outputs["figures"].value = _charts.figures(city, shown, self.best()[1], threshold)
+            self.view.show(city, shown)
             self.outputs["busy"].value = _charts.busy(shown)
-            self.outputs["responses"].value = _charts.responses(shown, threshold)
             k = self.controls["count"].value
             self.outputs["alternatives"].value = _charts.alternatives(everything, k, threshold)
-            self.view.show(city, shown)
+            self.outputs["responses"].value = _charts.responses(shown, threshold)  # takes longest: last
             return self._remark(len(shown["yours"].sites))
 
     def _clear(self):

@@ -37,7 +37,10 @@ def voila(tmp_path_factory):
 def photograph(page, name):
     if shots := os.environ.get("EMSOPT_SHOTS"):
         Path(shots).mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=Path(shots) / f"dashboard_{name}.png", full_page=True)
+        page.set_viewport_size({"width": 1280, "height": 2600})  # Voila scrolls inside the page
+        page.wait_for_timeout(1000)
+        page.screenshot(path=Path(shots) / f"dashboard_{name}.png")
+        page.set_viewport_size({"width": 1280, "height": 1000})
 
 
 def test_the_dashboard_answers(browser, voila, record_property):  # noqa: F811
@@ -75,7 +78,7 @@ def check_sliders(page, frame, record_property):
 def check_clicks_on_the_map(page, frame):
     """A click adds a unit at a vacant site and takes it away again; so does Enter."""
     units = len(stations(frame))
-    vacant = frame.locator(".leaflet-marker-icon:has(.vacant)").first
+    vacant = frame.locator(".leaflet-marker-icon:has(.vacant)").last  # the first places hold two units
     label = vacant.get_attribute("aria-label").split(":")[0]
     vacant.click(force=True)
     until(page, lambda: len(stations(frame)) == units + 1, "one more station", 60)

@@ -315,6 +315,11 @@ def test_an_update_carries_the_new_views_and_nothing_that_stays(both, doubled, c
     assert "atoms" not in message
 
 
+def test_the_page_knows_which_deployment_can_be_edited(both, city):
+    assert deployment_map(city, both, key="panel").data["edit"] is None
+    assert deployment_map(city, {"yours": both}, key="panel", edit="yours").data["edit"] == "yours"
+
+
 def test_a_map_of_st_paul_is_small_and_quick():
     datasets = pytest.importorskip("emsopt.datasets")
     city = datasets.load_st_paul()
@@ -347,6 +352,8 @@ def test_a_map_of_st_paul_is_small_and_quick():
         ({"tiles": "Bing"}, "`tiles` must be one of"),
         ({"height": 10}, "`height` must be"),
         ({"key": 7}, "`key` must be"),
+        ({"edit": "deployment"}, "needs a `key`"),
+        ({"edit": "another", "key": "panel"}, "must name one"),
         ({"compare": "p-median"}, "Evaluation"),
         ({"compare": {"deployment": None}}, "must be an Evaluation"),
         ({"compare": {}}, "Evaluation"),

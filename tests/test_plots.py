@@ -270,6 +270,16 @@ def test_convergence_takes_what_an_optimizer_returns():
     assert not ax.collections  # a band around one run would claim a spread
 
 
+def test_a_histogram_has_the_calls_between_two_late_fractions(both, doubled):
+    _, ax = plots.response_histogram({"both": both, "doubled": doubled}, threshold=4)
+    for evaluation, steps in zip((both, doubled), ax.patches, strict=True):
+        shares, edges, _ = steps.get_data()
+        late = evaluation.late_fraction(edges)
+        assert shares == pytest.approx(100 * (late[:-1] - late[1:]))
+        assert shares.sum() == pytest.approx(100)
+    assert ax.get_ylabel() == f"Calls in {edges[1]:g} min (%)"
+
+
 def test_response_distribution_falls_as_late_fractions_do(both, doubled):
     _, ax = plots.response_distribution({"both": both, "doubled": doubled}, thresholds=(4, 8))
     curve = next(line for line in ax.lines if line.get_label() == "both")
@@ -339,6 +349,7 @@ def all_figures(city, one, other):
         "deployment": lambda **k: plots.deployment(city, one, **k),
         "load_sweep": lambda **k: plots.load_sweep(FRAME, **k),
         "convergence": lambda **k: plots.convergence([6.0, 5.0], **k),
+        "response_histogram": lambda **k: plots.response_histogram({"a": one, "b": other}, **k),
         "response_distribution": lambda **k: plots.response_distribution({"a": one, "b": other}, **k),
         "utilization": lambda **k: plots.utilization({"a": one, "b": other}, **k),
         "approximation_error": lambda **k: plots.approximation_error(errors, **k),

@@ -10,7 +10,7 @@ from ..errors import InputError
 from ..tables import ATOMS, CITY, FILES, SITES
 
 MOST_FILES = 10
-MOST_MB = 8  # of one file: servers of notebooks take messages of 10 MB
+MOST_MB = 8  # together: servers of notebooks take messages of 10 MB
 MOST_SITES, MOST_ATOMS = 200, 2000
 POINTS = (".csv", ".geojson", ".json")
 WANTED = (
@@ -64,13 +64,14 @@ def _named(uploads):
     if len(uploads) > MOST_FILES:
         msg = f"{len(uploads)} files are chosen; at most {MOST_FILES} are read. Choose {WANTED}."
         raise InputError(msg)
+    size = sum(len(upload["content"]) for upload in uploads) / 2**20
+    if size > MOST_MB:
+        msg = f"the files have {size:.1f} MB together; at most {MOST_MB} are read here. Split a log by year, say."
+        raise InputError(msg)
     files = {}
     for upload in uploads:
         name = Path(str(upload["name"]).replace("\\", "/")).name.lower()[:100]
         content = bytes(upload["content"])
-        if len(content) > MOST_MB * 2**20:
-            msg = f"{name} has {len(content) / 2**20:.1f} MB; at most {MOST_MB} are read here. Split it by year, say."
-            raise InputError(msg)
         if name in files:
             msg = f"{name} is chosen twice; choose each file once."
             raise InputError(msg)

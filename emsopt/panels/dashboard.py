@@ -20,7 +20,7 @@ EXPLANATION = (
 )
 FILES = (
     "Choose city.json, atoms.csv and sites.csv (and travel_times.csv) together, or a log of calls and a table of stations "
-    f'with "call" and "station" in their names; at most {MOST_MB} MB each. Nothing is kept.'
+    f'with "call" and "station" in their names; at most {MOST_MB} MB together. Nothing is kept.'
 )
 
 

@@ -47,7 +47,7 @@ def _bar(share, k):
     """Return a cell with a bar as long as ``share`` and its figure beside it."""
     colour = _shading.CATEGORIES[k % len(_shading.CATEGORIES)]
     style = (
-        f"display:inline-block;height:0.8em;width:{6 * share:.2f}em;background:{colour};margin-right:0.4em"
+        f"display:inline-block;height:0.8em;width:{10 * share:.2f}em;background:{colour};margin-right:0.4em"
     )
     return f"<td style='text-align:left;padding:0.05em 0.9em'><span style='{style}'></span>{share:.0%}</td>"
 

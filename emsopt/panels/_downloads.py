@@ -44,4 +44,5 @@ def _picture(city, evaluations):
 def _link(name, kind, content):
     source = f"data:{kind};base64,{b64encode(content).decode()}"
     size = f"{len(content) / 1024:,.0f} kB"
-    return f"<a download='{escape(name)}' href='{source}'>{escape(name)}</a> ({size})"
+    style = "color:#0b5394;text-decoration:underline"
+    return f"<a style='{style}' download='{escape(name)}' href='{source}'>{escape(name)}</a> ({size})"

@@ -33,8 +33,9 @@ def shared():
 
 
 @pytest.fixture
-def refs(shared):
-    """The dashboard with St. Paul as it begins, and an empty table."""
+def refs(shared, monkeypatch):
+    """The dashboard with St. Paul as it begins, and an empty table; without the histogram, to save time."""
+    monkeypatch.setattr(_parts, "picture", lambda *_, **__: "")
     for name, value in {"city": "Random grid city", "sites_count": 4}.items():
         shared.refs[name].value = value
     shared.refs["city"].value = "St. Paul"
@@ -63,6 +64,7 @@ def test_figures_are_those_of_the_package(refs, st_paul):
     assert "9,691 deployments" in refs["figures"].value
     assert len(cells(refs["alternatives"])) == 5
     assert "<iframe" in refs["map"].value
+    assert refs["busy"].value.count("<span style=") == 27
     assert refs["answer"].value == refs["message"].value == ""
 
 
@@ -105,30 +107,26 @@ def test_pinned_and_closed_sites_bind_the_optimum_and_are_said_of_ones_own(refs,
 
 
 def test_a_click_on_the_map_adds_a_unit_and_one_on_a_full_place_takes_all(refs):
-    """Station 4 and such hold one unit; three places hold two."""
-    places = refs["places"]
+    """Three places of the 14 hold two units, the third of them at sites 2 and 7, where none is now."""
+    places, before = refs["places"], ticked(refs)
     assert len(places) == 14
-    for box in refs["sites"]:
-        box.value = box is refs["sites"][3]
     counts = []
     for _ in range(3):
-        places[0].click()
-        counts.append(len([site for site in ticked(refs) if site in (0, 5)]))
+        places[2].click()
+        counts.append(len([site for site in ticked(refs) if site in (2, 7)]))
     assert counts == [1, 2, 0]
-    assert ticked(refs) == [3]
-    key = next(name for name in places[0]._dom_classes if name.startswith("emsopt-"))
-    assert key.removesuffix("-place-0").removeprefix("emsopt-") in refs["map"].value
+    assert ticked(refs) == before
+    key = next(name for name in places[2]._dom_classes if name.startswith("emsopt-"))
+    assert key.removesuffix("-place-2").removeprefix("emsopt-") in refs["map"].value
 
 
 def test_the_last_unit_stays_on_the_map(refs):
+    refs["city"].value = "Random grid city"
+    refs["units"].value = 1
     refs["p_median"].click()
-    for box in refs["sites"][1:]:
-        box.value = False
-    refs["sites"][0].value = True
-    refs["sites"][5].value = False
-    refs["places"][0].click()  # its second unit
-    refs["places"][0].click()
-    assert ticked(refs) == [0, 5]
+    (only,) = ticked(refs)
+    refs["places"][only].click()
+    assert ticked(refs) == [only]
 
 
 def test_scenarios_are_collected_and_saved(refs, st_paul):
@@ -203,8 +201,9 @@ def test_too_many_deployments_to_try_are_searched_when_asked(refs):
     assert "no single move improves it" in refs["figures"].value
 
 
-def test_a_change_is_answered_at_once(refs, record_property):
-    """Target 0.5 s in the browser; asserted loosely, as machines differ, and as time on the processor."""
+def test_a_change_is_answered_at_once(refs, monkeypatch, record_property):
+    """Target 0.5 s in the browser; asserted loosely, as machines differ, and as time on the processor, with the histogram."""
+    monkeypatch.undo()
     refs["load"].value = 1.2
     seconds = []
     for name, values in {
@@ -220,9 +219,8 @@ def test_a_change_is_answered_at_once(refs, record_property):
     assert statistics.median(seconds) < 1.0
 
 
-def test_random_sequences_of_changes_end_in_no_exception(refs, monkeypatch):
-    """``EMSOPT_FUZZ=500`` runs as many; without the histogram, to save time."""
-    monkeypatch.setattr(_parts, "picture", lambda *_, **__: "")
+def test_random_sequences_of_changes_end_in_no_exception(refs):
+    """``EMSOPT_FUZZ=500`` runs as many."""
     rng = np.random.default_rng(5)
 
     def some(options):

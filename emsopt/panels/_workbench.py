@@ -47,7 +47,7 @@ class Workbench:
 
     def __init__(self, city, units, changed):
         self.city, self.found, self.lock, self._changed = city, {}, RLock(), changed
-        self.message = _parts.Message()
+        self.message = _parts.Message(layout={"min_height": "2.8em"})  # the map must not jump under a click
         self.controls = _controls(city, units)
         self.sites = SiteBoxes(city, lambda: self.respond())
         self.view = _parts.MapView(city, edit="yours", clicked=self.sites.press)

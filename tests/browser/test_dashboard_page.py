@@ -88,12 +88,12 @@ def check_clicks_on_the_map(page, frame):
     placed.focus()
     page.keyboard.press("Enter")
     until(page, lambda: len(stations(frame)) == units, "one station less", 60)
+    until(page, lambda: status.count() == 0, "nothing to remark", 60)
     assert frame.locator(".leaflet-popup").count() == 0
     frame.locator(".leaflet-control-layers-base label").nth(1).click()  # the optimum, which nobody can edit
     station = frame.locator(".leaflet-marker-icon:has(.station:not(.vacant))").first
     station.click(force=True)
     until(page, lambda: frame.locator(".leaflet-popup").count() == 1, "a list of the station's units")
-    assert status.count() == 0
 
 
 def check_table_and_files(page):

@@ -92,7 +92,8 @@ def check_clicks_on_the_map(page, frame):
     assert frame.locator(".leaflet-popup").count() == 0
     frame.locator(".leaflet-control-layers-base label").nth(1).click()  # the optimum, which nobody can edit
     station = frame.locator(".leaflet-marker-icon:has(.station:not(.vacant))").first
-    station.click(force=True)
+    station.focus()
+    page.keyboard.press("Enter")
     until(page, lambda: frame.locator(".leaflet-popup").count() == 1, "a list of the station's units")
 
 

@@ -232,7 +232,7 @@ def test_random_sequences_of_changes_end_in_no_exception(refs):
             ["St. Paul", "Random grid city", "Practice town", "Your own files"]
         ).item(),
         "sites_count": lambda: int(rng.integers(4, 31)),
-        "seed": lambda: int(rng.integers(-5, 10**7)),
+        "seed": lambda: int(rng.integers(-5, 2**60)),
         "speed": lambda: float(rng.uniform(-5, 500)),
         "units": lambda: int(rng.integers(-3, 40)),
         "load": lambda: 10 ** rng.uniform(-3, 3),

@@ -12,7 +12,6 @@ from ._workbench import Workbench
 ST_PAUL, GRID, PRACTICE, UPLOAD = "St. Paul", "Random grid city", "Practice town", "Your own files"
 UNITS = {ST_PAUL: 9, PRACTICE: 5}
 PRACTICE_SPEED_KMH = 40
-LARGEST_SEED = 999_999
 EXPLANATION = (
     "Choose a city, then move the controls: your own deployment, the optimum and the p-median deployment stand beside each "
     'other in tables and figures, and on a switch of the map. On the map\'s view "yours" a click on a station adds or '
@@ -142,15 +141,7 @@ def _controls():
         "sites_count": control(
             widgets.IntSlider, "Sites", "Candidate sites of the random city", value=12, min=4, max=30
         ),
-        "seed": control(
-            widgets.BoundedIntText,
-            "Seed",
-            "Another number makes another city",
-            value=0,
-            min=0,
-            max=LARGEST_SEED,
-            layout=narrow,
-        ),
+        "seed": _parts.seed_input(0, "Another number makes another city"),
         "files": widgets.FileUpload(
             description="Choose files",
             accept=".csv,.json,.geojson",

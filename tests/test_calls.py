@@ -152,8 +152,7 @@ MALFORMED = [
     (csv('2025-01-01,"-30,5",45'), "decimal point"),
     (csv("2025-01-01,thirty,45"), "got 'thirty'"),
     (csv("2025-01-01,,45"), "no row has both"),
-    (csv("2025-01-01,-30,45,0", header="time,lon,lat,service_min"), "service_min"),
-    (csv("2025-01-01,-30,45,-5", header="time,lon,lat,service_min"), "above 0"),
+    (csv("2025-01-01,-30,45,nought", header="time,lon,lat,service_min"), "above 0"),
     (csv("2025-01-01,-30,45,90000", header="time,lon,lat,service_min"), "at most 1440"),
     (csv("2025-01-01,-30,45,1:30", header="time,lon,lat,service_min"), "1:30"),
     (upload("{", "c.geojson"), "not valid JSON"),
@@ -628,6 +627,8 @@ def by_night(hours):
         ("service time", spoilt(service_min=lambda f: 0.7), "wrong", 3000),
         ("service time", spoilt(service_min=lambda f: 900.0), "wrong", 3000),
         ("service time", spoilt(service_min=lambda f: f["service_min"].where(f.index % 2 == 0)), "look", 1500),
+        ("no service time", spoilt(service_min=lambda f: f["service_min"].where(f.index > 3, 0.0)), "look", 4),
+        ("no service time", spoilt(service_min=lambda f: f["service_min"].where(f.index > 999, -2.0)), "wrong", 1000),
         ("long service", spoilt(service_min=lambda f: f["service_min"].where(f.index > 3, 1000.0)), "look", 4),
         ("time zone", random_log(3000).assign(time=lambda f: f["time"].dt.tz_localize("UTC")), "look", 3000),
         ("rows without time", spoilt(time=lambda f: f["time"].where(f.index > 4)), "look", 5),
@@ -643,6 +644,22 @@ def test_each_fault_is_found_and_nothing_else(what, log, level, count):
     if count is not None:
         assert findings[what].count == count
     assert len(findings[what].rows) <= 5
+
+
+def test_calls_without_a_service_time_count_and_their_time_does_not():
+    """A call that ended when it began is a slip of a clock: it came, and says nothing about service."""
+    lines = ["2025-01-01,-30,45,40", "2025-01-03,-30,45,0", "2025-01-02,-30,45,-3", "2025-01-04,-30,45,20"]
+    log = ec.read_calls(csv(*lines, header="time,lon,lat,service_min"))
+    assert len(log) == 4
+    assert np.array_equal(log.service_min, [40, np.nan, np.nan, 20], equal_nan=True)
+    assert log.no_service.tolist() == [False, True, True, False]
+    assert found(log)["no service time"].rows == (2, 3)
+    assert ec.aggregate_calls(log, STATIONS, cell_km=1, empty_days="missing").service_min == 30
+    rest = log.where(log.no_service)
+    assert found(rest)["no service time"].count == 2
+    none = ec.read_calls(csv(lines[1], header="time,lon,lat,service_min"))
+    assert none.service_min is None
+    assert found(none)["no service time"].level == "wrong"
 
 
 def test_findings_name_the_rows_of_the_file():

@@ -300,11 +300,22 @@ def _steadiness(calls):
 
 
 def _service(calls):
+    none = calls.no_service
+    if none.any():
+        level = "wrong" if none.mean() > 0.2 else "look"
+        text = (
+            f"{_share(none)} have a service time of 0 or less. They count as calls; their service time is taken for not known. "
+            "If they are calls that no unit was sent to, remove them."
+        )
+        yield _finding(level, "no service time", text, calls, none)
     if calls.service_min is None:
         return
     unknown = np.isnan(calls.service_min)
-    if unknown.mean() > 0.2:
-        yield _finding("look", "service time", f"{_share(unknown)} have no service time.", calls, unknown)
+    blank = unknown & ~none
+    if blank.mean() > 0.2:
+        yield _finding("look", "service time", f"{_share(blank)} have no service time.", calls, blank)
+    if unknown.all():
+        return
     typical = np.nanmedian(calls.service_min)
     if typical < 5 or typical > 240:
         unit = "hours, or only the time on scene" if typical < 5 else "seconds"

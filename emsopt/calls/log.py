@@ -5,10 +5,13 @@ column                  content
 ======================  ==========================================================================================
 ``time``                ISO 8601, ``2025-03-14 16:05`` or ``2025-03-14T16:05:00-05:00``; or a ``date`` beside it
 ``lon``, ``lat``        degrees (WGS 84); of a GeoJSON file the Point of each feature
-``service_min``         optional: minutes from dispatch until the unit was free again
+``service_min``         optional: minutes from dispatch until the unit was free again; blank where not known
 ======================  ==========================================================================================
 
 Other columns are ignored, and nothing of a single call ever leaves a log but in counts.
+
+**Service times** of 0 or less are no times: clocks that were pressed together, or an end before its beginning. The call
+came, so it counts; its time is taken for not known, and `check_calls` says which rows those are.
 
 **Clock.** What counts is the clock on the wall: the hour of the day decides how many calls there are. Times without an
 offset are taken as that. Times with one are converted to ``time_zone``, or taken as they are written if none is given.
@@ -44,6 +47,8 @@ class CallLog:
         Longitude and latitude in degrees.
     service_min : ndarray, shape (K,), or None
         Minutes that each call kept a unit busy, NaN where not known; None without such a column.
+    no_service : ndarray of bool, shape (K,)
+        Whether the file has a service time of 0 or less, which is taken for not known.
     rows : ndarray of int, shape (K,)
         Row of each call in the file, from 1.
     clock : str
@@ -55,6 +60,7 @@ class CallLog:
     times: np.ndarray
     locations: np.ndarray
     service_min: np.ndarray | None
+    no_service: np.ndarray
     rows: np.ndarray
     clock: str = "local"
     left_out: MappingProxyType = field(default_factory=lambda: MappingProxyType({}))
@@ -87,6 +93,7 @@ class CallLog:
             times=self.times[kept],
             locations=self.locations[kept],
             service_min=service,
+            no_service=self.no_service[kept],
             rows=self.rows[kept],
         )
 
@@ -154,12 +161,7 @@ def read_calls(source, *, time_zone=None, time_format=None):
     table = _points.read_table(source, "calls")
     points = table.points()
     times, clock = _times(table, time_zone, time_format)
-    key = table.column(SERVICE, None)
-    service = None
-    if key is not None:
-        expected = f"minutes above 0, at most {LONGEST_SERVICE_MIN}"
-        service = table.numbers(key, expected, low=0, high=LONGEST_SERVICE_MIN, strictly=True)
-        service = None if np.isnan(service).all() else service
+    service, no_service = _service(table, len(times))
     no_time, no_place = np.isnat(times), np.isnan(points[:, 0])
     kept = ~no_time & ~no_place
     if not kept.any():
@@ -171,6 +173,7 @@ def read_calls(source, *, time_zone=None, time_format=None):
         times=_frozen(times[order]),
         locations=_frozen(points[order]),
         service_min=None if service is None else _frozen(service[order]),
+        no_service=_frozen(no_service[order]),
         rows=_frozen(order + 1),
         clock=clock,
         left_out=MappingProxyType({what: count for what, count in left_out.items() if count}),
@@ -219,6 +222,18 @@ def check_name(name, where):
     if not name.isprintable():  # line ends, terminal commands, characters that turn the direction of writing
         msg = f"{where}: the name {name!r} holds characters that cannot be seen. Remove them."
         raise InputError(msg)
+
+
+def _service(table, n_rows):
+    """Return service times, NaN where not known, or None if none is; and where they are 0 or less."""
+    key = table.column(SERVICE, None)
+    if key is None:
+        return None, np.zeros(n_rows, dtype=bool)
+    expected = f"minutes above 0, at most {LONGEST_SERVICE_MIN}"
+    minutes = table.numbers(key, expected, low=-np.inf, high=LONGEST_SERVICE_MIN)
+    none = minutes <= 0
+    minutes = np.where(none, np.nan, minutes)
+    return (None if np.isnan(minutes).all() else minutes), none
 
 
 # -- times --------------------------------------------------------------------------------------------------------

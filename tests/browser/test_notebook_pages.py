@@ -63,6 +63,7 @@ def served(arguments, home, question):
     address = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", *arguments, "--no-browser", f"--port={port}"]
     environment = os.environ | {"HOME": str(home), "EMSOPT_FAST": "1"}
+    environment["JUPYTER_PATH"] = str(ROOT / "emsopt" / "jupyter")  # as if installed
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(
         os.pathsep
     )

@@ -95,6 +95,17 @@ def test_the_dashboard_is_one_panel_and_stored_as_the_others():
     assert code.startswith("import emsopt as eo\n\neo.panels.dashboard()")
 
 
+def test_they_begin_with_what_one_can_do_and_end_with_exercises_and_a_page(path):
+    """A reader finds the same parts in the same order everywhere."""
+    texts = cells(path, "markdown")
+    assert "you can\n" in texts[0]
+    assert len(re.findall("^- ", texts[0], re.MULTILINE)) >= 3
+    headings = [
+        line for text in texts for line in text.splitlines() if line in ("## Exercises", "## In one page")
+    ]
+    assert headings == ["## Exercises", "## In one page"]
+
+
 def run(code, names):
     exec(code, names)  # noqa: S102 - the notebooks are ours
 

@@ -1,0 +1,170 @@
+"""Every panel under random hands: no exception reaches the user, nothing shown is a traceback, a NaN or a foreign script.
+
+A sequence is one to four changes of any controls, from wherever the sequence before has led. The plain suite takes a few;
+``EMSOPT_FUZZ=500 python -m pytest tests/test_panels_at_random.py`` takes as many of every panel.
+"""
+
+import datetime
+import os
+import re
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt.roads import grid_roads
+
+panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
+import ipywidgets as widgets
+
+SEQUENCES = int(os.environ.get("EMSOPT_FUZZ", "8"))
+MOMENT = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
+NASTY = "<script>1</script>"
+TEXTS = ("", " ", NASTY, "a$b$c", "=1+1", "r1c1-r1c2", "nowhere, ,", "\u202e" + "x" * 3000, "\x00")
+UPLOADS = (
+    b"",
+    b"\xff\xfe\x00",
+    b"time,lon,lat\n2025-01-01,-30,45\n",
+    b"name,lon,lat\ns,-30,45\n",
+    NASTY.encode(),
+)
+NAMES = ("calls.csv", "stations.csv", "city.json", "atoms.csv", "sites.csv", f"{NASTY}.csv", "../calls.csv")
+
+
+def grid(units):
+    return eo.datasets.grid_city(6, units, 0.5, rng=0)
+
+
+PANELS = {
+    "deployment": lambda: panels.deployment_panel(grid(3), 3),
+    "load": lambda: panels.load_panel(grid(3), 3),
+    "optimizer": lambda: panels.optimizer_panel(eo.Objective(grid(3), 3, "approximate")),
+    "optimizer, shared sites": lambda: panels.optimizer_panel(
+        eo.Objective(grid(3), 3, "approximate", ("late", 8.0), colocation=True), "local"
+    ),
+    "navigation": lambda: panels.navigation_panel(
+        grid_roads(4, 4, jitter=0.2, rng=0), "r0c0-r0c1", "r3c2-r3c3", horizon=10
+    ),
+    "control": lambda: panels.control_panel(eo.problems.hill_control(), budget=4),
+    "boke": lambda: panels.boke_panel(),
+    "dashboard": lambda: panels.dashboard(),
+}
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Leave out what takes long and no control changes: drawing, and plays by the hundred."""
+    for module in ("_parts.picture", "boke._picture", "control._picture"):
+        monkeypatch.setattr(f"emsopt.panels.{module}", lambda *_, **__: "<img alt=''>")
+    monkeypatch.setattr("emsopt.panels.control.MOST_PLAYS", 12)
+
+
+def parts(panel):
+    """Return every widget that takes or shows something, by name, as the panel now is."""
+    found = {}
+    for name, part in panel.refs.items():
+        several = part if isinstance(part, (list, tuple)) else [part]
+        found |= {f"{name} {k}": w for k, w in enumerate(several) if isinstance(w, widgets.Widget)}
+    return found
+
+
+def inputs(panel):
+    """Return the widgets that a user can change."""
+    shown = (widgets.HTML, widgets.FloatProgress, widgets.IntProgress)
+    return {
+        name: widget
+        for name, widget in parts(panel).items()
+        if not isinstance(widget, shown) and not getattr(widget, "disabled", False)
+    }
+
+
+def number(rng, widget):
+    """Return a number in the widget's range, at its ends, or beyond them, where the browser would not go."""
+    if isinstance(widget, widgets.FloatLogSlider):
+        low, high = widget.base**widget.min, widget.base**widget.max
+    else:
+        low, high = widget.min, widget.max
+    value = [low, high, low - 5, high * 3, rng.uniform(low, high), rng.uniform(low, high)][rng.integers(6)]
+    return int(value) if "Int" in type(widget).__name__ else float(value)
+
+
+def files(rng):
+    chosen = rng.choice(len(NAMES), rng.integers(1, 4))
+    contents = [UPLOADS[rng.integers(len(UPLOADS))] for _ in chosen]
+    return tuple(
+        {"name": NAMES[k], "type": "", "size": len(c), "content": memoryview(c), "last_modified": MOMENT}
+        for k, c in zip(chosen, contents, strict=True)
+    )
+
+
+def change(rng, widget):
+    """Do to a widget what a user could, and a little more."""
+    if isinstance(widget, widgets.Button):
+        widget.click()
+    elif isinstance(widget, widgets.FileUpload):
+        widget.value = files(rng)
+    elif isinstance(widget, widgets.Checkbox):
+        widget.value = not widget.value
+    elif isinstance(widget, widgets.SelectMultiple):
+        some = rng.random(len(widget.options)) < rng.choice([0.0, 0.15, 1.0], p=[0.3, 0.65, 0.05])
+        widget.index = tuple(np.flatnonzero(some).tolist())
+    elif isinstance(widget, widgets.Dropdown):
+        widget.index = int(rng.integers(len(widget.options)))
+    elif isinstance(widget, widgets.Text):
+        widget.value = TEXTS[rng.integers(len(TEXTS))]
+    else:
+        widget.value = number(rng, widget)
+
+
+def check(panel):
+    """Refuse what nobody should read."""
+    for name, widget in parts(panel).items():
+        if isinstance(widget, widgets.HTML):
+            text = re.sub(r"<iframe.*?</iframe>|<img[^>]*>|href='[^']*'", "", widget.value, flags=re.DOTALL)
+            assert NASTY not in text, name
+            assert not re.search(r"Traceback|\bnan\b|\binf\b|Error\b", re.sub("<[^>]*>", " ", text)), (
+                name,
+                text,
+            )
+
+
+def kind(name):
+    """Return the name of a control: one of a list counts as the list does, so that no list is all that is moved."""
+    return name.rsplit(" ", 1)[0]
+
+
+@pytest.mark.parametrize("name", PANELS)
+def test_no_sequence_of_changes_ends_in_an_exception(name, quick):
+    rng, panel = np.random.default_rng(5), PANELS[name]()
+    for _ in range(SEQUENCES):
+        done = []
+        for _ in range(int(rng.integers(1, 5))):
+            found = inputs(panel)
+            what = rng.choice(sorted({kind(key) for key in found})).item()
+            which = rng.choice([key for key in found if kind(key) == what]).item()
+            done.append(which)
+            change(rng, found[which])
+            if what == "search":  # of the dashboard: half of the searches are cancelled
+                if rng.random() < 0.5:
+                    panel.refs["cancel"].click()
+                panel.refs["wait"](120)
+        check(panel)
+        said = [
+            panel.refs[key].value
+            for key in ("message", "answer", "figures", "said", "sets")
+            if key in panel.refs
+        ]
+        assert any(said), done
+
+
+@pytest.mark.parametrize("broken", ["traceback", "script"])
+def test_a_fault_would_be_seen(broken, quick, monkeypatch):
+    panel = PANELS["load"]()
+    if broken == "script":
+        panel.refs["figures"].value = NASTY
+        with pytest.raises(AssertionError):
+            check(panel)
+    else:
+        monkeypatch.setattr("emsopt.panels.load._figures", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            change(np.random.default_rng(0), panel.refs["load"])

@@ -300,3 +300,25 @@ def test_a_map_born_in_a_hidden_tab_fits_when_shown(page, tmp_path):
     page.wait_for_timeout(300)
     boxes = [atoms.nth(k).bounding_box() for k in (0, 19)]
     assert boxes[1]["x"] - boxes[0]["x"] > 200
+
+
+def test_the_first_click_on_a_map_that_is_partly_out_of_sight_is_not_lost(page, tmp_path):
+    """The map takes the focus as the mouse goes down; a page that then scrolled would move the station away."""
+    city = make_city()
+    frame = deployment_map(city, evaluation(city, [0, 2, 3]), height=600)._repr_html_()
+    file = tmp_path / "page.html"
+    file.write_text(f"<!doctype html><div style='height: 250px'></div>{frame}<div style='height: 900px'></div>", "utf-8")
+    page.goto(file.as_uri())
+    inner = page.frame_locator("iframe")
+    station = inner.locator(".leaflet-marker-icon:has(.station:not(.vacant))").first
+    station.wait_for()
+    page.wait_for_timeout(300)
+    boxes = [inner.locator(STATIONS).nth(k).bounding_box() for k in range(3)]
+    box = min(boxes, key=lambda box: box["y"])
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    assert y < 620
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.wait_for_timeout(150)
+    page.mouse.up()
+    inner.locator(".leaflet-popup").wait_for(timeout=5000)

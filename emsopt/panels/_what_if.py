@@ -9,17 +9,17 @@ from .._spreadsheet import without_formulas
 from . import _parts
 
 MOST_ROWS = 300
-SHOWN = {
-    "scenario": str,
-    "city": str,
-    "deployment": str,
-    "units": str,
-    "calls_per_hour": "{:.3g}".format,
-    "evaluator": str,
-    "mean_response_min": "{:.3f}".format,
-    "late_fraction": "{:.2%}".format,
-    "threshold_min": "{:g}".format,
-    "max_utilization": "{:.1%}".format,
+SHOWN = {  # column: (title, how it is written)
+    "scenario": ("scenario", str),
+    "city": ("city", str),
+    "deployment": ("deployment", str),
+    "units": ("units", str),
+    "calls_per_hour": ("calls an hour", "{:.3g}".format),
+    "evaluator": ("figures by", str),
+    "mean_response_min": ("mean response (min)", "{:.3f}".format),
+    "late_fraction": ("late", "{:.2%}".format),
+    "threshold_min": ("late from (min)", "{:g}".format),
+    "max_utilization": ("busiest unit", "{:.1%}".format),
 }
 
 
@@ -77,9 +77,9 @@ class WhatIf:
         if not self.rows:
             self.shown.value = ""
             return
-        head = "".join(f"<th scope='col'>{escape(column.replace('_', ' '))}</th>" for column in SHOWN)
+        head = "".join(f"<th scope='col'>{escape(title)}</th>" for title, _ in SHOWN.values())
         body = "".join(
-            f"<tr>{''.join(f'<td>{escape(say(row[column]))}</td>' for column, say in SHOWN.items())}</tr>"
+            f"<tr>{''.join(f'<td>{escape(say(row[column]))}</td>' for column, (_, say) in SHOWN.items())}</tr>"
             for row in self.rows
         )
         self.shown.value = (

@@ -37,10 +37,10 @@ def voila(tmp_path_factory):
 def photograph(page, name):
     if shots := os.environ.get("EMSOPT_SHOTS"):
         Path(shots).mkdir(parents=True, exist_ok=True)
-        page.set_viewport_size({"width": 1280, "height": 2600})  # Voila scrolls inside the page
+        page.set_viewport_size({"width": 1400, "height": 2600})  # Voila scrolls inside the page
         page.wait_for_timeout(1000)
         page.screenshot(path=Path(shots) / f"dashboard_{name}.png")
-        page.set_viewport_size({"width": 1280, "height": 1000})
+        page.set_viewport_size({"width": 1400, "height": 1000})
 
 
 def test_the_dashboard_answers(browser, voila, record_property):  # noqa: F811
@@ -92,8 +92,9 @@ def check_clicks_on_the_map(page, frame):
     assert frame.locator(".leaflet-popup").count() == 0
     frame.locator(".leaflet-control-layers-base label").nth(1).click()  # the optimum, which nobody can edit
     station = frame.locator(".leaflet-marker-icon:has(.station:not(.vacant))").first
-    station.focus()
-    page.keyboard.press("Enter")
+    station.scroll_into_view_if_needed()
+    box = station.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, delay=100)
     until(page, lambda: frame.locator(".leaflet-popup").count() == 1, "a list of the station's units")
 
 

@@ -209,7 +209,7 @@ class MapView:
         self.key, self.edit = uuid4().hex, edit
         self.places = [] if clicked is None or city.site_locations is None else self._buttons(city, clicked)
         self.hidden = widgets.Box(self.places, layout={"display": "none"})
-        self.shown = widgets.HTML(layout=widgets.Layout(width="calc(100% - 4px)"))  # a widget has a margin of 2
+        self.shown = widgets.HTML(layout=widgets.Layout(width="calc(100% - 4px)"))  # the margin is 2 px
         self.feed = widgets.HTML(layout=widgets.Layout(height="0", margin="0"))
 
     def show(self, city, evaluations):

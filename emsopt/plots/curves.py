@@ -227,7 +227,13 @@ def response_histogram(evaluations, ax=None, *, threshold=8.0):
     edges = width * np.arange(np.floor(longest / width) + 2)
     fig, ax = figure(ax, (8, 5))
     ax.axvline(threshold, color="#555", linewidth=1, linestyle=":")
-    at_top = {"transform": ax.get_xaxis_transform(), "va": "top", "fontsize": 11, "color": "#444", "clip_on": True}
+    at_top = {
+        "transform": ax.get_xaxis_transform(),
+        "va": "top",
+        "fontsize": 11,
+        "color": "#444",
+        "clip_on": True,
+    }
     ax.text(threshold, 0.99, f" {threshold:g} min", **at_top)
     for k, (name, evaluation) in enumerate(named.items()):
         ax.stairs(-100 * np.diff(evaluation.late_fraction(edges)), edges, label=name, linewidth=2, **look(k))

@@ -307,7 +307,9 @@ def test_the_first_click_on_a_map_that_is_partly_out_of_sight_is_not_lost(page, 
     city = make_city()
     frame = deployment_map(city, evaluation(city, [0, 2, 3]), height=600)._repr_html_()
     file = tmp_path / "page.html"
-    file.write_text(f"<!doctype html><div style='height: 250px'></div>{frame}<div style='height: 900px'></div>", "utf-8")
+    file.write_text(
+        f"<!doctype html><div style='height: 250px'></div>{frame}<div style='height: 900px'></div>", "utf-8"
+    )
     page.goto(file.as_uri())
     inner = page.frame_locator("iframe")
     station = inner.locator(".leaflet-marker-icon:has(.station:not(.vacant))").first

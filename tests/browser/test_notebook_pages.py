@@ -98,7 +98,7 @@ def _wait_for(url, server, log):
 @contextmanager
 def watched(browser, address):
     """Hand out an empty page, which must end without errors, lost requests, or questions to anyone else."""
-    context = browser.new_context(viewport={"width": 1280, "height": 1000})
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
     page, trouble = context.new_page(), []
     page.set_default_timeout(PATIENCE)
     page.on("pageerror", lambda error: trouble.append(f"error: {error}"))

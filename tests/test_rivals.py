@@ -99,12 +99,12 @@ def test_a_random_neighbour_is_one_of_the_neighbours(objective, seed):
     assert drawn == (neighbours or {tuple(sites.tolist())})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(objective=objectives(), seed=st.integers(0, 100))
 def test_a_child_takes_after_both_parents(objective, seed):
     rng, size = np.random.default_rng(seed), objective.city.n_sites
     mother, father = objective.space.sample(rng, 2)
-    child = cross(mother, father, rng)
+    child = cross(objective.space, mother, father, rng)
     assert (objective.space.canonical(child) == child).all()
     m, f, c = (np.bincount(sites, minlength=size) for sites in (mother, father, child))
     assert (np.minimum(m, f) <= c).all()

@@ -43,7 +43,7 @@ class Genetic(Optimizer):
             return self.draw()
         ranking = np.argsort(self.values, kind="stable")[: self.population]
         for _ in range(ATTEMPTS):
-            child = cross(self._parent(ranking), self._parent(ranking), self.rng)
+            child = cross(self.space, self._parent(ranking), self._parent(ranking), self.rng)
             for _ in range(self.rng.poisson(self.mutation)):
                 child = random_neighbour(self.space, child, self.rng)
             if self.objective.noisy or not self.is_taken(child):
@@ -55,11 +55,11 @@ class Genetic(Optimizer):
         return self.sites[ranking[self.rng.integers(len(ranking), size=2).min()]]
 
 
-def cross(mother, father, rng):
-    """Return a child of two canonical deployments: what they share and half of the rest, sorted, shape (p,)."""
+def cross(space, mother, father, rng):
+    """Return a child of two canonical deployments: what they share and half of the rest, canonical, shape (p,)."""
     n = max(mother.max(), father.max()) + 1
     first, second = np.bincount(mother, minlength=n), np.bincount(father, minlength=n)
     shared = np.repeat(np.arange(n), np.minimum(first, second))
     rest = np.repeat(np.arange(n), abs(first - second))
     taken = rng.choice(rest, len(mother) - len(shared), replace=False)
-    return np.sort(np.r_[shared, taken]).astype(np.intp)
+    return space.canonical(np.r_[shared, taken].astype(np.intp))

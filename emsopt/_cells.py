@@ -7,6 +7,7 @@ import pandas as pd
 
 from .errors import InputError
 
+MOST_SAID = 20  # rows or columns that a message lists
 FILE = "emsopt_file"  # key of `DataFrame.attrs`: the file that a table was read from
 
 
@@ -70,7 +71,8 @@ def names(frame, where, options):
     repeated = _first_repeated(result)
     if repeated is not None:
         rows = [k + 1 for k, name in enumerate(result) if name == repeated]
-        msg = f"{where}, column {key!r}: names must be distinct, but rows {rows} are all {repeated!r}."
+        more = f" and {len(rows) - MOST_SAID} more" if len(rows) > MOST_SAID else ""
+        msg = f"{where}, column {key!r}: names must be distinct, but rows {rows[:MOST_SAID]}{more} are all {repeated!r}."
         raise InputError(msg)
     return result
 
@@ -192,4 +194,5 @@ def _first_repeated(values):
 
 
 def _found(frame):
-    return "columns found: " + ", ".join(map(str, frame.columns))
+    more = f" and {len(frame.columns) - MOST_SAID} more" if len(frame.columns) > MOST_SAID else ""
+    return "columns found: " + ", ".join(map(str, frame.columns[:MOST_SAID])) + more

@@ -10,7 +10,7 @@ class InputError(EmsoptError, ValueError):
 
 
 class NoWayError(InputError):
-    """The open roads lead from nowhere to there; the message names both and, if it is a closure, says so."""
+    """No open road leads from the start to the end; the message names both and, if it is a closure, says so."""
 
 
 class UnstableQueueError(InputError):

@@ -7,7 +7,7 @@ top of its regression is where the best point is alone. Here
   regression, and the same kernel density: x = argmax s(x) + √(β / W(x));
 - the other steps go to the top of a quadratic that is fitted to the points nearest to a peak, by weighted least
   squares: kernel regression of a higher order, with the distance to a nearest neighbour for its bandwidth. As points
-  gather, both the bandwidth and the box in which the next point is sought shrink. A peak is a point better than its
+  gather, both the bandwidth and the box in which the next point is sought shrink. A peak is a point no worse than its
   2 (d + 1) nearest neighbours; the best peak is climbed first;
 - a place with d + 1 points closer than ``CROWDED`` is known: of the steps that would climb a peak there, half go to
   the best peak elsewhere, and an upper bound that is highest there is shared among the points around,

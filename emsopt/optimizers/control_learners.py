@@ -53,6 +53,11 @@ class ControlLearner:
     phase : str
         What the learner is about.
 
+    Raises
+    ------
+    InputError
+        If an option is invalid.
+
     Examples
     --------
     >>> import emsopt as eo
@@ -152,7 +157,13 @@ class ControlLearner:
         self.plays.append((i, x.copy()))
 
     def recommend(self):
-        """Return the set and values of the play whose expected value the model now holds for the largest."""
+        """Return the set and values, shape (k,), of the play whose expected value the model now holds for the largest.
+
+        Raises
+        ------
+        InputError
+            If no play has been told.
+        """
         if not self.plays:
             msg = "nothing can be recommended before the first play is told."
             raise InputError(msg)

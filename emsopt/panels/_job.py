@@ -53,7 +53,7 @@ class Job:
         try:
             work = self._work()
         except EmsoptError as error:
-            self._message.say(str(error))
+            self._message.refuse(error)
             return
         self._stop = Event()
         self.start.disabled, self.cancel.disabled = True, False

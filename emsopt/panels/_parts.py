@@ -27,6 +27,7 @@ except ImportError as error:
 LABEL = {"description_width": "9.5em"}
 WIDE = "min(32em, 98%)"
 LARGEST_SEED = 2**53 - 1  # a browser's largest whole number
+LONGEST_MESSAGE = 1000  # characters: what is wrong with a file may quote a line of it, however long
 TABLE_STYLE = """<style>
 .emsopt-figures {border-collapse: collapse; line-height: 1.5}
 .emsopt-figures th, .emsopt-figures td {padding: 0.15em 0.9em; text-align: right; border-bottom: 1px solid #8886;
@@ -97,7 +98,14 @@ class Message(widgets.HTML):
         style = (
             "padding:0.3em 0.7em;border-left:4px solid #b35900;background:#fff4e5;color:#222;max-width:56em"
         )
+        if len(text) > LONGEST_MESSAGE:
+            text = text[:LONGEST_MESSAGE] + " …"
         self.value = f"<div role='status' style='{style}'>{escape(text)}</div>" if text else ""
+
+    def refuse(self, error):
+        """Show what an error says."""
+        text = str(error)
+        self.say(text[:1].upper() + text[1:])
 
 
 def guarded(message, action, otherwise=lambda: None):
@@ -110,11 +118,19 @@ def guarded(message, action, otherwise=lambda: None):
         try:
             message.say(action() or "")
         except EmsoptError as error:
-            text = str(error)
-            message.say(text[:1].upper() + text[1:])
+            message.refuse(error)
             otherwise()
 
     return callback
+
+
+def close(widget):
+    """Let go of a widget and of all within it: a kernel keeps what is not closed as long as it runs."""
+    for child in getattr(widget, "children", ()):
+        close(child)
+    for part in (getattr(widget, "style", None), widget.layout, widget):
+        if part is not None:
+            part.close()
 
 
 def table(caption, columns, rows):

@@ -44,16 +44,8 @@ def city_from_uploads(uploads, *, speed_kmh, name="Your city"):
     """
     files = _named(uploads)
     if {CITY, ATOMS, SITES} & set(files):
-        city, checks = _from_folder(files, name), None
-    else:
-        city, checks = _from_calls(files, speed_kmh, name)
-    if city.n_sites > MOST_SITES or city.n_atoms > MOST_ATOMS:
-        msg = (
-            f"the city has {city.n_sites:,} sites and {city.n_atoms:,} atoms; the dashboard takes at most {MOST_SITES} and "
-            f"{MOST_ATOMS:,}. Use wider cells, or emsopt in a notebook."
-        )
-        raise InputError(msg)
-    return city, checks
+        return _from_folder(files, name), None
+    return _from_calls(files, speed_kmh, name)
 
 
 def _named(uploads):
@@ -84,6 +76,9 @@ def _from_folder(files, name):
     if foreign:
         msg = f"{foreign[0]!r} is no file of a city; those are {', '.join(FILES)}."
         raise InputError(msg)
+    for table, most in ((SITES, MOST_SITES), (ATOMS, MOST_ATOMS)):
+        lines = len(files.get(table, b"").splitlines())
+        _check_rows(lines - 1, most, table)
     with TemporaryDirectory() as scratch:
         folder = Path(scratch) / name
         folder.mkdir()
@@ -92,7 +87,15 @@ def _from_folder(files, name):
         try:
             return City.load(folder)
         except InputError as error:  # without the folder, which nobody chose
-            raise InputError(str(error.__cause__ or error)) from error
+            msg = str(error.__cause__ or error)
+            raise InputError(msg) from error
+
+
+def _check_rows(rows, most, where):
+    """Refuse what is too long before it is worked on: times between sites and atoms take rows times rows."""
+    if rows > most:
+        msg = f"{where} has {rows:,} rows; the dashboard takes at most {most:,}. Leave some out, or use emsopt in a notebook."
+        raise InputError(msg)
 
 
 def _from_calls(files, speed_kmh, name):
@@ -101,13 +104,15 @@ def _from_calls(files, speed_kmh, name):
         found = [file for file in files if what in file and file.endswith(POINTS)]
         if len(found) != 1:
             got = ", ".join(sorted(files))[:200]
-            msg = f"{len(found) or 'no'} file {'names' if len(found) > 1 else 'name'} with {what!r} in it; got {got}. Choose {WANTED}."
+            many = f"{len(found)} files have" if found else "no file has"
+            msg = f"{many} {what!r} in the name and end in {', '.join(POINTS)}; got {got}. Choose {WANTED}."
             raise InputError(msg)
         parts[what] = _File(found[0], files[found[0]])
     if len(files) != 2 or parts["call"].name == parts["station"].name:
-        msg = f"{len(files)} files are chosen, where two are needed: one of calls and one of stations."
+        msg = f"two files are needed, one of calls and one of stations; got {', '.join(sorted(files))[:200]}."
         raise InputError(msg)
     calls, stations = read_calls(parts["call"]), read_stations(parts["station"])
+    _check_rows(len(stations), MOST_SITES, parts["station"].name)
     return city_from_calls(calls, stations, speed_kmh=speed_kmh, name=name), check_calls(calls, stations)
 
 

@@ -197,10 +197,16 @@ class Workbench:
         where = _parts.places(self.city, run.x.tolist())
         return f"Searched by the {objective.evaluator} model, {run.message}. Best: {where}."
 
+    def close(self):
+        """End the search, and let go of the widgets."""
+        self.job.stop()
+        for child in self.children:
+            _parts.close(child)
+
     def _children(self):
         """Return the widgets as they stand on the page."""
-        inputs = list(self.controls.values())
-        left = widgets.VBox([*inputs[:5], *inputs[6:]], layout={"width": "min(34em, 100%)"})
+        inputs = [control for name, control in self.controls.items() if name != "count"]
+        left = widgets.VBox(inputs, layout={"width": "min(34em, 100%)"})
         right = widgets.VBox([self.outputs["figures"], self.job.box], layout={"max_width": "100%"})
         title = widgets.HTML("<h4 style='margin:0.6em 0 0'>Your deployment</h4>")
         row = widgets.HBox([self.buttons["optimum"], self.buttons["p_median"]], layout=WRAP)

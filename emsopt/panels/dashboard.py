@@ -105,10 +105,10 @@ class _Dashboard:
 
     def _show(self, city, units):
         bench = Workbench(city, units, lambda: setattr(self.links, "value", ""))
-        if self.bench is not None:
-            self.bench.job.stop()
-        self.bench = bench
         self.place.children = bench.children
+        if self.bench is not None:
+            self.bench.close()
+        self.bench = bench
         collect = {
             "label": self.what_if.label,
             "add": self.what_if.add,

@@ -343,6 +343,14 @@ def test_regrets_are_those_of_the_definition():
     np.testing.assert_allclose(history["cost_regret"], np.cumsum(above))
     stricter = with_regret(history, problem, 0.0)
     assert (stricter["quality_regret"] > history["quality_regret"]).all()
+    with pytest.raises(
+        InputError, match="`history` must have a column 'x', as the history of a ControlRun has"
+    ):
+        with_regret(history[["set"]], problem)
+    with pytest.raises(InputError, match=r"must be an emsopt\.problems\.ControlProblem; got Problem"):
+        with_regret(history, problem.objective)
+    with pytest.raises(InputError, match="`i` must be a whole number from 0 to 2"):
+        with_regret(history.assign(set=3), problem)
 
 
 @pytest.mark.parametrize(

@@ -330,6 +330,8 @@ def test_problems_can_be_put_on_the_unit_cube():
     steps = Problem("steps", lambda x: x[:, 0], [(1, 5)], "max", whole=[0])
     assert on_unit_cube(steps)([[0.0], [0.3], [1.0]]).tolist() == [1, 2, 5]
     assert on_unit_cube(f)(u).tolist() == f(u).tolist()
+    with pytest.raises(InputError, match=r"must be an emsopt\.problems\.Problem; got function"):
+        on_unit_cube(lambda x: x)
 
 
 # -- objectives ---------------------------------------------------------------------------------------------------

@@ -50,3 +50,10 @@ def test_a_plan_has_a_cell_for_every_unit_and_a_dot_for_every_one_that_comes():
             if count > 1:
                 assert text.startswith(str(count))
     assert f"{plan.moves.sum()} in all" in ax.get_xlabel()
+
+
+def test_anything_else_is_refused():
+    with pytest.raises(eo.errors.InputError, match=r"must be an emsopt\.calls\.WeeklyProfile; got ndarray"):
+        weekly_profile(np.ones((7, 24)))
+    with pytest.raises(eo.errors.InputError, match=r"must be an emsopt\.plan\.Plan; got dict"):
+        hourly_plan({})

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .. import _shading
+from ..errors import InputError
 from ._style import figure, look, styled
 
 PARTS = {"Mon to Fri": slice(0, 5), "Sat and Sun": slice(5, 7)}
@@ -22,7 +23,15 @@ def weekly_profile(profile, ax=None):
     Returns
     -------
     fig, ax
+
+    Raises
+    ------
+    InputError
+        If it is no such thing.
     """
+    from ..calls import WeeklyProfile
+
+    _require(profile, "profile", WeeklyProfile, "emsopt.calls.WeeklyProfile")
     fig, ax = figure(ax, (8, 4.5))
     edges = np.arange(25)
     for k, (name, days) in enumerate(PARTS.items()):
@@ -53,7 +62,15 @@ def hourly_plan(plan, ax=None):
     Returns
     -------
     fig, ax
+
+    Raises
+    ------
+    InputError
+        If it is no such thing.
     """
+    from ..plan import Plan
+
+    _require(plan, "plan", Plan, "emsopt.plan.Plan")
     city = plan.objectives[0].city
     units = np.array([np.bincount(row, minlength=city.n_sites) for row in plan.sites])  # (H, N)
     used = np.flatnonzero(units.any(axis=0))
@@ -83,6 +100,12 @@ def hourly_plan(plan, ax=None):
     moves = int(plan.moves.sum())
     ax.set_xlabel(f"Hour of the day (h); white dot: a unit comes, {moves} in all")
     return fig, ax
+
+
+def _require(value, argument, kind, name):
+    if not isinstance(value, kind):
+        msg = f"`{argument}` must be an {name}; got {type(value).__name__}."
+        raise InputError(msg)
 
 
 def _one_colour(colour):

@@ -161,7 +161,12 @@ def on_unit_cube(problem):
     -------
     Problem
         Inputs are scaled so that their lowest value is 0 and their highest 1. If small values were best, the sign is
-        turned. Noise stays.
+        turned. Noise stays, and inputs that are whole numbers are rounded as before.
+
+    Raises
+    ------
+    InputError
+        If it is no Problem.
 
     Examples
     --------
@@ -172,6 +177,9 @@ def on_unit_cube(problem):
     >>> f.best_x, f([0.5])
     (array([0.3]), -400.0)
     """
+    if not isinstance(problem, Problem):
+        msg = f"`problem` must be an emsopt.problems.Problem; got {type(problem).__name__}."
+        raise InputError(msg)
     low, width = problem.bounds[:, 0], np.ptp(problem.bounds, axis=1)
     sign = 1.0 if problem.sense == "max" else -1.0
 

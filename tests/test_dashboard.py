@@ -90,12 +90,13 @@ def test_every_control_changes_the_answers(refs):
 
 def test_pinned_and_closed_sites_bind_the_optimum_and_are_said_of_ones_own(refs, st_paul):
     refs["evaluator"].value = "approximate"
-    refs["pinned"].value, refs["closed"].value = (16,), (0, 5)
-    best = evaluate_all(st_paul, 9, "approximate", pinned=(16,), closed=(0, 5))
+    refs["pinned"].value, refs["closed"].value = (8,), (0, 5)
+    best = evaluate_all(st_paul, 9, "approximate", pinned=(8,), closed=(0, 5))
+    assert best.values.min() > evaluate_all(st_paul, 9, "approximate", closed=(0, 5)).values.min()
     assert cells(refs["figures"])["mean response (min)"][1] == f"{best.values.min():.3f}"
-    names = st_paul.site_names
-    if 16 not in ticked(refs):
-        assert f"no unit at {names[16]}" in refs["answer"].value
+    names = st_paul.site_names  # one's own is the p-median, with a unit at 0 and none at 8
+    assert f"no unit at {names[8]}, which is to keep one" in refs["answer"].value
+    assert f"a unit at {names[0]}, which is closed" in refs["answer"].value
     refs["optimum"].click()
     assert ticked(refs) == best.best_sites.tolist()
     assert refs["answer"].value == ""

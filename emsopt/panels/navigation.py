@@ -5,7 +5,7 @@ from functools import lru_cache
 import ipywidgets as widgets
 
 from .. import _validate, bandits
-from ..errors import InputError
+from ..errors import NoWayError
 from ..plots._style import look
 from ..road_maps import exploration_map
 from . import _parts
@@ -123,7 +123,7 @@ def navigation_panel(net, start, end, *, agent="gp-ts", horizon=60, rng=0):
         for edge in sorted(seen.index, key=lambda edge: (-seen[edge], -net.lengths[edge])):
             try:
                 net.shortest_path(net.lengths, start, end, closed=[*shut, net.ids[edge]])
-            except InputError:  # there is no way round this one
+            except NoWayError:  # there is no way round this one
                 continue
             controls["closed"].value = ", ".join([*shut, net.ids[edge]])
             return

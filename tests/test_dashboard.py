@@ -377,6 +377,10 @@ def malformed():
     yield "a long line", LOG | {"my_calls.csv": ";" * 100_000 + "\n"}
     yield "other town", LOG | {"my_stations.csv": LOG["my_stations.csv"].replace("-30", "30")}
     yield "time", LOG | {"my_calls.csv": LOG["my_calls.csv"].replace("2025-03-14 16:05", "yesterday")}
+    yield (
+        "service times twice",
+        LOG | {"my_stations.csv": "name,lon,lat,turnout_min,service_min\ns,-30,45,1,40\n"},
+    )
     yield "no turnout", LOG | {"my_stations.csv": "name,lon,lat\ns,-30,45\n"}
     yield (
         "too many sites",
@@ -401,4 +405,5 @@ def test_fifty_malformed_uploads_give_fifty_clear_messages(refs):
         assert 25 < len(text) < (1100 if what == "a long line" else 700), (what, text)
         assert not text.startswith("Read "), (what, text)
         assert tempfile.gettempdir() not in text, (what, text)
+        assert "service_times=" not in text, what  # there is no code to write that into
         assert refs["figures"].value == figures, what  # the city before stays

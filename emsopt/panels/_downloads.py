@@ -6,6 +6,7 @@ from io import BytesIO
 
 from ..maps import deployment_map
 from ..plots import deployments
+from ._parts import DRAWING
 
 
 def links(city, evaluations, scenarios):
@@ -34,7 +35,7 @@ def _picture(city, evaluations):
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context({"text.parse_math": False}):
+    with DRAWING, rc_context({"text.parse_math": False}):
         figure, _ = deployments(city, evaluations, Figure())
         png = BytesIO()
         figure.savefig(png, format="png", dpi=110)

@@ -7,6 +7,7 @@ read without a browser.
 from base64 import b64encode
 from html import escape
 from io import BytesIO
+from threading import Lock
 from uuid import uuid4
 
 import numpy as np
@@ -26,6 +27,9 @@ except ImportError as error:
 
 LABEL = {"description_width": "9.5em"}
 WIDE = "min(32em, 98%)"
+DRAWING = (
+    Lock()
+)  # matplotlib's settings belong to the whole process, and what a search found is drawn by its thread
 LARGEST_SEED = 2**53 - 1  # a browser's largest whole number
 LONGEST_MESSAGE = 1000  # characters: what is wrong with a file may quote a line of it, however long
 TABLE_STYLE = """<style>
@@ -161,7 +165,7 @@ def picture(draw, title, alt, size=(5.6, 3.5), box=(0.16, 0.17, 0.8, 0.78)):
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(STYLE | {"text.parse_math": False}):
+    with DRAWING, rc_context(STYLE | {"text.parse_math": False}):
         figure = Figure(figsize=size, layout="none")
         axes = figure.add_axes(box)
         draw(axes)

@@ -113,6 +113,9 @@ def _from_calls(files, speed_kmh, name):
         raise InputError(msg)
     calls, stations = read_calls(parts["call"]), read_stations(parts["station"])
     _check_rows(len(stations), MOST_SITES, parts["station"].name)
+    if calls.service_min is not None and "service_min" in stations:
+        msg = "calls and stations both have a column 'service_min'. Remove it from the one that is not to count."
+        raise InputError(msg)
     return city_from_calls(calls, stations, speed_kmh=speed_kmh, name=name), check_calls(calls, stations)
 
 

@@ -124,8 +124,8 @@ class DeploymentSpace:
             msg = f"{len(pinned)} units are pinned but the fleet has only {units}."
             raise InputError(msg)
         if room.sum() < units:
-            hint = "" if self.colocation else " Allow colocation to put several units at a site."
-            msg = f"{units} units do not fit: the open sites hold {room.sum()}.{hint}"
+            others = "." if self.colocation else ", or allow colocation to put several at a site."
+            msg = f"{units} units do not fit: the open sites hold {room.sum()}. Take fewer units, close fewer sites{others}"
             raise InputError(msg)
         for key, value in {"units": units, "room": room, "kept": kept}.items():
             object.__setattr__(self, key, value)

@@ -270,7 +270,8 @@ def _times(table, time_zone, time_format):
         k = int(np.argmax(bad)) if bad.any() else int(np.argmax(~empty))
         msg = (
             f"{table.where}, column {cells.name!r}, row {k + 1}: expected a time such as 2025-03-14 16:05, but got "
-            f"{str(texts.iloc[k])[:80]!r}{_points.others(bad) if bad.any() else ''}. Say what is meant by `time_format`, such as "
+            f"{str(texts.iloc[k])[:80]!r}{_points.others(bad) if bad.any() else ''}. Write times like that, or say "
+            "what is meant by `time_format`, such as "
             "'%d.%m.%Y %H:%M' or '%m/%d/%Y %I:%M %p'."
         )
         raise InputError(msg)

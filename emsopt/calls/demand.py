@@ -150,7 +150,7 @@ class Demand:
         counts = np.where(chosen, self.counts, 0).sum(axis=1).astype(float)  # (M, 24)
         watched = np.where(chosen, self.hours, 0).sum(axis=0)
         if (watched == 0).any():
-            msg = f"the log does not cover the hour {int(np.argmin(watched))} of the chosen days; use a longer log."
+            msg = f"the log does not cover the hour {int(np.argmin(watched))} of the chosen days, so that no day can be planned; use a longer log."
             raise InputError(msg)
         overall = counts.sum(axis=1) / counts.sum()
         totals = np.maximum(counts.sum(axis=0), 0.5)

@@ -91,11 +91,11 @@ def run(options):
             raise InputError(msg)
     calls, stations = _read(options)
     checks = _check(calls, stations, options)
-    if options.units is None:
-        msg = "say how many units the fleet has: --units P."
-        raise InputError(msg)
+    _require_fleet_and_speed(options)
     demand = _count(calls, stations, options)
-    city = demand.city(hours=hours, weekdays=weekdays, name=options.name, **_times(options))
+    times = {"weekdays": weekdays, "name": options.name, **_times(options)}
+    city = demand.city(hours=hours, **times)
+    by_hour = None if options.moves is None else demand.cities_by_hour(**times)  # refused before work is done
     out = _parts.make_folder(options.out)
     _parts.describe(city, options.units)
     found = _parts.find_deployments(city, options.units, options)
@@ -107,7 +107,7 @@ def run(options):
         _parts.write_table(_scenario_table(city, found, options), out / "scenarios.csv", index=False),
     ]
     if options.moves is not None:
-        written += _plan(demand, weekdays, options, out)
+        written += _plan(by_hour, options, out)
     written += _parts.draw(city, found, out, options)
     _parts.say_written(out, written, time.perf_counter() - start)
 
@@ -148,6 +148,18 @@ def _check(calls, stations, options):
     return checks
 
 
+def _require_fleet_and_speed(options):
+    """Say all that is missing at once."""
+    missing = []
+    if options.units is None:
+        missing.append("how many units the fleet has: --units P")
+    if options.speed is None and options.travel_times is None:
+        missing.append("how long units drive: --speed KMH or --travel-times FILE")
+    if missing:
+        msg = f"say {', and '.join(missing)}."
+        raise InputError(msg)
+
+
 def _count(calls, stations, options):
     from ..calls import aggregate_calls
 
@@ -167,8 +179,8 @@ def _times(options):
     table = None
     if options.travel_times is not None:
         table = _read_matrix(Path(options.travel_times))
-    if (table is None) == (options.speed is None):
-        msg = "say how long units drive: by --speed KMH, or by --travel-times FILE (one of them)."
+    if table is not None and options.speed is not None:
+        msg = "say how long units drive by one of --speed KMH and --travel-times FILE, not by both."
         raise InputError(msg)
     service = options.service
     if service is not None and service not in ("calls", "stations"):
@@ -245,11 +257,10 @@ def _scenario_table(city, found, options):
     return pd.DataFrame(rows)
 
 
-def _plan(demand, weekdays, options, out):
+def _plan(cities, options, out):
     """Plan the day, print what changes, and return the files written."""
     from ..plan import hourly_plan
 
-    cities = demand.cities_by_hour(weekdays=weekdays, name=options.name, **_times(options))
     with _parts.Bar("hours") as progress:
         plan = hourly_plan(
             cities,

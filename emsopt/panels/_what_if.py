@@ -16,6 +16,7 @@ SHOWN = {  # column: (title, how it is written)
     "units": ("units", str),
     "calls_per_hour": ("calls an hour", "{:.3g}".format),
     "evaluator": ("figures by", str),
+    "loss_probability": ("lost", "{:.2%}".format),
     "mean_response_min": ("mean response (min)", "{:.3f}".format),
     "late_fraction": ("late", "{:.2%}".format),
     "threshold_min": ("late from (min)", "{:g}".format),

@@ -2,8 +2,8 @@
 
     python benchmarks/own_city.py
 
-Once by the ten lines below in a fresh interpreter, once by the command ``emsopt city``, which also draws a figure, checks the
-data and writes all tables; both with wall-clock and processor seconds. The log is made up: calls of the practice town, drawn
+By the ten lines below in a fresh interpreter; by the command ``emsopt city``, which also draws a figure, checks the data and
+writes all tables; and by the command with a plan of the day. Wall-clock and processor seconds of each. The log is made up: calls of the practice town, drawn
 again and again over three years. Kernels are compiled before, as they are after the first use.
 """
 

@@ -153,6 +153,25 @@ def choice(value, name, options):
     return value
 
 
+def instance(value, name, kind, title):
+    """Return ``value`` if it is of a class, whose public name is ``title``."""
+    if not isinstance(value, kind):
+        msg = f"`{name}` must be an {title}; got {type(value).__name__}."
+        raise InputError(msg)
+    return value
+
+
+def columns(frame, wanted, name="frame", like=""):
+    """Check that a DataFrame has some columns, as ``like`` has."""
+    has = list(getattr(frame, "columns", ()))
+    missing = [column for column in wanted if column not in has]
+    if missing:
+        example = f", as {like} has" if like else ""
+        found = ", ".join(map(str, has)) or "none"
+        msg = f"`{name}` must have a column {missing[0]!r}{example}; its columns are {found}."
+        raise InputError(msg)
+
+
 def _in(unit):
     return f" ({unit})" if unit else ""
 

@@ -98,9 +98,7 @@ class DeploymentSpace:
     kept: np.ndarray = field(init=False)  # units pinned there, shape (N,)
 
     def __post_init__(self):
-        if not isinstance(self.city, City):
-            msg = f"`city` must be an emsopt.City; got {type(self.city).__name__}."
-            raise InputError(msg)
+        _validate.instance(self.city, "city", City, "emsopt.City")
         units = _validate.whole_number(self.units, "units", high=MOST_UNITS)
         if isinstance(self.colocation, (bool, np.bool_)):
             each = units if self.colocation else 1

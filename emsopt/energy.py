@@ -26,7 +26,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ._validate import positive_number, real_array
+from ._validate import instance, positive_number, real_array
 from .errors import InputError
 
 J_PER_WH = 3600.0
@@ -98,9 +98,7 @@ def edge_energy(lengths, speeds, inclines=0.0, *, vehicle=None):
     [8.08, -16.356]
     """
     car = Vehicle() if vehicle is None else vehicle
-    if not isinstance(car, Vehicle):
-        msg = f"`vehicle` must be an emsopt.energy.Vehicle; got {type(car).__name__}."
-        raise InputError(msg)
+    instance(car, "vehicle", Vehicle, "emsopt.energy.Vehicle")
     lengths = real_array(lengths, "lengths", (None,), unit="m", low=0.0, strictly=True)
     speeds = real_array(speeds, "speeds", lengths.shape, unit="m/s", low=0.0)
     inclines = np.full(lengths.shape, inclines) if np.ndim(inclines) == 0 else inclines

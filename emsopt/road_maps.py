@@ -64,8 +64,6 @@ def exploration_map(net, visits, *, route=None, best=None, rounds=None, height=5
 
 def gather_visits(net, visits):
     """Return frames of visits by name, checked against the network."""
-    from .plots._frames import require_columns
-
     if net.polylines is None:
         msg = f"{net.name!r} has no polylines, so that there is nothing to draw; read it from a map, or pass `polylines`."
         raise InputError(msg)
@@ -77,7 +75,7 @@ def gather_visits(net, visits):
     named = {}
     for name, frame in visits.items():
         frame = getattr(frame, "visits", frame) if hasattr(frame, "history") else frame
-        require_columns(frame, ("edge", "first_round", "visits"))
+        _validate.columns(frame, ("edge", "first_round", "visits"))
         edges = net.edges(frame["edge"].to_numpy(), f"visits[{name!r}]['edge']")
         named[str(name)] = frame.assign(edge=edges)
     return named

@@ -237,9 +237,7 @@ def run(
     >>> bandits.run(net, "r0c0-r0c1", "r4c3-r4c4", "gp-ts", horizon=20, rng=0).history["path"].str.len().min()
     np.int64(8)
     """
-    if not isinstance(net, RoadNetwork):
-        msg = f"`net` must be an emsopt.roads.RoadNetwork; got {type(net).__name__}."
-        raise InputError(msg)
+    _validate.instance(net, "net", RoadNetwork, "emsopt.roads.RoadNetwork")
     horizon = _validate.whole_number(horizon, "horizon")
     if callback is not None and not callable(callback):
         msg = f"`callback` must be a function of (a round); got {callback!r}."
@@ -250,9 +248,7 @@ def run(
         msg = f"pass either `prior` or options of the kernel; got `prior` and {', '.join(kernel)}."
         raise InputError(msg)
     prior = navigation_prior(net, **kernel) if prior is None else prior
-    if not isinstance(prior, Prior):
-        msg = f"`prior` must be an emsopt.bandits.Prior; got {type(prior).__name__}."
-        raise InputError(msg)
+    _validate.instance(prior, "prior", Prior, "emsopt.bandits.Prior")
     problem = None if checkpoint is None else _describe(net, start, end, name, prior, expected, closed)
     with (
         RunFile(checkpoint, problem, run_seed(rng), **_IN_A_ROW) as log,

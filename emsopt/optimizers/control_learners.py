@@ -85,9 +85,7 @@ class ControlLearner:
         delta=0.1,
         hyperparameters=None,
     ):
-        if not isinstance(problem, ControlProblem):
-            msg = f"`problem` must be an emsopt.problems.ControlProblem; got {type(problem).__name__}."
-            raise InputError(msg)
+        _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
         if isinstance(beta, str) and beta != "theorem":
             msg = f"`beta` must be a number above 0, or 'theorem'; got {beta!r}."
             raise InputError(msg)

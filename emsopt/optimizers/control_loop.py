@@ -124,9 +124,7 @@ def bocvs(
     >>> run.spent <= 10, run.message
     (True, 'the next play does not fit into the budget')
     """
-    if not isinstance(problem, ControlProblem):
-        msg = f"`problem` must be an emsopt.problems.ControlProblem; got {type(problem).__name__}."
-        raise InputError(msg)
+    _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     _validate.choice(method, "method", tuple(LEARNERS))
     budget = _validate.positive_number(budget, "budget")
     if most_plays is not None:

@@ -12,6 +12,7 @@ Costs", with w the ``worst`` value, 0 in the paper. R^f may fall below 0, as α 
 
 import numpy as np
 
+from .. import _validate
 from ..errors import InputError
 from ..problems.control import ControlProblem
 
@@ -41,10 +42,8 @@ def with_regret(history, problem, alpha=0.1):
         If the history lacks a column or has sets that the problem has not, ``alpha`` is no share, or ``worst`` of the
         problem is not below its best value.
     """
-    if not isinstance(problem, ControlProblem):
-        msg = f"`problem` must be an emsopt.problems.ControlProblem; got {type(problem).__name__}."
-        raise InputError(msg)
-    _require_columns(history, "history", ["set", "x"], "the history of a ControlRun")
+    _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
+    _validate.columns(history, ["set", "x"], "history", "the history of a ControlRun")
     problem = problem.solved()
     best = int(np.argmax(problem.set_values))
     optimum = problem.expected(best, problem.set_points[best], NODES)
@@ -85,7 +84,7 @@ def control_verdicts(table, ours="unknown-cost"):
         If the table lacks a column, or the method or any rival.
     """
     keys = ["objective", "costs", "variance"]
-    _require_columns(table, "table", [*keys, "method", "cost", "simple_regret"], "load_study('bocvs')")
+    _validate.columns(table, [*keys, "method", "cost", "simple_regret"], "table", "load_study('bocvs')")
     methods = table["method"].unique().tolist()
     if ours not in methods or len(methods) == 1:
         msg = f"`ours` must be a method of the table, beside others; got {ours!r}, and the table has {', '.join(methods)}."
@@ -103,12 +102,3 @@ def control_verdicts(table, ours="unknown-cost"):
         result["ours"] <= result["theirs"], "lowest", np.where(tied, "tied", "behind")
     )
     return result
-
-
-def _require_columns(frame, argument, wanted, like):
-    has = list(getattr(frame, "columns", ()))
-    missing = [name for name in wanted if name not in has]
-    if missing:
-        columns = ", ".join(map(str, has)) or "none"
-        msg = f"`{argument}` must have a column {missing[0]!r}, as {like} has; its columns are {columns}."
-        raise InputError(msg)

@@ -8,7 +8,6 @@ import numpy as np
 
 from .. import _validate
 from ..deployment import check_sites
-from ..errors import InputError
 from ..evaluators.enumeration import evaluate_all
 from ..evaluators.p_median import p_median
 from ..objective import Objective
@@ -190,9 +189,7 @@ def best_deployment(objective, *, rng=0, progress=None):
     """
     import pandas as pd
 
-    if not isinstance(objective, Objective):
-        msg = f"`objective` must be an emsopt.Objective; got {type(objective).__name__}."
-        raise InputError(msg)
+    _validate.instance(objective, "objective", Objective, "emsopt.Objective")
     space = objective.space
     if space.count <= AFFORDABLE[objective.evaluator]:
         everything = evaluate_all(

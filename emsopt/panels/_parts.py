@@ -27,9 +27,8 @@ except ImportError as error:
 
 LABEL = {"description_width": "9.5em"}
 WIDE = "min(32em, 98%)"
-DRAWING = (
-    Lock()
-)  # matplotlib's settings belong to the whole process, and what a search found is drawn by its thread
+# Matplotlib's settings belong to the whole process, and what a search found is drawn by its thread.
+DRAWING = Lock()
 LARGEST_SEED = 2**53 - 1  # a browser's largest whole number
 LONGEST_MESSAGE = 1000  # characters: what is wrong with a file may quote a line of it, however long
 TABLE_STYLE = """<style>

@@ -49,9 +49,7 @@ def control_panel(problem, *, budget=20, rng=0):
     InputError
         If the problem is none, or an option is out of its range.
     """
-    if not isinstance(problem, ControlProblem):
-        msg = f"`problem` must be an emsopt.problems.ControlProblem; got {type(problem).__name__}."
-        raise InputError(msg)
+    _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     budget = _validate.positive_number(budget, "budget")
     if not 1 <= budget <= 100:
         msg = f"`budget` must be from 1 to 100; got {budget:g}."

@@ -10,7 +10,7 @@ from ._what_if import WhatIf
 from ._workbench import Workbench
 
 ST_PAUL, GRID, PRACTICE, UPLOAD = "St. Paul", "Random grid city", "Practice town", "Your own files"
-UNITS = {ST_PAUL: 9, PRACTICE: 5}
+UNITS = {ST_PAUL: 9, PRACTICE: 5, UPLOAD: 5}
 PRACTICE_SPEED_KMH = 40
 EXPLANATION = (
     "Choose a city, then move the controls: your own deployment, the optimum and the p-median deployment stand beside each "
@@ -19,7 +19,7 @@ EXPLANATION = (
 )
 FILES = (
     "Choose city.json, atoms.csv and sites.csv (and travel_times.csv) together, or a log of calls and a table of stations "
-    f'with "call" and "station" in their names; at most {MOST_MB} MB together. Nothing is kept.'
+    f'with "call" and "station" in their names; at most {MOST_MB} MB together. Nothing is kept once the page is closed.'
 )
 
 
@@ -100,7 +100,7 @@ class _Dashboard:
         self.checks.value = ""
         city, checks = city_from_uploads(self.controls["files"].value, speed_kmh=self.controls["speed"].value)
         self.checks.value = "" if checks is None else checks._repr_html_()
-        self._show(city, min(UNITS[PRACTICE], city.n_sites))
+        self._show(city, min(UNITS[UPLOAD], city.n_sites))
         return f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites."
 
     def _show(self, city, units):

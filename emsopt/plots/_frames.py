@@ -1,14 +1,4 @@
-"""Frames that figures are drawn from: their columns, and what a reader calls them."""
-
-from ..errors import InputError
-
-
-def require_columns(frame, wanted):
-    missing = [name for name in wanted if name not in getattr(frame, "columns", ())]
-    if missing:
-        has = ", ".join(map(str, getattr(frame, "columns", ()))) or "no columns"
-        msg = f"the frame must have a column {missing[0]!r}; it has {has}."
-        raise InputError(msg)
+"""Columns of frames that figures are drawn from, in words."""
 
 
 def words(name):

@@ -4,7 +4,6 @@ import numpy as np
 
 from .. import _validate
 from ..errors import InputError
-from ._frames import require_columns
 from ._style import figure, look, panels, styled
 
 PANEL = (5.8, 4.0)  # inches
@@ -37,7 +36,7 @@ def cumulative_regret(frame, ax=None, *, by=("network", "route"), lines="policy"
     fig, axes
         ``axes`` is an array, shape (number of panels,).
     """
-    require_columns(frame, ("round", "cumulative_regret", "run", lines, *by))
+    _validate.columns(frame, ("round", "cumulative_regret", "run", lines, *by))
     fig, axes, groups, names = _by_panel(frame, ax, by, lines)
     for panel, (_, part) in zip(axes, groups, strict=True):
         for name, rows in part.groupby(lines, sort=False):
@@ -75,7 +74,7 @@ def final_regret(frame, ax=None, *, against="lengthscale", by=("network", "route
     -------
     fig, axes
     """
-    require_columns(frame, ("round", "cumulative_regret", "run", against, lines, *by))
+    _validate.columns(frame, ("round", "cumulative_regret", "run", against, lines, *by))
     fig, axes, groups, names = _by_panel(frame, ax, by, lines)
     for panel, (_, part) in zip(axes, groups, strict=True):
         last = part["round"].max()

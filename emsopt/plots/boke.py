@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from .. import _shading
-from ._frames import require_columns
+from .. import _shading, _validate
 from ._style import new_figure, styled
 
 HEIGHTS = (2.4, 1, 1.2)
@@ -32,7 +31,7 @@ def boke_step(profile, points, ax=None, *, truth=None, proposal=None, title=None
     -------
     fig, axes : Figure and ndarray of 3 Axes
     """
-    require_columns(profile, ["mean", "bonus", "bound", "density"])
+    _validate.columns(profile, ["mean", "bonus", "bound", "density"], "profile")
     x, points = profile.index.to_numpy(dtype=float), np.asarray(points, dtype=float)
     fig = new_figure(ax, (8.4, 6.6), layout)
     axes = fig.subplots(3, 1, sharex=True, gridspec_kw={"height_ratios": HEIGHTS})

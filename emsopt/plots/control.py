@@ -5,7 +5,6 @@ import numpy as np
 from .. import _shading, _validate
 from ..errors import InputError
 from ..problems import ControlProblem
-from ._frames import require_columns
 from ._style import figure, look, new_figure, panels, plain_ticks, styled
 
 FLOOR = 1e-4  # simple regret is drawn no lower, on a logarithmic axis
@@ -39,7 +38,7 @@ def control_sets(problem, ax=None, *, alpha=0.1):
         Two axes. Left: contours of the function, and for each set where plays at its best values fall, the other
         variable being drawn at random. Right: expected value of the sets of one variable, over its value.
     """
-    _require_problem(problem)
+    _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     if problem.dimension != 2:
         msg = f"`problem` must have two variables, to be drawn on paper; got {problem.dimension}."
         raise InputError(msg)
@@ -48,12 +47,6 @@ def control_sets(problem, ax=None, *, alpha=0.1):
     _draw_plays(axes[0], problem)
     _draw_expected(axes[1], problem, alpha)
     return fig, axes
-
-
-def _require_problem(problem):
-    if not isinstance(problem, ControlProblem):
-        msg = f"`problem` must be an emsopt.problems.ControlProblem; got {type(problem).__name__}."
-        raise InputError(msg)
 
 
 def _draw_plays(ax, problem):
@@ -118,9 +111,9 @@ def control_run(run, problem, ax=None, *, alpha=0.1):
     -------
     fig, ax
     """
-    _require_problem(problem)
+    _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     history = getattr(run, "history", None)
-    require_columns(history, ["set", "spent", "phase"])
+    _validate.columns(history, ["set", "spent", "phase"], "run.history")
     if history["set"].max() >= len(problem.costs):
         msg = f"`problem` must be the one that was played; it has {len(problem.costs)} sets, the run played set {history['set'].max()}."
         raise InputError(msg)
@@ -166,7 +159,7 @@ def control_study(table, column="simple_regret", ax=None):
         Axes of shape (objectives, settings of cost and variance).
     """
     _validate.choice(column, "column", tuple(LABELS))
-    require_columns(table, ["objective", "costs", "variance", "method", "seed", "cost", column])
+    _validate.columns(table, ["objective", "costs", "variance", "method", "seed", "cost", column], "table")
     objectives = list(dict.fromkeys(table["objective"]))
     settings = list(dict.fromkeys(zip(table["costs"], table["variance"], strict=True)))
     size = (3.4 * len(settings) + 0.6, 2.5 * len(objectives) + 0.7)

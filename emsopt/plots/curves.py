@@ -5,7 +5,7 @@ import numpy as np
 from .. import _shading, _validate
 from ..errors import InputError
 from ..regret import confidence_band
-from ._frames import require_columns, words
+from ._frames import words
 from ._style import figure, look, styled
 
 BIN_WIDTHS, MOST_BINS = (0.5, 1, 2, 5, 10, 20, 50, 100), 30  # minutes
@@ -150,7 +150,7 @@ def _runs(values, name, against):
         return np.arange(1, array.shape[1] + 1), array
     steps, best = [], []
     for frame in frames:
-        require_columns(frame, ("best",) if against == "evaluations" else ("best", "seconds"))
+        _validate.columns(frame, ("best",) if against == "evaluations" else ("best", "seconds"))
         names = [column for column in (against, "evaluation") if column in frame]
         counts = frame[names[0]] if names else np.arange(1, len(frame) + 1)
         steps.append(np.asarray(counts, dtype=float))

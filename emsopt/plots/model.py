@@ -1,7 +1,7 @@
 """Inside the hypercube model: how busy units are, its approximation's error, and the correction factor."""
 
-from .. import _shading
-from ._frames import require_columns, words
+from .. import _shading, _validate
+from ._frames import words
 from ._style import figure, look, styled
 
 
@@ -74,7 +74,7 @@ def approximation_error(
     """
     from matplotlib.patches import Patch
 
-    require_columns(frame, (load, group, error))
+    _validate.columns(frame, (load, group, error))
     loads, groups = sorted(frame[load].unique()), list(dict.fromkeys(frame[group]))
     fig, ax = figure(ax, (8, 5))
     wide = 0.8 / len(groups)

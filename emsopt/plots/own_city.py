@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from .. import _shading
-from ..errors import InputError
+from .. import _shading, _validate
 from ._style import figure, look, styled
 
 PARTS = {"Mon to Fri": slice(0, 5), "Sat and Sun": slice(5, 7)}
@@ -31,7 +30,7 @@ def weekly_profile(profile, ax=None):
     """
     from ..calls import WeeklyProfile
 
-    _require(profile, "profile", WeeklyProfile, "emsopt.calls.WeeklyProfile")
+    _validate.instance(profile, "profile", WeeklyProfile, "emsopt.calls.WeeklyProfile")
     fig, ax = figure(ax, (8, 4.5))
     edges = np.arange(25)
     for k, (name, days) in enumerate(PARTS.items()):
@@ -70,7 +69,7 @@ def hourly_plan(plan, ax=None):
     """
     from ..plan import Plan
 
-    _require(plan, "plan", Plan, "emsopt.plan.Plan")
+    _validate.instance(plan, "plan", Plan, "emsopt.plan.Plan")
     city = plan.objectives[0].city
     units = np.array([np.bincount(row, minlength=city.n_sites) for row in plan.sites])  # (H, N)
     used = np.flatnonzero(units.any(axis=0))
@@ -100,12 +99,6 @@ def hourly_plan(plan, ax=None):
     moves = int(plan.moves.sum())
     ax.set_xlabel(f"Hour of the day (h); white dot: a unit comes, {moves} in all")
     return fig, ax
-
-
-def _require(value, argument, kind, name):
-    if not isinstance(value, kind):
-        msg = f"`{argument}` must be an {name}; got {type(value).__name__}."
-        raise InputError(msg)
 
 
 def _one_colour(colour):

@@ -4,7 +4,7 @@ import numpy as np
 
 from .. import _validate
 from ..errors import InputError
-from ._frames import require_columns, words
+from ._frames import words
 from ._style import look, plain_ticks, styled
 from ._style import panels as panels_of
 
@@ -59,7 +59,7 @@ def study_curves(
     fig, axes : Figure and ndarray of Axes, shape (panels,)
     """
     columns = _validate.whole_number(columns, "columns")
-    require_columns(frame, [panels, lines, x, y, *(band or ())])
+    _validate.columns(frame, [panels, lines, x, y, *(band or ())])
     _validate.choice(log, "log", ("y", "x", "both", None))
     if frame.empty:
         msg = "there is nothing to draw: the frame has no rows."

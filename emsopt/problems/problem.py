@@ -177,9 +177,7 @@ def on_unit_cube(problem):
     >>> f.best_x, f([0.5])
     (array([0.3]), -400.0)
     """
-    if not isinstance(problem, Problem):
-        msg = f"`problem` must be an emsopt.problems.Problem; got {type(problem).__name__}."
-        raise InputError(msg)
+    _validate.instance(problem, "problem", Problem, "emsopt.problems.Problem")
     low, width = problem.bounds[:, 0], np.ptp(problem.bounds, axis=1)
     sign = 1.0 if problem.sense == "max" else -1.0
 

@@ -112,6 +112,10 @@ def test_the_command_says_what_the_package_says(done):
     plan = hourly_plan(demand.cities_by_hour(speed_kmh=40), 2, 1)
     assert pd.read_csv(out / "plan.csv")["value"].tolist() == pytest.approx(plan.values.tolist())
     assert f"{plan.value:.4g}" in text
+    assert (
+        f"without any move {plan.fixed_value:.4g} ({100 * (plan.fixed_value / plan.value - 1):+.1f} %)"
+        in text
+    )
     assert len(pd.read_csv(out / "plan_moves.csv")) == plan.moves.sum()
     again = eo.City.load(out / "city")
     assert np.array_equal(again.arrival_rates, city.arrival_rates)

@@ -87,14 +87,20 @@ def describe(city, units):
         print(city.notes)
 
 
-def find_deployments(city, units, options):
+def searched(city, units, options):
+    """Return what is searched for, an `Objective`: a fleet that does not fit is refused here."""
+    from ..objective import Objective
+
+    return Objective(city, units, options.evaluator, **rules(options))
+
+
+def find_deployments(objective, options):
     """Find the optimum and the p-median deployment; print them and return their evaluations by name."""
     from ..evaluators import p_median
-    from ..objective import Objective
     from ..optimizers import best_deployment
     from ..sweeps import evaluate_table
 
-    objective = Objective(city, units, options.evaluator, **rules(options))
+    city, units = objective.city, objective.units
     with Bar(f"{objective.evaluator} optimum") as progress:
         run = best_deployment(objective, progress=progress)
     space = objective.space

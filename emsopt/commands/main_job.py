@@ -39,9 +39,10 @@ def run(options):
     if options.load is not None:
         city = city.with_offered_load(options.load, units)
     positive_number(options.threshold, "threshold", "min")
-    out = _parts.make_folder(options.out)
     _parts.describe(city, units)
-    found = _parts.find_deployments(city, units, options)
+    objective = _parts.searched(city, units, options)
+    out = _parts.make_folder(options.out)
+    found = _parts.find_deployments(objective, options)
     written = _print_tables(city, units, options, out)
     written += _parts.draw(city, found, out, options)
     _parts.say_written(out, written, time.perf_counter() - start)

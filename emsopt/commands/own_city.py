@@ -96,9 +96,10 @@ def run(options):
     times = {"weekdays": weekdays, "name": options.name, **_times(options)}
     city = demand.city(hours=hours, **times)
     by_hour = None if options.moves is None else demand.cities_by_hour(**times)  # refused before work is done
-    out = _parts.make_folder(options.out)
     _parts.describe(city, options.units)
-    found = _parts.find_deployments(city, options.units, options)
+    objective = _parts.searched(city, options.units, options)
+    out = _parts.make_folder(options.out)
+    found = _parts.find_deployments(objective, options)
     written = [
         _parts.write_table(checks.to_frame(), out / "checks.csv", index=False),
         _parts.write_table(demand.profile.to_frame(), out / "profile.csv", index=False),
@@ -273,13 +274,23 @@ def _plan(cities, options, out):
     label = plan.objectives[0].label
     print(
         f"\nPlan of the day, at most {options.moves} unit(s) moved between hours ({plan.objectives[0].evaluator} hypercube): "
-        f"{plan.message}.\n  {label}, mean over all calls: {plan.value:.4g}; without any move {plan.fixed_value:.4g}; "
-        f"with as many moves as one likes {plan.free_value:.4g}."
+        f"{plan.message}.\n  {label}, mean over all calls: {plan.value:.4g}; without any move {_against(plan.fixed_value, plan)}; "
+        f"with as many moves as one likes {_against(plan.free_value, plan)}."
     )
     changes = plan.changes()
+    if changes.empty:
+        print("  No move is worth it: the units stay where they are all day.")
     for row in changes.itertuples(index=False):
         print(f"  {row[0]:02d}:00  {row[1]} -> {row[2]}")
     return [
         _parts.write_table(plan.to_frame(), out / "plan.csv", index=False),
         _parts.write_table(changes, out / "plan_moves.csv", index=False),
     ]
+
+
+def _against(value, plan):
+    """Return a value with how far it is from the plan's: whether moving units is worth the trouble."""
+    if not plan.value:
+        return f"{value:.4g}"
+    percent = round(100 * (value / plan.value - 1), 1) + 0.0  # not -0.0
+    return f"{value:.4g} ({percent:+.1f} %)"

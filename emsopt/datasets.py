@@ -273,11 +273,11 @@ def load_study(name):
         `emsopt.optimizers.control_verdicts` reads it. "bocvs_horizon": cost regret of the paper's method with growing
         budgets. By ``benchmarks/bocvs_study.py``.
 
-        "boke_noise_free_curves", "boke_noisy_curves", "boke_sprinkler_curves": mean, median and quartiles of the
-        simple regret of `maximize`'s methods after every other ``evaluation``, with the optimizer's mean
-        ``cpu_seconds``; "boke_noise_free_ends" and so on: a row a run, its last, of thirty seeds. "boke_fill": fill
-        distance of designs. By ``benchmarks/boke_study.py``. "boke_complexity": CPU seconds of the parts of a step by
-        number of points t, by ``benchmarks/boke.py``.
+        "boke_noise_free_curves", "boke_noisy_curves", "boke_sprinkler_curves", "boke_tuning_curves": mean, median and
+        quartiles of the simple regret (in tuning: 1 - R²) of `maximize`'s methods after every other ``evaluation``,
+        with the optimizer's mean ``cpu_seconds``; "boke_noise_free_ends" and so on: a row a run, its last, of thirty
+        seeds, ten in tuning. "boke_fill": fill distance of designs. By ``benchmarks/boke_study.py``.
+        "boke_complexity": CPU seconds of the parts of a step by number of points t, by ``benchmarks/boke.py``.
 
     Returns
     -------

@@ -94,7 +94,7 @@ def test_what_the_stored_runs_say():
     assert median["gp-ucb"]["hartmann3"] <= 5e-3
 
 
-@pytest.mark.parametrize("part", ["noise_free", "noisy", "sprinkler"])
+@pytest.mark.parametrize("part", ["noise_free", "noisy", "sprinkler", "tuning"])
 def test_curves_end_where_the_runs_end(part):
     ends = eo.datasets.load_study(f"boke_{part}_ends")
     curves = eo.datasets.load_study(f"boke_{part}_curves")

@@ -59,7 +59,9 @@ equally often -1.8 ± 1.7; a tenth of the scale of τ -0.2 ± 1.7. On the six wi
 -3.4 ± 2.6. None is clearly better. More is gained by what is no longer the papers' method: the mean of 10 draws
 -5.3 ± 1.6, on those six -6.2 ± 2.7, with logarithms -9.0 ± 2.4; σ² kept below a thousandth of the values' variance,
 with all sites equally often, -6.4 ± 2.1 on the twelve such cities of both dozens, -0.8 ± 2.1 on the whole second
-dozen. The scale of the values plays no part, as the prior of α follows σ.
+dozen. With the p-median deployment among the initial ones, on eight grid cities of 15 places, four runs each: 78 to 45
+where it is within 1 % of the optimum (two cities), 58 to 62 elsewhere; St. Paul, rng 100 to 109, medians of 57.5
+(embedded) and 69 (published). The scale of the values plays no part, as the prior of α follows σ.
 """
 
 import numpy as np

@@ -61,6 +61,14 @@ def test_boosted_trees_do_well_on_houses():
     assert _score.cache_info().misses == 1  # not computed again
 
 
+def test_settings_next_to_zero_are_zero():
+    """A search may end at 1e-40 where the box ends at 0; XGBoost refuses such a number."""
+    pytest.importorskip("xgboost", reason="needs emsopt[tuning]")
+    f = xgboost_tuning("california")
+    at_zero, beside = [10, 2, 0.1, 0.5, 0.5, 0.0, 0.0], [10, 2, 0.1, 0.5, 0.5, 2e-40, 5e-324]
+    assert f(beside) == f(at_zero)
+
+
 def test_other_data_are_refused():
     with pytest.raises(InputError, match="`data` must be one of 'wine', 'california'"):
         forest_tuning("iris")

@@ -98,8 +98,10 @@ def _score(model, names, values, data, whole):
     """Return the mean R² of five folds; all methods of a study begin with the same points."""
     from sklearn.model_selection import KFold, cross_val_score
 
+    least = np.finfo(np.float32).tiny  # XGBoost refuses what single precision holds only in part
     settings = {
-        name: int(value) if name in WHOLE else value for name, value in zip(names, values, strict=True)
+        name: int(value) if name in WHOLE else value * (abs(value) >= least)
+        for name, value in zip(names, values, strict=True)
     }
     if model == "forest":
         from sklearn.ensemble import RandomForestRegressor

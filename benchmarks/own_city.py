@@ -2,9 +2,10 @@
 
     python benchmarks/own_city.py
 
-By the ten lines below in a fresh interpreter; by the command ``emsopt city``, which also draws a figure, checks the data and
-writes all tables; and by the command with a plan of the day. Wall-clock and processor seconds of each. The log is made up: calls of the practice town, drawn
-again and again over three years. Kernels are compiled before, as they are after the first use.
+By the ten lines below in a fresh interpreter; by the command ``emsopt city``, which also draws a figure, checks the
+data and writes all tables; and by the command with a plan of the day. Wall-clock and processor seconds of each. The log
+is made up: calls of the practice town, drawn again and again over three years. Kernels are compiled before, as they are
+after the first use.
 """
 
 import os

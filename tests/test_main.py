@@ -103,8 +103,11 @@ def test_bad_input_is_refused_in_one_line(arguments, words, tmp_path, capsys):
     assert error.startswith("emsopt: ")
     assert words in error
     assert np.count_nonzero([line.startswith("emsopt: ") for line in error.splitlines()]) == 1
-    if "99" in arguments:  # refused before anything is written
-        assert not (tmp_path / "out").exists()
+
+
+def test_a_fleet_that_does_not_fit_leaves_no_folder(tmp_path):
+    assert main(["--units", "99", "--out", str(tmp_path / "out")]) == 2
+    assert not (tmp_path / "out").exists()
 
 
 def test_units_are_asked_for(tmp_path, capsys):

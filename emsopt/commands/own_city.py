@@ -279,7 +279,7 @@ def _plan(cities, options, out):
     )
     changes = plan.changes()
     if changes.empty:
-        print("  No move is worth it: the units stay where they are all day.")
+        print("  No unit moves all day.")
     for row in changes.itertuples(index=False):
         print(f"  {row[0]:02d}:00  {row[1]} -> {row[2]}")
     return [

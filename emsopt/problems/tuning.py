@@ -2,8 +2,8 @@
 
 The two tasks of Section 5.3 of "Bayesian Optimization by Kernel Regression and Density-based Exploration", on the
 quality of wine and the value of Californian homes. The paper names the hyperparameters but not their ranges; ours are
-`FOREST` and `XGBOOST`. Whole-numbered ones are rounded, as the paper does. More trees are hardly ever worse, so that
-their largest number decides what an evaluation costs rather than which method does well: it is kept small.
+`FOREST` and `XGBOOST`. Whole-numbered ones are rounded, as the paper does. What an evaluation costs is decided by the
+largest number of trees, which is kept small.
 
 By default the models see a fixed sample of 2,000 rows, so that an evaluation takes a second or so; ``whole=True``
 takes all 6,497 or 20,640 rows. Folds and the models' own randomness are fixed: the same point has the same value, and

@@ -106,13 +106,18 @@ FAMILY = [
     ("bumps 6", 4, 0.1),
     ("bumps 8", 5, 0.0),
     ("bumps 8", 6, 0.0),
+    ("ard gp 0.35", 3, 0.0),
+    ("ard gp 0.5", 4, 0.0),
+    ("ard bumps 5", 3, 0.0),
+    ("ard bumps 8", 3, 0.0),
+    ("ard bumps 6", 4, 0.0),
 ]
 TRIALS = {
     "boke": [
         {"scale": scale, "noise": noise} for scale in (0.035, 0.05, 0.07) for noise in (0.001, 0.005, 0.02)
     ],
     "boke+": [{"exploring": p} for p in (0.3, 0.5, 0.7, 0.9)],
-    "boke-auto": [{"noise": noise} for noise in (0.005, 0.02, 0.05)],
+    "boke-auto": [{}, {"confidence": 1.0}, {"exploring": 0.7}],
     "kr-ucb": [{"confidence": c, "closeness": tau} for c in (0.05, 0.2) for tau in (0.01, 0.1, 0.5)],
     "gp-ucb-fixed": [{"bandwidth": h, "confidence": c} for h in (0.4, 0.7, 1.2) for c in (1.0, 2.0)],
     "gp-ucb": [{"confidence": c} for c in (1.0, 2.0, 3.0)],
@@ -170,18 +175,21 @@ TEXTBOOK = {
 def problem(name, d, noise, seed):
     """Return a function of the family on [-1, 1]^d, to be minimised, with its best value by a long search."""
     rng = np.random.default_rng([seed, d, *name.encode()])
-    if name.startswith("gp"):
-        lengthscale = 2 * float(name.split()[1])
-        waves, phases = rng.normal(size=(FEATURES, d)) / lengthscale, rng.uniform(0, 2 * np.pi, FEATURES)
-        weights = rng.normal(size=FEATURES) * np.sqrt(2 / FEATURES)
+    *uneven, kind, size = [name, "0"] if name in TEXTBOOK else name.split()
+    stretch = 4 ** rng.uniform(-1, 1, d) if uneven else np.ones(d)
+    stretch = stretch / np.exp(np.log(stretch).mean())
+    if kind == "gp":
+        waves = rng.normal(size=(FEATURES, d)) / (2 * float(size) * stretch)
+        phases, weights = rng.uniform(0, 2 * np.pi, FEATURES), rng.normal(size=FEATURES) * np.sqrt(2 / FEATURES)
 
         def function(x):
             return np.cos(x @ waves.T + phases) @ weights
 
-    elif name.startswith("bumps"):
-        count = int(name.split()[1])
+    elif kind == "bumps":
+        count = int(size)
         centres = rng.uniform(-0.8, 0.8, (count, d))
-        widths = 0.2 * 4 ** rng.random((count, d)) * np.sqrt(d / 3)
+        spread = rng.random((count, d))
+        widths = (0.3 * 2**spread if uneven else 0.2 * 4**spread) * np.sqrt(d / 3) * stretch
         heights = np.r_[1.0, rng.uniform(0.5, 0.95, count - 1)]
 
         def function(x):
@@ -233,7 +241,7 @@ def trial(method, options, name, inputs, noise, seed):
 
 
 def table(results):
-    """Return a row for each trial: geometric mean, worst function, share worse than random, mean of the worst tenth."""
+    """Return a row for each trial: geometric mean, worst function, shares of bad ends, mean of the worst tenth."""
     results = results.assign(
         log=np.log10(results["ratio"].clip(lower=LEAST)),
         worse=results["ratio"] > 1,
@@ -243,6 +251,7 @@ def table(results):
     each = results.groupby(["options", "name", "inputs"])["log"].mean().groupby("options")
     return (10 ** each.agg(["mean", "max"])).assign(
         worse=trials["worse"].mean(),
+        wrong=trials["share"].agg(lambda share: (share > 0.1).mean()),
         tail=trials["share"].agg(lambda share: share.nlargest(math.ceil(len(share) / 10)).mean()),
     )
 
@@ -253,6 +262,7 @@ def main():
     )
     parser.add_argument("method", choices=list(TRIALS))
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     parser.add_argument("--folder", type=Path, default=Path("emsopt-results"), help="of the finished runs")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -263,7 +273,7 @@ def main():
             "name": name,
             "inputs": d,
             "noise": noise,
-            "seed": FIRST_SEED + k,
+            "seed": options.first_seed + k,
         }
         for chosen in TRIALS[options.method]
         for name, d, noise in FAMILY

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from emsopt.optimizers._box_search import maximize_on_box, starts_on_box
+from emsopt.optimizers._box_search import highest, maximize_on_box, starts_on_box
 
 
 def waves(x):
@@ -77,3 +77,16 @@ def test_starts_are_in_the_box_and_half_of_them_near():
         starts, starts_on_box(bounds, 400, np.random.default_rng(0), near=near, spread=0.01)
     )
     assert starts_on_box(bounds, 3, np.random.default_rng(0)).shape == (3, 2)
+
+
+def test_the_highest_point_of_the_cube_is_among_many_tops():
+    """Five tops along each of two inputs; no worse than the best of a fine grid."""
+
+    def ripples(x):
+        return np.cos(8 * np.pi * x).sum(axis=1) + x.sum(axis=1), -8 * np.pi * np.sin(8 * np.pi * x) + 1
+
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 401)] * 2), axis=-1).reshape(-1, 2)
+    x = highest(ripples, 2, np.random.default_rng(0), near=[[0.9, 0.9]])
+    assert ripples(x[None])[0][0] >= ripples(grid)[0].max()
+    again = highest(ripples, 2, np.random.default_rng(0), near=[[0.9, 0.9]])
+    np.testing.assert_array_equal(x, again)

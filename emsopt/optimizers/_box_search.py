@@ -61,6 +61,30 @@ def maximize_on_box(function, starts, bounds, *, steps=40, polish=20):
     return np.clip(low + width * best, low, high), float(value)
 
 
+def highest(function, d, rng, *, near=(), pool=100, starts=10):
+    """Return the point of the unit cube where a function is largest, climbed from the best of some random points.
+
+    Parameters
+    ----------
+    function : callable
+        As of `maximize_on_box`.
+    d : int
+    rng : Generator
+    near : array_like, shape (m, d)
+        As of `starts_on_box`.
+    pool, starts : int
+        Random points, and how many of them are climbed from.
+
+    Returns
+    -------
+    ndarray, shape (d,)
+    """
+    cube = np.tile([0.0, 1.0], (d, 1))
+    tried = starts_on_box(cube, pool, rng, near=near)
+    best = tried[np.argsort(-function(tried)[0], kind="stable")[:starts]]
+    return maximize_on_box(function, best, cube)[0]
+
+
 def starts_on_box(bounds, n, rng, *, near=(), spread=0.1):
     """Return random points to start from: uniform ones, and some close to given points.
 

@@ -35,7 +35,7 @@ import numpy as np
 from .. import _validate
 from ..errors import InputError
 from ..surrogates.kernel_regression import KERNELS, condition, scott
-from ._box_search import maximize_on_box, starts_on_box
+from ._box_search import highest
 from .box_optimizer import BoxOptimizer
 
 SCALE = 0.05
@@ -43,7 +43,6 @@ NOISE = 0.005
 CONFIDENCE = 0.1
 EXPLORING = 0.6
 STARTS = 10
-POOL = 100  # random points of which the best become starts
 EMPTIEST = -1000.0  # log W below which emptier makes no difference
 LOWEST = -300.0  # of the logarithm that is maximised: without exploration it is -inf at the worst point
 
@@ -101,11 +100,8 @@ class BOKE(BoxOptimizer):
 
     def _climb(self, function):
         """Return the best point found for a function, from the best of some random points and some near the best."""
-        cube = np.tile([0.0, 1.0], (self.space.dimension, 1))
         leaders = self.points[np.argsort(-self.gains, kind="stable")[: self.starts]]
-        pool = starts_on_box(cube, POOL, self.rng, near=leaders)
-        starts = pool[np.argsort(-function(pool)[0], kind="stable")[: self.starts]]
-        return maximize_on_box(function, starts, cube)[0]
+        return highest(function, self.space.dimension, self.rng, near=leaders, starts=self.starts)
 
 
 class BOKEPlus(BOKE):

@@ -1,115 +1,232 @@
-r"""boke-auto: BOKE's exploration by density with surrogates that can point beyond the data. Ours, not the paper's.
+r"""boke-auto: BOKE's plan, exploration by a kernel density, with surrogates that can point beyond the data. Ours.
 
 A weighted mean never rises above the values it averages, so that BOKE learns of a peak only by landing on it, and the
-top of its regression is where the best point is alone. Here
+top of its regression is where the best point is alone. Besides, √(β / W) grows without end away from the points, and
+one bandwidth serves all inputs. Here
 
-- the upper bound (3.12) has cubic radial basis functions (`emsopt.surrogates.radial_basis`) in place of the kernel
-  regression, and the same kernel density: x = argmax s(x) + √(β / W(x));
-- the other steps go to the top of a quadratic that is fitted to the points nearest to a peak, by weighted least
-  squares: kernel regression of a higher order, with the distance to a nearest neighbour for its bandwidth. As points
-  gather, both the bandwidth and the box in which the next point is sought shrink. A peak is a point no worse than its
-  2 (d + 1) nearest neighbours; the best peak is climbed first;
-- a place with d + 1 points closer than ``CROWDED`` is known: of the steps that would climb a peak there, half go to
-  the best peak elsewhere, and an upper bound that is highest there is shared among the points around,
-  argmax (s + √(β / W)) / (1 + W). Without this rule, up to a third of 60 evaluations went to the last digits of a
-  peak that may be the wrong one.
+- half the steps go to the top of an upper bound. Its mean is that of a Gaussian process with one lengthscale an input;
+  in place of the variance, whose evaluation costs O(t²), there is a kernel density with half these lengthscales that is
+  infinite at a point, so that the bonus is zero there and never more than κ s:
+
+.. math:: x_{t+1} = \arg\max_x \; m(x) + κ \, s \, e^{-W(x) / 2}, \qquad
+          W(x) = -\sum_i \log\Big(1 - \frac{k(x, x_i)^8}{1 + ν}\Big)
+
+- the others go to the top of a quadratic that is fitted to the points nearest to a peak, by weighted least squares:
+  kernel regression of a higher order, with the distance to a nearest neighbour for its bandwidth. As points gather,
+  both the bandwidth and the box in which the next point is sought shrink. A peak is a point no worse than its 2 (d + 1)
+  nearest neighbours. The best one whose quadratic promises something is climbed;
+- a peak that promises next to nothing, or has d + 1 points closer than ``CROWDED``, is known: half the steps that would
+  climb it go elsewhere. Without this rule, up to a third of 60 evaluations went to the last digits of a peak that may
+  be the wrong one.
+
+e^(-W) is the product of the variances that each point alone would leave.
 
 ======  ==================  ====================================================================================
 symbol  name                meaning
 ======  ==================  ====================================================================================
-s       -                   radial basis functions through (with noise: near) the values, of which those below the
-                            median count as the median: what is bad need not be known in detail
+m       `GaussianProcess`   posterior mean; values below the median count as the median: what is bad need not be
+                            known in detail
+k, ν    the same            squared-exponential kernel, and noise over the process's variance; both by marginal
+                            likelihood whenever a tenth of the points (five at least) is new
+s       the same            standard deviation of the process
+κ       ``confidence``      how much exploration counts
+-       ``exploring``       probability of a step by the upper bound
 n       -                   coefficients of the quadratic, (d + 1)(d + 2) / 2
-k       ``NEIGHBOURS`` · n  points that take part, or all there are
-h       -                   distance of the k-th nearest; weights are max(1 - u²/h², 0)
+-       ``NEIGHBOURS`` · n  points that take part in the quadratic, or all there are
+h       -                   distance of the farthest of them; weights are max(1 - u²/h², 0)
 r       -                   distance of the (d + 1)-th nearest: how far the next point may be, along each input
 λ       ``RIDGE``           pulls curvatures to zero, and slopes by a tenth of it, where points are few
 -       ``CROWDED``         distance on the unit cube, see above
--       ``RETURNING``       share of the climbing steps that stay with the best peak when its place is crowded
-p       ``exploring``       probability of a step by the upper bound; the other constants are BOKE's
+-       ``PROMISING``       gain by the quadratic, in standard deviations of the values told, that is worth a step
+-       ``RETURNING``       share of the steps that stay with the best peak although it is known
 ======  ==================  ====================================================================================
 
-With noise the best point is the told one where the surrogate is highest, not the luckiest. An evaluation of the
-acquisition function costs O(t d) as BOKE's does; preparing a step takes a decomposition, O(t³), which at a few
-hundred points is milliseconds.
+With noise the best point is the told one where the process's mean is highest, not the luckiest. An evaluation of the
+acquisition function costs O(t d) as BOKE's does; preparing a step takes a decomposition, O(t³), and a fit several,
+which at a few hundred points is milliseconds and tenths of a second.
 
 The constants come from the training functions alone; ``benchmarks/boke_training.py`` says what was tried.
 
 Limits. With five inputs or more, 60 points hardly crowd anywhere, and a run that climbs the wrong top stays there; with
-fewer, some still do. On functions with ripples finer than the spacing of the points it is no better than BOKE.
+fewer, some still do.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
+from numba import njit
 
-from ..surrogates.kernel_regression import condition
-from ..surrogates.radial_basis import fit
-from ._box_search import maximize_on_box
-from .boke import EMPTIEST, BOKEPlus, log_upper_bound, standardized
+from .. import _validate
+from ..errors import InputError
+from ._box_search import highest, maximize_on_box
+from .boke import standardized
+from .box_optimizer import BoxOptimizer
 
 EXPLORING = 0.5
+CONFIDENCE = 2.0
+NOISE, NOISE_FREE = 1e-2, 1e-6
+SPREAD = 0.7  # standard deviation of the logarithms of the lengthscales around their common mean, as a prior
 NEIGHBOURS = 1.5
 RIDGE = 1e-6
 CROWDED = 0.01
+PROMISING = 0.01
 RETURNING = 0.5
+STARTS = 10
 
 
-class BOKEAuto(BOKEPlus):
-    """BOKE with radial basis functions in its upper bound, whose exploiting steps follow a local quadratic.
+class BOKEAuto(BoxOptimizer):
+    """Upper bound of a process's mean and a kernel density, in turn with steps to the top of a local quadratic.
 
     Parameters
     ----------
-    f, exploring, scale, noise, kernel, starts, bounds, whole, noisy, initial, rng
-        As of `BOKEPlus`; ``kernel`` is that of the density.
+    f, bounds, whole, noisy, initial, rng
+        As of `BoxOptimizer`.
+    exploring : float
+        Probability of a step by the upper bound, from 0 (excluded) to 1.
+    confidence : float
+        κ, in standard deviations of the process.
+    starts : int
+        Points from which L-BFGS-B climbs the upper bound, or the quadratic.
+
+    Notes
+    -----
+    In a noise-free run a maximiser that has been evaluated already is replaced by the emptiest point. Points asked for
+    and not yet told count as told with the value that the process expects, so that a batch spreads.
     """
 
-    def __init__(self, f, *, exploring=EXPLORING, **options):
-        super().__init__(f, exploring=exploring, **options)
+    def __init__(self, f, *, exploring=EXPLORING, confidence=CONFIDENCE, starts=STARTS, **options):
+        super().__init__(f, **options)
+        self.exploring = _validate.positive_number(exploring, "exploring")
+        if self.exploring > 1:
+            msg = f"`exploring` must be a probability, at most 1; got {exploring!r}."
+            raise InputError(msg)
+        self.confidence = _validate.positive_number(confidence, "confidence", zero=True)
+        self.starts = _validate.whole_number(starts, "starts")
+        self._fitted = None
 
-    def _model(self, X, y, h):
-        y = standardized(np.maximum(y, np.median(y)))
-        density = condition(X, y, h, kernel=self.kernel)
-        return Blend(y, fit(X, y, smooth=self.objective.noisy), density)
+    def process(self):
+        """Return the Gaussian process of what is known, its kernel fitted a few points ago at most."""
+        from ..surrogates.gaussian_process import condition
 
-    def _explore(self, model, beta):
-        x = super()._explore(model, beta)
-        if spacing(self.points, x[None])[0] > CROWDED:
-            return x
-        return self._climb(lambda x: log_shared_bound(model, beta, x))
+        X, y = self.points, clipped(self.gains)
+        if self._fitted is None or len(y) >= len(self._fitted.X) + max(5, len(self._fitted.X) // 10):
+            self._fitted = self._fit(X, y)
+        process = condition(self._fitted.kernel, X, y, noise=self._fitted.noise)
+        for x in self.pending:
+            process = process.appended(x, process.predict(x[None])[0][0])
+        return process
 
-    def _exploit(self):
-        """Return the top of the quadratic around the best peak, or around the best that is not crowded."""
+    def _fit(self, X, y):
+        """Return the process of largest likelihood, from broad lengthscales and from those of the last fit."""
+        from ..surrogates.gaussian_process import NOISE_BOUNDS, fit
+        from ..surrogates.squared_exponential import SquaredExponential
+
+        noisy = self.objective.noisy
+        kernels = [SquaredExponential(np.full(X.shape[1], 0.5))]
+        if self._fitted is not None:
+            kernels.append(self._fitted.kernel)
+        options = {
+            "noise": NOISE if noisy else NOISE_FREE,
+            "noise_bounds": NOISE_BOUNDS if noisy else (NOISE_FREE, NOISE_FREE),
+            "spread": SPREAD,
+        }
+        return max((fit(kernel, X, y, **options) for kernel in kernels), key=lambda p: p.log_likelihood)
+
+    def _choose(self):
+        process = self.process()
+        if self.rng.random() >= self.exploring:
+            x = self._exploit(process)
+            if x is not None:
+                yield x
+        yield self._highest(lambda x: upper_bound(process, self.confidence, x))
+        yield self._highest(lambda x: emptiness(process, x))
+
+    def _highest(self, function):
+        leaders = self.points[np.argsort(-self.gains, kind="stable")[: self.starts]]
+        return highest(function, self.space.dimension, self.rng, near=leaders, starts=self.starts)
+
+    def _exploit(self, process):
+        """Return the top of the quadratic at the best peak that is worth climbing, or None to explore instead."""
         X, y = self.points, standardized(self.gains)
-        told = self.surrogate().predict(X)[0] if self.objective.noisy else y
-        peaks, radii = peaks_of(X, told)
-        k = int(np.argmax(radii > CROWDED))  # 0 as well if all are crowded
-        if k > 0 and self.rng.random() < RETURNING:
-            k = 0
-        centre, radius = X[peaks[k]], radii[k]
-        quadratic = local_quadratic(X, y, centre)
+        first = None
+        for peak, radius in zip(
+            *peaks_of(X, process.predict(X)[0] if self.objective.noisy else y), strict=True
+        ):
+            x, gain = self._top(local_quadratic(X, y, X[peak]), X[peak], radius)
+            if first is None:
+                first = x
+            if gain > PROMISING and radius > CROWDED:
+                break
+        else:
+            x = None
+        return first if x is not first and self.rng.random() < RETURNING else x
+
+    def _top(self, quadratic, centre, radius):
+        """Return where a quadratic is highest in a box around its centre, and how much higher than there."""
         low, high = np.maximum(centre - radius, 0), np.minimum(centre + radius, 1)
         starts = np.vstack([centre, low + (high - low) * self.rng.random((self.starts, len(centre)))])
-        return maximize_on_box(quadratic, starts, np.column_stack([low, high]))[0]
+        x, value = maximize_on_box(quadratic, starts, np.column_stack([low, high]))
+        return x, value - quadratic(centre[None])[0][0]
 
 
-@dataclass(frozen=True, eq=False)
-class Blend:
-    """Radial basis functions for the mean and a kernel density, as BOKE's steps expect a surrogate."""
+def clipped(gains):
+    """Return values in standard deviations from their mean, those below the median raised to it first."""
+    return standardized(np.maximum(gains, np.median(gains)))
 
-    y: np.ndarray
-    mean: object
-    density: object
 
-    def predict(self, x):
-        """Return mean and log density at points (n, d)."""
-        return self.predict_with_slopes(x)[:2]
+def upper_bound(process, confidence, x):
+    """Return m(x) + κ s exp(-W(x) / 2) and its slopes.
 
-    def predict_with_slopes(self, x):
-        """Return mean, log density and the slopes of each."""
-        mean, mean_slope = self.mean.predict_with_slopes(x)
-        _, log_density, _, density_slope = self.density.predict_with_slopes(x)
-        return mean, log_density, mean_slope, density_slope
+    Parameters
+    ----------
+    process : GaussianProcess
+        With a `SquaredExponential` kernel.
+    confidence : float
+        κ.
+    x : ndarray, shape (n, d)
+
+    Returns
+    -------
+    value : ndarray, shape (n,)
+    slopes : ndarray, shape (n, d)
+    """
+    mean, density, mean_slope, density_slope = mean_and_density(process, x)
+    bonus = confidence * np.sqrt(process.amplitude) * np.exp(-density / 2)
+    return mean + bonus, mean_slope - 0.5 * bonus[:, None] * density_slope
+
+
+def emptiness(process, x):
+    """Return -W(x) and its slopes: largest where the points say least."""
+    _, density, _, slope = mean_and_density(process, x)
+    return -density, -slope
+
+
+def mean_and_density(process, x):
+    """Return m(x) and W(x), each of shape (n,), and the slopes of both, (n, d), in O(t d) a point."""
+    lengthscales = np.ascontiguousarray(
+        np.broadcast_to(process.kernel.length_scale, x.shape[1:]), dtype=float
+    )
+    return _evaluate(np.ascontiguousarray(x), process.X, lengthscales, process.coefficients, process.noise)
+
+
+@njit(cache=True, nogil=True)
+def _evaluate(points, X, lengthscales, coefficients, noise):
+    t, d = X.shape
+    mean, density = np.zeros(len(points)), np.zeros(len(points))
+    mean_slope, density_slope = np.zeros(points.shape), np.zeros(points.shape)
+    for p in range(len(points)):
+        for i in range(t):
+            squared = 0.0
+            for j in range(d):
+                squared += ((points[p, j] - X[i, j]) / lengthscales[j]) ** 2
+            pull = coefficients[i] * np.exp(-0.5 * squared)
+            known = np.exp(-4.0 * squared) / (1 + noise)
+            push = 8 * known / (1 - known)
+            mean[p] += pull
+            density[p] -= np.log1p(-known)
+            for j in range(d):
+                step = (points[p, j] - X[i, j]) / lengthscales[j] ** 2
+                mean_slope[p, j] -= pull * step
+                density_slope[p, j] -= push * step
+    return mean, density, mean_slope, density_slope
 
 
 def peaks_of(X, y):
@@ -134,21 +251,6 @@ def peaks_of(X, y):
     peaks = np.flatnonzero((y[:, None] >= y[near]).all(axis=1))
     peaks = peaks[np.argsort(-y[peaks], kind="stable")]
     return peaks, np.sort(distances[peaks], axis=1)[:, min(t - 1, d + 1)]
-
-
-def spacing(X, x):
-    """Return the distances of points x (n, d) to their (d + 1)-th nearest of X (t, d), or to the farthest."""
-    distances = np.sort(np.linalg.norm(x[:, None] - X, axis=2), axis=1)
-    return distances[:, min(len(X) - 1, X.shape[1])]
-
-
-def log_shared_bound(model, beta, x):
-    """Return log((m(x) - min y + √(β / W)) / (1 + W)) and its slopes: gain and exploration shared among neighbours."""
-    value, slope = log_upper_bound(model, beta, x)
-    _, log_density, _, density_slope = model.predict_with_slopes(x)
-    log_density = np.maximum(log_density, EMPTIEST)
-    share = np.exp(log_density - np.logaddexp(0, log_density))
-    return value - np.logaddexp(0, log_density), slope - share[:, None] * density_slope
 
 
 def local_quadratic(X, y, centre):

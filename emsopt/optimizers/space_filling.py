@@ -11,10 +11,8 @@ import numpy as np
 
 from .. import _validate
 from ..surrogates.kernel_regression import condition
-from ._box_search import maximize_on_box, starts_on_box
+from ._box_search import highest
 from .boke import SCALE, bandwidth, emptiness
-
-POOL, STARTS = 100, 10
 
 
 def density_design(n, d, *, scale=SCALE, rng=None):
@@ -103,11 +101,7 @@ def _grown(n, d, function_of, rng):
     """Return a random point and after it the best of a function that the points before define."""
     n, d = _validate.whole_number(n, "n"), _validate.whole_number(d, "d")
     rng = _validate.generator(rng)
-    cube = np.tile([0.0, 1.0], (d, 1))
     X = rng.random((1, d))
     while len(X) < n:
-        function = function_of(X)
-        pool = starts_on_box(cube, POOL, rng)
-        starts = pool[np.argsort(-function(pool)[0], kind="stable")[:STARTS]]
-        X = np.vstack([X, maximize_on_box(function, starts, cube)[0]])
+        X = np.vstack([X, highest(function_of(X), d, rng)])
     return X

@@ -180,7 +180,10 @@ def problem(name, d, noise, seed):
     stretch = stretch / np.exp(np.log(stretch).mean())
     if kind == "gp":
         waves = rng.normal(size=(FEATURES, d)) / (2 * float(size) * stretch)
-        phases, weights = rng.uniform(0, 2 * np.pi, FEATURES), rng.normal(size=FEATURES) * np.sqrt(2 / FEATURES)
+        phases, weights = (
+            rng.uniform(0, 2 * np.pi, FEATURES),
+            rng.normal(size=FEATURES) * np.sqrt(2 / FEATURES),
+        )
 
         def function(x):
             return np.cos(x @ waves.T + phases) @ weights

@@ -24,8 +24,8 @@ e^(-W) is the product of the variances that each point alone would leave.
 ======  ==================  ====================================================================================
 symbol  name                meaning
 ======  ==================  ====================================================================================
-m       `GaussianProcess`   posterior mean; values below the median count as the median: what is bad need not be
-                            known in detail
+m       `GaussianProcess`   posterior mean; values below the median over the box (see `clipped`) count as it: what
+                            is bad need not be known in detail
 k, ν    the same            squared-exponential kernel, and noise over the process's variance; both by marginal
                             likelihood whenever a tenth of the points (five at least) is new
 s       the same            standard deviation of the process
@@ -106,7 +106,8 @@ class BOKEAuto(BoxOptimizer):
         """Return the Gaussian process of what is known, its kernel fitted a few points ago at most."""
         from ..surrogates.gaussian_process import condition
 
-        X, y = self.points, clipped(self.gains)
+        X = self.points
+        y = clipped(X, self.gains)
         if self._fitted is None or len(y) >= len(self._fitted.X) + max(5, len(self._fitted.X) // 10):
             self._fitted = self._fit(X, y)
         process = condition(self._fitted.kernel, X, y, noise=self._fitted.noise)
@@ -167,9 +168,23 @@ class BOKEAuto(BoxOptimizer):
         return x, value - quadratic(centre[None])[0][0]
 
 
-def clipped(gains):
-    """Return values in standard deviations from their mean, those below the median raised to it first."""
-    return standardized(np.maximum(gains, np.median(gains)))
+def clipped(X, gains):
+    """Return values in standard deviations from their mean, those below the box's median raised to it first.
+
+    Half of the box is above that median, not half of the points: near a known peak there are many, and among them a
+    slope elsewhere would be flat. Each point counts as its distance to the nearest other.
+
+    Parameters
+    ----------
+    X : ndarray, shape (t, d)
+    gains : ndarray, shape (t,)
+    """
+    distances = np.linalg.norm(X[:, None] - X, axis=2)
+    np.fill_diagonal(distances, np.inf)
+    order = np.argsort(gains, kind="stable")
+    room = np.cumsum(distances.min(axis=1)[order])
+    median = gains[order[np.searchsorted(room, room[-1] / 2)]]
+    return standardized(np.maximum(gains, median))
 
 
 def upper_bound(process, confidence, x):

@@ -13,7 +13,7 @@ fill       Figure 3: how well density, a Gaussian process and Latin hypercubes f
 
 60 evaluations, first design included; 30 seeds (10 for tuning), the same first design for all methods but random
 search at a seed. Constants are the defaults, chosen on other functions (``benchmarks/boke_training.py``, which also
-says of boke-auto when it was changed once more after it had been run here). Finished cases are kept in
+says when boke-auto was changed after it had been run here). Finished cases are kept in
 ``emsopt-results/``, so that a run cut off goes on where it was; remove its files there after a change to a method.
 
 Two tables go to where `emsopt.datasets.load_study` finds them: "boke_noise_free_curves" (and so on for the other parts)

@@ -137,6 +137,15 @@ def positive_number(value, name, unit="", *, zero=False):
     return number
 
 
+def probability(value, name):
+    """Return ``value`` as a float above 0 and at most 1."""
+    number = positive_number(value, name)
+    if number > 1:
+        msg = f"`{name}` must be a probability, at most 1; got {value!r}."
+        raise InputError(msg)
+    return number
+
+
 def callback(function, name):
     """Return ``function`` if it is None or can be called."""
     if function is not None and not callable(function):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 
 import emsopt as eo
 from emsopt.errors import InputError
@@ -9,6 +10,7 @@ from emsopt.optimizers import BOKEAuto, profile
 from emsopt.optimizers.boke_auto import (
     NEIGHBOURS,
     RIDGE,
+    clipped,
     emptiness,
     local_quadratic,
     mean_and_density,
@@ -73,10 +75,14 @@ def test_one_point_or_points_that_coincide_are_no_trouble():
 
 
 def test_an_exploiting_step_goes_no_farther_than_the_next_neighbours():
-    top = np.array([0.3, 0.7, 0.4])
+    """On a cone, which no quadratic fits, while the best point is far from its top."""
+
+    def cone(x):
+        return -np.linalg.norm(x - np.array([0.3, 0.7, 0.4]))
+
     steps = 0
     for seed in range(5):
-        optimizer = BOKEAuto(bowl, bounds=[(0, 1)] * 3, exploring=1e-9, initial=12, rng=seed)
+        optimizer = BOKEAuto(cone, bounds=[(0, 1)] * 3, exploring=1e-9, initial=12, rng=seed)
         while len(optimizer.values) < 12 or max(optimizer.values) < -0.05:  # then little is left to gain
             x = optimizer.ask()
             if len(optimizer.values) >= 12:
@@ -85,7 +91,7 @@ def test_an_exploiting_step_goes_no_farther_than_the_next_neighbours():
                 radius = np.sort(np.linalg.norm(X - best, axis=1))[4]
                 assert np.abs(x - best).max() <= radius + 1e-9
                 steps += 1
-            optimizer.tell(x, -np.linalg.norm(x - top))  # a cone, which no quadratic fits
+            optimizer.tell(x, cone(x))
     assert steps >= 10
 
 
@@ -178,6 +184,9 @@ def test_the_bonus_is_nothing_at_a_point_and_bounded_far_away():
     process = condition(SquaredExponential([0.1, 0.1]), X, y)
     bonus = upper_bound(process, 2.0, X)[0] - process.predict(X)[0]
     assert np.abs(bonus).max() < 3e-3 * np.sqrt(process.amplitude)
+    noisy = condition(SquaredExponential([0.1, 0.1]), X[:1], y[:1], noise=0.1, amplitude=1.0)
+    bonus = upper_bound(noisy, 2.0, X[:1])[0] - noisy.predict(X[:1])[0]
+    assert bonus == pytest.approx(2 * np.sqrt(0.1 / 1.1))  # what a second look there could still say
     far = upper_bound(process, 2.0, np.array([[9.0, -9.0]]))
     assert far[0][0] == pytest.approx(2 * np.sqrt(process.amplitude))
     assert np.abs(far[1]).max() == 0
@@ -221,18 +230,71 @@ def test_a_top_that_promises_nothing_is_left_every_other_time():
     assert 0.2 < np.mean(stays) < 0.8
 
 
-def test_lengthscales_are_fitted_anew_after_five_points():
-    optimizer = BOKEAuto(bowl, bounds=[(0, 1)] * 3, initial=8, rng=0)
+def test_lengthscales_are_fitted_anew_after_five_points_and_looking_changes_nothing():
+    watched, alone = (BOKEAuto(bowl, bounds=[(0, 1)] * 3, initial=8, rng=0) for _ in range(2))
     kernels = []
-    for _ in range(19):
-        x = optimizer.ask()
-        optimizer.tell(x, bowl(x))
-        if len(optimizer.values) >= 8:
-            kernels.append(optimizer.process().kernel)
-    changes = [k for k in range(1, len(kernels)) if kernels[k] is not kernels[k - 1]]
-    assert changes == [5, 10]
+    for _ in range(20):
+        x = watched.ask()
+        np.testing.assert_array_equal(x, alone.ask())
+        kernels.append(watched.process().kernel if watched.values else None)
+        watched.tell(x, bowl(x))
+        watched.process()
+        alone.tell(x, bowl(x))
+    changes = [k for k in range(9, 20) if kernels[k] is not kernels[k - 1]]
+    assert changes == [13, 18]
     _, second, third = kernels[-1].length_scale
     assert second < third  # the bowl is steeper along the second input
+
+
+def test_values_are_cut_at_the_median_over_the_box():
+    """By hand: on a line the points at 0, 0.2, 0.4 and 0.5 count 0.2, 0.2, 0.1, 0.1 (and 0.1 the one at 0.6)."""
+    X, gains = np.array([[0.0], [0.2], [0.4], [0.5], [0.6]]), np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    expected = np.array([2.0, 2.0, 3.0, 4.0, 5.0])
+    np.testing.assert_allclose(clipped(X, gains), (expected - expected.mean()) / expected.std())
+
+
+def test_points_that_gather_at_a_peak_do_not_raise_the_median():
+    rng = np.random.default_rng(0)
+    spread, peak = rng.random((20, 2)), 0.5 + 1e-4 * rng.random((60, 2))
+    gains = np.r_[np.arange(20.0), np.full(60, 100.0)]
+    cut = clipped(np.vstack([spread, peak]), gains)
+    assert (
+        8 <= len(np.unique(cut[:20])) <= 13
+    )  # about half of the twenty are above it; by points, none would be
+
+
+@pytest.mark.parametrize("y", [[0.1], [0.1] * 7], ids=["one", "equal"])
+def test_equal_values_are_zeros(y):
+    X = np.random.default_rng(0).random((len(y), 2))
+    np.testing.assert_array_equal(clipped(X, np.array(y)), 0)
+
+
+def test_a_cone_on_a_plain_is_found():
+    """The first design is flat, which says nothing on lengthscales: the search must not keep to the border."""
+
+    def cone(x):
+        return max(0.0, 1 - np.linalg.norm(x - 0.43) / 0.12)
+
+    found = [
+        eo.maximize(cone, "boke-auto", bounds=[(0, 1)] * 2, budget=50, rng=seed).fun for seed in range(3)
+    ]
+    assert min(found) > 0.5
+
+
+def test_a_batch_with_noise_spreads():
+    """Eight points asked for together, none within the distance at which a place is known."""
+    for seed in range(3):
+        optimizer = BOKEAuto(bowl, bounds=[(0, 1)] * 3, noisy=True, initial=14, rng=seed)
+        for _ in range(14):
+            x = optimizer.ask()
+            optimizer.tell(x, bowl(x))
+        batch = np.array([optimizer.ask() for _ in range(8)])
+        assert pdist(batch).min() > 0.005
+
+
+def test_a_process_needs_a_value():
+    with pytest.raises(InputError, match="before a value is told"):
+        BOKEAuto(bowl, bounds=[(0, 1)] * 3).process()
 
 
 @pytest.mark.parametrize(

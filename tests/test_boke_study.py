@@ -60,7 +60,10 @@ def test_the_training_family_is_none_of_the_reported_functions(study, script):
     assert max(study.RUNS.values()) <= training.FIRST_SEED
 
 
-@pytest.mark.parametrize(("name", "d"), [("branin", 2), ("bowl", 3), ("zakharov", 2), ("gp 0.3", 2)])
+@pytest.mark.parametrize(
+    ("name", "d"),
+    [("branin", 2), ("bowl", 3), ("zakharov", 2), ("gp 0.3", 2), ("ard gp 0.35", 2), ("ard bumps 5", 2)],
+)
 def test_the_best_of_a_training_function_is_the_best(name, d, script):
     """Against a grid, and for three of them against the textbook's minimum."""
     f = script("benchmarks/boke_training.py").problem(name, d, 0.0, 1000)
@@ -71,13 +74,13 @@ def test_the_best_of_a_training_function_is_the_best(name, d, script):
         assert f.best_value == pytest.approx(textbook[name], abs=1e-5)
 
 
-@pytest.mark.parametrize("method", ["random", "boke", "boke-auto"])
-def test_a_stored_run_can_be_repeated(study, method):
-    """One cheap run each: the same regret after the last evaluation, up to what the digits of a machine do to it."""
+@pytest.mark.parametrize(("method", "apart"), [("random", 1e-9), ("boke", 1e-9), ("boke-auto", 0.03)])
+def test_a_stored_run_can_be_repeated(study, method, apart):
+    """The same regret after the last evaluation, up to what a machine's digits do: to a fitted kernel, more."""
     ends = eo.datasets.load_study("boke_noise_free_ends").query("problem == 'six_hump_camel' and seed == 3")
     stored = ends.set_index("method")["regret"][method]
     rows = study.search("six_hump_camel", method, False, 60, 3)
-    assert rows[-1]["regret"] == pytest.approx(stored, rel=0.02, abs=1e-9)
+    assert rows[-1]["regret"] == pytest.approx(stored, rel=0.02, abs=apart)
 
 
 def test_what_the_stored_runs_say():
@@ -87,9 +90,9 @@ def test_what_the_stored_runs_say():
     median = runs.median().unstack()
     assert runs.count().min() >= 30
     assert (median[["boke", "boke+"]].max(axis=1) < median["random"]).all()
-    assert (median["boke-auto"] < median["gp-ucb"]).drop("hartmann3").all()
+    assert (median["boke-auto"] < median["gp-ucb"]).all()
     assert (median["boke-auto"][["six_hump_camel", "hartmann3"]] <= 0.03).all()
-    assert runs.max()["six_hump_camel", "boke-auto"] < 0.3
+    assert (runs.max().unstack()["boke-auto"][["six_hump_camel", "hartmann3"]] < 0.3).all()
     assert median["gp-ucb"]["six_hump_camel"] <= 5e-3
     assert median["gp-ucb"]["hartmann3"] <= 5e-3
 
@@ -130,6 +133,7 @@ def test_an_evaluation_of_boke_grows_no_faster_than_its_points():
         return np.polyfit(np.log(rows["t"]), np.log(rows["cpu_seconds"]), 1)[0]
 
     assert 0.7 < exponent("boke", "evaluation") < 1.15
+    assert 0.7 < exponent("boke-auto", "evaluation") < 1.15
     assert 1.7 < exponent("kr-ucb", "preparation") < 2.3
     assert exponent("gp-ucb-fixed", "evaluation") > 1.5
 

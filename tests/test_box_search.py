@@ -88,5 +88,15 @@ def test_the_highest_point_of_the_cube_is_among_many_tops():
     grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 401)] * 2), axis=-1).reshape(-1, 2)
     x = highest(ripples, 2, np.random.default_rng(0), near=[[0.9, 0.9]])
     assert ripples(x[None])[0][0] >= ripples(grid)[0].max()
-    again = highest(ripples, 2, np.random.default_rng(0), near=[[0.9, 0.9]])
-    np.testing.assert_array_equal(x, again)
+
+
+def test_a_narrow_top_is_found_near_a_given_point():
+    """In six inputs, where random points of the cube do not meet it."""
+
+    def bump(x):
+        inside = 1 - ((x - 0.3) ** 2).sum(axis=1) / 0.2**2
+        return np.maximum(inside, 0), np.where(inside > 0, -2 / 0.2**2, 0)[:, None] * (x - 0.3)
+
+    beside = highest(bump, 6, np.random.default_rng(0), near=np.full((1, 6), 0.35))
+    np.testing.assert_allclose(beside, 0.3, atol=1e-4)
+    assert bump(highest(bump, 6, np.random.default_rng(0))[None])[0][0] == 0

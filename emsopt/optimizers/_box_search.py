@@ -8,6 +8,7 @@ of scipy a point. The best is then climbed on its own, because the sum's toleran
 import numpy as np
 
 TOLERANCE = 1e-9  # on a gain, relative to the spread of the values at the starts
+POOL = 100  # random points of which the best become starts
 
 
 def maximize_on_box(function, starts, bounds, *, steps=40, polish=20):
@@ -61,7 +62,7 @@ def maximize_on_box(function, starts, bounds, *, steps=40, polish=20):
     return np.clip(low + width * best, low, high), float(value)
 
 
-def highest(function, d, rng, *, near=(), pool=100, starts=10):
+def highest(function, d, rng, *, near=(), starts=10):
     """Return the point of the unit cube where a function is largest, climbed from the best of some random points.
 
     Parameters
@@ -72,15 +73,15 @@ def highest(function, d, rng, *, near=(), pool=100, starts=10):
     rng : Generator
     near : array_like, shape (m, d)
         As of `starts_on_box`.
-    pool, starts : int
-        Random points, and how many of them are climbed from.
+    starts : int
+        How many of the ``POOL`` random points are climbed from.
 
     Returns
     -------
     ndarray, shape (d,)
     """
     cube = np.tile([0.0, 1.0], (d, 1))
-    tried = starts_on_box(cube, pool, rng, near=near)
+    tried = starts_on_box(cube, POOL, rng, near=near)
     best = tried[np.argsort(-function(tried)[0], kind="stable")[:starts]]
     return maximize_on_box(function, best, cube)[0]
 

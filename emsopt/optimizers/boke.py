@@ -35,7 +35,6 @@ import numpy as np
 from .. import _validate
 from ..errors import InputError
 from ..surrogates.kernel_regression import KERNELS, condition, scott
-from ._box_search import highest
 from .box_optimizer import BoxOptimizer
 
 SCALE = 0.05
@@ -92,16 +91,11 @@ class BOKE(BoxOptimizer):
     def _choose(self):
         model = self.surrogate()
         yield self._explore(model, exploration(len(model.y), self.noise))
-        yield self._climb(lambda x: emptiness(model, x))
+        yield self._climb(lambda x: emptiness(model, x), self.starts)
 
     def _explore(self, model, beta):
         """Return the top of the upper bound, (3.12)."""
-        return self._climb(lambda x: log_upper_bound(model, beta, x))
-
-    def _climb(self, function):
-        """Return the best point found for a function, from the best of some random points and some near the best."""
-        leaders = self.points[np.argsort(-self.gains, kind="stable")[: self.starts]]
-        return highest(function, self.space.dimension, self.rng, near=leaders, starts=self.starts)
+        return self._climb(lambda x: log_upper_bound(model, beta, x), self.starts)
 
 
 class BOKEPlus(BOKE):
@@ -117,10 +111,7 @@ class BOKEPlus(BOKE):
 
     def __init__(self, f, *, exploring=EXPLORING, **options):
         super().__init__(f, **options)
-        self.exploring = _validate.positive_number(exploring, "exploring")
-        if self.exploring > 1:
-            msg = f"`exploring` must be a probability, at most 1; got {exploring!r}."
-            raise InputError(msg)
+        self.exploring = _validate.probability(exploring, "exploring")
 
     def _choose(self):
         if self.rng.random() >= self.exploring:
@@ -130,7 +121,7 @@ class BOKEPlus(BOKE):
     def _exploit(self):
         """Return the top of the regression, (3.14)."""
         model = self.surrogate()
-        return self._climb(lambda x: regression(model, x))
+        return self._climb(lambda x: regression(model, x), self.starts)
 
 
 def bandwidth(t, d, scale=SCALE):
@@ -144,8 +135,10 @@ def exploration(t, noise=NOISE, confidence=CONFIDENCE):
 
 
 def standardized(gains):
-    """Return values in standard deviations from their mean, so that constants have no unit."""
-    return (gains - gains.mean()) / (gains.std() or 1.0)
+    """Return values in standard deviations from their mean, so that constants have no unit; equal ones are zeros."""
+    if np.ptp(gains) == 0:  # their standard deviation may be a rounding error
+        return np.zeros(len(gains))
+    return (gains - gains.mean()) / gains.std()
 
 
 def profile(optimizer, n=501):

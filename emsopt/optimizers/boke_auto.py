@@ -4,22 +4,23 @@ A weighted mean never rises above the values it averages, so that BOKE learns of
 top of its regression is where the best point is alone. Besides, √(β / W) grows without end away from the points, and
 one bandwidth serves all inputs. Here
 
-- half the steps go to the top of an upper bound. Its mean is that of a Gaussian process with one lengthscale an input;
-  in place of the variance, whose evaluation costs O(t²), there is a kernel density with half these lengthscales that is
-  infinite at a point, so that the bonus is zero there and never more than κ s:
+- at least half of the steps go to the top of an upper bound. Its mean is that of a Gaussian process with one
+  lengthscale an input. An evaluation of the process's variance would cost O(t²); in its place there is a kernel density
+  V with half these lengthscales (k⁸ is the square of that kernel), so large at a point that the bonus there is next to
+  nothing without noise, and never more than κ s:
 
-.. math:: x_{t+1} = \arg\max_x \; m(x) + κ \, s \, e^{-W(x) / 2}, \qquad
-          W(x) = -\sum_i \log\Big(1 - \frac{k(x, x_i)^8}{1 + ν}\Big)
+.. math:: x_{t+1} = \arg\max_x \; m(x) + κ \, s \, e^{-V(x) / 2}, \qquad
+          V(x) = -\sum_i \log\Big(1 - \frac{k(x, x_i)^8}{1 + ν}\Big)
 
 - the others go to the top of a quadratic that is fitted to the points nearest to a peak, by weighted least squares:
   kernel regression of a higher order, with the distance to a nearest neighbour for its bandwidth. As points gather,
   both the bandwidth and the box in which the next point is sought shrink. A peak is a point no worse than its 2 (d + 1)
-  nearest neighbours. The best one whose quadratic promises something is climbed;
-- a peak that promises next to nothing, or has d + 1 points closer than ``CROWDED``, is known: half the steps that would
-  climb it go elsewhere. Without this rule, up to a third of 60 evaluations went to the last digits of a peak that may
-  be the wrong one.
+  nearest neighbours;
+- a peak whose quadratic promises next to nothing, or that has d + 1 points closer than ``CROWDED``, is known. Where the
+  best peak is, half of the steps that would climb it go to the next one that is not, or by the upper bound if there is
+  none. Without this rule, up to a third of 60 evaluations went to the last digits of a peak that may be the wrong one.
 
-e^(-W) is the product of the variances that each point alone would leave.
+e^(-V) is the product of the variances, relative to s², that each point alone would leave, with half the lengthscales.
 
 ======  ==================  ====================================================================================
 symbol  name                meaning
@@ -29,8 +30,9 @@ m       `GaussianProcess`   posterior mean; values below the median over the box
 k, ν    the same            squared-exponential kernel, and noise over the process's variance; both by marginal
                             likelihood whenever a tenth of the points (five at least) is new
 s       the same            standard deviation of the process
+V       -                   density, not the W of BOKE
 κ       ``confidence``      how much exploration counts
--       ``exploring``       probability of a step by the upper bound
+-       ``exploring``       share of the steps by the upper bound, before those that find nothing to climb
 n       -                   coefficients of the quadratic, (d + 1)(d + 2) / 2
 -       ``NEIGHBOURS`` · n  points that take part in the quadratic, or all there are
 h       -                   distance of the farthest of them; weights are max(1 - u²/h², 0)
@@ -41,14 +43,15 @@ r       -                   distance of the (d + 1)-th nearest: how far the next
 -       ``RETURNING``       share of the steps that stay with the best peak although it is known
 ======  ==================  ====================================================================================
 
-With noise the best point is the told one where the process's mean is highest, not the luckiest. An evaluation of the
-acquisition function costs O(t d) as BOKE's does; preparing a step takes a decomposition, O(t³), and a fit several,
-which at a few hundred points is milliseconds and tenths of a second.
+With noise, peaks are those of the process's mean at the points, not of the values. An evaluation of the acquisition
+function costs O(t d) as BOKE's does; preparing a step takes a decomposition, O(t³), and a fit several, which at a few
+hundred points is milliseconds and tenths of a second.
 
-The constants come from the training functions alone; ``benchmarks/boke_training.py`` says what was tried.
+The constants come from the training functions alone. Twice the method was changed after runs on reported functions;
+``benchmarks/boke_training.py`` says what was tried and when.
 
-Limits. With five inputs or more, 60 points hardly crowd anywhere, and a run that climbs the wrong top stays there; with
-fewer, some still do.
+Limits. With five inputs or more, a run of 60 evaluations often does not see the right peak at all. Where few values are
+huge, 0.01 of their standard deviation is much, and the last digits come slowly.
 """
 
 import numpy as np
@@ -56,13 +59,13 @@ from numba import njit
 
 from .. import _validate
 from ..errors import InputError
-from ._box_search import highest, maximize_on_box
+from ._box_search import maximize_on_box
 from .boke import standardized
 from .box_optimizer import BoxOptimizer
+from .gp_ucb import NOISE, NOISE_FREE, fitted, with_expected
 
 EXPLORING = 0.5
 CONFIDENCE = 2.0
-NOISE, NOISE_FREE = 1e-2, 1e-6
 SPREAD = 0.7  # standard deviation of the logarithms of the lengthscales around their common mean, as a prior
 NEIGHBOURS = 1.5
 RIDGE = 1e-6
@@ -80,7 +83,7 @@ class BOKEAuto(BoxOptimizer):
     f, bounds, whole, noisy, initial, rng
         As of `BoxOptimizer`.
     exploring : float
-        Probability of a step by the upper bound, from 0 (excluded) to 1.
+        Probability of a step by the upper bound, from 0 (excluded) to 1; more follow where nothing is worth climbing.
     confidence : float
         κ, in standard deviations of the process.
     starts : int
@@ -88,64 +91,58 @@ class BOKEAuto(BoxOptimizer):
 
     Notes
     -----
-    In a noise-free run a maximiser that has been evaluated already is replaced by the emptiest point. Points asked for
-    and not yet told count as told with the value that the process expects, so that a batch spreads.
+    In a noise-free run a maximiser that has been evaluated already is replaced by the emptiest point. For the upper
+    bound, points asked for and not yet told count as told with the value that the process expects, and no peak is
+    climbed to within ``CROWDED`` of them, so that a batch spreads.
     """
 
     def __init__(self, f, *, exploring=EXPLORING, confidence=CONFIDENCE, starts=STARTS, **options):
         super().__init__(f, **options)
-        self.exploring = _validate.positive_number(exploring, "exploring")
-        if self.exploring > 1:
-            msg = f"`exploring` must be a probability, at most 1; got {exploring!r}."
-            raise InputError(msg)
+        self.exploring = _validate.probability(exploring, "exploring")
         self.confidence = _validate.positive_number(confidence, "confidence", zero=True)
         self.starts = _validate.whole_number(starts, "starts")
         self._fitted = None
 
     def process(self):
-        """Return the Gaussian process of what is known, its kernel fitted a few points ago at most."""
+        """Return the Gaussian process of what is known, with the kernel of the last fit, or a broad one before it."""
         from ..surrogates.gaussian_process import condition
-
-        X = self.points
-        y = clipped(X, self.gains)
-        if self._fitted is None or len(y) >= len(self._fitted.X) + max(5, len(self._fitted.X) // 10):
-            self._fitted = self._fit(X, y)
-        process = condition(self._fitted.kernel, X, y, noise=self._fitted.noise)
-        for x in self.pending:
-            process = process.appended(x, process.predict(x[None])[0][0])
-        return process
-
-    def _fit(self, X, y):
-        """Return the process of largest likelihood, from broad lengthscales and from those of the last fit."""
-        from ..surrogates.gaussian_process import NOISE_BOUNDS, fit
         from ..surrogates.squared_exponential import SquaredExponential
 
-        noisy = self.objective.noisy
-        kernels = [SquaredExponential(np.full(X.shape[1], 0.5))]
-        if self._fitted is not None:
-            kernels.append(self._fitted.kernel)
-        options = {
-            "noise": NOISE if noisy else NOISE_FREE,
-            "noise_bounds": NOISE_BOUNDS if noisy else (NOISE_FREE, NOISE_FREE),
-            "spread": SPREAD,
-        }
-        return max((fit(kernel, X, y, **options) for kernel in kernels), key=lambda p: p.log_likelihood)
+        if not self.values:
+            msg = "there is no process before a value is told; got none."
+            raise InputError(msg)
+        y = clipped(self.points, self.gains)
+        if self._fitted is None:
+            broad = SquaredExponential(np.full(self.space.dimension, 0.5))
+            process = condition(broad, self.points, y, noise=NOISE if self.objective.noisy else NOISE_FREE)
+        else:
+            process = condition(self._fitted.kernel, self.points, y, noise=self._fitted.noise)
+        return with_expected(process, self.pending)
+
+    def _refit(self):
+        """Fit the kernel if a tenth of the points, five at least, is new, and if values differ at all."""
+        before = 0 if self._fitted is None else len(self._fitted.X)
+        y = clipped(self.points, self.gains)
+        if (not before or len(y) >= before + max(5, before // 10)) and np.ptp(y) > 0:
+            self._fitted = fitted(
+                self.points, y, noisy=self.objective.noisy, spread=SPREAD, last=self._fitted
+            )
 
     def _choose(self):
+        self._refit()
         process = self.process()
         if self.rng.random() >= self.exploring:
             x = self._exploit(process)
             if x is not None:
                 yield x
-        yield self._highest(lambda x: upper_bound(process, self.confidence, x))
-        yield self._highest(lambda x: emptiness(process, x))
-
-    def _highest(self, function):
-        leaders = self.points[np.argsort(-self.gains, kind="stable")[: self.starts]]
-        return highest(function, self.space.dimension, self.rng, near=leaders, starts=self.starts)
+        yield self._climb(lambda x: upper_bound(process, self.confidence, x), self.starts)
+        yield self._climb(lambda x: emptiness(process, x), self.starts)
 
     def _exploit(self, process):
-        """Return the top of the quadratic at the best peak that is worth climbing, or None to explore instead."""
+        """Return the top of the quadratic at a peak, or None to explore instead.
+
+        That is the best peak worth climbing; where it is not the best of all, the latter in ``RETURNING`` of the steps.
+        """
         X, y = self.points, standardized(self.gains)
         first = None
         for peak, radius in zip(
@@ -154,11 +151,17 @@ class BOKEAuto(BoxOptimizer):
             x, gain = self._top(local_quadratic(X, y, X[peak]), X[peak], radius)
             if first is None:
                 first = x
-            if gain > PROMISING and radius > CROWDED:
+            if gain > PROMISING and radius > CROWDED and not self._awaited(x):
                 break
         else:
             x = None
-        return first if x is not first and self.rng.random() < RETURNING else x
+        if x is not first and not self._awaited(first) and self.rng.random() < RETURNING:
+            return first
+        return x
+
+    def _awaited(self, x):
+        """Return whether a point as near as ``CROWDED`` was asked for and not yet told."""
+        return bool((np.linalg.norm(self.pending - x, axis=1) <= CROWDED).any())
 
     def _top(self, quadratic, centre, radius):
         """Return where a quadratic is highest in a box around its centre, and how much higher than there."""
@@ -171,8 +174,9 @@ class BOKEAuto(BoxOptimizer):
 def clipped(X, gains):
     """Return values in standard deviations from their mean, those below the box's median raised to it first.
 
-    Half of the box is above that median, not half of the points: near a known peak there are many, and among them a
-    slope elsewhere would be flat. Each point counts as its distance to the nearest other.
+    Roughly half of the box is above that median, not half of the points: near a known peak there are many, and beside
+    them the slopes of other peaks would be cut away. Each point counts as its distance to the nearest other. (Its
+    volume would go with the d-th power of that, which did no better.)
 
     Parameters
     ----------
@@ -188,7 +192,7 @@ def clipped(X, gains):
 
 
 def upper_bound(process, confidence, x):
-    """Return m(x) + κ s exp(-W(x) / 2) and its slopes.
+    """Return m(x) + κ s exp(-V(x) / 2) and its slopes.
 
     Parameters
     ----------
@@ -209,13 +213,13 @@ def upper_bound(process, confidence, x):
 
 
 def emptiness(process, x):
-    """Return -W(x) and its slopes: largest where the points say least."""
+    """Return -V(x) and its slopes: largest where the points say least."""
     _, density, _, slope = mean_and_density(process, x)
     return -density, -slope
 
 
 def mean_and_density(process, x):
-    """Return m(x) and W(x), each of shape (n,), and the slopes of both, (n, d), in O(t d) a point."""
+    """Return m(x) and V(x), each of shape (n,), and the slopes of both, (n, d), in O(t d) a point."""
     lengthscales = np.ascontiguousarray(
         np.broadcast_to(process.kernel.length_scale, x.shape[1:]), dtype=float
     )

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .. import _validate
+from ._box_search import highest
 from .ask_tell import AskTell
 from .box import on_box
 
@@ -89,6 +90,11 @@ class BoxOptimizer(AskTell):
             if self.objective.noisy or not self.is_near(x):
                 return x
         return self.draw()
+
+    def _climb(self, function, starts):
+        """Return the point of the unit cube where a function is highest, sought at random and near the best told."""
+        leaders = self.points[np.argsort(-self.gains, kind="stable")[:starts]]
+        return highest(function, self.space.dimension, self.rng, near=leaders, starts=starts)
 
     def _choose(self):
         """Yield points of the unit cube, the best to try next first; the first that is not taken is asked for."""

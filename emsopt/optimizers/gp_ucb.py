@@ -63,9 +63,7 @@ class GPUCBFixed(BoxOptimizer):
         return condition(kernel, self.points, standardized(self.gains), noise=noise, amplitude=1.0)
 
     def _choose(self):
-        process = self.process()
-        for x in self.pending:  # taken as told with the value expected
-            process = process.appended(x, process.predict(x[None])[0][0])
+        process = with_expected(self.process(), self.pending)
         cube = np.tile([0.0, 1.0], (self.space.dimension, 1))
         leaders = self.points[np.argsort(-self.gains, kind="stable")[: self.starts]]
 
@@ -95,26 +93,45 @@ class GPUCB(GPUCBFixed):
 
     def process(self):
         """Return the Gaussian process of largest likelihood, from the last fit's and from broad lengthscales."""
-        from ..surrogates.gaussian_process import NOISE_BOUNDS, fit
-        from ..surrogates.squared_exponential import SquaredExponential
-
-        kernels = [SquaredExponential(np.full(self.space.dimension, 0.5))]
-        if self._last is not None:
-            kernels.append(self._last.kernel)
-        bounds = NOISE_BOUNDS if self.objective.noisy else (NOISE_FREE, NOISE_FREE)
-        fits = [
-            fit(
-                kernel,
-                self.points,
-                standardized(self.gains),
-                noise=NOISE if self.objective.noisy else NOISE_FREE,
-                noise_bounds=bounds,
-                spread=SPREAD,
-            )
-            for kernel in kernels
-        ]
-        self._last = max(fits, key=lambda process: process.log_likelihood)
+        self._last = fitted(
+            self.points, standardized(self.gains), noisy=self.objective.noisy, spread=SPREAD, last=self._last
+        )
         return self._last
+
+
+def fitted(X, y, *, noisy, spread, last=None):
+    """Return the process of largest likelihood, sought from broad lengthscales and from those of the last one.
+
+    Parameters
+    ----------
+    X : ndarray, shape (t, d)
+        On the unit cube.
+    y : ndarray, shape (t,)
+        In standard deviations from their mean.
+    noisy : bool
+        Fit the noise as well.
+    spread : float
+        Standard deviation of the logarithms of the lengthscales around their common mean, as a prior.
+    last : GaussianProcess, optional
+
+    Returns
+    -------
+    GaussianProcess
+    """
+    from ..surrogates.gaussian_process import NOISE_BOUNDS, fit
+    from ..surrogates.squared_exponential import SquaredExponential
+
+    kernels = [SquaredExponential(np.full(X.shape[1], 0.5))] + ([last.kernel] if last else [])
+    noise, bounds = (NOISE, NOISE_BOUNDS) if noisy else (NOISE_FREE, (NOISE_FREE, NOISE_FREE))
+    fits = [fit(kernel, X, y, noise=noise, noise_bounds=bounds, spread=spread) for kernel in kernels]
+    return max(fits, key=lambda process: process.log_likelihood)
+
+
+def with_expected(process, pending):
+    """Return a process to which each of the pending points (n, d) was told with the value that it expects there."""
+    for x in pending:
+        process = process.appended(x, process.predict(x[None])[0][0])
+    return process
 
 
 def upper_bound(process, confidence, x):

@@ -281,15 +281,16 @@ def test_a_cone_on_a_plain_is_found():
     assert min(found) > 0.5
 
 
-def test_a_batch_with_noise_spreads():
-    """Eight points asked for together, none within the distance at which a place is known."""
-    for seed in range(3):
-        optimizer = BOKEAuto(bowl, bounds=[(0, 1)] * 3, noisy=True, initial=14, rng=seed)
-        for _ in range(14):
-            x = optimizer.ask()
-            optimizer.tell(x, bowl(x))
-        batch = np.array([optimizer.ask() for _ in range(8)])
+@pytest.mark.parametrize("noisy", [False, True])
+def test_batches_spread(noisy):
+    """Ten batches of four, until the top is known well: no two points of one within the distance of a known place."""
+    optimizer = BOKEAuto(bowl, bounds=[(0, 1)] * 3, noisy=noisy, initial=8, rng=0)
+    for _ in range(10):
+        batch = np.array([optimizer.ask() for _ in range(4)])
         assert pdist(batch).min() > 0.005
+        for x in batch:
+            optimizer.tell(x, bowl(x))
+    assert max(optimizer.values) > -0.01
 
 
 def test_a_process_needs_a_value():

@@ -4,7 +4,7 @@ A weighted mean never rises above the values it averages, so that BOKE learns of
 top of its regression is where the best point is alone. Besides, √(β / W) grows without end away from the points, and
 one bandwidth serves all inputs. Here
 
-- at least half of the steps go to the top of an upper bound. Its mean is that of a Gaussian process with one
+- after the first design, half of the steps and more go to the top of an upper bound. Its mean is that of a Gaussian process with one
   lengthscale an input. An evaluation of the process's variance would cost O(t²); in its place there is a kernel density
   V with half these lengthscales (k⁸ is the square of that kernel), so large at a point that the bonus there is next to
   nothing without noise, and never more than κ s:
@@ -17,8 +17,9 @@ one bandwidth serves all inputs. Here
   both the bandwidth and the box in which the next point is sought shrink. A peak is a point no worse than its 2 (d + 1)
   nearest neighbours;
 - a peak whose quadratic promises next to nothing, or that has d + 1 points closer than ``CROWDED``, is known. Where the
-  best peak is, half of the steps that would climb it go to the next one that is not, or by the upper bound if there is
-  none. Without this rule, up to a third of 60 evaluations went to the last digits of a peak that may be the wrong one.
+  best peak is known, half of the steps that would climb it go to the next one that is not, or by the upper bound if
+  there is none. Without this rule, up to a third of 60 evaluations went to the last digits of a peak that may be the
+  wrong one.
 
 e^(-V) is the product of the variances, relative to s², that each point alone would leave, with half the lengthscales.
 
@@ -47,7 +48,8 @@ With noise, peaks are those of the process's mean at the points, not of the valu
 function costs O(t d) as BOKE's does; preparing a step takes a decomposition, O(t³), and a fit several, which at a few
 hundred points is milliseconds and tenths of a second.
 
-The constants come from the training functions alone. Twice the method was changed after runs on reported functions;
+The constants come from the training functions alone. Three times the method was changed after runs on reported
+functions;
 ``benchmarks/boke_training.py`` says what was tried and when.
 
 Limits. With five inputs or more, a run of 60 evaluations often does not see the right peak at all. Where few values are
@@ -91,9 +93,9 @@ class BOKEAuto(BoxOptimizer):
 
     Notes
     -----
-    In a noise-free run a maximiser that has been evaluated already is replaced by the emptiest point. For the upper
-    bound, points asked for and not yet told count as told with the value that the process expects, and no peak is
-    climbed to within ``CROWDED`` of them, so that a batch spreads.
+    In a noise-free run a maximiser that has been evaluated already is replaced by the emptiest point, and so is one within
+    ``CROWDED`` of a point asked for and not yet told, so that a batch spreads. Such points count as told with the value
+    that the process expects.
     """
 
     def __init__(self, f, *, exploring=EXPLORING, confidence=CONFIDENCE, starts=STARTS, **options):
@@ -135,7 +137,9 @@ class BOKEAuto(BoxOptimizer):
             x = self._exploit(process)
             if x is not None:
                 yield x
-        yield self._climb(lambda x: upper_bound(process, self.confidence, x), self.starts)
+        x = self._climb(lambda x: upper_bound(process, self.confidence, x), self.starts)
+        if not self._awaited(x):
+            yield x
         yield self._climb(lambda x: emptiness(process, x), self.starts)
 
     def _exploit(self, process):

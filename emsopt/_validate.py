@@ -139,11 +139,10 @@ def positive_number(value, name, unit="", *, zero=False):
 
 def probability(value, name):
     """Return ``value`` as a float above 0 and at most 1."""
-    number = positive_number(value, name)
-    if number > 1:
-        msg = f"`{name}` must be a probability, at most 1; got {value!r}."
+    if not is_real(value) or not 0 < value <= 1:
+        msg = f"`{name}` must be a probability in (0, 1]; got {value!r}."
         raise InputError(msg)
-    return number
+    return float(value)
 
 
 def callback(function, name):

@@ -8,6 +8,7 @@ import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import BOKEAuto, profile
 from emsopt.optimizers.boke_auto import (
+    CROWDED,
     NEIGHBOURS,
     RIDGE,
     clipped,
@@ -258,9 +259,8 @@ def test_points_that_gather_at_a_peak_do_not_raise_the_median():
     spread, peak = rng.random((20, 2)), 0.5 + 1e-4 * rng.random((60, 2))
     gains = np.r_[np.arange(20.0), np.full(60, 100.0)]
     cut = clipped(np.vstack([spread, peak]), gains)
-    assert (
-        8 <= len(np.unique(cut[:20])) <= 13
-    )  # about half of the twenty are above it; by points, none would be
+    above = np.sum(cut[:20] > cut.min())
+    assert 7 <= above <= 12  # about half of the twenty; by the median of the points, none
 
 
 @pytest.mark.parametrize("y", [[0.1], [0.1] * 7], ids=["one", "equal"])
@@ -287,7 +287,7 @@ def test_batches_spread(noisy):
     optimizer = BOKEAuto(bowl, bounds=[(0, 1)] * 3, noisy=noisy, initial=8, rng=0)
     for _ in range(10):
         batch = np.array([optimizer.ask() for _ in range(4)])
-        assert pdist(batch).min() > 0.005
+        assert pdist(batch).min() > CROWDED
         for x in batch:
             optimizer.tell(x, bowl(x))
     assert max(optimizer.values) > -0.01
@@ -302,7 +302,7 @@ def test_a_process_needs_a_value():
     ("options", "said"),
     [
         ({"exploring": 0}, "`exploring` must"),
-        ({"exploring": 1.5}, "at most 1; got 1.5"),
+        ({"exploring": 1.5}, r"a probability in \(0, 1\]; got 1.5"),
         ({"confidence": -1}, "`confidence` must"),
         ({"starts": 0}, "`starts` must"),
     ],

@@ -74,13 +74,13 @@ def test_the_best_of_a_training_function_is_the_best(name, d, script):
         assert f.best_value == pytest.approx(textbook[name], abs=1e-5)
 
 
-@pytest.mark.parametrize(("method", "apart"), [("random", 1e-9), ("boke", 1e-9), ("boke-auto", 0.03)])
-def test_a_stored_run_can_be_repeated(study, method, apart):
-    """The same regret after the last evaluation, up to what a machine's digits do: to a fitted kernel, more."""
+@pytest.mark.parametrize("method", ["random", "boke", "boke-auto"])
+def test_a_stored_run_can_be_repeated(study, method):
+    """One cheap run each: the same regret after the last evaluation, up to what the digits of a machine do to it."""
     ends = eo.datasets.load_study("boke_noise_free_ends").query("problem == 'six_hump_camel' and seed == 3")
     stored = ends.set_index("method")["regret"][method]
     rows = study.search("six_hump_camel", method, False, 60, 3)
-    assert rows[-1]["regret"] == pytest.approx(stored, rel=0.02, abs=apart)
+    assert rows[-1]["regret"] == pytest.approx(stored, rel=0.02, abs=1e-9)
 
 
 def test_what_the_stored_runs_say():

@@ -86,7 +86,7 @@ def test_the_highest_point_of_the_cube_is_among_many_tops():
         return np.cos(8 * np.pi * x).sum(axis=1) + x.sum(axis=1), -8 * np.pi * np.sin(8 * np.pi * x) + 1
 
     grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 401)] * 2), axis=-1).reshape(-1, 2)
-    x = highest(ripples, 2, np.random.default_rng(0), near=[[0.9, 0.9]])
+    x = highest(ripples, 2, np.random.default_rng(0))
     assert ripples(x[None])[0][0] >= ripples(grid)[0].max()
 
 

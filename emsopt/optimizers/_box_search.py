@@ -8,7 +8,7 @@ of scipy a point. The best is then climbed on its own, because the sum's toleran
 import numpy as np
 
 TOLERANCE = 1e-9  # on a gain, relative to the spread of the values at the starts
-POOL = 100  # random points of which the best become starts
+POOL, STARTS = 100, 10  # random points, and how many of them, the best, are climbed from
 
 
 def maximize_on_box(function, starts, bounds, *, steps=40, polish=20):
@@ -62,7 +62,7 @@ def maximize_on_box(function, starts, bounds, *, steps=40, polish=20):
     return np.clip(low + width * best, low, high), float(value)
 
 
-def highest(function, d, rng, *, near=(), starts=10):
+def highest(function, d, rng, *, near=(), starts=STARTS):
     """Return the point of the unit cube where a function is largest, climbed from the best of some random points.
 
     Parameters

@@ -35,13 +35,13 @@ import numpy as np
 from .. import _validate
 from ..errors import InputError
 from ..surrogates.kernel_regression import KERNELS, condition, scott
+from ._box_search import STARTS
 from .box_optimizer import BoxOptimizer
 
 SCALE = 0.05
 NOISE = 0.005
 CONFIDENCE = 0.1
 EXPLORING = 0.6
-STARTS = 10
 EMPTIEST = -1000.0  # log W below which emptier makes no difference
 LOWEST = -300.0  # of the logarithm that is maximised: without exploration it is -inf at the worst point
 

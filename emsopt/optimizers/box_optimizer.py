@@ -93,8 +93,12 @@ class BoxOptimizer(AskTell):
 
     def _climb(self, function, starts):
         """Return the point of the unit cube where a function is highest, sought at random and near the best told."""
-        leaders = self.points[np.argsort(-self.gains, kind="stable")[:starts]]
-        return highest(function, self.space.dimension, self.rng, near=leaders, starts=starts)
+        near = self._leaders(starts)
+        return highest(function, self.space.dimension, self.rng, near=near, starts=starts)
+
+    def _leaders(self, n):
+        """Return the n best points told, or all, the best first."""
+        return self.points[np.argsort(-self.gains, kind="stable")[:n]]
 
     def _choose(self):
         """Yield points of the unit cube, the best to try next first; the first that is not taken is asked for."""

@@ -96,9 +96,7 @@ class ControlLearner:
             raise InputError(msg)
         check_alpha(alpha)
         norm = _validate.positive_number(norm, "norm")
-        if not _validate.is_real(delta) or not 0 < delta <= 1:
-            msg = f"`delta` must be a probability in (0, 1]; got {delta!r}."
-            raise InputError(msg)
+        delta = _validate.probability(delta, "delta")
         if budget != np.inf:
             budget = _validate.positive_number(budget, "budget")
         self.problem, self.budget, self.alpha = problem, budget, alpha

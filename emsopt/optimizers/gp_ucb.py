@@ -19,14 +19,13 @@ A step costs O(t³) to prepare, more often with a fit, and O(t²) an evaluation 
 import numpy as np
 
 from .. import _validate
-from ._box_search import maximize_on_box, starts_on_box
+from ._box_search import STARTS, maximize_on_box, starts_on_box
 from .boke import standardized
 from .box_optimizer import BoxOptimizer
 
 CONFIDENCE = 2.0
 BANDWIDTH = 0.8
 NOISE, NOISE_FREE = 1e-2, 1e-6
-STARTS = 10
 POOL = 400
 NEAR = (0.1, 0.01)  # of the points around the best ones, in widths of the box
 SPREAD = 1.0  # standard deviation of the logarithms of the lengthscales around their common mean, as a prior
@@ -65,7 +64,7 @@ class GPUCBFixed(BoxOptimizer):
     def _choose(self):
         process = with_expected(self.process(), self.pending)
         cube = np.tile([0.0, 1.0], (self.space.dimension, 1))
-        leaders = self.points[np.argsort(-self.gains, kind="stable")[: self.starts]]
+        leaders = self._leaders(self.starts)
 
         def bound(x):
             return upper_bound(process, self.confidence, x)

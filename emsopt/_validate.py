@@ -1,5 +1,8 @@
 """Turn what callers pass into arrays, or say clearly why that cannot be done."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 
 from .errors import InputError
@@ -159,6 +162,23 @@ def choice(value, name, options):
         msg = f"`{name}` must be one of {', '.join(map(repr, options))}; got {value!r}."
         raise InputError(msg)
     return value
+
+
+def path(value, name):
+    """Return ``value`` as a `Path`, with a leading ``~`` replaced by the home folder."""
+    reason = ""
+    try:
+        result = Path(value).expanduser()
+        if os.fspath(value) and b"\0" not in os.fsencode(result):
+            return result
+    except RuntimeError as error:  # a home folder that is not known
+        reason = f" ({error})"
+    except (TypeError, UnicodeEncodeError):
+        pass
+    msg = (
+        f"`{name}` must be the path of a file or folder, as text or as a pathlib.Path; got {value!r}{reason}."
+    )
+    raise InputError(msg)
 
 
 def instance(value, name, kind, title):

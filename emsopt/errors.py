@@ -27,3 +27,7 @@ class DataUnavailableError(EmsoptError, RuntimeError):
 
 class MissingDependencyError(EmsoptError, ImportError):
     """An optional package is needed for this; the message says how to install it."""
+
+
+class WriteError(EmsoptError, OSError):
+    """A file or folder could not be written; what was there before is intact."""

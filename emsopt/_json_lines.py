@@ -1,14 +1,20 @@
-"""A file of JSON lines that is only ever appended to, and survives being killed at any moment.
+"""A file of JSON lines that is only ever appended to, survives being killed at any moment, and has one writer.
 
-The first line says what the file is. Each line is on disk before `JsonLines.append` returns; a last line that a kill
-cut short is cut off when the file is opened again.
+The first line says what the file is; it is read and judged before the rest. Each line is on disk before
+`JsonLines.append` returns. A last line that a kill cut short is removed when the file is opened again, and a line that
+did not fit on the disk at once.
 """
 
 import json
 import os
-from pathlib import Path
+from contextlib import suppress
 
+from . import _validate
+from ._writing import errors_explained
 from .errors import InputError
+
+LONGEST_LINE = 16 * 2**20
+MOST_BYTES = 256 * 2**20
 
 
 class JsonLines:
@@ -17,7 +23,7 @@ class JsonLines:
     Parameters
     ----------
     path : path-like
-        Made if it is not there.
+        Created if it does not exist.
     kind : str
         First key of the first line.
     noun : str
@@ -33,40 +39,69 @@ class JsonLines:
     Raises
     ------
     InputError
-        If the file is something else, is damaged, or cannot be written.
+        If the file is something else, is damaged, or another run is writing to it.
+    WriteError
+        If it cannot be written.
     """
 
     def __init__(self, path, kind, noun, name):
-        self.path, self.noun = Path(path), noun
+        self.path, self.noun = _validate.path(path, name), noun
+        if os.path.lexists(self.path) and not self.path.is_file():
+            msg = (
+                f"`{name}` must be a file; {path} is a folder, a device or a broken link. Name another file."
+            )
+            raise InputError(msg)
+        with errors_explained(self.path):
+            self._file = open(self.path, "a+b", buffering=0)  # noqa: SIM115 - closed by close()
         try:
-            self._file = open(self.path, "a+b")  # noqa: SIM115 - closed by __exit__
-        except OSError as error:
-            msg = f"`{name}` must be a file that can be written to; {path} cannot: {error}."
-            raise InputError(msg) from error
-        try:
-            self.lines = [self._parsed(line, k) for k, line in enumerate(self._complete_lines(kind), 1)]
+            if not _claim(self._file):
+                msg = (
+                    f"another run is writing to the {noun} {path}. Wait for it to end, or name another file. "
+                    "A run that was killed no longer counts as writing."
+                )
+                raise InputError(msg)
+            self.lines = self._read(kind)
         except BaseException:
             self._file.close()
             raise
 
-    def _complete_lines(self, kind):
+    def _read(self, kind):
         """Return the lines on file, and cut off what follows the last line end."""
-        self._file.seek(0)
-        content = self._file.read()
+        lines, end = [], 0
+        size = os.fstat(self._file.fileno()).st_size
+        with open(self.path, "rb") as file:
+            for line in iter(lambda: file.readline(LONGEST_LINE), b""):
+                if end == 0:
+                    self._check_start(line, kind)
+                    if size > MOST_BYTES:
+                        msg = f"{self.path} has {size / 2**20:.0f} MB; a {self.noun} has at most {MOST_BYTES >> 20}."
+                        raise InputError(msg)
+                if not line.endswith(b"\n"):
+                    if len(line) == LONGEST_LINE:
+                        self.refuse(len(lines) + 1)
+                    break
+                lines.append(self._parsed(line, len(lines) + 1))
+                end += len(line)
+        if end < size:
+            with errors_explained(self.path):
+                self._file.truncate(end)
+        return lines
+
+    def _check_start(self, line, kind):
+        """Refuse a file that does not begin as one of this kind does, or as far as a kill let it begin."""
         start = f'{{"{kind}"'.encode()
-        if content[: len(start)] != start[: len(content)]:
+        if not (line.startswith(start) or (start.startswith(line) and not line.endswith(b"\n"))):
             msg = f"{self.path} is not a {self.noun} of {kind.split()[0]}; name another file."
             raise InputError(msg)
-        end = content.rfind(b"\n") + 1
-        if end < len(content):
-            self._file.truncate(end)
-        return content[:end].splitlines()
 
     def _parsed(self, line, number):
         try:
-            return dict(json.loads(line))
-        except (ValueError, TypeError):
+            content = json.loads(line)
+        except (ValueError, RecursionError):
+            content = None
+        if not isinstance(content, dict):
             self.refuse(number)
+        return content
 
     def refuse(self, number):
         """Raise the error for a line that cannot be read."""
@@ -78,9 +113,19 @@ class JsonLines:
 
     def append(self, line):
         """Put a line on file; it is on disk when this returns."""
-        self._file.write(json.dumps(line).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        rest = memoryview(json.dumps(line).encode() + b"\n")
+        with errors_explained(self.path):
+            before = os.fstat(self._file.fileno()).st_size
+            try:
+                while rest:
+                    rest = rest[self._file.write(rest) :]
+                os.fsync(self._file.fileno())
+            except OSError:
+                with suppress(OSError):
+                    self._file.truncate(before)
+                    if before == 0:
+                        self.path.unlink()
+                raise
 
     def close(self):
         """Close the file."""
@@ -91,3 +136,23 @@ class JsonLines:
 
     def __exit__(self, *_):
         self.close()
+
+
+def _claim(file):
+    """Return whether this is now the only writer; the system ends the claim with the process, however that ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        file.seek(2**62)  # a byte that nobody reads: there a claim keeps others from reading, too
+        lock, arguments = msvcrt.locking, (file.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        lock, arguments = fcntl.flock, (file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        lock(*arguments)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:  # some network disks have no locks; a run there is still better than none
+        return True
+    return True

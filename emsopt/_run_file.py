@@ -3,18 +3,27 @@
 Lines are only ever appended, each is on disk before the next step starts, and a last line that a kill cut short is
 dropped. Resuming repeats the steps with what is on file, so that the run ends in the very state in which it was killed;
 no state of its own is stored.
+
+**On another processor** the same linear algebra rounds differently, so that a method may ask for something else than
+it did when the file was written. What is on file then stands: the method is told of it as if it had asked for it, one
+`ResumeWarning` says where the two part, and the run goes on from there. It is no longer the run that one processor
+would have made, but one as good. For the same reason the first line holds no checksum of a problem's numbers but a
+weighted sum of them, compared within a tolerance.
 """
 
-import hashlib
 import json
+import math
+import warnings
 
 import numpy as np
 
 from . import __version__, _validate
 from ._json_lines import JsonLines
-from .errors import InputError
+from .errors import InputError, ResumeWarning
 
-_FORMAT = 1
+_FORMAT = 2
+SAME = 1e-8
+"""Numbers whose relative difference is at most this count as the same on two processors."""
 
 
 class RunFile:
@@ -32,26 +41,28 @@ class RunFile:
         What the first line says the file is.
     step : str
         What a step is called, and the name of its number in a row.
-    asked, told : tuple of str
-        Names in a row of what is asked for, which must come out the same again, and of what came of it.
+    asked, told : dict of str to callable
+        Names in a row of what is asked for and of what came of it, each with a function that says whether a value is
+        one of its kind: `is_number`, `are_numbers`, `is_index` or `are_indices`.
 
     Attributes
     ----------
     seed : int
-    version : str
-        Of the package that started the file.
     rows : list of dict
         The steps on file.
 
     Raises
     ------
     InputError
-        If the file is of another problem or seed, is no checkpoint, is damaged, or cannot be written.
+        If the file is of another problem or seed, is no checkpoint, is damaged, or another run is writing to it.
+    WriteError
+        If it cannot be written.
     """
 
     def __init__(self, path, problem, seed=None, *, kind, step, asked, told):
-        self.path, self.seed, self.version, self.rows, self._file = path, seed, __version__, [], None
-        self._step, self._asked, self._names = step, asked, {step, *asked, *told}
+        self.path, self.seed, self.rows, self._file = path, seed, [], None
+        self._step, self._asked, self._kinds = step, tuple(asked), {**asked, **told}
+        self._parted = False
         if path is None:
             self._fresh_seed()
             return
@@ -73,37 +84,45 @@ class RunFile:
             self.seed = int(np.random.SeedSequence().entropy)
 
     def _check_header(self, header, wanted):
-        wanted = json.loads(json.dumps(wanted))
+        seed = header.get("seed")
+        if not is_index(seed):
+            self._file.refuse(1)
         if self.seed is not None:
-            wanted["seed"] = self.seed
-        for key, value in wanted.items():
-            if header.get(key) != value:
+            wanted = {**wanted, "seed": self.seed}
+        for key, value in json.loads(json.dumps(wanted)).items():
+            if not _alike(header.get(key), value):
                 msg = (
-                    f"the checkpoint {self.path} is of another run: its {key} is {header.get(key)!r}, this one's "
-                    f"{value!r}. Resume with the same problem, method, options and rng, or name another file."
+                    f"the checkpoint {self.path} is of another run: its {key} is {_shown(header.get(key))}, this one's "
+                    f"{_shown(value)}. Resume with the same problem, method, options and rng, or name another file."
                 )
                 raise InputError(msg)
-        self.seed, self.version = header["seed"], header["version"]
+        self.seed = seed
 
     def _check_rows(self):
         for number, row in enumerate(self.rows, 1):
-            if set(row) != self._names or row[self._step] != number:
-                self._file.refuse(number + 1)
+            fits = set(row) == {self._step, *self._kinds} and row[self._step] == number
+            if not fits or not all(is_kind(row[name]) for name, is_kind in self._kinds.items()):
+                self.refuse(number)
 
-    def replay(self, number, *asked):
-        """Return the row of a step on file, or None; ``asked`` is what is asked for now."""
-        if number > len(self.rows):
-            return None
-        row = self.rows[number - 1]
-        before = tuple(row[name] for name in self._asked)
-        if before != asked:
+    def refuse(self, number):
+        """Raise the error for a step on file that does not fit the problem."""
+        self._file.refuse(number + 1)
+
+    def row(self, number):
+        """Return the row of a step on file, or None."""
+        return self.rows[number - 1] if number <= len(self.rows) else None
+
+    def compare(self, number, *asked):
+        """Warn, once in a run, if a step on file is of something else than the run asks for now."""
+        before = [self.rows[number - 1][name] for name in self._asked]
+        if not self._parted and not _alike(before, list(asked)):
+            self._parted = True
             msg = (
-                f"{self._step} {number} in the checkpoint {self.path} is of {_shown(before)}, but the run now "
-                f"asks for {_shown(asked)}. Resume with the same options and with emsopt {self.version} (this is "
-                f"{__version__}) and the libraries that wrote it, or name another file."
+                f"{self._step} {number} in the checkpoint {self.path} is of {_shown(before)}, where the run would now "
+                f"ask for {_shown(list(asked))}: it was written on another processor, with other versions of the "
+                f"libraries, or with other options. The run goes on from what is on file."
             )
-            raise InputError(msg)
-        return row
+            warnings.warn(msg, ResumeWarning, stacklevel=2)
 
     def add(self, number, **row):
         """Put a step on file; it is on disk when this returns."""
@@ -118,8 +137,30 @@ class RunFile:
             self._file.close()
 
 
-def _shown(asked):
-    return ", ".join(map(str, asked))
+# -- what stands in a row ---------------------------------------------------------------------------------------------
+
+
+def is_number(value):
+    """Return whether this is a finite number that a float can hold."""
+    return _validate.is_real(value) and abs(value) < 1e300
+
+
+def is_index(value):
+    """Return whether this is a whole number of at least 0."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def are_numbers(values):
+    """Return whether this is a list of finite numbers."""
+    return isinstance(values, list) and all(map(is_number, values))
+
+
+def are_indices(values):
+    """Return whether this is a list of indices."""
+    return isinstance(values, list) and all(is_index(value) and value < 2**31 for value in values)
+
+
+# -- what makes two runs the same ---------------------------------------------------------------------------------
 
 
 def run_seed(rng):
@@ -131,9 +172,33 @@ def run_seed(rng):
     return int(_validate.generator(rng).integers(2**63))
 
 
-def digest(*arrays):
-    """Return a short fingerprint of the numbers in some arrays."""
-    total = hashlib.sha256()
-    for array in arrays:
-        total.update(repr(np.shape(array)).encode() + np.ascontiguousarray(array, dtype="<f8").tobytes())
-    return total.hexdigest()[:16]
+def summary(*arrays):
+    """Return a short summary of the numbers in some arrays by which `RunFile` tells them from others.
+
+    A sum with weights that differ from place to place, in units of the sum of all absolute values: it tells other
+    numbers or another order apart, but not what rounding does to them.
+    """
+    numbers = np.concatenate([np.ravel(array).astype(float) for array in arrays])
+    weights = np.modf(np.arange(1, len(numbers) + 1) * (math.sqrt(5) - 1) / 2)[0]
+    scale = np.abs(numbers).sum()
+    return {
+        "shapes": [list(np.shape(array)) for array in arrays],
+        "scale": float(scale),
+        "weighted": float(1 + weights @ numbers / scale) if scale > 0 else 1.0,
+    }
+
+
+def _alike(one, other):
+    """Return whether two values from JSON are the same up to what processors do to the last digits of numbers."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    if isinstance(one, float) and _validate.is_real(other) and abs(other) < 1e300:
+        return math.isclose(one, other, rel_tol=SAME, abs_tol=1e-12)
+    return type(one) is type(other) and one == other
+
+
+def _shown(value):
+    text = repr(value)
+    return text if len(text) <= 120 else f"{text[:100]} ..."

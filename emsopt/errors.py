@@ -29,5 +29,9 @@ class MissingDependencyError(EmsoptError, ImportError):
     """An optional package is needed for this; the message says how to install it."""
 
 
+class ResumeWarning(UserWarning):
+    """A run resumed from a checkpoint would now ask for something else than it did; it goes on from what is on file."""
+
+
 class WriteError(EmsoptError, OSError):
     """A file or folder could not be written; what was there before is intact."""

@@ -7,7 +7,7 @@ order, or which others run.
 
 Limits: the file knows a task by its name. It cannot notice that the function, or something it calls, has changed
 since; name another file then. Whatever a result depends on belongs in the case. One study at a time may write to a
-file.
+file; a second one is refused.
 """
 
 import hashlib
@@ -327,20 +327,25 @@ def _on_file(path, task, columns):
         done = {}
         for number, line in enumerate(log.lines[1:], 2):
             case, rows = line.get("case"), line.get("rows")
-            if not (isinstance(case, dict) and set(case) == set(columns) and isinstance(rows, list)):
+            fits = isinstance(case, dict) and set(case) == set(columns) and isinstance(rows, list)
+            if not fits or not all(isinstance(row, dict) and not set(row) & set(columns) for row in rows):
                 log.refuse(number)
-            done[_key(case)] = rows
+            try:
+                done[_key(case)] = rows
+            except InputError:  # a number that is none
+                log.refuse(number)
         yield done, lambda case, rows: log.append({"case": case, "rows": rows})
 
 
 def _check_header(path, log, task, columns):
     header = log.lines[0]
-    if not isinstance(header.get("columns"), list):
+    names = header.get("columns")
+    if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
         log.refuse(1)
     for what, theirs, ours in (
         ("format", header[_KIND], _FORMAT),
         ("task", header.get("task"), task),
-        ("names of a case's values", sorted(header["columns"]), sorted(columns)),
+        ("names of a case's values", sorted(names), sorted(columns)),
     ):
         if theirs != ours:
             msg = (

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import truncnorm
 
 import emsopt as eo
-from emsopt.errors import InputError
+from emsopt.errors import InputError, ResumeWarning
 from emsopt.optimizers import Hyperparameters, bocvs, with_regret
 from emsopt.optimizers.control_learners import ETC50, LEARNERS, UCBCVS, UnknownCost
 from emsopt.optimizers.control_model import ControlModel
@@ -305,8 +305,19 @@ def test_a_run_cut_off_goes_on_to_the_same_end(tmp_path):
     row = json.loads(lines[1])
     row["x"] = [0.123]
     path.write_text("\n".join([lines[0], json.dumps(row), *lines[2:]]) + "\n")
-    with pytest.raises(InputError, match="play 1 in the checkpoint"):
-        bocvs(problem, budget=3, checkpoint=path)
+    with pytest.warns(ResumeWarning, match="play 1 in the checkpoint .* goes on from what is on file"):
+        assert bocvs(problem, budget=3, checkpoint=path, regret=False).history["x"][0] == (0.123,)
+    for damage in (
+        {"x": [0.1, 0.2]},
+        {"x": [7.0]},
+        {"set": 99},
+        {"point": [0.1]},
+        {"cost": -1.0},
+        {"value": None},
+    ):
+        path.write_text("\n".join([lines[0], json.dumps(row | damage), *lines[2:]]) + "\n")
+        with pytest.raises(InputError, match=r"line 2 of the checkpoint .* is damaged"):
+            bocvs(problem, budget=3, checkpoint=path)
 
 
 def test_interrupt_callback_and_progress():

@@ -137,3 +137,13 @@ class ShortestPath:
         """Return the edges of the path in driving order; ``allowed`` is one truth value an edge, or None for all."""
         closed = None if allowed is None else ~np.asarray(allowed, dtype=bool)
         return self.net.shortest_path(indices, self.start, self.end, closed=closed)
+
+    def allows(self, path, allowed=None):
+        """Return whether edges, shape (k,), are a legal path from start to end by edges that are ``allowed``."""
+        edges, n = np.asarray(path, dtype=np.intp), self.net.n_edges
+        if not (len(edges) and edges.min() >= 0 and edges.max() < n):
+            return False
+        ends = (edges[0], edges[-1]) == (self.start, self.end)
+        is_open = allowed is None or np.asarray(allowed, dtype=bool)[edges].all()
+        turns = np.isin(n * edges[:-1] + edges[1:], self.net.connections @ [n, 1])
+        return bool(ends and is_open and turns.all())

@@ -27,7 +27,7 @@ import numpy as np
 
 from .. import _validate
 from .._progress import shown
-from .._run_file import RunFile, digest, run_seed
+from .._run_file import RunFile, are_indices, are_numbers, is_number, run_seed, summary
 from ..errors import InputError, NoWayError
 from ..roads import RoadNetwork
 from .exact import ExactGP
@@ -43,7 +43,12 @@ POLICIES = {f"{regression}-{rule}": (regression, RULES[rule]) for regression in 
 POLICIES["gp-ts-joint"] = ("gp", Thompson(joint=True))
 """Policies by name: a regression (exact Gaussian process, sparse one, independent edges) and a rule."""
 
-_IN_A_ROW = {"kind": "emsopt bandit run", "step": "round", "asked": ("arms",), "told": ("values", "seconds")}
+_IN_A_ROW = {
+    "kind": "emsopt bandit run",
+    "step": "round",
+    "asked": {"arms": are_indices},
+    "told": {"values": are_numbers, "seconds": is_number},
+}
 TRUTH, NOISE, AGENT = range(3)  # what a run's seed is spent on
 
 
@@ -213,7 +218,9 @@ def run(
         Called with each `Round`, those on file included; the run stops if it returns True.
     checkpoint : path-like, optional
         File to which each round is written. If it exists the run goes on from there, to the result it would have had
-        uninterrupted; with ``rng`` left out its seed is on file.
+        uninterrupted; with ``rng`` left out its seed is on file. On another processor, where a policy may
+        choose another path, it learns from the one on file, with a `ResumeWarning`. One run at a time may write to a
+        file.
     time_limit : float, optional
         Stop after the round in which so many seconds are up (of all attempts together, with a checkpoint).
     **kernel
@@ -260,7 +267,7 @@ def run(
         logged = _OnFile(environment, log)
         rows, total, message = [], 0.0, f"horizon of {horizon} rounds reached"
         try:
-            for step in play(agent, logged, environment.oracle, horizon):
+            for step in play(agent, logged, logged.oracle, horizon):
                 regret = environment.costs[step.arms].sum() - environment.best(step.number)
                 total += regret
                 rows.append(_row(environment, step, regret, total, logged.seconds))
@@ -283,19 +290,42 @@ def run(
 
 
 class _OnFile:
-    """An environment whose answers are taken from a checkpoint as far as it goes, and put there afterwards."""
+    """An environment and its oracle that answer from a checkpoint as far as it goes, and write down what follows."""
 
     def __init__(self, environment, log):
         self._environment, self._log = environment, log
-        self.available = environment.available
+        self._round, self._row = (), None
         self._clock, self.seconds = time.perf_counter(), 0.0
 
+    def available(self, t):
+        arms, is_open = self._environment.available(t)
+        self._round = t, arms[0]
+        return arms, is_open
+
+    def oracle(self, indices, is_open):
+        """Return the path on file, or else the cheapest one."""
+        t, first = self._round
+        path = self._environment.oracle(indices, is_open)
+        self._row = self._log.row(t)
+        if self._row is None:
+            return path
+        filed = np.array(self._row["arms"], dtype=np.intp) - first
+        if len(filed) != len(self._row["values"]):
+            self._log.refuse(t)
+        if not self._environment.oracle.allows(filed, is_open):
+            msg = (
+                f"round {t} in the checkpoint {self._log.path} is of a path that is closed now, or that is none. "
+                "Resume with the same `closed`, or name another file."
+            )
+            raise InputError(msg)
+        self._log.compare(t, (first + path).tolist())
+        return filed
+
     def observe(self, t, arms):
-        row = self._log.replay(t, arms.tolist())
-        if row is not None:
-            self.seconds = row["seconds"]
+        if self._row is not None:
+            self.seconds = self._row["seconds"]
             self._clock = time.perf_counter() - self.seconds
-            return np.array(row["values"])
+            return np.array(self._row["values"])
         values = self._environment.observe(t, arms)
         self.seconds = round(time.perf_counter() - self._clock, 6)
         self._log.add(t, arms=arms.tolist(), values=values.tolist(), seconds=self.seconds)
@@ -343,11 +373,11 @@ def _describe(net, start, end, name, prior, expected, closed):
     start, end = (net.ids[net.edges([edge], what)[0]] for edge, what in ((start, "start"), (end, "end")))
     return {
         "policy": name,
-        "net": digest(net.lengths, net.speed_limits, net.inclines, net.connections),
+        "net": summary(net.lengths, net.speed_limits, net.inclines, net.connections),
         "start": start,
         "end": end,
-        "prior": digest(prior.mean, np.diag(prior.covariance), prior.covariance[0], prior.noise_variance),
-        "expected": None if expected is None else digest(expected),
+        "prior": summary(prior.mean, np.diag(prior.covariance), prior.covariance[0], prior.noise_variance),
+        "expected": None if expected is None else summary(expected),
         "closed": "by a function"
         if callable(closed)
         else net.edges(() if closed is None else closed).tolist(),

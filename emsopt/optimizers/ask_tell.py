@@ -118,6 +118,12 @@ class AskTell:
         with one_thread:
             self._learn(x, value)
 
+    def withdraw(self, x):
+        """Take back that a candidate was asked for, if its value has not been told: it may be asked for again."""
+        key = tuple(self.space.canonical(x).tolist())
+        if key in self.taken and self.taken[key] is None:
+            del self.taken[key]
+
     def is_taken(self, x):
         """Return whether this canonical candidate was asked for or told."""
         return tuple(np.asarray(x).tolist()) in self.taken

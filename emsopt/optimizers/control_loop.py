@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import _validate
 from .._progress import shown
-from .._run_file import RunFile, digest, run_seed
+from .._run_file import RunFile, are_numbers, is_index, is_number, run_seed, summary
 from ..errors import InputError
 from ..problems.control import ControlProblem, Play
 from ..problems.marginals import Empirical
@@ -22,8 +22,8 @@ from .control_regret import with_regret
 _IN_A_ROW = {
     "kind": "emsopt control run",
     "step": "play",
-    "asked": ("set", "x"),
-    "told": ("point", "value", "cost", "seconds"),
+    "asked": {"set": is_index, "x": are_numbers},
+    "told": {"point": are_numbers, "value": is_number, "cost": is_number, "seconds": is_number},
 }
 
 
@@ -99,7 +99,9 @@ def bocvs(
         Called with the learner after each play, those on file included; the run stops if it returns True.
     checkpoint : path-like, optional
         File to which each play is written. If it exists the run goes on from there, to the result it would have had
-        uninterrupted: the learner repeats its steps, plays are taken from the file.
+        uninterrupted: the learner repeats its steps, plays are taken from the file. On another processor,
+        where the learner may ask for another play, it learns from the one on file, with a `ResumeWarning`. One run at
+        a time may write to a file.
     most_plays : int, optional
         Stop after so many plays.
     regret : bool
@@ -148,9 +150,11 @@ def bocvs(
                     number = len(rows) + 1
                     i, x = learner.ask()
                     phase = learner.phase
-                    known = log.replay(number, int(i), x.tolist())
+                    known = log.row(number)
                     if known is not None:
-                        play = Play(np.array(known["point"]), known["value"], known["cost"])
+                        asked = int(i), x.tolist()
+                        i, x, play = _on_file(log, number, known, problem)
+                        log.compare(number, *asked)
                         seconds = known["seconds"]
                         clock = time.perf_counter() - seconds
                     else:
@@ -188,6 +192,18 @@ def bocvs(
     return ControlRun(method, i, x, len(rows), learner.spent, message, history)
 
 
+def _on_file(log, number, known, problem):
+    """Return the set, the values and the outcome of a play on file."""
+    try:
+        i, x = problem.checked_query(known["set"], known["x"])
+        play = Play(np.array(known["point"]), known["value"], known["cost"])
+    except InputError:
+        log.refuse(number)
+    if len(play.point) != problem.dimension:
+        log.refuse(number)
+    return i, x, play
+
+
 def _check_options(method, options):
     """Refuse options that a method does not take."""
     taken = set()
@@ -222,5 +238,5 @@ def _described(problem):
         "control_sets": [list(s) for s in problem.control_sets],
         "marginals": repr(problem.marginals),
         "noise": [problem.noise, problem.cost_noise, problem.worst],
-        "numbers": digest(*(np.round(array, 9) for array in numbers)),
+        "numbers": summary(*numbers),
     }

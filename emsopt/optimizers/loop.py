@@ -8,9 +8,10 @@ import numpy as np
 
 from .. import _validate
 from .._progress import shown
-from .._run_file import RunFile, run_seed
+from .._run_file import RunFile, are_indices, are_numbers, is_number, run_seed
 from ..errors import InputError
 from ..objective import Objective
+from ..problems import Problem
 from .ask_tell import AskTell, check_value
 from .box import on_box
 from .box_optimizer import BoxOptimizer
@@ -42,7 +43,11 @@ BOX_METHODS = {
 }
 """Methods of `maximize` by name: module and class of each."""
 
-_IN_A_ROW = {"kind": "emsopt run", "step": "evaluation", "told": ("value", "seconds")}
+_IN_A_ROW = {
+    "kind": "emsopt run",
+    "step": "evaluation",
+    "told": {"value": is_number, "seconds": is_number},
+}
 
 
 def minimize(
@@ -78,7 +83,8 @@ def minimize(
     checkpoint : path-like, optional
         File to which each evaluation is written. If it exists the run goes on from there, to the result it would
         have had uninterrupted; with ``rng`` left out its seed is on file, and an optimizer must be set up as it was
-        at first.
+        at first. On another processor, where a method may ask for something else, it goes on from what is on file,
+        with a `ResumeWarning`. One run at a time may write to a file.
     target : float, optional
         Stop at a value of at most this.
     time_limit : float, optional
@@ -223,10 +229,11 @@ def _search(
         raise InputError(msg)
     else:
         name = _validate.choice(method, "method", tuple(methods))
-    problem = None if checkpoint is None else describe(objective, name)
-    column = "sites" if isinstance(objective, Objective) else "x"
+    problem = None if checkpoint is None else describe(objective, name, method)
+    asked = {"sites": are_indices} if isinstance(objective, Objective) else {"x": are_numbers}
+    (column,) = asked
     with (
-        RunFile(checkpoint, problem, run_seed(rng), **_IN_A_ROW, asked=(column,)) as log,
+        RunFile(checkpoint, problem, run_seed(rng), **_IN_A_ROW, asked=asked) as log,
         shown(progress, budget, "evaluation") as show,
     ):
         optimizer = method if isinstance(method, kind) else _class(methods[method])(objective, rng=log.seed)
@@ -235,9 +242,12 @@ def _search(
         try:
             for number in range(1, budget + 1):
                 x = optimizer.ask()
-                row = log.replay(number, x.tolist())
+                row = log.row(number)
                 if row is not None:
+                    x = _on_file(log, number, row[column], optimizer, asked=x)
                     value, seconds = row["value"], row["seconds"]
+                    if number == 1:
+                        _check_function(objective, x, value, checkpoint)
                     clock = time.perf_counter() - seconds
                 else:
                     value = check_value(_evaluate(objective, x.copy(), log.seed, number))
@@ -269,6 +279,30 @@ def _search(
 def _class(place):
     module, attribute = place
     return getattr(import_module(f".{module}", __package__), attribute)
+
+
+def _on_file(log, number, filed, optimizer, asked):
+    """Return the candidate on file in place of the one the optimizer asked for."""
+    try:
+        x = optimizer.space.canonical(filed)
+    except InputError:
+        log.refuse(number)
+    log.compare(number, asked.tolist())
+    optimizer.withdraw(asked)
+    return x
+
+
+def _check_function(objective, x, value, checkpoint):
+    """Refuse to go on with another function of the same name: the first evaluation on file must come out again."""
+    if isinstance(objective, Objective) or isinstance(objective.function, Problem) or objective.noisy:
+        return  # which are told apart by what the first line says of them, or cannot be
+    again = check_value(objective(x.copy()))
+    if not np.isclose(again, value, rtol=1e-3, atol=1e-9):
+        msg = (
+            f"the checkpoint {checkpoint} is of another function: it has {value:.6g} at {x.tolist()}, where this one "
+            f"gives {again:.6g}. Name another file; or pass noisy=True if its values vary."
+        )
+        raise InputError(msg)
 
 
 def _evaluate(objective, x, seed, number):

@@ -100,8 +100,9 @@ class RunFile:
 
     def _check_rows(self):
         for number, row in enumerate(self.rows, 1):
-            fits = set(row) == {self._step, *self._kinds} and row[self._step] == number
-            if not fits or not all(is_kind(row[name]) for name, is_kind in self._kinds.items()):
+            kinds = {self._step: is_index, **self._kinds}
+            fits = row.keys() == kinds.keys() and all(kinds[name](value) for name, value in row.items())
+            if not fits or row[self._step] != number:
                 self.refuse(number)
 
     def refuse(self, number):

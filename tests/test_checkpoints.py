@@ -1,0 +1,336 @@
+"""Files that a run goes on from: one writer, nothing foreign or damaged taken, nothing lost when the disk is full."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt import study
+from emsopt._json_lines import MOST_BYTES, JsonLines
+from emsopt._run_file import summary
+from emsopt.errors import EmsoptError, InputError, ResumeWarning, WriteError
+from emsopt.roads import grid_roads
+
+
+def bowl(x):
+    return -((x[0] - 0.3) ** 2)
+
+
+def minimised(file, budget=5):
+    objective = eo.Objective(eo.datasets.grid_city(8, 4, rng=0), 4, "approximate")
+    return eo.minimize(objective, "random", budget=budget, rng=0, checkpoint=file)
+
+
+def maximised(file, budget=5, f=bowl):
+    return eo.maximize(f, "random", bounds=[(0, 1)], budget=budget, rng=0, checkpoint=file)
+
+
+def controlled(file, budget=5):
+    problem, options = eo.problems.hill_control(), {"regret": False, "checkpoint": file}
+    return eo.optimizers.bocvs(problem, "ucb-psq", budget=9, most_plays=budget, rng=0, **options)
+
+
+def driven(file, budget=5):
+    net = grid_roads(4, 4, rng=0)
+    return eo.bandits.run(net, "r0c0-r0c1", "r3c2-r3c3", "bi-ts", horizon=budget, rng=0, checkpoint=file)
+
+
+def square(x):
+    return {"y": x * x}
+
+
+def studied(file, budget=5):
+    return study.run(square, study.cases(x=range(budget)), file=file)
+
+
+RUNS = [minimised, maximised, controlled, driven]
+
+
+@pytest.fixture(params=[*RUNS, studied], ids=lambda run: run.__name__)
+def run(request):
+    return request.param
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "run.jsonl"
+
+
+def lines(content):
+    return content.splitlines()
+
+
+def changed(line, **change):
+    """Return a line with other values; those called "gone" are left out."""
+    content = json.loads(line) | change
+    return json.dumps({key: value for key, value in content.items() if value != "gone"}).encode()
+
+
+# -- one writer ---------------------------------------------------------------------------------------------------
+
+
+def test_a_second_writer_is_refused_and_the_file_undamaged(run, file):
+    run(file, 3)
+    before = file.read_bytes()
+    kind = next(iter(json.loads(lines(before)[0])))
+    with JsonLines(file, kind, "file", "path"):
+        with pytest.raises(
+            InputError, match=rf"another run is writing to the .* \S+{file.name}\. Wait for it"
+        ):
+            run(file)
+        assert file.read_bytes() == before
+    run(file)
+    assert len(lines(file.read_bytes())) > len(lines(before))
+
+
+CHILD = """
+    import sys, emsopt as eo
+    def bowl(x):
+        return -((x[0] - 0.3) ** 2)
+    def wait(_):
+        print("ready", flush=True)
+        sys.stdin.readline()
+    eo.maximize(bowl, "random", bounds=[(0, 1)], budget=5, rng=0, checkpoint=sys.argv[1], callback=wait)
+"""
+
+
+@pytest.fixture
+def writer(file):
+    """Return a process that has made one evaluation of a run, and waits before each further one."""
+    command = [sys.executable, "-c", textwrap.dedent(CHILD), str(file)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline() == "ready\n"
+        yield child
+        child.kill()
+
+
+def test_two_processes_and_one_file(writer, file):
+    """Whoever comes second is refused, however often it tries; the first one's file is as if it had been alone."""
+    for _ in range(20):
+        with pytest.raises(InputError, match="another run is writing"):
+            maximised(file)
+    writer.communicate("\n" * 5)
+    assert writer.returncode == 0
+    assert len(lines(file.read_bytes())) == 6
+    assert maximised(file).history["x"].tolist() == maximised(None).history["x"].tolist()
+
+
+def test_a_killed_writer_leaves_no_claim(writer, file):
+    writer.kill()
+    writer.wait()
+    assert maximised(file).nfev == 5
+
+
+# -- what is no such file -----------------------------------------------------------------------------------------
+
+FOREIGN = [b"my notes\n", b'{"a": 1}\n', b"7\n", b"\x89PNG\r\n\x00\xff", b"x" * 20_000_000]
+
+
+@pytest.mark.parametrize("content", FOREIGN, ids=["text", "JSON", "number", "bytes", "long line"])
+def test_a_foreign_file_is_refused_and_left_alone(run, content, file):
+    file.write_bytes(content)
+    with pytest.raises(InputError, match="name another file"):
+        run(file)
+    assert file.read_bytes() == content
+
+
+@pytest.mark.parametrize("path", [5, b"run.jsonl", "a\0b", "x" * 5000, "~no-such-user/x", "", "\ud800"])
+def test_a_path_that_is_none_is_refused(run, path):
+    with pytest.raises(EmsoptError):
+        run(path)
+
+
+def test_a_device_or_a_folder_is_refused_at_once(run, tmp_path):
+    """Reading ``/dev/full`` whole would take all memory, and a pipe would wait for ever."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/full", "/dev/null", tmp_path, tmp_path / "pipe"):
+        with pytest.raises(InputError, match="must be a file"):
+            run(path)
+
+
+def test_a_file_too_large_is_not_read(run, file):
+    run(file, 3)
+    with open(file, "ab") as stream:
+        stream.truncate(MOST_BYTES + 1)  # sparse
+    with pytest.raises(InputError, match="has at most 256"):
+        run(file)
+
+
+# -- damage -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", ["gone", -1, "0", None, 1.5])
+def test_a_first_line_without_a_seed_is_damaged(seed, file):
+    maximised(file)
+    first, *rest = lines(file.read_bytes())
+    file.write_bytes(b"\n".join([changed(first, seed=seed), *rest, b""]))
+    with pytest.raises(InputError, match=r"line 1 of the checkpoint .* is damaged"):
+        maximised(file)
+
+
+def test_the_version_that_wrote_a_file_does_not_matter(file):
+    maximised(file)
+    first, *rest = lines(file.read_bytes())
+    file.write_bytes(b"\n".join([changed(first, version="gone"), *rest, b""]))
+    assert maximised(file).nfev == 5
+
+
+VALUES = [None, "1", [1], {}, True, float("nan"), float("inf"), 10**400, -(10**400)]
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.__name__)
+def test_every_value_of_a_row_is_checked(run, file):
+    """A number that is none, or that no float holds, in whichever column, names its line."""
+    run(file)
+    first, row, *rest = lines(file.read_bytes())
+    for key, before in json.loads(row).items():
+        for value in [*VALUES, *([value] for value in VALUES)]:
+            if isinstance(before, list) and value == [1]:
+                continue
+            file.write_bytes(b"\n".join([first, changed(row, **{key: value}), *rest, b""]))
+            with pytest.raises(InputError, match=r"line 2 of the checkpoint .* is damaged"):
+                run(file)
+
+
+DEEP = b'{"evaluation": ' + b"[" * 50_000 + b"]" * 50_000 + b"}"
+
+
+@pytest.mark.parametrize(
+    "damage", [DEEP, b"[1]", b'{"case": {"x": 1}, "rows": [1]}', b"1" * 5000, b"\xff\xfe", b""]
+)
+def test_a_damaged_line_is_named_and_stays(run, damage, file):
+    run(file)
+    whole = lines(file.read_bytes())
+    content = b"\n".join([*whole[:2], damage, *whole[3:], b""])
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=r"line 3 of the \w+ .* is damaged"):
+        run(file)
+    assert file.read_bytes() == content
+
+
+@pytest.mark.parametrize("columns", ["gone", None, [1], "x"])
+def test_a_study_whose_names_are_none(columns, file):
+    studied(file)
+    first, *rest = lines(file.read_bytes())
+    file.write_bytes(b"\n".join([changed(first, columns=columns), *rest, b""]))
+    with pytest.raises(InputError, match=r"line 1 of the study .* is damaged"):
+        studied(file)
+
+
+# -- full disks and folders that take nothing ---------------------------------------------------------------------
+
+LIMITED = """
+    import resource, signal, sys
+    sys.path.insert(0, sys.argv[1])
+    import test_checkpoints
+    run, file, most = getattr(test_checkpoints, sys.argv[2]), sys.argv[3], int(sys.argv[4])
+    run(None)  # compiled code is kept in files, too
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    try:
+        run(file)
+    except test_checkpoints.WriteError as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on the size of files")
+def test_a_full_disk_leaves_whole_lines(run, file):
+    """The disk fills up in the midst of a line, the first or a later one: a clear error, and the run goes on later."""
+    run(file)
+    whole = lines(file.read_bytes())
+    tests = os.path.dirname(__file__)
+    for full_at, left in ((len(whole[0]) + len(whole[1]) + 12, 2), (20, 0)):
+        file.unlink()
+        command = [sys.executable, "-c", textwrap.dedent(LIMITED), tests, run.__name__, file, str(full_at)]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert f"{file} could not be written" in said
+        assert "or write elsewhere" in said
+        assert file.exists() == (left > 0)
+        if left:
+            assert file.read_bytes().endswith(b"\n")
+            assert len(lines(file.read_bytes())) == left
+        run(file)
+        assert len(lines(file.read_bytes())) == len(whole)
+
+
+def test_a_folder_that_takes_nothing(run, tmp_path, monkeypatch):
+    def refused(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("emsopt._json_lines.open", refused, raising=False)
+    with pytest.raises(WriteError, match="could not be written: permission was denied"):
+        run(tmp_path / "run.jsonl")
+
+
+# -- another function, another problem, another processor ---------------------------------------------------------
+
+
+def test_another_function_of_the_same_name_is_refused(file):
+    maximised(file, 3)
+
+    def other(x):
+        return -((x[0] - 0.6) ** 2)
+
+    other.__qualname__ = bowl.__qualname__
+    with pytest.raises(InputError, match=r"is of another function: it has .* Name another file"):
+        maximised(file, f=other)
+    assert maximised(file).nfev == 5
+
+
+@pytest.mark.parametrize(("run", "key"), [(minimised, "sites"), (maximised, "x")])
+def test_what_is_on_file_stands_where_the_run_now_asks_for_something_else(run, key, file):
+    """As on another processor: the rows of the second and the fourth evaluation change places."""
+    run(file, 4)
+    first, *rows = map(json.loads, lines(file.read_text()))
+    rows[1], rows[3] = {**rows[3], "evaluation": 2}, {**rows[1], "evaluation": 4}
+    file.write_text("".join(json.dumps(row) + "\n" for row in (first, *rows)))
+    with pytest.warns(
+        ResumeWarning, match=r"evaluation 2 in the checkpoint .* from what is on file"
+    ) as warned:
+        history = run(file, 6).history
+    assert len(warned) == 1
+    assert [list(x) for x in history[key]][:4] == [row[key] for row in rows]
+    assert len(history) == len(set(history[key])) == 6
+
+
+def test_a_path_on_file_stands_where_the_agent_would_drive_another(file, tmp_path):
+    driven(file, 3)
+    first, *rows = map(json.loads, lines(file.read_text()))
+    options = {"horizon": 1, "rng": 0, "checkpoint": tmp_path / "other.jsonl", "closed": [rows[1]["arms"][3]]}
+    eo.bandits.run(grid_roads(4, 4, rng=0), "r0c0-r0c1", "r3c2-r3c3", "bi-ts", **options)
+    detour = json.loads(lines((tmp_path / "other.jsonl").read_text())[1])
+    rows[1] = {**detour, "round": 2}
+    file.write_text("".join(json.dumps(row) + "\n" for row in (first, *rows)))
+    with pytest.warns(ResumeWarning, match="round 2 in the checkpoint"):
+        run = driven(file, 5)
+    assert list(run.history["path"][1]) == detour["arms"]
+    assert len(run.history) == 5
+
+
+def test_a_candidate_that_is_withdrawn_may_be_asked_for_again():
+    optimizer = eo.optimizers.RandomSearch(eo.Objective(eo.datasets.grid_city(4, 2, rng=0), 2), rng=0)
+    x = optimizer.ask()
+    optimizer.withdraw(x)
+    assert not optimizer.is_taken(x)
+    optimizer.tell(x, 1.0)
+    optimizer.withdraw(x)
+    assert optimizer.is_taken(x)
+
+
+def test_a_summary_tells_numbers_apart_but_not_their_last_digits():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(30, 30)), rng.random(30)
+    wanted = summary(a, b)
+    rounded = summary(a * (1 + 1e-13 * rng.normal(size=a.shape)), b)
+    assert rounded["weighted"] == pytest.approx(wanted["weighted"], rel=1e-9)
+    one = a.copy()
+    one[7, 9] += 1e-3
+    for other in (summary(one, b), summary(a[::-1], b), summary(a, b * 1.001), summary(a.T, b)):
+        assert other["weighted"] != pytest.approx(wanted["weighted"], rel=1e-8)
+    assert summary(np.zeros(3)) != summary(np.zeros(4))

@@ -12,10 +12,11 @@ Whatever has a checksum is checked wherever it lies; a file that does not match 
 import hashlib
 import os
 from importlib import resources
+from io import BytesIO
 from pathlib import Path
-from uuid import uuid4
 
-from .errors import DataUnavailableError
+from . import _writing
+from .errors import DataUnavailableError, EmsoptError
 
 DOWNLOAD_TIMEOUT_S = 30
 
@@ -106,7 +107,7 @@ def find_data(relative_names, url=None, sha256=None, *, git_blob=None):
     target = names[0]
     found = find_local(names)
     if found is not None:
-        wrong = _mismatch(found, sha256, git_blob)
+        wrong = _mismatch(found.read_bytes(), sha256, git_blob)
         if not wrong:
             return found
         if not found.is_relative_to(cache_folder()):
@@ -122,37 +123,30 @@ def find_data(relative_names, url=None, sha256=None, *, git_blob=None):
 
 
 def _download(url, target, sha256, git_blob):
-    """Fetch into a file of its own, check that, and only then give it its name."""
+    """Fetch a file, check it, and only then put it in the cache."""
     import pooch
 
+    advice = _advice(target, url, sha256, git_blob)
     kept = cache_folder() / target
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    part = kept.with_name(f"{kept.name}.{uuid4().hex}.part")
+    received = BytesIO()
     try:
-        try:
-            pooch.HTTPDownloader(timeout=DOWNLOAD_TIMEOUT_S)(url, str(part), None)
-        except OSError as error:  # every failure of `requests` is one
-            msg = (
-                f"{target} is not on this machine and could not be fetched ({type(error).__name__}: {error}). "
-                f"{_advice(target, url, sha256, git_blob)}"
-            )
-            raise DataUnavailableError(msg) from error
-        wrong = _mismatch(part, sha256, git_blob)
-        if wrong:
-            msg = (
-                f"{url} did not send the file that was published: {wrong}. It was not kept. "
-                f"{_advice(target, url, sha256, git_blob)}"
-            )
-            raise DataUnavailableError(msg)
-        os.replace(part, kept)
-    finally:
-        part.unlink(missing_ok=True)
-    return kept
+        _writing.make_folder(kept.parent)
+        pooch.HTTPDownloader(timeout=DOWNLOAD_TIMEOUT_S)(url, received, None)
+        wrong = _mismatch(received.getvalue(), sha256, git_blob)
+        if not wrong:
+            return _writing.write_file(kept, received.getvalue())
+    except EmsoptError as error:
+        msg = f"{target} is not on this machine, and a download cannot be kept: {error} {advice}"
+        raise DataUnavailableError(msg) from error
+    except OSError as error:  # every failure of `requests` is one
+        msg = f"{target} is not on this machine and could not be fetched ({type(error).__name__}: {error}). {advice}"
+        raise DataUnavailableError(msg) from error
+    msg = f"{url} did not send the file that was published: {wrong}. It was not kept. {advice}"
+    raise DataUnavailableError(msg)
 
 
-def _mismatch(path, sha256, git_blob):
+def _mismatch(content, sha256, git_blob):
     """Say what is wrong with the content of a file, or return an empty string."""
-    content = path.read_bytes()
     for kind, wanted, got in (
         ("sha256", sha256, hashlib.sha256(content).hexdigest()),
         ("git blob id", git_blob, hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()),

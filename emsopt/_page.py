@@ -5,15 +5,13 @@ A page is a template in this package with %PLACES%: the title, the notes, the da
 """
 
 import json
-import os
 import re
 from base64 import b64encode
 from functools import lru_cache
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 
-from .errors import InputError
+from . import _writing
 
 
 class Page:
@@ -34,18 +32,16 @@ class Page:
         return f'<iframe srcdoc="{page}" title="Map: {escape(self._title)}" style="{style}"></iframe>'
 
     def save(self, path):
-        """Write the page to ``path``, all at once or not at all, and return the path."""
-        path = Path(path)
-        if not path.parent.is_dir():
-            msg = f"the folder {str(path.parent)!r} does not exist; create it or save elsewhere."
-            raise InputError(msg)
-        draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
-            draft.write_bytes(self.html.encode())
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
-        return path
+        """Write the page to ``path``, whole or not at all, and return the path.
+
+        Raises
+        ------
+        InputError
+            If the path cannot be that of a file, or its folder does not exist.
+        WriteError
+            If the disk is full or read-only, or permission is denied. An earlier file is left as it was.
+        """
+        return _writing.write_file(path, self.html)
 
     def _parts(self, encode):
         """Pieces of the page; the constant ones are encoded once and for all."""

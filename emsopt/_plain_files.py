@@ -1,11 +1,8 @@
-"""Plain files: comma-separated tables, JSON and GeoJSON, and folders of them that are written whole or not at all."""
+"""Plain files: comma-separated tables, JSON and GeoJSON, as text and from files."""
 
 import csv
 import io
 import json
-import os
-import shutil
-from uuid import uuid4
 
 import pandas as pd
 
@@ -14,71 +11,6 @@ from ._shapes import check_shape
 from .errors import InputError
 
 # -- writing ------------------------------------------------------------------------------------------------------
-
-
-def write_folder(folder, files, *, marker, replaceable):
-    """Write a folder of text files, all of them or none.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        A new folder, an empty one, or one that an earlier call wrote, which is replaced.
-    files : dict of str to str
-        Content of each file by name.
-    marker : str
-        File without which an existing folder is not replaced.
-    replaceable : collection of str
-        The only files that a folder may hold to be replaced.
-
-    Raises
-    ------
-    InputError
-        If the folder holds anything else. It is left as it was.
-    """
-    _check_replaceable(folder, marker, replaceable)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = _neighbour(folder)
-    unfinished.mkdir()
-    try:
-        for name, content in files.items():
-            (unfinished / name).write_text(content, encoding="utf-8", newline="")
-        _put_in_place(unfinished, folder)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-
-
-def _check_replaceable(folder, marker, replaceable):
-    if not os.path.lexists(folder):
-        return
-    if not folder.is_dir():
-        msg = f"{folder} is a file, where a folder was to be written. Choose another name."
-        raise InputError(msg)
-    held = sorted(path.name for path in folder.iterdir())
-    if held and (marker not in held or not set(held) <= set(replaceable)):
-        msg = (
-            f"{folder} was left as it is: a folder is replaced only if it holds {marker} and nothing foreign; it "
-            f"holds {', '.join(sorted(set(held) - set(replaceable))[:5] or held[:5])}. Choose a new folder."
-        )
-        raise InputError(msg)
-
-
-def _put_in_place(unfinished, folder):
-    """Give a finished folder its name; what had the name before goes only when that is done."""
-    if not folder.exists():
-        unfinished.rename(folder)
-        return
-    old = _neighbour(folder)
-    folder.rename(old)
-    try:
-        unfinished.rename(folder)
-    except OSError:
-        old.rename(folder)
-        raise
-    shutil.rmtree(old)
-
-
-def _neighbour(folder):
-    return folder.with_name(f".{folder.name}.{uuid4().hex}")
 
 
 def csv_text(header, columns):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from . import _writing
 from .errors import InputError
 
 _KIND, _FORMAT = "emsopt roads", 1
@@ -36,11 +37,7 @@ def write_roads(net, path):
         "connections": net.connections.tolist(),
     }
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    path = Path(path).expanduser()
-    if not path.parent.is_dir():
-        msg = f"the folder {str(path.parent)!r} does not exist; create it or save elsewhere."
-        raise InputError(msg)
-    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+    _writing.write_file(path, gzip.compress(text.encode(), mtime=0))
 
 
 def read_roads(path):

@@ -14,11 +14,9 @@
 The embedded St. Paul is made by ``data/build_st_paul.py``; sources and licences are in ``data/README.md``.
 """
 
-from pathlib import Path
-
 import numpy as np
 
-from . import _files, _pickles, travel
+from . import _files, _pickles, _writing, travel
 from ._validate import choice, generator, positive_number, whole_number
 from .city import City
 from .errors import InputError
@@ -331,23 +329,26 @@ def write_templates(folder):
     Raises
     ------
     InputError
-        If one of the files is there already, or the folder cannot be written to.
+        If one of the files is there already, or the path cannot be that of a folder.
+    WriteError
+        If the disk is full or read-only, or permission is denied.
     """
-    folder = Path(folder).expanduser()
+    folder = _writing.make_folder(folder)
     sources = sorted(_files.package_file("templates").iterdir())
     targets = [folder / source.name for source in sources]
     for target in targets:
         if target.exists():
             msg = f"{target} is there already and was left as it is; choose another folder."
             raise InputError(msg)
+    written = []
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for source, target in zip(sources, targets, strict=True):
-            target.write_bytes(source.read_bytes())
-    except OSError as error:
-        msg = f"`folder` must be a folder that can be written to; {folder} cannot: {error}."
-        raise InputError(msg) from error
-    return targets
+            written.append(_writing.write_file(target, source.read_bytes()))
+    except BaseException:
+        for target in written:
+            target.unlink()
+        raise
+    return written
 
 
 def load_roads(name="monaco"):

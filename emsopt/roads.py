@@ -164,7 +164,15 @@ class RoadNetwork:
         return net.largest_component() if strongly_connected else net
 
     def save(self, path):
-        """Write the network to one file of compressed JSON, rounded to centimetres; such as ``town.json.gz``."""
+        """Write the network to one file of compressed JSON, rounded to centimetres; such as ``town.json.gz``.
+
+        Raises
+        ------
+        InputError
+            If the path cannot be that of a file, or its folder does not exist.
+        WriteError
+            If the disk is full or read-only, or permission is denied. An earlier file is left as it was.
+        """
         from ._road_files import write_roads
 
         write_roads(self, path)

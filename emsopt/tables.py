@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from . import _cells, _plain_files, travel
+from . import _cells, _plain_files, _writing, travel
 from ._validate import positive_number
 from .city import City
 from .errors import InputError
@@ -322,11 +322,11 @@ def save_city(city, folder):
     ------
     InputError
         If the folder holds anything but a city, or the city could not be read back. The folder is left as it was.
+    WriteError
+        If the disk is full or read-only, or permission is denied. The folder is left as it was.
     """
-    folder = Path(folder).expanduser().resolve()
     city.replace()  # what `City.scaled` took beyond any validity could not be read back
-    _plain_files.write_folder(folder, _as_files(city), marker=CITY, replaceable=FILES)
-    return folder
+    return _writing.write_folder(folder, _as_files(city), marker=CITY, replaceable=FILES)
 
 
 def _as_files(city):

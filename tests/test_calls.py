@@ -716,5 +716,5 @@ def test_templates_can_be_read_as_they_are(tmp_path):
     with pytest.raises(InputError, match="left as it is"):
         eo.datasets.write_templates(tmp_path / "mine")
     (tmp_path / "file").write_text("x")
-    with pytest.raises(InputError, match="written to"):
+    with pytest.raises(InputError, match="a file where a folder is needed"):
         eo.datasets.write_templates(tmp_path / "file")

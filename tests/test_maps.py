@@ -289,22 +289,6 @@ def test_save_writes_the_whole_page(both, city, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["map.html"]
 
 
-def test_a_save_that_fails_leaves_the_old_file(both, city, tmp_path, monkeypatch):
-    path = tmp_path / "map.html"
-    path.write_text("old")
-
-    def full_disk(self, data):
-        with self.open("wb") as file:
-            file.write(data[:10])
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("pathlib.Path.write_bytes", full_disk)
-    with pytest.raises(OSError, match="No space"):
-        deployment_map(city, both).save(path)
-    assert path.read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["map.html"]
-
-
 def test_an_update_carries_the_new_views_and_nothing_that_stays(both, doubled, city):
     shown = deployment_map(city, both, key="panel")
     frame = Page(shown.update(doubled)).tags[0][1]

@@ -797,38 +797,6 @@ def test_a_file_is_not_overwritten_by_a_folder(tmp_path):
     assert (tmp_path / "city").read_text(encoding="utf-8") == "precious"
 
 
-@pytest.mark.parametrize("failing", ["sites.csv", "rename"])
-def test_nothing_is_left_half_written_if_saving_fails(tmp_path, monkeypatch, failing):
-    """The disk fills up in the middle, or the last step is refused: the older city is still there, whole."""
-    old = full_city()
-    old.save(tmp_path / "city")
-    before = snapshot(tmp_path)
-    kind = type(tmp_path)
-    write_text, rename = kind.write_text, kind.rename
-
-    def full_disk(self, *args, **options):
-        if self.name == failing:
-            raise OSError(28, "No space left on device")
-        return write_text(self, *args, **options)
-
-    def refuse(self, target):
-        if (
-            failing == "rename"
-            and (self / "city.json").exists()
-            and target.name == "city"
-            and "newer" in self.joinpath("city.json").read_text(encoding="utf-8")
-        ):
-            raise OSError(13, "Permission denied")
-        return rename(self, target)
-
-    monkeypatch.setattr(kind, "write_text", full_disk)
-    monkeypatch.setattr(kind, "rename", refuse)
-    with pytest.raises(OSError, match=r"No space|Permission"):
-        old.replace(name="newer").save(tmp_path / "city")
-    monkeypatch.undo()
-    assert snapshot(tmp_path) == before
-
-
 def test_outlines_of_numpy_arrays_are_saved_as_numbers(tmp_path):
     corners = np.array([[[0, 0], [1, 0], [1, 1]]])
     shape = {"type": "Polygon", "coordinates": corners}

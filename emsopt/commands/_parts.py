@@ -1,11 +1,11 @@
-"""What the commands share: options, the search for deployments, tables, map and figure, and files written whole."""
+"""What the commands share: options, the search for deployments, tables, map and figure."""
 
-from pathlib import Path
+from io import BytesIO
 
 import numpy as np
 
 from .._spreadsheet import without_formulas
-from ..errors import InputError
+from .._writing import write_file
 
 DEFAULT_FOLDER = "emsopt-results"
 
@@ -58,17 +58,6 @@ def metric(options):
 def capacity(options):
     """Return what happens to calls that find all units busy."""
     return "queue" if options.queue else "loss"
-
-
-def make_folder(name):
-    """Return a folder that exists."""
-    out = Path(name)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        msg = f"`--out` must be a folder that can be written to; {name} cannot: {error}."
-        raise InputError(msg) from error
-    return out
 
 
 def describe(city, units):
@@ -145,8 +134,9 @@ def draw(city, found, out, options):
 
     with matplotlib.rc_context({"text.parse_math": False}):  # a dollar in a name is a dollar
         figure, _ = deployments(city, found, value=value)
-        path = whole(out / "deployments.png", lambda path: figure.savefig(path, dpi=150, format="png"))
-    return [*written, path]
+        png = BytesIO()
+        figure.savefig(png, dpi=150, format="png")
+    return [*written, write_file(out / "deployments.png", png.getvalue())]
 
 
 def say_written(out, written, seconds):
@@ -158,19 +148,7 @@ def say_written(out, written, seconds):
 
 def write_table(table, path, **options):
     """Write a table that people open in a spreadsheet: no text in it is taken for a formula."""
-    safe = without_formulas(table)
-    return whole(path, lambda draft: safe.to_csv(draft, lineterminator="\n", **options))
-
-
-def whole(path, write):
-    """Let ``write`` make a file beside ``path`` and put it in place once it is complete."""
-    draft = path.with_name(f".{path.name}.part")
-    try:
-        write(draft)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-    return path
+    return write_file(path, without_formulas(table).to_csv(lineterminator="\n", **options))
 
 
 class Bar:

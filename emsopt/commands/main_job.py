@@ -3,6 +3,7 @@
 import time
 
 from .._validate import positive_number
+from .._writing import make_folder, write_file
 from ..errors import InputError
 from . import _parts
 
@@ -41,7 +42,7 @@ def run(options):
     positive_number(options.threshold, "threshold", "min")
     _parts.describe(city, units)
     objective = _parts.searched(city, units, options)
-    out = _parts.make_folder(options.out)
+    out = make_folder(options.out, "--out")
     found = _parts.find_deployments(objective, options)
     written = _print_tables(city, units, options, out)
     written += _parts.draw(city, found, out, options)
@@ -87,4 +88,4 @@ def _print_table(title, ours, theirs, path):
         table = table.rename(columns={"optimum": "best found"})
     digits = 2 if "lower_bound" in ours else 4  # minutes, or a fraction
     print(f"\n{title}\n{table.round(digits).to_string()}")
-    return _parts.whole(path, ours.to_csv)
+    return write_file(path, ours.to_csv(lineterminator="\n"))

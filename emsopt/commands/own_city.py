@@ -6,6 +6,7 @@ from pathlib import Path
 
 from .._spreadsheet import scenario
 from .._validate import positive_number, whole_number
+from .._writing import make_folder
 from ..errors import InputError
 from . import _parts
 
@@ -98,7 +99,7 @@ def run(options):
     by_hour = None if options.moves is None else demand.cities_by_hour(**times)  # refused before work is done
     _parts.describe(city, options.units)
     objective = _parts.searched(city, options.units, options)
-    out = _parts.make_folder(options.out)
+    out = make_folder(options.out, "--out")
     found = _parts.find_deployments(objective, options)
     written = [
         _parts.write_table(checks.to_frame(), out / "checks.csv", index=False),

@@ -4,6 +4,7 @@ from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from .._writing import errors_explained, write_folder
 from ..calls import check_calls, city_from_calls, read_calls, read_stations
 from ..city import City
 from ..errors import InputError
@@ -79,11 +80,10 @@ def _from_folder(files, name):
     for table, most in ((SITES, MOST_SITES), (ATOMS, MOST_ATOMS)):
         lines = len(files.get(table, b"").splitlines())
         _check_rows(lines - 1, most, table)
-    with TemporaryDirectory() as scratch:
-        folder = Path(scratch) / name
-        folder.mkdir()
-        for file, content in files.items():  # names that FILES has, and no others
-            (folder / file).write_bytes(content)
+    with errors_explained("the folder for temporary files"):
+        made = TemporaryDirectory()
+    with made as scratch:
+        folder = write_folder(Path(scratch) / name, files, marker=CITY, replaceable=FILES)
         try:
             return City.load(folder)
         except InputError as error:  # without the folder, which nobody chose

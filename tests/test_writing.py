@@ -1,0 +1,450 @@
+"""Every writer under a full disk, in a read-only folder and with paths that cannot be: one clear error, nothing lost."""
+
+import errno
+import itertools
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import emsopt as eo
+from emsopt import _files, _writing
+from emsopt.__main__ import main
+from emsopt.commands import _parts
+from emsopt.errors import DataUnavailableError, EmsoptError, InputError, WriteError
+from emsopt.maps import deployment_map
+from emsopt.panels._uploads import city_from_uploads
+from emsopt.roads import RoadNetwork
+
+on_posix = pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX has them")
+
+
+@pytest.fixture(scope="module")
+def town():
+    return eo.datasets.grid_city(n_sites=5, units=2, rng=1, size=3)
+
+
+# Each writes something that depends on the number, to a path.
+
+
+def save_city(town, number, path):
+    return town.scaled(number).save(path)
+
+
+def save_map(town, number, path):
+    return deployment_map(town, eo.evaluators.approximate_hypercube(town, [0, number])).save(path)
+
+
+def save_roads(town, number, path):
+    return RoadNetwork([50.0, 90.0 + number], [10.0, 9.0], [(0, 1), (1, 0)]).save(path)
+
+
+def save_table(town, number, path):
+    return _parts.write_table(pd.DataFrame({"site": town.site_names, "units": number}), path, index=False)
+
+
+def save_templates(town, number, path):
+    return eo.datasets.write_templates(path)
+
+
+REPLACING = [save_city, save_map, save_roads, save_table]
+
+
+def snapshot(folder):
+    """Return the content of every file below a folder by name; None for a folder."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+def raising(code):
+    def fail(*_, **__):
+        raise OSError(code, os.strerror(code))
+
+    return fail
+
+
+@pytest.fixture
+def fill_disk(monkeypatch):
+    """A function that makes the disk full: the file after the first few takes half of what is written to it."""
+
+    def fill(after=0):
+        count = itertools.count()
+
+        def opener(path, mode):
+            file = open(path, mode)  # noqa: SIM115 - closed by who opens it
+            return file if next(count) < after else HalfFull(file)
+
+        monkeypatch.setattr(_writing, "open", opener, raising=False)
+
+    return fill
+
+
+class HalfFull:
+    def __init__(self, file):
+        self.file = file
+
+    def write(self, data):
+        self.file.write(data[: len(data) // 2])
+        raising(errno.ENOSPC)()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+
+
+def check_message(error, path):
+    message = str(error)
+    assert message.startswith(f"{path} could not be written: ")
+    assert "Nothing that was there was changed." in message
+    assert message.endswith(", or write elsewhere.")
+    assert "Errno" not in message
+
+
+def test_a_write_error_is_of_both_families_and_prints_its_message():
+    error = WriteError("the message.")
+    assert isinstance(error, EmsoptError)
+    assert isinstance(error, OSError)
+    assert str(error) == "the message."
+    assert repr(error) == "WriteError('the message.')"
+
+
+# -- a full disk --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("save", "after"), [*[(save, 0) for save in REPLACING], (save_city, 1), (save_city, 3)]
+)
+def test_a_full_disk_leaves_what_was_there(save, after, town, tmp_path, fill_disk):
+    save(town, 1, tmp_path / "kept")
+    before = snapshot(tmp_path)
+    for name in ("kept", "new"):
+        fill_disk(after)
+        with pytest.raises(WriteError, match=r"the disk is full.*Free some space") as caught:
+            save(town, 2, tmp_path / name)
+        check_message(caught.value, tmp_path / name)
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_a_full_disk_leaves_no_template(after, tmp_path, fill_disk):
+    (tmp_path / "notes.txt").write_text("mine")
+    before = snapshot(tmp_path)
+    fill_disk(after)
+    with pytest.raises(WriteError, match=r"(calls|stations)\.csv could not be written: the disk is full"):
+        eo.datasets.write_templates(tmp_path)
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("save", [save_city, save_map, save_roads])
+def test_a_file_that_the_system_cuts_off_is_not_kept(save, town, tmp_path):
+    """Without any stand-in: files may have 40 bytes, and no more is written of a larger one."""
+    resource = pytest.importorskip("resource")
+    save(town, 1, tmp_path / "kept")
+    before = snapshot(tmp_path)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40, limits[1]))
+    try:
+        with pytest.raises(WriteError, match="larger than this system allows") as caught:
+            save(town, 2, tmp_path / "kept")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    check_message(caught.value, tmp_path / "kept")
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("save", [save_city, save_map])
+@pytest.mark.parametrize("step", ["os.fsync", "os.replace", "pathlib.Path.rename"])
+def test_the_last_steps_may_fail_too(save, step, town, tmp_path, monkeypatch):
+    """Some disks are full only when all is flushed; and what is complete may be refused its name."""
+    save(town, 1, tmp_path / "kept")
+    before = snapshot(tmp_path)
+    rename, count = Path.rename, itertools.count()
+
+    def second_fails(
+        self, target
+    ):  # the earlier folder steps aside, the new one is refused, the earlier returns
+        return raising(errno.EDQUOT)() if next(count) == 1 else rename(self, target)
+
+    if (save, step) in ((save_city, "os.replace"), (save_map, "pathlib.Path.rename")):
+        pytest.skip("not a step of this one")
+    monkeypatch.setattr(step, second_fails if step.endswith("rename") else raising(errno.EDQUOT))
+    with pytest.raises(WriteError, match="quota") as caught:
+        save(town, 2, tmp_path / "kept")
+    check_message(caught.value, tmp_path / "kept")
+    monkeypatch.undo()
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("save", [save_city, save_map])
+def test_an_interrupted_writer_leaves_nothing_either(save, error, town, tmp_path, monkeypatch):
+    save(town, 1, tmp_path / "kept")
+    before = snapshot(tmp_path)
+
+    def interrupt(_):
+        raise error
+
+    monkeypatch.setattr("os.fsync", interrupt)
+    with pytest.raises(error):
+        save(town, 2, tmp_path / "kept")
+    assert snapshot(tmp_path) == before
+
+
+# -- a read-only folder -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "words"), [(errno.EROFS, "the disk is read-only"), (errno.EACCES, "permission was denied")]
+)
+@pytest.mark.parametrize("save", [*REPLACING, save_templates])
+def test_a_read_only_disk_leaves_what_was_there(save, code, words, town, tmp_path, monkeypatch):
+    save(town, 1, tmp_path / "kept")
+    before = snapshot(tmp_path)
+    monkeypatch.setattr(_writing, "open", raising(code), raising=False)
+    for name in ("open", "mkdir", "rename", "replace", "unlink", "chmod"):
+        monkeypatch.setattr(os, name, raising(code))
+    for name in ("kept", "new"):
+        with pytest.raises(WriteError, match=words) as caught:
+            save(town, 2, tmp_path / name)
+        check_message(caught.value, tmp_path / name)
+    monkeypatch.undo()
+    assert snapshot(tmp_path) == before
+
+
+@on_posix
+@pytest.mark.parametrize("save", [*REPLACING, save_templates])
+def test_a_folder_without_permission_leaves_what_was_there(save, town):
+    """Without any stand-in; who may do anything tries as a user who may not."""
+    folder = Path(tempfile.mkdtemp())  # above it, everybody may enter, unlike in `tmp_path`
+    try:
+        save(town, 1, folder / "kept")
+        before = snapshot(folder)
+        folder.chmod(0o555)
+        user = os.geteuid()
+        try:
+            if user == 0:
+                os.seteuid(65534)
+            for name in ("kept", "new") if save is not save_templates else ("new",):
+                with pytest.raises(WriteError, match=r"permission was denied.*Change the perm") as caught:
+                    save(town, 2, folder / name)
+                check_message(caught.value, folder / name)
+        finally:
+            os.seteuid(user)
+        assert snapshot(folder) == before
+    finally:
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("save", [save_city, save_map])
+def test_what_is_write_protected_is_not_replaced(save, town, tmp_path, monkeypatch):
+    save(town, 1, tmp_path / "kept")
+    before = snapshot(tmp_path)
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK or Path(path).name != "kept")
+    with pytest.raises(WriteError, match="permission was denied"):
+        save(town, 2, tmp_path / "kept")
+    assert snapshot(tmp_path) == before
+
+
+# -- what a file keeps --------------------------------------------------------------------------------------------
+
+
+@on_posix
+@pytest.mark.parametrize("save", REPLACING)
+def test_permissions_are_the_usual_ones_and_are_kept(save, town, tmp_path):
+    def modes():
+        return {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path, *tmp_path.rglob("*"))}
+
+    umask = os.umask(0o027)
+    try:
+        path = save(town, 1, tmp_path / "kept") or tmp_path / "kept"
+        for each in (path, *path.rglob("*")):
+            assert stat.S_IMODE(each.stat().st_mode) == (0o750 if each.is_dir() else 0o640)
+        path.chmod(0o700 if path.is_dir() else 0o600)
+        before = modes()
+        save(town, 2, path)
+        assert modes() == before
+    finally:
+        os.umask(umask)
+
+
+@on_posix
+@pytest.mark.parametrize("save", REPLACING)
+def test_what_a_link_leads_to_is_replaced_and_the_link_stays(save, town, tmp_path):
+    save(town, 1, tmp_path / "real")
+    first = snapshot(tmp_path / "real") or (tmp_path / "real").read_bytes()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    save(town, 2, tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (snapshot(tmp_path / "real") or (tmp_path / "real").read_bytes()) != first
+    assert {path.name for path in tmp_path.iterdir()} == {"real", "link"}
+
+
+@pytest.mark.parametrize("save", REPLACING)
+def test_the_longest_name_that_a_disk_takes_can_be_written(save, town, tmp_path):
+    name = "x" * 255
+    try:
+        (tmp_path / name).write_text("")
+        (tmp_path / name).unlink()
+    except OSError:
+        pytest.skip("shorter names only")
+    save(town, 1, tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@on_posix
+def test_a_device_is_not_replaced(town):
+    with pytest.raises(InputError, match="/dev/null is a device or a pipe"):
+        save_map(town, 1, "/dev/null")
+    assert not Path("/dev/null").is_file()
+
+
+# -- paths that cannot be -----------------------------------------------------------------------------------------
+
+
+BAD_PATHS = [None, 3, b"bytes", "", "a\0b", "a" * 5000, "a/" * 3000 + "b", "\ud800/b"]
+if sys.platform != "win32":  # which takes any name for a user's
+    BAD_PATHS.append("~no such user/b")
+
+
+@pytest.mark.parametrize("path", BAD_PATHS)
+@pytest.mark.parametrize("save", [*REPLACING, save_templates])
+def test_a_path_that_cannot_be_is_an_input_error(save, path, town, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        InputError, match=r"must be the path of a file or folder.*got|too long.*Shorten it"
+    ) as caught:
+        save(town, 1, path)
+    assert len(str(caught.value)) < 600
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("save", [save_map, save_roads, save_table])
+def test_a_folder_is_not_replaced_by_a_file(save, town, tmp_path):
+    (tmp_path / "kept").mkdir()
+    with pytest.raises(InputError, match="this is a folder, and a file was to be written"):
+        save(town, 1, tmp_path / "kept")
+    assert snapshot(tmp_path) == {"kept": None}
+
+
+@pytest.mark.parametrize("save", [*REPLACING, save_templates])
+def test_a_file_is_no_folder_to_write_to(save, town, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InputError, match="there is a file where a folder is needed"):
+        save(town, 1, tmp_path / "file" / "new")
+    assert snapshot(tmp_path) == {"file": b"mine"}
+
+
+@pytest.mark.parametrize("save", [save_city, save_map])
+def test_half_a_character_in_a_title_is_refused(save, town, tmp_path):
+    with pytest.raises(InputError, match=r"'\\ud800', which is no character"):
+        save(town.replace(name="Half \ud800"), 1, tmp_path / "new")
+    assert not list(tmp_path.iterdir())
+
+
+# -- downloads and uploads ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def download(tmp_path, monkeypatch):
+    """A function that fetches a file into a cache, from no server at all."""
+    import hashlib
+
+    import pooch
+
+    def send(self, url, output_file, _):
+        output_file.write(b"content")
+
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", send)
+    monkeypatch.setattr(_files, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.delenv("EMSOPT_DATA", raising=False)
+    return lambda: _files.find_data("a/b.bin", "http://h/b.bin", hashlib.sha256(b"content").hexdigest())
+
+
+def test_a_full_disk_keeps_no_download(download, tmp_path, fill_disk):
+    fill_disk()
+    with pytest.raises(
+        DataUnavailableError,
+        match=r"b\.bin could not be written: the disk is full.*Fetch http://h/b\.bin.*EMSOPT_DATA",
+    ):
+        download()
+    assert set(snapshot(tmp_path)) == {"cache", str(Path("cache", "a"))}
+
+
+def test_a_cache_that_cannot_be_written_is_said(download, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "mkdir", raising(errno.EROFS))
+    with pytest.raises(DataUnavailableError, match=r"cannot be kept: .*the disk is read-only.*EMSOPT_DATA"):
+        download()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_keeps_no_upload(town, tmp_path, monkeypatch, fill_disk):
+    saved = town.save(tmp_path / "saved")
+    uploads = [{"name": path.name, "content": path.read_bytes()} for path in saved.iterdir()]
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
+    assert city_from_uploads(uploads, speed_kmh=40)[0].n_sites == 5
+    fill_disk(1)
+    with pytest.raises(WriteError, match="the disk is full"):
+        city_from_uploads(uploads, speed_kmh=40)
+    assert not list((tmp_path / "scratch").iterdir())
+    monkeypatch.setattr(tempfile, "mkdtemp", raising(errno.EROFS))
+    with pytest.raises(
+        WriteError, match="folder for temporary files could not be written: the disk is read-only"
+    ):
+        city_from_uploads(uploads, speed_kmh=40)
+
+
+# -- the commands -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def command(town, tmp_path):
+    """Arguments of the command for a small city, but for --out."""
+    return ["--city", str(town.save(tmp_path / "town")), "--units", "2"]
+
+
+def test_the_command_stops_at_a_full_disk_with_whole_files_only(command, tmp_path, fill_disk, capsys):
+    assert main([*command, "--out", str(tmp_path / "whole")]) == 0
+    whole = snapshot(tmp_path / "whole")
+    assert set(whole) == {"by_load.csv", "deployments.html", "deployments.png"}
+    for after, written in enumerate(itertools.accumulate(["by_load.csv", "deployments.html"], initial="")):
+        out = tmp_path / f"out {after}"
+        fill_disk(after)
+        assert main([*command, "--out", str(out)]) == 2
+        error = capsys.readouterr().err
+        assert "emsopt: " in error
+        assert f"{out}{os.sep}" in error
+        assert "could not be written: the disk is full" in error
+        assert "Traceback" not in error
+        left = snapshot(out)
+        assert "".join(sorted(left)) == written
+        assert all(content == whole[name] for name, content in left.items())
+
+
+def test_the_command_tries_its_folder_before_it_works(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(_parts, "find_deployments", lambda *_: pytest.fail("the search started"))
+    monkeypatch.setattr(Path, "touch", raising(errno.EROFS))
+    (tmp_path / "out").mkdir()
+    assert main([*command, "--out", str(tmp_path / "out")]) == 2
+    assert (
+        f"emsopt: {tmp_path / 'out'} could not be written: the disk is read-only" in capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize("path", [path for path in BAD_PATHS if isinstance(path, str)])
+def test_a_folder_that_cannot_be_is_refused_by_the_command(path, command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main([*command, "--out", path]) == 2
+    error = capsys.readouterr().err
+    assert "`--out` must be the path of a file or folder" in error or "too long" in error
+    assert [found.name for found in tmp_path.iterdir()] == ["town"]

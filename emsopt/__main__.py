@@ -5,6 +5,7 @@
 """
 
 import argparse
+import os
 import sys
 
 from .commands import main_job, own_city
@@ -13,14 +14,30 @@ from .errors import EmsoptError
 
 def main(arguments=None):
     """Run the command; return its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # names may have letters that a terminal or a file of old has not
+            stream.reconfigure(errors="backslashreplace")
     options = _parse(arguments)
     try:
         options.run(options)
+        print(end="", flush=True)
     except KeyboardInterrupt:
         print("\nInterrupted; nothing was written that is not complete.", file=sys.stderr)
         return 130
     except EmsoptError as error:
         print(f"emsopt: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:  # from printing: trouble with files ends in an EmsoptError
+        if error.filename is not None:
+            raise
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # what Python still wants to print goes there
+        if not isinstance(error, BrokenPipeError):  # nobody reads on, as after `| head`
+            print(
+                f"emsopt: the output could not be printed: {error.strerror}. Print it elsewhere.",
+                file=sys.stderr,
+            )
         return 2
     return 0
 

@@ -5,6 +5,7 @@ import itertools
 import os
 import shutil
 import stat
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -448,3 +449,47 @@ def test_a_folder_that_cannot_be_is_refused_by_the_command(path, command, tmp_pa
     error = capsys.readouterr().err
     assert "`--out` must be the path of a file or folder" in error or "too long" in error
     assert [found.name for found in tmp_path.iterdir()] == ["town"]
+
+
+def run_as_program(arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "emsopt", *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
+def test_what_is_printed_may_meet_a_full_disk_too(command, tmp_path):
+    with open("/dev/full", "w") as full:
+        done = run_as_program([*command, "--out", str(tmp_path / "out")], stdout=full)
+    assert done.returncode == 2
+    assert (
+        "emsopt: the output could not be printed: No space left on device. Print it elsewhere." in done.stderr
+    )
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+@on_posix
+def test_nobody_may_read_what_is_printed(command, tmp_path):
+    """As after ``| head``: the run ends without a word."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as closed:
+        done = run_as_program([*command, "--out", str(tmp_path / "out")], stdout=closed)
+    assert done.returncode == 2
+    assert "Error" not in done.stderr
+
+
+def test_letters_that_the_terminal_does_not_have_are_printed_as_numbers(town, tmp_path):
+    folder = town.replace(name="Łódź").save(tmp_path / "town")
+    done = run_as_program(
+        ["--city", str(folder), "--units", "2", "--out", str(tmp_path / "out")],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 0
+    assert done.stdout.startswith(r"\u0141\xf3d\u017a: 9 atoms")

@@ -37,7 +37,7 @@ def write_roads(net, path):
         "connections": net.connections.tolist(),
     }
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    _writing.write_file(path, gzip.compress(text.encode(), mtime=0))
+    _writing.write_file(path, gzip.compress(_writing.encoded(text), mtime=0))
 
 
 def read_roads(path):

@@ -144,15 +144,20 @@ def make_folder(folder, name="folder"):
     return folder
 
 
+def encoded(text):
+    """Return text as UTF-8."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        msg = f"the text to be written holds {text[error.start]!r}, which is no character. Remove it."
+        raise InputError(msg) from error
+
+
 def _write(path, content):
     """Write a new file; it is on disk when this returns."""
-    try:
-        data = content.encode() if isinstance(content, str) else content
-    except UnicodeEncodeError as error:
-        msg = f"the text to be written holds {content[error.start]!r}, which is no character. Remove it."
-        raise InputError(msg) from error
+    content = encoded(content) if isinstance(content, str) else content
     with open(path, "xb") as file:
-        file.write(data)
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
 

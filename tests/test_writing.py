@@ -42,7 +42,7 @@ def save_map(town, number, path):
 
 
 def save_roads(town, number, path):
-    return RoadNetwork([50.0, 90.0 + number], [10.0, 9.0], [(0, 1), (1, 0)]).save(path)
+    return RoadNetwork([50.0, 90.0 + number], [10.0, 9.0], [(0, 1), (1, 0)], name=town.name).save(path)
 
 
 def save_table(town, number, path):
@@ -345,7 +345,7 @@ def test_a_file_is_no_folder_to_write_to(save, town, tmp_path):
     assert snapshot(tmp_path) == {"file": b"mine"}
 
 
-@pytest.mark.parametrize("save", [save_city, save_map])
+@pytest.mark.parametrize("save", [save_city, save_map, save_roads])
 def test_half_a_character_in_a_title_is_refused(save, town, tmp_path):
     with pytest.raises(InputError, match=r"'\\ud800', which is no character"):
         save(town.replace(name="Half \ud800"), 1, tmp_path / "new")

@@ -108,7 +108,7 @@ def load_st_paul(version="embedded", *, call_group="f"):
 def _with_published_demand(city, call_group):
     names = ["Saint_Paul.pkl", "st_paul_published/Saint_Paul.pkl"]
     path = _files.find_data(names, PUBLISHED_URL, PUBLISHED_SHA256)
-    shares = np.ravel(_pickles.read_numbers(path)[call_group])
+    shares = np.ravel(_pickles.read_arrays(path, PUBLISHED_SHA256)[call_group])
     outlines = _files.find_local(["tract_polygons_71.geojson", "st_paul_published/tract_polygons_71.geojson"])
     notes = (
         f"Demand: shares of 71 atoms as published by the papers' authors (key {call_group} of Saint_Paul.pkl), "

@@ -1,8 +1,6 @@
 """Control problems: marginals, expected values, plays and ready-made objectives, against closed forms and sampling."""
 
-import io
 import os
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -389,7 +387,7 @@ def test_ems_levers_are_the_evaluators():
 def test_plant_equals_the_textbook_formula():
     """k(x, Z) K^-1 u with u = L q, by dense solves and loops."""
     path = plant_growth._files.find_data(["plant_growth/gp_leaf_dict.p", "gp_leaf_dict.p"])
-    raw = _pickles.read_parameters(path)
+    raw = _pickles.read_arrays(path, plant_growth.SHA256)
     Z, q = raw[".inducing_variable.inducing_variable_list[0].Z"], raw[".q_mu"][:, 0]
     assert Z.shape == (464, 5)
     softplus = [np.log1p(np.exp(raw[f".kernel.kernels[0].{name}"])) for name in ("variance", "lengthscales")]
@@ -408,33 +406,14 @@ def test_plant_equals_the_textbook_formula():
     assert plant_growth.WORST_VALUE < f(points).min() < f(points).max() < f.best_value
 
 
-class Harmful:
-    """Unpickling this would call `os.getcwd`."""
-
-    def __reduce__(self):
-        return os.getcwd, ()
-
-
-@pytest.mark.parametrize("content", [{"a": Harmful()}, Harmful(), {"a": [Harmful()]}])
-def test_pickled_parameters_cannot_run_anything(tmp_path, content):
-    path = tmp_path / "parameters.p"
-    path.write_bytes(pickle.dumps(content))
-    with pytest.raises(InputError, match=r"names (posix|nt)\.getcwd"):
-        _pickles.read_parameters(path)
-
-
-def test_pickled_parameters_hold_one_array_each(tmp_path):
-    path = tmp_path / "parameters.p"
-    path.write_bytes(pickle.dumps({"a": np.arange(3.0), "b": {"deep": [np.ones(2)]}}))
-    assert {k: v.tolist() for k, v in _pickles.read_parameters(path).items()} == {"a": [0, 1, 2], "b": [1, 1]}
-    path.write_bytes(pickle.dumps({"a": (np.ones(2), np.zeros(2))}))
-    with pytest.raises(InputError, match="'a' should hold one array; it holds 2"):
-        _pickles.read_parameters(path)
-    stream = io.BytesIO()
-    pickle.dump({"a": np.ones(2)}, stream)
-    path.write_bytes(stream.getvalue()[:-9])
-    with pytest.raises(InputError, match="not a readable pickle"):
-        _pickles.read_parameters(path)
+def test_a_forged_plant_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "gp_leaf_dict.p").write_bytes(b"cos\ngetcwd\n)R.")
+    monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
+    plant_growth._trained.cache_clear()
+    with pytest.raises(
+        eo.errors.DataUnavailableError, match=r"gp_leaf_dict.p is not the file that was published"
+    ):
+        eo.problems.plant()
 
 
 def test_plant_without_its_file_says_where_to_put_it(tmp_path, monkeypatch):

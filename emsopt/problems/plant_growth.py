@@ -20,7 +20,7 @@ The output is standardised leaf area: 0 is the mean of the data, 1 a standard de
 
 The parameters come from the code of Tay et al. (2023), MIT licence, and are not part of this package. The file
 ``gp_leaf_dict.p`` is looked for in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/plant_growth``, else downloaded and checked. It
-is a pickle, read by a reader that runs nothing in it.
+is a pickle, read as data: nothing in it is run.
 """
 
 from functools import cache
@@ -67,7 +67,7 @@ def _trained():
     from scipy.linalg import solve_triangular
 
     path = _files.find_data(["gp_leaf_dict.p", "plant_growth/gp_leaf_dict.p"], URL, SHA256)
-    raw = _pickles.read_parameters(path)
+    raw = _pickles.read_arrays(path, SHA256)
     lengthscales = np.logaddexp(0, raw[".kernel.kernels[0].lengthscales"])
     variance = np.logaddexp(0, raw[".kernel.kernels[0].variance"])
     Z = raw[".inducing_variable.inducing_variable_list[0].Z"] / lengthscales

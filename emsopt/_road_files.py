@@ -6,16 +6,21 @@ centimetre), inclines to a hundred-thousandth.
 
 import gzip
 import json
-import zlib
-from pathlib import Path
 
 import numpy as np
 
-from . import _writing
+from . import _inflate, _writing
 from .errors import InputError
 
 _KIND, _FORMAT = "emsopt roads", 1
-COLUMNS = ("ids", "lengths", "speed_limits", "inclines", "classes", "polylines", "connections")
+TYPES = {
+    "name": str,
+    "notes": str,
+    "geographic": bool,
+    **dict.fromkeys(("ids", "lengths", "speed_limits", "inclines", "classes", "connections"), list),
+    "polylines": (list, type(None)),
+}
+MOST_TEXT, MOST_VALUES = 2 * 10**8, 16 * 10**6  # enough for whatever `emsopt._sumo` reads
 
 
 def write_roads(net, path):
@@ -46,20 +51,26 @@ def read_roads(path):
     Raises
     ------
     InputError
-        If there is no such file, or it is no such network, or damaged.
+        If there is no such file, it is no such network, damaged, or larger than `MOST_TEXT` bytes of text or
+        `MOST_VALUES` values in it.
     """
-    path = Path(path).expanduser()
-    if not path.is_file():
-        msg = f"there is no file {path}; give the path of a network that `RoadNetwork.save` wrote."
-        raise InputError(msg)
+    path = _inflate.existing_file(path, "a network that `RoadNetwork.save` wrote")
     try:
-        content = json.loads(gzip.decompress(path.read_bytes()))
+        text = b"".join(_inflate.pieces(path, MOST_TEXT))
+        if sum(map(text.count, (b",", b"[", b"{"))) > MOST_VALUES:
+            raise ValueError(f"more than {MOST_VALUES:,} values")
+        content = json.loads(text)
         if content.pop(_KIND) != _FORMAT:
             raise ValueError("unknown format")
-        wanted = {*COLUMNS, "name", "notes", "geographic"}
-        if set(content) != wanted:
-            raise ValueError(f"expected {', '.join(sorted(wanted))}")
-    except (OSError, EOFError, zlib.error, ValueError, KeyError, AttributeError, TypeError) as error:
+        if set(content) != set(TYPES):
+            raise ValueError(f"expected {', '.join(sorted(TYPES))}")
+        for key, kind in TYPES.items():
+            if not isinstance(content[key], kind):
+                raise TypeError(f"{key!r} is of the wrong type")
+        for key in ("ids", "classes"):
+            if not all(isinstance(value, str) for value in content[key]):
+                raise TypeError(f"{key!r} must be text")
+    except (*_inflate.DAMAGED, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
         msg = f"{path} is damaged or was not written by `RoadNetwork.save` ({type(error).__name__}: {error})."
         raise InputError(msg) from error
     return content

@@ -1,18 +1,27 @@
 """Read a road network in the format of the traffic simulator SUMO (``.net.xml``, also compressed by gzip).
 
-The file is read as a stream, an element at a time, so that a large network needs little memory.
+The file is read as a stream, an element at a time, so that a large network needs little memory. What no network of a
+city needs is refused as soon as it is seen, however small the file: more than `MOST_TEXT` bytes of text, an element of
+more than `MOST_ELEMENT` bytes, more than `MOST_PARTS` roads, points and turns, declared entities, encodings other than
+those in `ENCODINGS`.
 """
 
-import gzip
-import zlib
-from pathlib import Path
-from xml.etree import ElementTree
+from xml.parsers import expat
 
 import numpy as np
 
+from . import _inflate
 from .errors import InputError
+from .roads import FARTHEST_M, LONGEST_M, MOST_M_S
 
-GZIP_START = b"\x1f\x8b"
+MOST_TEXT = 2 * 10**9
+MOST_ELEMENT = 4 * 10**6  # an edge with all its lanes has some thousand
+MOST_PARTS = 4 * 10**6  # points and turns, and four for each road: about what all of London has
+ENCODINGS = ("UTF-8", "UTF-16", "ISO-8859-1", "US-ASCII")  # those that the parser itself knows
+UTM_ZONES = 60
+UTM_MIDDLE_M, UTM_REACH_M = 5e5, 1e6  # easting of a zone's meridian, and how far from it networks may lie
+UTM_SOUTH_M, UTM_NORTH_M = 1e7, 9.4e6  # northing of the equator in the south, and how far from it UTM reaches
+HIGHEST_M = 1e4  # of any point
 
 
 def read_net(path, vehicle="passenger"):
@@ -36,83 +45,111 @@ def read_net(path, vehicle="passenger"):
     Raises
     ------
     InputError
-        If there is no such file, it is no SUMO network, it is cut short, or a lane lacks a length, speed or shape.
+        If there is no such file, it is no SUMO network, it is cut short, it is larger than any city, or a lane lacks a
+        length, speed or shape.
     """
-    path = Path(path).expanduser()
-    if not path.is_file():
-        msg = f"there is no file {path}; give the path of a SUMO network, .net.xml or .net.xml.gz."
+    path = _inflate.existing_file(path, "a SUMO network, .net.xml or .net.xml.gz")
+    if not isinstance(vehicle, str):
+        msg = f"`vehicle` must be SUMO's name of a vehicle class, such as 'passenger'; got {vehicle!r:.60}."
         raise InputError(msg)
-    roads, turns, place = {}, set(), {}
-    lanes = {}  # of every open road: the indices of its open lanes
+    roads, turns, place, parts = {}, set(), {}, 0
+    lanes = {}  # of every open road: its number and the indices of its open lanes
     try:
-        with _opened(path) as stream:
-            for element in _top_elements(stream, path):
-                if element.tag == "edge":
-                    _add_road(element, vehicle, roads, lanes)
-                elif element.tag == "connection":
-                    _add_turn(element, vehicle, lanes, turns)
-                elif element.tag == "location":
-                    place = dict(element.attrib)
-    except (ElementTree.ParseError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-        msg = f"{path} is cut short or is no XML ({error}). Fetch or export it again."
-        raise InputError(msg) from error
+        for tag, element, its_lanes in _top_elements(path):
+            if tag == "edge":
+                parts += _add_road(element, its_lanes, vehicle, roads, lanes)
+            elif tag == "connection":
+                _add_turn(element, vehicle, lanes, turns)
+            elif tag == "location":
+                place = element
+            if parts + len(turns) > MOST_PARTS:
+                msg = f"It has more than {MOST_PARTS:,} roads, points and turns. Cut it to the area that you need."
+                raise InputError(msg)
     except InputError as error:
         msg = f"{path} cannot be read. {error}"
         raise InputError(msg) from error
+    except (expat.ExpatError, *_inflate.DAMAGED) as error:
+        msg = f"{path} is cut short or is no XML ({error}). Fetch or export it again."
+        raise InputError(msg) from error
     if not roads:
-        msg = f"{path} has no road that is open to the vehicle class {vehicle!r}."
+        msg = f"{path} has no road that is open to the vehicle class {vehicle!r:.60}."
         raise InputError(msg)
     return _as_arguments(roads, turns, place)
 
 
-def _opened(path):
-    with path.open("rb") as file:
-        is_gzip = file.read(2) == GZIP_START
-    return gzip.open(path) if is_gzip else path.open("rb")
+def _top_elements(path):
+    """Yield tag and attributes of every child of the root once it is complete, and the attributes of lanes in it."""
+    depth, complete, lanes, top = 0, [], [], None
+    parser = expat.ParserCreate()
 
+    def start(tag, attributes):
+        nonlocal depth, lanes, top
+        depth += 1
+        if depth == 1 and tag != "net":
+            msg = f"Expected a SUMO network, whose root is <net>, but {path.name} starts with <{tag:.60}>."
+            raise InputError(msg)
+        if depth == 2:
+            top, lanes = attributes, []
+        elif tag == "lane":
+            lanes.append(attributes)
 
-def _top_elements(stream, path):
-    """Yield every child of the root once it is complete, and forget it afterwards."""
-    depth, root = 0, None
-    for event, element in ElementTree.iterparse(stream, events=("start", "end")):
-        if event == "start":
-            if root is None:
-                root = element
-                if root.tag != "net":
-                    msg = f"Expected a SUMO network, whose root is <net>, but {path.name} starts with <{root.tag}>."
-                    raise InputError(msg)
-            depth += 1
-            continue
+    def end(tag):
+        nonlocal depth
         depth -= 1
         if depth == 1:
-            yield element
-            root.clear()
+            complete.append((tag, top, lanes))
+
+    def declared(_version, encoding, _standalone):
+        if encoding is not None and encoding.upper() not in ENCODINGS:
+            msg = f"Its encoding {encoding!r:.60} is not one of {', '.join(ENCODINGS)}. Save it as UTF-8."
+            raise InputError(msg)
+
+    def entity(*_):
+        msg = "It declares entities, which no SUMO network does. Fetch or export it again."
+        raise InputError(msg)
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.XmlDeclHandler, parser.EntityDeclHandler = declared, entity
+    pending = 0  # bytes since the last complete element
+    for piece in _inflate.pieces(path, MOST_TEXT):
+        parser.Parse(piece)
+        pending = 0 if complete else pending + len(piece)
+        if pending > MOST_ELEMENT:
+            msg = f"An element of it has more than {MOST_ELEMENT / 1e6:g} MB, as no road has."
+            raise InputError(msg)
+        yield from complete
+        complete.clear()
+    parser.Parse(b"", True)
+    yield from complete
 
 
-def _add_road(element, vehicle, roads, lanes):
-    """Add a road if it has an open lane: length, speed, class and points of that lane."""
+def _add_road(element, its_lanes, vehicle, roads, lanes):
+    """Add a road if it has an open lane: length, speed, class and points of that lane. Return how much was added."""
     if element.get("function", "normal") != "normal":
-        return
-    opened = [lane for lane in element.iter("lane") if _is_open(lane, vehicle)]
+        return 0
+    opened = [lane for lane in its_lanes if _is_open(lane, vehicle)]
     if not opened:
-        return
+        return 0
     name = element.get("id")
     if name is None or name in roads:
-        msg = f"Every <edge> needs an id of its own; got {name!r}{'' if name is None else ' twice'}."
+        msg = f"Every <edge> needs an id of its own; got {name!r:.60}{'' if name is None else ' twice'}."
         raise InputError(msg)
     lane = opened[0]
-    where = f"lane {lane.get('id')!r}"
-    length = _above_zero(lane, "length", where, "m")
-    speed = _above_zero(lane, "speed", where, "m/s")
-    roads[name] = (length, speed, element.get("type") or "unknown", _points(lane, where))
-    lanes[name] = {lane.get("index") for lane in opened}
+    where = f"lane {lane.get('id')!r:.60}"
+    length = _number(lane, "length", where, "m", LONGEST_M)
+    speed = _number(lane, "speed", where, "m/s", MOST_M_S)
+    points = _points(lane, where)
+    lanes[name] = len(roads), {lane.get("index") for lane in opened}
+    roads[name] = length, speed, element.get("type") or "unknown", points
+    return len(points) + 4
 
 
 def _add_turn(element, vehicle, lanes, turns):
-    start, end = element.get("from"), element.get("to")
+    start, its_lanes = lanes.get(element.get("from"), (None, ()))
+    end, next_lanes = lanes.get(element.get("to"), (None, ()))
     if (
-        element.get("fromLane") in lanes.get(start, ())
-        and element.get("toLane") in lanes.get(end, ())
+        element.get("fromLane") in its_lanes
+        and element.get("toLane") in next_lanes
         and _is_open(element, vehicle)
     ):
         turns.add((start, end))
@@ -126,15 +163,18 @@ def _is_open(element, vehicle):
     return vehicle not in refused and "all" not in refused
 
 
-def _above_zero(element, key, where, unit):
+def _number(element, key, where, unit, most):
     text = element.get(key)
     try:
         value = float(text)
     except (TypeError, ValueError):
         value = np.nan
-    if not 0 < value < np.inf:
-        got = "it is missing" if text is None else f"got {text!r}"
-        msg = f"The {key} of {where} must be a number above 0 ({unit}); {got}. Correct the file or leave the road out."
+    if not 0 < value <= most:
+        got = "it is missing" if text is None else f"got {text!r:.60}"
+        msg = (
+            f"The {key} of {where} must be a number above 0 and at most {most:g} ({unit}); {got}. Correct the file or "
+            "leave the road out."
+        )
         raise InputError(msg)
     return value
 
@@ -143,27 +183,29 @@ def _points(lane, where):
     """Return the shape of a lane, shape (k, 3); heights that are not given are NaN."""
     text = lane.get("shape", "")
     try:
-        points = [[float(number) for number in point.split(",")] for point in text.split()]
-        points = np.array([[*point, np.nan][:3] for point in points])
-        if points.ndim != 2 or len(points) < 2 or not np.isfinite(points[:, :2]).all():
+        points = np.array([[*map(float, point.split(",")[:3]), np.nan][:3] for point in text.split()])
+        if points.ndim != 2 or len(points) < 2:
+            raise ValueError
+        if not (np.abs(points[:, :2]) <= FARTHEST_M).all() or (np.abs(points[:, 2]) > HIGHEST_M).any():
             raise ValueError
     except ValueError:
-        msg = f"The shape of {where} must be two or more points 'x,y' or 'x,y,z'; got {text[:60]!r}."
+        msg = (
+            f"The shape of {where} must be two or more points 'x,y' or 'x,y,z' in metres, with heights of at most "
+            f"{HIGHEST_M:g}; got {text[:60]!r}."
+        )
         raise InputError(msg) from None
     return points
 
 
 def _as_arguments(roads, turns, place):
-    index = {name: k for k, name in enumerate(roads)}
     lengths, speeds, classes, points = zip(*roads.values(), strict=True)
     inclines = np.array([_incline(line) for line in points])
     notes = []
     if np.isnan(inclines).any():
         notes.append(f"{np.isnan(inclines).sum()} of {len(inclines)} roads have no heights: incline 0.")
-    to_degrees = _projection(place)
-    if to_degrees is None:
-        notes.append("The projection is not UTM on WGS84: geometry stays in metres, without a map.")
-    polylines = [line[:, :2] if to_degrees is None else to_degrees(line[:, :2]) for line in points]
+    polylines, reason = _in_degrees([line[:, :2] for line in points], place)
+    if reason:
+        notes.append(f"{reason}: geometry stays in metres, without a map.")
     return {
         "ids": tuple(roads),
         "lengths": np.array(lengths),
@@ -171,10 +213,8 @@ def _as_arguments(roads, turns, place):
         "inclines": np.nan_to_num(inclines),
         "classes": classes,
         "polylines": polylines,
-        "connections": np.array([(index[a], index[b]) for a, b in sorted(turns)], dtype=np.intp).reshape(
-            -1, 2
-        ),
-        "geographic": to_degrees is not None,
+        "connections": np.array(sorted(turns), dtype=np.intp).reshape(-1, 2),
+        "geographic": not reason,
         "notes": " ".join(notes),
     }
 
@@ -185,17 +225,26 @@ def _incline(points):
     return np.arctan2(points[-1, 2] - points[0, 2], across) if across > 0 else np.nan
 
 
-def _projection(place):
-    """Return a function from the file's metres to degrees, or None if the projection is not UTM on WGS84."""
+def _in_degrees(lines, place):
+    """Return lines in degrees and an empty text, or lines as they are and why they cannot be projected."""
     words = dict(word.lstrip("+").partition("=")[::2] for word in place.get("projParameter", "").split())
+    unknown = "The projection is not UTM on WGS84"
     if words.get("proj") != "utm" or "WGS84" not in (words.get("ellps"), words.get("datum")):
-        return None
+        return lines, unknown
     try:
         zone = int(words["zone"])
-        offset = np.array([float(number) for number in place["netOffset"].split(",")])
+        x, y = map(float, place["netOffset"].split(","))
     except (KeyError, ValueError):
-        return None
-    return lambda points: utm_to_degrees(points - offset, zone, south="south" in words)
+        return lines, unknown
+    if not 1 <= zone <= UTM_ZONES:
+        return lines, unknown
+    south = "south" in words
+    moved = [line - (x, y) for line in lines]
+    east, north = np.concatenate(moved).T
+    equator = UTM_SOUTH_M if south else 0.0
+    if not ((np.abs(east - UTM_MIDDLE_M) <= UTM_REACH_M) & (np.abs(north - equator) <= UTM_NORTH_M)).all():
+        return lines, f"Some coordinates lie outside of UTM zone {zone}"
+    return [utm_to_degrees(line, zone, south=south) for line in moved], ""
 
 
 def utm_to_degrees(points, zone, *, south=False):
@@ -223,8 +272,8 @@ def utm_to_degrees(points, zone, *, south=False):
     radius = a / (1 + n) * (1 + n**2 / 4 + n**4 / 64)
     beta = (n / 2 - 2 * n**2 / 3 + 37 * n**3 / 96, n**2 / 48 + n**3 / 15, 17 * n**3 / 480)
     delta = (2 * n - 2 * n**2 / 3 - 2 * n**3, 7 * n**2 / 3 - 8 * n**3 / 5, 56 * n**3 / 15)
-    north = (points[:, 1] - (1e7 if south else 0.0)) / (scale * radius)
-    east = (points[:, 0] - 5e5) / (scale * radius)
+    north = (points[:, 1] - (UTM_SOUTH_M if south else 0.0)) / (scale * radius)
+    east = (points[:, 0] - UTM_MIDDLE_M) / (scale * radius)
     xi = north - sum(b * np.sin(2 * j * north) * np.cosh(2 * j * east) for j, b in enumerate(beta, 1))
     eta = east - sum(b * np.cos(2 * j * north) * np.sinh(2 * j * east) for j, b in enumerate(beta, 1))
     conformal = np.arcsin(np.sin(xi) / np.cosh(eta))

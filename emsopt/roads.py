@@ -19,6 +19,8 @@ from .errors import InputError, NoWayError
 
 ARTERIAL_M_S, RESIDENTIAL_M_S = 70 / 3.6, 50 / 3.6
 FASTEST_M_S = 45.0  # a network half of which is faster has its speeds in another unit
+MOST_M_S, LONGEST_M = 1e3, 4e7  # of any road: faster than sound, and once round the earth
+FARTHEST_M = 1e8  # of any point on a plane
 ARTERIAL_EVERY = 3  # rows and columns of a grid
 
 
@@ -29,9 +31,9 @@ class RoadNetwork:
     Parameters
     ----------
     lengths : array_like, shape (E,)
-        m, positive.
+        m, positive, at most 4e7.
     speed_limits : array_like, shape (E,)
-        m/s, positive; half of them at most 45.
+        m/s, positive, at most 1000; half of them at most 45.
     connections : array_like of int, shape (C, 2)
         Legal turns, from edge and into edge.
     inclines : array_like, shape (E,), or float
@@ -48,7 +50,7 @@ class RoadNetwork:
     Raises
     ------
     InputError
-        If anything is missing, not positive, not finite or of the wrong shape.
+        If anything is missing, not positive, not finite, impossible on this earth, or of the wrong type or shape.
 
     Examples
     --------
@@ -80,11 +82,20 @@ class RoadNetwork:
                 f"({3.6 * np.median(speed_limits):.0f} km/h). Divide km/h by 3.6."
             )
             raise InputError(msg)
-        inclines = np.full(n, self.inclines) if np.ndim(self.inclines) == 0 else self.inclines
+        _at_most(lengths, "lengths", LONGEST_M, "m")
+        _at_most(speed_limits, "speed_limits", MOST_M_S, "m/s")
+        inclines = np.full(n, self.inclines) if _validate.is_real(self.inclines) else self.inclines
         inclines = _validate.real_array(inclines, "inclines", (n,), unit="rad")
         if (np.abs(inclines) >= np.pi / 2).any():
             msg = f"`inclines` must lie between -π/2 and π/2 rad; got {inclines[np.argmax(np.abs(inclines))]:g}. Convert degrees."
             raise InputError(msg)
+        if not isinstance(self.geographic, (bool, np.bool_)):
+            msg = f"`geographic` must be True or False; got {self.geographic!r:.60}."
+            raise InputError(msg)
+        for key in ("name", "notes"):
+            if not isinstance(getattr(self, key), str):
+                msg = f"`{key}` must be text; got {getattr(self, key)!r:.60}."
+                raise InputError(msg)
         values = {
             "lengths": lengths,
             "speed_limits": speed_limits,
@@ -92,7 +103,8 @@ class RoadNetwork:
             "connections": _connections(self.connections, n),
             "ids": _validate.names(self.ids, "ids", n, "edge"),
             "classes": _classes(self.classes, n),
-            "polylines": None if self.polylines is None else _polylines(self.polylines, n),
+            "polylines": None if self.polylines is None else _polylines(self.polylines, n, self.geographic),
+            "geographic": bool(self.geographic),
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)
@@ -120,11 +132,9 @@ class RoadNetwork:
             If there is no such file, it is no SUMO network, it is cut short, or a lane lacks a length, speed or
             shape.
         """
-        from pathlib import Path
-
         from ._sumo import read_net
 
-        net = cls(**read_net(path, vehicle), name=name or Path(path).name.split(".")[0])
+        net = cls._of_file(path, read_net(path, vehicle), name)
         return net.largest_component() if strongly_connected else net
 
     @classmethod
@@ -155,12 +165,9 @@ class RoadNetwork:
         MissingDependencyError
             If osmium is not installed.
         """
-        from pathlib import Path
-
         from ._osm import read_osm
 
-        arguments = read_osm(path, heights=heights, speeds=speeds)
-        net = cls(**arguments, name=name or Path(path).name.split(".")[0])
+        net = cls._of_file(path, read_osm(path, heights=heights, speeds=speeds), name)
         return net.largest_component() if strongly_connected else net
 
     def save(self, path):
@@ -188,7 +195,20 @@ class RoadNetwork:
         """
         from ._road_files import read_roads
 
-        return cls(**read_roads(path))
+        arguments = read_roads(path)
+        return cls._of_file(path, arguments, arguments.pop("name"))
+
+    @classmethod
+    def _of_file(cls, path, arguments, name):
+        """Return the network that a file describes, named after it if ``name`` is None."""
+        from pathlib import Path
+
+        name = Path(path).name.split(".")[0] if name is None else name
+        try:
+            return cls(**arguments, name=name)
+        except InputError as error:
+            msg = f"{path} holds no valid network: {error}"
+            raise InputError(msg) from error
 
     @property
     def n_edges(self):
@@ -245,7 +265,9 @@ class RoadNetwork:
         """The line graph, ready for weights: entry (e1, e2) costs what e2 costs."""
         from scipy import sparse
 
-        start, end = self.connections.T
+        start, end = self.connections.T.astype(
+            np.int32
+        )  # the only indices that scipy before 1.15 searches by
         n = self.n_edges
         return sparse.csr_array((np.ones(len(start)), (start, end)), shape=(n, n))
 
@@ -467,10 +489,14 @@ def _turns(ends):
 
 def _connections(values, n):
     """Return distinct, sorted and read-only connections, shape (C, 2)."""
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        msg = f"`connections` must be whole edge indices, shape (C, 2); got {type(values).__name__}: {error}"
+        raise InputError(msg) from error
     if array.size == 0:
         array = np.empty((0, 2), dtype=np.intp)
-    if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != 2:
+    if np.ma.isMaskedArray(values) or array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != 2:
         msg = f"`connections` must be whole edge indices, shape (C, 2); got {array.dtype} of shape {array.shape}."
         raise InputError(msg)
     bad = (array < 0) | (array >= n)
@@ -492,7 +518,14 @@ def _classes(values, n):
     return classes
 
 
-def _polylines(values, n):
+def _at_most(array, name, most, unit):
+    """Refuse values that are larger, of either sign; such a value would end in an overflow later."""
+    if np.abs(array).max() > most:
+        msg = f"`{name}` must be at most {most:g} ({unit}); got {array.flat[np.abs(array).argmax()]:g}."
+        raise InputError(msg)
+
+
+def _polylines(values, n, geographic):
     """Return n read-only arrays of at least two points."""
     lines = tuple(values) if np.iterable(values) else ()
     if len(lines) != n:
@@ -502,4 +535,10 @@ def _polylines(values, n):
     if any(len(line) < 2 for line in lines):
         msg = f"every line of `polylines` needs two points or more; line {min(range(n), key=lambda k: len(lines[k]))} has one."
         raise InputError(msg)
+    points = np.concatenate(lines)
+    if geographic:
+        _at_most(points[:, 0], "the longitude of polylines", 360, "degrees")
+        _at_most(points[:, 1], "the latitude of polylines", 90, "degrees")
+    else:
+        _at_most(points, "polylines", FARTHEST_M, "m")
     return lines

@@ -11,17 +11,23 @@ which is an assumption.
 U-turns are legal where there is no other exit, unless forbidden. Restrictions by way, by hour or for other vehicles
 are left out.
 
+**Nodes** whose coordinates lie outside the earth, or are missing, count as not in the extract: ways are cut there.
+
+**Bounds**: more than `MOST_BYTES` bytes, `MOST_ELEMENTS` nodes, ways and relations, `MOST_PARTS` roads and points of
+them, or `MOST_EXITS` roads out of one junction are refused, and so is a file in which an element takes less than
+`LEAST_BYTES` bytes, because only a file that was made to harm is compressed so much.
+
 **Inclines** need heights, which OpenStreetMap rarely has; pass a terrain. Tunnels and bridges do not follow the
 terrain: inside them heights run straight from portal to portal. No road is steeper than `STEEPEST`: where it would be,
 the terrain is wrong, not the road, and heights thereabouts are smoothed. Inclines are those of one height a junction and
 of the length driven, so that nobody gains height, or energy, by driving in a circle.
 """
 
-from pathlib import Path
-
 import numpy as np
 
+from . import _inflate, _validate
 from .errors import InputError, MissingDependencyError
+from .roads import MOST_M_S, MOST_PARTS
 
 SPEEDS_KMH = {
     "motorway": 110.0,
@@ -48,6 +54,15 @@ BARRIERS = {"bollard", "block", "cycle_barrier", "jersey_barrier", "kissing_gate
 MPH_KMH = 1.609344
 EARTH_M = 6371008.8
 SHORTEST_M = 0.1
+MOST_BYTES = 2 * 10**9
+MOST_ELEMENTS, FEW_ELEMENTS = (
+    4 * 10**7,
+    5 * 10**5,
+)  # of a metropolitan region; and how many are never too many
+LEAST_BYTES = 2  # of an element in any file; extracts have 8 and more
+MOST_EXITS = 100  # roads out of a junction
+MOST_MEMBERS = 100  # of a turn restriction, which has three
+USED_TAGS = (*ACCESS, "highway", "maxspeed", "tunnel", "bridge", "oneway", "junction")
 STEEPEST = 0.35  # rad, 36 %: the steepest streets there are
 
 
@@ -73,11 +88,8 @@ def read_osm(path, *, heights=None, speeds=None):
     MissingDependencyError
         If osmium is not installed.
     """
-    path = Path(path).expanduser()
-    if not path.is_file():
-        msg = f"there is no file {path}; give the path of an OpenStreetMap extract, .osm.pbf or .osm."
-        raise InputError(msg)
-    speeds = SPEEDS_KMH if speeds is None else speeds
+    path = _inflate.existing_file(path, "an OpenStreetMap extract, .osm.pbf or .osm")
+    speeds = SPEEDS_KMH if speeds is None else _checked(speeds)
     ways, places, restrictions, shut = _elements(path, speeds)
     pieces, missing = _cut(ways, places, speeds, shut)
     if not pieces:
@@ -112,26 +124,61 @@ def _elements(path, speeds):
         msg = "reading OpenStreetMap files needs the package osmium: pip install 'emsopt[roads]'."
         raise MissingDependencyError(msg) from error
 
+    if not path.name.endswith((".pbf", ".osm")):
+        msg = (
+            f"{path} is no OpenStreetMap file by its name; give an extract, .osm.pbf or .osm. Decompress .osm.gz and "
+            ".osm.bz2 first."
+        )
+        raise InputError(msg)
     ways, places, restrictions, shut = [], {}, [], set()
+    parts, size = 0, path.stat().st_size
+    most = min(MOST_ELEMENTS, max(FEW_ELEMENTS, size / LEAST_BYTES)) if size <= MOST_BYTES else 0
     try:
-        for element in osmium.FileProcessor(str(path)).with_locations():
+        for number, element in enumerate(osmium.FileProcessor(str(path)).with_locations()):
             if element.is_node():
                 barrier = element.tags.get("barrier")
                 if barrier is not None and not _is_open(element.tags, default=barrier not in BARRIERS):
                     shut.add(element.id)
             elif element.is_way():
                 if element.tags.get("highway") in speeds and _is_open(element.tags):
-                    nodes = [node.ref for node in element.nodes]
-                    places.update(
-                        (node.ref, (node.lon, node.lat)) for node in element.nodes if node.location.valid()
-                    )
-                    ways.append((element.id, nodes, dict(element.tags)))
+                    parts += len(element.nodes) + 4
+                    if parts <= MOST_PARTS:
+                        _add_way(element, ways, places)
             elif element.tags.get("type") == "restriction":
                 restrictions += _restriction(element)
-    except RuntimeError as error:
+            if number >= most or parts > MOST_PARTS:
+                msg = f"{path} holds more than a city, or is compressed too much. Cut it to the area that you need."
+                raise InputError(msg)
+    except InputError:
+        raise
+    except Exception as error:  # osmium raises nearly every kind
         msg = f"{path} is cut short or is no OpenStreetMap file ({error}). Fetch it again."
         raise InputError(msg) from error
     return ways, places, restrictions, shut
+
+
+def _add_way(element, ways, places):
+    """Add a way with two nodes or more, and where those of its nodes lie that have a place on the earth."""
+    if len(element.nodes) < 2:
+        return
+    ways.append(
+        (
+            element.id,
+            [node.ref for node in element.nodes],
+            {key: element.tags[key] for key in USED_TAGS if key in element.tags},
+        )
+    )
+    places.update((node.ref, (node.lon, node.lat)) for node in element.nodes if node.location.valid())
+
+
+def _checked(speeds):
+    """Return speed limits by kind of road if they are that."""
+    if not isinstance(speeds, dict) or not all(isinstance(key, str) for key in speeds):
+        msg = f"`speeds` must be a dict from kinds of road to km/h, such as {{'primary': 70.0}}; got {speeds!r:.60}."
+        raise InputError(msg)
+    return {
+        key: _validate.positive_number(value, f"speeds[{key!r}]", "km/h") for key, value in speeds.items()
+    }
 
 
 def _is_open(tags, *, default=True):
@@ -144,6 +191,8 @@ def _is_open(tags, *, default=True):
 
 def _restriction(relation):
     """Return [(from way, via node, to way, kind)] of a restriction that holds for cars at one node; else nothing."""
+    if len(relation.members) > MOST_MEMBERS:
+        return []
     kind = relation.tags.get("restriction:motorcar") or relation.tags.get("restriction") or ""
     roles = {}
     for member in relation.members:
@@ -200,7 +249,7 @@ def _speed(text):
         value = float(number) * (MPH_KMH if unit == "mph" else 1.0)
     except ValueError:
         return None
-    return value if 0 < value < np.inf else None
+    return value if 0 < value <= 3.6 * MOST_M_S else None
 
 
 def _directed(pieces):
@@ -219,6 +268,10 @@ def _turns(edges, restrictions, shut):
     leaving = {}
     for k, (_, nodes, *_) in enumerate(edges):
         leaving.setdefault(nodes[0], []).append(k)
+    for node, exits in leaving.items():
+        if len(exits) > MOST_EXITS:
+            msg = f"{len(exits)} roads leave node {node}, and no junction has more than {MOST_EXITS}. Correct the map."
+            raise InputError(msg)
     forbidden, only = set(), {}
     for start, via, end, kind in restrictions:
         if kind.startswith("no_"):
@@ -297,7 +350,6 @@ def _no_steeper(level, ends, most):
     d the most that roads can rise from u to v. The lowest that nowhere fall below them mirror these; both and so their
     middle are as gentle as wanted.
     """
-    from scipy import sparse
     from scipy.sparse.csgraph import dijkstra
 
     n = len(level)
@@ -306,20 +358,19 @@ def _no_steeper(level, ends, most):
         # one more node, from which junction u is reached at the cost of its height
         start, end = np.r_[ends[:, 0], ends[:, 1], np.full(n, n)], np.r_[ends[:, 1], ends[:, 0], np.arange(n)]
         cost = np.r_[most, most, height - height.min() + 1.0]  # 0 would be no arc
-        shortest = sparse.coo_array((cost, (start, end)), shape=(n + 1, n + 1))
-        return dijkstra(_least(shortest), indices=n)[:n] + height.min() - 1.0
+        return dijkstra(_least(cost, start, end, n + 1), indices=n)[:n] + height.min() - 1.0
 
     return (below(level) - below(-level)) / 2
 
 
-def _least(arcs):
-    """Return a matrix that keeps the smallest of several arcs between the same nodes, which `tocsr` would add up."""
+def _least(cost, start, end, n):
+    """Return a matrix that keeps the smallest of several arcs between the same of n nodes, where scipy would add up."""
     from scipy import sparse
 
-    order = np.lexsort((arcs.data, arcs.col, arcs.row))
-    row, column, data = arcs.row[order], arcs.col[order], arcs.data[order]
+    order = np.lexsort((cost, end, start))
+    row, column = np.array([start, end], dtype=np.int32)[:, order]  # as in `RoadNetwork._search_graph`
     first = np.r_[True, (np.diff(row) != 0) | (np.diff(column) != 0)]
-    return sparse.csr_array((data[first], (row[first], column[first])), shape=arcs.shape)
+    return sparse.csr_array((cost[order][first], (row[first], column[first])), shape=(n, n))
 
 
 def _straight_inside(ground, ends, lengths, structure):

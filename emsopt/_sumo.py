@@ -12,11 +12,10 @@ import numpy as np
 
 from . import _inflate
 from .errors import InputError
-from .roads import FARTHEST_M, LONGEST_M, MOST_M_S
+from .roads import FARTHEST_M, LONGEST_M, MOST_M_S, MOST_PARTS
 
 MOST_TEXT = 2 * 10**9
 MOST_ELEMENT = 4 * 10**6  # an edge with all its lanes has some thousand
-MOST_PARTS = 4 * 10**6  # points and turns, and four for each road: about what all of London has
 ENCODINGS = ("UTF-8", "UTF-16", "ISO-8859-1", "US-ASCII")  # those that the parser itself knows
 UTM_ZONES = 60
 UTM_MIDDLE_M, UTM_REACH_M = 5e5, 1e6  # easting of a zone's meridian, and how far from it networks may lie

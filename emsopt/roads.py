@@ -21,6 +21,7 @@ ARTERIAL_M_S, RESIDENTIAL_M_S = 70 / 3.6, 50 / 3.6
 FASTEST_M_S = 45.0  # a network half of which is faster has its speeds in another unit
 MOST_M_S, LONGEST_M = 1e3, 4e7  # of any road: faster than sound, and once round the earth
 FARTHEST_M = 1e8  # of any point on a plane
+MOST_PARTS = 4 * 10**6  # of a file: points and turns, and four for each road; more than all of London has
 ARTERIAL_EVERY = 3  # rows and columns of a grid
 
 
@@ -520,8 +521,9 @@ def _classes(values, n):
 
 def _at_most(array, name, most, unit):
     """Refuse values that are larger, of either sign; such a value would end in an overflow later."""
-    if np.abs(array).max() > most:
-        msg = f"`{name}` must be at most {most:g} ({unit}); got {array.flat[np.abs(array).argmax()]:g}."
+    largest = array.flat[np.abs(array).argmax()]
+    if abs(largest) > most:
+        msg = f"`{name}` must not be larger than {most:g} {unit}, of either sign; got {largest:g}."
         raise InputError(msg)
 
 
@@ -537,8 +539,8 @@ def _polylines(values, n, geographic):
         raise InputError(msg)
     points = np.concatenate(lines)
     if geographic:
-        _at_most(points[:, 0], "the longitude of polylines", 360, "degrees")
-        _at_most(points[:, 1], "the latitude of polylines", 90, "degrees")
+        _at_most(points[:, 0], "polylines[:, 0]", 360, "degrees of longitude")
+        _at_most(points[:, 1], "polylines[:, 1]", 90, "degrees of latitude")
     else:
         _at_most(points, "polylines", FARTHEST_M, "m")
     return lines

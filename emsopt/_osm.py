@@ -96,6 +96,7 @@ def read_osm(path, *, heights=None, speeds=None):
         msg = f"{path} has no road for cars ({', '.join(list(speeds)[:4])} ...)."
         raise InputError(msg)
     edges = _directed(pieces)
+    leaving = _leaving(edges)
     points = [np.array([places[node] for node in nodes]) for _, nodes, *_ in edges]
     lengths = np.array([max(_metres(line), SHORTEST_M) for line in points])
     inclines, notes = _inclines(edges, lengths, places, heights)
@@ -110,7 +111,7 @@ def read_osm(path, *, heights=None, speeds=None):
         "inclines": inclines,
         "classes": tuple(kind for _, _, _, _, kind, *_ in edges),
         "polylines": points,
-        "connections": _turns(edges, restrictions, shut),
+        "connections": _turns(edges, leaving, restrictions, shut),
         "geographic": True,
         "notes": " ".join(notes),
     }
@@ -263,8 +264,8 @@ def _directed(pieces):
     return edges
 
 
-def _turns(edges, restrictions, shut):
-    """Return legal turns, shape (C, 2)."""
+def _leaving(edges):
+    """Return the numbers of the edges that leave each node."""
     leaving = {}
     for k, (_, nodes, *_) in enumerate(edges):
         leaving.setdefault(nodes[0], []).append(k)
@@ -272,6 +273,11 @@ def _turns(edges, restrictions, shut):
         if len(exits) > MOST_EXITS:
             msg = f"{len(exits)} roads leave node {node}, and no junction has more than {MOST_EXITS}. Correct the map."
             raise InputError(msg)
+    return leaving
+
+
+def _turns(edges, leaving, restrictions, shut):
+    """Return legal turns, shape (C, 2)."""
     forbidden, only = set(), {}
     for start, via, end, kind in restrictions:
         if kind.startswith("no_"):

@@ -21,7 +21,7 @@ ARTERIAL_M_S, RESIDENTIAL_M_S = 70 / 3.6, 50 / 3.6
 FASTEST_M_S = 45.0  # a network half of which is faster has its speeds in another unit
 MOST_M_S, LONGEST_M = 1e3, 4e7  # of any road: faster than sound, and once round the earth
 FARTHEST_M = 1e8  # of any point on a plane
-MOST_PARTS = 4 * 10**6  # of a file: points and turns, and four for each road; more than all of London has
+MOST_PARTS = 4 * 10**6  # of a file: points and turns, and four for each road; sixty times Luxembourg's
 ARTERIAL_EVERY = 3  # rows and columns of a grid
 
 
@@ -77,14 +77,14 @@ class RoadNetwork:
         speed_limits = _validate.real_array(
             self.speed_limits, "speed_limits", (n,), unit="m/s", low=0.0, strictly=True
         )
+        _at_most(lengths, "lengths", LONGEST_M, "m")
+        _at_most(speed_limits, "speed_limits", MOST_M_S, "m/s")
         if np.median(speed_limits) > FASTEST_M_S:
             msg = (
                 f"`speed_limits` are in m/s, and half of them are above {np.median(speed_limits):g} m/s "
                 f"({3.6 * np.median(speed_limits):.0f} km/h). Divide km/h by 3.6."
             )
             raise InputError(msg)
-        _at_most(lengths, "lengths", LONGEST_M, "m")
-        _at_most(speed_limits, "speed_limits", MOST_M_S, "m/s")
         inclines = np.full(n, self.inclines) if _validate.is_real(self.inclines) else self.inclines
         inclines = _validate.real_array(inclines, "inclines", (n,), unit="rad")
         if (np.abs(inclines) >= np.pi / 2).any():
@@ -495,7 +495,7 @@ def _connections(values, n):
     except (TypeError, ValueError) as error:
         msg = f"`connections` must be whole edge indices, shape (C, 2); got {type(values).__name__}: {error}"
         raise InputError(msg) from error
-    if array.size == 0:
+    if array.shape in ((0,), (0, 2)):
         array = np.empty((0, 2), dtype=np.intp)
     if np.ma.isMaskedArray(values) or array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != 2:
         msg = f"`connections` must be whole edge indices, shape (C, 2); got {array.dtype} of shape {array.shape}."

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -255,6 +256,83 @@ def test_broken_maps_are_refused(osm, tmp_path):
             RoadNetwork.from_osm(tmp_path / "half.osm.pbf")
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('lat="0.003"', 'lat="900"'),
+        ('lat="0.003"', 'lat="nan"'),
+        ('<node id="7"', '<node id="99999999999999999999"'),
+        ('<way id="13"', '<way id="99999999999999999999"'),
+        ('version="0.6"', 'version="9"'),
+        ('v="signals"', f'v="{"x" * 3000}"'),
+        ("<osm ", '<?xml version="1.0" encoding="bogus"?><osm '),
+        ("<osm ", '<!DOCTYPE a [<!ENTITY x "y">]><osm '),
+    ],
+)
+def test_whatever_osmium_raises_is_an_input_error(osm, old, new):
+    path = osm()
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(InputError, match=r"town.osm is cut short or is no OpenStreetMap file"):
+        RoadNetwork.from_osm(path)
+
+
+def test_nodes_outside_the_earth_are_as_if_missing(osm):
+    path = osm()
+    path.write_text(path.read_text().replace('lat="0.003"', 'lat="91"'))
+    net = RoadNetwork.from_osm(path, strongly_connected=False)
+    assert "13#0" not in net.ids
+    assert "1 ways are cut where the extract ends" in net.notes
+
+
+def test_maps_larger_than_any_city_are_refused(osm, tmp_path, monkeypatch):
+    path = osm(ways={**WAYS, 40: ((), {"highway": "primary"}), 41: ((1,), {"highway": "primary"})})
+    assert not {"40#0", "41#0"} & set(RoadNetwork.from_osm(path, strongly_connected=False).ids)
+    for change in (
+        {"MOST_BYTES": 10},
+        {"MOST_ELEMENTS": 9},
+        {"MOST_PARTS": 9},
+        {"FEW_ELEMENTS": 9, "LEAST_BYTES": 1000},
+    ):
+        with monkeypatch.context() as patch:
+            for name, value in change.items():
+                patch.setattr(_osm, name, value)
+            with pytest.raises(InputError, match="holds more than a city, or is compressed too much"):
+                RoadNetwork.from_osm(path)
+    packed = tmp_path / "town.osm.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    with pytest.raises(InputError, match=r"Decompress .osm.gz and .osm.bz2 first"):
+        RoadNetwork.from_osm(packed)
+    with pytest.raises(InputError, match="119 roads leave node 1, and no junction has more than 100"):
+        RoadNetwork.from_osm(osm(ways={1: ((1, 5) * 60, {"highway": "primary"})}))
+
+
+def test_restrictions_with_a_crowd_of_members_are_left_out(osm):
+    members = [("way", 10, "from"), ("node", 5, "via"), *[("way", 20, "to")] * 100]
+    relation = ({"type": "restriction", "restriction": "no_right_turn"}, members)
+    net = RoadNetwork.from_osm(osm(relations=[relation]), strongly_connected=False)
+    assert ("10#0", "20#1") in turns(net)
+
+
+@pytest.mark.parametrize("speeds", [5, ["primary"], {1: 50.0}, {"primary": "fast"}, {"primary": 0}])
+def test_wrong_speed_defaults_are_refused(osm, speeds):
+    with pytest.raises(InputError, match="`speeds"):
+        RoadNetwork.from_osm(osm(), speeds=speeds)
+
+
+def test_impossible_speeds_are_no_speeds(osm):
+    path = osm()
+    path.write_text(path.read_text().replace('v="30"', 'v="1e300"'))
+    frame = RoadNetwork.from_osm(path, strongly_connected=False).to_frame()
+    assert frame.loc["11#0", "speed_limit_m_s"] == pytest.approx(40 / 3.6)
+
+
+def test_heights_are_smoothed_by_indices_that_every_scipy_takes():
+    graph = _osm._least(np.array([2.0, 1.0]), np.array([0, 0]), np.array([1, 1]), 2)
+    assert graph.toarray().tolist() == [[0, 1], [0, 0]]
+    assert graph.indices.dtype == graph.indptr.dtype == np.int32
+
+
 def test_without_osmium_the_message_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "osmium", None)
     with pytest.raises(eo.errors.MissingDependencyError, match=r"emsopt\[roads\]"):
@@ -358,3 +436,72 @@ def test_broken_files_of_networks_are_refused(tmp_path):
         RoadNetwork.load(file)
     with pytest.raises(InputError, match="there is no file"):
         RoadNetwork.load(tmp_path / "nowhere.json.gz")
+
+
+WRONG = [
+    None,
+    True,
+    1.5,
+    "x",
+    [],
+    {},
+    [None],
+    [[1]],
+    [{}],
+    ["a"],
+    float("inf"),
+    [[[]]],
+    {"a": 1},
+    -1,
+    [2**70],
+]
+
+
+def test_values_of_a_wrong_type_in_a_file_of_a_network_are_refused(tmp_path):
+    """Any entry, and the last value of any list, by values of other types: refused, or read as what it may be."""
+    file = tmp_path / "grid.json.gz"
+    net = grid_roads(2, 2)
+    net.save(file)
+    content = json.loads(gzip.decompress(file.read_bytes()))
+    accepted = {}
+    for key, value in content.items():
+        wrong = WRONG + [[*value[:-1], other] for other in WRONG] if isinstance(value, list) else WRONG
+        for other in wrong:
+            file.write_bytes(gzip.compress(json.dumps({**content, key: other}).encode()))
+            with suppress(InputError):
+                RoadNetwork.load(file)
+                accepted.setdefault(key, []).append(other)
+    changed = {
+        key: [other[-1] if isinstance(other, list) and other else other for other in others]
+        for key, others in accepted.items()
+    }
+    assert changed == {
+        "emsopt roads": [True],  # which is 1
+        **dict.fromkeys(("name", "notes", "ids", "classes"), ["x"]),
+        **dict.fromkeys(("lengths", "speed_limits"), [True, 1.5]),
+        "inclines": [True, 1.5, -1],
+        "polylines": [None],
+        "connections": [[]],
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"[" * 100_000, b'{"a":' * 100_000, b"\xff", b"1" * 5000, b'"', b"[]", b"null", b"[," * 9_000_000],
+)
+def test_malformed_files_of_networks_are_refused(tmp_path, text):
+    file = tmp_path / "grid.json"
+    file.write_bytes(text)
+    with pytest.raises(InputError, match="is damaged or was not written"):
+        RoadNetwork.load(file)
+
+
+def test_a_small_file_that_holds_a_large_one_is_refused(tmp_path, monkeypatch):
+    file = tmp_path / "grid.json.gz"
+    file.write_bytes(gzip.compress(b"[" + b"[]," * 10**7))
+    with pytest.raises(InputError, match="compressed more than 100 times"):
+        RoadNetwork.load(file)
+    grid_roads(2, 2).save(file)
+    monkeypatch.setattr("emsopt._road_files.MOST_TEXT", 100)
+    with pytest.raises(InputError, match=r"It holds more than 0.0001 MB"):
+        RoadNetwork.load(file)

@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from emsopt import _sumo
 from emsopt._sumo import utm_to_degrees
 from emsopt.errors import InputError
 from emsopt.roads import RoadNetwork, grid_roads
 
 # Four roads in a ring, with a cycle path, a bus lane and a turn that is for buses only; a dead end at the east.
+OFFSET = "-285448.66,-5492398.13"
 NET = """<?xml version="1.0" encoding="UTF-8"?>
 <net version="1.20">
     <location netOffset="-285448.66,-5492398.13" projParameter="+proj=utm +zone=32 +ellps=WGS84 +datum=WGS84"/>
@@ -219,6 +221,10 @@ def test_unknown_projection_stays_in_metres(net_file):
         ('speed="8.33"', 'speed="nan"', "got 'nan'"),
         ('shape="0,100,15 50,100,15"', 'shape="0,100"', "two or more points"),
         ('shape="0,100,15 50,100,15"', 'shape="a,b c,d"', "two or more points"),
+        ('speed="8.33"', 'speed="1e300"', "at most 1000 .*got '1e300'"),
+        ('length="50.00" shape="0', 'length="1e8" shape="0', r"at most 4e\+07 .*got '1e8'"),
+        ('shape="0,100,15 50,100,15"', 'shape="0,1e300 50,-1e300"', "two or more points"),
+        ('shape="0,100,15 50,100,15"', 'shape="0,100,15 50,100,1e300"', "with heights of at most 10000"),
         ('id="east" ', 'id="north" ', "an id of its own; got 'north' twice"),
         ("</net>", "", "cut short"),
         ("<net ", "<routes ", "cut short|starts with <routes>"),
@@ -232,8 +238,16 @@ def test_broken_sumo_files_are_refused(net_file, old, new, message):
 
 
 def test_wrong_files_are_refused(net_file, tmp_path):
-    with pytest.raises(InputError, match="there is no file"):
-        RoadNetwork.from_sumo(tmp_path / "none.net.xml")
+    for path in (tmp_path / "none.net.xml", tmp_path, "x" * 5000):
+        with pytest.raises(InputError, match="there is no file"):
+            RoadNetwork.from_sumo(path)
+    for path in (None, 5, "", "a\0b"):
+        with pytest.raises(InputError, match="`path` must be the path"):
+            RoadNetwork.from_sumo(path)
+    with pytest.raises(InputError, match="`vehicle` must be SUMO's name"):
+        RoadNetwork.from_sumo(net_file(NET), vehicle=None)
+    with pytest.raises(InputError, match=r"town.net.xml holds no valid network: `name` must be text"):
+        RoadNetwork.from_sumo(net_file(NET), name=5)
     with pytest.raises(InputError, match=r"Expected a SUMO network.*<osm>"):
         RoadNetwork.from_sumo(net_file("<osm><node/></osm>"))
     for text in ("", "length,speed\n1,2\n", NET[: len(NET) // 2]):
@@ -248,6 +262,86 @@ def test_wrong_files_are_refused(net_file, tmp_path):
     shut = '<net><edge id="a"><lane id="a_0" index="0" disallow="all" speed="1" length="1" shape="0,0 1,1"/></edge></net>'
     with pytest.raises(InputError, match="no road that is open to the vehicle class 'passenger'"):
         RoadNetwork.from_sumo(net_file(shut))
+
+
+ROAD = '<edge id="a"><lane id="a_0" index="0" speed="5" length="9" shape="0,0 0,9"/></edge>'
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    ("start", "unit"),
+    [
+        ("<net>", " "),
+        ("<net><!--", " "),
+        ('<net><edge id="', "x"),
+        ("<net><edge>", '<lane index="0"/>'),
+        ("<net><edge>", "text"),
+        ("<net>", "<a>"),
+        ("", " "),
+    ],
+)
+def test_an_element_without_end_is_refused_early(tmp_path, start, unit, packed):
+    """Of 40 MB no more than the first five are read: an attribute, a comment, white space, lanes, or what is in them."""
+    content = start.encode() + unit.encode() * (40_000_000 // len(unit))
+    path = tmp_path / "town.net.xml"
+    path.write_bytes(gzip.compress(content, compresslevel=1) if packed else content)
+    with pytest.raises(InputError, match=r"town.net.xml cannot be read. An element of it has more than 4 MB"):
+        RoadNetwork.from_sumo(path)
+
+
+def test_files_larger_than_any_city_are_refused(tmp_path, monkeypatch, net_file):
+    path = tmp_path / "town.net.xml.gz"
+    path.write_bytes(gzip.compress(b"<net>" + b'<edge function="internal"/>' * 7 * 10**5 + b"</net>"))
+    with pytest.raises(InputError, match="compressed more than 100 times"):
+        RoadNetwork.from_sumo(path)
+    path = net_file(NET)
+    monkeypatch.setattr(_sumo, "MOST_PARTS", 20)
+    with pytest.raises(InputError, match="It has more than 20 roads, points and turns"):
+        RoadNetwork.from_sumo(path)
+    monkeypatch.setattr(_sumo, "MOST_TEXT", 1000)
+    with pytest.raises(InputError, match=r"It holds more than 0.001 MB"):
+        RoadNetwork.from_sumo(path)
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    ["bogus", "idna", "utf-7", "punycode", "undefined", "hex", "unicode_escape", "cp1252", "x" * 200],
+)
+def test_other_encodings_are_refused_by_name(net_file, encoding):
+    with pytest.raises(
+        InputError, match=rf"Its encoding '{encoding[:50]}.* is not one of UTF-8.*Save it as UTF-8"
+    ):
+        RoadNetwork.from_sumo(net_file(NET.replace("UTF-8", encoding)))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "UTF-16", "iso-8859-1", "us-ascii"])
+def test_encodings_of_the_parser_are_read(tmp_path, encoding):
+    path = tmp_path / "town.net.xml"
+    path.write_bytes(NET.replace("UTF-8", encoding).encode(encoding))
+    assert RoadNetwork.from_sumo(path).n_edges == 4
+
+
+@pytest.mark.parametrize(
+    "entity", ['<!ENTITY a "b">', '<!ENTITY a SYSTEM "file:///etc/passwd">', '<!ENTITY % a "b">']
+)
+def test_declared_entities_are_refused(net_file, entity):
+    with pytest.raises(InputError, match="It declares entities"):
+        RoadNetwork.from_sumo(net_file(f"<!DOCTYPE net [{entity}]><net>{ROAD}</net>"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "note"),
+    [
+        *(("zone=32", f"zone={zone}", "not UTM on WGS84") for zone in (999, 61, 0, -1, "x", "9" * 5000)),
+        *((OFFSET, other, "not UTM on WGS84") for other in ("0", "0,0,0", "x,y")),
+        *((OFFSET, other, "outside of UTM zone 32") for other in ("nan,nan", "inf,0", "1e300,0", "0,-1e7")),
+    ],
+)
+def test_impossible_projections_stay_in_metres(net_file, old, new, note):
+    net = RoadNetwork.from_sumo(net_file(NET.replace(old, new)))
+    assert not net.geographic
+    assert f"{note}: geometry stays in metres" in net.notes
+    assert net.polylines[0].tolist() == [[0, 0], [0, 60], [0, 100]]
 
 
 TWO = {"lengths": [1.0, 2.0], "speed_limits": [3.0, 4.0], "connections": [(0, 1)]}
@@ -267,6 +361,18 @@ TWO = {"lengths": [1.0, 2.0], "speed_limits": [3.0, 4.0], "connections": [(0, 1)
         ({"classes": ["a"]}, "`classes` must hold 2"),
         ({"polylines": [[[0, 0], [1, 1]]]}, "`polylines` must hold 2"),
         ({"polylines": [[[0, 0], [1, 1]], [[0, 0]]]}, "line 1 has one"),
+        ({"polylines": [[[0, 0], [1, 1e300]]] * 2}, r"`polylines` must not be larger than 1e\+08 m"),
+        ({"polylines": [[[0, 0], [999, 1]]] * 2, "geographic": True}, "360 degrees of longitude.*got 999"),
+        ({"polylines": [[[0, 0], [1, -91]]] * 2, "geographic": True}, "90 degrees of latitude.*got -91"),
+        ({"lengths": [1.0, 1e300]}, r"`lengths` must not be larger than 4e\+07 m"),
+        ({"speed_limits": [1.0, 1e300]}, "`speed_limits` must not be larger than 1000 m/s"),
+        ({"inclines": [[0.0], [0.0, 1.0]]}, "`inclines` must be numbers"),
+        ({"inclines": "flat"}, "`inclines` must be real numbers"),
+        ({"connections": [(0, 1), (1,)]}, "`connections` must be whole edge indices"),
+        ({"connections": np.ma.array([(0, 1)], mask=True)}, "`connections` must be whole edge indices"),
+        ({"geographic": "no"}, "`geographic` must be True or False; got 'no'"),
+        ({"name": None}, "`name` must be text; got None"),
+        ({"notes": 5}, "`notes` must be text; got 5"),
     ],
 )
 def test_wrong_networks_are_refused(change, message):
@@ -316,6 +422,13 @@ def test_wrong_grids_are_refused():
             grid_roads(**arguments)
     with pytest.raises(InputError, match="at least one edge"):
         grid_roads(2, 2).subset([])
+
+
+def test_searches_use_the_indices_that_every_scipy_takes():
+    """Before 1.15 its shortest paths took no other type."""
+    graph = grid_roads(3, 3)._search_graph
+    assert graph.indices.dtype == graph.indptr.dtype == np.int32
+    assert graph.data.dtype == np.float64
 
 
 def test_a_network_survives_pickling_and_is_read_only():

@@ -11,7 +11,8 @@
 `write_templates`           files to fill in with calls and stations of one's own
 ==========================  ==================================================================================
 
-The embedded St. Paul is made by ``data/build_st_paul.py``; sources and licences are in ``data/README.md``.
+The embedded St. Paul is made by ``data/build_st_paul.py``; sources and licences of all data
+are in ``emsopt/data/LICENSES.md``.
 """
 
 import numpy as np

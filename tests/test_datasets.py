@@ -7,8 +7,11 @@ import io
 import json
 import os
 import pickle
+import re
 import threading
+import tomllib
 from contextlib import suppress
+from fnmatch import fnmatch
 from pathlib import Path
 
 import numpy as np
@@ -224,6 +227,51 @@ def test_a_file_that_only_bears_the_name_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
     with pytest.raises(DataUnavailableError, match=r"Saint_Paul.pkl is not the file.*2d75885d"):
         eo.datasets.load_st_paul("published")
+
+
+# -- licences -----------------------------------------------------------------------------------------------------
+
+
+def licence_rows():
+    """Return patterns of files, source and licence of every row of the table that ships with the data."""
+    lines = _files.package_file("LICENSES.md").read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| `")]
+    return [(re.findall("`([^`]+)`", files), source, licence) for files, source, licence in rows]
+
+
+def test_the_list_of_licences_covers_every_file_that_ships_once():
+    package = ROOT / "emsopt"
+    shipped = [
+        path.relative_to(package).as_posix()
+        for folder in ("data", "vendor")
+        for path in sorted((package / folder).rglob("*"))
+        if path.is_file()
+    ]
+    rows = licence_rows()
+    for name in shipped:
+        covering = [patterns for patterns, *_ in rows if any(fnmatch(name, pattern) for pattern in patterns)]
+        assert len(covering) == 1, name
+    for patterns, source, licence in rows:
+        assert all(any(fnmatch(name, pattern) for name in shipped) for pattern in patterns), patterns
+        assert source
+        assert licence
+
+
+def test_a_wheel_holds_the_list_of_licences_and_names_them():
+    """By the rules of its build: whole package, and license files beside the metadata."""
+    rules = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert rules["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == ["emsopt"]
+    assert "emsopt/data/LICENSES.md" in rules["project"]["license-files"]
+    assert all((ROOT / name).is_file() for name in rules["project"]["license-files"])
+    licences = " ".join(licence for *_, licence in licence_rows())
+    for name, text in (
+        ("MIT", "MIT"),
+        ("BSD-2-Clause", "BSD 2-Clause"),
+        ("CC-BY-4.0", "CC BY 4.0"),
+        ("ODbL-1.0", "(ODbL) 1.0"),
+    ):
+        assert name in rules["project"]["license"].split(" AND ")
+        assert text in licences
 
 
 # -- pickles ------------------------------------------------------------------------------------------------------

@@ -477,8 +477,8 @@ def test_values_of_a_wrong_type_in_a_file_of_a_network_are_refused(tmp_path):
     }
     assert changed == {
         "emsopt roads": [True],  # which is 1
-        **dict.fromkeys(("name", "notes", "ids", "classes"), ["x"]),
-        **dict.fromkeys(("lengths", "speed_limits"), [True, 1.5]),
+        **{key: ["x"] for key in ("name", "notes", "ids", "classes")},
+        **{key: [True, 1.5] for key in ("lengths", "speed_limits")},
         "inclines": [True, 1.5, -1],
         "polylines": [None],
         "connections": [[]],

@@ -22,7 +22,7 @@ def existing_file(path, wanted):
     """Return the path of a file that is there; ``wanted`` says what to give otherwise."""
     path = _validate.path(path, "path")
     if not os.path.isfile(path):
-        msg = f"there is no file {_shown(path)}; give the path of {wanted}."
+        msg = f"there is no file {path!s:.300}; give the path of {wanted}."
         raise InputError(msg)
     return path
 
@@ -60,9 +60,3 @@ def pieces(path, most):
                 )
                 raise InputError(msg)
             yield piece
-
-
-def _shown(path):
-    """Return a path as messages show it: a very long one is shortened."""
-    text = str(path)
-    return text if len(text) <= 300 else f"{text[:140]} ... {text[-140:]}"

@@ -114,7 +114,7 @@ def _top_elements(path):
         parser.Parse(piece)
         pending = 0 if complete else pending + len(piece)
         if pending > MOST_ELEMENT:
-            msg = f"An element of it has more than {MOST_ELEMENT / 1e6:g} MB, as no road has."
+            msg = f"An element of it has more than {MOST_ELEMENT / 1e6:g} MB, as no road has. Fetch or export it again."
             raise InputError(msg)
         yield from complete
         complete.clear()

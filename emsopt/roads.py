@@ -131,7 +131,8 @@ class RoadNetwork:
         ------
         InputError
             If there is no such file, it is no SUMO network, it is cut short, or a lane lacks a length, speed or
-            shape.
+            shape; or if it is larger than a city needs: 2 GB of text, 4 MB for one element, 4 million points and turns
+            (a road counts as four more), or compressed more than 100 times.
         """
         from ._sumo import read_net
 
@@ -162,7 +163,8 @@ class RoadNetwork:
         Raises
         ------
         InputError
-            If there is no such file, it is no OpenStreetMap file, is cut short, or has no road for cars.
+            If there is no such file, it is no OpenStreetMap file, is cut short, or has no road for cars; or if it is
+            larger than a city needs: 2 GB, 40 million elements, 4 million points of roads (a road counts as four more).
         MissingDependencyError
             If osmium is not installed.
         """
@@ -192,7 +194,8 @@ class RoadNetwork:
         Raises
         ------
         InputError
-            If there is no such file, or it is no such network, or damaged.
+            If there is no such file, it is no such network, damaged, or larger than `from_sumo` can make one: 200 MB
+            of text, 16 million values.
         """
         from ._road_files import read_roads
 

@@ -281,8 +281,8 @@ ROAD = '<edge id="a"><lane id="a_0" index="0" speed="5" length="9" shape="0,0 0,
     ],
 )
 def test_an_element_without_end_is_refused_early(tmp_path, start, unit, packed):
-    """Of 40 MB no more than the first five are read: an attribute, a comment, white space, lanes, or what is in them."""
-    content = start.encode() + unit.encode() * (40_000_000 // len(unit))
+    """Of 10 MB no more than the first five are read: an attribute, a comment, white space, lanes, or what is in them."""
+    content = start.encode() + unit.encode() * (10_000_000 // len(unit))
     path = tmp_path / "town.net.xml"
     path.write_bytes(gzip.compress(content, compresslevel=1) if packed else content)
     with pytest.raises(InputError, match=r"town.net.xml cannot be read. An element of it has more than 4 MB"):

@@ -14,8 +14,8 @@ are left out.
 **Nodes** whose coordinates lie outside the earth, or are missing, count as not in the extract: ways are cut there.
 
 **Bounds**: more than `MOST_BYTES` bytes, `MOST_ELEMENTS` nodes, ways and relations, `MOST_PARTS` roads and points of
-them, or `MOST_EXITS` roads out of one junction are refused, and so is a file in which an element takes less than
-`LEAST_BYTES` bytes, because only a file that was made to harm is compressed so much.
+them, or `MOST_EXITS` roads out of one junction are refused, and so is a file that is compressed more than `MOST_PACKED`
+times or in which an element takes less than `LEAST_BYTES` bytes, because only a file that was made to harm is like that.
 
 **Inclines** need heights, which OpenStreetMap rarely has; pass a terrain. Tunnels and bridges do not follow the
 terrain: inside them heights run straight from portal to portal. No road is steeper than `STEEPEST`: where it would be,
@@ -60,6 +60,8 @@ MOST_ELEMENTS, FEW_ELEMENTS = (
     5 * 10**5,
 )  # of a metropolitan region; and how many are never too many
 LEAST_BYTES = 2  # of an element in any file; extracts have 8 and more
+MOST_PACKED = 20  # bytes of content to one of the file; extracts have 2 to 4
+LARGEST_BLOCK = 2**25  # bytes, by the definition of .osm.pbf
 MOST_EXITS = 100  # roads out of a junction
 MOST_MEMBERS = 100  # of a turn restriction, which has three
 USED_TAGS = (*ACCESS, "highway", "maxspeed", "tunnel", "bridge", "oneway", "junction")
@@ -132,9 +134,12 @@ def _elements(path, speeds):
         )
         raise InputError(msg)
     ways, places, restrictions, shut = [], {}, [], set()
+    msg = f"{path} holds more than a city, or is compressed too much. Cut it to the area that you need."
     parts, size = 0, path.stat().st_size
-    most = min(MOST_ELEMENTS, max(FEW_ELEMENTS, size / LEAST_BYTES)) if size <= MOST_BYTES else 0
+    most = min(MOST_ELEMENTS, max(FEW_ELEMENTS, size / LEAST_BYTES))
     try:
+        if size > MOST_BYTES or (path.name.endswith(".pbf") and _content_of_pbf(path) > MOST_PACKED * size):
+            raise InputError(msg)
         for number, element in enumerate(osmium.FileProcessor(str(path)).with_locations()):
             if element.is_node():
                 barrier = element.tags.get("barrier")
@@ -148,7 +153,6 @@ def _elements(path, speeds):
             elif element.tags.get("type") == "restriction":
                 restrictions += _restriction(element)
             if number >= most or parts > MOST_PARTS:
-                msg = f"{path} holds more than a city, or is compressed too much. Cut it to the area that you need."
                 raise InputError(msg)
     except InputError:
         raise
@@ -156,6 +160,39 @@ def _elements(path, speeds):
         msg = f"{path} is cut short or is no OpenStreetMap file ({error}). Fetch it again."
         raise InputError(msg) from error
     return ways, places, restrictions, shut
+
+
+def _content_of_pbf(path):
+    """Return how many bytes the blocks of a file unpack to, by their own words, which osmium holds them to."""
+    content = 0
+    with path.open("rb") as file:
+        while length := int.from_bytes(file.read(4), "big"):
+            size = _numbers(file.read(min(length, LARGEST_BLOCK))).get(3, 0)
+            content += _numbers(file.read(min(size, LARGEST_BLOCK))).get(2, 0)
+    return content
+
+
+def _numbers(message):
+    """Return the whole numbers in a message of Protocol Buffers by field, up to where it ends or is damaged."""
+    found, at, parts = {}, 0, []
+    while at < len(message):
+        number = shift = 0
+        while at < len(message) and shift < 64:
+            byte = message[at]
+            number, shift, at = number | (byte & 127) << shift, shift + 7, at + 1
+            if byte < 128:
+                break
+        parts.append(number)
+        field, kind = divmod(parts[0], 8)
+        if kind not in (0, 2):  # neither a number nor a text
+            break
+        if len(parts) == 2:
+            if kind == 0:
+                found[field] = number
+            else:
+                at += number
+            parts = []
+    return found
 
 
 def _add_way(element, ways, places):

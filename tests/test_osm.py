@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import sys
+import zlib
 from contextlib import suppress
 from pathlib import Path
 
@@ -305,6 +306,36 @@ def test_maps_larger_than_any_city_are_refused(osm, tmp_path, monkeypatch):
         RoadNetwork.from_osm(packed)
     with pytest.raises(InputError, match="119 roads leave node 1, and no junction has more than 100"):
         RoadNetwork.from_osm(osm(ways={1: ((1, 5) * 60, {"highway": "primary"})}))
+
+
+def pbf_block(content):
+    """Return a block of a .pbf file: its header, and its content compressed."""
+    packed = zlib.compress(content, 9)
+    blob = b"\x10" + varint(len(content)) + b"\x1a" + varint(len(packed)) + packed
+    header = b"\x0a\x07OSMData\x18" + varint(len(blob))
+    return len(header).to_bytes(4, "big") + header + blob
+
+
+def varint(number):
+    return (b"" if number < 128 else bytes([number & 127 | 128]) + varint(number >> 7)) or bytes([number])
+
+
+def test_a_pbf_that_unpacks_to_far_more_than_it_is_is_refused_before_it_does(tmp_path):
+    """Twenty blocks of thirty megabytes: tables of empty strings, which take osmium a second each."""
+    pytest.importorskip("osmium", reason="needs emsopt[roads]")
+    raw = (ROOT / "data" / "raw" / "monaco" / "monaco-2016-roads.osm.pbf").read_bytes()
+    start = raw[: raw.index(b"OSMData") - 6]
+    strings = b"\x0a\x00" * 15_000_000
+    path = tmp_path / "town.osm.pbf"
+    path.write_bytes(start + 20 * pbf_block(b"\x0a" + varint(len(strings)) + strings))
+    with pytest.raises(InputError, match="is compressed too much"):
+        RoadNetwork.from_osm(path)
+    path.write_bytes(raw)
+    assert 1 < _osm._content_of_pbf(path) / len(raw) < 5
+    for damaged in (raw[:50_000], b"\x00\x00\x00\x05\x18" + b"\xff" * 100, b"\xff" * 100, b""):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"no OpenStreetMap file|no road for cars"):
+            RoadNetwork.from_osm(path)
 
 
 def test_restrictions_with_a_crowd_of_members_are_left_out(osm):

@@ -5,10 +5,12 @@ import math
 import numpy as np
 import pandas as pd
 
+from . import _validate
 from .errors import InputError
 
 MOST_SAID = 20  # rows or columns that a message lists
 FILE = "emsopt_file"  # key of `DataFrame.attrs`: the file that a table was read from
+FOUND = "emsopt_found"  # likewise: which columns the file has, as messages list them
 
 
 def label(frame, argument):
@@ -29,7 +31,7 @@ def tidy(frame, argument, name_columns):
         raise InputError(msg)
     where = label(frame, argument)
     columns = [str(column).strip().lower() for column in frame.columns]
-    repeated = _first_repeated(columns)
+    repeated = first_repeated(columns)
     if repeated is not None:
         msg = f"{where} has more than one column {repeated!r}; {_found(frame)}."
         raise InputError(msg)
@@ -67,8 +69,8 @@ def names(frame, where, options):
         if not name.strip():
             msg = f"{where}, column {key!r}, row {k + 1}: the name is blank."
             raise InputError(msg)
-        result.append(name)
-    repeated = _first_repeated(result)
+        result.append(_validate.visible(name, f"{where}, column {key!r}, row {k + 1}"))
+    repeated = first_repeated(result)
     if repeated is not None:
         rows = [k + 1 for k, name in enumerate(result) if name == repeated]
         more = f" and {len(rows) - MOST_SAID} more" if len(rows) > MOST_SAID else ""
@@ -81,8 +83,10 @@ def text(cell):
     """Return a name as text; blank if missing, whole numbers without a decimal point."""
     if _is_missing(cell):
         return ""
+    if isinstance(cell, str):
+        return str(cell)
     whole = isinstance(cell, (float, np.floating)) and float(cell).is_integer()
-    return str(int(cell) if whole else cell)
+    return _validate.shown(int(cell) if whole else cell, str)
 
 
 def numbers(frame, key, where, row_names, expected, **limits):
@@ -140,7 +144,7 @@ def _positions(labels, wanted):
 
 def _match(got, wanted, where, kind):
     """Refuse labels that are not the names wanted, in whatever order."""
-    repeated = _first_repeated(got)
+    repeated = first_repeated(got)
     absent = [name for name in wanted if name not in set(got)]
     unknown = [name for name in got if name not in set(wanted)]
     if repeated is not None:
@@ -166,9 +170,9 @@ def _convert(cells, place, expected, *, low=-math.inf, high=math.inf, strictly=F
         if _is_missing(cell) or (isinstance(cell, str) and not cell.strip()):
             return "the cell is blank"
         try:
-            number = float(cell)
+            number = _validate.as_float(cell)
         except (TypeError, ValueError):
-            return f"got {cell!r}"
+            return f"got {_validate.shown(cell)}"
         outside = not math.isfinite(number) or not low <= number <= high or (strictly and number == low)
         return f"got {number:g}" if outside else None
 
@@ -180,11 +184,27 @@ def _convert(cells, place, expected, *, low=-math.inf, high=math.inf, strictly=F
     return cells.astype(float)
 
 
+def floats(cells):
+    """Return a column as floats, NaN where a cell is no number."""
+    try:
+        return pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    except (OverflowError, TypeError, ValueError):  # an int beyond the range of floats, complex numbers
+        return np.array([_float(cell) for cell in cells], dtype=float)
+
+
+def _float(cell):
+    try:
+        return _validate.as_float(cell)
+    except (TypeError, ValueError):
+        return math.nan
+
+
 def _is_missing(cell):
     return cell is None or cell is pd.NA or cell is pd.NaT or (isinstance(cell, float) and math.isnan(cell))
 
 
-def _first_repeated(values):
+def first_repeated(values):
+    """Return the first value that occurs a second time, or None."""
     seen = set()
     for value in values:
         if value in seen:
@@ -194,5 +214,10 @@ def _first_repeated(values):
 
 
 def _found(frame):
-    more = f" and {len(frame.columns) - MOST_SAID} more" if len(frame.columns) > MOST_SAID else ""
-    return "columns found: " + ", ".join(map(str, frame.columns[:MOST_SAID])) + more
+    return frame.attrs.get(FOUND) or found(frame.columns)
+
+
+def found(columns):
+    """Return which columns a table has, as messages list them."""
+    more = f" and {len(columns) - MOST_SAID} more" if len(columns) > MOST_SAID else ""
+    return "columns found: " + ", ".join(_validate.shown(c, str) for c in columns[:MOST_SAID]) + more

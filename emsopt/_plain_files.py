@@ -3,11 +3,16 @@
 import csv
 import io
 import json
+import re
+from codecs import BOM_UTF8
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from . import _cells
 from ._shapes import check_shape
+from ._validate import shown
 from .errors import InputError
 
 # -- writing ------------------------------------------------------------------------------------------------------
@@ -51,44 +56,145 @@ def _as_list(array):
 # -- reading ------------------------------------------------------------------------------------------------------
 
 
-def _read_text(path):
+MOST_BYTES = 2**30
+MOST_COLUMNS = 100_000
+MOST_ROWS = 2_000_000
+LONGEST_RECORD = 2**23  # characters of a row: what is read before its cells can be counted
+MOST_DIGITS = 300  # of an int in JSON: more do not fit into a float
+
+
+def as_path(source, name, others=""):
+    """Return ``source`` as a path that the system can look up, whether or not there is anything.
+
+    Parameters
+    ----------
+    source : path_like
+    name : str
+        How messages call it.
+    others : str
+        What else the caller takes, such as " or a file".
+    """
     try:
-        return path.read_bytes().decode("utf-8-sig")  # spreadsheets put a byte-order mark first
-    except UnicodeDecodeError as error:
-        msg = f"{path.name} is not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8."
+        path = Path(source)
+    except TypeError as error:
+        msg = f"{name} must be a path{others}; got {type(source).__name__}."
         raise InputError(msg) from error
+    try:
+        path = path.expanduser()
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except (OSError, ValueError, RuntimeError) as error:  # a name too long, a zero byte, a home of nobody
+        reason = getattr(error, "strerror", None) or error
+        msg = f"{name}: {shown(str(source))} cannot be read: {str(reason).rstrip('.')}."
+        raise InputError(msg) from error
+    return path
 
 
-def read_csv(path, *, labelled=False):
+def _content(path):
+    """Return the bytes of a file, without the byte-order marks that spreadsheets put first."""
+    try:
+        size = path.stat().st_size if isinstance(path, Path) else 0  # an upload is bounded already
+        if size > MOST_BYTES:
+            msg = f"{path.name} has {size / 2**20:.0f} MB; at most {MOST_BYTES >> 20} are read."
+            raise InputError(msg)
+        content = path.read_bytes()
+    except OSError as error:
+        msg = f"{path.name} cannot be read: {error.strerror}."
+        raise InputError(msg) from error
+    marks = re.match(b"(?:%b)*" % BOM_UTF8, content).end()
+    return content[marks:] if marks else content
+
+
+def read_csv(path, *, labelled=False, kept=None, most_rows=MOST_ROWS):
     """Return a comma-separated file as a table of text; if ``labelled``, its first column is the index.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Or anything with its ``name`` and ``read_bytes``.
+    labelled : bool
+    kept : collection of str, optional
+        Columns to keep, in lower case: memory is bounded by these. All if left out.
+    most_rows : int
+        How many rows the file may have.
 
     Raises
     ------
     InputError
-        If it is not UTF-8, not separated by commas, empty, or ragged.
+        If it is not UTF-8, not separated by commas, empty, ragged, or too large.
     """
-    lines = csv.reader(io.StringIO(_read_text(path), newline=""), strict=True)
-    try:
-        rows = [(lines.line_num, row) for row in lines if row]
-    except csv.Error as error:
-        msg = f"{path.name}, line {lines.line_num}: {error}."
-        raise InputError(msg) from error
-    if not rows:
+    records = _records(path)
+    _, header = next(records, (0, None))
+    if header is None:
         msg = f"{path.name} is empty; its first line must name the columns."
         raise InputError(msg)
-    header = rows[0][1]
     if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
-        msg = f"{path.name} must be separated by commas; its first line is {header[0]!r}."
+        msg = f"{path.name} must be separated by commas; its first line is {shown(header[0])}."
         raise InputError(msg)
-    for number, row in rows[1:]:
+    places = [k for k, key in enumerate(header) if kept is None or key.strip().lower() in kept]
+    rows = []
+    for number, row in records:
         if len(row) != len(header):
             msg = f"{path.name}, line {number}: expected {len(header)} cells as in the first line, but got {len(row)}."
             raise InputError(msg)
-    table = pd.DataFrame([row for _, row in rows[1:]], columns=header, dtype=object)
+        if len(rows) == most_rows:
+            msg = (
+                f"{path.name} has more than {most_rows:,} rows, and no more are read. Split it by year, say."
+            )
+            raise InputError(msg)
+        rows.append([row[k] for k in places])
+    cells = np.array(rows, dtype=object).reshape(len(rows), len(places))
+    columns = [header[k] for k in places]
     if labelled:
-        table = pd.DataFrame(table.to_numpy()[:, 1:], index=table.iloc[:, 0].array, columns=header[1:])
-    table.attrs[_cells.FILE] = path.name
+        table = pd.DataFrame(cells[:, 1:], index=pd.Index(cells[:, 0], dtype=object), columns=columns[1:])
+    else:
+        table = pd.DataFrame(cells, columns=columns)
+    table.attrs.update({_cells.FILE: path.name, _cells.FOUND: _cells.found(header)})
     return table
+
+
+def _records(path):
+    """Yield the rows of a comma-separated file with their line numbers, one at a time."""
+    content = _content(path)
+    file = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="")
+    size, first = 0, True
+
+    def lines():
+        nonlocal size
+        while line := file.readline(LONGEST_RECORD + 1):
+            size += len(line)
+            if first and (width := re.sub('"[^"]*"', "", line).count(",") + 1) > MOST_COLUMNS:
+                msg = (
+                    f"{path.name} has {width:,} columns in its first line; at most {MOST_COLUMNS:,} are read."
+                )
+                raise InputError(msg)
+            if size > LONGEST_RECORD:
+                msg = f"{path.name}, line {reader.line_num + 1}: a row has over {LONGEST_RECORD:,} characters, which no table has."
+                raise InputError(msg)
+            yield line
+
+    reader = csv.reader(lines(), strict=True)
+    try:
+        for row in reader:
+            size = 0
+            if row:
+                first = False
+                yield reader.line_num, row
+    except csv.Error as error:
+        msg = f"{path.name}, line {reader.line_num}: {error}."
+        raise InputError(msg) from error
+    except UnicodeDecodeError as error:
+        raise _not_utf8(path, content) from error
+
+
+def _not_utf8(path, content):
+    """Return the error that a file is not UTF-8 text, by its first wrong byte."""
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        msg = f"{path.name} is not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8."
+    return InputError(msg)
 
 
 def read_json(path):
@@ -97,15 +203,36 @@ def read_json(path):
     Raises
     ------
     InputError
-        If it is not UTF-8, not JSON, or holds anything but an object.
+        If it is not UTF-8, not JSON, holds anything but an object, names an entry twice, or holds an absurd number.
     """
+    content = _content(path)
 
     def refuse(constant):
         msg = f"{path.name} holds {constant}, which is no number in JSON."
         raise InputError(msg)
 
+    def whole(digits):
+        if len(digits) > MOST_DIGITS:
+            msg = f"{path.name} holds a number of {len(digits):,} digits, {digits[:20]}...; at most {MOST_DIGITS} are read."
+            raise InputError(msg)
+        return int(digits)
+
+    def distinct(pairs):
+        result = dict(pairs)
+        if len(result) < len(pairs):
+            twice = _cells.first_repeated(key for key, _ in pairs)
+            msg = (
+                f"{path.name} has the entry {shown(twice)} more than once in one object. Remove all but one."
+            )
+            raise InputError(msg)
+        return result
+
     try:
-        content = json.loads(_read_text(path), parse_constant=refuse)
+        content = json.loads(
+            content.decode(), parse_constant=refuse, parse_int=whole, object_pairs_hook=distinct
+        )
+    except UnicodeDecodeError as error:
+        raise _not_utf8(path, content) from error
     except (json.JSONDecodeError, RecursionError) as error:
         msg = f"{path.name} is not valid JSON: {error}."
         raise InputError(msg) from error

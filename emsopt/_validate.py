@@ -1,11 +1,15 @@
 """Turn what callers pass into arrays, or say clearly why that cannot be done."""
 
 import os
+import unicodedata
 from pathlib import Path
 
 import numpy as np
 
 from .errors import InputError
+
+UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # categories of Unicode: controls, formats, surrogates, line ends
+JOINERS = "\u200c\u200d"  # unseen too, but part of the spelling of Persian and of Indic scripts
 
 
 def real_array(values, name, shape, *, unit="", low=None, strictly=False):
@@ -65,10 +69,11 @@ def _as_floats(values, name, unit):
         msg = f"`{name}` must be numbers{_in(unit)} in rows of equal length; got {type(values).__name__}: {error}"
         raise InputError(msg) from error
     if array.dtype.kind == "O" and array.size and all(v is None or is_real(v) for v in array.flat):
-        array = np.array(array, dtype=float)  # None becomes NaN, which is refused by its index
+        # None becomes NaN and an int too large for a float infinity: both are refused by their index
+        array = np.array([np.nan if v is None else as_float(v) for v in array.flat]).reshape(array.shape)
     if array.dtype.kind not in "iuf":
         strange = next((v for v in array.flat if not is_real(v)), values)
-        msg = f"`{name}` must be real numbers{_in(unit)}; got {type(values).__name__} with {strange!r}."
+        msg = f"`{name}` must be real numbers{_in(unit)}; got {type(values).__name__} with {shown(strange)}."
         raise InputError(msg)
     return np.array(array, dtype=float)
 
@@ -78,16 +83,14 @@ def names(values, name, length, prefix):
     if values is None:
         return tuple(f"{prefix} {k + 1}" for k in range(length))
     if isinstance(values, str):
-        msg = f"`{name}` must be a sequence of {length} names; got the single string {values!r}."
+        msg = f"`{name}` must be a sequence of {length} names; got the single string {shown(values)}."
         raise InputError(msg)
     if not np.iterable(values):
-        msg = f"`{name}` must be a sequence of {length} names; got {values!r}."
+        msg = f"`{name}` must be a sequence of {length} names; got {shown(values)}."
         raise InputError(msg)
-    values = list(values)
-    if any(value is None or value != value for value in values):  # noqa: PLR0124 - NaN is no name
-        msg = f"`{name}` must be names; got {next(v for v in values if v is None or v != v)}."  # noqa: PLR0124
-        raise InputError(msg)
-    result = tuple(str(value) for value in values)
+    for value in values:
+        _check_is_name(value, name)
+    result = tuple(visible(value, f"`{name}`") for value in values)
     if len(result) != length:
         msg = f"`{name}` must hold {length} names; got {len(result)}."
         raise InputError(msg)
@@ -103,6 +106,63 @@ def names(values, name, length, prefix):
     return result
 
 
+def _check_is_name(value, name):
+    """Refuse what is no name: nothing, NaN, an array or a list."""
+    try:
+        missing = value is None or bool(value != value)  # noqa: PLR0124 - NaN is no name
+    except (TypeError, ValueError):  # pandas.NA, arrays
+        missing = True
+    if missing or (np.iterable(value) and not isinstance(value, str)):
+        msg = f"`{name}` must be names, each a text; got {shown(value)}."
+        raise InputError(msg)
+
+
+def visible(value, where, allowed=""):
+    """Return a value as text, or refuse it if that holds characters that cannot be seen.
+
+    These are line ends and other controls, lone surrogates, which no file can hold, and characters that turn the
+    direction of writing, so that a name looks like another.
+    """
+    text = str(value) if isinstance(value, str) else shown(value, str)
+    if not text.isprintable():
+        for character in text:
+            if unicodedata.category(character) in UNSEEN and character not in JOINERS + allowed:
+                msg = (
+                    f"{where}: {shown(text)} holds a character that cannot be seen, {character!a}. Remove it."
+                )
+                raise InputError(msg)
+    return text
+
+
+def shown(value, write=repr, most=100):
+    """Return how a message shows a value: whatever it is, as text that is not too long."""
+    try:
+        text = write(value)
+    except (
+        ValueError,
+        RecursionError,
+    ):  # an int of over 4300 digits, or a list with one; lists in lists in lists
+        size = f" with {value.bit_length()} bits" if isinstance(value, int) else ""
+        return f"a value of type {type(value).__name__}{size}"
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+def as_float(value):
+    """Return a real number as a float; an int beyond its range becomes infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
+
+
+def truth(value, name):
+    """Return ``value`` as a bool if it is one: the text "no" would count as true."""
+    if not isinstance(value, (bool, np.bool_)):
+        msg = f"`{name}` must be True or False; got {shown(value)}."
+        raise InputError(msg)
+    return bool(value)
+
+
 def is_real(value):
     """Return whether ``value`` is one real number (not a truth value, text or an array)."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
@@ -113,10 +173,10 @@ def whole_number(value, name, low=1, high=None):
     limit = f"from {low} to {high}" if high is not None else f"of at least {low}"
     # whole numbers as they are: seeds may have more digits than a float holds
     if not is_real(value) or not (isinstance(value, int) or (np.isfinite(value) and int(value) == value)):
-        msg = f"`{name}` must be a whole number {limit}; got {value!r}."
+        msg = f"`{name}` must be a whole number {limit}; got {shown(value)}."
         raise InputError(msg)
     if value < low or (high is not None and value > high):
-        msg = f"`{name}` must be a whole number {limit}; got {int(value)}."
+        msg = f"`{name}` must be a whole number {limit}; got {shown(int(value))}."
         raise InputError(msg)
     return int(value)
 
@@ -126,16 +186,16 @@ def generator(rng):
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
-        msg = f"`rng` must be a whole number of at least 0, a numpy Generator, or None; got {rng!r}."
+        msg = f"`rng` must be a whole number of at least 0, a numpy Generator, or None; got {shown(rng)}."
         raise InputError(msg) from None
 
 
 def positive_number(value, name, unit="", *, zero=False):
     """Return ``value`` as a finite float above zero (or from zero, if ``zero``)."""
     sign = "a number of at least 0" if zero else "a number above 0"
-    number = float(value) if is_real(value) else np.nan
+    number = as_float(value) if is_real(value) else np.nan
     if not np.isfinite(number) or number < 0 or (number == 0 and not zero):
-        msg = f"`{name}` must be {sign}{_in(unit)}; got {value!r}."
+        msg = f"`{name}` must be {sign}{_in(unit)}; got {shown(value)}."
         raise InputError(msg)
     return number
 
@@ -143,7 +203,7 @@ def positive_number(value, name, unit="", *, zero=False):
 def probability(value, name):
     """Return ``value`` as a float above 0 and at most 1."""
     if not is_real(value) or not 0 < value <= 1:
-        msg = f"`{name}` must be a probability in (0, 1]; got {value!r}."
+        msg = f"`{name}` must be a probability in (0, 1]; got {shown(value)}."
         raise InputError(msg)
     return float(value)
 
@@ -151,7 +211,7 @@ def probability(value, name):
 def callback(function, name):
     """Return ``function`` if it is None or can be called."""
     if function is not None and not callable(function):
-        msg = f"`{name}` must be a function of (done, total); got {function!r}."
+        msg = f"`{name}` must be a function of (done, total); got {shown(function)}."
         raise InputError(msg)
     return function
 
@@ -159,7 +219,7 @@ def callback(function, name):
 def choice(value, name, options):
     """Return ``value`` if it is one of ``options``."""
     if not isinstance(value, str) or value not in options:
-        msg = f"`{name}` must be one of {', '.join(map(repr, options))}; got {value!r}."
+        msg = f"`{name}` must be one of {', '.join(map(repr, options))}; got {shown(value)}."
         raise InputError(msg)
     return value
 

@@ -27,6 +27,7 @@ from .errors import InputError
 
 LONGEST_DRIVE_MIN = 24 * 60  # a travel time above a day is surely in seconds
 LONGEST_SERVICE_MIN = 24 * 60  # likewise
+LONGEST_TURNOUT_MIN = 15  # 60 and 90 are surely seconds
 # Offered work, erlangs, between which every evaluator keeps at least six digits.
 LEAST_STUDIED, MOST_STUDIED = 1e-9, 1e9
 MOST_WORK = 500  # erlangs a site: New York keeps about 140 units busy in all
@@ -92,6 +93,7 @@ class City:
             self.travel_times, "travel_times", (None, None), unit="min", low=0
         )
         n_sites, n_atoms = travel_times.shape
+        object.__setattr__(self, "geographic", _validate.truth(self.geographic, "geographic"))
         rates = _validate.real_array(self.arrival_rates, "arrival_rates", (None,), unit="calls/h", low=0)
         if len(rates) != n_atoms:
             hint = " It looks transposed: sites are rows, atoms are columns." if len(rates) == n_sites else ""
@@ -111,8 +113,11 @@ class City:
             )
             raise InputError(msg)
         turnout = self._spread(self.turnout_times, "turnout_times", (n_sites,), low=0)
-        if turnout.max() > 120:
-            msg = f"`turnout_times` must be minutes; {turnout.max():g} suggests seconds. Divide them by 60."
+        if turnout.max() > LONGEST_TURNOUT_MIN:
+            msg = (
+                f"`turnout_times` must be minutes, at most {LONGEST_TURNOUT_MIN}; got {turnout.max():g}, which suggests "
+                "seconds. Divide them by 60."
+            )
             raise InputError(msg)
         service = self._spread(self.service_times, "service_times", (n_sites, n_atoms), low=0, strictly=True)
         if service.max() < 0.5:
@@ -139,8 +144,8 @@ class City:
             "service_times": service,
             "atom_names": _validate.names(self.atom_names, "atom_names", n_atoms, "atom"),
             "site_names": _validate.names(self.site_names, "site_names", n_sites, "site"),
-            "name": str(self.name),
-            "notes": str(self.notes),
+            "name": _validate.visible(self.name, "`name`"),
+            "notes": _validate.visible(self.notes, "`notes`", allowed="\n\r\t"),
         }
         if self.preference is not None:
             values["preference"] = _validate.real_array(self.preference, "preference", (n_sites, n_atoms))
@@ -163,7 +168,9 @@ class City:
             given = None
         if given == ():
             values = np.broadcast_to(_validate.real_array([values], name, (1,), unit="min", **limits), shape)
-        elif len(shape) == 2 and given == shape[:1]:
+        elif (
+            len(shape) == 2 and given == shape[:1] and not np.ma.isMaskedArray(values)
+        ):  # which would lose its mask
             values = np.broadcast_to(np.asarray(values)[:, None], shape)
         return _validate.real_array(values, name, shape, unit="min", **limits)
 

@@ -18,6 +18,7 @@ in every number.
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -213,7 +214,7 @@ def _degrees(places):
         longitude = places.numbers(x, "degrees from -180 to 180", low=-180, high=180)
         latitude = places.numbers(y, "degrees from -90 to 90", low=-90, high=90)
     except InputError as error:
-        if pd.to_numeric(places.table[y], errors="coerce").abs().max() <= 90:
+        if not (np.abs(_cells.floats(places.table[y])) > 90).any():
             raise
         msg = f"{error} Latitude and longitude look swapped, or are kilometres, whose columns are x and y."
         raise InputError(msg) from error
@@ -381,7 +382,7 @@ def load_city(folder):
         If a file is missing or broken, a column is missing, a cell is no number, or names do not match between
         files; the message names the file, the row and the column.
     """
-    folder = Path(folder).expanduser()
+    folder = _plain_files.as_path(folder, "the folder of a city")
     try:
         return _from_files(folder)
     except InputError as error:
@@ -393,11 +394,16 @@ def _from_files(folder):
     if not folder.is_dir():
         msg = "There is no such folder."
         raise InputError(msg)
-    missing = [name for name in (CITY, ATOMS, SITES) if not (folder / name).is_file()]
+    missing = [name for name in (CITY, ATOMS, SITES) if not os.path.lexists(folder / name)]
     if missing:
         held = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
         msg = f"A city needs {CITY}, {ATOMS} and {SITES}; {missing[0]} is missing. The folder holds {held}."
         raise InputError(msg)
+    for name in FILES:
+        if os.path.lexists(folder / name) and not (folder / name).is_file():
+            msg = f"{name} must be a file, but is a folder or a broken link."
+            raise InputError(msg)
+
     about = _read_about(folder / CITY)
 
     def matrix(name):

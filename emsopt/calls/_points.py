@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from .. import _cells, _plain_files
+from .._validate import shown
 from ..errors import InputError
 
 MOST_BYTES = 256 * 2**20
@@ -31,7 +32,7 @@ class Table(NamedTuple):
     def numbers(self, column, expected, *, low, high, strictly=False):
         """Return a column as floats, NaN where blank; refuse whatever is neither blank nor in the range."""
         cells = self.frame[column]
-        values = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+        values = _cells.floats(cells)
         unread = ~np.isfinite(values)
         unread[unread] = ~blank(cells[unread])
         with np.errstate(invalid="ignore"):
@@ -39,7 +40,7 @@ class Table(NamedTuple):
         bad = unread | outside
         if bad.any():
             k = int(np.argmax(bad))
-            cell = str(cells.iloc[k])[:80]
+            cell = shown(cells.iloc[k], str, 80)
             hint = " Write a decimal point, not a comma." if "," in cell else ""
             msg = (
                 f"{self.where}, column {column!r}, row {k + 1}: expected {expected}, but got {cell!r}"
@@ -56,7 +57,7 @@ class Table(NamedTuple):
             longitude = self.numbers(x, "degrees from -180 to 180", low=-180, high=180)
             latitude = self.numbers(y, "degrees from -90 to 90", low=-90, high=90)
         except InputError as error:
-            typical = [pd.to_numeric(self.frame[key], errors="coerce").abs().median() for key in (x, y)]
+            typical = [_typical(self.frame[key]) for key in (x, y)]
             if typical[0] <= 90 < typical[1] <= 180:
                 msg = f"{error} Longitude and latitude look swapped."
             elif max(typical) > 180:
@@ -69,12 +70,26 @@ class Table(NamedTuple):
         return points
 
 
+def _typical(cells):
+    """Return the median size of the numbers in a column, 0 without any."""
+    values = np.abs(_cells.floats(cells))
+    values = values[~np.isnan(values)]
+    return np.median(values) if values.size else 0.0
+
+
 def blank(cells):
     """Return which cells hold nothing, whatever a program wrote there for it."""
-    return (cells.isna() | cells.astype(str).str.strip().str.lower().isin(BLANK)).to_numpy(dtype=bool)
+    return cells.isna().to_numpy(dtype=bool) | np.array(
+        [text.lower() in BLANK for text in texts(cells)], bool
+    )
 
 
-def read_table(source, argument):
+def texts(cells):
+    """Return a column as a list of texts without space around them."""
+    return [(cell if isinstance(cell, str) else shown(cell, str)).strip() for cell in cells]
+
+
+def read_table(source, argument, columns):
     """Return a table of points.
 
     Parameters
@@ -83,6 +98,8 @@ def read_table(source, argument):
         A file ending in .csv, .geojson or .json; anything with ``name`` and ``read`` counts as one.
     argument : str
         How messages call it if it has no name.
+    columns : collection of str
+        What is read of a file besides places, in lower case: the rest would only take memory.
 
     Raises
     ------
@@ -94,9 +111,9 @@ def read_table(source, argument):
     file = open_file(source, argument)
     kind = Path(file.name).suffix.lower()
     if kind in (".geojson", ".json"):
-        frame = _from_geojson(file)
+        frame = _from_geojson(file, columns)
     elif kind == ".csv":
-        frame = _plain_files.read_csv(file)
+        frame = _plain_files.read_csv(file, kept={*LONGITUDE, *LATITUDE, *columns}, most_rows=MOST_ROWS)
     else:
         hint = " Save the sheet as CSV." if kind in (".xls", ".xlsx", ".ods") else ""
         msg = f"{file.name}: a file of points ends in .csv or .geojson; got {kind or 'no ending'!r}.{hint}"
@@ -128,21 +145,11 @@ class _Upload(NamedTuple):
 
 
 def _path(source, argument):
-    try:
-        path = Path(source).expanduser()
-    except TypeError as error:
-        msg = f"`{argument}` must be a path, a file or a DataFrame; got {type(source).__name__}."
-        raise InputError(msg) from error
-    try:
-        if not path.is_file():
-            msg = f"`{argument}`: there is no file {str(path)!r}."
-            raise InputError(msg)
-        _check_size(path.name, path.stat().st_size)
-    except (OSError, ValueError) as error:  # names too long, or with a zero byte
-        if isinstance(error, InputError):
-            raise
-        msg = f"`{argument}`: {str(path)!r} cannot be read: {error}."
-        raise InputError(msg) from error
+    path = _plain_files.as_path(source, f"`{argument}`", ", a file or a DataFrame")
+    if not path.is_file():
+        msg = f"`{argument}`: there is no file {str(path)!r}."
+        raise InputError(msg)
+    _check_size(path.name, path.stat().st_size)
     return path
 
 
@@ -172,8 +179,8 @@ def _checked(frame, argument):
     return Table(_cells.tidy(frame, argument, ()), where)
 
 
-def _from_geojson(file):
-    """Return one row a feature: its properties, and the coordinates of its point."""
+def _from_geojson(file, columns):
+    """Return one row per feature: the properties to be kept, and the coordinates of its point."""
     content = _plain_files.read_json(file)
     features = content.get("features")
     if content.get("type") != "FeatureCollection" or not isinstance(features, list):
@@ -181,7 +188,7 @@ def _from_geojson(file):
             f"{file.name} must be a GeoJSON FeatureCollection; its type is {str(content.get('type'))[:80]!r}."
         )
         raise InputError(msg)
-    rows = []
+    rows, found = [], []
     for k, feature in enumerate(features):
         geometry = feature.get("geometry") if isinstance(feature, dict) else None
         properties = feature.get("properties") if isinstance(feature, dict) else None
@@ -194,13 +201,19 @@ def _from_geojson(file):
         if properties is not None and not isinstance(properties, dict):
             msg = f"{file.name}, feature {k + 1}: its properties must be an object; got {str(properties)[:80]!r}."
             raise InputError(msg)
-        kept = {key: v for key, v in (properties or {}).items() if key.lower() not in LONGITUDE + LATITUDE}
-        rows.append(kept | ({"lon": point[0], "lat": point[1]} if usable else {"lon": None, "lat": None}))
+        found = found or list(properties or ())
+        named = [(key.strip().lower(), value) for key, value in (properties or {}).items()]
+        row = {key: value for key, value in named if key in columns}
+        if len(row) < sum(key in columns for key, _ in named):
+            twice = _cells.first_repeated(key for key, _ in named if key in columns)
+            msg = f"{file.name}, feature {k + 1} has more than one property {twice!r}. Remove all but one."
+            raise InputError(msg)
+        rows.append(row | ({"lon": point[0], "lat": point[1]} if usable else {"lon": None, "lat": None}))
     if not rows:
         msg = f"{file.name} has no features; at least one is needed."
         raise InputError(msg)
     frame = pd.DataFrame(rows, dtype=object)
-    frame.attrs[_cells.FILE] = file.name
+    frame.attrs.update({_cells.FILE: file.name, _cells.FOUND: _cells.found([*found, "lon", "lat"])})
     return frame
 
 

@@ -17,20 +17,19 @@ came, so it counts; its time is taken for not known, and `check_calls` says whic
 offset are taken as that. Times with one are converted to ``time_zone``, or taken as they are written if none is given.
 """
 
-import re
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 
+from .. import _cells
+from .._validate import visible
 from ..errors import InputError
-from . import _points
+from . import _points, _times
 
-TIME = ("time", "datetime", "date_time", "timestamp")
 SERVICE = ("service_min",)
-OFFSET = r"^(.*:\d\d(?:\.\d+)?)\s*(Z|z|[+-]\d\d:?\d\d)$"
-EARLIEST, LATEST = np.datetime64("1970-01-02"), np.datetime64("2100-01-01")
+NAMES, MINUTES = ("name", "site", "station"), ("turnout_min", "service_min")
 LONGEST_SERVICE_MIN = 24 * 60
 LONGEST_NAME = 200
 
@@ -98,12 +97,11 @@ class CallLog:
         )
 
     def between(self, start, end):
-        """Return the log of calls from ``start`` up to, but not including, ``end``, ISO dates or times."""
-        try:
-            first, last = (np.datetime64(moment, "s") for moment in (start, end))
-        except (ValueError, TypeError) as error:
-            msg = f"`start` and `end` must be dates such as '2025-01-01'; got {start!r} and {end!r}."
-            raise InputError(msg) from error
+        """Return the log of calls from ``start`` up to, but not including, ``end``.
+
+        Both are ISO dates or times, as text or as `datetime` has them, by the clock on the wall.
+        """
+        first, last = _times.moment(start), _times.moment(end)
         return self.where((self.times >= first) & (self.times < last))
 
     @property
@@ -150,7 +148,8 @@ def read_calls(source, *, time_zone=None, time_format=None):
     Raises
     ------
     InputError
-        If a column is missing, or a cell is filled but cannot be understood; the message names the row.
+        If a column is missing, a cell is filled but cannot be understood, or a few calls are years away from all others;
+        the message names the row.
 
     Examples
     --------
@@ -158,9 +157,9 @@ def read_calls(source, *, time_zone=None, time_format=None):
     >>> read_calls(pd.DataFrame({"time": ["2025-03-14 16:05"], "lon": [-30.01], "lat": [45.02]}))
     <CallLog: 1 calls from 2025-03-14 to 2025-03-14, local time>
     """
-    table = _points.read_table(source, "calls")
+    table = _points.read_table(source, "calls", {*_times.TIME, _times.DATE, *SERVICE})
     points = table.points()
-    times, clock = _times(table, time_zone, time_format)
+    times, clock = _times.read_times(table, time_zone, time_format)
     service, no_service = _service(table, len(times))
     no_time, no_place = np.isnat(times), np.isnan(points[:, 0])
     kept = ~no_time & ~no_place
@@ -168,6 +167,7 @@ def read_calls(source, *, time_zone=None, time_format=None):
         msg = f"{table.where}: no row has both a time and a place; {len(kept)} were read."
         raise InputError(msg)
     order = np.flatnonzero(kept)[np.argsort(times[kept], kind="stable")]
+    _times.check_far(times[order], order + 1, table.where)
     left_out = {"time": int(no_time.sum()), "place": int((no_place & ~no_time).sum())}
     return CallLog(
         times=_frozen(times[order]),
@@ -199,17 +199,17 @@ def read_stations(source):
         If a column is missing, a place is blank, or a name is blank, not distinct, too long or holds characters that
         are not to be seen.
     """
-    table = _points.read_table(source, "stations")
-    key = table.column(("name", "site", "station"), None)
+    table = _points.read_table(source, "stations", {*NAMES, *MINUTES})
+    key = table.column(NAMES, None)
     points = table.points()
     if np.isnan(points).any():
         msg = f"{table.where}, row {int(np.argmax(np.isnan(points[:, 0]))) + 1}: a station without a place; fill in 'lon' and 'lat'."
         raise InputError(msg)
     frame = table.frame.rename(columns={} if key is None else {key: "name"})
-    frame = frame[[c for c in ("name", "turnout_min", "service_min") if c in frame]]
+    frame = frame[[c for c in ("name", *MINUTES) if c in frame]]
     frame = frame.assign(lon=points[:, 0], lat=points[:, 1])
     for k, name in enumerate(frame.get("name", ())):
-        check_name(str(name), f"{table.where}, row {k + 1}")
+        check_name(_cells.text(name), f"{table.where}, row {k + 1}")
     frame.attrs.update(table.frame.attrs)
     return frame
 
@@ -219,9 +219,7 @@ def check_name(name, where):
     if len(name) > LONGEST_NAME:
         msg = f"{where}: a name of {len(name)} characters; at most {LONGEST_NAME} are allowed."
         raise InputError(msg)
-    if not name.isprintable():  # line ends, terminal commands, characters that turn the direction of writing
-        msg = f"{where}: the name {name!r} holds characters that cannot be seen. Remove them."
-        raise InputError(msg)
+    visible(name, where)
 
 
 def _service(table, n_rows):
@@ -234,124 +232,6 @@ def _service(table, n_rows):
     none = minutes <= 0
     minutes = np.where(none, np.nan, minutes)
     return (None if np.isnan(minutes).all() else minutes), none
-
-
-# -- times --------------------------------------------------------------------------------------------------------
-
-
-def _times(table, time_zone, time_format):
-    """Return datetime64[s] by the clock on the wall, NaT where blank, and how they were read."""
-    key = table.column(TIME, None)
-    if key is None and "date" not in table.frame:
-        key = table.column(TIME, "a column 'time', such as 2025-03-14 16:05")
-    cells = table.frame["date" if key is None else key]
-    if pd.api.types.is_datetime64_any_dtype(cells.dtype):
-        return _within(table, cells, *_from_timestamps(cells, time_zone))
-    empty = _points.blank(cells)
-    texts = cells.astype(str).str.strip()
-    if key is not None and "date" in table.frame:
-        dates = table.frame["date"]
-        empty = empty | _points.blank(dates)
-        texts = dates.astype(str).str.strip() + " " + texts
-    texts = texts.mask(empty, None)
-    found = texts.str.extract(OFFSET)
-    aware = found[1].notna().to_numpy(dtype=bool)
-    if time_format is not None:
-        aware = np.zeros(len(texts), dtype=bool)
-    if aware.any() and not aware[~empty].all():
-        k = int(np.argmax(~aware & ~empty))
-        msg = f"{table.where}, row {k + 1}: {texts.iloc[k]!r} has no offset, while other times do. Write all in one way."
-        raise InputError(msg)
-    plain = found[0].where(aware, texts)
-    layout = "ISO8601" if time_format is None else _layout(time_format)
-    moments = pd.to_datetime(plain, format=layout, errors="coerce")
-    bad = moments.isna().to_numpy() & ~empty
-    if bad.any() or _looks_like_numbers(plain[~empty]):
-        k = int(np.argmax(bad)) if bad.any() else int(np.argmax(~empty))
-        msg = (
-            f"{table.where}, column {cells.name!r}, row {k + 1}: expected a time such as 2025-03-14 16:05, but got "
-            f"{str(texts.iloc[k])[:80]!r}{_points.others(bad) if bad.any() else ''}. Write times like that, or say "
-            "what is meant by `time_format`, such as "
-            "'%d.%m.%Y %H:%M' or '%m/%d/%Y %I:%M %p'."
-        )
-        raise InputError(msg)
-    if not aware.any():
-        _refuse_zone(time_zone)
-        return _within(table, texts, _seconds(moments), "local")
-    minutes = _offsets(found[1].where(aware, "Z"))
-    if time_zone is None:
-        clock = "as written" if minutes.any() else "UTC"
-        return _within(table, texts, _seconds(moments), clock)
-    utc = (moments - pd.to_timedelta(minutes, unit="min")).dt.tz_localize("UTC")
-    return _within(table, texts, _seconds(_on_the_wall(utc, time_zone)), time_zone)
-
-
-def _from_timestamps(cells, time_zone):
-    if getattr(cells.dtype, "tz", None) is None:
-        _refuse_zone(time_zone)
-        return _seconds(cells), "local"
-    if time_zone is None:
-        clock = "UTC" if str(cells.dtype.tz) == "UTC" else str(cells.dtype.tz)
-        return _seconds(cells.dt.tz_localize(None)), clock
-    return _seconds(_on_the_wall(cells, time_zone)), time_zone
-
-
-def _on_the_wall(moments, time_zone):
-    if not isinstance(time_zone, str) or not re.fullmatch(r"[A-Za-z0-9_+\-/]{1,60}", time_zone):
-        msg = f"`time_zone` must be a name such as 'America/Chicago'; got {time_zone!r}."
-        raise InputError(msg)
-    try:
-        return moments.dt.tz_convert(time_zone).dt.tz_localize(None)
-    except (KeyError, ValueError, OSError) as error:
-        msg = (
-            f"`time_zone` {time_zone!r} is not known; names are such as 'America/Chicago' or 'Europe/Berlin'."
-        )
-        raise InputError(msg) from error
-
-
-def _refuse_zone(time_zone):
-    if time_zone is not None:
-        msg = (
-            f"`time_zone` is {time_zone!r}, but the times have no offset: they are taken as the clock on the wall. "
-            "Leave it out, or, if they are in UTC, write them with a Z at the end."
-        )
-        raise InputError(msg)
-
-
-def _layout(time_format):
-    if not isinstance(time_format, str) or "%" not in time_format or "%z" in time_format.lower():
-        msg = f"`time_format` must be such as '%d.%m.%Y %H:%M', without a zone; got {time_format!r}."
-        raise InputError(msg)
-    return time_format
-
-
-def _looks_like_numbers(texts):
-    """Whether times are bare numbers, which a reader of ISO 8601 would take for years."""
-    return bool(texts.str.fullmatch(r"[\d.]+").any()) if len(texts) else False
-
-
-def _offsets(texts):
-    """Return minutes east of Greenwich."""
-    digits = texts.str.upper().replace("Z", "+0000").str.replace(":", "")
-    sign = np.where(digits.str[0] == "-", -1, 1)
-    return sign * (digits.str[1:3].astype(int) * 60 + digits.str[3:5].astype(int)).to_numpy()
-
-
-def _seconds(moments):
-    return moments.to_numpy().astype("datetime64[s]")
-
-
-def _within(table, cells, times, clock):
-    """Refuse years that no call log has: a slip in one row would make the period absurdly long."""
-    bad = (times < EARLIEST) | (times >= LATEST)
-    if bad.any():
-        k = int(np.argmax(bad))
-        msg = (
-            f"{table.where}, row {k + 1}: expected a time from 1970 to 2099, but got {str(cells.iloc[k])[:80]!r}"
-            f"{_points.others(bad)}. Correct or remove it."
-        )
-        raise InputError(msg)
-    return times, clock
 
 
 def _frozen(array):

@@ -1,0 +1,273 @@
+"""Times of calls from text, by the clock on the wall.
+
+What a text means is decided here, by one expression over the whole of it, and never by a parser that guesses: an offset
+that was not understood would shift every hour of the day.
+
+=============  =====================================================================================================
+part           forms
+=============  =====================================================================================================
+date           ``2025-03-14``, ``2025/3/14``, ``2025.03.14``, ``20250314``
+time           ``16``, ``16:05``, ``16:05:30``, ``16:05:30.25``, ``1605``, ``160530``, after a T or a space
+offset         ``Z``, ``-05``, ``-0500``, ``-05:00``, only after a time; up to 14 hours
+=============  =====================================================================================================
+"""
+
+import datetime
+import re
+
+import numpy as np
+import pandas as pd
+
+from .._validate import shown
+from ..errors import InputError
+from . import _points
+
+TIME = ("time", "datetime", "date_time", "timestamp")
+DATE = "date"
+ISO = re.compile(
+    r"(?P<year>\d{4})(?P<dash>[-/.])?(?P<month>(?(dash)\d\d?|\d\d))(?(dash)(?P=dash))(?P<day>(?(dash)\d\d?|\d\d))"
+    r"(?:(?:[Tt]|\s+)(?P<hour>\d\d|\d(?=:))"
+    r"(?:(?P<colon>:)?(?P<minute>\d\d)(?:(?(colon):)(?P<second>\d\d)(?:[.,]\d+)?)?)?"
+    r"\s*(?P<offset>[Zz]|[-+\u2212](?:0\d|1[0-4])(?::?[0-5]\d)?)?)?",
+    re.ASCII,
+)
+PARTS = ("year", "month", "day", "hour", "minute", "second", "offset")
+# What stands where an offset would, after a time or after a date alone; "PM" is no zone.
+ZONE = re.compile(
+    r"\d{4}[-/.]?\d\d?[-/.]?\d\d?(?:"
+    r"(?:[Tt]|\s+)\d\d?(?::?\d\d){0,2}(?:[.,]\d+)?\s*(?![AaPp]\.?[Mm]\b)(?P<after_time>[-+\u2212\[(A-Za-z].*)"
+    r"|\s*(?P<after_date>[Zz]|[-+\u2212]\d.*))",
+    re.ASCII | re.DOTALL,
+)
+EARLIEST, LATEST = np.datetime64("1970-01-02"), np.datetime64("2100-01-01")
+YEAR = np.timedelta64(365, "D")
+FEW = 10  # calls: of fewer, none is taken to be far from the rest
+
+
+def read_times(table, time_zone, time_format):
+    """Return datetime64[s] by the clock on the wall, NaT where blank, and how they were read."""
+    key = table.column(TIME, None)
+    if key is None and DATE not in table.frame:
+        key = table.column(TIME, "a column 'time', such as 2025-03-14 16:05")
+    cells = table.frame[DATE if key is None else key]
+    if isinstance(cells.dtype, pd.DatetimeTZDtype) or pd.api.types.is_datetime64_dtype(cells.dtype):
+        times, clock = _from_timestamps(cells, time_zone)
+        return _within(table, cells, times), clock
+    empty, texts = _points.blank(cells), _points.texts(cells)
+    if key is not None and DATE in table.frame:
+        empty = empty | _points.blank(table.frame[DATE])
+        texts = [f"{date} {time}" for date, time in zip(_points.texts(table.frame[DATE]), texts, strict=True)]
+    texts = pd.Series(
+        [None if nothing else text for text, nothing in zip(texts, empty, strict=True)], dtype=object
+    )
+    if time_format is not None:
+        times = _by_format(texts, time_format)
+        aware = np.zeros(len(texts), dtype=bool)
+    else:
+        times, minutes, aware = _from_iso(texts)
+    bad = np.isnat(times) & ~empty
+    if bad.any():
+        raise _not_a_time(table, cells.name, texts, bad, time_format)
+    times = _within(table, texts, times)
+    if not aware.any():
+        _refuse_zone(time_zone)
+        return times, "local"
+    if not aware[~empty].all():
+        k = int(np.argmax(~aware & ~empty))
+        msg = f"{table.where}, row {k + 1}: {texts[k]!r} has no offset, while other times do. Write all in one way."
+        raise InputError(msg)
+    if time_zone is None:
+        return times, "as written" if minutes.any() else "UTC"
+    utc = pd.Series(times - minutes.astype("timedelta64[m]")).dt.tz_localize("UTC")
+    return _seconds(_on_the_wall(utc, time_zone)), time_zone
+
+
+def moment(value):
+    """Return a moment by the clock on the wall, datetime64[s], from text, a date or a time without a zone."""
+    found, aware = np.datetime64("NaT", "s"), getattr(value, "tzinfo", None) is not None
+    if isinstance(value, str):
+        (found,), _, (aware,) = _from_iso([value.strip()])
+    elif isinstance(value, (datetime.date, np.datetime64)) and not aware and not pd.isna(value):
+        found = np.datetime64(value, "s")
+    if np.isnat(found) or aware:
+        msg = (
+            "`start` and `end` must be dates such as '2025-01-01' or times such as '2025-01-01 16:05', without an offset; "
+            f"got {shown(value)}."
+        )
+        raise InputError(msg)
+    return found
+
+
+def check_far(times, rows, where):
+    """Refuse a few calls that are years away from all others: rates are per hour of the whole period.
+
+    Parameters
+    ----------
+    times : ndarray of datetime64[s]
+        In their order.
+    rows : ndarray of int
+        Their rows in the file.
+    where : str
+        How messages call it.
+    """
+    if len(times) < FEW:
+        return
+    group = np.r_[0, np.cumsum(np.diff(times) > YEAR)]
+    most = times[group == np.bincount(group).argmax()]
+    first, last = most[0], most[-1]
+    reach = max(YEAR, 3 * (last - first))
+    far = (times < first - reach) | (times > last + reach)
+    if far.any() and far.sum() <= max(1, len(times) // 100):
+        k = int(np.argmax(far))
+        msg = (
+            f"{where}, row {rows[k]}: the call of {str(times[k])[:10]}{_points.others(far)} is years away from the others, "
+            f"which span {str(first)[:10]} to {str(last)[:10]}. Rates are calls per hour of the whole period and would be "
+            "far too low. Correct or remove it."
+        )
+        raise InputError(msg)
+
+
+def _from_iso(texts):
+    """Read ISO 8601.
+
+    Parameters
+    ----------
+    texts : iterable of str or None
+
+    Returns
+    -------
+    times : ndarray of datetime64[s], shape (K,)
+        As written, without regard to the offset; NaT where a text is none of the forms above.
+    minutes : ndarray of int, shape (K,)
+        Minutes east of Greenwich, 0 without an offset.
+    aware : ndarray of bool, shape (K,)
+        Whether there is an offset.
+    """
+    offsets, known = [], {}  # every text of an offset once
+
+    def packed(text):
+        """Return all digits as one number: 20250314160530."""
+        match = text and ISO.fullmatch(text)
+        year, month, day, hour, minute, second, offset = match.group(*PARTS) if match else (0,) * 6 + (None,)
+        offsets.append(known.setdefault(offset, offset))
+        number = (int(year) * 100 + int(month)) * 100 + int(day)
+        return ((number * 100 + int(hour or 0)) * 100 + int(minute or 0)) * 100 + int(second or 0)
+
+    number = np.fromiter(map(packed, texts), dtype=np.int64)
+    number, second = np.divmod(number, 100)
+    number, minute = np.divmod(number, 100)
+    number, hour = np.divmod(number, 100)
+    number, day = np.divmod(number, 100)
+    year, month = np.divmod(number, 100)
+    start = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
+    days = ((start + 1).astype("datetime64[D]") - start.astype("datetime64[D]")).astype(np.int64)
+    right = (
+        (month >= 1)
+        & (month <= 12)
+        & (day >= 1)
+        & (day <= days)
+        & (hour < 24)
+        & (minute < 60)
+        & (second < 60)
+    )
+    times = start.astype("datetime64[s]") + (((day - 1) * 24 + hour) * 60 + minute) * 60 + second
+    times[~right] = np.datetime64("NaT")
+    minutes_of = {offset: _minutes(offset) for offset in known}
+    minutes = np.array([minutes_of[offset] for offset in offsets], dtype=np.int64)
+    return times, minutes, np.array([offset is not None for offset in offsets], dtype=bool)
+
+
+def _minutes(offset):
+    """Return minutes east of Greenwich of "Z", "-05", "-0500" or "-05:00"; 0 of None."""
+    if offset in (None, "Z", "z"):
+        return 0
+    digits = offset[1:].replace(":", "").ljust(4, "0")
+    return (1 if offset[0] == "+" else -1) * (int(digits[:2]) * 60 + int(digits[2:]))
+
+
+def _by_format(texts, time_format):
+    """Read times as `datetime.strptime` does, datetime64[s], NaT where that fails."""
+    example = "`time_format` must be such as '%d.%m.%Y %H:%M', without a zone"
+    if not isinstance(time_format, str) or "%" not in time_format or "%z" in time_format.lower():
+        msg = f"{example}; got {shown(time_format)}."
+        raise InputError(msg)
+    # pandas takes the words "now" and "today" for the present moment, whatever the format
+    numbered = texts.map(lambda text: text if text and re.search(r"\d", text) else None).astype(object)
+    try:
+        moments = pd.to_datetime(numbered, format=time_format, errors="coerce")
+    except (ValueError, TypeError, LookupError, OverflowError, re.error) as error:
+        msg = f"{example}; {shown(time_format)} cannot be used: {error}."
+        raise InputError(msg) from error
+    if not pd.api.types.is_datetime64_dtype(moments.dtype):
+        msg = f"{example}; with {shown(time_format)} times have one."
+        raise InputError(msg)
+    return _seconds(moments)
+
+
+def _not_a_time(table, column, texts, bad, time_format):
+    """Return the error that some cells are no times."""
+    k = int(np.argmax(bad))
+    start = f"{table.where}, column {column!r}, row {k + 1}: expected "
+    got = f"{shown(texts[k], most=80)}{_points.others(bad)}."
+    zone = ZONE.fullmatch(texts[k]) if time_format is None else None
+    if zone is None:
+        like = (
+            "a time such as 2025-03-14 16:05" if time_format is None else f"a time like {shown(time_format)}"
+        )
+        hint = "Write times like that, or say what is meant by `time_format`, such as '%d.%m.%Y %H:%M' or '%m/%d/%Y %I:%M %p'."
+        return InputError(f"{start}{like}, but got {got} {hint}")
+    after, what = next((key, text) for key, text in zone.groupdict().items() if text)
+    taken = "an offset or a time zone" if after == "after_time" else "an offset, which needs a time before it"
+    return InputError(
+        f"{start}a time such as 2025-03-14 16:05-05:00, but got {got} {shown(what, most=40)} looks like {taken}. Write "
+        "offsets from UTC as Z, -05, -0500 or -05:00, up to 14 hours; or, if the clock on the wall is meant, leave them out."
+    )
+
+
+def _from_timestamps(cells, time_zone):
+    if not isinstance(cells.dtype, pd.DatetimeTZDtype):
+        _refuse_zone(time_zone)
+        return _seconds(cells), "local"
+    if time_zone is None:
+        clock = "UTC" if str(cells.dtype.tz) == "UTC" else str(cells.dtype.tz)
+        return _seconds(cells.dt.tz_localize(None)), clock
+    return _seconds(_on_the_wall(cells, time_zone)), time_zone
+
+
+def _on_the_wall(moments, time_zone):
+    if not isinstance(time_zone, str) or not re.fullmatch(r"[A-Za-z0-9_+\-/]{1,60}", time_zone):
+        msg = f"`time_zone` must be a name such as 'America/Chicago'; got {shown(time_zone)}."
+        raise InputError(msg)
+    try:
+        return moments.dt.tz_convert(time_zone).dt.tz_localize(None)
+    except (KeyError, ValueError, OSError) as error:
+        msg = (
+            f"`time_zone` {time_zone!r} is not known; names are such as 'America/Chicago' or 'Europe/Berlin'."
+        )
+        raise InputError(msg) from error
+
+
+def _refuse_zone(time_zone):
+    if time_zone is not None:
+        msg = (
+            f"`time_zone` is {shown(time_zone)}, but the times have no offset: they are taken as the clock on the wall. "
+            "Leave it out, or, if they are in UTC, write them with a Z at the end."
+        )
+        raise InputError(msg)
+
+
+def _seconds(moments):
+    return moments.to_numpy().astype("datetime64[s]")
+
+
+def _within(table, cells, times):
+    """Refuse years that no call log has: a slip in one row would make the period absurdly long."""
+    bad = (times < EARLIEST) | (times >= LATEST)
+    if bad.any():
+        k = int(np.argmax(bad))
+        msg = (
+            f"{table.where}, row {k + 1}: expected a time from 1970 to 2099, but got {shown(cells.iloc[k], str, 80)!r}"
+            f"{_points.others(bad)}. Correct or remove it."
+        )
+        raise InputError(msg)
+    return times

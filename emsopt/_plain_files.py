@@ -147,9 +147,10 @@ def read_csv(path, *, labelled=False, kept=None, most_rows=MOST_ROWS):
     cells = np.array(rows, dtype=object).reshape(len(rows), len(places))
     columns = [header[k] for k in places]
     if labelled:
-        table = pd.DataFrame(cells[:, 1:], index=pd.Index(cells[:, 0], dtype=object), columns=columns[1:])
+        names = pd.Index(cells[:, 0], dtype=object)
+        table = pd.DataFrame(cells[:, 1:], index=names, columns=columns[1:], dtype=object)
     else:
-        table = pd.DataFrame(cells, columns=columns)
+        table = pd.DataFrame(cells, columns=columns, dtype=object)
     table.attrs.update({_cells.FILE: path.name, _cells.FOUND: _cells.found(header)})
     return table
 

@@ -210,12 +210,15 @@ def _not_a_time(table, column, texts, bad, time_format):
     start = f"{table.where}, column {column!r}, row {k + 1}: expected "
     got = f"{shown(texts[k], most=80)}{_points.others(bad)}."
     zone = ZONE.fullmatch(texts[k]) if time_format is None else None
-    if zone is None:
-        like = (
-            "a time such as 2025-03-14 16:05" if time_format is None else f"a time like {shown(time_format)}"
+    if zone is None and time_format is None:
+        return InputError(
+            f"{start}a time such as 2025-03-14 16:05, but got {got} Write times like that, or say what is meant by "
+            "`time_format`, such as '%d.%m.%Y %H:%M' or '%m/%d/%Y %I:%M %p'."
         )
-        hint = "Write times like that, or say what is meant by `time_format`, such as '%d.%m.%Y %H:%M' or '%m/%d/%Y %I:%M %p'."
-        return InputError(f"{start}{like}, but got {got} {hint}")
+    if zone is None:
+        return InputError(
+            f"{start}a time by `time_format` {shown(time_format)}, but got {got} Correct one or the other."
+        )
     after, what = next((key, text) for key, text in zone.groupdict().items() if text)
     taken = "an offset or a time zone" if after == "after_time" else "an offset, which needs a time before it"
     return InputError(

@@ -2,7 +2,6 @@
 
 import re
 import time
-from pathlib import Path
 
 from .._spreadsheet import scenario
 from .._validate import positive_number, whole_number
@@ -10,6 +9,7 @@ from .._writing import make_folder
 from ..errors import InputError
 from . import _parts
 
+PRACTICE_UNITS, PRACTICE_SPEED_KMH = 5, 40.0  # of the made-up town, where nothing else is said
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 DESCRIPTION = (
     "From a log of past calls (CSV or GeoJSON: time, lon, lat, service_min) and a table of stations (name, lon, lat, "
@@ -26,7 +26,8 @@ def add_options(parser):
     add(
         "--practice",
         action="store_true",
-        help="take the calls and stations of a made-up town that come along",
+        help=f"take the calls and stations of a made-up town that come along, by default with {PRACTICE_UNITS} units at "
+        f"{PRACTICE_SPEED_KMH:g} km/h",
     )
     add("--templates", metavar="FOLDER", help="write files to fill in there, and do nothing else")
     add("--units", type=int, metavar="P", help="fleet size")
@@ -124,6 +125,19 @@ def _write_templates(folder):
         print(f"wrote {path}")
 
 
+def _assume_practice(options):
+    """Fill in the fleet and the speed of the practice town where they were left out, and say so."""
+    assumed = []
+    if options.units is None:
+        options.units = PRACTICE_UNITS
+        assumed.append(f"{PRACTICE_UNITS} units (--units)")
+    if options.speed is None and options.travel_times is None:
+        options.speed = PRACTICE_SPEED_KMH
+        assumed.append(f"a speed of {PRACTICE_SPEED_KMH:g} km/h (--speed)")
+    if assumed:
+        print(f"Assumed for the practice town: {' and '.join(assumed)}.\n")
+
+
 def _read(options):
     from ..calls import read_calls, read_stations
     from ..datasets import practice_calls
@@ -132,6 +146,7 @@ def _read(options):
         if options.calls is not None:
             msg = "give either --practice or files; both were given."
             raise InputError(msg)
+        _assume_practice(options)
         return practice_calls()
     if options.stations is None:
         msg = (
@@ -180,7 +195,9 @@ def _times(options):
     """Return the options of travel and service, as `Demand.city` takes them."""
     table = None
     if options.travel_times is not None:
-        table = _read_matrix(Path(options.travel_times))
+        from .._plain_files import as_path, read_csv
+
+        table = read_csv(as_path(options.travel_times, "`--travel-times`"), labelled=True)
     if table is not None and options.speed is not None:
         msg = "say how long units drive by one of --speed KMH and --travel-times FILE, not by both."
         raise InputError(msg)
@@ -198,18 +215,6 @@ def _times(options):
         "turnout_times": options.turnout,
         "service_times": service,
     }
-
-
-def _read_matrix(path):
-    from .._plain_files import read_csv
-
-    try:
-        return read_csv(path, labelled=True)
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        msg = f"`--travel-times`: {path} cannot be read: {error}."
-        raise InputError(msg) from error
 
 
 def _hours(text):

@@ -1,0 +1,280 @@
+"""Times of calls: every form that is read is read right, and every other is refused by its row."""
+
+import datetime
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from emsopt import calls as ec
+from emsopt.errors import InputError
+
+
+def log(*times, **options):
+    frame = pd.DataFrame({"time": pd.Series(times, dtype=object), "lon": -30.0, "lat": 45.0})
+    return ec.read_calls(frame, **options)
+
+
+def walls(*times, **options):
+    return sorted(str(t) for t in log(*times, **options).times)
+
+
+# -- what is read -------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def written(draw):
+    """An instant by the clock on the wall, its offset in minutes or None, and one of the forms to write both."""
+    wall = draw(st.datetimes(datetime.datetime(1970, 1, 2), datetime.datetime(2099, 12, 31, 23, 59, 59)))
+    separator = draw(st.sampled_from(["-", "/", ".", ""]))
+    padded = separator == "" or draw(st.booleans())
+    month, day = (f"{part:02d}" if padded else str(part) for part in (wall.month, wall.day))
+    text = separator.join([f"{wall.year}", month, day])
+    parts = draw(st.integers(0, 4))  # none, hours, minutes, seconds, a fraction
+    if parts == 0:
+        return text, wall.replace(hour=0, minute=0, second=0, microsecond=0), None
+    clock = f"{wall:%H:%M:%S}".split(":")[:parts]
+    colon = draw(st.sampled_from([":", ""]))
+    text += draw(st.sampled_from(["T", "t", " ", "  "])) + colon.join(clock)
+    if parts == 4:
+        text += draw(st.sampled_from(".,")) + f"{wall.microsecond:06d}"[: draw(st.integers(1, 6))]
+    wall = wall.replace(
+        minute=wall.minute if parts > 1 else 0, second=wall.second if parts > 2 else 0, microsecond=0
+    )
+    form = draw(st.sampled_from(["", "Z", "hh", "hhmm", "hh:mm"]))
+    if form in ("", "Z"):
+        return text + form, wall, 0 if form else None
+    hours, minutes = draw(st.integers(0, 14)), 0 if form == "hh" else draw(st.integers(0, 59))
+    sign = draw(st.sampled_from("+-\u2212"))
+    colon = ":" if form == "hh:mm" else ""
+    offset = f"{hours:02d}" + (f"{colon}{minutes:02d}" if form != "hh" else "")
+    text += draw(st.sampled_from(["", " "])) + sign + offset
+    return text, wall, (60 * hours + minutes) * (1 if sign == "+" else -1)
+
+
+@settings(max_examples=400, deadline=None)
+@given(written())
+def test_every_supported_form_gives_the_right_clock(case):
+    """Independently: what was written is known from how it was made."""
+    text, wall, offset = case
+    read = log(text)
+    assert read.times[0].item() == wall
+    assert read.clock == {None: "local", 0: "UTC"}.get(offset, "as written")
+    if offset is not None and 1971 <= wall.year <= 2098:
+        utc = wall - datetime.timedelta(minutes=offset)
+        assert log(text, time_zone="UTC").times[0].item() == utc
+        assert log(text, time_zone="Asia/Kolkata").times[0].item() == utc + datetime.timedelta(minutes=330)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2025-03-14 16:05:00-05",  # PostgreSQL
+        "20250314T160500+0200",
+        "2025-03-14 16:05:00.5+02",
+        "2025-03-14T16:05:00\u221205:00",
+        "2025-03-14 16:05 +0100",
+        "2025-03-14T16:05z",
+        "2025/3/14 16:05",
+        " 2025-03-14T16:05:59,999 ",
+    ],
+)
+def test_no_form_shifts_the_clock(text):
+    assert walls(text)[0][:16] == "2025-03-14T16:05"
+
+
+def test_offsets_may_change_with_the_clocks():
+    """New York at the end of summer time: two local clocks, one time line."""
+    times = [
+        "2025-11-02 00:30:00-04",
+        "2025-11-02 01:30:00-04",
+        "2025-11-02 01:30:00-05",
+        "2025-11-02 03:00-05:00",
+    ]
+    assert walls(*times) == [
+        "2025-11-02T00:30:00",
+        "2025-11-02T01:30:00",
+        "2025-11-02T01:30:00",
+        "2025-11-02T03:00:00",
+    ]
+    assert log(*times).clock == "as written"
+    assert walls(*times, time_zone="America/New_York") == walls(*times)
+    assert walls(*times, time_zone="UTC")[1:3] == ["2025-11-02T05:30:00", "2025-11-02T06:30:00"]
+
+
+def test_timestamps_in_a_column_of_objects_are_read_with_their_offsets():
+    east = pd.Timestamp("2025-03-14 16:05", tz="Europe/Berlin")
+    west = pd.Timestamp("2025-03-14 16:05", tz="America/New_York")
+    assert walls(east, west) == ["2025-03-14T16:05:00"] * 2
+    assert walls(east, west, time_zone="UTC") == ["2025-03-14T15:05:00", "2025-03-14T20:05:00"]
+    assert walls(datetime.date(2025, 3, 14), pd.Timestamp("2025-03-14 16:05")) == [
+        "2025-03-14T00:00:00",
+        "2025-03-14T16:05:00",
+    ]
+
+
+def test_days_are_those_of_the_calendar():
+    """Every day from 1971 to 2098 exists once, and the day after the last of a month does not."""
+    days = np.arange("1971-01-01", "2099-01-01", dtype="datetime64[D]")
+    assert np.array_equal(log(*days.astype(str)).times.astype("datetime64[D]"), days)
+    for wrong in (
+        "2025-02-29",
+        "2100-02-29",
+        "2025-04-31",
+        "2025-00-10",
+        "2025-13-01",
+        "2025-01-00",
+        "2025-01-32",
+    ):
+        with pytest.raises(InputError, match=f"row 1.*{wrong}"):
+            log(wrong)
+
+
+# -- what is refused ----------------------------------------------------------------------------------------------
+
+DAY = "2025-03-14"
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        (f"{DAY} 16:05+5", "'+5' looks like an offset or a time zone"),
+        (f"{DAY} 16:05:00-0530:00", "'-0530:00' looks like an offset"),
+        (f"{DAY} 16:05 EST", "'EST' looks like an offset or a time zone"),
+        (f"{DAY} 16:05 UTC+1", "'UTC+1' looks like"),
+        (f"{DAY} 16:05:00+99:99", "'+99:99' looks like"),
+        (f"{DAY}T16:05+15", "'+15' looks like"),
+        (f"{DAY}T16:05+05:60", "'+05:60' looks like"),
+        (f"{DAY}T16:05:00Z[Europe/Berlin]", "'Z[Europe/Berlin]' looks like"),
+        (f"{DAY}T16:05:00[Europe/Berlin]", "'[Europe/Berlin]' looks like"),
+        (f"{DAY} 16:05 Europe/Berlin", "'Europe/Berlin' looks like"),
+        (f"{DAY}+01:00", "'+01:00' looks like an offset, which needs a time before it"),
+        (f"{DAY}Z", "'Z' looks like an offset, which needs a time before it"),
+    ],
+)
+def test_what_looks_like_a_zone_is_refused_by_its_row_and_name(text, taken):
+    with pytest.raises(InputError) as caught:
+        log(f"{DAY} 16:05", text)
+    assert "row 2" in str(caught.value)
+    assert f"got {text!r}" in str(caught.value)
+    assert taken in str(caught.value)
+    assert "Write offsets from UTC as Z, -05, -0500 or -05:00" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("now", "today", "NOW", "tomorrow", "2025", "2025-03", "2025-W11-5", "2025-073", "20250314160500", "1741968300"),
+        *("45730.67", f"{DAY} 24:00", f"{DAY} 16:60", f"{DAY} 16:05:60", f"{DAY} 4:05 PM", f"{DAY} 04:05 p.m.", f"{DAY} 9"),
+        *("2025-03/14", f"{DAY} 16:0530", f"{DAY} 1605:30", f"{DAY} 16:05.5", f"{DAY} 905", f"{DAY} 16:05 -", "2025314"),
+        "\u0662\u0660\u0662\u0665-\u0660\u0663-\u0661\u0664",  # digits, but not those that were meant
+        *(f"{DAY} noon", f"{DAY} 16:05\x00", f"{DAY}\n16:05 x", "9" * 5000, "2025-03-14" + " " * 5000 + "x"),
+    ],
+)  # fmt: skip
+def test_whatever_else_is_refused_by_its_row(text):
+    with pytest.raises(InputError, match=r"row 2: expected a time.*but got") as caught:
+        log(f"{DAY} 16:05", text)
+    assert len(str(caught.value)) < 500
+
+
+def test_no_warning_decides_what_a_time_means():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for text in ("now", "today", f"{DAY} 16:05:00+99:99", f"{DAY}T16:05:00+5"):
+            with pytest.raises(InputError):
+                log(text)
+            with pytest.raises(InputError):
+                log(text, time_format="%Y-%m-%d")
+            with pytest.raises(InputError):
+                log(DAY).between(text, "2030-01-01")
+
+
+@pytest.mark.parametrize(
+    "layout", ["%q", "%d%d", "%", "%Y %", "%Y %z", "%Y %Z", "ISO8601", "mixed", 5, None, "%d" * 500]
+)
+def test_formats_that_cannot_be_used_are_refused(layout):
+    if layout is None:
+        assert len(log(DAY, time_format=layout)) == 1
+        return
+    with pytest.raises(InputError, match="time_format") as caught:
+        log(DAY, time_format=layout)
+    assert len(str(caught.value)) < 500
+
+
+def test_a_time_that_does_not_fit_the_format_is_named_with_the_format():
+    with pytest.raises(
+        InputError, match=r"row 2: expected a time by `time_format` '%d\.%m\.%Y', but got '2025-03-14'"
+    ):
+        log("14.3.2025", DAY, time_format="%d.%m.%Y")
+
+
+@pytest.mark.parametrize("year", ["0001", "1066", "1677", "1969", "2100", "2263", "9999"])
+def test_years_of_no_log_are_refused_whatever_a_library_can_hold(year):
+    with pytest.raises(InputError, match=r"row 2: expected a time from 1970 to 2099, but got"):
+        log(DAY, f"{year}-06-01 12:00")
+
+
+# -- parts of a log -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("start", "kept"),
+    [
+        ("2025-03-14", 2),
+        ("2025-03-14 12:00", 1),
+        ("20250314T1200", 1),
+        (datetime.date(2025, 3, 14), 2),
+        (datetime.datetime(2025, 3, 14, 12), 1),
+        (np.datetime64("2025-03-14T12"), 1),
+        (pd.Timestamp("2025-03-14 12:00"), 1),
+    ],
+)
+def test_parts_start_at_a_moment_in_any_form(start, kept):
+    assert len(log(f"{DAY} 08:00", f"{DAY} 16:00").between(start, "2026-01-01")) == kept
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        *("now", "today", "soon", "", f"{DAY} 16:05Z", f"{DAY} 16:05+01:00", "2025", None, 5, 1.5, pd.NaT),
+        np.datetime64("NaT"),
+        pd.Timestamp(f"{DAY} 16:05", tz="UTC"),
+        datetime.datetime(2025, 3, 14, tzinfo=datetime.UTC),
+    ],
+)
+def test_parts_between_no_moments_are_refused(moment):
+    with pytest.raises(InputError, match="must be dates such as"):
+        log(DAY).between("2020-01-01", moment)
+    with pytest.raises(InputError, match="must be dates such as"):
+        log(DAY).between(moment, "2030-01-01")
+
+
+# -- dates far from the rest --------------------------------------------------------------------------------------
+
+
+def days(n, start="2025-01-01"):
+    return [str(day) for day in np.datetime64(start) + np.arange(n)]
+
+
+@pytest.mark.parametrize("slip", ["2098-01-05", "1971-05-06"])
+def test_a_call_years_away_from_all_others_is_refused(slip):
+    with pytest.raises(InputError) as caught:
+        log(*days(60), slip, *days(60, "2025-04-01"))
+    for words in ("row 61", slip, "2025-01-01 to 2025-05-30", "Correct or remove it"):
+        assert words in str(caught.value)
+
+
+def test_slips_on_both_sides_are_found_together():
+    with pytest.raises(InputError, match=r"row 301: the call of 1971-05-06 \(and 1 more like it\)"):
+        log(*days(300), "1971-05-06", "2098-01-05")
+
+
+def test_logs_with_long_gaps_are_read():
+    """Two years apart, but neither a small minority, nor far for a long log, nor a slip to be sure of in a tiny one."""
+    assert len(log(*days(60), *days(60, "2028-01-01"))) == 120
+    assert len(log(*days(600), "2027-12-01")) == 601
+    assert len(log(*days(8), "2098-01-01")) == 9
+    assert len(log(*days(97), *days(3, "2098-01-01"))) == 100

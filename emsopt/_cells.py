@@ -187,9 +187,12 @@ def _convert(cells, place, expected, *, low=-math.inf, high=math.inf, strictly=F
 def floats(cells):
     """Return a column as floats, NaN where a cell is no number."""
     try:
-        return pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-    except (OverflowError, TypeError, ValueError):  # an int beyond the range of floats, complex numbers
-        return np.array([_float(cell) for cell in cells], dtype=float)
+        values = pd.to_numeric(cells, errors="coerce")
+        if not np.iscomplexobj(values):
+            return values.to_numpy(dtype=float, na_value=np.nan)
+    except (OverflowError, TypeError, ValueError):  # an int beyond the range of floats
+        pass
+    return np.array([_float(cell) for cell in cells], dtype=float)
 
 
 def _float(cell):

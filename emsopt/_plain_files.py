@@ -269,7 +269,7 @@ def read_shapes(path, names, *, geographic=True, key="atom"):
     content = read_json(path)
     features = content.get("features")
     if content.get("type") != "FeatureCollection" or not isinstance(features, list):
-        msg = f"{path.name} must be a GeoJSON FeatureCollection; its type is {content.get('type')!r}."
+        msg = f"{path.name} must be a GeoJSON FeatureCollection; its type is {shown(content.get('type'))}."
         raise InputError(msg)
     shapes = {}
     for k, feature in enumerate(features):

@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 
 from . import _cells, _plain_files, _writing, travel
-from ._validate import positive_number
+from ._validate import positive_number, shown
 from .city import City
 from .errors import InputError
 
@@ -292,7 +292,7 @@ def _arrival_rates(atoms, period_hours):
 def _by_law(law, stations, atoms, detour):
     """Return travel times (N, M) by a law from road distance, km, to minutes."""
     if positive_number(detour, "detour") < 1:
-        msg = f"`detour` is road distance over distance as the crow flies, at least 1; got {detour!r}."
+        msg = f"`detour` is road distance over distance as the crow flies, at least 1; got {shown(detour)}."
         raise InputError(msg)
     for places in (stations, atoms):
         if places.points is None:
@@ -455,9 +455,9 @@ def _read_about(path):
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not (is_number if wanted in (int, float) else isinstance(value, wanted)):
             kind = {bool: "true or false", str: "text"}.get(wanted, "a number")
-            msg = f"{path.name}, entry {key!r}: expected {kind}, but got {json.dumps(value)}."
+            msg = f"{path.name}, entry {key!r}: expected {kind}, but got {shown(value, json.dumps)}."
             raise InputError(msg)
     if about.get("version", FORMAT_VERSION) != FORMAT_VERSION:
-        msg = f"{path.name}, entry 'version': this emsopt reads {FORMAT_VERSION}, but got {about['version']}. Update it."
+        msg = f"{path.name}, entry 'version': this emsopt reads {FORMAT_VERSION}, but got {shown(about['version'])}. Update it."
         raise InputError(msg)
     return about

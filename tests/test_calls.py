@@ -124,6 +124,12 @@ def test_frames_uploads_and_geojson_give_the_same_log(tmp_path):
     assert ec.read_calls(reference.to_frame()).times.tolist() == reference.times.tolist()
 
 
+def point(longitude, properties=""):
+    geometry = f'{{"type": "Point", "coordinates": [{longitude}, 45]}}'
+    feature = f'{{"properties": {{{properties}}}, "geometry": {geometry}}}'
+    return f'{{"type": "FeatureCollection", "features": [{feature}]}}'
+
+
 MALFORMED = [
     (upload(""), "is empty"),
     (upload("time,lon,lat\n"), "no rows"),
@@ -168,6 +174,25 @@ MALFORMED = [
     (upload('{"a": NaN}', "c.json"), "NaN"),
     (upload("PK", "calls.xlsx"), "Save the sheet as CSV"),
     (upload("x", "calls"), "ends in .csv or .geojson"),
+    (upload(point('["a"]')[:-1] + ', "type": "x"}', "c.json"), "the entry 'type' more than once"),
+    (upload(point("9" * 400), "c.json"), "a number of 400 digits, 99999999999999999999"),
+    (upload(point("9" * 5000), "c.json"), "a number of 5,000 digits"),
+    (upload(point("9" * 300), "c.json"), "from -180 to 180"),
+    (upload(point("1", '"time": 1, "TIME ": 2'), "c.json"), "feature 1 has more than one property 'time'"),
+    (upload(point("1", '"when": "2025-01-01"'), "c.json"), "needs a column 'time'.*columns found: when, lon, lat"),
+    (upload(point("1", '"time": "\\ud800"'), "c.json"), r"got '\\ud800'"),
+    (upload(point('{"a": ' + "[" * 400 + "]" * 400 + "}"), "c.json"), "degrees"),
+    (upload(b"," * 100_000), "100,001 columns in its first line; at most 100,000 are read"),
+    (upload(b"time,lon,lat\n" + b"," * (2**23 + 1)), "line 2: a row has over 8,388,608 characters"),
+    (upload(b'time,lon,lat\n"' + b'\n","' * 2**21), "a row has over 8,388,608 characters"),
+    (upload(b"time,lon,lat\n2025-01-01,1,\xff\n"), "not UTF-8 text .* at byte 26"),
+    (pd.DataFrame({"time": ["2025-01-01"], "lon": [10**400], "lat": [45]}), "from -180 to 180, but got '10000"),
+    (pd.DataFrame({"time": ["2025-01-01"], "lon": [-(10**5000)], "lat": [45]}), "but got 'a value of type int"),
+    (pd.DataFrame({"time": [10**5000], "lon": [1], "lat": [45]}), "expected a time"),
+    (pd.DataFrame({"time": ["2025-01-01"], "lon": ["west"], "lat": ["north"]}), "but got 'west'[.]$"),
+    (pd.DataFrame({"time": ["2025-01-01"], "lon": [1 + 2j], "lat": [45]}), "from -180 to 180"),
+    ("~nobody-of-that-name/calls.csv", "`calls`: '~nobody-of-that-name/calls.csv' cannot be read"),
+    ("a\ud800.csv", "cannot be read|there is no file"),
     ("no-such-file.csv", "there is no file"),
     (".", "there is no file"),
     ("a\0b.csv", "cannot be read|there is no file"),
@@ -213,6 +238,41 @@ def test_a_file_too_large_is_refused_unread(monkeypatch):
         ec.read_calls(random_log(2))
 
 
+def test_only_columns_that_are_used_take_memory(tmp_path):
+    """As many more columns or properties as one likes: the table has the same size."""
+    wide = csv(
+        "2025-01-01,-30,45" + ",x" * 5000, header="Time ,lon,lat" + "".join(f",c{k}" for k in range(5000))
+    )
+    assert list(ec._points.read_table(wide, "calls", {"time"}).frame.columns) == ["time", "lon", "lat"]
+    wide.seek(0)
+    assert len(ec.read_calls(wide)) == 1
+    features = [
+        {
+            "properties": {"time": "2025-01-01", f"c{k}": k},
+            "geometry": {"type": "Point", "coordinates": [-30, 45]},
+        }
+        for k in range(300)
+    ]
+    file = upload(json.dumps({"type": "FeatureCollection", "features": features}), "c.json")
+    assert ec._points.read_table(file, "calls", {"time"}).frame.shape == (300, 3)
+    wide = csv("2025-01-01" + ",x" * 5000, header="date" + "".join(f",c{k}" for k in range(5000)))
+    with pytest.raises(InputError, match=r"columns found: date, c0, .*c18 and 4981 more"):
+        ec.read_calls(wide)
+
+
+def test_rows_are_counted_while_they_are_read(monkeypatch):
+    monkeypatch.setattr(ec._points, "MOST_ROWS", 3)
+    assert len(ec.read_calls(csv(*["2025-01-01,-30,45"] * 3))) == 3
+    with pytest.raises(InputError, match="more than 3 rows"):
+        ec.read_calls(csv(*["2025-01-01,-30,45"] * 4, "ragged"))
+
+
+def test_byte_order_marks_are_no_part_of_a_name():
+    marks = b"\xef\xbb\xbf" * 3
+    assert len(ec.read_calls(upload(marks + b"time,lon,lat\n2025-01-01,-30,45\n"))) == 1
+    assert ec.read_stations(upload(marks + b"name,lon,lat\nA,-30,45\n", "s.csv"))["name"].tolist() == ["A"]
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -243,6 +303,7 @@ def test_stations():
         ("name,lon,lat\nA\x1b[2J,-30,45\n", "cannot be seen"),
         (f"name,lon,lat\n{'A' * 201},-30,45\n", "201 characters"),
         ("name,lon,lat\nA\u202e,-30,45\n", "cannot be seen"),
+        ("name,lon,lat\nA\0,-30,45\n", r"row 1: 'A\\x00' holds a character that cannot be seen"),
     ):
         with pytest.raises(InputError, match=words):
             ec.read_stations(upload(text, "s.csv"))

@@ -1,6 +1,7 @@
 """Cities: what is derived from them, what does not change, and every malformed one refused by name."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import emsopt as eo
@@ -79,6 +80,8 @@ MALFORMED = [
     ("no atoms", lambda: city(travel_times=[[]]), ["travel_times", "empty"]),
     ("negative turnout", lambda: city(turnout_times=-1), ["turnout_times", "at least 0"]),
     ("turnout in seconds", lambda: city(turnout_times=150), ["turnout_times", "seconds", "60"]),
+    ("turnout of a minute in seconds", lambda: city(turnout_times=[1, 60, 1, 1]), ["turnout_times", "at most 15", "got 60", "Divide them by 60"]),
+    ("turnout of 90 s", lambda: city(turnout_times=90), ["turnout_times", "got 90", "seconds"]),
     ("turnout is text", lambda: city(turnout_times="fast"), ["turnout_times", "numbers"]),
     ("turnout is None", lambda: city(turnout_times=None), ["turnout_times"]),
     ("turnout of each atom", lambda: city(turnout_times=[1, 1, 1]), ["turnout_times", "(4,)", "(3,)"]),
@@ -86,6 +89,8 @@ MALFORMED = [
     ("service of zero", lambda: city(service_times=0), ["service_times", "greater than 0"]),
     ("negative service", lambda: city(service_times=[40, 40, -1, 40]), ["service_times", "greater than 0"]),
     ("service in hours", lambda: city(service_times=0.4), ["service_times", "minutes", "60"]),
+    ("service by site with a mask", lambda: city(service_times=np.ma.array([40.0] * 4, mask=[0, 1, 0, 0])), ["service_times", "mask", "Fill it first"]),
+    ("service with a mask", lambda: city(service_times=np.ma.array(TRAVEL + 9, mask=TRAVEL > 8)), ["service_times", "mask"]),
     ("service is text", lambda: city(service_times=["a"] * 4), ["service_times", "numbers"]),
     ("service is None", lambda: city(service_times=None), ["service_times"]),
     ("service of each atom", lambda: city(service_times=[40] * 3), ["service_times", "(4, 3)", "(3,)"]),
@@ -98,6 +103,32 @@ MALFORMED = [
     ("too few names", lambda: city(site_names=["a"]), ["site_names", "4", "1"]),
     ("duplicate site", lambda: city(site_names=list("abca")), ["site_names", "distinct", "'a'"]),
     ("duplicate atom", lambda: city(atom_names=list("bab")), ["atom_names", "distinct", "'b'"]),
+    ("names in three dimensions", lambda: city(site_names=np.array([[["a"]], [["b"]], [["c"]], [["d"]]])), ["site_names", "each a text"]),
+    ("names in two dimensions", lambda: city(site_names=np.array([list("ab")] * 4)), ["site_names", "each a text"]),
+    ("lists as names", lambda: city(site_names=[["a"], "b", "c", "d"]), ["site_names", "each a text", "['a']"]),
+    ("missing value of pandas as a name", lambda: city(site_names=["a", pd.NA, "c", "d"]), ["site_names", "<NA>"]),
+    ("name with a line end", lambda: city(site_names=["a\nb", "b", "c", "d"]), ["site_names", "'\\n'", "cannot be seen"]),
+    ("name with a zero byte", lambda: city(atom_names=["a", "b\0", "c"]), ["atom_names", "'\\x00'", "Remove it"]),
+    ("name written from right to left", lambda: city(atom_names=["a", "b\u202egpj", "c"]), ["atom_names", "'\\u202e'"]),
+    ("name with an invisible mark", lambda: city(atom_names=["a", "\ufeffa", "c"]), ["atom_names", "'\\ufeff'"]),
+    ("name that no file can hold", lambda: city(atom_names=["a", "b\ud800", "c"]), ["atom_names", "'\\ud800'"]),
+    ("title that no file can hold", lambda: city(name="a\udfff"), ["`name`", "'\\udfff'"]),
+    ("notes that no file can hold", lambda: city(notes="a\ud800"), ["`notes`", "'\\ud800'"]),
+    ("notes that command a terminal", lambda: city(notes="a\x1b[2J"), ["`notes`", "'\\x1b'"]),
+    ("geographic is text", lambda: city(geographic="no"), ["geographic", "True or False", "'no'"]),
+    ("geographic is a number", lambda: city(geographic=0), ["geographic", "got 0"]),
+    ("geographic is None", lambda: city(geographic=None), ["geographic", "got None"]),
+    ("geographic is an array", lambda: city(geographic=np.array([True, False]), atom_locations=[MONACO] * 3), ["geographic", "array"]),
+    ("rate of 400 digits", lambda: city(arrival_rates=[1, 10**400, 1]), ["arrival_rates", "finite", "index 1"]),
+    ("rate of 5,000 digits", lambda: city(arrival_rates=[1, 1, -(10**5000)]), ["arrival_rates", "finite", "index 2"]),
+    ("service of 400 digits", lambda: city(service_times=10**400), ["service_times", "finite"]),
+    ("travel of 400 digits", lambda: city(travel_times=[[10**400] * 3] * 4), ["travel_times", "finite", "(0, 0)"]),
+    ("5,000 digits among text", lambda: city(arrival_rates=[10**5000, "a", 1]), ["arrival_rates", "real numbers", "'a'"]),
+    ("location of 400 digits", lambda: city(site_locations=[[10**400, 0]] * 4), ["site_locations", "finite"]),
+    ("shape with 400 digits", lambda: city(atom_shapes=[polygon([[0, 0], [10**400, 0], [0, 1]])] * 3), ["atom_shapes", "number 0"]),
+    ("theta of 400 digits", lambda: city().scaled(10**400), ["theta", "above 0"]),
+    ("theta of 5,000 digits", lambda: city().scaled(10**5000), ["theta", "a value of type int with 16610 bits"]),
+    ("load of 5,000 units", lambda: city().with_offered_load(1, -(10**5000)), ["units", "at least 1", "16610 bits"]),
     ("blank name", lambda: city(site_names=["a", "b", " ", "c"]), ["site_names", "blank", "2"]),
     (
         "latitude first throughout",
@@ -233,6 +264,18 @@ def test_names_and_repr():
     assert city().site_names == ("site 1", "site 2", "site 3", "site 4")
     assert city(site_names=list("dcba")).sites_named(["a", "d"]).tolist() == [3, 0]
     assert repr(city(name="Utopia")) == "<City 'Utopia': 3 atoms, 4 sites, 1.8 calls/h, 40 min a call>"
+
+
+def test_names_of_every_script_and_kind_are_kept():
+    names = ["Fluß\u00a0Süd", "\u0645\u0631\u06a9\u0632\u200c\u0634\u0647\u0631", "消防署 🚑", np.str_("x")]
+    assert city(site_names=names).site_names == tuple(map(str, names))
+    assert city(site_names=[1, 2.5, np.int64(3), True]).site_names == ("1", "2.5", "3", "True")
+    assert city(notes="one\n\ttwo\r\n").notes == "one\n\ttwo\r\n"
+    assert city(geographic=np.bool_(False)).geographic is False
+
+
+def test_turnout_may_be_that_of_volunteers():
+    assert city(turnout_times=15).turnout_times.max() == 15
 
 
 def test_locations_on_a_plane_may_be_any_kilometres():

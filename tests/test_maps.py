@@ -146,7 +146,7 @@ def test_the_module_loads_no_plotting_library():
 
 # -- names stay text ----------------------------------------------------------------------------------------------
 
-NASTY = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</script><b>&amp;'\u2028\\u003c"]
+NASTY = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</script><b>&amp;'\\u003c"]
 
 
 def test_no_name_becomes_markup(both):
@@ -158,14 +158,15 @@ def test_no_name_becomes_markup(both):
         atom_shapes=None,
     )
     shown = evaluation(city, both.sites, both.dispatch_fractions)
-    page = deployment_map(city, {NASTY[1]: shown}, compare={NASTY[0]: shown}, key=NASTY[2])
+    view = NASTY[1] + "\u2028"  # ends a line of a script, and no name of a city may have it
+    page = deployment_map(city, {view: shown}, compare={NASTY[0]: shown}, key=NASTY[2])
     found = Page(page.html)
     assert [tag for tag, _ in found.tags].count("script") == 3  # data, Leaflet, ours
     assert {"img", "b"}.isdisjoint(tag for tag, _ in found.tags)
     assert payload(page.html)["city"]["atoms"]["name"] == NASTY
-    assert payload(page.html)["views"][0]["name"] == NASTY[1]
+    assert payload(page.html)["views"][0]["name"] == view
     assert NASTY[0] in found.text  # the notes, as text
-    update = Page(html.unescape(Page(page.update({NASTY[1]: shown}, {NASTY[0]: shown})).tags[0][1]["srcdoc"]))
+    update = Page(html.unescape(Page(page.update({view: shown}, {NASTY[0]: shown})).tags[0][1]["srcdoc"]))
     assert [tag for tag, _ in update.tags] == ["script"]
 
 

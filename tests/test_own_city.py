@@ -239,6 +239,19 @@ def test_practice_and_templates(tmp_path, capsys, no_figure):
     assert main(["city", "--templates", str(tmp_path / "t")]) == 2
 
 
+def test_practice_needs_no_further_option(tmp_path, capsys, no_figure):
+    assert main(["city", "--practice", "--evaluator", "approximate", "--out", str(tmp_path / "o")]) == 0
+    text = capsys.readouterr().out
+    assert "Assumed for the practice town: 5 units (--units) and a speed of 40 km/h (--speed)." in text
+    assert "city: 169 atoms, 10 sites, 5 units" in text
+    assert "40 km/h on great-circle distance" in text
+    given = ["--units", "2", "--evaluator", "approximate", "--cell", "5", "--out", str(tmp_path / "p")]
+    assert main(["city", "--practice", *given]) == 0
+    text = capsys.readouterr().out
+    assert "Assumed for the practice town: a speed of 40 km/h (--speed)." in text
+    assert "2 units" in text
+
+
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     """Files of a small log and of stations with plain names."""
@@ -256,6 +269,9 @@ def small(tmp_path_factory):
         (["--practice", "calls.csv"], "both were given"),
         (["--practice"], "--units"),
         (["--practice", "--units", "3"], "--speed"),
+        (["--practice", "--units", "3", "--speed", "40", "--time-format", "%q"], "cannot be used"),
+        (["--practice", "--units", "3", "--speed", "40", "--time-format", "%d%d"], "cannot be used"),
+        (["--practice", "--units", "3", "--travel-times", "~nobody-of-that-name/t.csv"], "`--travel-times`: '~nobody"),
         (["--practice", "--units", "3", "--speed", "40", "--travel-times", "no.csv"], "no.csv"),
         (["--practice", "--units", "3", "--travel-times", "no.csv"], "cannot be read"),
         (["--practice", "--units", "3", "--speed", "-4"], "speed_kmh"),

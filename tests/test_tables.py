@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import emsopt as eo
-from emsopt import tables, travel
+from emsopt import _plain_files, tables, travel
 from emsopt.errors import InputError
 
 SQUARE = [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]
@@ -274,6 +274,48 @@ BAD_FRAMES = {
         site_frame(),
         TIMES,
         "column 'lon', row 1.*-180 to 180",
+    ),
+    "rate of 400 digits": (
+        demand_frame(arrival_rate=[1, 10**400, 1]),
+        site_frame(),
+        TIMES,
+        "column 'arrival_rate', row 2 .'East'.*got inf",
+    ),
+    "rate of 5,000 digits in a list": (
+        demand_frame(arrival_rate=[1, [10**5000], 1]),
+        site_frame(),
+        TIMES,
+        "column 'arrival_rate', row 2 .'East'.*got a value of type list",
+    ),
+    "longitude of 400 digits": (
+        demand_frame(lon=[10**400, 410, 420]),
+        site_frame(),
+        TIMES,
+        "column 'lon', row 1.*-180 to 180.*got inf",
+    ),
+    "latitude of 400 digits": (
+        demand_frame(lat=[45, -(10**400), 45]),
+        site_frame(),
+        TIMES,
+        "column 'lat', row 2.*-90 to 90.*got -inf",
+    ),
+    "time of 400 digits": (
+        demand_frame(),
+        site_frame(),
+        {"travel_times": matrix_frame(East=[6, 10**400])},
+        "`travel_times`, row 'River', column 'East'.*got inf",
+    ),
+    "name with a line end": (
+        demand_frame(name=["North", "E\nast", "South"]),
+        site_frame(),
+        TIMES,
+        "`demand`, column 'name', row 2: .*cannot be seen",
+    ),
+    "name that no file can hold": (
+        demand_frame(),
+        site_frame(name=pd.Series(["Hill", "\ud800"], dtype=object)),
+        TIMES,
+        "`sites`, column 'name', row 2: .*cannot be seen",
     ),
     "swapped within range": (
         demand_frame(lon=[48.85, 48.86, 48.87], lat=[2.35, 2.36, 2.37]),
@@ -615,6 +657,50 @@ BAD_FOLDERS = {
         swap("city.json", "true", '"yes"'),
         "city.json, entry 'geographic'.*true or false.*\"yes\"",
     ),
+    "json entry twice": (
+        swap("city.json", '"notes"', '"name"'),
+        "city.json has the entry 'name' more than once in one object. Remove all but one",
+    ),
+    "json speed of 400 digits": (
+        {"city.json": '{"speed_kmh": 1' + "0" * 400 + "}", "travel_times.csv": None},
+        "city.json holds a number of 401 digits, 10000000000000000000...; at most 300 are read",
+    ),
+    "json speed of 5,000 digits": (
+        {"city.json": '{"speed_kmh": 1' + "0" * 5000 + "}", "travel_times.csv": None},
+        "city.json holds a number of 5,001 digits",
+    ),
+    "json speed without end": (
+        {"city.json": '{"speed_kmh": 1e400}', "travel_times.csv": None},
+        "`speed_kmh`.*got inf",
+    ),
+    "json version of 300 digits": (
+        swap("city.json", '"version": 1', '"version": ' + "1" * 300),
+        "city.json, entry 'version'.*got 111",
+    ),
+    "json name that no file can hold": (
+        swap("city.json", '"two"', '"a\\ud800"'),
+        "`name`: .*cannot be seen",
+    ),
+    "json geographic as text": (
+        swap("city.json", "true", '"no"'),
+        "city.json, entry 'geographic'.*true or false.*\"no\"",
+    ),
+    "json geographic as a number": (
+        swap("city.json", "true", "1"),
+        "city.json, entry 'geographic'.*true or false.*got 1",
+    ),
+    "name from right to left": (
+        swap("atoms.csv", "East", "\u202etsaE"),
+        r"atoms.csv, column 'name', row 2: .*cannot be seen, '\\u202e'",
+    ),
+    "name with a zero byte": (
+        swap("sites.csv", "River", "River\0"),
+        r"sites.csv, column 'name', row 2: .*cannot be seen, '\\x00'",
+    ),
+    "more columns than any table has": (
+        {"atoms.csv": "name,lon,lat,arrival_rate" + "," * 100_000},
+        "atoms.csv has 100,004 columns in its first line; at most 100,000 are read",
+    ),
     "json speed as text": (
         {"city.json": '{"speed_kmh": "40"}', "travel_times.csv": None},
         "city.json, entry 'speed_kmh'.*a number.*\"40\"",
@@ -739,6 +825,61 @@ def test_what_is_no_folder_is_said_to_be_none(tmp_path):
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(InputError, match=r"file.*no such folder"):
         eo.City.load(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("folder", "words"),
+    [
+        (None, "must be a path; got NoneType"),
+        (5, "must be a path; got int"),
+        (b"city", "must be a path; got bytes"),
+        ("x" * 5000, "cannot be read|no such folder"),
+        ("~nobody-of-that-name/city", "'~nobody-of-that-name/city' cannot be read"),
+        ("a\0b", "cannot be read"),
+        ("", "is missing|no such folder"),
+    ],
+    ids=str,
+)
+def test_what_is_no_path_of_a_folder_is_refused(folder, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=words) as caught:
+        eo.City.load(folder)
+    assert len(str(caught.value)) < 500 or len(str(folder)) > 1000
+
+
+@pytest.mark.parametrize("name", tables.FILES)
+@pytest.mark.parametrize("kind", ["folder", "broken link"])
+def test_what_is_no_file_where_a_file_belongs_is_not_passed_over(tmp_path, name, kind):
+    folder = write(tmp_path / "city", {**SAVED, name: None})
+    if kind == "folder":
+        (folder / name).mkdir()
+    else:
+        try:
+            (folder / name).symlink_to(tmp_path / "nowhere")
+        except OSError:
+            pytest.skip("links cannot be made here")
+    with pytest.raises(InputError, match=f"{name} must be a file, but is a folder or a broken link"):
+        tables.load_city(folder)
+
+
+def test_byte_order_marks_are_no_part_of_a_name(tmp_path):
+    marks = {name: "\ufeff\ufeff" + content for name, content in SAVED.items()}
+    assert_equal(
+        tables.load_city(write(tmp_path / "a", marks)), tables.load_city(write(tmp_path / "b", SAVED))
+    )
+
+
+def test_a_table_may_have_a_column_for_each_of_many_atoms(tmp_path):
+    header = ",".join(["site", *(f'"atom, {k}"' for k in range(99_999))])
+    (tmp_path / "t.csv").write_text(header + "\nA" + ",1" * 99_999 + "\n", encoding="utf-8")
+    assert _plain_files.read_csv(tmp_path / "t.csv", labelled=True).shape == (1, 99_999)
+
+
+def test_a_file_too_large_is_refused_unread(tmp_path, monkeypatch):
+    folder = write(tmp_path / "city", SAVED)
+    monkeypatch.setattr(_plain_files, "MOST_BYTES", 70)
+    with pytest.raises(InputError, match="MB; at most 0 are read"):
+        tables.load_city(folder)
 
 
 @settings(max_examples=150, deadline=None)

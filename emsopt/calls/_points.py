@@ -184,9 +184,7 @@ def _from_geojson(file, columns):
     content = _plain_files.read_json(file)
     features = content.get("features")
     if content.get("type") != "FeatureCollection" or not isinstance(features, list):
-        msg = (
-            f"{file.name} must be a GeoJSON FeatureCollection; its type is {str(content.get('type'))[:80]!r}."
-        )
+        msg = f"{file.name} must be a GeoJSON FeatureCollection; its type is {shown(content.get('type'), most=80)}."
         raise InputError(msg)
     rows, found = [], []
     for k, feature in enumerate(features):
@@ -196,10 +194,10 @@ def _from_geojson(file, columns):
         usable = isinstance(point, list) and len(point) >= 2 and isinstance(geometry.get("type"), str)
         if geometry is not None and not (usable and geometry["type"] == "Point"):
             kind = geometry.get("type") if isinstance(geometry, dict) else type(geometry).__name__
-            msg = f"{file.name}, feature {k + 1}: expected a Point, but got {str(kind)[:80]!r} with {str(point)[:80]}."
+            msg = f"{file.name}, feature {k + 1}: expected a Point, but got {shown(kind, most=80)} with {shown(point, str, 80)}."
             raise InputError(msg)
         if properties is not None and not isinstance(properties, dict):
-            msg = f"{file.name}, feature {k + 1}: its properties must be an object; got {str(properties)[:80]!r}."
+            msg = f"{file.name}, feature {k + 1}: its properties must be an object; got {shown(properties, most=80)}."
             raise InputError(msg)
         found = found or list(properties or ())
         named = [(key.strip().lower(), value) for key, value in (properties or {}).items()]

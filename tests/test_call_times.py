@@ -193,7 +193,25 @@ def test_no_warning_decides_what_a_time_means():
 
 
 @pytest.mark.parametrize(
-    "layout", ["%q", "%d%d", "%", "%Y %", "%Y %z", "%Y %Z", "ISO8601", "mixed", 5, None, "%d" * 500]
+    "layout",
+    [
+        "%q",
+        "%Y%q",
+        "%d%d",
+        "%Y%d%d",
+        "%H:%M",
+        "%%Y %d",
+        "%",
+        "%Y %",
+        "%Y %z",
+        "%Y %Z",
+        "ISO8601",
+        "mixed",
+        5,
+        None,
+        "%d" * 500,
+        "%Y" * 500,
+    ],
 )
 def test_formats_that_cannot_be_used_are_refused(layout):
     if layout is None:
@@ -240,7 +258,7 @@ def test_parts_start_at_a_moment_in_any_form(start, kept):
     "moment",
     [
         *("now", "today", "soon", "", f"{DAY} 16:05Z", f"{DAY} 16:05+01:00", "2025", None, 5, 1.5, pd.NaT),
-        np.datetime64("NaT"),
+        np.datetime64("NaT", "s"),
         pd.Timestamp(f"{DAY} 16:05", tz="UTC"),
         datetime.datetime(2025, 3, 14, tzinfo=datetime.UTC),
     ],
@@ -256,7 +274,7 @@ def test_parts_between_no_moments_are_refused(moment):
 
 
 def days(n, start="2025-01-01"):
-    return [str(day) for day in np.datetime64(start) + np.arange(n)]
+    return [str(day) for day in np.datetime64(start) + np.arange(n).astype("timedelta64[D]")]
 
 
 @pytest.mark.parametrize("slip", ["2098-01-05", "1971-05-06"])

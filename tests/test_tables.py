@@ -44,6 +44,11 @@ def matrix_frame(**changes):
     return pd.DataFrame(minutes, index=["Hill", "River"])
 
 
+def objects(*values):
+    """A column that no version of pandas tries to convert."""
+    return pd.Series(values, dtype=object)
+
+
 def assert_equal(one, other):
     """Every field of two cities is the same, to the last digit."""
     assert np.array_equal(one.arrival_rates, other.arrival_rates)
@@ -276,25 +281,25 @@ BAD_FRAMES = {
         "column 'lon', row 1.*-180 to 180",
     ),
     "rate of 400 digits": (
-        demand_frame(arrival_rate=[1, 10**400, 1]),
+        demand_frame(arrival_rate=objects(1, 10**400, 1)),
         site_frame(),
         TIMES,
         "column 'arrival_rate', row 2 .'East'.*got inf",
     ),
     "rate of 5,000 digits in a list": (
-        demand_frame(arrival_rate=[1, [10**5000], 1]),
+        demand_frame(arrival_rate=objects(1, [10**5000], 1)),
         site_frame(),
         TIMES,
         "column 'arrival_rate', row 2 .'East'.*got a value of type list",
     ),
     "longitude of 400 digits": (
-        demand_frame(lon=[10**400, 410, 420]),
+        demand_frame(lon=objects(10**400, 410, 420)),
         site_frame(),
         TIMES,
         "column 'lon', row 1.*-180 to 180.*got inf",
     ),
     "latitude of 400 digits": (
-        demand_frame(lat=[45, -(10**400), 45]),
+        demand_frame(lat=objects(45, -(10**400), 45)),
         site_frame(),
         TIMES,
         "column 'lat', row 2.*-90 to 90.*got -inf",
@@ -302,7 +307,7 @@ BAD_FRAMES = {
     "time of 400 digits": (
         demand_frame(),
         site_frame(),
-        {"travel_times": matrix_frame(East=[6, 10**400])},
+        {"travel_times": matrix_frame(East=objects(6, 10**400).set_axis(["Hill", "River"]))},
         "`travel_times`, row 'River', column 'East'.*got inf",
     ),
     "name with a line end": (
@@ -313,7 +318,7 @@ BAD_FRAMES = {
     ),
     "name that no file can hold": (
         demand_frame(),
-        site_frame(name=pd.Series(["Hill", "\ud800"], dtype=object)),
+        site_frame(name=objects("Hill", "\ud800")),
         TIMES,
         "`sites`, column 'name', row 2: .*cannot be seen",
     ),

@@ -160,7 +160,9 @@ def _from_iso(texts):
     number, day = np.divmod(number, 100)
     year, month = np.divmod(number, 100)
     start = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
-    days = ((start + 1).astype("datetime64[D]") - start.astype("datetime64[D]")).astype(np.int64)
+    days = ((start + np.timedelta64(1, "M")).astype("datetime64[D]") - start.astype("datetime64[D]")).astype(
+        np.int64
+    )
     right = (
         (month >= 1)
         & (month <= 12)
@@ -170,8 +172,9 @@ def _from_iso(texts):
         & (minute < 60)
         & (second < 60)
     )
-    times = start.astype("datetime64[s]") + (((day - 1) * 24 + hour) * 60 + minute) * 60 + second
-    times[~right] = np.datetime64("NaT")
+    since = (((day - 1) * 24 + hour) * 60 + minute) * 60 + second
+    times = start.astype("datetime64[s]") + since.astype("timedelta64[s]")
+    times[~right] = np.datetime64("NaT", "s")
     minutes_of = {offset: _minutes(offset) for offset in known}
     minutes = np.array([minutes_of[offset] for offset in offsets], dtype=np.int64)
     return times, minutes, np.array([offset is not None for offset in offsets], dtype=bool)
@@ -187,8 +190,9 @@ def _minutes(offset):
 
 def _by_format(texts, time_format):
     """Read times as `datetime.strptime` does, datetime64[s], NaT where that fails."""
-    example = "`time_format` must be such as '%d.%m.%Y %H:%M', without a zone"
-    if not isinstance(time_format, str) or "%" not in time_format or "%z" in time_format.lower():
+    example = "`time_format` must be such as '%d.%m.%Y %H:%M', with a year and without a zone"
+    parts = re.findall("%.", time_format) if isinstance(time_format, str) else []
+    if not {"%Y", "%y", "%G", "%c", "%x"}.intersection(parts) or {"%Z", "%z"}.intersection(parts):
         msg = f"{example}; got {shown(time_format)}."
         raise InputError(msg)
     # pandas takes the words "now" and "today" for the present moment, whatever the format

@@ -44,7 +44,7 @@ class City:
     travel_times : array_like, shape (N, M)
         Minutes from each candidate site to each atom.
     turnout_times : array_like, shape (N,), or float
-        Minutes from dispatch until a unit starts to drive.
+        Minutes from dispatch until a unit starts to drive, at most 15.
     service_times : array_like, shape (N, M) or (N,), or float
         Mean minutes a unit is tied up by a call, from dispatch until it is free again (turnout and travel
         included).

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from emsopt import calls as ec
 from emsopt.errors import InputError
 
+DAY = "2025-03-14"
+
 
 def log(*times, **options):
     frame = pd.DataFrame({"time": pd.Series(times, dtype=object), "lon": -30.0, "lat": 45.0})
@@ -116,6 +118,15 @@ def test_timestamps_in_a_column_of_objects_are_read_with_their_offsets():
     ]
 
 
+@pytest.mark.parametrize("date", [DAY, f"{DAY} 00:00:00", pd.Timestamp(DAY), datetime.date(2025, 3, 14)])
+@pytest.mark.parametrize("time", ["16:05", "16:05:00", datetime.time(16, 5)])
+def test_a_date_beside_the_time_may_have_any_type(date, time):
+    frame = pd.DataFrame({"Date": [date, None], "time": [time, time], "lon": -30.0, "lat": 45.0})
+    read = ec.read_calls(frame)
+    assert str(read.times[0]) == f"{DAY}T16:05:00"
+    assert dict(read.left_out) == {"time": 1}
+
+
 def test_days_are_those_of_the_calendar():
     """Every day from 1971 to 2098 exists once, and the day after the last of a month does not."""
     days = np.arange("1971-01-01", "2099-01-01", dtype="datetime64[D]")
@@ -134,8 +145,6 @@ def test_days_are_those_of_the_calendar():
 
 
 # -- what is refused ----------------------------------------------------------------------------------------------
-
-DAY = "2025-03-14"
 
 
 @pytest.mark.parametrize(

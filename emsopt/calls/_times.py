@@ -56,7 +56,10 @@ def read_times(table, time_zone, time_format):
     empty, texts = _points.blank(cells), _points.texts(cells)
     if key is not None and DATE in table.frame:
         empty = empty | _points.blank(table.frame[DATE])
-        texts = [f"{date} {time}" for date, time in zip(_points.texts(table.frame[DATE]), texts, strict=True)]
+        dates = [
+            date.removesuffix(" 00:00:00") for date in _points.texts(table.frame[DATE])
+        ]  # as pandas has them
+        texts = [f"{date} {time}" for date, time in zip(dates, texts, strict=True)]
     texts = pd.Series(
         [None if nothing else text for text, nothing in zip(texts, empty, strict=True)], dtype=object
     )
@@ -74,7 +77,7 @@ def read_times(table, time_zone, time_format):
         return times, "local"
     if not aware[~empty].all():
         k = int(np.argmax(~aware & ~empty))
-        msg = f"{table.where}, row {k + 1}: {texts[k]!r} has no offset, while other times do. Write all in one way."
+        msg = f"{table.where}, row {k + 1}: {shown(texts[k])} has no offset, while other times do. Write all in one way."
         raise InputError(msg)
     if time_zone is None:
         return times, "as written" if minutes.any() else "UTC"

@@ -20,7 +20,6 @@ in every number.
 import json
 import os
 import sys
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np

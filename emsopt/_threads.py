@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from ._validate import callback, whole_number
+from ._progress import shown
+from ._validate import whole_number
 
 
 class _OneThread:
@@ -56,35 +57,34 @@ def map_rows(function, rows, *, workers=None, progress=None):
     rows : array_like, shape (K, ...)
     workers : int, optional
         Threads; as many as this process may use cores if left out.
-    progress : callable, optional
-        Called with (rows done, K) after each chunk.
+    progress : bool or callable
+        True shows a bar; a function is called with (rows done, K) after each chunk.
     """
     rows = np.asarray(rows)
     if workers is None:
         workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     workers = whole_number(workers, "workers")
-    callback(progress, "progress")
     size = max(1, min(512, -(-len(rows) // (4 * workers))))
     parts = [rows[:1], *(rows[k : k + size] for k in range(1, len(rows), size))] if len(rows) else []
     results, done = [], 0
+    with shown(progress, len(rows), "deployment") as show:
 
-    def collect(result):
-        nonlocal done
-        results.append(np.asarray(result, dtype=float))
-        done += len(results[-1])
-        if progress is not None:
-            progress(done, len(rows))
+        def collect(result):
+            nonlocal done
+            results.append(np.asarray(result, dtype=float))
+            done += len(results[-1])
+            show(done)
 
-    if workers == 1 or len(parts) <= 1:
-        for part in parts:
-            collect(function(part))
-    else:
-        collect(function(parts[0]))  # one row, here, so that kernels compile once
-        with ThreadPoolExecutor(workers) as pool:
-            try:
-                for result in pool.map(function, parts[1:]):
-                    collect(result)
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+        if workers == 1 or len(parts) <= 1:
+            for part in parts:
+                collect(function(part))
+        else:
+            collect(function(parts[0]))  # one row, here, so that kernels compile once
+            with ThreadPoolExecutor(workers) as pool:
+                try:
+                    for result in pool.map(function, parts[1:]):
+                        collect(result)
+                except BaseException:
+                    pool.shutdown(cancel_futures=True)
+                    raise
     return np.concatenate(results) if results else np.empty(0)

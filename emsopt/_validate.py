@@ -208,14 +208,6 @@ def probability(value, name):
     return float(value)
 
 
-def callback(function, name):
-    """Return ``function`` if it is None or can be called."""
-    if function is not None and not callable(function):
-        msg = f"`{name}` must be a function of (done, total); got {shown(function)}."
-        raise InputError(msg)
-    return function
-
-
 def choice(value, name, options):
     """Return ``value`` if it is one of ``options``."""
     if not isinstance(value, str) or value not in options:

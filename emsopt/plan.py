@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import _moves, _validate
+from ._progress import shown
 from .errors import InputError
 from .evaluators.enumeration import CHUNK
 from .metrics import metric_label
@@ -157,8 +158,8 @@ def hourly_plan(
         See `DeploymentSpace`.
     rng : int or Generator
         For the random starts of a search.
-    progress : callable, optional
-        Called with (hours evaluated, hours in all).
+    progress : bool or callable
+        True shows a bar; a function is called with (hours evaluated, hours in all).
     **options
         Passed to the evaluator, such as ``capacity``.
 
@@ -187,7 +188,6 @@ def hourly_plan(
     _check_same_sites(cities)
     units = _validate.whole_number(units, "units")
     limit = _validate.whole_number(moves, "moves", low=0)
-    _validate.callback(progress, "progress")
     rules = {"metric": metric, "colocation": colocation, "pinned": pinned, "closed": closed}
     objectives = [Objective(city, units, evaluator, **rules, **options) for city in cities.values()]
     if evaluator is None and not _affordable(objectives):
@@ -199,10 +199,11 @@ def hourly_plan(
         raise InputError(msg)
     weights = np.array([city.total_rate for city in cities.values()])
     weights /= weights.sum()
-    if _affordable(objectives):
-        found = _over_all(objectives, weights, min(limit, units), cyclic, progress)
-    else:
-        found = _over_candidates(objectives, weights, min(limit, units), cyclic, rng, progress)
+    with shown(progress, len(objectives), "hour") as show:
+        if _affordable(objectives):
+            found = _over_all(objectives, weights, min(limit, units), cyclic, show)
+        else:
+            found = _over_candidates(objectives, weights, min(limit, units), cyclic, rng, show)
     rows, values, walk, proven, message = found
     sites = rows[walk.states]
     constant = int(np.argmin(weights @ values))
@@ -270,10 +271,10 @@ def _affordable(objectives):
     )
 
 
-def _over_all(objectives, weights, limit, cyclic, progress):
+def _over_all(objectives, weights, limit, cyclic, show):
     space = objectives[0].space
     rows = np.concatenate(list(space.chunks(CHUNK)))
-    values = _table(objectives, rows, progress)
+    values = _table(objectives, rows, show)
     counts = _moves.group_counts(rows, space.city.twin_groups)
     steps = _moves.all_steps(counts, space.floors, space.capacities, limit)
     walk = _moves.cheapest_walk(weights[:, None] * values, steps, counts, closed=cyclic)
@@ -284,7 +285,7 @@ def _over_all(objectives, weights, limit, cyclic, progress):
     return rows, values, walk, proven, message
 
 
-def _over_candidates(objectives, weights, limit, cyclic, rng, progress):
+def _over_candidates(objectives, weights, limit, cyclic, rng, show):
     """Search each hour, then improve the plan by the neighbours of its own deployments until none helps."""
     space = objectives[0].space
     rng = _validate.generator(rng)
@@ -295,8 +296,7 @@ def _over_candidates(objectives, weights, limit, cyclic, rng, progress):
             run = min(run, local_search(objective, starts=[before]), key=lambda r: r.fun)
         before = run.x
         bests.append(run.x)
-        if progress is not None:
-            progress(done, len(objectives))
+        show(done)
     pool, values = np.empty((0, space.units), dtype=np.intp), np.empty((len(objectives), 0))
     centres, walk = _unique([*bests, *_between(bests, space, cyclic)]), None
     for _ in range(MOST_ROUNDS):
@@ -305,7 +305,7 @@ def _over_candidates(objectives, weights, limit, cyclic, rng, progress):
         if len(fresh) == 0:
             break
         pool = np.concatenate([pool, fresh])
-        values = np.hstack([values, _table(objectives, fresh, None)])
+        values = np.hstack([values, _table(objectives, fresh)])
         counts = _moves.group_counts(pool, space.city.twin_groups)
         steps = _moves.some_steps(counts, limit)
         better = _moves.cheapest_walk(weights[:, None] * values, steps, counts, closed=cyclic)
@@ -319,14 +319,14 @@ def _over_candidates(objectives, weights, limit, cyclic, rng, progress):
     return pool, values, walk, False, message
 
 
-def _table(objectives, rows, progress):
+def _table(objectives, rows, show=None):
     """Return the value of every deployment at every hour, shape (H, K)."""
     values = np.empty((len(objectives), len(rows)))
     for hour, objective in enumerate(objectives):
         for k in range(0, len(rows), CHUNK):
             values[hour, k : k + CHUNK] = objective.values(rows[k : k + CHUNK])
-        if progress is not None:
-            progress(hour + 1, len(objectives))
+        if show is not None:
+            show(hour + 1)
     return values
 
 

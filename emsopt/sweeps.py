@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ._progress import shown
 from ._validate import positive_number
 from .errors import InputError
 from .evaluators.choose import evaluate
@@ -23,8 +24,8 @@ def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=Non
         Fleet size p, or one for each label.
     evaluator, metric, **options
         As for `Objective`.
-    progress : callable, optional
-        Called with (cities done, cities in all).
+    progress : bool or callable
+        True shows a bar; a function is called with (cities done, cities in all).
 
     Returns
     -------
@@ -43,29 +44,29 @@ def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=Non
         msg = f"`cities` must map labels to at least one City; got {cities!r}."
         raise InputError(msg)
     rows, before = [], None
-    for done, (label, city) in enumerate(cities.items(), 1):
-        objective = Objective(
-            city, units[label] if isinstance(units, Mapping) else units, evaluator, metric, **options
-        )
-        space = objective.space
-        if space.count * len(cities) <= AFFORDABLE[objective.evaluator]:
-            run = best_deployment(objective)
-        else:
-            run = local_search(objective, rng=0)
-            if before is not None and before in space:
-                run = min(run, local_search(objective, starts=[before]), key=lambda r: r.fun)
-        before = run.x
-        median = p_median(
-            city, space.units, pinned=space.pinned, closed=space.closed, colocation=space.colocation
-        )
-        row = {"optimum": run.fun, "p_median": objective(median.sites)}
-        if metric == "mean_response":
-            row["lower_bound"] = median.objective
-        rows.append(
-            row | {"sites": run.x.tolist(), "p_median_sites": median.sites.tolist(), "found": run.message}
-        )
-        if progress is not None:
-            progress(done, len(cities))
+    with shown(progress, len(cities), "city") as show:
+        for done, (label, city) in enumerate(cities.items(), 1):
+            objective = Objective(
+                city, units[label] if isinstance(units, Mapping) else units, evaluator, metric, **options
+            )
+            space = objective.space
+            if space.count * len(cities) <= AFFORDABLE[objective.evaluator]:
+                run = best_deployment(objective)
+            else:
+                run = local_search(objective, rng=0)
+                if before is not None and before in space:
+                    run = min(run, local_search(objective, starts=[before]), key=lambda r: r.fun)
+            before = run.x
+            median = p_median(
+                city, space.units, pinned=space.pinned, closed=space.closed, colocation=space.colocation
+            )
+            row = {"optimum": run.fun, "p_median": objective(median.sites)}
+            if metric == "mean_response":
+                row["lower_bound"] = median.objective
+            rows.append(
+                row | {"sites": run.x.tolist(), "p_median_sites": median.sites.tolist(), "found": run.message}
+            )
+            show(done)
     return pd.DataFrame(rows, index=pd.Index(list(cities), name="label"))
 
 

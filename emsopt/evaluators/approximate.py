@@ -127,8 +127,8 @@ def approximate_values(
         As in `approximate_hypercube`.
     workers : int, optional
         Threads; all cores if left out.
-    progress : callable, optional
-        Called with (done, total).
+    progress : bool or callable
+        True shows a bar; a function is called with (done, total).
 
     Returns
     -------

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _validate
+from .._progress import shown
 from ..deployment import DeploymentSpace
 from ..errors import InputError
 from ..metrics import metric_costs, metric_label
@@ -154,8 +155,8 @@ def evaluate_all(
         See `DeploymentSpace`.
     workers : int, optional
         Threads; all cores if left out.
-    progress : callable, optional
-        Called with (deployments done, deployments in all).
+    progress : bool or callable
+        True shows a bar; a function is called with (deployments done, deployments in all).
     **options
         Passed to the evaluator, such as ``capacity``.
 
@@ -179,7 +180,6 @@ def evaluate_all(
         raise InputError(msg)
     split_options(evaluator, options)
     costs = metric_costs(city, metric)
-    _validate.callback(progress, "progress")
     if evaluator == "simulation":
         # Common random numbers: one seed, so that all deployments face the same calls.
         rng = options.get("rng", 0)
@@ -188,10 +188,13 @@ def evaluate_all(
         )
     sites = np.empty((total, space.units), dtype=np.int32)
     result, done = np.empty(total), 0
-    for rows in space.chunks(CHUNK):
-        after = done + len(rows)
-        sites[done:after] = rows
-        step = None if progress is None else (lambda k, _, done=done: progress(done + k, total))
-        result[done:after] = values(city, rows, costs, evaluator, workers=workers, progress=step, **options)
-        done = after
+    with shown(progress, total, "deployment") as show:
+        for rows in space.chunks(CHUNK):
+            after = done + len(rows)
+            sites[done:after] = rows
+            step = lambda k, _, done=done: show(done + k)
+            result[done:after] = values(
+                city, rows, costs, evaluator, workers=workers, progress=step, **options
+            )
+            done = after
     return Enumeration(space, sites, result, metric, evaluator, options)

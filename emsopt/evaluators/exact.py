@@ -119,8 +119,8 @@ def exact_values(city, deployments, costs=None, *, capacity="loss", tol=1e-10, w
         As in `exact_hypercube`.
     workers : int, optional
         Threads; all cores if left out.
-    progress : callable, optional
-        Called with (done, total).
+    progress : bool or callable
+        True shows a bar; a function is called with (done, total).
 
     Returns
     -------

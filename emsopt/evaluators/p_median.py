@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _validate
+from .._progress import shown
 from ..deployment import DeploymentSpace
 from ..errors import InputError
 from ._lagrangian import minimise
@@ -90,8 +91,8 @@ def p_median(
     time_limit : float, optional
         Seconds after which the best sites found are returned, with the gap that is left. Looked at between
         branches of the search, so a large city takes somewhat longer.
-    progress : callable, optional
-        Called with (branches searched, branches known so far).
+    progress : bool or callable
+        True shows a bar; a function is called with (branches searched, branches known so far).
 
     Returns
     -------
@@ -125,7 +126,14 @@ def p_median(
     forced = np.zeros(len(costs), dtype=np.bool_)
     forced[station[np.isin(listed, space.pinned)]] = True
     stations = min(forced.sum() + space.units - len(space.pinned), len(costs))
-    chosen, bound = minimise(costs, stations, forced, time_limit=time_limit, progress=progress)
+    with shown(progress, None, "branch") as show:
+        chosen, bound = minimise(
+            costs,
+            stations,
+            forced,
+            time_limit=time_limit,
+            progress=lambda done, known: show(done, total=known),
+        )
 
     first = listed[np.unique(station, return_index=True)[1]]
     sites = np.r_[space.pinned, first[chosen & ~forced]].astype(np.intp)

@@ -192,8 +192,8 @@ def simulation_values(
         As in `simulate`; a deployment's value is that of `simulate` with the same seed, whatever ``workers``.
     workers : int, optional
         Threads; all cores if left out.
-    progress : callable, optional
-        Called with (done, total).
+    progress : bool or callable
+        True shows a bar; a function is called with (done, total).
 
     Returns
     -------

@@ -7,6 +7,7 @@ takes microseconds this is hard to beat; it proves nothing.
 import numpy as np
 
 from .. import _validate
+from .._progress import shown
 from ..deployment import check_sites
 from ..evaluators.enumeration import evaluate_all
 from ..evaluators.p_median import p_median
@@ -32,8 +33,8 @@ def local_search(objective, *, starts=None, restarts=8, rng=None, max_evaluation
     rng : int or Generator, optional
     max_evaluations : int, optional
         Stop after about this many evaluations.
-    progress : callable, optional
-        Called with (starts done, starts in all).
+    progress : bool or callable
+        True shows a bar; a function is called with (starts done, starts in all).
 
     Returns
     -------
@@ -54,27 +55,27 @@ def local_search(objective, *, starts=None, restarts=8, rng=None, max_evaluation
     before, best, best_value, rows = objective.evaluations, None, np.inf, []
     seen = set()
     stopped = False
-    for number, start in enumerate(starts, 1):
-        x, value = start, objective(start)
-        while not stopped and tuple(x) not in seen:
-            seen.add(tuple(x))
-            neighbours = space.neighbours(x)
-            if len(neighbours) == 0:
+    with shown(progress, len(starts), "start") as show:
+        for number, start in enumerate(starts, 1):
+            x, value = start, objective(start)
+            while not stopped and tuple(x) not in seen:
+                seen.add(tuple(x))
+                neighbours = space.neighbours(x)
+                if len(neighbours) == 0:
+                    break
+                values = objective.values(neighbours)
+                k = values.argmin()
+                stopped = max_evaluations is not None and objective.evaluations - before >= max_evaluations
+                if values[k] >= value - 1e-12:
+                    break
+                x, value = neighbours[k], values[k]
+                rows.append((objective.evaluations - before, min(value, best_value)))
+            if value < best_value:
+                best, best_value = x, value
+            rows.append((objective.evaluations - before, best_value))
+            show(number)
+            if stopped:
                 break
-            values = objective.values(neighbours)
-            k = values.argmin()
-            stopped = max_evaluations is not None and objective.evaluations - before >= max_evaluations
-            if values[k] >= value - 1e-12:
-                break
-            x, value = neighbours[k], values[k]
-            rows.append((objective.evaluations - before, min(value, best_value)))
-        if value < best_value:
-            best, best_value = x, value
-        rows.append((objective.evaluations - before, best_value))
-        if progress is not None:
-            progress(number, len(starts))
-        if stopped:
-            break
     history = pd.DataFrame(rows, columns=["evaluations", "best"])
     message = "stopped at max_evaluations" if stopped else "no single move improves it"
     return Run(best, float(best_value), objective.evaluations - before, message, history)
@@ -179,8 +180,8 @@ def best_deployment(objective, *, rng=0, progress=None):
     objective : Objective
     rng : int or Generator
         For the random starts of a search.
-    progress : callable, optional
-        Called with (done, total).
+    progress : bool or callable
+        True shows a bar; a function is called with (done, total).
 
     Returns
     -------

@@ -1,0 +1,81 @@
+"""`progress` means the same in every public function that has it: a bar, a function of (done, total), or nothing."""
+
+import inspect
+from types import ModuleType
+
+import pytest
+
+import emsopt as eo
+from emsopt.errors import InputError
+
+CITY = eo.datasets.grid_city(n_sites=5, units=2, size=3, rng=0)
+SQUARE = eo.RoadNetwork([100.0, 200.0, 300.0, 400.0], [10.0] * 4, [(0, 1), (1, 2), (0, 3), (3, 2)])
+LEVERS = eo.problems.airfoil_control(costs="cheap", variance=0.02)
+
+
+def some(rng):
+    return eo.DeploymentSpace(CITY, 2).sample(rng, 3)
+
+
+def square(side):
+    return {"area": side**2}
+
+
+TASKS = {
+    "bandits.run": lambda **p: eo.bandits.run(SQUARE, 0, 2, horizon=3, rng=0, **p),
+    "evaluators.approximate_values": lambda **p: eo.evaluators.approximate_values(CITY, some(0), **p),
+    "evaluators.evaluate_all": lambda **p: eo.evaluators.evaluate_all(CITY, 2, **p),
+    "evaluators.exact_values": lambda **p: eo.evaluators.exact_values(CITY, some(0), **p),
+    "evaluators.p_median": lambda **p: eo.evaluators.p_median(CITY, 2, **p),
+    "evaluators.simulation_values": lambda **p: eo.evaluators.simulation_values(
+        CITY, some(0), calls=100, warmup=0, **p
+    ),
+    "optimizers.best_deployment": lambda **p: eo.optimizers.best_deployment(eo.Objective(CITY, 2), **p),
+    "optimizers.bocvs": lambda **p: eo.optimizers.bocvs(LEVERS, budget=1, rng=0, regret=False, **p),
+    "optimizers.local_search": lambda **p: eo.optimizers.local_search(eo.Objective(CITY, 2), rng=0, **p),
+    "optimizers.maximize": lambda **p: eo.maximize(
+        lambda x: -(x[0] ** 2), "random", bounds=[(0, 1)], budget=3, rng=0, **p
+    ),
+    "optimizers.minimize": lambda **p: eo.minimize(eo.Objective(CITY, 2), "random", budget=3, rng=0, **p),
+    "plan.hourly_plan": lambda **p: eo.plan.hourly_plan([CITY, CITY.scaled(2)], 2, 1, **p),
+    "study.run": lambda **p: eo.study.run(square, [{"side": 1}, {"side": 2}], **p),
+    "sweeps.sweep": lambda **p: eo.sweeps.sweep({"now": CITY, "later": CITY.scaled(2)}, 2, **p),
+}
+
+
+def public_functions():
+    """Return every function of the public modules that takes `progress`, by its name there."""
+    found = {}
+    for module in (getattr(eo, name) for name in eo.__all__):
+        if not isinstance(module, ModuleType):
+            continue
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            here = function.__module__.startswith(module.__name__)
+            if here and not name.startswith("_") and "progress" in inspect.signature(function).parameters:
+                found[f"{module.__name__.removeprefix('emsopt.')}.{name}"] = function
+    return found
+
+
+def test_every_function_with_progress_is_here():
+    assert sorted(public_functions()) == sorted(TASKS)
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+def test_progress_is_a_bar_a_function_or_nothing(task, capsys):
+    for nothing in ({}, {"progress": None}, {"progress": False}):
+        task(**nothing)
+        assert capsys.readouterr().err == ""
+    steps = []
+    task(progress=lambda done, total: steps.append((done, total)))
+    assert capsys.readouterr().err == ""
+    assert steps[-1][0] >= steps[-1][1] - 1  # a budget of costs may be left with less than one play costs
+    assert [done for done, _ in steps] == sorted(done for done, _ in steps)
+    task(progress=True)
+    assert f"{steps[-1][0]}/{steps[-1][1]}" in capsys.readouterr().err.replace(",", "")
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+@pytest.mark.parametrize("progress", [3, "yes"])
+def test_other_progress_is_refused_in_words(task, progress):
+    with pytest.raises(InputError, match=r"`progress` must be True, False or a function of \(done, total\)"):
+        task(progress=progress)

@@ -2,12 +2,15 @@
 
     python benchmarks/approximation_error.py                # 100 random cities of 15 units each, and all of St. Paul
     python benchmarks/approximation_error.py --units 20     # the papers' medium size: hours
+    python benchmarks/approximation_error.py --unequal      # units whose mean service times differ: a minute
 
 Writes emsopt/data/studies/approximation_error_15.csv (one row a city) and approximation_error_st_paul.csv (a summary
 over all deployments). Seeds are 0, 1, 2, ...; finished rows are kept, so an interrupted run goes on.
 """
 
 import argparse
+import warnings
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +47,48 @@ def random_cities(units, cities):
         pd.DataFrame([row]).to_csv(path, mode="a", header=not path.exists(), index=False)
 
 
+def unequal_units(cities=20):
+    """Print the largest errors by the ratio of the longest to the shortest mean service time of the units.
+
+    Fleets of 2 to 9 units, loads of 0.05 to 10 (queue: to 0.95), every unit at a site of its own or all at few sites.
+    """
+    rng, rows = np.random.default_rng(0), []
+    for seed, units, ratio, colocated in product(
+        range(cities), (2, 3, 5, 8, 9), (1, 1.5, 2, 3, 5, 10, 40), (False, True)
+    ):
+        n_sites = max(2, units // 2) if colocated else units
+        sites = np.sort(np.r_[np.arange(n_sites), rng.integers(n_sites, size=units - n_sites)])
+        minutes = 30 * np.exp(rng.uniform(0, np.log(ratio), n_sites))
+        minutes[rng.choice(n_sites, 2, replace=False)] = 30, 30 * ratio
+        city = eo.datasets.grid_city(n_sites, units, rng=seed, size=6).replace(service_times=minutes)
+        served = 60 * (1 / minutes[sites]).sum()
+        for capacity, load in product(
+            ("loss", "queue"), (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 1.5, 3, 10)
+        ):
+            if capacity == "queue" and load > 1:
+                continue
+            loaded = city.scaled(load * served / city.total_rate)
+            exact = exact_hypercube(loaded, sites, capacity=capacity)
+            row = {"ratio": ratio, "runs": 1}
+            try:
+                found = approximate_hypercube(loaded, sites, capacity=capacity)
+            except eo.errors.ConvergenceError:
+                rows.append(row | {"not converged": 1})
+                continue
+            row["response, min"] = abs(found.mean_response - exact.mean_response)
+            row["response, %"] = 100 * row["response, min"] / exact.mean_response
+            name = "loss_probability" if capacity == "loss" else "queue_probability"
+            true, modelled = getattr(exact, name), getattr(found, name)
+            row[capacity] = abs(modelled - true)
+            if load in (0.2, 0.5, 0.8):
+                row[f"{capacity} at {load}, times"] = max(modelled / true, true / modelled)
+            rows.append(row)
+    table = pd.DataFrame(rows).groupby("ratio")
+    summary = table.max().drop(columns=["runs", "not converged"])
+    summary["not converged, %"] = 100 * table["not converged"].sum() / table["runs"].sum()
+    print(summary.T.round(3).to_string())
+
+
 def st_paul():
     """Error over all deployments of embedded St. Paul at several loads: one row a load."""
     rows = []
@@ -74,7 +119,12 @@ def main():
     )
     parser.add_argument("--units", type=int, default=15)
     parser.add_argument("--cities", type=int, default=100)
+    parser.add_argument("--unequal", action="store_true")
     options = parser.parse_args()
+    if options.unequal:
+        warnings.simplefilter("ignore", eo.errors.AccuracyWarning)
+        unequal_units()
+        return
     FOLDER.mkdir(parents=True, exist_ok=True)
     random_cities(options.units, options.cities)
     if options.units == 15:

@@ -1,15 +1,20 @@
 """Speed of the simulation, and what common random numbers are worth: python benchmarks/simulation.py.
 
+With --coverage: how often its 95 % intervals hold the exact values as a queue comes near saturation.
+
 One city of St. Paul's size: 71 atoms, 17 sites, 9 units. Medians of several runs.
 """
 
 import statistics
+import sys
 import time
+import warnings
 from functools import partial
 
 import numpy as np
 
 import emsopt as eo
+from emsopt.evaluators import exact_hypercube
 from emsopt.evaluators.simulation import simulate, simulation_values
 
 UNITS = 9
@@ -32,7 +37,34 @@ def median_seconds(function, repeats=5):
     return statistics.median(seconds)
 
 
+def coverage(units=6, runs=300):
+    """Print in how many runs out of 100 the intervals hold the exact values, by load and length of the run."""
+    city = grid_city(units, 20)
+    print(
+        f"95 % intervals of {runs} runs, {units} units that queue calls: runs out of 100 that hold the exact value"
+    )
+    names = "mean_wait", "queue_probability", "mean_response", "mean_utilization"
+    print(f"{'load':>6} {'calls':>8} {'relaxation times':>17}", *names)
+    for load in (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999):
+        loaded = city.with_offered_load(load, units)
+        exact = exact_hypercube(loaded, range(units), capacity="queue")
+        true = {name: getattr(exact, name) for name in names[:3]} | {"mean_utilization": load}
+        for calls in (10_000, 100_000):
+            held = dict.fromkeys(names, 0)
+            for seed in range(runs):
+                run = simulate(loaded, range(units), capacity="queue", calls=calls, rng=seed)
+                for name in names:
+                    low, high = run.intervals[name]
+                    held[name] += low <= true[name] <= high
+            shares = (f"{100 * held[name] / runs:{len(name)}.0f}" for name in names)
+            print(f"{load:6g} {calls:8,} {calls * (1 - load**0.5) ** 2 / load:17.3g}", *shares)
+
+
 def main():
+    if "--coverage" in sys.argv[1:]:
+        warnings.simplefilter("ignore", eo.errors.AccuracyWarning)
+        coverage()
+        return
     city, calls = grid_city(), 1_000_000
     print(f"One deployment, {UNITS} units, {city.n_atoms} atoms, one core: million calls a second")
     print(f"{'load':>6} {'loss':>8} {'queue':>8} {'lognormal':>10} {'gamma':>8} {'observed':>9}")

@@ -219,6 +219,12 @@ class City:
         return float((self.service_times @ self.demand_shares).mean())
 
     @cached_property
+    def service_ratio(self):
+        """Longest mean service time of a site, over calls, divided by the shortest."""
+        minutes = self.service_times @ self.demand_shares
+        return float(minutes.max() / minutes.min())
+
+    @cached_property
     def preferred_order(self):
         """Sites in the order each atom prefers them, γ_jl, shape (M, N); ties to the lower index (of a twin group)."""
         key = self.response_times if self.preference is None else self.preference

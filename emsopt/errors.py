@@ -35,3 +35,10 @@ class ResumeWarning(UserWarning):
 
 class WriteError(EmsoptError, OSError):
     """A file or folder could not be written; what was there before is intact."""
+
+
+class AccuracyWarning(UserWarning):
+    """A result was computed outside the range in which it was measured to be accurate; the message says by how much.
+
+    ``warnings.simplefilter("ignore", emsopt.errors.AccuracyWarning)`` silences it.
+    """

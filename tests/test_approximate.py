@@ -1,9 +1,12 @@
 """Approximate hypercube: cases where it is exact, the correction factor, its error, its limits."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import emsopt as eo
+from emsopt.errors import AccuracyWarning
 from emsopt.evaluators import approximate_hypercube, approximate_values, exact_hypercube
 from emsopt.evaluators.approximate import correction_factors
 
@@ -74,7 +77,7 @@ def test_limits_of_the_load():
 def test_batch_agrees_with_single_evaluations():
     rng = np.random.default_rng(5)
     base = eo.datasets.grid_city(n_sites=20, units=8, load=0.6, rng=2)
-    for service in (30.0, rng.uniform(20, 60, 20), rng.uniform(20, 60, (20, 100))):
+    for service in (30.0, rng.uniform(30, 60, 20), rng.uniform(20, 60, (20, 100))):
         city = base.replace(service_times=service).with_offered_load(0.6, 8)
         for capacity in ("loss", "queue"):
             deployments = rng.integers(0, 20, (25, 8))
@@ -113,3 +116,58 @@ def test_extreme_loads_keep_their_digits(work, units):
         assert np.isfinite(e.utilizations).all()
     with pytest.raises(eo.errors.InputError, match="erlangs"):
         city.scaled(1e3 if work > 1 else 1e-3)
+
+
+# -- outside the measured range -----------------------------------------------------------------------------
+
+
+def unequal_city(ratio, units=4):
+    """City of four sites whose mean service times go from 20 to 20 times the ratio (min)."""
+    city = eo.datasets.grid_city(n_sites=4, units=units, size=4, rng=0)
+    return city.replace(service_times=np.geomspace(20, 20 * ratio, 4)).with_offered_load(0.3, units)
+
+
+@pytest.mark.parametrize("capacity", ["loss", "queue"])
+def test_unequal_service_warns_with_its_ratio(capacity):
+    city = unequal_city(8)
+    words = {"loss": "`loss_probability`", "queue": "`queue_probability` and `mean_wait`"}[capacity]
+    with pytest.warns(AccuracyWarning, match=rf"factor of 8 \(20 to 160 min\).*{words}") as told:
+        e = approximate_hypercube(city, [0, 1, 2, 3], capacity=capacity)
+    assert [warning.filename for warning in told] == [__file__]
+    exact = exact_hypercube(city, [0, 1, 2, 3], capacity=capacity)
+    assert e.loss_probability + e.queue_probability > 1.5 * (exact.loss_probability + exact.queue_probability)
+    assert e.mean_response == pytest.approx(exact.mean_response, rel=0.03)
+
+
+def test_nearly_equal_service_and_mean_costs_do_not_warn():
+    """Within the measured range; the suite makes errors of warnings."""
+    approximate_hypercube(unequal_city(2), [0, 1, 2, 3])
+    city = unequal_city(8)
+    approximate_hypercube(city, [0, 0, 1])  # the slow site has no unit
+    approximate_values(city, [[0, 1, 2, 3]])
+    eo.Objective(city, 3, "approximate")([0, 1, 3])
+
+
+def test_mean_costs_warn_beyond_their_range_and_an_objective_shows_it_once():
+    city = unequal_city(60)
+    with pytest.warns(AccuracyWarning, match="factor of 60 .*mean costs"):
+        approximate_values(city, [[0, 1, 2], [1, 2, 3], [0, 0, 3]])
+    with pytest.warns(AccuracyWarning, match="factor of 60"):
+        eo.evaluators.evaluate_all(city, 3, "approximate")
+    approximate_values(city, [[0, 1, 2], [1, 2, 2]])
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("default")
+        eo.optimizers.local_search(eo.Objective(city, 3, "approximate"), rng=0)
+    assert len(told) == 1
+
+
+def test_mean_wait_follows_from_the_chance_to_wait():
+    """All units busy serve Σ μ_i, so that a call that waits does so for 1 / (Σ μ_i - λ) on average."""
+    city, sites = unequal_city(2).with_offered_load(0.6, 4), [0, 1, 2, 3]
+    e = approximate_hypercube(city, sites, capacity="queue")
+    served, calls = (1 / city.service_times[sites, 0]).sum(), city.total_rate / 60
+    assert e.mean_wait == pytest.approx(e.queue_probability / (served - calls), rel=1e-9)
+    exact = exact_hypercube(city, sites, capacity="queue")
+    assert e.mean_wait / exact.mean_wait == pytest.approx(
+        e.queue_probability / exact.queue_probability, rel=1e-9
+    )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import emsopt as eo
 from emsopt.deployment import check_sites
-from emsopt.errors import InputError, UnstableQueueError
+from emsopt.errors import AccuracyWarning, InputError, UnstableQueueError
 from emsopt.evaluators import exact_hypercube, simulate
 from emsopt.evaluators.service import service_law
 from emsopt.evaluators.simulation import _call_stream, _first_release, _seed, simulation_values
@@ -253,6 +253,7 @@ def test_warmup_is_the_beginning_of_the_same_run(law):
     assert whole.loss_probability * 50_000 == pytest.approx(lost, abs=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::emsopt.errors.AccuracyWarning")
 def test_default_warmup_forgets_an_odd_beginning():
     """Starting values differ between these seeds' runs; what is counted must not start from them."""
     city, sites = one_station(0.9, 1)
@@ -301,6 +302,47 @@ def test_a_run_without_losses_does_not_claim_that_there_are_none():
     assert result.intervals["loss_probability"] == (0.0, pytest.approx(3.0 / 1000, rel=0.01))  # rule of three
     low, high = simulate(city, sites, capacity="queue", calls=1000, rng=0).intervals["mean_wait"]
     assert low == 0 < high < 0.2
+
+
+@pytest.mark.filterwarnings("ignore::emsopt.errors.AccuracyWarning")
+@pytest.mark.parametrize("load", [0.95, 0.98, 0.99])
+def test_intervals_near_saturation_hold_the_exact_values(load):
+    """100 runs each of 20,000 calls, which is 14 to 0.5 relaxation times; Erlang C."""
+    city, sites = one_station(load, 2)
+    waiting = erlang_c(2, 2 * load)
+    truth = {"queue_probability": waiting, "mean_wait": waiting * 20 / (1 - load), "mean_utilization": load}
+    held = dict.fromkeys(truth, 0)
+    for seed in range(100):
+        run = simulate(city, sites, capacity="queue", calls=20_000, rng=seed)
+        for name, value in truth.items():
+            low, high = run.intervals[name]
+            held[name] += low <= value <= high
+    assert held["mean_wait"] >= 90, held
+    assert min(held.values()) >= 80, held
+
+
+@pytest.mark.parametrize(("load", "times"), [(0.95, "3.4"), (0.99, "0.13")])
+def test_a_run_short_for_its_queue_says_so(load, times):
+    city, sites = one_station(load, 3)
+    with pytest.warns(
+        AccuracyWarning, match=rf"offered load of {load}.*5,000 were counted, {times} times"
+    ) as told:
+        result = simulate(city, sites, capacity="queue", calls=5000, rng=0)
+    assert [warning.filename for warning in told] == [__file__]
+    low, high = result.intervals["mean_wait"]
+    assert high - low > result.mean_wait
+
+
+def test_no_warning_where_the_run_is_long_enough():
+    """Loss systems forget in a service time; the suite makes errors of warnings."""
+    for load, capacity, calls in (
+        (0.9, "queue", 40_000),
+        (0.7, "queue", 3000),
+        (0.999, "loss", 1000),
+        (5, "loss", 1000),
+    ):
+        city, sites = one_station(load, 3)
+        simulate(city, sites, capacity=capacity, calls=calls, rng=0)
 
 
 # -- common random numbers ------------------------------------------------------------------------------

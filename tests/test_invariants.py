@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 import emsopt as eo
 from emsopt.evaluators import approximate_hypercube, approximate_values, exact_hypercube, exact_values
 
+# Service times here differ at random, also by more than the approximate model is good for.
+pytestmark = pytest.mark.filterwarnings("ignore::emsopt.errors.AccuracyWarning")
+
 EVALUATORS = {"approximate": approximate_hypercube, "exact": exact_hypercube}
 BATCHED = {"approximate": approximate_values, "exact": exact_values}
 

@@ -37,6 +37,7 @@ loss probability                                0  0.006  0.013  0.026  0.043  0
 loss probability at load 0.2, times             1    1.5    1.7    2.7    4.7    7.7   12.0
 loss probability at load 0.5, times             1    1.1    1.2    1.3    1.5    1.6    1.8
 chance to wait                                  0  0.016  0.034  0.064  0.093  0.147  0.184
+chance to wait at load 0.2, times               1    1.5    1.7    2.9    5.8    9.8   15.9
 chance to wait at load 0.5, times               1    1.1    1.3    1.4    1.8    2.0    1.8
 ==========================================  =====  =====  =====  =====  =====  =====  =====
 
@@ -64,6 +65,11 @@ from ._order import unit_order
 from .evaluation import Evaluation
 
 EVEN, UNEVEN = 2, 40  # ratios of service times to which chances to find all busy, and mean costs, are trusted
+TOO_HIGH = (
+    (2, 3, 5, 10, 40),
+    (1.3, 1.4, 1.8, 2.0, 2.0),
+    (1.7, 2.9, 5.8, 9.8, 16),
+)  # those chances, times: load 0.5, 0.2
 MAX_STEPS = 2000
 BUSIEST = 1 - 1e-15
 
@@ -114,14 +120,7 @@ def approximate_hypercube(city, sites, *, capacity="loss", tol=1e-10):
     order = unit_order(city.preferred_order, sites)
     rho, Q, blocked, wait, steps, moved = _solve(order, sites, rates, city.service_times, queue, tol)
     _check(city, len(sites), steps)
-    chances = "`queue_probability` and `mean_wait`" if queue else "`loss_probability`"
-    _warn_of_unequal_units(
-        city,
-        sites,
-        EVEN,
-        f"{chances} may be several times too high; mean costs such as `mean_response` stay within 3 percent up to a "
-        f"factor of {UNEVEN}",
-    )
+    _warn_of_unequal_units(city, sites, EVEN, capacity)
     shares = _shares(order, rho, Q)
     free_rate = 1 / (city.service_times[sites] @ city.demand_shares)
     queued_shares = free_rate / free_rate.sum()  # a call that waited goes to whichever unit is free next
@@ -176,7 +175,7 @@ def approximate_values(
     queue = _validate.choice(capacity, "capacity", ("loss", "queue")) == "queue"
     tol, deployments = _validate.positive_number(tol, "tol"), check_deployments(city, deployments)
     costs = check_costs(city, costs)
-    _warn_of_unequal_units(city, deployments, UNEVEN, "mean costs may be off by 3 percent and more")
+    _warn_of_unequal_units(city, deployments, UNEVEN)
     order, rates = city.preferred_order, city.arrival_rates / 60
     values = map_rows(
         lambda rows: _values(rows, order, rates, city.service_times, costs, queue, tol),
@@ -216,16 +215,29 @@ def correction_factors(units, offered_load, *, capacity="loss"):
     return Q
 
 
-def _warn_of_unequal_units(city, sites, trusted, consequence):
+def _warn_of_unequal_units(city, sites, trusted, capacity=None):
+    """Warn if mean service times differ by more than a factor ``trusted``, of a whole evaluation or of mean costs."""
     if city.service_ratio <= trusted * (1 + 1e-9):  # known to the city, so that many small calls pay nothing
         return
     minutes = (city.service_times @ city.demand_shares)[np.unique(sites)]
-    if minutes.max() > minutes.min() * trusted * (1 + 1e-9):
-        inaccurate(
-            f"the mean service times of the units differ by a factor of {minutes.max() / minutes.min():.3g} "
-            f"({minutes.min():.3g} to {minutes.max():.3g} min). Beyond a factor of {trusted} the approximate hypercube was "
-            f"measured to be inaccurate: {consequence}. Use evaluator='exact' (small fleets) or 'simulation'."
+    ratio = minutes.max() / minutes.min()
+    if ratio <= trusted * (1 + 1e-9):
+        return
+    if capacity is None:
+        consequence = "mean costs such as the mean response may be off by more than 3 percent"
+    else:
+        name = "`queue_probability` and `mean_wait`" if capacity == "queue" else "`loss_probability`"
+        at_half, at_fifth = (np.interp(ratio, TOO_HIGH[0], times) for times in TOO_HIGH[1:])
+        consequence = (
+            f"{name} can be {at_half:.2g} times too high at an offered load of 0.5 a unit, and {at_fifth:.2g} times "
+            "at 0.2"
         )
+        consequence += "; `mean_response` stays within 3 percent" if ratio <= UNEVEN else ""
+    inaccurate(
+        f"the mean service times of the units differ by a factor of {ratio:.3g} ({minutes.min():.3g} to "
+        f"{minutes.max():.3g} min), and the approximate hypercube was measured to be good up to {trusted} only: "
+        f"{consequence}. Use evaluator='exact' (small fleets) or 'simulation'."
+    )
 
 
 def _check(city, units, steps):

@@ -175,7 +175,8 @@ def approximate_values(
     queue = _validate.choice(capacity, "capacity", ("loss", "queue")) == "queue"
     tol, deployments = _validate.positive_number(tol, "tol"), check_deployments(city, deployments)
     costs = check_costs(city, costs)
-    _warn_of_unequal_units(city, deployments, UNEVEN)
+    if city.service_ratio > UNEVEN:  # known to the city, so that evaluations in microseconds pay nothing
+        _warn_of_unequal_units(city, deployments, UNEVEN)
     order, rates = city.preferred_order, city.arrival_rates / 60
     values = map_rows(
         lambda rows: _values(rows, order, rates, city.service_times, costs, queue, tol),
@@ -217,8 +218,6 @@ def correction_factors(units, offered_load, *, capacity="loss"):
 
 def _warn_of_unequal_units(city, sites, trusted, capacity=None):
     """Warn if mean service times differ by more than a factor ``trusted``, of a whole evaluation or of mean costs."""
-    if city.service_ratio <= trusted * (1 + 1e-9):  # known to the city, so that many small calls pay nothing
-        return
     minutes = (city.service_times @ city.demand_shares)[np.unique(sites)]
     ratio = minutes.max() / minutes.min()
     if ratio <= trusted * (1 + 1e-9):

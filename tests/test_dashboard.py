@@ -3,10 +3,13 @@
 import base64
 import datetime
 import io
+import os
 import re
 import statistics
+import sys
 import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,6 +22,7 @@ panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidge
 from ipywidgets.widgets import widget
 
 from emsopt.panels import _parts, _uploads, _what_if
+from emsopt.panels._job import Job
 
 NASTY = "<script>1</script>"
 
@@ -190,6 +194,20 @@ def test_a_search_can_be_cancelled(refs):
     assert "Practice town" in refs["figures"].value
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
+def test_a_search_gives_way_to_others():
+    seen, before = [], os.getpriority(os.PRIO_PROCESS, 0)
+
+    def work(progress):
+        seen.append(os.getpriority(os.PRIO_PROCESS, 0))
+
+    job = Job("Search", "", _parts.Message(), lambda: work, lambda _: "")
+    job.start.click()
+    job.wait(60)
+    assert seen == [max(before, 10)]
+    assert os.getpriority(os.PRIO_PROCESS, 0) == before
+
+
 def test_too_many_deployments_to_try_are_searched_when_asked(refs):
     refs["city"].value = "Random grid city"
     refs["sites_count"].value = 30
@@ -271,6 +289,27 @@ def test_a_log_of_calls_and_stations_are_read_and_checked(refs):
     assert "few calls" in refs["checks"].value
     read(refs, CITY)
     assert refs["checks"].value == ""
+
+
+@pytest.mark.parametrize("speed", [0.0, 4.0, 151.0, 1e300])
+def test_a_speed_out_of_its_range_is_said(refs, speed):
+    refs["speed"].value = speed
+    read(refs, LOG)
+    assert "speed must be from 5 to 150 km/h; got" in refs["message"].value
+    refs["speed"].value = 40.0
+    refs["read"].click()
+    assert "Read Your city" in refs["message"].value
+
+
+def test_files_that_may_not_have_arrived_are_said(refs):
+    """A server drops a message over its limit, and the kernel hears nothing."""
+    read(refs, {})
+    assert f"or the files were larger than {_uploads.MOST_MB} MB and did not arrive" in refs["message"].value
+
+
+def test_the_page_has_the_same_limit():
+    page = Path(eo.__file__).parent / "jupyter" / "voila" / "templates" / "emsopt" / "index.html.j2"
+    assert f"const MOST_MB = {_uploads.MOST_MB};" in page.read_text("utf-8")
 
 
 def test_names_stay_text(refs):
@@ -381,6 +420,15 @@ def malformed():
         "service times twice",
         LOG | {"my_stations.csv": "name,lon,lat,turnout_min,service_min\ns,-30,45,1,40\n"},
     )
+    yield (
+        "mixed offsets",
+        LOG | {"my_calls.csv": LOG["my_calls.csv"].replace(":05,", ":05-05,").replace(":00,", ":00-04,")},
+    )
+    yield (
+        "a coordinate of 400 digits",
+        LOG | {"my_calls.csv": LOG["my_calls.csv"].replace("-30.1", "9" * 400)},
+    )
+    yield "a number of 5,000 digits", CITY | {"city.json": f'{{"speed_kmh": {"9" * 5000}}}'}
     yield "no turnout", LOG | {"my_stations.csv": "name,lon,lat\ns,-30,45\n"}
     yield (
         "too many sites",

@@ -162,9 +162,64 @@ def test_a_fault_would_be_seen(broken, quick, monkeypatch):
     panel = PANELS["load"]()
     if broken == "script":
         panel.refs["figures"].value = NASTY
-        with pytest.raises(AssertionError):
-            check(panel)
     else:
         monkeypatch.setattr("emsopt.panels.load._figures", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            change(np.random.default_rng(0), panel.refs["load"])
+        change(np.random.default_rng(0), panel.refs["load"])
+    with pytest.raises(AssertionError):
+        check(panel)
+
+
+FAULTS = {  # panel: (what fails, what the user does then)
+    "load": ("load._figures", "load"),
+    "deployment": ("deployment._figures", "threshold"),
+    "deployment, simulated": ("deployment.simulate", "run"),
+    "optimizer": ("optimizer.Trace.step", "step"),
+    "optimizer, taken": ("optimizer.np.bincount", "take"),
+    "navigation": ("navigation._figures", "horizon"),
+    "navigation, closed": ("navigation._names", "close"),
+    "control": ("control._sets", "alpha"),
+    "control, played": ("control._figures", "play"),
+    "boke": ("boke._figures", "scale"),
+    "dashboard": ("_workbench._controls", "sites_count"),
+    "dashboard, a table": ("_workbench.scenario", "add"),
+    "dashboard, files to save": ("_downloads.deployment_map", "save"),
+    "dashboard, files to read": ("_uploads._named", "read"),
+}
+BESIDE_THE_CITY = {
+    "dashboard, load": ("_workbench._charts.figures", "load"),
+    "dashboard, a station": ("_workbench._charts.figures", "places"),
+    "dashboard, taken": ("_workbench._charts.figures", "p_median"),
+    "dashboard, before a search": ("_workbench._Watched", "search"),
+    "dashboard, in a search": ("_workbench.best_deployment", "search"),
+}
+FAULTS |= BESIDE_THE_CITY
+
+
+@pytest.mark.parametrize("what", FAULTS)
+def test_an_unexpected_error_is_said_and_logged(what, quick, monkeypatch, caplog):
+    place, action = FAULTS[what]
+    name = what.split(",")[0]
+    panel = PANELS[name]()
+    if name == "dashboard":
+        panel.refs["city"].value = "Random grid city"
+    if what == "optimizer, taken":
+        panel.refs["step"].click()
+
+    def fail(*_, **__):
+        msg = "<the fault>"
+        raise ZeroDivisionError(msg)
+
+    monkeypatch.setattr(f"emsopt.panels.{place}", fail)
+    widget = panel.refs[action]
+    widget = widget[0] if isinstance(widget, (list, tuple)) else widget
+    if isinstance(widget, widgets.Button):
+        widget.click()
+    else:
+        widget.value = widget.min if widget.value != widget.min else widget.max
+    if action == "search":
+        panel.refs["wait"](60)
+    message = panel.refs["answer" if what in BESIDE_THE_CITY else "message"].value
+    assert "Something unexpected went wrong (ZeroDivisionError). Try another value" in message
+    assert "the fault" not in message
+    (record,) = [record for record in caplog.records if record.name == "emsopt"]
+    assert "<the fault>" in str(record.exc_info[1])

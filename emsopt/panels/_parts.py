@@ -4,6 +4,7 @@ There is no Output widget: figures and maps are the values of HTML widgets, whic
 read without a browser.
 """
 
+import logging
 from base64 import b64encode
 from html import escape
 from io import BytesIO
@@ -21,6 +22,7 @@ from ..plots import STYLE
 
 try:
     import ipywidgets as widgets
+    from traitlets.log import get_logger
 except ImportError as error:
     msg = 'panels need the package ipywidgets; install it with: pip install "emsopt[notebooks]".'
     raise MissingDependencyError(msg) from error
@@ -94,7 +96,15 @@ def heading(text, explanation):
 
 
 class Message(widgets.HTML):
-    """A line that says what is wrong or worth knowing; screen readers announce it."""
+    """A line that says what is wrong or worth knowing; screen readers announce it.
+
+    Attributes
+    ----------
+    times : int
+        How often it was told what to say.
+    """
+
+    times = 0
 
     def say(self, text=""):
         """Show ``text``; nothing if it is empty."""
@@ -103,26 +113,40 @@ class Message(widgets.HTML):
         )
         if len(text) > LONGEST_MESSAGE:
             text = text[:LONGEST_MESSAGE] + " …"
+        self.times += 1
         self.value = f"<div role='status' style='{style}'>{escape(text)}</div>" if text else ""
 
-    def refuse(self, error):
-        """Show what an error says."""
+
+def complaint(error):
+    """Return what to say of an error. One that the package does not raise on purpose is logged with its traceback."""
+    if isinstance(error, EmsoptError):
         text = str(error)
-        self.say(text[:1].upper() + text[1:])
+        return text[:1].upper() + text[1:]
+    # Where a kernel runs, "emsopt" logs to the notebook and the kernel's own logger to the log of the server.
+    for log in {logging.getLogger("emsopt"), get_logger()}:
+        log.error("A panel met an unexpected error.", exc_info=error)
+    return (
+        f"Something unexpected went wrong ({type(error).__name__}). Try another value or another file, or reload the page. "
+        "The details are in the log of the server."
+    )
 
 
 def guarded(message, action, otherwise=lambda: None):
     """Return ``action`` as a widget's callback, which may return a remark.
 
-    What the package refuses is said in ``message``, and ``otherwise`` takes away what no longer holds.
+    Whatever error ends it is said in ``message``, and ``otherwise`` takes away what no longer holds. Without a remark
+    the message is emptied, unless another callback within this one has used it.
     """
 
     def callback(_=None):
+        before = message.times
         try:
-            message.say(action() or "")
-        except EmsoptError as error:
-            message.refuse(error)
-            otherwise()
+            remark = action() or ""
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is said
+            remark = complaint(error)
+            guarded(message, otherwise)()
+        if remark or message.times == before:
+            message.say(remark)
 
     return callback
 

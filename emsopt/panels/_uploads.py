@@ -13,6 +13,7 @@ from ..tables import ATOMS, CITY, FILES, SITES
 MOST_FILES = 10
 MOST_MB = 8  # together: servers of notebooks take messages of 10 MB
 MOST_SITES, MOST_ATOMS = 200, 2000
+SLOWEST, FASTEST = 5, 150  # km/h, of ambulances on their way
 POINTS = (".csv", ".geojson", ".json")
 WANTED = (
     f"either {CITY}, {ATOMS} and {SITES}, as City.save writes them, or a log of calls and a table of stations, with "
@@ -28,7 +29,7 @@ def city_from_uploads(uploads, *, speed_kmh, name="Your city"):
     uploads : sequence of mapping
         With ``name`` and ``content`` (bytes), as `ipywidgets.FileUpload` has them.
     speed_kmh : float
-        For travel times, where the files are a log of calls and stations.
+        For travel times, where the files are a log of calls and stations; from 5 to 150.
     name : str
         Title, where the files have none.
 
@@ -41,7 +42,8 @@ def city_from_uploads(uploads, *, speed_kmh, name="Your city"):
     Raises
     ------
     InputError
-        If the files are none of the two kinds, too many, too large, or broken; the message names file and row.
+        If the files are none of the two kinds, too many, too large, or broken, the message names file and row; or if
+        the speed is out of its range.
     """
     files = _named(uploads)
     if {CITY, ATOMS, SITES} & set(files):
@@ -52,7 +54,7 @@ def city_from_uploads(uploads, *, speed_kmh, name="Your city"):
 def _named(uploads):
     """Return the content of every file by its bare name in lower case."""
     if not uploads:
-        msg = f"no file is chosen; choose {WANTED}."
+        msg = f"no file is chosen, or the files were larger than {MOST_MB} MB and did not arrive; choose {WANTED}."
         raise InputError(msg)
     if len(uploads) > MOST_FILES:
         msg = f"{len(uploads)} files are chosen; at most {MOST_FILES} are read. Choose {WANTED}."
@@ -99,6 +101,9 @@ def _check_rows(rows, most, where):
 
 
 def _from_calls(files, speed_kmh, name):
+    if not SLOWEST <= speed_kmh <= FASTEST:
+        msg = f"the speed must be from {SLOWEST} to {FASTEST} km/h; got {speed_kmh:g}. Change it and read the files again."
+        raise InputError(msg)
     parts = {}
     for what in ("call", "station"):
         found = [file for file in files if what in file and file.endswith(POINTS)]

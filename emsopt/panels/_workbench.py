@@ -62,7 +62,7 @@ class Workbench:
             "p_median": widgets.Button(description="Take the p-median", tooltip="Make the p-median yours"),
         }
         for name, known in (("optimum", lambda: self.best()[0]), ("p_median", self.median)):
-            take = _parts.guarded(self.message, lambda known=known: self._place(known))
+            take = _parts.guarded(self.message, lambda known=known: self.sites.take(known()))
             self.buttons[name].on_click(take)
         for control in self.controls.values():
             control.observe(self.respond, "value")
@@ -163,12 +163,6 @@ class Workbench:
         return " ".join(said)
 
     # -- what is done about it --------------------------------------------------------------------------------
-
-    def _place(self, known):
-        """Take a known deployment for one's own."""
-        sites = known()
-        self.sites.take(sites)
-        return self._remark(len(sites))
 
     def _search(self):
         """Return the work of a thorough search under the present settings."""

@@ -64,13 +64,12 @@ def control_panel(problem, *, budget=20, rng=0):
     def edited():
         return replace(problem, costs=[field.value for field in costs])
 
-    def refresh(_=None):
+    def refresh():
         """Show the answer for known values; what a run said of other settings is taken away."""
         sets.value = _sets(edited(), controls["alpha"].value)
         picture.value = figures.value = ""
         state["run"] = None
         controls["halving"].disabled = controls["method"].value != "unknown-cost"
-        message.say()
 
     def run():
         at = {name: controls[name].value for name in ("method", "alpha", "budget", "seed", "halving")}
@@ -94,7 +93,7 @@ def control_panel(problem, *, budget=20, rng=0):
             controls["play"].disabled = False
 
     for widget in [*costs, *(widget for name, widget in controls.items() if name != "play")]:
-        widget.observe(refresh, "value")
+        widget.observe(_parts.guarded(message, refresh), "value")
     controls["play"].on_click(clicked)
     refresh()
     refs = controls | {"costs": costs, "sets": sets, "message": message, "picture": picture}

@@ -153,8 +153,8 @@ def _controls():
             "Speed (km/h)",
             "For travel times, with 1.3 times the distance as the crow flies; for calls and stations only",
             value=40.0,
-            min=5.0,
-            max=150.0,
+            min=0.0,  # wider than what is taken: the page would put a number out of its range right without a word
+            max=1000.0,
             layout=narrow,
         ),
         "read": widgets.Button(description="Read files", tooltip="Make a city of the files"),

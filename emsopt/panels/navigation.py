@@ -109,11 +109,10 @@ def navigation_panel(net, start, end, *, agent="gp-ts", horizon=60, rng=0):
 
     respond = _parts.guarded(message, refresh, clear)
 
-    def close(_):
+    def close():
         """Close the edge that the latest agent drove most often and can do without, of several the longest."""
         if not state["runs"]:
-            message.say("No agent has driven under these settings: change them, or open all roads.")
-            return
+            return "No agent has driven under these settings: change them, or open all roads."
         seen = (
             list(state["runs"].values())[-1]
             .visits.set_index("edge")["visits"]
@@ -126,10 +125,10 @@ def navigation_panel(net, start, end, *, agent="gp-ts", horizon=60, rng=0):
             except NoWayError:  # there is no way round this one
                 continue
             controls["closed"].value = ", ".join([*shut, net.ids[edge]])
-            return
-        message.say("No road can be closed any more: there is no way round those that are left.")
+            return ""
+        return "No road can be closed any more: there is no way round those that are left."
 
-    controls["close"].on_click(close)
+    controls["close"].on_click(_parts.guarded(message, close))
     controls["reopen"].on_click(lambda _: setattr(controls["closed"], "value", ""))
     for name in ("agent", "lengthscale", "noise", "horizon", "seed", "closed"):
         controls[name].observe(respond, "value")

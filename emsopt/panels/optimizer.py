@@ -112,6 +112,9 @@ def optimizer_panel(objective, method="gp-pm", *, rng=0):
         for field, n in zip(fields, counts, strict=True):
             field.value = type(field.value)(n)
 
+    def take():
+        place(np.bincount(state["trace"].optimizer.best[0], minlength=city.n_sites))
+
     def busy(action):
         """Return the action as a callback that takes no second click meanwhile."""
         respond = _parts.guarded(message, action)
@@ -134,10 +137,8 @@ def optimizer_panel(objective, method="gp-pm", *, rng=0):
     controls["restart"].on_click(busy(begin))
     for name in ("method", "seed"):
         controls[name].observe(busy(begin), "value")
-    controls["take"].on_click(
-        lambda _: place(np.bincount(state["trace"].optimizer.best[0], minlength=city.n_sites))
-    )
-    controls["clear"].on_click(lambda _: place(space.kept))
+    controls["take"].on_click(_parts.guarded(message, take))
+    controls["clear"].on_click(_parts.guarded(message, lambda: place(space.kept)))
     for field in fields:
         field.observe(count, "value")
     count()

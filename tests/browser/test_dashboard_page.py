@@ -1,6 +1,8 @@
 """The dashboard in Voila, as a visitor has it: no code, and nobody asked for anything."""
 
+import json
 import os
+import re
 import shutil
 import statistics
 import time
@@ -20,15 +22,22 @@ from test_notebook_pages import (  # noqa: F401 - the browser is a fixture
 )
 
 pytest.importorskip("voila", reason="needs the package voila")
+psutil = pytest.importorskip("psutil", reason="needs the package psutil")
 pytestmark = pytest.mark.browser
+
+VISITORS = int(os.environ.get("EMSOPT_VISITORS", "6"))
+AT_ONCE = 4  # visitors, who then leave
+LEFT = 120  # seconds until the memory of those who left must be free
 
 
 @pytest.fixture(scope="module")
 def voila(tmp_path_factory):
-    """Address of a dashboard that Voila serves."""
+    """Address of a dashboard that Voila serves as the README starts it."""
     folder, home = tmp_path_factory.mktemp("dashboard"), tmp_path_factory.mktemp("home")
     shutil.copy(ROOT / "notebooks" / "dashboard.ipynb", folder)
-    arguments = ["voila", str(folder / "dashboard.ipynb"), "--Voila.ip=127.0.0.1"]
+    readme = (ROOT / "README.md").read_text("utf-8")
+    options = re.search(r"bin/voila notebooks/dashboard.ipynb (.+)", readme)[1].split()
+    arguments = ["voila", str(folder / "dashboard.ipynb"), *options, "--Voila.ip=127.0.0.1"]
     with served(arguments, home, "/voila/static/voila.js") as address:
         yield address
 
@@ -42,7 +51,10 @@ def photograph(page, name):
         page.set_viewport_size({"width": 1400, "height": 1000})
 
 
-def test_the_dashboard_answers(browser, voila, record_property):  # noqa: F811
+def test_the_dashboard_answers(browser, voila, tmp_path, record_property):  # noqa: F811
+    too_large = tmp_path / "calls.csv"
+    with too_large.open("wb") as file:
+        file.truncate(50 * 2**20)
     with watched(browser, voila) as page:
         page.goto(voila)
         page.get_by_label("City", exact=True).wait_for()
@@ -54,7 +66,7 @@ def test_the_dashboard_answers(browser, voila, record_property):  # noqa: F811
         check_table_and_files(page)
         photograph(page, "used")
         check_search(page)
-        check_other_cities(page)
+        check_other_cities(page, too_large)
 
 
 def check_sliders(page, frame, record_property):
@@ -100,6 +112,98 @@ def check_clicks_on_the_map(page, frame):
     until(page, lambda: frame.locator(".leaflet-popup").count() == 1, "a list of the station's units")
 
 
+def kernels():
+    """Return the processes of the kernels, by id; of servers that these tests started."""
+    found = {}
+    for process in psutil.Process().children(recursive=True):
+        try:
+            command = " ".join(process.cmdline())
+        except psutil.Error:  # it has just ended
+            continue
+        if match := re.search(r"ipykernel_launcher.*kernel-([-\w]+)\.json", command):
+            found[match[1]] = process
+    return found
+
+
+def kernel_of(page):
+    return json.loads(page.locator("#jupyter-config-data").text_content())["kernelId"]
+
+
+def drawn(page):
+    page.locator("table.emsopt-figures").first.wait_for()
+    page.wait_for_function("window.jupyterapp?.widgetManager?.kernel?.connectionStatus === 'connected'")
+
+
+def test_visitors_come_and_go(browser, voila, record_property):  # noqa: F811
+    """Some close the page, some vanish; their kernels end, and that of a page that stays open and idle does not."""
+    with watched(browser, voila) as page:
+        page.goto(voila)
+        drawn(page)
+        stays = kernel_of(page)
+        until(page, lambda: set(kernels()) == {stays}, "no kernel but that of the page", LEFT)
+        (server,) = {process.ppid() for process in kernels().values()}
+        before, most, seconds = memory(server), 0, []
+        for first in range(0, VISITORS, AT_ONCE):
+            start = time.perf_counter()
+            visitors = [
+                browser.new_context().new_page() for _ in range(first, min(first + AT_ONCE, VISITORS))
+            ]
+            for visitor in visitors:
+                visitor.set_default_timeout(PATIENCE)
+                visitor.goto(voila, wait_until="commit")
+            for visitor in visitors:
+                drawn(visitor)
+                seconds.append(time.perf_counter() - start)
+            most = max(most, memory(server))
+            polite = [kernel_of(visitor) for visitor in visitors[1::2]]
+            for k, visitor in enumerate(visitors):
+                if k % 2:
+                    visitor.close(run_before_unload=True)
+                else:
+                    visitor.context.close()
+            until(
+                page,
+                lambda ended=polite: not set(ended) & set(kernels()),
+                "the kernels of closed pages gone",
+                20,
+            )
+        start = time.perf_counter()
+        until(page, lambda: set(kernels()) == {stays}, "the kernels of all who left gone", LEFT)
+        record_property("seconds_until_all_were_gone", time.perf_counter() - start)
+        record_property("most_seconds_until_figures", max(seconds))
+        record_property("most_mb", most / 2**20)
+        record_property("mb_a_visitor", (most - before) / min(AT_ONCE, VISITORS) / 2**20)
+        assert memory(server) < before + 2**20 * (100 + 2 * VISITORS)  # a kernel has over 200 MB
+        said = panel_texts(page)
+        page.locator(".widget-slider", has_text="Load").locator(".noUi-handle").focus()
+        page.keyboard.press("ArrowRight")
+        until(page, lambda: panel_texts(page) != said, "figures on the page that stayed", 60)
+        assert page.locator("#emsopt-notice p").count() == 0
+
+
+def memory(server):
+    """Return the bytes that the server and its kernels hold."""
+    return sum(process.memory_info().rss for process in [psutil.Process(server), *kernels().values()])
+
+
+@pytest.mark.parametrize("end", ["killed", "ended by the server"])
+def test_a_kernel_that_is_gone_is_said(browser, voila, end):  # noqa: F811
+    with watched(browser, voila) as page:
+        page.goto(voila)
+        drawn(page)
+        notice = page.get_by_role("alert").filter(has_text="Reload the page to start anew.")
+        assert notice.count() == 0
+        if end == "killed":
+            kernels()[kernel_of(page)].kill()
+        else:
+            page.evaluate(
+                """id => fetch("/api/kernels/" + id, {method: "DELETE",
+                headers: {"X-XSRFToken": /_xsrf=([^;]*)/.exec(document.cookie)[1]}})""",
+                kernel_of(page),
+            )
+        until(page, lambda: notice.count() == 1, "that the kernel is gone", 60)
+
+
 def check_table_and_files(page):
     page.get_by_label("Name it").fill("light load")
     page.get_by_label("Name it").press("Tab")
@@ -126,16 +230,26 @@ def check_search(page):
     until(page, lambda: over.count() + done.count() > 0, "an end of the search", 120)
 
 
-def check_other_cities(page):
+def choose_files(page, paths):
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Choose files").click()
+    chooser.value.set_files(paths)
+
+
+def check_other_cities(page, too_large):
     page.get_by_label("City", exact=True).select_option("Random grid city")
     until(page, lambda: any("grid" in text for text in panel_texts(page)), "another city", 60)
     until(page, lambda: len(map_frames(page)) == 1, "its map", 60)
     photograph(page, "grid")
     page.get_by_label("City", exact=True).select_option("Your own files")
     folder = ROOT / "emsopt" / "data" / "practice"
-    with page.expect_file_chooser() as chooser:
-        page.get_by_role("button", name="Choose files").click()
-    chooser.value.set_files([folder / "calls.csv", folder / "stations.csv"])
+    choose_files(page, [too_large])
+    over = page.get_by_role("alert").filter(
+        has_text="The files have 50.0 MB together; at most 8 are read here"
+    )
+    until(page, lambda: over.count() == 1, "that the file is too large")
+    choose_files(page, [folder / "calls.csv", folder / "stations.csv"])
+    until(page, lambda: over.count() == 0, "nothing about the file before")
     page.get_by_role("button", name="Read files").click()
     said = page.get_by_role("status").filter(has_text="Read Your city")
     until(page, lambda: said.count() == 1, "the city that was uploaded", 120)

@@ -11,6 +11,8 @@ import emsopt as eo
 from emsopt.evaluators import evaluate_all, exact_hypercube, one_median, p_median, simulate
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
+from emsopt.panels import _parts
+
 MEAN, LATE = "mean response (min)", "responses of {:g} min or more"
 
 
@@ -43,6 +45,48 @@ def figures(widget):
 
 def number(text):
     return float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+
+
+# -- what all of them share ---------------------------------------------------------------------------------------
+
+
+def test_an_unexpected_error_is_in_the_log_of_the_server(tmp_path):
+    """A server's log takes in what its kernels write to the standard error that they began with."""
+    manager = pytest.importorskip("jupyter_client.manager", reason="needs the package jupyter_client")
+    code = "from emsopt.panels._parts import Message, guarded\nguarded(Message(), lambda: 1 / 0)()"
+    with (tmp_path / "server.log").open("w") as log:
+        kernel, client = manager.start_new_kernel(kernel_name="python3", stderr=log)
+        try:
+            reply = client.execute_interactive(code, timeout=180, output_hook=lambda _: None)
+        finally:
+            client.stop_channels()
+            kernel.shutdown_kernel(now=True)
+    assert reply["content"]["status"] == "ok"
+    assert "ZeroDivisionError: division by zero" in (tmp_path / "server.log").read_text("utf-8")
+
+
+@pytest.mark.parametrize("otherwise", [lambda: None, lambda: 1 / 0])
+def test_an_interruption_passes_and_an_error_does_not(otherwise):
+    message = _parts.Message()
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _parts.guarded(message, interrupted)()
+    _parts.guarded(message, lambda: [].pop(), otherwise)()
+    assert "went wrong (IndexError)" in message.value
+    _parts.guarded(message, lambda: None)()
+    assert message.value == ""
+
+
+def test_what_a_callback_within_another_says_stays():
+    message = _parts.Message()
+    inner = _parts.guarded(message, lambda: "nine of ten")
+    _parts.guarded(message, inner)()
+    assert "nine of ten" in message.value
+    _parts.guarded(message, lambda: (inner(), "eleven")[1])()
+    assert "eleven" in message.value
 
 
 # -- load panel -------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import base64
 import datetime
 import io
+import json
 import os
 import re
 import statistics
@@ -310,6 +311,16 @@ def test_files_that_may_not_have_arrived_are_said(refs):
 def test_the_page_has_the_same_limit():
     page = Path(eo.__file__).parent / "jupyter" / "voila" / "templates" / "emsopt" / "index.html.j2"
     assert f"const MOST_MB = {_uploads.MOST_MB};" in page.read_text("utf-8")
+
+
+def test_binder_ends_kernels_of_closed_pages_only():
+    folder = Path(__file__).resolve().parents[1] / "binder"
+    if not folder.is_dir():
+        pytest.skip("needs the repository")
+    (settings,) = json.loads((folder / "jupyter_server_config.json").read_text("utf-8")).values()
+    assert 60 <= settings["cull_idle_timeout"] <= 600
+    assert settings["cull_connected"] is False
+    assert "cp binder/jupyter_server_config.json ~/.jupyter/" in (folder / "postBuild").read_text("utf-8")
 
 
 def test_names_stay_text(refs):

@@ -126,8 +126,8 @@ def complaint(error):
     for log in {logging.getLogger("emsopt"), get_logger()}:
         log.error("A panel met an unexpected error.", exc_info=error)
     return (
-        f"Something unexpected went wrong ({type(error).__name__}). Try another value or another file, or reload the page. "
-        "The details are in the log of the server."
+        f"Something unexpected went wrong ({type(error).__name__}). Try another value or another file, or start anew: reload "
+        "the page, or run the notebook's cell again. The details are in the log of the server."
     )
 
 

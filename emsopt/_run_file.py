@@ -13,11 +13,10 @@ weighted sum of them, compared within a tolerance.
 
 import json
 import math
-import warnings
 
 import numpy as np
 
-from . import __version__, _validate
+from . import __version__, _validate, _warn
 from ._json_lines import JsonLines
 from .errors import InputError, ResumeWarning
 
@@ -123,7 +122,7 @@ class RunFile:
                 f"ask for {_shown(list(asked))}: it was written on another processor, with other versions of the "
                 f"libraries, or with other options. The run goes on from what is on file."
             )
-            warnings.warn(msg, ResumeWarning, stacklevel=2)
+            _warn.warn(msg, ResumeWarning)
 
     def add(self, number, **row):
         """Put a step on file; it is on disk when this returns."""

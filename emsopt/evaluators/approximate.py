@@ -57,9 +57,9 @@ from numba import njit
 
 from .. import _validate
 from .._threads import map_rows
-from .._warn import inaccurate
+from .._warn import warn
 from ..deployment import check_deployments, check_sites
-from ..errors import ConvergenceError, UnstableQueueError
+from ..errors import AccuracyWarning, ConvergenceError, UnstableQueueError
 from ..metrics import check_costs
 from ._order import unit_order
 from .evaluation import Evaluation
@@ -232,10 +232,11 @@ def _warn_of_unequal_units(city, sites, trusted, capacity=None):
             "at 0.2"
         )
         consequence += "; `mean_response` stays within 3 percent" if ratio <= UNEVEN else ""
-    inaccurate(
+    warn(
         f"the mean service times of the units differ by a factor of {ratio:.3g} ({minutes.min():.3g} to "
         f"{minutes.max():.3g} min), and the approximate hypercube was measured to be good up to {trusted} only: "
-        f"{consequence}. Use evaluator='exact' (small fleets) or 'simulation'."
+        f"{consequence}. Use evaluator='exact' (small fleets) or 'simulation'.",
+        AccuracyWarning,
     )
 
 

@@ -26,9 +26,9 @@ from numba import njit
 
 from .._threads import map_rows
 from .._validate import choice, generator, positive_number, whole_number
-from .._warn import inaccurate
+from .._warn import warn
 from ..deployment import check_deployments, check_sites
-from ..errors import InputError, UnstableQueueError
+from ..errors import AccuracyWarning, InputError, UnstableQueueError
 from ..metrics import check_costs
 from ._order import unit_order
 from .evaluation import Evaluation
@@ -481,11 +481,12 @@ def _relaxation_calls(load, squared_variation):
 
 def _warn_of_a_short_run(load, calls, spread):
     memory = spread**2 * calls
-    inaccurate(
+    warn(
         f"the run is short for a queue with an offered load of {load:.4g} a unit: waits are forgotten only after about "
         f"{memory:,.0f} calls, and {calls:,} were counted, {calls / memory:.2g} times that. `mean_wait` is uncertain by "
         f"about {200 * spread:,.0f} percent, which its interval allows for. Count at least {LONG_ENOUGH * memory:,.0f} "
-        "calls or, if service is exponential and the fleet small, use exact_hypercube."
+        "calls or, if service is exponential and the fleet small, use exact_hypercube.",
+        AccuracyWarning,
     )
 
 

@@ -432,10 +432,6 @@ def malformed():
         LOG | {"my_stations.csv": "name,lon,lat,turnout_min,service_min\ns,-30,45,1,40\n"},
     )
     yield (
-        "mixed offsets",
-        LOG | {"my_calls.csv": LOG["my_calls.csv"].replace(":05,", ":05-05,").replace(":00,", ":00-04,")},
-    )
-    yield (
         "a coordinate of 400 digits",
         LOG | {"my_calls.csv": LOG["my_calls.csv"].replace("-30.1", "9" * 400)},
     )

@@ -39,10 +39,10 @@ def tidy(frame, argument, name_columns):
         msg = f"{where} has no rows; at least one is needed."
         raise InputError(msg)
     frame = frame.set_axis(columns, axis=1)
-    index_is_names = str(
-        frame.index.name
-    ).strip().lower() in name_columns or not pd.api.types.is_numeric_dtype(frame.index)
-    if index_is_names and column(frame, name_columns) is None:
+    own = None if frame.index.name is None else str(frame.index.name).strip().lower()
+    name_columns = name_columns or (own or "name",)
+    index_is_names = own in name_columns or not pd.api.types.is_numeric_dtype(frame.index)
+    if frame.index.nlevels == 1 and index_is_names and column(frame, name_columns) is None:
         frame = frame.rename_axis(name_columns[0]).reset_index()
     return frame
 
@@ -203,7 +203,8 @@ def _float(cell):
 
 
 def _is_missing(cell):
-    return cell is None or cell is pd.NA or cell is pd.NaT or (isinstance(cell, float) and math.isnan(cell))
+    nothing = any(cell is kind for kind in (None, pd.NA, pd.NaT, np.ma.masked))
+    return nothing or (isinstance(cell, float) and math.isnan(cell))
 
 
 def first_repeated(values):

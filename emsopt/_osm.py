@@ -91,6 +91,7 @@ def read_osm(path, *, heights=None, speeds=None):
         If osmium is not installed.
     """
     path = _inflate.existing_file(path, "an OpenStreetMap extract, .osm.pbf or .osm")
+    _validate.callback(heights, "heights")
     speeds = SPEEDS_KMH if speeds is None else _checked(speeds)
     ways, places, restrictions, shut = _elements(path, speeds)
     pieces, missing = _cut(ways, places, speeds, shut)

@@ -39,9 +39,9 @@ def atom_values(city, evaluation, value):
         Mean response of each atom (min), its share of all calls (%), or the share of its answered calls that
         take a threshold (min) or longer (%).
     """
-    if evaluation is None or value == "demand":
+    if evaluation is None or (isinstance(value, str) and value == "demand"):
         return 100 * city.demand_shares, "Share of calls", "%"
-    if value in ("response", "mean_response"):
+    if isinstance(value, str) and value in ("response", "mean_response"):
         return evaluation.atom_response, "Mean response", "min"
     if isinstance(value, (tuple, list)) and len(value) == 2 and value[0] == "late":
         threshold = _validate.positive_number(value[1], "value[1]", "min")
@@ -116,6 +116,7 @@ def named_evaluations(city, evaluations, default="deployment"):
 
 def require_locations(city):
     """Refuse a city that cannot be drawn."""
+    _validate.city(city)
     for key, what in (("atom_locations", "atom"), ("site_locations", "site")):
         if getattr(city, key) is None:
             msg = (

@@ -26,7 +26,7 @@ def real_array(values, name, shape, *, unit="", low=None, strictly=False):
     low : float, optional
         Smallest admissible value; excluded itself if ``strictly``.
     """
-    array = _as_floats(values, name, unit)
+    array = floats(values, name, unit)
     wanted = (
         "("
         + ", ".join("any" if n is None else str(n) for n in shape)
@@ -58,7 +58,7 @@ def real_array(values, name, shape, *, unit="", low=None, strictly=False):
     return array
 
 
-def _as_floats(values, name, unit):
+def floats(values, name, unit=""):
     """Convert to floats only what is plainly numbers: no text, truth values, complex numbers or masks."""
     if np.ma.isMaskedArray(values):
         msg = f"`{name}` must be plain numbers{_in(unit)}; got an array with a mask. Fill it first."
@@ -88,6 +88,7 @@ def names(values, name, length, prefix):
     if not np.iterable(values):
         msg = f"`{name}` must be a sequence of {length} names; got {shown(values)}."
         raise InputError(msg)
+    values = list(values)  # a generator can be read only once
     for value in values:
         _check_is_name(value, name)
     result = tuple(visible(value, f"`{name}`") for value in values)
@@ -165,7 +166,10 @@ def truth(value, name):
 
 def is_real(value):
     """Return whether ``value`` is one real number (not a truth value, text or an array)."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    # numpy takes a duration for a whole number
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
+        value, (bool, np.timedelta64)
+    )
 
 
 def whole_number(value, name, low=1, high=None):
@@ -188,6 +192,15 @@ def generator(rng):
     except (TypeError, ValueError):
         msg = f"`rng` must be a whole number of at least 0, a numpy Generator, or None; got {shown(rng)}."
         raise InputError(msg) from None
+
+
+def finite_number(value, name):
+    """Return ``value`` as a finite float."""
+    number = as_float(value) if is_real(value) else np.nan
+    if not np.isfinite(number):
+        msg = f"`{name}` must be a finite number; got {shown(value)}."
+        raise InputError(msg)
+    return number
 
 
 def positive_number(value, name, unit="", *, zero=False):
@@ -239,6 +252,13 @@ def instance(value, name, kind, title):
         msg = f"`{name}` must be an {title}; got {type(value).__name__}."
         raise InputError(msg)
     return value
+
+
+def city(value, name="city"):
+    """Return ``value`` if it is a `City`."""
+    from .city import City
+
+    return instance(value, name, City, "emsopt.City")
 
 
 def columns(frame, wanted, name="frame", like=""):

@@ -12,7 +12,6 @@ import numpy as np
 from numba import njit
 
 from . import _validate
-from .city import City
 from .errors import InputError
 
 MOST_UNITS = 10_000
@@ -44,12 +43,16 @@ def check_deployments(city, deployments):
 
 def _indices(city, values, name):
     """Return valid site indices of any shape from whole numbers or site names."""
+    _validate.city(city)
     limits = f"whole site indices from 0 to {city.n_sites - 1}"
     try:
         array = np.asarray(values)
     except ValueError as error:
         msg = f"`{name}` must be {limits} in rows of equal length; got {values!r}."
         raise InputError(msg) from error
+    if np.ma.isMaskedArray(values):
+        msg = f"`{name}` must be {limits}; got an array with a mask. Fill it first."
+        raise InputError(msg)
     if array.dtype.kind in "UOT" and array.size and all(isinstance(value, str) for value in array.flat):
         return city.sites_named(array.ravel()).reshape(array.shape)
     if array.dtype.kind == "b":
@@ -98,7 +101,7 @@ class DeploymentSpace:
     kept: np.ndarray = field(init=False)  # units pinned there, shape (N,)
 
     def __post_init__(self):
-        _validate.instance(self.city, "city", City, "emsopt.City")
+        _validate.city(self.city)
         units = _validate.whole_number(self.units, "units", high=MOST_UNITS)
         if isinstance(self.colocation, (bool, np.bool_)):
             each = units if self.colocation else 1

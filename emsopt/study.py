@@ -147,7 +147,7 @@ def seed_of(case):
 
 def _checked(cases):
     """Return the cases in plain values, by key, in order."""
-    if isinstance(cases, (str, Mapping)) or not isinstance(cases, Iterable):
+    if isinstance(cases, (str, Mapping)) or not np.iterable(cases):
         msg = f"`cases` must be a list of dicts; got {cases!r}."
         raise InputError(msg)
     by_key, names = {}, None

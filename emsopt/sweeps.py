@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from . import _validate
 from ._progress import shown
-from ._validate import positive_number
 from .errors import InputError
 from .evaluators.choose import evaluate
 from .evaluators.p_median import p_median
@@ -72,6 +72,7 @@ def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=Non
 
 def load_sweep(city, units, loads, **options):
     """Return `sweep` over offered loads λ / (p μ), by the approximate evaluator: the papers' Table 1."""
+    _validate.city(city)
     table = sweep(
         {r: city.with_offered_load(r, units) for r in _series(loads, "loads")}, units, **_paper(options)
     )
@@ -80,6 +81,7 @@ def load_sweep(city, units, loads, **options):
 
 def service_rate_sweep(city, units, rates, **options):
     """Return `sweep` over service rates μ (calls a day, the same everywhere), approximately: version one's Table 3."""
+    _validate.city(city)
     served = {mu: city.replace(service_times=24 * 60 / mu) for mu in _series(rates, "rates")}
     table = sweep(served, units, **_paper(options))
     return table.rename_axis("service_rate_per_day")
@@ -89,7 +91,7 @@ def _series(values, name):
     if isinstance(values, str) or not np.iterable(values):
         msg = f"`{name}` must be a sequence of numbers; got {values!r}."
         raise InputError(msg)
-    return [positive_number(value, name) for value in values]
+    return [_validate.positive_number(value, name) for value in values]
 
 
 def _paper(options):

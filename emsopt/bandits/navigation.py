@@ -377,7 +377,9 @@ def _describe(net, start, end, name, prior, expected, closed):
         "start": start,
         "end": end,
         "prior": summary(prior.mean, np.diag(prior.covariance), prior.covariance[0], prior.noise_variance),
-        "expected": None if expected is None else summary(expected),
+        "expected": None
+        if expected is None
+        else summary(_validate.real_array(expected, "expected", (prior.n_arms,), unit="Wh")),
         "closed": "by a function"
         if callable(closed)
         else net.edges(() if closed is None else closed).tolist(),

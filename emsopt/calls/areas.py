@@ -122,6 +122,9 @@ def read_areas(source, *, key=None):
     InputError
         If a polygon is broken, or names are blank or not distinct.
     """
+    if key is not None and not isinstance(key, str):
+        msg = f"`key` must be the name of a property, as text; got {_validate.shown(key)}."
+        raise InputError(msg)
     if hasattr(source, "to_json") and hasattr(source, "geometry"):
         source = _from_geodataframe(source)
     file = _points.open_file(source, "areas")

@@ -192,7 +192,11 @@ class Demand:
     def _times_note(self, speed_kmh, detour):
         if speed_kmh is None:
             return ""
-        return f" Travel times: {speed_kmh:g} km/h on great-circle distance x {detour:g}; not measured."
+        speed, detour = (
+            _validate.positive_number(value, name)
+            for value, name in ((speed_kmh, "speed_kmh"), (detour, "detour"))
+        )
+        return f" Travel times: {speed:g} km/h on great-circle distance x {detour:g}; not measured."
 
     def __repr__(self):
         return (

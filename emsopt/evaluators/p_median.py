@@ -204,6 +204,7 @@ def bounds(
 
 
 def _weights(city, weights):
+    _validate.city(city)
     if weights is None:
         return city.demand_shares
     weights = _validate.real_array(weights, "weights", (city.n_atoms,), low=0)

@@ -14,14 +14,6 @@ from ..errors import InputError
 DRAWS = 100
 
 
-def check_value(value, name="value"):
-    """Return the value of a candidate as a finite float."""
-    if not _validate.is_real(value) or not np.isfinite(value):
-        msg = f"`{name}` must be a finite number; got {value!r}."
-        raise InputError(msg)
-    return float(value)
-
-
 class AskTell:
     """Keeps what was told and never asks for the same candidate twice, unless the objective is noisy.
 
@@ -111,7 +103,7 @@ class AskTell:
         value : float
             Finite, in the objective's own sign.
         """
-        x, value = self.space.canonical(x), check_value(value)
+        x, value = self.space.canonical(x), _validate.finite_number(value, "value")
         self.taken[tuple(x.tolist())] = value
         self.told.append(x)
         self.values.append(value)

@@ -176,5 +176,5 @@ def on_box(f, *, bounds=None, whole=None, noisy=None):
         raise InputError(msg)
     box = Box(bounds, getattr(f, "whole", ()) if whole is None else whole)
     sense = _validate.choice(getattr(f, "sense", "max"), "sense", ("min", "max"))
-    noisy = (getattr(f, "noise", 0) or 0) > 0 if noisy is None else noisy
+    noisy = (getattr(f, "noise", 0) or 0) > 0 if noisy is None else _validate.truth(noisy, "noisy")
     return BoxObjective(f, box, sense, bool(noisy))

@@ -12,7 +12,7 @@ from .._run_file import RunFile, are_indices, are_numbers, is_number, run_seed
 from ..errors import InputError
 from ..objective import Objective
 from ..problems import Problem
-from .ask_tell import AskTell, check_value
+from .ask_tell import AskTell
 from .box import on_box
 from .box_optimizer import BoxOptimizer
 from .checkpoint import describe
@@ -218,7 +218,7 @@ def _search(
     if callback is not None and not callable(callback):
         msg = f"`callback` must be a function of (the optimizer); got {callback!r}."
         raise InputError(msg)
-    target = None if target is None else check_value(target, "target")
+    target = None if target is None else _validate.finite_number(target, "target")
     time_limit = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
     if isinstance(method, kind):
         name = f"{type(method).__name__}, {len(method.values)} told"
@@ -250,7 +250,7 @@ def _search(
                         _check_function(objective, x, value, checkpoint)
                     clock = time.perf_counter() - seconds
                 else:
-                    value = check_value(_evaluate(objective, x.copy(), log.seed, number))
+                    value = _validate.finite_number(_evaluate(objective, x.copy(), log.seed, number), "value")
                     seconds = round(time.perf_counter() - clock, 6)
                     log.add(number, **{column: x.tolist()}, value=value, seconds=seconds)
                 optimizer.tell(x, value)
@@ -296,7 +296,7 @@ def _check_function(objective, x, value, checkpoint):
     """Refuse to go on with another function of the same name: the first evaluation on file must come out again."""
     if isinstance(objective, Objective) or isinstance(objective.function, Problem) or objective.noisy:
         return  # which are told apart by what the first line says of them, or cannot be
-    again = check_value(objective(x.copy()))
+    again = _validate.finite_number(objective(x.copy()), "value")
     if not np.isclose(again, value, rtol=1e-3, atol=1e-9):
         msg = (
             f"the checkpoint {checkpoint} is of another function: it has {value:.6g} at {x.tolist()}, where this one "

@@ -338,9 +338,7 @@ class Play:
         if point.min() < 0 or point.max() > 1:
             msg = f"`point` must lie in [0, 1]; it ranges from {point.min():g} to {point.max():g}."
             raise InputError(msg)
-        if not _validate.is_real(self.value) or not np.isfinite(self.value):
-            msg = f"`value` must be a finite number; got {self.value!r}."
-            raise InputError(msg)
+        _validate.finite_number(self.value, "value")
         if not _validate.is_real(self.cost) or not 0 <= self.cost <= 1:
             msg = (
                 f"`cost` must lie in [0, 1], the support of the random cost; got {self.cost!r}. Divide costs by the "

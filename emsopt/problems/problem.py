@@ -121,7 +121,7 @@ class Problem:
         return float(values[0]) if points.ndim == 1 else values
 
     def _points(self, x):
-        points = np.asarray(x, dtype=float)
+        points = _validate.floats(x, "x")
         d = len(self.bounds)
         if points.ndim not in (1, 2) or points.shape[-1] != d:
             msg = f"`x` must have shape ({d},) or (n, {d}) for {self.name}; got {points.shape}."

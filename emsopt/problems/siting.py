@@ -104,7 +104,7 @@ def sited_city(city, x, *, travel_time=None):
     >>> sited_city(eo.datasets.grid_city(rng=0), [2.5, 5.0, 7.5, 5.0]).site_names
     ('station 1', 'station 2')
     """
-    x = np.asarray(x, dtype=float)
+    x = _validate.floats(x, "x")
     if x.size == 0 or x.size % 2:
         msg = f"`x` must hold two coordinates a station; got shape {x.shape}."
         raise InputError(msg)
@@ -169,7 +169,7 @@ def _crow_km(city, places):
 
 
 def _locations(city, name):
-    locations = getattr(city, name)
+    locations = getattr(_validate.city(city), name)
     if locations is None:
         msg = f"`city` must have `{name}`: siting needs to know where things are."
         raise InputError(msg)

@@ -1,0 +1,917 @@
+"""Malformed input ends in a result or in an `EmsoptError`, whatever is read: no other exception reaches the user.
+
+A case follows from the name of its kind and a number. The plain suite takes a few of each kind.
+``EMSOPT_FUZZ=2000 python -m pytest tests/test_malformed.py`` takes as many, each kind in a process of its own, where no case may
+take over 10 s or 1 GB. ``python tests/test_malformed.py KIND NUMBER`` repeats one case and shows what it raises.
+"""
+
+import bz2
+import contextlib
+import functools
+import gzip
+import io
+import json
+import operator
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import emsopt as eo
+from emsopt import (
+    bandits,
+    calls,
+    datasets,
+    evaluators,
+    maps,
+    optimizers,
+    plan,
+    problems,
+    study,
+    sweeps,
+    travel,
+)
+from emsopt.__main__ import main
+from emsopt.errors import ResumeWarning
+from emsopt.roads import RoadNetwork, grid_roads
+
+CASES = int(os.environ.get("EMSOPT_FUZZ", "40"))
+MOST_SECONDS, MOST_KB = 10, 2**20
+
+# -- what can be wrong with a file --------------------------------------------------------------------------------
+
+NUMBERS = "0 -1 1 2 0.5 999 1e20 1e308 -1e308 5e-324 1e999 nan inf -inf 1_0 0x1 १ 9223372036854775808".split()
+NUMBERS += ["9" * 25, "9" * 400, "-" + "9" * 5_000]
+TEXTS = [
+    "",
+    " ",
+    "\x00",
+    "a\x00b",
+    "\u202e",
+    "\ufeff",
+    "é",
+    "e\u0301",
+    "x" * 5_000,
+    "\n",
+    '"',
+    ",",
+    ";",
+    "\\",
+    "<",
+    "&x;",
+]
+TEXTS += (
+    "~nouser/x .. . / &#0; null true no now today NaT =1+1 % %q %d%d {} utm 999 utf-7 idna hex utf-16".split()
+)
+TEXTS += (
+    "bogus cp037 unicode_escape 2025-13-45 0001-01-01 9999-12-31T23:59:60Z 2025-03-14T16:05+99:99".split()
+)
+TEXTS += ["2025-03-14 16:05-05", "2098-01-01 00:00", "name", "lon", "a" + "\u0301" * 1_000]
+PATHS = ["/dev/null", "/dev/full", "x/y", "x" * 300] if os.name == "posix" else ["x/y"]
+JSON = 'null true [] {} NaN -Infinity "\\ud800" "\\u0000" [[]] [null] {"a":1,"a":2} -0 1.0 [0,0] [["0","0"]]'.split()
+JSON += ["[" * 500 + "]" * 500, "[" * 10**5, '{"a":' * 10**5]
+LAUGHS = "".join(f'<!ENTITY x{k} "{f"&x{k - 1};" * 20}">' for k in range(1, 9))
+PIECES = [
+    b"\x00",
+    b"\xef\xbb\xbf",
+    b"\xff",
+    b"\xed\xa0\x80",
+    b"\n",
+    b"\r",
+    b",",
+    b'"',
+    b"\\",
+    b"<",
+    b"&",
+    b"{",
+]
+PIECES += [
+    b"[" * 10**5,
+    b"," * 10**6,
+    b"9" * 5_000,
+    b"x" * 10**6,
+    b"\n" * 10**6,
+    b"1,1\n" * 10**5,
+    b"<a>" * 10**5,
+]
+PIECES += [
+    b"<!--",
+    b"\x1f\x8b",
+    f'<!DOCTYPE a [<!ENTITY x0 "x">{LAUGHS}]>'.encode(),
+    b'<?xml version="1.0" encoding="x"?>',
+]
+WHOLE = [
+    b"",
+    b"\n",
+    b"null",
+    b"[]",
+    b"{}",
+    b"[" * 10**6,
+    b"\x1f\x8b\x08" + bytes(20),
+    b"PK\x03\x04",
+    b"\xff" * 1_000,
+]
+WHOLE += [b'{"a":' * 10**5, b"," * 7_000_000, b"a\n" * 10**6, b"<a>" * 10**6, b'"' + b"x" * 10**6]
+SPACES = gzip.compress(b" " * 2**24, mtime=0)  # repeated, it is the start of a file of any size
+ENCODINGS = ("utf-16", "utf-32", "utf-7", "cp037", "latin-1", "utf-8-sig")
+TOKENS = {
+    "csv": r"[^,\r\n]+",
+    "json": r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|true|false|null|\[[^][{}]*\]|\{[^][{}]*\}',
+    "xml": r'"[^"]*"|<[^<>]*>',
+}
+FAMILIES = {"geojson": "json", "jsonl": "json", "osm": "xml"}
+
+
+def odd_token(rng, family):
+    """Return what may stand in place of a cell, a value or an attribute."""
+    text = rng.choice(rng.choice((NUMBERS, TEXTS, PATHS)))
+    if family == "json":
+        quoted = '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        return rng.choice((quoted, rng.choice(JSON), rng.choice(NUMBERS)))
+    return f'"{text}"' if family == "xml" else text
+
+
+def with_odd_token(rng, content, family):
+    """Return a text with one of its cells, values or attributes replaced, left out, repeated or swapped with another."""
+    text = content.decode("utf-8", "surrogateescape")
+    places = [found.span() for found in re.finditer(TOKENS[family], text)]
+    if not places:
+        return content
+    (a, b), (c, d) = sorted((rng.choice(places), rng.choice(places)))
+    token = text[a:b]
+    new = rng.choice((odd_token(rng, family),) * 4 + ("", f"{token},{token}", text[c:d]))
+    return (text[:a] + new + text[b:]).encode("utf-8", "surrogateescape")
+
+
+def with_odd_bytes(rng, content):
+    """Return a file cut, torn, mixed up, re-encoded or compressed."""
+    n = len(content)
+    a, b = sorted(rng.randrange(n + 1) for _ in range(2))
+    lines = content.splitlines(keepends=True)
+    if len(lines) > 1:
+        i, j = rng.randrange(len(lines)), rng.randrange(len(lines))
+        lines[i], lines[j] = lines[j], rng.choice((lines[i], b"", lines[j]))
+    flipped = bytearray(content)
+    for _ in range(rng.randrange(1, 4) if n else 0):
+        flipped[rng.randrange(n)] ^= 1 << rng.randrange(8)
+    piece = rng.choice(PIECES)
+    ways = (
+        lambda: content[:a],
+        lambda: content[:a] + content[b:],
+        lambda: content[:b] + content[a:],
+        lambda: content[:a] + piece + content[a:],
+        lambda: piece + content,
+        lambda: content[:a] + rng.randbytes(b - a) + content[b:],
+        lambda: bytes(flipped),
+        lambda: b"".join(lines),
+        lambda: content.replace(b"\n", rng.choice((b"\r\n", b"\r", b"\n\n", b" "))),
+        lambda: content.decode("utf-8", "replace").encode(rng.choice(ENCODINGS), "replace"),
+        lambda: rng.choice((gzip.compress, bz2.compress))(content),
+        lambda: rng.choice((SPACES * rng.choice((1, 100)), b"")) + gzip.compress(content) + SPACES * 100,
+        lambda: rng.choice(WHOLE),
+    )
+    return rng.choice(ways)()
+
+
+def damaged(rng, name, content):
+    """Return the content of a file with one to three things wrong with it."""
+    if name.endswith(".gz") and rng.random() < 0.7:
+        return gzip.compress(damaged(rng, name.removesuffix(".gz"), gzip.decompress(content)), 1)
+    ending = name.rpartition(".")[2]
+    family = FAMILIES.get(ending, ending)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        if family in TOKENS and rng.random() < 0.6:
+            content = with_odd_token(rng, content, family)
+        else:
+            content = with_odd_bytes(rng, content)
+    return content
+
+
+def put(rng, files, *, damage=True):
+    """Write the files here, one of them damaged, or, now and then, no file at all; return its name."""
+    broken = rng.choice(sorted(files)) if damage else None
+    for name, content in files.items():
+        path = Path(name)
+        path.parent.mkdir(exist_ok=True)
+        if name != broken:
+            path.write_bytes(content)
+        elif rng.random() < 0.95:
+            path.write_bytes(damaged(rng, name, content))
+        elif os.name == "posix" and rng.random() < 0.7:
+            path.symlink_to(rng.choice((*PATHS, path.name)))
+        elif rng.random() < 0.5:
+            path.mkdir()
+    return broken
+
+
+# -- files of every kind, and what reads them ---------------------------------------------------------------------
+
+CALLS = [
+    (f"2025-01-{1 + k // 4:02d}T{6 * (k % 4):02d}:30", -93 + k / 1000, 45 - k / 2000, 30 + k)
+    for k in range(12)
+]
+STATIONS = [("North", -93.0, 45.0, 1.0), ("South", -92.99, 44.99, 1.5), ("Éast", -92.98, 45.0, 2.0)]
+SUMO = """<?xml version="1.0" encoding="UTF-8"?>
+<net><location netOffset="-372000.00,-4842000.00" projParameter="+proj=utm +zone=32 +ellps=WGS84 +units=m +no_defs"/>
+<edge id="a" type="road"><lane id="a_0" index="0" disallow="tram" speed="13.89" length="90.5" shape="0.0,0.0,5 90.5,0,6"/>
+</edge><edge id="b"><lane id="b_0" index="0" allow="passenger" speed="13.89" length="50" shape="90.5,0.0 90,50"/></edge>
+<connection from="a" to="b" fromLane="0" toLane="0"/><connection from="b" to="a" fromLane="0" toLane="0"/></net>
+"""
+OSM = """<?xml version="1.0" encoding="UTF-8"?>
+<osm version="0.6"><node id="1" lon="7.41" lat="43.73"/><node id="2" lon="7.42" lat="43.73"/>
+<node id="3" lon="7.42" lat="43.74"><tag k="barrier" v="bollard"/></node><node id="4" lon="7.43" lat="43.73"/>
+<way id="1"><nd ref="1"/><nd ref="2"/><nd ref="4"/><tag k="highway" v="residential"/><tag k="maxspeed" v="30 mph"/></way>
+<way id="2"><nd ref="2"/><nd ref="3"/><tag k="highway" v="tertiary"/><tag k="oneway" v="-1"/></way>
+<relation id="1"><member type="way" ref="1" role="from"/><member type="node" ref="2" role="via"/>
+<member type="way" ref="2" role="to"/><tag k="type" v="restriction"/><tag k="restriction" v="no_left_turn"/></relation></osm>
+"""
+HAND = {
+    "hand/city.json": b'{"name": "Town", "geographic": true, "speed_kmh": 40, "detour": 1.3}',
+    "hand/atoms.csv": b"name,lon,lat,arrival_rate\nWest,-93,45,1\nEast,-92.9,45,0.5\n",
+    "hand/sites.csv": b"name,lon,lat,turnout_min,service_min\nA,-93,45,1,30\nB,-92.9,45,1,31\n",
+}
+
+
+def csv(header, rows):
+    return "\n".join([header, *(",".join(map(str, row)) for row in rows)]).encode()
+
+
+def collection(features):
+    """Return GeoJSON text of (properties, kind of geometry, coordinates)."""
+    rows = [
+        {"type": "Feature", "properties": p, "geometry": {"type": t, "coordinates": c}}
+        for p, t, c in features
+    ]
+    return json.dumps({"type": "FeatureCollection", "features": rows}, indent=1).encode()
+
+
+def squares():
+    for k, x in enumerate((-93.001, -92.985)):
+        ring = [[x, 44.9], [x + 0.016, 44.9], [x + 0.016, 45.1], [x, 45.1], [x, 44.9]]
+        yield {"name": f"area {k}"}, "Polygon", [ring]
+
+
+@functools.cache
+def written(write, *names):
+    """Return what a function writes into an empty folder: content by name."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        write(*names)
+        return {path.as_posix(): path.read_bytes() for path in sorted(Path().rglob("*")) if path.is_file()}
+
+
+@functools.cache
+def town():
+    """A city that is evaluated in no time, with all that a city can have."""
+    city = datasets.grid_city(4, 2, 0.4, rng=0, size=3)
+    services = city.service_times * np.linspace(1, 1.2, 9)
+    return city.replace(service_times=services, preference=city.travel_times + 1)
+
+
+@functools.cache
+def roads():
+    return grid_roads(3, 3, jitter=0.2, rng=0)
+
+
+@functools.cache
+def log():
+    return calls.read_calls(pd.DataFrame(CALLS, columns=["time", "lon", "lat", "service_min"]))
+
+
+@functools.cache
+def stations():
+    return calls.read_stations(pd.DataFrame(STATIONS, columns=["name", "lon", "lat", "turnout_min"]))
+
+
+def count(log, stations, **options):
+    """Do what follows the reading of calls and stations."""
+    calls.check_calls(log, stations)
+    return calls.aggregate_calls(log, stations, **options).city(speed_kmh=40, service_times=30)
+
+
+def read_city(folder):
+    city = eo.City.load(folder)
+    evaluators.approximate_hypercube(city, [0])
+    eo.City.load(city.save("again"))
+
+
+def drive(net):
+    net.save("again.json.gz")
+    net = RoadNetwork.load("again.json.gz")
+    net.shortest_path(net.lengths, 0, net.n_edges - 1)
+
+
+def binary_osm():
+    osmium = pytest.importorskip("osmium", reason="needs emsopt[roads]")
+    Path("town.osm").write_text(OSM)
+    bare = osmium.io.File(
+        "town.osm.pbf", "pbf,pbf_compression=none"
+    )  # so that damage is not found by a checksum
+    with osmium.SimpleWriter(bare) as writer:
+        for element in osmium.FileProcessor("town.osm"):
+            writer.add(element)
+
+
+def minimize(file="minimize.jsonl"):
+    eo.minimize(eo.Objective(town(), 2, "approximate"), "genetic", budget=5, checkpoint=file)
+
+
+def maximize(file="maximize.jsonl"):
+    eo.maximize(problems.forrester(), "random", budget=5, checkpoint=file)
+
+
+def bocvs(file="bocvs.jsonl"):
+    problem = problems.hill_control()
+    optimizers.bocvs(problem, "etc-50", budget=3, most_plays=5, regret=False, checkpoint=file)
+
+
+def navigate(file="navigate.jsonl"):
+    bandits.run(roads(), 0, 5, "gp-ts", horizon=4, checkpoint=file)
+
+
+def power(base, exponent):
+    return [{"result": base**exponent, "text": "a"}]
+
+
+def squared(file="squares.jsonl"):
+    study.run(power, study.cases(base=[1, 2, 3], exponent=2), file=file)
+
+
+FILES = {  # kind: its files, and what reads the damaged one
+    "calls": (
+        lambda: {
+            "calls.csv": csv("time,lon,lat,service_min", CALLS),
+            "calls.geojson": collection(
+                ({"time": t, "service_min": s}, "Point", [x, y]) for t, x, y, s in CALLS
+            ),
+        },
+        lambda name: count(calls.read_calls(name), stations()),
+    ),
+    "stations": (
+        lambda: {
+            "stations.csv": csv("name,lon,lat,turnout_min", STATIONS),
+            "stations.geojson": collection(
+                ({"name": n, "turnout_min": t}, "Point", [x, y]) for n, x, y, t in STATIONS
+            ),
+        },
+        lambda name: count(log(), calls.read_stations(name)),
+    ),
+    "areas": (
+        lambda: {"areas.geojson": collection(squares())},
+        lambda name: count(log(), stations(), areas=name),
+    ),
+    "cities": (lambda: HAND | written(town().save, "town"), lambda name: read_city(name.split("/")[0])),
+    "sumo": (
+        lambda: {"town.net.xml": SUMO.encode(), "town.net.xml.gz": gzip.compress(SUMO.encode())},
+        lambda name: drive(RoadNetwork.from_sumo(name)),
+    ),
+    "osm": (lambda: written(binary_osm), lambda name: drive(RoadNetwork.from_osm(name))),
+    "roads": (lambda: written(roads().save, "roads.json.gz"), lambda name: drive(RoadNetwork.load(name))),
+    "minimize": (lambda: written(minimize), minimize),
+    "maximize": (lambda: written(maximize), maximize),
+    "bocvs": (lambda: written(bocvs), bocvs),
+    "navigation": (lambda: written(navigate), navigate),
+    "studies": (lambda: written(squared), squared),
+}
+
+
+@functools.cache
+def everything():
+    """Return the files of all kinds."""
+    files = {"times.csv": "station,area 0,area 1\nNorth,1,2\nSouth,2,1\nÉast,3,1\n".encode()}
+    return functools.reduce(operator.or_, (make() for make, _ in FILES.values()), files)
+
+
+def read_file(rng, kind):
+    files, read = FILES[kind]
+    read(put(rng, files()))
+
+
+# -- tables, options and the command line -------------------------------------------------------------------------
+
+
+def odd_value(rng):
+    """Return what nobody should pass, as Python and numpy have it."""
+    return rng.choice(
+        (
+            *(
+                None,
+                True,
+                "",
+                [],
+                {},
+                (),
+                set(),
+                b"x",
+                1j,
+                object(),
+                lambda *_: None,
+                NotImplemented,
+                Ellipsis,
+                range(0),
+            ),
+            *(
+                0,
+                -1,
+                3,
+                0.5,
+                -0.0,
+                1e308,
+                5e-324,
+                float("nan"),
+                float("inf"),
+                -float("inf"),
+                2**63,
+                10**400,
+                -(10**400),
+            ),
+            *(
+                Decimal("NaN"),
+                Decimal("1e999"),
+                Fraction(1, 3),
+                np.nan,
+                np.int8(-1),
+                np.float32("inf"),
+                np.bool_(True),
+            ),
+            *(
+                np.datetime64("NaT"),
+                np.timedelta64(1, "s"),
+                pd.NaT,
+                pd.NA,
+                pd.Timestamp("2025-01-01", tz="UTC"),
+                np.ma.masked,
+            ),
+            *(
+                np.array([]),
+                np.zeros(3),
+                np.ones((2, 2)),
+                np.zeros((1, 1, 1)),
+                np.array(3),
+                np.array(["a", "a", "b"]),
+            ),
+            *(
+                np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]),
+                np.array([1, None, "x"], dtype=object),
+                np.array([10**400, 1]),
+            ),
+            *(
+                [[1], [1, 2]],
+                [[]],
+                ["a", "a"],
+                [None],
+                [True],
+                [float("nan")] * 3,
+                {"a": None},
+                {1: 2},
+                [10**400] * 2,
+            ),
+            *(
+                pd.DataFrame(),
+                pd.Series([1.0, 2.0]),
+                pd.DataFrame({"a": [1]}),
+                pd.Index([1]),
+                iter([1, 2]),
+                Path("x" * 300),
+            ),
+            *NUMBERS,
+            *TEXTS,
+            *PATHS,
+            "\ud800",
+        )
+    )
+
+
+def odd_frame(rng, frame):
+    """Return a table with one to three things wrong with it."""
+    frame = frame.copy()
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        n, k = frame.shape
+        if not n or not k:
+            break
+        row, column = rng.randrange(n), rng.randrange(k)
+        cells = frame.iloc[:, column].astype(object).tolist()
+        value, way = odd_value(rng), rng.randrange(9)
+        if way < 4:
+            cells[row] = value
+            frame.isetitem(column, pd.Series(cells, index=frame.index, dtype=object))
+        elif way == 4:
+            names = [value if j == column else name for j, name in enumerate(frame.columns)]
+            frame.columns = pd.Index(names, dtype=object)
+        elif way == 5:
+            frame = frame.iloc[:, [j for j in range(k) if j != column] + rng.choice(([], [0, 0]))]
+        elif way == 6:
+            dtype = rng.choice(
+                (
+                    "category",
+                    "string",
+                    "complex",
+                    "datetime64[ns]",
+                    "bool",
+                    "Float64",
+                    "int8",
+                    "bytes",
+                    "timedelta64[ns]",
+                )
+            )
+            with contextlib.suppress(Exception):
+                frame.isetitem(column, frame.iloc[:, column].astype(dtype))
+        elif way == 7:
+            frame.index = (
+                pd.Index([value] * n, dtype=object)
+                if rng.random() < 0.5
+                else pd.MultiIndex.from_product([[1], range(n)])
+            )
+        else:
+            frame = frame.iloc[: rng.choice((0, 1, n))]
+    return frame
+
+
+def read_frame(rng, _):
+    """Read tables that never were files."""
+    demand = pd.DataFrame(
+        {"name": ["w", "e"], "lon": [-93.0, -92.9], "lat": [45.0, 45.0], "arrival_rate": [1.0, 0.5]}
+    )
+    sites = pd.DataFrame(
+        {
+            "name": ["A", "B"],
+            "lon": [-93.0, -92.9],
+            "lat": [45.0] * 2,
+            "turnout_min": 1.0,
+            "service_min": 30.0,
+        }
+    )
+    times = pd.DataFrame([[1.0, 2.0], [2.0, 1.0]], index=["A", "B"], columns=["w", "e"])
+    frames = {
+        "demand": demand,
+        "sites": sites,
+        "times": times,
+        "log": log().to_frame(),
+        "stations": stations(),
+    }
+    which = rng.choice(sorted(frames))
+    frames[which] = odd_frame(rng, frames[which])
+    if which in ("log", "stations"):
+        count(calls.read_calls(frames["log"]), calls.read_stations(frames["stations"]))
+    else:
+        eo.City.from_frames(frames["demand"], frames["sites"], travel_times=frames["times"]).save("town")
+        eo.City.load("town")
+
+
+@functools.cache
+def functions():
+    """Public functions, each with arguments that are right and take no time."""
+    city, net, objective = town(), roads(), eo.Objective(town(), 2, "approximate")
+    demand = calls.aggregate_calls(log(), stations())
+    found = evaluators.approximate_hypercube(city, [0, 1])
+    arrays = {
+        key: getattr(city, key) for key in ("arrival_rates", "travel_times", "turnout_times", "service_times")
+    }
+    more = {
+        key: getattr(city, key)
+        for key in ("atom_locations", "site_locations", "atom_names", "site_names", "atom_shapes")
+    }
+    road = {
+        key: getattr(net, key)
+        for key in ("lengths", "speed_limits", "connections", "inclines", "ids", "classes", "polylines")
+    }
+    space = {"city": city, "units": 2, "colocation": False, "pinned": [0], "closed": [3]}
+    model = {"city": city, "sites": [0, 1], "capacity": "loss"}
+    search = {"budget": 3, "rng": 0, "progress": False, "callback": None, "target": None, "time_limit": 60}
+    return [
+        (
+            eo.City,
+            arrays | more | {"geographic": False, "name": "a", "notes": "b", "preference": city.preference},
+        ),
+        (eo.City.load, {"folder": "town"}),
+        (city.save, {"folder": "new"}),
+        (city.replace, {"service_times": 30, "geographic": False}),
+        (city.scaled, {"theta": 0.5}),
+        (city.with_offered_load, {"rho": 0.3, "units": 2}),
+        (city.sites_named, {"names": list(city.site_names[:2])}),
+        (
+            datasets.grid_city,
+            {"n_sites": 4, "units": 2, "load": 0.4, "rng": 0, "size": 3, "geometry": "plane"},
+        ),
+        (datasets.paper_table, {"number": 1}),
+        (datasets.load_study, {"name": "location_tables"}),
+        (datasets.load_st_paul, {"version": "embedded", "call_group": "f"}),
+        (datasets.load_roads, {"name": "monaco"}),
+        (datasets.write_templates, {"folder": "templates"}),
+        (eo.DeploymentSpace, space),
+        (eo.Objective, space | {"evaluator": "approximate", "metric": ("late", 8.0), "capacity": "loss"}),
+        (objective, {"sites": [0, 1]}),
+        (objective.values, {"deployments": [[0, 1], [1, 2]]}),
+        (evaluators.approximate_hypercube, model | {"tol": 1e-8}),
+        (
+            evaluators.approximate_values,
+            {"city": city, "deployments": [[0, 1]], "costs": None, "capacity": "loss", "tol": 1e-8},
+        ),
+        (evaluators.exact_hypercube, model),
+        (evaluators.simulate, model | {"calls": 200, "rng": 0}),
+        (evaluators.evaluate, model | {"evaluator": "exact"}),
+        (evaluators.p_median, space | {"time_limit": 5}),
+        (evaluators.one_median, {"city": city}),
+        (evaluators.bounds, {"city": city, "units": 2, "evaluator": "approximate"}),
+        (
+            evaluators.evaluate_all,
+            {"city": city, "units": 2, "evaluator": "approximate", "metric": "mean_response"},
+        ),
+        (evaluators.mclp, {"city": city, "units": 2, "threshold": 8.0}),
+        (evaluators.mexclp, {"city": city, "units": 2, "threshold": 8.0, "busy_fraction": 0.3}),
+        (found.late_fraction, {"threshold": 8.0}),
+        (sweeps.load_sweep, {"city": city, "units": 2, "loads": [0.3], "metric": "mean_response"}),
+        (sweeps.service_rate_sweep, {"city": city, "units": 2, "rates": [40.0]}),
+        (
+            plan.hourly_plan,
+            {
+                "cities": [city, city],
+                "units": 2,
+                "moves": 1,
+                "evaluator": "approximate",
+                "metric": "mean_response",
+            },
+        ),
+        (eo.minimize, {"objective": objective, "method": "random", "checkpoint": "a"} | search),
+        (
+            eo.maximize,
+            {
+                "f": problems.forrester(),
+                "method": "random",
+                "whole": None,
+                "noisy": None,
+                "bounds": None,
+                "checkpoint": "b",
+            }
+            | search,
+        ),
+        (
+            optimizers.bocvs,
+            {
+                "problem": problems.hill_control(),
+                "method": "etc-50",
+                "most_plays": 2,
+                "regret": False,
+                "alpha": 0.1,
+                "checkpoint": "c",
+                "budget": 3,
+                "rng": 0,
+            },
+        ),
+        (
+            bandits.run,
+            {
+                "net": net,
+                "start": 0,
+                "end": 5,
+                "policy": "gp-ts",
+                "horizon": 2,
+                "rng": 0,
+                "checkpoint": "d",
+                "closed": None,
+                "expected": None,
+                "time_limit": 60,
+            },
+        ),
+        (RoadNetwork, road | {"geographic": False, "name": "a", "notes": "b"}),
+        (RoadNetwork.load, {"path": "roads.json.gz"}),
+        (
+            RoadNetwork.from_sumo,
+            {"path": "town.net.xml", "vehicle": "passenger", "name": "a", "strongly_connected": True},
+        ),
+        (
+            RoadNetwork.from_osm,
+            {"path": "town.osm", "heights": None, "speeds": {"residential": 30}, "name": "a"},
+        ),
+        (net.save, {"path": "net.json.gz"}),
+        (net.shortest_path, {"costs": net.lengths, "start": 0, "end": 5, "closed": [3]}),
+        (net.subset, {"edges": [0, 1]}),
+        (
+            grid_roads,
+            {"rows": 3, "columns": 3, "block": 100.0, "jitter": 0.1, "relief": 1.0, "one_way": 0.1, "rng": 0},
+        ),
+        (calls.read_calls, {"source": "calls.csv", "time_zone": None, "time_format": None}),
+        (
+            calls.read_calls,
+            {
+                "source": log().to_frame().astype({"time": str}),
+                "time_zone": None,
+                "time_format": "%Y-%m-%d %H:%M:%S",
+            },
+        ),
+        (
+            calls.read_calls,
+            {"source": log().to_frame().assign(time="2025-01-01T10:00Z"), "time_zone": "America/Chicago"},
+        ),
+        (calls.read_stations, {"source": "stations.csv"}),
+        (calls.read_areas, {"source": "areas.geojson", "key": "name"}),
+        (calls.check_calls, {"calls": log(), "stations": stations(), "reach_km": 50}),
+        (
+            calls.aggregate_calls,
+            {
+                "calls": log(),
+                "stations": stations(),
+                "cell_km": 1,
+                "areas": None,
+                "reach_km": 50,
+                "empty_days": "counted",
+                "area_name": None,
+            },
+        ),
+        (calls.city_from_calls, {"calls": log(), "stations": stations(), "speed_kmh": 40}),
+        (log().between, {"start": "2025-01-01", "end": "2025-01-03"}),
+        (log().where, {"kept": np.ones(len(log()), dtype=bool)}),
+        (
+            demand.city,
+            {
+                "hours": [6, 12],
+                "weekdays": ["Wed"],
+                "speed_kmh": 40,
+                "detour": 1.3,
+                "turnout_times": None,
+                "service_times": 30,
+                "name": "a",
+                "travel_times": None,
+            },
+        ),
+        (demand.rates, {"hours": [6], "weekdays": [2]}),
+        (
+            demand.cities_by_hour,
+            {"weekdays": None, "pattern": "pulled", "speed_kmh": 40, "service_times": 30},
+        ),
+        (
+            study.run,
+            {
+                "task": power,
+                "cases": [{"base": 1, "exponent": 2}],
+                "file": "e",
+                "backend": "serial",
+                "workers": None,
+            },
+        ),
+        (study.seed_of, {"case": {"a": 1}}),
+        (travel.constant_speed, {"kmh": 40}),
+        (
+            maps.deployment_map,
+            {
+                "city": city,
+                "evaluation": found,
+                "value": "response",
+                "limits": None,
+                "min_fraction": 0.02,
+                "tiles": None,
+                "height": 520,
+            },
+        ),
+        (problems.forrester(), {"x": [0.5]}),
+        (problems.hill_control().objective, {"x": [0.5] * len(problems.hill_control().objective.bounds)}),
+    ]
+
+
+WORK = {
+    "budget",
+    "horizon",
+    "calls",
+    "n_sites",
+    "units",
+    "size",
+    "rows",
+    "columns",
+    "moves",
+}  # large is not malformed there
+
+
+def is_much(value):
+    return isinstance(value, (int, float)) and value > 1_000
+
+
+def call_function(rng, _):
+    """Call a public function with one or two of its arguments wrong."""
+    put(rng, everything(), damage=False)
+    function, arguments = rng.choice(functions())
+    odd = {
+        name: odd_value(rng)
+        for name in rng.sample(sorted(arguments), min(len(arguments), rng.choice((1, 1, 2))))
+    }
+    odd = {name: value for name, value in odd.items() if not (name in WORK and is_much(value))}
+    function(**arguments | odd)
+
+
+COMMANDS = (
+    "--city town --units 2 --load 0.4 --threshold 6 --metric late --evaluator exact --out out",
+    "--city hand --units 1 --queue --colocate --closed A --out out",
+    "city calls.csv stations.csv --units 2 --speed 40 --service calls --name Town --detour 1.2 --reach 30 --cell 1 --out out",
+    "city calls.csv stations.csv --units 1 --speed 40 --service 30 --hours 6-20 --weekdays Mon-Fri --drop-repeats",
+    "city calls.csv stations.csv --units 1 --speed 40 --areas areas.geojson --area-name name --moves 1 --skip-empty-days",
+    "city calls.csv stations.csv --units 1 --areas areas.geojson --travel-times times.csv --time-format %Y-%m-%dT%H:%M --pinned North",
+    "city --templates forms",
+)
+OPTIONS = "--time-zone UTC --turnout 1 --practice --help --moves 2 --evaluator approximate --city --weekdays --".split()
+
+
+def run_command(rng, _):
+    """Run the command with one to three of its words changed, or with a damaged file."""
+    put(rng, everything(), damage=rng.random() < 0.2)
+    words = rng.choice(COMMANDS).split()
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        k = rng.randrange(len(words))
+        odd = str(rng.choice(rng.choice((NUMBERS, TEXTS, PATHS, OPTIONS))))
+        words[k : k + rng.choice((0, 1, 1, 1, 2))] = rng.choice(([odd], [odd], [odd], []))
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            main(words)
+    except SystemExit as end:
+        assert end.code in (0, 2)
+
+
+def test_the_examples_are_right():
+    """Otherwise nothing but their own faults would be found."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        put(None, everything(), damage=False)
+        for make, read in FILES.values():
+            for name in make():
+                read(name)
+        for function, arguments in functions():
+            function(**arguments)
+        for words in COMMANDS:
+            assert main(words.split()) == 0, words
+
+
+KINDS = dict.fromkeys(FILES, read_file) | {
+    "frames": read_frame,
+    "functions": call_function,
+    "commands": run_command,
+}
+
+# -- running them -------------------------------------------------------------------------------------------------
+
+
+def fault(kind, number):
+    """Return the traceback of a case that ends in anything but a result or an `EmsoptError`, else an empty string."""
+    rng = random.Random(f"{kind} {number}")
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ResumeWarning)  # the right answer to another number in a checkpoint
+        try:
+            KINDS[kind](rng, kind)
+        except eo.EmsoptError:
+            pass
+        except Exception:  # noqa: BLE001 - that is what is looked for
+            return traceback.format_exc()
+    return ""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_malformed(kind):
+    if CASES > 200:
+        done = subprocess.run([sys.executable, __file__, kind, f"0-{CASES}"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    else:
+        faults = {number: found for number in range(CASES) if (found := fault(kind, number))}
+        assert not faults, "\n".join(f"{kind} {number}:\n{text}" for number, text in faults.items())
+
+
+def watched(kind, numbers):
+    """Print and count the cases that raise, or take too long or too much memory."""
+    import resource
+    import signal
+
+    def late(*_):
+        raise TimeoutError(f"over {MOST_SECONDS} s")
+
+    def peak():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    signal.signal(signal.SIGALRM, late)
+    longest, bad = 0.0, 0
+    for number in numbers:
+        before, start = peak(), time.perf_counter()
+        signal.setitimer(signal.ITIMER_REAL, MOST_SECONDS)
+        try:
+            found = fault(kind, number)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        seconds, kb = time.perf_counter() - start, peak() - before
+        if kb > MOST_KB:
+            found += f"{kb / 2**20:.1f} GB"
+        longest, bad = max(longest, seconds), bad + bool(found)
+        if found:
+            print(f"--- {kind} {number}, {seconds:.1f} s\n{found}", flush=True)
+    print(f"{kind}: {len(numbers)} cases, {bad} bad, longest {longest:.1f} s, peak {peak() / 2**20:.2f} GB")
+    return bad
+
+
+if __name__ == "__main__":
+    first, _, end = sys.argv[2].partition("-")
+    sys.exit(bool(watched(sys.argv[1], range(int(first), int(end or int(first) + 1)))))

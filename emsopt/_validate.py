@@ -150,6 +150,8 @@ def shown(value, write=repr, most=100):
 
 def as_float(value):
     """Return a real number as a float; an int beyond its range becomes infinite."""
+    if value is np.ma.masked:  # which `float` takes for NaN with a warning
+        return np.nan
     try:
         return float(value)
     except OverflowError:

@@ -166,7 +166,7 @@ class City:
             given = np.shape(values)
         except ValueError:  # ragged: `real_array` says so
             given = None
-        if given == ():
+        if given == () and not np.ma.isMaskedArray(values):
             values = np.broadcast_to(_validate.real_array([values], name, (1,), unit="min", **limits), shape)
         elif (
             len(shape) == 2 and given == shape[:1] and not np.ma.isMaskedArray(values)

@@ -137,7 +137,8 @@ class DeploymentSpace:
         if isinstance(sites, str) or not np.iterable(sites):
             msg = f"`{name}` must be a sequence of sites, which may be empty; got {sites!r}."
             raise InputError(msg)
-        return check_sites(self.city, list(sites), name) if len(list(sites)) else np.empty(0, np.intp)
+        sites = sites if isinstance(sites, np.ndarray) else list(sites)
+        return check_sites(self.city, sites, name) if len(sites) else np.empty(0, np.intp)
 
     @cached_property
     def _groups(self):

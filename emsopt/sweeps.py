@@ -43,6 +43,9 @@ def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=Non
     if not isinstance(cities, Mapping) or not cities:
         msg = f"`cities` must map labels to at least one City; got {cities!r}."
         raise InputError(msg)
+    if isinstance(units, Mapping) and set(cities) - set(units):
+        msg = f"`units` must be one number or name every label of `cities`; it lacks {next(iter(set(cities) - set(units)))!r}."
+        raise InputError(msg)
     rows, before = [], None
     with shown(progress, len(cities), "city") as show:
         for done, (label, city) in enumerate(cities.items(), 1):

@@ -54,7 +54,12 @@ def constant_speed(kmh):
         Road distance (km) to travel time (min).
     """
     kmh = positive_number(kmh, "kmh", "km/h")
-    return lambda distance_km: np.asarray(distance_km, float) / kmh * 60
+
+    def law(distance_km):
+        with np.errstate(over="ignore"):  # infinite times are refused where they are used
+            return np.asarray(distance_km, float) / kmh * 60
+
+    return law
 
 
 def budge_median_seconds(distance, a, v):

@@ -127,13 +127,14 @@ def draw(city, found, out, options):
     written = [deployment_map(city, found, value=value).save(out / "deployments.html")]
     try:
         import matplotlib
+        from matplotlib.figure import Figure
     except ImportError:
         print("\nNo figure: pip install 'emsopt[maps]'.")
         return written
     from ..plots import deployments
 
     with matplotlib.rc_context({"text.parse_math": False}):  # a dollar in a name is a dollar
-        figure, _ = deployments(city, found, value=value)
+        figure, _ = deployments(city, found, Figure(), value=value)  # which pyplot would keep
         png = BytesIO()
         figure.savefig(png, dpi=150, format="png")
     return [*written, write_file(out / "deployments.png", png.getvalue())]

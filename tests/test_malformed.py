@@ -505,9 +505,8 @@ def fault(kind, number):
     rng = random.Random(f"{kind} {number}")
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings(
-            "ignore", category=eo.errors.ResumeWarning
-        )  # of another number in a checkpoint
+        for own in (eo.errors.AccuracyWarning, eo.errors.ResumeWarning):  # the answer to some numbers
+            warnings.simplefilter("ignore", own)
         try:
             KINDS[kind](rng, kind)
         except eo.EmsoptError:

@@ -534,6 +534,75 @@ def test_malformed(kind):
         assert not faults, "\n".join(faults)
 
 
+# fmt: off
+def masked():
+    return np.ma.array([0, 1], mask=[0, 1])
+
+
+FOUND = {  # what cases above once raised something else for
+    "no city to evaluate": lambda: eo.evaluators.approximate_hypercube("town", [0]),
+    "no city for the 1-median": lambda: eo.evaluators.one_median("town"),
+    "no city to sweep": lambda: eo.sweeps.load_sweep("town", 2, [0.3]),
+    "no city to sweep by rate": lambda: eo.sweeps.service_rate_sweep("town", 2, [40.0]),
+    "no city to site stations in": lambda: eo.problems.siting("town", 2),
+    "no city to draw": lambda: eo.maps.deployment_map("town"),
+    "a map of a table": lambda: eo.maps.deployment_map(town(), eo.evaluators.exact_hypercube(town(), [0]), value=pd.DataFrame()),
+    "a fleet without a label": lambda: eo.sweeps.sweep({"a": town()}, {"b": 2}),
+    "masked sites": lambda: eo.evaluators.approximate_hypercube(town(), masked()),
+    "masked pins": lambda: eo.DeploymentSpace(town(), 2, pinned=masked()),
+    "a masked time": lambda: town().replace(service_times=np.ma.masked),
+    "a duration for a number": lambda: eo.minimize(eo.Objective(town(), 2), budget=np.timedelta64(1, "s")),
+    "a target beyond all floats": lambda: eo.minimize(eo.Objective(town(), 2), budget=3, target=10**400),
+    "a play beyond all floats": lambda: eo.problems.Play(np.array([0.5]), 10**400, 0.5),
+    "a point of text": lambda: eo.problems.forrester()(["hex"]),
+    "noise as an array": lambda: eo.maximize(eo.problems.forrester(), budget=3, noisy=np.ones(3)),
+    "energies as text": lambda: eo.bandits.run(roads(), 0, 5, horizon=2, expected="no", checkpoint="run"),
+    "heights that are no function": lambda: RoadNetwork.from_osm("town.osm", heights={1}),
+    "a speed as text": lambda: eo.calls.city_from_calls(log(), stations(), speed_kmh="fast", service_times=30),
+    "next to no speed": lambda: eo.calls.city_from_calls(log(), stations(), speed_kmh=5e-324, service_times=30),
+    "a property that is a list": lambda: eo.calls.read_areas("areas.geojson", key=["name"]),
+    "calls kept by ragged rows": lambda: log().where([[1], [1, 2]]),
+    "cases that are a number": lambda: eo.study.run(power, np.array(3)),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("what", FOUND)
+def test_found_before(what, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    put(None, everything(), damage=False)
+    with pytest.raises(eo.errors.InputError):
+        FOUND[what]()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+def test_a_checkpoint_that_links_to_too_long_a_name(tmp_path):
+    (tmp_path / "run.jsonl").symlink_to("x" * 300)
+    with pytest.raises(eo.errors.InputError, match="too long"):
+        minimize(tmp_path / "run.jsonl")
+
+
+def test_tables_may_have_their_names_and_times_as_index():
+    frames = log().to_frame().set_index("time"), stations().set_index("name")
+    assert len(eo.calls.read_calls(frames[0])) == len(CALLS)
+    assert eo.calls.read_stations(frames[1])["name"].tolist() == ["North", "South", "Éast"]
+
+
+def test_what_can_be_read_only_once_is_read_once():
+    names = town().site_names
+    assert town().replace(site_names=iter(names)).site_names == names
+    assert eo.DeploymentSpace(town(), 2, pinned=iter([1])).pinned == (1,)
+
+
+def test_the_command_leaves_no_figure_behind(tmp_path, monkeypatch):
+    pyplot = pytest.importorskip("matplotlib.pyplot", reason="needs emsopt[maps]")
+    monkeypatch.chdir(tmp_path)
+    put(None, HAND, damage=False)
+    before = pyplot.get_fignums()
+    assert main(COMMANDS[1].split()) == 0
+    assert pyplot.get_fignums() == before
+
+
 def watched(kind, numbers):
     """Write the cases that raise, or take too long or too much memory; return how many."""
     import resource

@@ -79,7 +79,10 @@ class CallLog:
 
     def where(self, kept):
         """Return the log of those calls for which ``kept``, shape (K,), is true."""
-        kept = np.asarray(kept)
+        try:
+            kept = np.asarray(kept)
+        except ValueError:  # rows of unequal length
+            kept = np.empty(0)
         if kept.shape != self.times.shape or kept.dtype != bool:
             msg = f"`kept` must be one truth value for each of {len(self)} calls; got shape {kept.shape}."
             raise InputError(msg)

@@ -5,6 +5,7 @@ and in grey print. Darker is always worse (longer, later) or more (calls).
 """
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -95,7 +96,7 @@ def named_evaluations(city, evaluations, default="deployment"):
 
     if isinstance(evaluations, Evaluation):
         evaluations = {default: evaluations}
-    if not hasattr(evaluations, "items") or not evaluations:
+    if not isinstance(evaluations, Mapping) or not evaluations:
         msg = f"an Evaluation or a dict of name to Evaluation is needed; got {type(evaluations).__name__}."
         raise InputError(msg)
     named = {str(name): evaluation for name, evaluation in evaluations.items()}

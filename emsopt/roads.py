@@ -137,7 +137,7 @@ class RoadNetwork:
         from ._sumo import read_net
 
         net = cls._of_file(path, read_net(path, vehicle), name)
-        return net.largest_component() if strongly_connected else net
+        return net.largest_component() if _validate.truth(strongly_connected, "strongly_connected") else net
 
     @classmethod
     def from_osm(cls, path, *, heights=None, speeds=None, strongly_connected=True, name=None):
@@ -171,7 +171,7 @@ class RoadNetwork:
         from ._osm import read_osm
 
         net = cls._of_file(path, read_osm(path, heights=heights, speeds=speeds), name)
-        return net.largest_component() if strongly_connected else net
+        return net.largest_component() if _validate.truth(strongly_connected, "strongly_connected") else net
 
     def save(self, path):
         """Write the network to one file of compressed JSON, rounded to centimetres; such as ``town.json.gz``.

@@ -14,6 +14,7 @@ from .. import _validate
 from .._progress import shown
 from .._run_file import RunFile, are_numbers, is_index, is_number, run_seed, summary
 from ..errors import InputError
+from ..problems._control_checks import check_alpha
 from ..problems.control import ControlProblem, Play
 from ..problems.marginals import Empirical
 from .control_learners import LEARNERS
@@ -134,6 +135,8 @@ def bocvs(
     if callback is not None and not callable(callback):
         msg = f"`callback` must be a function of (the learner); got {callback!r}."
         raise InputError(msg)
+    check_alpha(alpha)
+    regret = _validate.truth(regret, "regret")
     _check_options(method, options)
     # a function differs by its name alone: its address does not last
     named = sorted(

@@ -91,7 +91,9 @@ def read_osm(path, *, heights=None, speeds=None):
         If osmium is not installed.
     """
     path = _inflate.existing_file(path, "an OpenStreetMap extract, .osm.pbf or .osm")
-    _validate.callback(heights, "heights")
+    if heights is not None and not callable(heights):
+        msg = f"`heights` must be a function of longitudes and latitudes; got {_validate.shown(heights)}."
+        raise InputError(msg)
     speeds = SPEEDS_KMH if speeds is None else _checked(speeds)
     ways, places, restrictions, shut = _elements(path, speeds)
     pieces, missing = _cut(ways, places, speeds, shut)

@@ -59,8 +59,8 @@ def data_folder():
     setting = os.environ.get("EMSOPT_DATA")
     if not setting:
         return None
-    folder = Path(setting).expanduser()
-    if not folder.is_dir():
+    folder = Path(os.path.expanduser(setting))  # unlike the methods of Path, these two never raise
+    if not os.path.isdir(folder):
         msg = f"the environment variable EMSOPT_DATA must name a folder; {setting!r} is none."
         raise DataUnavailableError(msg)
     return folder

@@ -46,10 +46,12 @@ class JsonLines:
 
     def __init__(self, path, kind, noun, name):
         self.path, self.noun = _validate.path(path, name), noun
+        if os.path.lexists(self.path) and not os.path.isfile(self.path):  # `is_file` may raise
+            msg = (
+                f"`{name}` must be a file; {path} is a folder, a device or a broken link. Name another file."
+            )
+            raise InputError(msg)
         with errors_explained(self.path):
-            if os.path.lexists(self.path) and not self.path.is_file():
-                msg = f"`{name}` must be a file; {path} is a folder, a device or a broken link. Name another file."
-                raise InputError(msg)
             self._file = open(self.path, "a+b", buffering=0)  # noqa: SIM115 - closed by close()
         try:
             if not _claim(self._file):

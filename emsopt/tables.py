@@ -399,7 +399,7 @@ def _from_files(folder):
         msg = f"A city needs {CITY}, {ATOMS} and {SITES}; {missing[0]} is missing. The folder holds {held}."
         raise InputError(msg)
     for name in FILES:
-        if os.path.lexists(folder / name) and not (folder / name).is_file():
+        if os.path.lexists(folder / name) and not os.path.isfile(folder / name):  # `is_file` may raise
             msg = f"{name} must be a file, but is a folder or a broken link."
             raise InputError(msg)
 

@@ -580,10 +580,22 @@ def test_found_before(what, tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
-def test_a_checkpoint_that_links_to_too_long_a_name(tmp_path):
+def test_links_to_names_that_are_too_long(tmp_path):
     (tmp_path / "run.jsonl").symlink_to("x" * 300)
-    with pytest.raises(eo.errors.InputError, match="too long"):
+    with pytest.raises(eo.errors.InputError, match="broken link"):
         minimize(tmp_path / "run.jsonl")
+    folder = town().save(tmp_path / "town")
+    (folder / "atoms.geojson").unlink()
+    (folder / "atoms.geojson").symlink_to("x" * 300)
+    with pytest.raises(eo.errors.InputError, match="broken link"):
+        eo.City.load(folder)
+
+
+@pytest.mark.parametrize("setting", ["~nouser/x", "x" * 5_000])
+def test_a_data_folder_that_cannot_be(setting, monkeypatch):
+    monkeypatch.setenv("EMSOPT_DATA", setting)
+    with pytest.raises(eo.errors.DataUnavailableError, match="must name a folder"):
+        eo.datasets.load_st_paul("published")
 
 
 def test_tables_may_have_their_names_and_times_as_index():

@@ -4,7 +4,11 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+# How fast examples run and are drawn says something about the machine only.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 ROOT = Path(__file__).resolve().parents[1]
 
 

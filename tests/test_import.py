@@ -1,6 +1,5 @@
 """``import emsopt`` is cheap, and evaluating a deployment needs no maps and no widgets."""
 
-import statistics
 import subprocess
 import sys
 
@@ -17,9 +16,7 @@ emsopt.evaluators.evaluate_all(city, 1)
 
 
 def python(code):
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -38,12 +35,6 @@ def test_evaluating_a_deployment_loads_no_maps_or_widgets():
     loaded = loaded_by("import emsopt\n" + EVALUATE)
     assert "numba" in loaded
     assert not loaded.intersection(HEAVY)
-
-
-def test_import_takes_a_moment():
-    code = "from time import perf_counter; t = perf_counter(); import emsopt; print(perf_counter() - t)"
-    seconds = statistics.median(float(python(code)) for _ in range(7))
-    assert seconds < 0.4
 
 
 def test_all_public_names_are_offered():

@@ -1,7 +1,5 @@
 """(3.1) to (3.9), (5.1) and (5.2) of "Bayesian Optimization by Kernel Regression and Density-based Exploration"."""
 
-from time import process_time
-
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
@@ -208,25 +206,6 @@ def test_likelihood_bandwidth_is_the_best_of_a_fine_grid(kernel):
     best = max(likelihood(h) for h in np.geomspace(0.02, 1, 60))
     found = likelihood(likelihood_bandwidth(X, kernel=kernel))
     assert found > best - (1 if kernel == "uniform" else 0.05)
-
-
-def test_value_and_slopes_are_cheap_and_linear_in_the_data():
-    """10 points, t = 200, d = 6: a multi-start search calls this some hundred times a step."""
-
-    def seconds(t):
-        X, y = data(t, 6)
-        model = condition(X, y, 0.3)
-        model.predict_with_slopes(X[:10])
-        times = []
-        for _ in range(7):
-            start = process_time()
-            for _ in range(200):
-                model.predict_with_slopes(X[:10])
-            times.append((process_time() - start) / 200)
-        return min(times)
-
-    assert seconds(200) < 2e-4
-    assert seconds(3200) < 40 * seconds(200)
 
 
 def test_what_is_wrong_is_named():

@@ -255,23 +255,20 @@ def test_a_file_cut_at_any_byte_resumes(city, tmp_path):
     assert same(run, full)
 
 
-class Slow(eo.Objective):
-    """An objective that takes a moment."""
-
-    def __call__(self, sites):
-        time.sleep(0.02)
-        return super().__call__(sites)
-
-
 def killed(work, file, lines, seconds=0.0):
-    """Do ``work`` in a child process, killed (-9) some seconds after ``file`` has so many lines; return the lines left.
+    """Run ``work(pause)`` in a child process and kill it after ``file`` has ``lines`` lines; return the lines left.
 
-    By the file's lines and not by the clock alone: how soon a child begins depends on what else the machine does.
+    The kill comes ``seconds`` later. The work calls ``pause`` after each evaluation, which waits for the kill once four
+    more lines are written: so the kill meets the run however late this process wakes.
     """
+
+    def pause(seconds):
+        time.sleep(seconds if lines_of(file) < lines + 4 else 600)
+
     child = os.fork()
     if child == 0:
         try:
-            work()
+            work(pause)
         finally:
             os._exit(0)
     while lines_of(file) < lines and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
@@ -298,10 +295,10 @@ def test_killed_at_20_random_moments_it_resumes_to_the_same_result(
     for trial in range(20):
         file = tmp_path / f"{trial}.jsonl"
 
-        def work(file=file):
-            pause = rng.uniform(0.001, 0.003)  # spreads the run out, so that a kill meets it anywhere
+        def work(pause, file=file):
+            spread = rng.uniform(0.001, 0.003)  # so that a kill meets the run anywhere
             eo.minimize(
-                objective, method, budget=budget, rng=0, checkpoint=file, callback=lambda _: time.sleep(pause)
+                objective, method, budget=budget, rng=0, checkpoint=file, callback=lambda _: pause(spread)
             )
 
         left.append(killed(work, file, rng.integers(budget), rng.uniform(0, 0.004)))
@@ -312,15 +309,15 @@ def test_killed_at_20_random_moments_it_resumes_to_the_same_result(
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # the child uses no thread
-def test_killed_again_and_again_it_still_gets_there(city, tmp_path):
-    objective, file = Slow(city, 4, "approximate"), tmp_path / "run.jsonl"
+def test_killed_again_and_again_it_still_gets_there(objective, tmp_path):
+    file = tmp_path / "run.jsonl"
 
-    def work():
-        eo.minimize(objective, "local", budget=BUDGET, rng=0, checkpoint=file)
+    def work(pause):
+        eo.minimize(objective, "local", budget=BUDGET, rng=0, checkpoint=file, callback=lambda _: pause(0.02))
 
     left = [killed(work, file, lines, 0.01) for lines in range(2, BUDGET, 4)]
     assert len({n for n in left if 1 < n <= BUDGET}) >= 3  # the first line is the header
-    full = eo.minimize(eo.Objective(city, 4, "approximate"), "local", budget=BUDGET, rng=0)
+    full = eo.minimize(objective, "local", budget=BUDGET, rng=0)
     assert same(eo.minimize(objective, "local", budget=BUDGET, rng=0, checkpoint=file), full)
     assert evaluations_on_file(file) == list(range(1, BUDGET + 1))
 

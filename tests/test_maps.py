@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
@@ -305,18 +304,13 @@ def test_the_page_knows_which_deployment_can_be_edited(both, city):
     assert deployment_map(city, {"yours": both}, key="panel", edit="yours").data["edit"] == "yours"
 
 
-def test_a_map_of_st_paul_is_small_and_quick():
+def test_a_map_of_st_paul_is_small():
     datasets = pytest.importorskip("emsopt.datasets")
     city = datasets.load_st_paul()
     sites = np.arange(9)
     rank = city.response_times[sites].argsort(axis=0).argsort(axis=0)
     shown = evaluation(city, sites, 0.75 * 0.25**rank / (1 - 0.25**9))
-    seconds = []
-    for _ in range(7):
-        start = time.process_time()
-        frame = deployment_map(city, shown, key="panel")._repr_html_()
-        seconds.append(time.process_time() - start)
-    assert np.median(seconds) < 0.060
+    frame = deployment_map(city, shown, key="panel")._repr_html_()
     assert len(frame.encode()) < 450_000
     assert len(deployment_map(city, shown, key="panel").update(shown)) < 20_000
 

@@ -147,7 +147,7 @@ def test_no_sequence_of_changes_ends_in_an_exception(name, quick):
             if what == "search":  # of the dashboard: half of the searches are cancelled
                 if rng.random() < 0.5:
                     panel.refs["cancel"].click()
-                panel.refs["wait"](120)
+                panel.refs["wait"]()
         check(panel)
         said = [
             panel.refs[key].value
@@ -217,7 +217,7 @@ def test_an_unexpected_error_is_said_and_logged(what, quick, monkeypatch, caplog
     else:
         widget.value = widget.min if widget.value != widget.min else widget.max
     if action == "search":
-        panel.refs["wait"](60)
+        panel.refs["wait"]()
     message = panel.refs["answer" if what in BESIDE_THE_CITY else "message"].value
     assert "Something unexpected went wrong (ZeroDivisionError). Try another value" in message
     assert "the fault" not in message

@@ -53,12 +53,12 @@ def test_several_threads_may_be_inside_in_any_order():
     def other():
         with one_thread:
             inside.set()
-            leave.wait(10)
+            leave.wait(600)
 
     thread = threading.Thread(target=other)
     with one_thread:
         thread.start()
-        assert inside.wait(10)
+        assert inside.wait(600)
     assert blas_threads() == {1}
     leave.set()
     thread.join()

@@ -99,7 +99,7 @@ def folium_map(city, evaluation, *, tiles="OpenStreetMap"):
     )
     atoms["colour"] = [ramp[k] for k in step]
     for frame in (atoms, sites):  # folium writes texts into the page as they come
-        for column in frame.select_dtypes(["object", "str"]).columns:
+        for column in frame.drop(columns="geometry").select_dtypes(exclude="number"):
             frame[column] = [escape(str(text)) for text in frame[column]]
     west, south, east, north = atoms.total_bounds
     result = folium.Map(tiles=tiles, prefer_canvas=True)

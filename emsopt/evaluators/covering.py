@@ -184,7 +184,7 @@ def _maximise(space, threshold, busy_fraction, time_limit):
     n_layers = n_patterns * len(worth)
     counted = np.r_[np.ones(n_groups), np.zeros(n_layers)]
     in_reach = sp.hstack(
-        [-sp.csr_array(patterns.T.astype(float)), sp.kron(np.ones(len(worth)), sp.eye_array(n_patterns))]
+        [-sp.csr_array(patterns.T.astype(float)), sp.kron(np.ones((1, len(worth))), sp.eye_array(n_patterns))]
     )
     result = milp(
         -SCALE * np.r_[np.zeros(n_groups), np.kron(worth, weights)],

@@ -1,6 +1,7 @@
 """What several test files need."""
 
 import importlib.util
+import signal
 from pathlib import Path
 
 import pytest
@@ -26,3 +27,11 @@ def script():
         return module
 
     return load
+
+
+@pytest.fixture
+def ctrl_c():
+    """Let Ctrl-C interrupt, also in processes started from here: jobs in the background of a shell ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -167,6 +167,7 @@ class Interrupted(eo.Objective):
         return super().__call__(sites)
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_returns_what_was_found(city, objective, tmp_path):
     file = tmp_path / "run.jsonl"
     run = eo.minimize(Interrupted(city, 4, "approximate"), "genetic", budget=BUDGET, rng=0, checkpoint=file)
@@ -176,6 +177,7 @@ def test_ctrl_c_returns_what_was_found(city, objective, tmp_path):
     assert same(eo.minimize(objective, "genetic", budget=BUDGET, rng=0, checkpoint=file), full)
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_before_the_first_value_is_an_interrupt(city):
     objective = Interrupted(city, 4, "approximate")
     objective.at = 1

@@ -53,9 +53,9 @@ def test_an_unexpected_error_is_in_the_log_of_the_server(tmp_path):
     manager = pytest.importorskip("jupyter_client.manager", reason="needs the package jupyter_client")
     code = "from emsopt.panels._parts import Message, guarded\nguarded(Message(), lambda: 1 / 0)()"
     with (tmp_path / "server.log").open("w") as log:
-        kernel, client = manager.start_new_kernel(kernel_name="python3", stderr=log)
+        kernel, client = manager.start_new_kernel(kernel_name="python3", startup_timeout=600, stderr=log)
         try:
-            reply = client.execute_interactive(code, timeout=180, output_hook=lambda _: None)
+            reply = client.execute_interactive(code, timeout=600, output_hook=lambda _: None)
         finally:
             client.stop_channels()
             kernel.shutdown_kernel(now=True)

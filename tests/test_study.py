@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -72,11 +71,18 @@ def serial():
 def client():
     """Two workers of a Dask cluster, each a process."""
     distributed = pytest.importorskip("distributed", reason="needs emsopt[scale]")
-    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
-    with distributed.Client(cluster) as client:
+
+    class Nanny(distributed.Nanny):
+        async def close(self, timeout=600, **reason):  # Dask's five seconds are too few on a busy machine
+            return await super().close(timeout, **reason)
+
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, worker_class=Nanny, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
         yield client
-    with suppress(TimeoutError):  # on a busy machine workers take longer to end than Dask waits
-        cluster.close()
 
 
 def calls(folder):

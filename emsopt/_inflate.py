@@ -5,10 +5,8 @@ any honest file would be: as a whole, or in relation to what has been read of th
 """
 
 import gzip
-import os
 import zlib
 
-from . import _validate
 from .errors import InputError
 
 DAMAGED = (OSError, EOFError, zlib.error)  # what reading a file that is cut short or unreadable raises
@@ -16,15 +14,6 @@ GZIP_START = b"\x1f\x8b"
 PIECE = 2**18  # bytes
 FREE = 2**24  # bytes of content for which no ratio is asked
 RATIO = 100  # bytes of content to one on the disk; road networks are compressed 5 to 10 times
-
-
-def existing_file(path, wanted):
-    """Return the path of a file that is there; ``wanted`` says what to give otherwise."""
-    path = _validate.path(path, "path")
-    if not os.path.isfile(path):
-        msg = f"there is no file {path!s:.300}; give the path of {wanted}."
-        raise InputError(msg)
-    return path
 
 
 def pieces(path, most):

@@ -25,7 +25,7 @@ of the length driven, so that nobody gains height, or energy, by driving in a ci
 
 import numpy as np
 
-from . import _inflate, _validate
+from . import _validate
 from .errors import InputError, MissingDependencyError
 from .roads import MOST_M_S, MOST_PARTS
 
@@ -90,7 +90,7 @@ def read_osm(path, *, heights=None, speeds=None):
     MissingDependencyError
         If osmium is not installed.
     """
-    path = _inflate.existing_file(path, "an OpenStreetMap extract, .osm.pbf or .osm")
+    path = _validate.existing_file(path, "path", "an OpenStreetMap extract, .osm.pbf or .osm")
     if heights is not None and not callable(heights):
         msg = f"`heights` must be a function of longitudes and latitudes; got {_validate.shown(heights)}."
         raise InputError(msg)
@@ -215,7 +215,8 @@ def _add_way(element, ways, places):
 def _checked(speeds):
     """Return speed limits by kind of road if they are that."""
     if not isinstance(speeds, dict) or not all(isinstance(key, str) for key in speeds):
-        msg = f"`speeds` must be a dict from kinds of road to km/h, such as {{'primary': 70.0}}; got {speeds!r:.60}."
+        got = _validate.shown(speeds)
+        msg = f"`speeds` must be a dict from kinds of road to km/h, such as {{'primary': 70.0}}; got {got}."
         raise InputError(msg)
     return {
         key: _validate.positive_number(value, f"speeds[{key!r}]", "km/h") for key, value in speeds.items()

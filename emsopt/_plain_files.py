@@ -5,7 +5,6 @@ import io
 import json
 import re
 from codecs import BOM_UTF8
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -56,68 +55,42 @@ def _as_list(array):
 # -- reading ------------------------------------------------------------------------------------------------------
 
 
-MOST_BYTES = 2**30
+# All bounds together keep whatever is read within about 1 GB of memory.
+MOST_BYTES = 2**28
 MOST_COLUMNS = 100_000
 MOST_ROWS = 2_000_000
+MOST_CELLS = 10**7
 LONGEST_RECORD = 2**23  # characters of a row: what is read before its cells can be counted
+MOST_JSON_BYTES = 2**26
+MOST_VALUES = 8 * 10**6  # in JSON, empty lists and objects included
 MOST_DIGITS = 300  # of an int in JSON: more do not fit into a float
 
 
-def as_path(source, name, others=""):
-    """Return ``source`` as a path that the system can look up, whether or not there is anything.
-
-    Parameters
-    ----------
-    source : path_like
-    name : str
-        How messages call it.
-    others : str
-        What else the caller takes, such as " or a file".
-    """
-    try:
-        path = Path(source)
-    except TypeError as error:
-        msg = f"{name} must be a path{others}; got {type(source).__name__}."
-        raise InputError(msg) from error
-    try:
-        path = path.expanduser()
-        path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except (OSError, ValueError, RuntimeError) as error:  # a name too long, a zero byte, a home of nobody
-        reason = getattr(error, "strerror", None) or error
-        msg = f"{name}: {shown(str(source))} cannot be read: {str(reason).rstrip('.')}."
-        raise InputError(msg) from error
-    return path
-
-
-def _content(path):
+def _content(file, most, remedy):
     """Return the bytes of a file, without the byte-order marks that spreadsheets put first."""
     try:
-        size = path.stat().st_size if isinstance(path, Path) else 0  # an upload is bounded already
-        if size > MOST_BYTES:
-            msg = f"{path.name} has {size / 2**20:.0f} MB; at most {MOST_BYTES >> 20} are read."
-            raise InputError(msg)
-        content = path.read_bytes()
+        with file.open("rb") as stream:
+            content = stream.read(most + 1)
     except OSError as error:
-        msg = f"{path.name} cannot be read: {error.strerror}."
+        msg = f"{file.name} cannot be read: {error.strerror}."
         raise InputError(msg) from error
+    if len(content) > most:
+        msg = f"{file.name} has more than {most / 2**20:g} MB, the most that is read. {remedy}"
+        raise InputError(msg)
     marks = re.match(b"(?:%b)*" % BOM_UTF8, content).end()
     return content[marks:] if marks else content
 
 
-def read_csv(path, *, labelled=False, kept=None, most_rows=MOST_ROWS):
+def read_csv(path, *, labelled=False, kept=None):
     """Return a comma-separated file as a table of text; if ``labelled``, its first column is the index.
 
     Parameters
     ----------
     path : pathlib.Path
-        Or anything with its ``name`` and ``read_bytes``.
+        Or anything with its ``name`` and ``open``.
     labelled : bool
     kept : collection of str, optional
         Columns to keep, in lower case: memory is bounded by these. All if left out.
-    most_rows : int
-        How many rows the file may have.
 
     Raises
     ------
@@ -133,14 +106,15 @@ def read_csv(path, *, labelled=False, kept=None, most_rows=MOST_ROWS):
         msg = f"{path.name} must be separated by commas; its first line is {shown(header[0])}."
         raise InputError(msg)
     places = [k for k, key in enumerate(header) if kept is None or key.strip().lower() in kept]
-    rows = []
+    rows, most_rows = [], min(MOST_ROWS, MOST_CELLS // max(len(places), 1))
     for number, row in records:
         if len(row) != len(header):
             msg = f"{path.name}, line {number}: expected {len(header)} cells as in the first line, but got {len(row)}."
             raise InputError(msg)
         if len(rows) == most_rows:
             msg = (
-                f"{path.name} has more than {most_rows:,} rows, and no more are read. Split it by year, say."
+                f"{path.name} has more than {most_rows:,} rows, the most that are read of {len(places)} columns. Split it "
+                "by year, say."
             )
             raise InputError(msg)
         rows.append([row[k] for k in places])
@@ -157,7 +131,7 @@ def read_csv(path, *, labelled=False, kept=None, most_rows=MOST_ROWS):
 
 def _records(path):
     """Yield the rows of a comma-separated file with their line numbers, one at a time."""
-    content = _content(path)
+    content = _content(path, MOST_BYTES, "Split it by year, say.")
     file = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="")
     size, first = 0, True
 
@@ -204,9 +178,14 @@ def read_json(path):
     Raises
     ------
     InputError
-        If it is not UTF-8, not JSON, holds anything but an object, names an entry twice, or holds an absurd number.
+        If it is not UTF-8, not JSON, too large, holds anything but an object, names an entry twice, or holds a number
+        of too many digits.
     """
-    content = _content(path)
+    remedy = "Split it, or save a table of points as CSV."
+    content = _content(path, MOST_JSON_BYTES, remedy)
+    if sum(map(content.count, (b",", b"[", b"{"))) > MOST_VALUES:
+        msg = f"{path.name} has more than {MOST_VALUES:,} values, the most that are read. {remedy}"
+        raise InputError(msg)
 
     def refuse(constant):
         msg = f"{path.name} holds {constant}, which is no number in JSON."
@@ -243,6 +222,19 @@ def read_json(path):
     return content
 
 
+def read_features(file):
+    """Return the features of a GeoJSON FeatureCollection, at least one and at most `MOST_ROWS`."""
+    content = read_json(file)
+    features = content.get("features")
+    if content.get("type") != "FeatureCollection" or not isinstance(features, list):
+        msg = f"{file.name} must be a GeoJSON FeatureCollection; its type is {shown(content.get('type'))}."
+        raise InputError(msg)
+    if not 0 < len(features) <= MOST_ROWS:
+        msg = f"{file.name} must have from 1 to {MOST_ROWS:,} features; it has {len(features):,}."
+        raise InputError(msg)
+    return features
+
+
 def read_shapes(path, names, *, geographic=True, key="atom"):
     """Read the outlines of atoms from a GeoJSON FeatureCollection.
 
@@ -266,13 +258,8 @@ def read_shapes(path, names, *, geographic=True, key="atom"):
     InputError
         If the file is broken, an atom is missing, unknown or there twice, or an outline is not valid.
     """
-    content = read_json(path)
-    features = content.get("features")
-    if content.get("type") != "FeatureCollection" or not isinstance(features, list):
-        msg = f"{path.name} must be a GeoJSON FeatureCollection; its type is {shown(content.get('type'))}."
-        raise InputError(msg)
     shapes = {}
-    for k, feature in enumerate(features):
+    for k, feature in enumerate(read_features(path)):
         where = f"{path.name}, feature {k + 1}"
         properties = feature.get("properties") if isinstance(feature, dict) else None
         if not isinstance(properties, dict) or key not in properties:

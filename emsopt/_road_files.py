@@ -9,7 +9,7 @@ import json
 
 import numpy as np
 
-from . import _inflate, _writing
+from . import _inflate, _validate, _writing
 from .errors import InputError
 
 _KIND, _FORMAT = "emsopt roads", 1
@@ -54,7 +54,7 @@ def read_roads(path):
         If there is no such file, it is no such network, damaged, or larger than `MOST_TEXT` bytes of text or
         `MOST_VALUES` values in it.
     """
-    path = _inflate.existing_file(path, "a network that `RoadNetwork.save` wrote")
+    path = _validate.existing_file(path, "path", "a network that `RoadNetwork.save` wrote")
     try:
         text = b"".join(_inflate.pieces(path, MOST_TEXT))
         if sum(map(text.count, (b",", b"[", b"{"))) > MOST_VALUES:

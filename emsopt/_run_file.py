@@ -18,6 +18,7 @@ import numpy as np
 
 from . import __version__, _validate, _warn
 from ._json_lines import JsonLines
+from ._validate import shown
 from .errors import InputError, ResumeWarning
 
 _FORMAT = 2
@@ -91,8 +92,8 @@ class RunFile:
         for key, value in json.loads(json.dumps(wanted)).items():
             if not _alike(header.get(key), value):
                 msg = (
-                    f"the checkpoint {self.path} is of another run: its {key} is {_shown(header.get(key))}, this one's "
-                    f"{_shown(value)}. Resume with the same problem, method, options and rng, or name another file."
+                    f"the checkpoint {self.path} is of another run: its {key} is {shown(header.get(key))}, this one's "
+                    f"{shown(value)}. Resume with the same problem, method, options and rng, or name another file."
                 )
                 raise InputError(msg)
         self.seed = seed
@@ -118,8 +119,8 @@ class RunFile:
         if not self._parted and not _alike(before, list(asked)):
             self._parted = True
             msg = (
-                f"{self._step} {number} in the checkpoint {self.path} is of {_shown(before)}, where the run would now "
-                f"ask for {_shown(list(asked))}: it was written on another processor, with other versions of the "
+                f"{self._step} {number} in the checkpoint {self.path} is of {shown(before)}, where the run would now "
+                f"ask for {shown(list(asked))}: it was written on another processor, with other versions of the "
                 f"libraries, or with other options. The run goes on from what is on file."
             )
             _warn.warn(msg, ResumeWarning)
@@ -197,8 +198,3 @@ def _alike(one, other):
     if isinstance(one, float) and _validate.is_real(other) and abs(other) < 1e300:
         return math.isclose(one, other, rel_tol=SAME, abs_tol=1e-12)
     return type(one) is type(other) and one == other
-
-
-def _shown(value):
-    text = repr(value)
-    return text if len(text) <= 120 else f"{text[:100]} ..."

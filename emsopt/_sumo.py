@@ -11,6 +11,7 @@ from xml.parsers import expat
 import numpy as np
 
 from . import _inflate
+from ._validate import existing_file, shown
 from .errors import InputError
 from .roads import FARTHEST_M, LONGEST_M, MOST_M_S, MOST_PARTS
 
@@ -47,9 +48,9 @@ def read_net(path, vehicle="passenger"):
         If there is no such file, it is no SUMO network, it is cut short, it is larger than any city, or a lane lacks a
         length, speed or shape.
     """
-    path = _inflate.existing_file(path, "a SUMO network, .net.xml or .net.xml.gz")
+    path = existing_file(path, "path", "a SUMO network, .net.xml or .net.xml.gz")
     if not isinstance(vehicle, str):
-        msg = f"`vehicle` must be SUMO's name of a vehicle class, such as 'passenger'; got {vehicle!r:.60}."
+        msg = f"`vehicle` must be SUMO's name of a vehicle class, such as 'passenger'; got {shown(vehicle)}."
         raise InputError(msg)
     roads, turns, place, parts = {}, set(), {}, 0
     lanes = {}  # of every open road: its number and the indices of its open lanes
@@ -71,7 +72,7 @@ def read_net(path, vehicle="passenger"):
         msg = f"{path} is cut short or is no XML ({error}). Fetch or export it again."
         raise InputError(msg) from error
     if not roads:
-        msg = f"{path} has no road that is open to the vehicle class {vehicle!r:.60}."
+        msg = f"{path} has no road that is open to the vehicle class {shown(vehicle)}."
         raise InputError(msg)
     return _as_arguments(roads, turns, place)
 
@@ -100,7 +101,7 @@ def _top_elements(path):
 
     def declared(_version, encoding, _standalone):
         if encoding is not None and encoding.upper() not in ENCODINGS:
-            msg = f"Its encoding {encoding!r:.60} is not one of {', '.join(ENCODINGS)}. Save it as UTF-8."
+            msg = f"Its encoding {shown(encoding)} is not one of {', '.join(ENCODINGS)}. Save it as UTF-8."
             raise InputError(msg)
 
     def entity(*_):
@@ -131,10 +132,10 @@ def _add_road(element, its_lanes, vehicle, roads, lanes):
         return 0
     name = element.get("id")
     if name is None or name in roads:
-        msg = f"Every <edge> needs an id of its own; got {name!r:.60}{'' if name is None else ' twice'}."
+        msg = f"Every <edge> needs an id of its own; got {shown(name)}{'' if name is None else ' twice'}."
         raise InputError(msg)
     lane = opened[0]
-    where = f"lane {lane.get('id')!r:.60}"
+    where = f"lane {shown(lane.get('id'))}"
     length = _number(lane, "length", where, "m", LONGEST_M)
     speed = _number(lane, "speed", where, "m/s", MOST_M_S)
     points = _points(lane, where)
@@ -169,7 +170,7 @@ def _number(element, key, where, unit, most):
     except (TypeError, ValueError):
         value = np.nan
     if not 0 < value <= most:
-        got = "it is missing" if text is None else f"got {text!r:.60}"
+        got = "it is missing" if text is None else f"got {shown(text)}"
         msg = (
             f"The {key} of {where} must be a number above 0 and at most {most:g} ({unit}); {got}. Correct the file or "
             "leave the road out."

@@ -142,7 +142,7 @@ def shown(value, write=repr, most=100):
     except (
         ValueError,
         RecursionError,
-    ):  # an int of over 4300 digits, or a list with one; lists in lists in lists
+    ):  # an int of over 4300 digits, or one in a list; a list nested too deeply
         size = f" with {value.bit_length()} bits" if isinstance(value, int) else ""
         return f"a value of type {type(value).__name__}{size}"
     return text if len(text) <= most else f"{text[:most]}..."
@@ -242,10 +242,17 @@ def path(value, name):
         reason = f" ({error})"
     except (TypeError, UnicodeEncodeError):
         pass
-    msg = (
-        f"`{name}` must be the path of a file or folder, as text or as a pathlib.Path; got {value!r}{reason}."
-    )
+    msg = f"`{name}` must be the path of a file or folder, as text or as a pathlib.Path; got {shown(value)}{reason}."
     raise InputError(msg)
+
+
+def existing_file(value, name, wanted):
+    """Return the path of a file that is there; ``wanted`` says what to give otherwise."""
+    result = path(value, name)
+    if not os.path.isfile(result):  # the method of `Path` raises on a name that is too long
+        msg = f"`{name}`: there is no file {shown(str(result))}; give the path of {wanted}."
+        raise InputError(msg)
+    return result
 
 
 def instance(value, name, kind, title):

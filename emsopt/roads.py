@@ -90,12 +90,10 @@ class RoadNetwork:
         if (np.abs(inclines) >= np.pi / 2).any():
             msg = f"`inclines` must lie between -π/2 and π/2 rad; got {inclines[np.argmax(np.abs(inclines))]:g}. Convert degrees."
             raise InputError(msg)
-        if not isinstance(self.geographic, (bool, np.bool_)):
-            msg = f"`geographic` must be True or False; got {self.geographic!r:.60}."
-            raise InputError(msg)
+        geographic = _validate.truth(self.geographic, "geographic")
         for key in ("name", "notes"):
             if not isinstance(getattr(self, key), str):
-                msg = f"`{key}` must be text; got {getattr(self, key)!r:.60}."
+                msg = f"`{key}` must be text; got {_validate.shown(getattr(self, key))}."
                 raise InputError(msg)
         values = {
             "lengths": lengths,
@@ -104,8 +102,8 @@ class RoadNetwork:
             "connections": _connections(self.connections, n),
             "ids": _validate.names(self.ids, "ids", n, "edge"),
             "classes": _classes(self.classes, n),
-            "polylines": None if self.polylines is None else _polylines(self.polylines, n, self.geographic),
-            "geographic": bool(self.geographic),
+            "polylines": None if self.polylines is None else _polylines(self.polylines, n, geographic),
+            "geographic": geographic,
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)
@@ -269,9 +267,7 @@ class RoadNetwork:
         """The line graph, ready for weights: entry (e1, e2) costs what e2 costs."""
         from scipy import sparse
 
-        start, end = self.connections.T.astype(
-            np.int32
-        )  # the only indices that scipy before 1.15 searches by
+        start, end = self.connections.T.astype(np.int32)  # as scipy before 1.15 demands
         n = self.n_edges
         return sparse.csr_array((np.ones(len(start)), (start, end)), shape=(n, n))
 
@@ -517,7 +513,7 @@ def _classes(values, n):
         return ("unknown",) * n
     classes = () if isinstance(values, str) or not np.iterable(values) else tuple(map(str, values))
     if len(classes) != n:
-        msg = f"`classes` must hold {n} kinds of road, one an edge; got {values!r:.60}."
+        msg = f"`classes` must hold {n} kinds of road, one an edge; got {_validate.shown(values)}."
         raise InputError(msg)
     return classes
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from . import _cells, _plain_files, _writing, travel
+from . import _cells, _plain_files, _validate, _writing, travel
 from ._validate import positive_number, shown
 from .city import City
 from .errors import InputError
@@ -381,16 +381,16 @@ def load_city(folder):
         If a file is missing or broken, a column is missing, a cell is no number, or names do not match between
         files; the message names the file, the row and the column.
     """
-    folder = _plain_files.as_path(folder, "the folder of a city")
+    folder = _validate.path(folder, "folder")
     try:
         return _from_files(folder)
     except InputError as error:
-        msg = f"the city in {folder} cannot be read. {error}"
+        msg = f"the city in {shown(str(folder), str, 300)} cannot be read. {error}"
         raise InputError(msg) from error
 
 
 def _from_files(folder):
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # the method of `Path` raises on a name that is too long
         msg = "There is no such folder."
         raise InputError(msg)
     missing = [name for name in (CITY, ATOMS, SITES) if not os.path.lexists(folder / name)]

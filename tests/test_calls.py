@@ -164,7 +164,7 @@ MALFORMED = [
     (upload("{", "c.geojson"), "not valid JSON"),
     (upload("[]", "c.geojson"), "one JSON object"),
     (upload('{"type": "Feature"}', "c.geojson"), "FeatureCollection"),
-    (upload('{"type": "FeatureCollection", "features": []}', "c.json"), "no features"),
+    (upload('{"type": "FeatureCollection", "features": []}', "c.json"), "from 1 to .* features; it has 0"),
     (upload('{"type": "FeatureCollection", "features": [1]}', "c.json"), "needs a column"),
     (upload('{"type": "FeatureCollection", "features": [{"geometry": {"type": "LineString", "coordinates": []}}]}', "c.json"), "Point"),
     (upload('{"type": "FeatureCollection", "features": [{"geometry": 7}]}', "c.json"), "Point"),
@@ -191,14 +191,14 @@ MALFORMED = [
     (pd.DataFrame({"time": [10**5000], "lon": [1], "lat": [45]}, dtype=object), "expected a time"),
     (pd.DataFrame({"time": ["2025-01-01"], "lon": ["west"], "lat": ["north"]}), "but got 'west'[.]$"),
     (pd.DataFrame({"time": ["2025-01-01"], "lon": [1 + 2j], "lat": [45]}), "from -180 to 180"),
-    ("~nobody-of-that-name/calls.csv", "`calls`: '~nobody-of-that-name/calls.csv' cannot be read"),
-    ("a\ud800.csv", "cannot be read|there is no file"),
+    ("~nobody-of-that-name/calls.csv", "`calls` must be the path of .*; got '~nobody-of-that-name/calls.csv' "),
+    ("a\ud800.csv", "must be the path|there is no file"),
     ("no-such-file.csv", "there is no file"),
     (".", "there is no file"),
-    ("a\0b.csv", "cannot be read|there is no file"),
-    ("x" * 5000 + ".csv", "cannot be read|there is no file"),
-    (None, "must be a path"),
-    (17, "must be a path"),
+    ("a\0b.csv", "must be the path"),
+    ("x" * 5000 + ".csv", "there is no file"),
+    (None, "must be the path of"),
+    (17, "must be the path of"),
     (pd.DataFrame(), "no rows"),
     (pd.DataFrame({"time": [None], "lon": [1.0], "lat": [2.0]}), "no row has both"),
 ]  # fmt: skip
@@ -230,10 +230,10 @@ def test_whatever_a_cell_holds_is_read_or_refused(time, lon, lat):
 
 
 def test_a_file_too_large_is_refused_unread(monkeypatch):
-    monkeypatch.setattr(ec._points, "MOST_BYTES", 20)
-    with pytest.raises(InputError, match="at most"):
+    monkeypatch.setattr(ec._points._plain_files, "MOST_BYTES", 20)
+    with pytest.raises(InputError, match="the most that is read"):
         ec.read_calls(csv("2025-01-01,-30,45"))
-    monkeypatch.setattr(ec._points, "MOST_ROWS", 1)
+    monkeypatch.setattr(ec._points._plain_files, "MOST_ROWS", 1)
     with pytest.raises(InputError, match="2 rows"):
         ec.read_calls(random_log(2))
 
@@ -261,7 +261,7 @@ def test_only_columns_that_are_used_take_memory(tmp_path):
 
 
 def test_rows_are_counted_while_they_are_read(monkeypatch):
-    monkeypatch.setattr(ec._points, "MOST_ROWS", 3)
+    monkeypatch.setattr(ec._points._plain_files, "MOST_ROWS", 3)
     assert len(ec.read_calls(csv(*["2025-01-01,-30,45"] * 3))) == 3
     with pytest.raises(InputError, match="more than 3 rows"):
         ec.read_calls(csv(*["2025-01-01,-30,45"] * 4, "ragged"))
@@ -427,7 +427,7 @@ BOW_TIE = {
 @pytest.mark.parametrize(
     ("areas", "words"),
     [
-        (lambda: collection(), "at least one feature"),
+        (lambda: collection(), "from 1 to .* features; it has 0"),
         (lambda: collection(("a", square(10, 10))), "none of the"),
         (lambda: collection(("a", BOW_TIE)), "valid polygon"),
         (lambda: collection(("a", square(-30, 45)), ("a", square(-30, 45))), "distinct"),

@@ -789,8 +789,8 @@ BAD_FOLDERS = {
     "shape unknown": (swap("atoms.geojson", "East", "West"), "atoms.geojson, feature 2.*'West' is not known"),
     "shape twice": (swap("atoms.geojson", "East", "North"), "atoms.geojson, feature 2.*'North' occurs twice"),
     "shape missing": (
-        {"atoms.geojson": '{"type": "FeatureCollection", "features": []}'},
-        "atoms.geojson lacks 2 of 2 atoms, the first 'North'",
+        {"atoms.geojson": SAVED["atoms.geojson"].partition(', {"type": "Feature"')[0] + "]}"},
+        "atoms.geojson lacks 1 of 2 atoms, the first 'East'",
     ),
     "shape a point": (
         swap("atoms.geojson", "Polygon", "Point"),
@@ -835,13 +835,13 @@ def test_what_is_no_folder_is_said_to_be_none(tmp_path):
 @pytest.mark.parametrize(
     ("folder", "words"),
     [
-        (None, "must be a path; got NoneType"),
-        (5, "must be a path; got int"),
-        (b"city", "must be a path; got bytes"),
-        ("x" * 5000, "cannot be read|no such folder"),
-        ("~nobody-of-that-name/city", "'~nobody-of-that-name/city' cannot be read"),
-        ("a\0b", "cannot be read"),
-        ("", "is missing|no such folder"),
+        (None, "must be the path of .*; got None"),
+        (5, "must be the path of .*; got 5"),
+        (b"city", "must be the path of .*; got b'city'"),
+        ("x" * 5000, "no such folder"),
+        ("~nobody-of-that-name/city", "must be the path of .*; got '~nobody-of-that-name/city' "),
+        ("a\0b", "must be the path of"),
+        ("", "must be the path of"),
     ],
     ids=str,
 )
@@ -849,7 +849,7 @@ def test_what_is_no_path_of_a_folder_is_refused(folder, words, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=words) as caught:
         eo.City.load(folder)
-    assert len(str(caught.value)) < 500 or len(str(folder)) > 1000
+    assert len(str(caught.value)) < 500
 
 
 @pytest.mark.parametrize("name", tables.FILES)
@@ -880,10 +880,21 @@ def test_a_table_may_have_a_column_for_each_of_many_atoms(tmp_path):
     assert _plain_files.read_csv(tmp_path / "t.csv", labelled=True).shape == (1, 99_999)
 
 
-def test_a_file_too_large_is_refused_unread(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("bound", "most", "words"),
+    [
+        ("MOST_BYTES", 70, "csv has more than .* MB, the most that is read. Split it"),
+        ("MOST_CELLS", 8, "csv has more than 1 rows, the most that are read of . columns"),
+        ("MOST_JSON_BYTES", 300, "json has more than .* MB, the most that is read. Split it, or save"),
+        ("MOST_VALUES", 20, "json has more than 20 values"),
+        ("MOST_ROWS", 1, "more than 1 rows|from 1 to 1 features"),
+    ],
+)
+def test_a_file_too_large_is_refused(tmp_path, monkeypatch, bound, most, words):
     folder = write(tmp_path / "city", SAVED)
-    monkeypatch.setattr(_plain_files, "MOST_BYTES", 70)
-    with pytest.raises(InputError, match="MB; at most 0 are read"):
+    tables.load_city(folder)
+    monkeypatch.setattr(_plain_files, bound, most)
+    with pytest.raises(InputError, match=words):
         tables.load_city(folder)
 
 

@@ -1,5 +1,6 @@
 """Tables of points, from CSV, GeoJSON, a DataFrame or an upload: bounded, and with messages that name the row."""
 
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -7,11 +8,9 @@ import numpy as np
 import pandas as pd
 
 from .. import _cells, _plain_files
-from .._validate import shown
+from .._validate import existing_file, shown
 from ..errors import InputError
 
-MOST_BYTES = 256 * 2**20
-MOST_ROWS = 2_000_000
 LONGITUDE, LATITUDE = ("lon", "longitude", "lng"), ("lat", "latitude")
 BLANK = ("", "na", "n/a", "nan", "null", "none", "-")  # what programs write where they know nothing
 
@@ -113,7 +112,7 @@ def read_table(source, argument, columns):
     if kind in (".geojson", ".json"):
         frame = _from_geojson(file, columns)
     elif kind == ".csv":
-        frame = _plain_files.read_csv(file, kept={*LONGITUDE, *LATITUDE, *columns}, most_rows=MOST_ROWS)
+        frame = _plain_files.read_csv(file, kept={*LONGITUDE, *LATITUDE, *columns})
     else:
         hint = " Save the sheet as CSV." if kind in (".xls", ".xlsx", ".ods") else ""
         msg = f"{file.name}: a file of points ends in .csv or .geojson; got {kind or 'no ending'!r}.{hint}"
@@ -123,7 +122,9 @@ def read_table(source, argument, columns):
 
 def open_file(source, argument):
     """Return a path, or an upload with as much of a path's manners as reading needs."""
-    return _Upload.of(source) if hasattr(source, "read") else _path(source, argument)
+    if hasattr(source, "read"):
+        return _Upload.of(source)
+    return existing_file(source, argument, "a file, or pass an open file or a table")
 
 
 class _Upload(NamedTuple):
@@ -134,29 +135,12 @@ class _Upload(NamedTuple):
 
     @classmethod
     def of(cls, file):
-        content = file.read(MOST_BYTES + 1)
+        content = file.read(_plain_files.MOST_BYTES + 1)
         content = content.encode() if isinstance(content, str) else bytes(content)
-        name = Path(str(getattr(file, "name", "upload.csv"))).name
-        _check_size(name, len(content))
-        return cls(name, content)
+        return cls(Path(str(getattr(file, "name", "upload.csv"))).name, content)
 
-    def read_bytes(self):
-        return self.content
-
-
-def _path(source, argument):
-    path = _plain_files.as_path(source, f"`{argument}`", ", a file or a DataFrame")
-    if not path.is_file():
-        msg = f"`{argument}`: there is no file {str(path)!r}."
-        raise InputError(msg)
-    _check_size(path.name, path.stat().st_size)
-    return path
-
-
-def _check_size(name, size):
-    if size > MOST_BYTES:
-        msg = f"{name} has {size / 2**20:.0f} MB; at most {MOST_BYTES >> 20} are read. Split it by year, say."
-        raise InputError(msg)
+    def open(self, _mode):
+        return BytesIO(self.content)
 
 
 def _from_frame(frame, argument):
@@ -173,21 +157,16 @@ def _from_frame(frame, argument):
 
 def _checked(frame, argument):
     where = _cells.label(frame, argument)
-    if len(frame) > MOST_ROWS:
-        msg = f"{where} has {len(frame):,} rows; at most {MOST_ROWS:,} are read. Split it by year, say."
+    if len(frame) > _plain_files.MOST_ROWS:
+        msg = f"{where} has {len(frame):,} rows; at most {_plain_files.MOST_ROWS:,} are read. Split it by year, say."
         raise InputError(msg)
     return Table(_cells.tidy(frame, argument, ()), where)
 
 
 def _from_geojson(file, columns):
     """Return one row per feature: the properties to be kept, and the coordinates of its point."""
-    content = _plain_files.read_json(file)
-    features = content.get("features")
-    if content.get("type") != "FeatureCollection" or not isinstance(features, list):
-        msg = f"{file.name} must be a GeoJSON FeatureCollection; its type is {shown(content.get('type'), most=80)}."
-        raise InputError(msg)
     rows, found = [], []
-    for k, feature in enumerate(features):
+    for k, feature in enumerate(_plain_files.read_features(file)):
         geometry = feature.get("geometry") if isinstance(feature, dict) else None
         properties = feature.get("properties") if isinstance(feature, dict) else None
         point = geometry.get("coordinates") if isinstance(geometry, dict) else None
@@ -207,9 +186,6 @@ def _from_geojson(file, columns):
             msg = f"{file.name}, feature {k + 1} has more than one property {twice!r}. Remove all but one."
             raise InputError(msg)
         rows.append(row | ({"lon": point[0], "lat": point[1]} if usable else {"lon": None, "lat": None}))
-    if not rows:
-        msg = f"{file.name} has no features; at least one is needed."
-        raise InputError(msg)
     frame = pd.DataFrame(rows, dtype=object)
     frame.attrs.update({_cells.FILE: file.name, _cells.FOUND: _cells.found([*found, "lon", "lat"])})
     return frame

@@ -128,11 +128,7 @@ def read_areas(source, *, key=None):
     if hasattr(source, "to_json") and hasattr(source, "geometry"):
         source = _from_geodataframe(source)
     file = _points.open_file(source, "areas")
-    content = _plain_files.read_json(file)
-    features = content.get("features")
-    if content.get("type") != "FeatureCollection" or not isinstance(features, list) or not features:
-        msg = f"{file.name} must be a GeoJSON FeatureCollection with at least one feature."
-        raise InputError(msg)
+    features = _plain_files.read_features(file)
     if len(features) > MOST_ATOMS:
         msg = f"{file.name} has {len(features):,} areas; at most {MOST_ATOMS:,} are allowed. Merge some."
         raise InputError(msg)

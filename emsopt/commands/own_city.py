@@ -4,7 +4,7 @@ import re
 import time
 
 from .._spreadsheet import scenario
-from .._validate import positive_number, whole_number
+from .._validate import existing_file, positive_number, whole_number
 from .._writing import make_folder
 from ..errors import InputError
 from . import _parts
@@ -195,9 +195,12 @@ def _times(options):
     """Return the options of travel and service, as `Demand.city` takes them."""
     table = None
     if options.travel_times is not None:
-        from .._plain_files import as_path, read_csv
+        from .._plain_files import read_csv
 
-        table = read_csv(as_path(options.travel_times, "`--travel-times`"), labelled=True)
+        table = read_csv(
+            existing_file(options.travel_times, "--travel-times", "a table of travel times, .csv"),
+            labelled=True,
+        )
     if table is not None and options.speed is not None:
         msg = "say how long units drive by one of --speed KMH and --travel-times FILE, not by both."
         raise InputError(msg)

@@ -24,9 +24,9 @@ from . import _points
 
 TIME = ("time", "datetime", "date_time", "timestamp")
 DATE = "date"
+DAY = r"(?P<year>\d{4})(?P<dash>[-/.])?(?P<month>(?(dash)\d\d?|\d\d))(?(dash)(?P=dash))(?P<day>(?(dash)\d\d?|\d\d))"
 ISO = re.compile(
-    r"(?P<year>\d{4})(?P<dash>[-/.])?(?P<month>(?(dash)\d\d?|\d\d))(?(dash)(?P=dash))(?P<day>(?(dash)\d\d?|\d\d))"
-    r"(?:(?:[Tt]|\s+)(?P<hour>\d\d|\d(?=:))"
+    DAY + r"(?:(?:[Tt]|\s+)(?P<hour>\d\d|\d(?=:))"
     r"(?:(?P<colon>:)?(?P<minute>\d\d)(?:(?(colon):)(?P<second>\d\d)(?:[.,]\d+)?)?)?"
     r"\s*(?P<offset>[Zz]|[-+\u2212](?:0\d|1[0-4])(?::?[0-5]\d)?)?)?",
     re.ASCII,
@@ -34,8 +34,8 @@ ISO = re.compile(
 PARTS = ("year", "month", "day", "hour", "minute", "second", "offset")
 # What stands where an offset would, after a time or after a date alone; "PM" is no zone.
 ZONE = re.compile(
-    r"\d{4}[-/.]?\d\d?[-/.]?\d\d?(?:"
-    r"(?:[Tt]|\s+)\d\d?(?::?\d\d){0,2}(?:[.,]\d+)?\s*(?![AaPp]\.?[Mm]\b)(?P<after_time>[-+\u2212\[(A-Za-z].*)"
+    DAY
+    + r"(?:(?:[Tt]|\s+)\d\d?(?::?\d\d){0,2}(?:[.,]\d+)?\s*(?![AaPp]\.?[Mm]\b)(?P<after_time>[-+\u2212\[(A-Za-z].*)"
     r"|\s*(?P<after_date>[Zz]|[-+\u2212]\d.*))",
     re.ASCII | re.DOTALL,
 )
@@ -226,8 +226,9 @@ def _not_a_time(table, column, texts, bad, time_format):
         return InputError(
             f"{start}a time by `time_format` {shown(time_format)}, but got {got} Correct one or the other."
         )
-    after, what = next((key, text) for key, text in zone.groupdict().items() if text)
-    taken = "an offset or a time zone" if after == "after_time" else "an offset, which needs a time before it"
+    what, taken = zone["after_time"], "an offset or a time zone"
+    if not what:
+        what, taken = zone["after_date"], "an offset, which needs a time before it"
     return InputError(
         f"{start}a time such as 2025-03-14 16:05-05:00, but got {got} {shown(what, most=40)} looks like {taken}. Write "
         "offsets from UTC as Z, -05, -0500 or -05:00, up to 14 hours; or, if the clock on the wall is meant, leave them out."

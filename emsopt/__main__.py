@@ -15,7 +15,7 @@ from .errors import EmsoptError
 def main(arguments=None):
     """Run the command; return its exit status."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # names may have letters that a terminal or a file of old has not
+        if hasattr(stream, "reconfigure"):  # an old terminal may lack letters of a name
             stream.reconfigure(errors="backslashreplace")
     options = _parse(arguments)
     try:
@@ -30,14 +30,11 @@ def main(arguments=None):
     except OSError as error:  # from printing: trouble with files ends in an EmsoptError
         if error.filename is not None:
             raise
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # what Python still wants to print goes there
-        if not isinstance(error, BrokenPipeError):  # nobody reads on, as after `| head`
-            print(
-                f"emsopt: the output could not be printed: {error.strerror}. Print it elsewhere.",
-                file=sys.stderr,
-            )
+        # What Python prints as it ends goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):  # one means that nobody reads on, as after `| head`
+            msg = f"emsopt: the output could not be printed: {error.strerror}. Print it elsewhere."
+            print(msg, file=sys.stderr)
         return 2
     return 0
 

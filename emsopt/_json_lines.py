@@ -1,8 +1,8 @@
 """A file of JSON lines that is only ever appended to, survives being killed at any moment, and has one writer.
 
 The first line says what the file is; it is read and judged before the rest. Each line is on disk before
-`JsonLines.append` returns. A last line that a kill cut short is removed when the file is opened again, and a line that
-did not fit on the disk at once.
+`JsonLines.append` returns. A last line that a kill cut short is removed when the file is opened again. A line that does
+not fit on the disk is removed at once.
 """
 
 import json

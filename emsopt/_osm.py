@@ -55,10 +55,8 @@ MPH_KMH = 1.609344
 EARTH_M = 6371008.8
 SHORTEST_M = 0.1
 MOST_BYTES = 2 * 10**9
-MOST_ELEMENTS, FEW_ELEMENTS = (
-    4 * 10**7,
-    5 * 10**5,
-)  # of a metropolitan region; and how many are never too many
+MOST_ELEMENTS = 4 * 10**7  # as a metropolitan region has
+FEW_ELEMENTS = 5 * 10**5  # never too many, however small the file
 LEAST_BYTES = 2  # of an element in any file; extracts have 8 and more
 MOST_PACKED = 20  # bytes of content to one of the file; extracts have 2 to 4
 LARGEST_BLOCK = 2**25  # bytes, by the definition of .osm.pbf

@@ -1,6 +1,6 @@
 """Read the arrays of a published pickle as data: nothing in the file is imported, made or called.
 
-Two published files that the package uses are pickles. They are told by their checksums, and no other file is read. The
+Two published files that the package uses are pickles. They are recognised by their checksums, and no other file is read. The
 pickle module is not used either: of its instructions, the few below are followed on a stack of plain values, where a
 named class is no more than its name and a call no more than a record of what it was made of. An array or a number is
 taken from the records that NumPy leaves of it; all else is left where it is.

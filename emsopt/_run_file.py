@@ -70,7 +70,7 @@ class RunFile:
         try:
             if self._file.lines:
                 header, *self.rows = self._file.lines
-                self._check_header(header, {kind: _FORMAT, **problem})
+                self._check_header(header, kind, problem)
                 self._check_rows()
             else:
                 self._fresh_seed()
@@ -83,10 +83,16 @@ class RunFile:
         if self.seed is None:
             self.seed = int(np.random.SeedSequence().entropy)
 
-    def _check_header(self, header, wanted):
+    def _check_header(self, header, kind, wanted):
         seed = header.get("seed")
         if not is_index(seed):
             self._file.refuse(1)
+        if header[kind] != _FORMAT:
+            msg = (
+                f"the checkpoint {self.path} is of format {shown(header[kind])}, and this emsopt reads format {_FORMAT}. "
+                f"Resume with the emsopt that wrote it ({shown(header.get('version'), str)}), or name another file."
+            )
+            raise InputError(msg)
         if self.seed is not None:
             wanted = {**wanted, "seed": self.seed}
         for key, value in json.loads(json.dumps(wanted)).items():

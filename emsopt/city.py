@@ -163,14 +163,13 @@ class City:
     def _spread(values, name, shape, **limits):
         """Validate a scalar, a value a site, or a full array, and spread it to ``shape``."""
         try:
-            given = np.shape(values)
-        except ValueError:  # ragged: `real_array` says so
+            # with a mask, which would be lost here, or ragged: `real_array` refuses them
+            given = None if np.ma.isMaskedArray(values) else np.shape(values)
+        except ValueError:
             given = None
-        if given == () and not np.ma.isMaskedArray(values):
+        if given == ():
             values = np.broadcast_to(_validate.real_array([values], name, (1,), unit="min", **limits), shape)
-        elif (
-            len(shape) == 2 and given == shape[:1] and not np.ma.isMaskedArray(values)
-        ):  # which would lose its mask
+        elif len(shape) == 2 and given == shape[:1]:
             values = np.broadcast_to(np.asarray(values)[:, None], shape)
         return _validate.real_array(values, name, shape, unit="min", **limits)
 

@@ -173,6 +173,17 @@ def test_a_first_line_without_a_seed_is_damaged(seed, file):
         maximised(file)
 
 
+def test_a_file_of_another_format_is_refused_by_that_name(run, file):
+    run(file, 3)
+    first, *rest = lines(file.read_bytes())
+    kind = next(iter(json.loads(first)))
+    before = b"\n".join([changed(first, **{kind: 99}), *rest, b""])
+    file.write_bytes(before)
+    with pytest.raises(InputError, match=r"format.*99"):
+        run(file)
+    assert file.read_bytes() == before
+
+
 def test_the_version_that_wrote_a_file_does_not_matter(file):
     maximised(file)
     first, *rest = lines(file.read_bytes())

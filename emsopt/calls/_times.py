@@ -56,9 +56,8 @@ def read_times(table, time_zone, time_format):
     empty, texts = _points.blank(cells), _points.texts(cells)
     if key is not None and DATE in table.frame:
         empty = empty | _points.blank(table.frame[DATE])
-        dates = [
-            date.removesuffix(" 00:00:00") for date in _points.texts(table.frame[DATE])
-        ]  # as pandas has them
+        # pandas writes a date with a time of zero
+        dates = [date.removesuffix(" 00:00:00") for date in _points.texts(table.frame[DATE])]
         texts = [f"{date} {time}" for date, time in zip(dates, texts, strict=True)]
     texts = pd.Series(
         [None if nothing else text for text, nothing in zip(texts, empty, strict=True)], dtype=object

@@ -65,11 +65,8 @@ from ._order import unit_order
 from .evaluation import Evaluation
 
 EVEN, UNEVEN = 2, 40  # ratios of service times to which chances to find all busy, and mean costs, are trusted
-TOO_HIGH = (
-    (2, 3, 5, 10, 40),
-    (1.3, 1.4, 1.8, 2.0, 2.0),
-    (1.7, 2.9, 5.8, 9.8, 16),
-)  # those chances, times: load 0.5, 0.2
+# Ratios of service times, and how many times too high those chances can be at loads of 0.5 and 0.2 a unit.
+TOO_HIGH = (2, 3, 5, 10, 40), (1.3, 1.4, 1.8, 2.0, 2.0), (1.7, 2.9, 5.8, 9.8, 16)
 MAX_STEPS = 2000
 BUSIEST = 1 - 1e-15
 
@@ -234,7 +231,7 @@ def _warn_of_unequal_units(city, sites, trusted, capacity=None):
         consequence += "; `mean_response` stays within 3 percent" if ratio <= UNEVEN else ""
     warn(
         f"the mean service times of the units differ by a factor of {ratio:.3g} ({minutes.min():.3g} to "
-        f"{minutes.max():.3g} min), and the approximate hypercube was measured to be good up to {trusted} only: "
+        f"{minutes.max():.3g} min), and the approximate hypercube was measured to be accurate up to {trusted} only: "
         f"{consequence}. Use evaluator='exact' (small fleets) or 'simulation'.",
         AccuracyWarning,
     )

@@ -482,7 +482,7 @@ def _relaxation_calls(load, squared_variation):
 def _warn_of_a_short_run(load, calls, spread):
     memory = spread**2 * calls
     warn(
-        f"the run is short for a queue with an offered load of {load:.4g} a unit: waits are forgotten only after about "
+        f"the run is short for a queue with an offered load of {load:.4g} a unit: its relaxation time is about "
         f"{memory:,.0f} calls, and {calls:,} were counted, {calls / memory:.2g} times that. `mean_wait` is uncertain by "
         f"about {200 * spread:,.0f} percent, which its interval allows for. Count at least {LONG_ENOUGH * memory:,.0f} "
         "calls or, if service is exponential and the fleet small, use exact_hypercube.",

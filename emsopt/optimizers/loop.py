@@ -167,7 +167,8 @@ def maximize(
         Decides everything random in the run: the method (unless ``method`` is an optimizer, which has its own) and
         the noise of a Problem, whatever its own ``rng``; the noise of another function is its own.
     progress, callback, checkpoint, target, time_limit
-        As in `minimize`; the target is a value at least as good as this.
+        As in `minimize`; the target is a value at least as good as this. A run that goes on from a checkpoint evaluates
+        a plain function once more at the first point on file, to see that it is still the same function.
 
     Returns
     -------

@@ -15,6 +15,12 @@ from .errors import InputError
 
 LONGEST_LINE = 16 * 2**20
 MOST_BYTES = 256 * 2**20
+MOST_VALUES = 16 * 10**6
+
+
+def values_in(text):
+    """Return about how many values JSON holds, as bytes: before it is parsed, when each may take 100 bytes or more."""
+    return sum(map(text.count, (b",", b"[", b"{")))
 
 
 class JsonLines:
@@ -67,19 +73,23 @@ class JsonLines:
 
     def _read(self, kind):
         """Return the lines on file, and cut off what follows the last line end."""
-        lines, end = [], 0
+        lines, end, values = [], 0, 0
         size = os.fstat(self._file.fileno()).st_size
         with open(self.path, "rb") as file:
             for line in iter(lambda: file.readline(LONGEST_LINE), b""):
                 if end == 0:
                     self._check_start(line, kind)
                     if size > MOST_BYTES:
-                        msg = f"{self.path} has {size / 2**20:.0f} MB; a {self.noun} has at most {MOST_BYTES >> 20}."
+                        msg = f"{self.path} has {size / 2**20:.0f} MB; a {self.noun} has at most {MOST_BYTES >> 20}. Name another file."
                         raise InputError(msg)
                 if not line.endswith(b"\n"):
                     if len(line) == LONGEST_LINE:
                         self.refuse(len(lines) + 1)
                     break
+                values += values_in(line)
+                if values > MOST_VALUES:
+                    msg = f"{self.path} has more than {MOST_VALUES:,} values, the most that a {self.noun} has. Name another file."
+                    raise InputError(msg)
                 lines.append(self._parsed(line, len(lines) + 1))
                 end += len(line)
         if end < size:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from . import _cells
+from ._json_lines import values_in
 from ._shapes import check_shape
 from ._validate import shown
 from .errors import InputError
@@ -183,7 +184,7 @@ def read_json(path):
     """
     remedy = "Split it, or save a table of points as CSV."
     content = _content(path, MOST_JSON_BYTES, remedy)
-    if sum(map(content.count, (b",", b"[", b"{"))) > MOST_VALUES:
+    if values_in(content) > MOST_VALUES:
         msg = f"{path.name} has more than {MOST_VALUES:,} values, the most that are read. {remedy}"
         raise InputError(msg)
 

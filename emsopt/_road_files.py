@@ -10,6 +10,7 @@ import json
 import numpy as np
 
 from . import _inflate, _validate, _writing
+from ._json_lines import MOST_VALUES, values_in
 from .errors import InputError
 
 _KIND, _FORMAT = "emsopt roads", 1
@@ -20,7 +21,7 @@ TYPES = {
     **dict.fromkeys(("ids", "lengths", "speed_limits", "inclines", "classes", "connections"), list),
     "polylines": (list, type(None)),
 }
-MOST_TEXT, MOST_VALUES = 2 * 10**8, 16 * 10**6  # enough for whatever `emsopt._sumo` reads
+MOST_TEXT = 2 * 10**8  # with `MOST_VALUES`, enough for whatever `emsopt._sumo` reads
 
 
 def write_roads(net, path):
@@ -57,7 +58,7 @@ def read_roads(path):
     path = _validate.existing_file(path, "path", "a network that `RoadNetwork.save` wrote")
     try:
         text = b"".join(_inflate.pieces(path, MOST_TEXT))
-        if sum(map(text.count, (b",", b"[", b"{"))) > MOST_VALUES:
+        if values_in(text) > MOST_VALUES:
             raise ValueError(f"more than {MOST_VALUES:,} values")
         content = json.loads(text)
         if content.pop(_KIND) != _FORMAT:

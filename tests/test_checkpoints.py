@@ -161,6 +161,13 @@ def test_a_file_too_large_is_not_read(run, file):
         run(file)
 
 
+def test_a_file_with_too_many_values_is_not_parsed(run, file, monkeypatch):
+    run(file, 3)
+    monkeypatch.setattr("emsopt._json_lines.MOST_VALUES", 10)
+    with pytest.raises(InputError, match="more than 10 values, the most that a"):
+        run(file)
+
+
 # -- damage -------------------------------------------------------------------------------------------------------
 
 

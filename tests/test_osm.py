@@ -536,3 +536,7 @@ def test_a_small_file_that_holds_a_large_one_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("emsopt._road_files.MOST_TEXT", 100)
     with pytest.raises(InputError, match=r"It holds more than 0.0001 MB"):
         RoadNetwork.load(file)
+    monkeypatch.undo()
+    monkeypatch.setattr("emsopt._road_files.MOST_VALUES", 10)
+    with pytest.raises(InputError, match=r"more than 10 values"):
+        RoadNetwork.load(file)

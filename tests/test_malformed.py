@@ -632,10 +632,8 @@ def watched(kind, numbers):
 
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         undamaged(kind)  # compiles what numba compiles, which is not to be measured
-    timers = {
-        signal.ITIMER_PROF: 1,
-        signal.ITIMER_REAL: 6,
-    }  # seconds of work; of waiting, other programs work too
+    # seconds of work; and of waiting, six times as long because other programs work too
+    timers = {signal.ITIMER_PROF: 1, signal.ITIMER_REAL: 6}
     for number in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(number, late)
     base, longest, bad = peak(), 0.0, 0

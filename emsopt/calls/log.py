@@ -137,7 +137,7 @@ def read_calls(source, *, time_zone=None, time_format=None):
     ----------
     source : path_like, file, DataFrame or GeoDataFrame
         CSV or GeoJSON with the columns in the module's docstring; anything with ``name`` and ``read`` counts as a
-        file. At most 256 MB and two million rows.
+        file. At most 256 MB (GeoJSON: 64 MB) and two million rows.
     time_zone : str, optional
         Zone of the city, such as "America/Chicago", if times have an offset or are in UTC.
     time_format : str, optional

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from . import _validate
 from ._writing import errors_explained
-from .errors import InputError
+from .errors import InputError, WriteError
 
 LONGEST_LINE = 16 * 2**20
 MOST_BYTES = 256 * 2**20
@@ -51,7 +51,7 @@ class JsonLines:
     """
 
     def __init__(self, path, kind, noun, name):
-        self.path, self.noun = _validate.path(path, name), noun
+        self.path, self.noun, self._values = _validate.path(path, name), noun, 0
         if os.path.lexists(self.path) and not os.path.isfile(self.path):  # `is_file` may raise
             msg = (
                 f"`{name}` must be a file; {path} is a folder, a device or a broken link. Name another file."
@@ -73,7 +73,7 @@ class JsonLines:
 
     def _read(self, kind):
         """Return the lines on file, and cut off what follows the last line end."""
-        lines, end, values = [], 0, 0
+        lines, end = [], 0
         size = os.fstat(self._file.fileno()).st_size
         with open(self.path, "rb") as file:
             for line in iter(lambda: file.readline(LONGEST_LINE), b""):
@@ -86,8 +86,8 @@ class JsonLines:
                     if len(line) == LONGEST_LINE:
                         self.refuse(len(lines) + 1)
                     break
-                values += values_in(line)
-                if values > MOST_VALUES:
+                self._values += values_in(line)
+                if self._values > MOST_VALUES:
                     msg = f"{self.path} has more than {MOST_VALUES:,} values, the most that a {self.noun} has. Name another file."
                     raise InputError(msg)
                 lines.append(self._parsed(line, len(lines) + 1))
@@ -123,9 +123,16 @@ class JsonLines:
 
     def append(self, line):
         """Put a line on file; it is on disk when this returns."""
-        rest = memoryview(json.dumps(line).encode() + b"\n")
+        content = json.dumps(line).encode() + b"\n"
+        before, self._values = os.fstat(self._file.fileno()).st_size, self._values + values_in(content)
+        if before + len(content) > MOST_BYTES or len(content) > LONGEST_LINE or self._values > MOST_VALUES:
+            msg = (
+                f"the {self.noun} {self.path} is full: it would hold more than {MOST_BYTES >> 20} MB or {MOST_VALUES:,} "
+                "values, and could not be read again. What is on file is whole. Name another file."
+            )
+            raise WriteError(msg)
+        rest = memoryview(content)
         with errors_explained(self.path):
-            before = os.fstat(self._file.fileno()).st_size
             try:
                 while rest:
                     rest = rest[self._file.write(rest) :]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt import study
+from emsopt import _json_lines, study
 from emsopt._json_lines import MOST_BYTES, JsonLines
 from emsopt._run_file import summary
 from emsopt.errors import EmsoptError, InputError, ResumeWarning, WriteError
@@ -166,6 +166,16 @@ def test_a_file_with_too_many_values_is_not_parsed(run, file, monkeypatch):
     monkeypatch.setattr("emsopt._json_lines.MOST_VALUES", 10)
     with pytest.raises(InputError, match="more than 10 values, the most that a"):
         run(file)
+
+
+def test_a_file_never_grows_beyond_what_can_be_read(run, file, monkeypatch):
+    run(file, 3)
+    whole = file.read_bytes()
+    monkeypatch.setattr(_json_lines, "MOST_BYTES", len(whole) + 10)
+    with pytest.raises(WriteError, match=r"is full: .* What is on file is whole"):
+        run(file)
+    assert file.read_bytes() == whole
+    assert run(file, 3) is not None
 
 
 # -- damage -------------------------------------------------------------------------------------------------------

@@ -117,8 +117,7 @@ def write_folder(folder, files, *, marker, replaceable):
     folder = Path(os.path.realpath(_validate.path(folder, "folder")))
     with errors_explained(folder):
         mode = _mode_to_keep(folder, stat.S_ISDIR)
-        if mode is not None:
-            _check_replaceable(folder, marker, replaceable)
+        check_replaceable(folder, marker, replaceable)
         folder.parent.mkdir(parents=True, exist_ok=True)
         unfinished = _neighbour(folder)
         unfinished.mkdir()
@@ -186,7 +185,10 @@ def _set_mode(path, mode):
         path.chmod(mode)
 
 
-def _check_replaceable(folder, marker, replaceable):
+def check_replaceable(folder, marker, replaceable):
+    """Refuse to replace a folder that an earlier call of `write_folder` did not write; one that is not there is fine."""
+    if not folder.is_dir():
+        return
     held = sorted(path.name for path in folder.iterdir())
     if held and (marker not in held or not set(held) <= set(replaceable)):
         msg = (

@@ -304,6 +304,11 @@ def _by_law(law, stations, atoms, detour):
 # -- to a folder --------------------------------------------------------------------------------------------------
 
 
+def check_replaceable(folder):
+    """Refuse to replace a folder that holds anything but a city; ask this before a long computation."""
+    _writing.check_replaceable(folder, CITY, FILES)
+
+
 def save_city(city, folder):
     """Write a city as a folder of plain files, all of them or none.
 

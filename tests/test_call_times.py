@@ -306,8 +306,14 @@ def test_slips_on_both_sides_are_found_together():
 
 
 def test_logs_with_long_gaps_are_read():
-    """Two years apart, but neither a small minority, nor far for a long log, nor a slip to be sure of in a tiny one."""
+    """Half a year and more apart, but neither a small minority, nor far for a long log, nor a slip to be sure of in a tiny one."""
     assert len(log(*days(60), *days(60, "2028-01-01"))) == 120
     assert len(log(*days(600), "2027-12-01")) == 601
     assert len(log(*days(8), "2098-01-01")) == 9
     assert len(log(*days(97), *days(3, "2098-01-01"))) == 100
+    assert len(log(*days(20), "2025-06-20")) == 21  # five months after a log of three weeks
+
+
+def test_a_year_mistyped_by_one_is_refused():
+    with pytest.raises(InputError, match=r"the call of 2026-01-01 is far from the others, which span 2025-01-01"):
+        log(*days(20), "2026-01-01")

@@ -335,3 +335,28 @@ def test_help_names_the_other_command(capsys):
         with pytest.raises(SystemExit):
             main(arguments)
         assert words in capsys.readouterr().out
+
+
+def test_results_never_replace_what_was_read(tmp_path, capsys):
+    """A log that is called like a table of results, in the folder for results; and a city that is read from there."""
+    eo.datasets.write_templates(tmp_path)
+    files = [tmp_path / "scenarios.csv", tmp_path / "deployments.csv"]
+    for name, file in zip(("calls.csv", "stations.csv"), files, strict=True):
+        (tmp_path / name).rename(file)
+    before = [file.read_bytes() for file in files]
+    options = ["--units", "2", "--speed", "40", "--out", str(tmp_path)]
+    assert main(["city", *map(str, files), *options]) == 2
+    assert "`--out` must be another folder than that of" in capsys.readouterr().err
+    assert [file.read_bytes() for file in files] == before
+    eo.datasets.grid_city(4, 2, rng=0).save(tmp_path / "town")
+    assert main(["--city", str(tmp_path / "town"), "--units", "2", "--out", str(tmp_path / "town")]) == 2
+    assert eo.City.load(tmp_path / "town").n_sites == 4
+
+
+def test_a_foreign_folder_is_refused_before_the_work(tmp_path, capsys, monkeypatch):
+    (tmp_path / "out" / "city").mkdir(parents=True)
+    (tmp_path / "out" / "city" / "thesis.txt").write_text("mine")
+    monkeypatch.setattr(_parts, "find_deployments", lambda *_: pytest.fail("it was searched"))
+    assert main(["city", "--practice", "--out", str(tmp_path / "out")]) == 2
+    assert "was left as it is" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["city"]

@@ -37,6 +37,12 @@ def plays(method, **options):
     return run.history[["set", "x"]].to_numpy().tolist(), float(run.history["simple_regret"].iloc[-1])
 
 
+def services(method, **options):
+    """A problem whose uncontrolled variables have a scale that every processor finds for itself."""
+    run = eo.optimizers.bocvs(eo.problems.ems_control(), method, budget=8, rng=0, **options)
+    return run.history[["set", "x"]].to_numpy().tolist(), float(run.history["simple_regret"].iloc[-1])
+
+
 def paths(policy, **options):
     net = eo.roads.grid_roads(6, 6, jitter=0.2, rng=0)
     run = eo.bandits.run(net, "r0c0-r0c1", "r5c4-r5c5", policy, horizon=60, rng=1, **options)
@@ -49,6 +55,7 @@ CASES = {  # how a run is made, and by how much its result (smaller is better) m
     "boke-auto": (points, 0.01),
     "gp-ucb": (points, 0.01),
     "ucb-psq": (plays, 0.2),
+    "unknown-cost": (services, 0.1),
     "gp-ts-joint": (paths, 8.0),
 }
 KEPT = 0.6  # share of the steps on file when the run goes on elsewhere

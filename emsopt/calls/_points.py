@@ -40,7 +40,9 @@ class Table(NamedTuple):
         if bad.any():
             k = int(np.argmax(bad))
             cell = shown(cells.iloc[k], str, 80)
-            hint = " Write a decimal point, not a comma." if "," in cell else ""
+            hint = (
+                " Write a decimal point, not a comma, and no separator of thousands." if "," in cell else ""
+            )
             msg = (
                 f"{self.where}, column {column!r}, row {k + 1}: expected {expected}, but got {cell!r}"
                 f"{others(bad)}.{hint}"

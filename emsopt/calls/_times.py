@@ -40,7 +40,7 @@ ZONE = re.compile(
     re.ASCII | re.DOTALL,
 )
 EARLIEST, LATEST = np.datetime64("1970-01-02"), np.datetime64("2100-01-01")
-YEAR = np.timedelta64(365, "D")
+FAR = np.timedelta64(180, "D")
 FEW = 10  # calls: of fewer, none is taken to be far from the rest
 
 
@@ -101,7 +101,7 @@ def moment(value):
 
 
 def check_far(times, rows, where):
-    """Refuse a few calls that are years away from all others: rates are per hour of the whole period.
+    """Refuse a few calls that are far from all others in time: rates are per hour of the whole period.
 
     Parameters
     ----------
@@ -114,15 +114,15 @@ def check_far(times, rows, where):
     """
     if len(times) < FEW:
         return
-    group = np.r_[0, np.cumsum(np.diff(times) > YEAR)]
+    group = np.r_[0, np.cumsum(np.diff(times) > FAR)]
     most = times[group == np.bincount(group).argmax()]
     first, last = most[0], most[-1]
-    reach = max(YEAR, 3 * (last - first))
+    reach = max(FAR, 3 * (last - first))
     far = (times < first - reach) | (times > last + reach)
     if far.any() and far.sum() <= max(1, len(times) // 100):
         k = int(np.argmax(far))
         msg = (
-            f"{where}, row {rows[k]}: the call of {str(times[k])[:10]}{_points.others(far)} is years away from the others, "
+            f"{where}, row {rows[k]}: the call of {str(times[k])[:10]}{_points.others(far)} is far from the others, "
             f"which span {str(first)[:10]} to {str(last)[:10]}. Rates are calls per hour of the whole period and would be "
             "far too low. Correct or remove it."
         )

@@ -151,7 +151,7 @@ def read_calls(source, *, time_zone=None, time_format=None):
     Raises
     ------
     InputError
-        If a column is missing, a cell is filled but cannot be understood, or a few calls are years away from all others;
+        If a column is missing, a cell is filled but cannot be understood, or a few calls are far from all others in time;
         the message names the row.
 
     Examples

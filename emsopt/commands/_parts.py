@@ -1,11 +1,13 @@
 """What the commands share: options, the search for deployments, tables, map and figure."""
 
+import os
 from io import BytesIO
 
 import numpy as np
 
 from .._spreadsheet import without_formulas
-from .._writing import write_file
+from .._writing import make_folder, write_file
+from ..errors import InputError
 
 DEFAULT_FOLDER = "emsopt-results"
 
@@ -58,6 +60,24 @@ def metric(options):
 def capacity(options):
     """Return what happens to calls that find all units busy."""
     return "queue" if options.queue else "loss"
+
+
+def results_folder(name, *inputs):
+    """Return the folder for results, made if need be; refuse one that holds an input, which results could replace.
+
+    Parameters
+    ----------
+    name : str
+    *inputs : str or None
+        Files and folders that are read.
+    """
+    out = make_folder(name, "--out")
+    for path in filter(None, inputs):
+        holder = path if os.path.isdir(path) else os.path.dirname(os.path.realpath(path))
+        if os.path.realpath(holder) in (os.path.realpath(out), os.path.realpath(out / "city")):
+            msg = f"`--out` must be another folder than that of {path}, which results could replace; got {name}."
+            raise InputError(msg)
+    return out
 
 
 def describe(city, units):

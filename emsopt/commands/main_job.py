@@ -3,7 +3,7 @@
 import time
 
 from .._validate import positive_number
-from .._writing import make_folder, write_file
+from .._writing import write_file
 from ..errors import InputError
 from . import _parts
 
@@ -42,7 +42,7 @@ def run(options):
     positive_number(options.threshold, "threshold", "min")
     _parts.describe(city, units)
     objective = _parts.searched(city, units, options)
-    out = make_folder(options.out, "--out")
+    out = _parts.results_folder(options.out, options.city)
     found = _parts.find_deployments(objective, options)
     written = _print_tables(city, units, options, out)
     written += _parts.draw(city, found, out, options)

@@ -5,8 +5,8 @@ import time
 
 from .._spreadsheet import scenario
 from .._validate import existing_file, positive_number, whole_number
-from .._writing import make_folder
 from ..errors import InputError
+from ..tables import check_replaceable
 from . import _parts
 
 PRACTICE_UNITS, PRACTICE_SPEED_KMH = 5, 40.0  # of the made-up town, where nothing else is said
@@ -100,7 +100,10 @@ def run(options):
     by_hour = None if options.moves is None else demand.cities_by_hour(**times)  # refused before work is done
     _parts.describe(city, options.units)
     objective = _parts.searched(city, options.units, options)
-    out = make_folder(options.out, "--out")
+    out = _parts.results_folder(
+        options.out, options.calls, options.stations, options.areas, options.travel_times
+    )
+    check_replaceable(out / "city")
     found = _parts.find_deployments(objective, options)
     written = [
         _parts.write_table(checks.to_frame(), out / "checks.csv", index=False),

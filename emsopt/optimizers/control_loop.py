@@ -234,12 +234,13 @@ def _stream(seed, number):
 
 def _described(problem):
     """Return what a checkpoint must agree on about a problem."""
-    numbers = [problem.costs, *(X.values for X in problem.marginals if isinstance(X, Empirical))]
-    numbers.append(problem.objective.exact(problem.nodes(4)))
+    nodes = problem.nodes(4)  # by which the marginals are told apart, too
+    numbers = [problem.costs, nodes, problem.objective.exact(nodes)]
+    numbers += [X.values for X in problem.marginals if isinstance(X, Empirical)]
     return {
         "problem": problem.name,
         "control_sets": [list(s) for s in problem.control_sets],
-        "marginals": repr(problem.marginals),
+        "marginals": [type(X).__name__ for X in problem.marginals],
         "noise": [problem.noise, problem.cost_noise, problem.worst],
         "numbers": summary(*numbers),
     }

@@ -120,7 +120,10 @@ def test_cases_do_not_depend_on_which_others_run(serial):
 
 @pytest.mark.parametrize("backend", ["serial", "processes"])
 def test_one_thread_each(backend):
-    table = study.run(threads, [{"x": 0}, {"x": 1}], backend=backend)
+    workers = (
+        2 if backend == "processes" else None
+    )  # with one core the default is one worker, which is this process
+    table = study.run(threads, [{"x": 0}, {"x": 1}], backend=backend, workers=workers)
     assert all(pools and set(pools) == {1} for pools in table["blas"])
     if backend == "processes":
         assert table["numba"].tolist() == ["1", "1"]

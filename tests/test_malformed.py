@@ -321,8 +321,8 @@ def odd_value(rng):
     return rng.choice([
         None, True, [], {}, (), set(), b"x", 1j, object(), lambda *_: None, NotImplemented, ..., range(0), iter([1, 2]), Path("x" * 300),
         0, -1, 3, 0.5, -0.0, 1e308, 5e-324, np.nan, np.inf, -np.inf, 2**63, 10**400, -(10**400), Decimal("1e999"), Fraction(1, 3),
-        np.int8(-1), np.float32("inf"), np.bool_(True), np.datetime64("NaT"), np.timedelta64(1, "s"), pd.NaT, pd.NA, np.ma.masked,
-        pd.Timestamp("2025-01-01", tz="UTC"), pd.DataFrame(), pd.Series([1.0, 2.0]), pd.DataFrame({"a": [1]}), pd.Index([1]),
+        np.int8(-1), np.float32("inf"), np.bool_(True), np.datetime64("NaT", "s"), np.timedelta64(1, "s"), pd.NaT, pd.NA,
+        np.ma.masked, pd.Timestamp("2025-01-01", tz="UTC"), pd.DataFrame(), pd.Series([1.0, 2.0]), pd.DataFrame({"a": [1]}), pd.Index([1]),
         np.array([]), np.zeros(3), np.ones((2, 2)), np.zeros((1, 1, 1)), np.array(3), np.array(["a", "a", "b"]), np.array([10**400, 1]),
         np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), np.array([1, None, "x"], dtype=object), [[1], [1, 2]], [[]], ["a", "a"], [None],
         [True], [np.nan] * 3, [10**400] * 2, {"a": None}, {1: 2}, "\ud800", *NUMBERS, *TEXTS, *PATHS,

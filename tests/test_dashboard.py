@@ -2,6 +2,7 @@
 
 import base64
 import datetime
+import html
 import io
 import json
 import os
@@ -277,14 +278,58 @@ def test_a_speed_out_of_its_range_is_said(refs, speed):
     read(refs, LOG)
     assert "speed must be from 5 to 150 km/h; got" in refs["message"].value
     refs["speed"].value = 40.0
-    refs["read"].click()
+    read(refs, LOG)
     assert "Read Your city" in refs["message"].value
 
 
 def test_files_that_may_not_have_arrived_are_said(refs):
     """A server drops a message over its limit, and the kernel hears nothing."""
     read(refs, {})
-    assert f"or the files were larger than {_uploads.MOST_MB} MB and did not arrive" in refs["message"].value
+    assert f"or they are larger than {_uploads.MOST_MB} MB together" in refs["message"].value
+
+
+@pytest.mark.parametrize("files", [CITY, LOG, {"my_calls.csv": "broken"}])
+def test_files_are_let_go_once_read(refs, files):
+    """Otherwise files that never arrive would be taken for those chosen before."""
+    read(refs, files)
+    assert refs["files"].value == ()
+    refs["read"].click()
+    assert "No files have arrived" in refs["message"].value
+
+
+def test_the_files_that_were_read_are_named_with_their_sizes(refs):
+    read(
+        refs,
+        {"My_Calls.CSV": LOG["my_calls.csv"], "Stations_A.csv": LOG["my_stations.csv"].ljust(2048, "\n")},
+    )
+    assert "sites. Files: My_Calls.CSV (0.1 KB), Stations_A.csv (2.0 KB)." in refs["message"].value
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"My_Calls.CSV": "time,lon\n1,2\n", "My_Stations.csv": LOG["my_stations.csv"]}, "My_Calls.CSV"),
+        ({"Log.csv": "a"}, "got Log.csv"),
+        ({"Calls.csv": "a", "calls.csv": "a"}, "calls.csv is chosen twice"),
+        ({"City.json": CITY["city.json"], "Notes.txt": "a"}, "'Notes.txt' is no file"),
+        (
+            {"City.json": CITY["city.json"], "ATOMS.csv": "a\n1\n", "Sites.csv": CITY["sites.csv"]},
+            "ATOMS.csv",
+        ),
+        (
+            {"City.json": CITY["city.json"], "Atoms.csv": CITY["atoms.csv"], "sites.CSV": "a\n" * 999},
+            "sites.CSV",
+        ),
+    ],
+)
+def test_names_of_files_keep_their_case(refs, files, said):
+    read(refs, files)
+    assert said in html.unescape(refs["message"].value)
+
+
+def test_the_names_of_a_city_s_files_may_have_capitals(refs):
+    read(refs, {name.upper(): text for name, text in CITY.items()})
+    assert "Read Mine: 2 atoms, 3 sites. Files: CITY.JSON" in refs["message"].value
 
 
 def test_the_page_has_the_same_limit():

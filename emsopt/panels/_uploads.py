@@ -46,15 +46,28 @@ def city_from_uploads(uploads, *, speed_kmh, name="Your city"):
         the speed is out of its range.
     """
     files = _named(uploads)
-    if {CITY, ATOMS, SITES} & set(files):
+    if {CITY, ATOMS, SITES} & set(map(str.lower, files)):
         return _from_folder(files, name), None
     return _from_calls(files, speed_kmh, name)
 
 
+def summary(uploads):
+    """Return the names and sizes of uploaded files, in a line."""
+    return ", ".join(f"{bare_name(upload)} ({len(upload['content']) / 2**10:,.1f} KB)" for upload in uploads)
+
+
+def bare_name(upload):
+    """Return the name of an uploaded file, without folders."""
+    return Path(str(upload["name"]).replace("\\", "/")).name[:100]
+
+
 def _named(uploads):
-    """Return the content of every file by its bare name in lower case."""
+    """Return the content of every file by its bare name."""
     if not uploads:
-        msg = f"no file is chosen, or the files were larger than {MOST_MB} MB and did not arrive; choose {WANTED}."
+        msg = (
+            "no files have arrived: none were chosen since files were last read, they are still on their way, or they are "
+            f"larger than {MOST_MB} MB together. Choose {WANTED}."
+        )
         raise InputError(msg)
     if len(uploads) > MOST_FILES:
         msg = f"{len(uploads)} files are chosen; at most {MOST_FILES} are read. Choose {WANTED}."
@@ -65,31 +78,34 @@ def _named(uploads):
         raise InputError(msg)
     files = {}
     for upload in uploads:
-        name = Path(str(upload["name"]).replace("\\", "/")).name.lower()[:100]
-        content = bytes(upload["content"])
-        if name in files:
-            msg = f"{name} is chosen twice; choose each file once."
+        name = bare_name(upload)
+        if name.lower() in map(str.lower, files):
+            msg = f"{name} is chosen twice, upper and lower case taken alike; choose each file once."
             raise InputError(msg)
-        files[name] = content
+        files[name] = bytes(upload["content"])
     return files
 
 
 def _from_folder(files, name):
-    foreign = sorted(set(files) - set(FILES))
+    foreign = sorted(file for file in files if file.lower() not in FILES)
     if foreign:
         msg = f"{foreign[0]!r} is no file of a city; those are {', '.join(FILES)}."
         raise InputError(msg)
-    for table, most in ((SITES, MOST_SITES), (ATOMS, MOST_ATOMS)):
-        lines = len(files.get(table, b"").splitlines())
-        _check_rows(lines - 1, most, table)
+    most = {SITES: MOST_SITES, ATOMS: MOST_ATOMS}
+    for file, content in files.items():
+        if file.lower() in most:
+            _check_rows(len(content.splitlines()) - 1, most[file.lower()], file)
+    plain = {file.lower(): content for file, content in files.items()}
     with errors_explained("the folder for temporary files"):
         made = TemporaryDirectory()
     with made as scratch:
-        folder = write_folder(Path(scratch) / name, files, marker=CITY, replaceable=FILES)
+        folder = write_folder(Path(scratch) / name, plain, marker=CITY, replaceable=FILES)
         try:
             return City.load(folder)
         except InputError as error:  # without the folder, which nobody chose
             msg = str(error.__cause__ or error)
+            for file in files:
+                msg = msg.replace(file.lower(), file)
             raise InputError(msg) from error
 
 
@@ -102,11 +118,14 @@ def _check_rows(rows, most, where):
 
 def _from_calls(files, speed_kmh, name):
     if not SLOWEST <= speed_kmh <= FASTEST:
-        msg = f"the speed must be from {SLOWEST} to {FASTEST} km/h; got {speed_kmh:g}. Change it and read the files again."
+        msg = (
+            f"the speed must be from {SLOWEST} to {FASTEST} km/h; got {speed_kmh:g}. Change it, then choose and read the files "
+            "again."
+        )
         raise InputError(msg)
     parts = {}
     for what in ("call", "station"):
-        found = [file for file in files if what in file and file.endswith(POINTS)]
+        found = [file for file in files if what in file.lower() and file.lower().endswith(POINTS)]
         if len(found) != 1:
             got = ", ".join(sorted(files))[:200]
             many = f"{len(found)} files have" if found else "no file has"

@@ -4,8 +4,9 @@ import ipywidgets as widgets
 
 from .. import datasets
 from ..calls import aggregate_calls
+from ..errors import InputError
 from . import _downloads, _parts
-from ._uploads import MOST_MB, city_from_uploads
+from ._uploads import MOST_MB, bare_name, city_from_uploads, summary
 from ._what_if import WhatIf
 from ._workbench import Workbench
 
@@ -98,10 +99,18 @@ class _Dashboard:
 
     def _read(self):
         self.checks.value = ""
-        city, checks = city_from_uploads(self.controls["files"].value, speed_kmh=self.controls["speed"].value)
+        files = self.controls["files"]
+        # Files that never arrive must not be taken for those before, which also take memory.
+        uploads, files.value = files.value, ()
+        try:
+            city, checks = city_from_uploads(uploads, speed_kmh=self.controls["speed"].value)
+        except InputError as error:
+            if str(error).startswith(tuple(map(bare_name, uploads))):
+                return str(error)  # without a capital, which the file's name may not have
+            raise
         self.checks.value = "" if checks is None else checks._repr_html_()
         self._show(city, min(UNITS[UPLOAD], city.n_sites))
-        return f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites."
+        return f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {summary(uploads)}."
 
     def _show(self, city, units):
         bench = Workbench(city, units, lambda: setattr(self.links, "value", ""))

@@ -229,6 +229,43 @@ def choose_files(page, paths):
     chooser.value.set_files(paths)
 
 
+def test_files_that_are_too_large_replace_those_before(browser, voila, tmp_path):  # noqa: F811
+    """They are refused in the page; reading then neither takes the files before nor hides why."""
+    too_large = tmp_path / "large_calls.csv"
+    with too_large.open("wb") as file:
+        file.truncate(15 * 2**20)
+    calls, stations = (
+        ROOT / "emsopt" / "data" / "practice" / f"{name}.csv" for name in ("calls", "stations")
+    )
+    with watched(browser, voila) as page:
+        page.goto(voila)
+        drawn(page)
+        city = page.get_by_label("City", exact=True)
+        city.select_option("Your own files")
+        button = page.get_by_role("button", name="Choose files")
+        over = page.get_by_role("alert").filter(has_text="The files have 15.0 MB together")
+        status = page.get_by_role("status")
+        for _ in range(2):  # a new choice is taken after a refusal, too
+            choose_files(page, [calls, stations])
+            until(page, lambda: "(2)" in button.text_content(), "two files chosen")
+            assert over.count() == 0
+            page.get_by_role("button", name="Read files").click()
+            read = status.filter(has_text=re.compile(r"Read Your city.*calls\.csv \(.* KB\), stations\.csv"))
+            until(page, lambda read=read: read.count() == 1, "the city that was uploaded", 120)
+            until(page, lambda: "(0)" in button.text_content(), "the files let go")
+            choose_files(page, [calls, stations])
+            until(page, lambda: "(2)" in button.text_content(), "two files chosen")
+            choose_files(page, [too_large, stations])
+            until(page, lambda: over.count() == 1, "that a file is too large")
+            until(page, lambda: "(0)" in button.text_content(), "no files in place of those before")
+            page.get_by_role("button", name="Read files").click()
+            none = status.filter(has_text="No files have arrived")
+            until(page, lambda none=none: none.count() == 1, "that there is nothing to read")
+            assert over.count() == 1
+        city.select_option("Random grid city")
+        until(page, lambda: over.count() == 0, "nothing about files beside another city")
+
+
 def check_other_cities(page, too_large):
     page.get_by_label("City", exact=True).select_option("Random grid city")
     until(page, lambda: any("grid" in text for text in panel_texts(page)), "another city", 60)

@@ -315,5 +315,7 @@ def test_logs_with_long_gaps_are_read():
 
 
 def test_a_year_mistyped_by_one_is_refused():
-    with pytest.raises(InputError, match=r"the call of 2026-01-01 is far from the others, which span 2025-01-01"):
+    with pytest.raises(
+        InputError, match=r"the call of 2026-01-01 is far from the others, which span 2025-01-01"
+    ):
         log(*days(20), "2026-01-01")

@@ -17,11 +17,11 @@ import numpy as np
 import pandas as pd
 
 import emsopt as eo
-from emsopt._threads import one_thread
+from emsopt._running.threads import one_thread
 from emsopt.optimizers import BOKE, GPUCB, KRUCB, BOKEAuto, BOKEPlus, GPUCBFixed
-from emsopt.optimizers.boke import exploration, log_upper_bound
-from emsopt.optimizers.boke_auto import upper_bound as auto_bound
-from emsopt.optimizers.gp_ucb import upper_bound
+from emsopt.optimizers.boxes.boke import exploration, log_upper_bound
+from emsopt.optimizers.boxes.boke_auto import upper_bound as auto_bound
+from emsopt.optimizers.boxes.gp_ucb import upper_bound
 
 STORED = Path(eo.datasets.__file__).parent / "data" / "studies" / "boke_complexity.csv"
 METHODS = {

@@ -105,7 +105,7 @@ import numpy as np
 import emsopt as eo
 from emsopt import study
 from emsopt.optimizers import BOX_METHODS
-from emsopt.optimizers._box_search import maximize_on_box
+from emsopt.optimizers.boxes._search import maximize_on_box
 from emsopt.problems import Problem
 
 BUDGET, FIRST_SEED, LEAST = 60, 1000, 1e-3

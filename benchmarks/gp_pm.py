@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 import emsopt as eo
-from emsopt.optimizers.gp_pm import GPpM, GPzero
+from emsopt.optimizers.deployments.gp_pm import GPpM, GPzero
 
 
 def run(method, objective, seed, budget, target=-np.inf):

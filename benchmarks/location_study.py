@@ -31,7 +31,7 @@ import pandas as pd
 
 import emsopt as eo
 from emsopt import study
-from emsopt.optimizers.local_search import AFFORDABLE, best_deployment, local_search
+from emsopt.optimizers.deployments.swaps import AFFORDABLE, best_deployment, local_search
 
 STORED = Path(eo.datasets.__file__).parent / "data" / "studies"
 AVERAGED = "sparbl, 10 draws"  # SparBL(draws=10)

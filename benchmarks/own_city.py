@@ -26,7 +26,7 @@ import emsopt as eo
 
 calls, stations = eo.calls.read_calls("calls.csv"), eo.calls.read_stations("stations.csv")
 print(eo.calls.check_calls(calls, stations))
-city = eo.City.from_calls(calls, stations, speed_kmh=40)
+city = eo.calls.city_from_calls(calls, stations, speed_kmh=40)
 best = eo.evaluators.evaluate_all(city, 5).best
 print(best, best.site_names)
 eo.maps.deployment_map(city, best).save("map.html")

@@ -23,7 +23,7 @@ import emsopt as eo
 def random_city(kind, n_sites, n_atoms, seed):
     rng = np.random.default_rng(seed)
     if kind == "plane":
-        times = eo.travel.plane_km(rng.uniform(0, 20, (n_sites, 2)), rng.uniform(0, 20, (n_atoms, 2)))
+        times = eo.city.travel.plane_km(rng.uniform(0, 20, (n_sites, 2)), rng.uniform(0, 20, (n_atoms, 2)))
     else:
         times = rng.uniform(1, 20, (n_sites, n_atoms))
     return eo.City(rng.uniform(size=n_atoms), times, turnout_times=1.75, service_times=30)

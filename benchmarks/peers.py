@@ -62,8 +62,8 @@ from importlib import metadata, util
 import numpy as np
 
 import emsopt as eo
-from emsopt.optimizers.gp_pm import log_expected_improvement
-from emsopt.optimizers.optimizer import Optimizer
+from emsopt.optimizers.deployments.base import Optimizer
+from emsopt.optimizers.deployments.gp_pm import log_expected_improvement
 
 INITIAL = 20
 TRAIN_EVERY = 5

@@ -14,9 +14,9 @@ import time
 import numpy as np
 
 import emsopt as eo
-from emsopt.optimizers.binary_quadratic import minimize_quadratic, swap_search
-from emsopt.optimizers.local_search import local_search
-from emsopt.optimizers.sparbl import SparBL, SparBLPlus
+from emsopt.optimizers.deployments.binary_quadratic import minimize_quadratic, swap_search
+from emsopt.optimizers.deployments.sparbl import SparBL, SparBLPlus
+from emsopt.optimizers.deployments.swaps import local_search
 from emsopt.surrogates.horseshoe import Horseshoe, sample
 
 

@@ -5,7 +5,7 @@
     python data/build_monaco.py --elevation NET     also say how far the terrain is from a SUMO network with heights
     python data/build_monaco.py --extract OSM.PBF   first cut raw/monaco out of a larger extract
 
-Needs ``pip install emsopt[roads]``. Roads, turns and speed defaults: `emsopt._osm`.
+Needs ``pip install emsopt[roads]``. Roads, turns and speed defaults: `emsopt.roads._osm`.
 
 **Terrain is a surrogate**, made of what the map itself knows of heights: its survey points and peaks, and the coast at
 0 m, each averaged on cells of 100 m, and a thin-plate spline through them, nowhere below 0. There are about two dozen
@@ -25,8 +25,8 @@ import osmium
 from scipy.interpolate import RBFInterpolator
 
 from emsopt import RoadNetwork
-from emsopt._osm import ACCESS, EARTH_M, SPEEDS_KMH
-from emsopt._sumo import utm_to_degrees
+from emsopt.roads._osm import ACCESS, EARTH_M, SPEEDS_KMH
+from emsopt.roads._sumo import utm_to_degrees
 
 HERE = Path(__file__).resolve().parent
 RAW = HERE / "raw" / "monaco" / "monaco-2016-roads.osm.pbf"

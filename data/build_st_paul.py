@@ -22,7 +22,8 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from emsopt import City, datasets, travel
+from emsopt import City, datasets
+from emsopt.city import travel
 from emsopt.evaluators import bounds, evaluate_all, p_median
 
 HERE = Path(__file__).resolve().parent

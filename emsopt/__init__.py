@@ -17,76 +17,85 @@ Everything below is loaded on first use, so that ``import emsopt`` costs almost 
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0.dev0"
+from ._version import __version__
 
 if TYPE_CHECKING:
     from . import (
         bandits,
         calls,
+        city,
         datasets,
-        energy,
         errors,
         evaluators,
-        geo,
         maps,
         optimizers,
         panels,
-        plan,
+        planning,
         plots,
         problems,
-        regret,
-        road_maps,
         roads,
         study,
-        sweeps,
-        travel,
     )
-    from .city import City
-    from .deployment import DeploymentSpace
+    from .city import City, DeploymentSpace
     from .errors import EmsoptError
-    from .objective import Objective
-    from .optimizers.loop import maximize, minimize
+    from .evaluators import Objective
+    from .optimizers import maximize, minimize
     from .roads import RoadNetwork
 
-_MODULES = (
+_ROOMS = (
     "bandits",
     "calls",
+    "city",
     "datasets",
-    "energy",
     "errors",
     "evaluators",
-    "geo",
     "maps",
     "optimizers",
     "panels",
-    "plan",
+    "planning",
     "plots",
     "problems",
-    "regret",
-    "road_maps",
     "roads",
     "study",
-    "sweeps",
-    "travel",
 )
 _NAMES = {
     "City": "city",
-    "DeploymentSpace": "deployment",
+    "DeploymentSpace": "city",
     "EmsoptError": "errors",
-    "Objective": "objective",
+    "Objective": "evaluators",
     "RoadNetwork": "roads",
-    "maximize": "optimizers.loop",
-    "minimize": "optimizers.loop",
+    "maximize": "optimizers",
+    "minimize": "optimizers",
 }
 
-__all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "RoadNetwork", "bandits", "calls"]
-__all__ += ["datasets", "energy", "errors", "evaluators", "geo", "maps", "maximize", "minimize"]
-__all__ += ["optimizers", "panels", "plan", "plots", "problems", "regret", "road_maps", "roads"]
-__all__ += ["study", "sweeps", "travel"]
+__all__ = [
+    "City",
+    "DeploymentSpace",
+    "EmsoptError",
+    "Objective",
+    "RoadNetwork",
+    "__version__",
+    "bandits",
+    "calls",
+    "city",
+    "datasets",
+    "errors",
+    "evaluators",
+    "maps",
+    "maximize",
+    "minimize",
+    "optimizers",
+    "panels",
+    "planning",
+    "plots",
+    "problems",
+    "roads",
+    "study",
+]
 
 
 def __getattr__(name):
-    if name in _MODULES:
+    if name in _ROOMS:
         return _import_module(f".{name}", __name__)
     if name in _NAMES:
         return getattr(_import_module(f".{_NAMES[name]}", __name__), name)
@@ -95,4 +104,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted([*__all__, "__version__"])
+    return sorted(__all__)

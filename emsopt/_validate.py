@@ -263,13 +263,6 @@ def instance(value, name, kind, title):
     return value
 
 
-def city(value, name="city"):
-    """Return ``value`` if it is a `City`."""
-    from .city import City
-
-    return instance(value, name, City, "emsopt.City")
-
-
 def columns(frame, wanted, name="frame", like=""):
     """Check that a DataFrame has some columns, as ``like`` has."""
     has = list(getattr(frame, "columns", ()))

@@ -17,9 +17,10 @@ are in ``emsopt/data/LICENSES.md``.
 
 import numpy as np
 
-from . import _files, _pickles, _writing, travel
+from ._files import locate, pickles, writing
 from ._validate import choice, generator, positive_number, whole_number
-from .city import City
+from .city import travel
+from .city.city import City
 from .errors import InputError
 
 # "Optimizing Server Locations in Spatial Queues", section 7, and the code published with it.
@@ -85,7 +86,7 @@ def load_st_paul(version="embedded", *, call_group="f"):
 
     Notes
     -----
-    Travel times follow from road distances by `emsopt.travel.st_paul_law`; turnout takes 1.75 min and service
+    Travel times follow from road distances by `emsopt.city.travel.st_paul_law`; turnout takes 1.75 min and service
     1440/42.17 = 34.15 min throughout. The embedded optimum is within 0.1 min of every optimum in the papers' tables;
     for anything finer use the published version.
 
@@ -97,7 +98,7 @@ def load_st_paul(version="embedded", *, call_group="f"):
     """
     choice(version, "version", ("embedded", "published"))
     choice(call_group, "call_group", ("f", "e"))
-    city = City.load(_files.package_file("st_paul"))
+    city = City.load(locate.package_file("st_paul"))
     if version == "published":
         return _with_published_demand(city, call_group)
     if call_group != "f":
@@ -108,9 +109,9 @@ def load_st_paul(version="embedded", *, call_group="f"):
 
 def _with_published_demand(city, call_group):
     names = ["Saint_Paul.pkl", "st_paul_published/Saint_Paul.pkl"]
-    path = _files.find_data(names, PUBLISHED_URL, PUBLISHED_SHA256)
-    shares = np.ravel(_pickles.read_arrays(path, PUBLISHED_SHA256)[call_group])
-    outlines = _files.find_local(["tract_polygons_71.geojson", "st_paul_published/tract_polygons_71.geojson"])
+    path = locate.find_data(names, PUBLISHED_URL, PUBLISHED_SHA256)
+    shares = np.ravel(pickles.read_arrays(path, PUBLISHED_SHA256)[call_group])
+    outlines = locate.find_local(["tract_polygons_71.geojson", "st_paul_published/tract_polygons_71.geojson"])
     notes = (
         f"Demand: shares of 71 atoms as published by the papers' authors (key {call_group} of Saint_Paul.pkl), "
         f"scaled to {ST_PAUL_CALLS_PER_DAY} calls a day. "
@@ -128,7 +129,7 @@ def _with_published_demand(city, call_group):
 
 
 def _outlines(path, n_atoms):
-    from ._plain_files import read_shapes
+    from ._files.plain import read_shapes
 
     return read_shapes(path, [str(k + 1) for k in range(n_atoms)])
 
@@ -179,7 +180,7 @@ def paper_table(number):
     import pandas as pd
 
     number = whole_number(number, "number", 1, 3)
-    table = pd.read_csv(_files.package_file("papers", f"table_{number}.csv"))
+    table = pd.read_csv(locate.package_file("papers", f"table_{number}.csv"))
     return table.fillna({"note": ""}) if "note" in table else table
 
 
@@ -284,7 +285,7 @@ def load_study(name):
     """
     import pandas as pd
 
-    folder = _files.package_file("studies")
+    folder = locate.package_file("studies")
     files = {path.name.split(".")[0]: path for path in sorted(folder.iterdir())}
     return pd.read_csv(files[choice(name, "name", tuple(files))])
 
@@ -310,7 +311,7 @@ def practice_calls():
     """
     from .calls import read_calls, read_stations
 
-    folder = _files.package_file("practice")
+    folder = locate.package_file("practice")
     return read_calls(folder / "calls.csv"), read_stations(folder / "stations.csv")
 
 
@@ -334,8 +335,8 @@ def write_templates(folder):
     WriteError
         If the disk is full or read-only, or permission is denied.
     """
-    folder = _writing.make_folder(folder)
-    sources = sorted(_files.package_file("templates").iterdir())
+    folder = writing.make_folder(folder)
+    sources = sorted(locate.package_file("templates").iterdir())
     targets = [folder / source.name for source in sources]
     for target in targets:
         if target.exists():
@@ -344,7 +345,7 @@ def write_templates(folder):
     written = []
     try:
         for source, target in zip(sources, targets, strict=True):
-            written.append(_writing.write_file(target, source.read_bytes()))
+            written.append(writing.write_file(target, source.read_bytes()))
     except BaseException:
         for target in written:
             target.unlink()
@@ -387,15 +388,15 @@ def load_roads(name="monaco"):
     """
     from dataclasses import replace
 
-    from .roads import RoadNetwork
+    from .roads.network import RoadNetwork
 
     if choice(name, "name", ("monaco", "luxembourg")) == "monaco":
-        return RoadNetwork.load(_files.package_file("monaco", "roads.json.gz"))
+        return RoadNetwork.load(locate.package_file("monaco", "roads.json.gz"))
     published = ["lust.net.xml", "luxembourg/lust.net.xml"]
-    rebuilt = _files.find_local(["luxembourg_rebuilt.net.xml.gz", "luxembourg/luxembourg_rebuilt.net.xml.gz"])
-    if rebuilt is not None and _files.find_local(published) is None:
+    rebuilt = locate.find_local(["luxembourg_rebuilt.net.xml.gz", "luxembourg/luxembourg_rebuilt.net.xml.gz"])
+    if rebuilt is not None and locate.find_local(published) is None:
         net = RoadNetwork.from_sumo(rebuilt, name="luxembourg, rebuilt")
         note = "Not the published LuST network, but a rebuild from its OpenStreetMap source."
         return replace(net, notes=f"{note} {net.notes}")
-    path = _files.find_data(published, LUXEMBOURG_URL, git_blob=LUXEMBOURG_GIT_BLOB)
+    path = locate.find_data(published, LUXEMBOURG_URL, git_blob=LUXEMBOURG_GIT_BLOB)
     return RoadNetwork.from_sumo(path, name="luxembourg")

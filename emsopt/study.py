@@ -20,9 +20,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from . import __version__, _validate
-from ._json_lines import JsonLines
-from ._progress import shown
+from . import _validate
+from ._running.json_lines import JsonLines
+from ._running.progress import shown
+from ._version import __version__
 from .errors import EmsoptError, InputError
 
 _KIND, _FORMAT = "emsopt study", 1

@@ -5,7 +5,7 @@ import pytest
 
 from emsopt import bandits
 from emsopt.errors import InputError
-from emsopt.roads import RoadNetwork, grid_roads
+from emsopt.roads.network import RoadNetwork, grid_roads
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +187,7 @@ def test_independent_arms_follow_the_conjugate_update(prior):
 
 def test_navigation_prior_has_the_papers_variances():
     """Section 4.1: mean variance 0.25² and noise 0.1² of the variance of the deterministic energies."""
-    from emsopt.energy import edge_energy
+    from emsopt.roads.energy import edge_energy
 
     net = grid_roads(5, 4, jitter=0.2, relief=30, rng=0)
     prior = bandits.navigation_prior(net)

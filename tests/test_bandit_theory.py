@@ -6,10 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from emsopt import bandits, regret
+from emsopt import bandits
 from emsopt.bandits import theory
 from emsopt.errors import InputError
-from emsopt.roads import grid_roads
+from emsopt.optimizers import regret
+from emsopt.roads.network import grid_roads
 
 
 @pytest.fixture(scope="module")

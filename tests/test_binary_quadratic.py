@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from emsopt.errors import InputError
-from emsopt.optimizers.binary_quadratic import (
+from emsopt.optimizers.deployments.binary_quadratic import (
     exact,
     minimize_quadratic,
     minimum_cut,

@@ -5,8 +5,8 @@ import pytest
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers.binary_quadratic import exact, swap_search, value
-from emsopt.optimizers.bocs import BOCS, _walk, anneal
+from emsopt.optimizers.deployments.binary_quadratic import exact, swap_search, value
+from emsopt.optimizers.deployments.bocs import BOCS, _walk, anneal
 
 
 def quadratic(seed, n, density=1.0):
@@ -82,13 +82,13 @@ def test_every_proposal_starts_a_new_chain(monkeypatch):
     """Sweeps at each: ten times as many before the first draw, from the state a chain starts from."""
     objective = eo.Objective(eo.datasets.grid_city(12, 4, rng=2), 4, "approximate")
     optimizer, seen = run(objective, 20, 0, sweeps=3), []
-    sample = eo.optimizers.sparbl.sample
+    sample = eo.optimizers.deployments.sparbl.sample
 
     def watched(state, X, y, sweeps, rng):
         seen.append((sweeps, state.coef.any()))
         return sample(state, X, y, sweeps, rng)
 
-    monkeypatch.setattr(eo.optimizers.sparbl, "sample", watched)
+    monkeypatch.setattr(eo.optimizers.deployments.sparbl, "sample", watched)
     for _ in range(4):
         start = len(seen)
         optimizer.tell(optimizer.ask(), 9.0)

@@ -9,9 +9,9 @@ from scipy.stats import truncnorm
 import emsopt as eo
 from emsopt.errors import InputError, ResumeWarning
 from emsopt.optimizers import Hyperparameters, bocvs, with_regret
-from emsopt.optimizers.control_learners import ETC50, LEARNERS, UCBCVS, UnknownCost
-from emsopt.optimizers.control_model import ControlModel
-from emsopt.optimizers.control_regret import NODES
+from emsopt.optimizers.control.learners import ETC50, LEARNERS, UCBCVS, UnknownCost
+from emsopt.optimizers.control.model import ControlModel
+from emsopt.optimizers.control.regret import NODES
 from emsopt.problems import ControlProblem, Play, Problem, TruncatedNormal, Uniform
 
 SETS = [[0], [1, 2], [0, 1], [0, 1, 2]]

@@ -6,7 +6,7 @@ import pytest
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import BOKE, GPUCB, KRUCB, BOKEPlus, GPUCBFixed, RandomPoints
-from emsopt.optimizers.boke import bandwidth, emptiness, exploration, log_upper_bound, regression
+from emsopt.optimizers.boxes.boke import bandwidth, emptiness, exploration, log_upper_bound, regression
 from emsopt.surrogates.kernel_regression import condition
 
 GRID = np.linspace(0, 1, 20_001)

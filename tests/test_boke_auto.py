@@ -7,7 +7,7 @@ from scipy.spatial.distance import pdist
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import BOKEAuto, profile
-from emsopt.optimizers.boke_auto import (
+from emsopt.optimizers.boxes.boke_auto import (
     CROWDED,
     NEIGHBOURS,
     RIDGE,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from emsopt.optimizers._box_search import highest, maximize_on_box, starts_on_box
+from emsopt.optimizers.boxes._search import highest, maximize_on_box, starts_on_box
 
 
 def waves(x):

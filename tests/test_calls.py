@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import emsopt as eo
 from emsopt import calls as ec
-from emsopt import travel
 from emsopt.calls import areas as areas_module
 from emsopt.calls.profile import hours_watched, pull_of_the_whole, slots
+from emsopt.city import travel
 from emsopt.errors import InputError
 
 MIDDLE = np.array([-30.0, 45.0])
@@ -230,10 +230,10 @@ def test_whatever_a_cell_holds_is_read_or_refused(time, lon, lat):
 
 
 def test_a_file_too_large_is_refused_unread(monkeypatch):
-    monkeypatch.setattr(ec._points._plain_files, "MOST_BYTES", 20)
+    monkeypatch.setattr(ec._points._plain, "MOST_BYTES", 20)
     with pytest.raises(InputError, match="the most that is read"):
         ec.read_calls(csv("2025-01-01,-30,45"))
-    monkeypatch.setattr(ec._points._plain_files, "MOST_ROWS", 1)
+    monkeypatch.setattr(ec._points._plain, "MOST_ROWS", 1)
     with pytest.raises(InputError, match="2 rows"):
         ec.read_calls(random_log(2))
 
@@ -261,7 +261,7 @@ def test_only_columns_that_are_used_take_memory(tmp_path):
 
 
 def test_rows_are_counted_while_they_are_read(monkeypatch):
-    monkeypatch.setattr(ec._points._plain_files, "MOST_ROWS", 3)
+    monkeypatch.setattr(ec._points._plain, "MOST_ROWS", 3)
     assert len(ec.read_calls(csv(*["2025-01-01,-30,45"] * 3))) == 3
     with pytest.raises(InputError, match="more than 3 rows"):
         ec.read_calls(csv(*["2025-01-01,-30,45"] * 4, "ragged"))
@@ -594,28 +594,28 @@ def test_service_times_come_from_where_they_are():
     frame = random_log(100, service_min=np.r_[np.full(50, 30.0), np.full(50, 50.0)])
     timed = STATIONS.assign(service_min=25.0)
     options = {"speed_kmh": 40}
-    assert eo.City.from_calls(frame, STATIONS, **options).mean_service_time == pytest.approx(40)
-    assert eo.City.from_calls(
+    assert eo.calls.city_from_calls(frame, STATIONS, **options).mean_service_time == pytest.approx(40)
+    assert eo.calls.city_from_calls(
         frame, STATIONS, service_times=35, **options
     ).mean_service_time == pytest.approx(35)
     bare = frame.drop(columns="service_min")
-    assert eo.City.from_calls(bare, timed, **options).mean_service_time == pytest.approx(25)
+    assert eo.calls.city_from_calls(bare, timed, **options).mean_service_time == pytest.approx(25)
     for whose, minutes in (("calls", 40), ("stations", 25)):
-        city = eo.City.from_calls(frame, timed, service_times=whose, **options)
+        city = eo.calls.city_from_calls(frame, timed, service_times=whose, **options)
         assert city.mean_service_time == pytest.approx(minutes)
     with pytest.raises(InputError, match="both have"):
-        eo.City.from_calls(frame, timed, **options)
+        eo.calls.city_from_calls(frame, timed, **options)
     with pytest.raises(InputError, match="nothing says how long"):
-        eo.City.from_calls(bare, STATIONS, **options)
+        eo.calls.city_from_calls(bare, STATIONS, **options)
     with pytest.raises(InputError, match="stations have no column"):
-        eo.City.from_calls(frame, STATIONS, service_times="stations", **options)
+        eo.calls.city_from_calls(frame, STATIONS, service_times="stations", **options)
 
 
 def test_a_city_says_what_was_left_out():
     frame = random_log(100, service_min=30.0)
     frame.loc[0, ["lon", "lat"]] = [0.0, 0.0]
     frame.loc[1, "time"] = pd.NaT
-    city = eo.City.from_calls(frame, STATIONS, speed_kmh=40)
+    city = eo.calls.city_from_calls(frame, STATIONS, speed_kmh=40)
     assert "98 calls" in city.notes
     assert "1 without time" in city.notes
     assert "1 over 50 km" in city.notes
@@ -772,7 +772,7 @@ def test_the_practice_log_has_the_faults_that_were_put_in():
 def test_templates_can_be_read_as_they_are(tmp_path):
     paths = eo.datasets.write_templates(tmp_path / "mine")
     assert [path.name for path in paths] == ["calls.csv", "stations.csv"]
-    city = eo.City.from_calls(*paths, speed_kmh=40)
+    city = eo.calls.city_from_calls(*paths, speed_kmh=40)
     assert city.n_sites == 3
     with pytest.raises(InputError, match="left as it is"):
         eo.datasets.write_templates(tmp_path / "mine")

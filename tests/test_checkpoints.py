@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt import _json_lines, study
-from emsopt._json_lines import MOST_BYTES, JsonLines
-from emsopt._run_file import summary
+from emsopt import study
+from emsopt._running import json_lines
+from emsopt._running.checkpoint import summary
+from emsopt._running.json_lines import MOST_BYTES, JsonLines
 from emsopt.errors import EmsoptError, InputError, ResumeWarning, WriteError
-from emsopt.roads import grid_roads
+from emsopt.roads.network import grid_roads
 
 
 def bowl(x):
@@ -163,7 +164,7 @@ def test_a_file_too_large_is_not_read(run, file):
 
 def test_a_file_with_too_many_values_is_not_parsed(run, file, monkeypatch):
     run(file, 3)
-    monkeypatch.setattr("emsopt._json_lines.MOST_VALUES", 10)
+    monkeypatch.setattr("emsopt._running.json_lines.MOST_VALUES", 10)
     with pytest.raises(InputError, match="more than 10 values, the most that a"):
         run(file)
 
@@ -171,7 +172,7 @@ def test_a_file_with_too_many_values_is_not_parsed(run, file, monkeypatch):
 def test_a_file_never_grows_beyond_what_can_be_read(run, file, monkeypatch):
     run(file, 3)
     whole = file.read_bytes()
-    monkeypatch.setattr(_json_lines, "MOST_BYTES", len(whole) + 10)
+    monkeypatch.setattr(json_lines, "MOST_BYTES", len(whole) + 10)
     with pytest.raises(WriteError, match=r"is full: .* What is on file is whole"):
         run(file)
     assert file.read_bytes() == whole
@@ -291,7 +292,7 @@ def test_a_folder_that_takes_nothing(run, tmp_path, monkeypatch):
     def refused(*_, **__):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("emsopt._json_lines.open", refused, raising=False)
+    monkeypatch.setattr("emsopt._running.json_lines.open", refused, raising=False)
     with pytest.raises(WriteError, match="could not be written: permission was denied"):
         run(tmp_path / "run.jsonl")
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import emsopt as eo
-from emsopt import travel
+from emsopt.city import travel
 from emsopt.errors import EmsoptError, InputError
 
 RATES = [1.0, 0.5, 0.3]

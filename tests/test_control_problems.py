@@ -13,7 +13,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 import emsopt as eo
-from emsopt import _pickles
+from emsopt._files import pickles
 from emsopt.errors import InputError
 from emsopt.problems import (
     ControlProblem,
@@ -22,14 +22,13 @@ from emsopt.problems import (
     Problem,
     TruncatedNormal,
     Uniform,
-    airfoil_noise,
     functions,
-    levers,
     on_unit_cube,
-    plant_growth,
 )
-from emsopt.problems import control_objectives as ready
-from emsopt.problems.control import best_of_set
+from emsopt.problems.control import airfoil_noise, plant_growth
+from emsopt.problems.control import ems_service as levers
+from emsopt.problems.control import examples as ready
+from emsopt.problems.control.problem import best_of_set
 
 needs_plant = pytest.mark.skipif(
     "EMSOPT_DATA" not in os.environ,
@@ -144,7 +143,7 @@ def test_expected_value_does_not_depend_on_chunks(monkeypatch):
     problem = ready.hartmann_control()
     x = np.random.default_rng(0).random((7, 3))
     whole = problem.expected(0, x, 256)
-    monkeypatch.setattr("emsopt.problems.control.CHUNK", 500)
+    monkeypatch.setattr("emsopt.problems.control.problem.CHUNK", 500)
     np.testing.assert_allclose(problem.expected(0, x, 256), whole, rtol=1e-14)
     assert problem.expected(0, x[2], 256) == pytest.approx(whole[2])
 
@@ -386,8 +385,8 @@ def test_ems_levers_are_the_evaluators():
 @needs_plant
 def test_plant_equals_the_textbook_formula():
     """k(x, Z) K^-1 u with u = L q, by dense solves and loops."""
-    path = plant_growth._files.find_data(["plant_growth/gp_leaf_dict.p", "gp_leaf_dict.p"])
-    raw = _pickles.read_arrays(path, plant_growth.SHA256)
+    path = plant_growth.locate.find_data(["plant_growth/gp_leaf_dict.p", "gp_leaf_dict.p"])
+    raw = pickles.read_arrays(path, plant_growth.SHA256)
     Z, q = raw[".inducing_variable.inducing_variable_list[0].Z"], raw[".q_mu"][:, 0]
     assert Z.shape == (464, 5)
     softplus = [np.log1p(np.exp(raw[f".kernel.kernels[0].{name}"])) for name in ("variance", "lengthscales")]
@@ -418,7 +417,7 @@ def test_a_forged_plant_is_refused(tmp_path, monkeypatch):
 
 def test_plant_without_its_file_says_where_to_put_it(tmp_path, monkeypatch):
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
-    monkeypatch.setattr("emsopt._files.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr("emsopt._files.locate.cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(plant_growth, "URL", "http://127.0.0.1:9/gp_leaf_dict.p")
     plant_growth._trained.cache_clear()
     with pytest.raises(eo.errors.DataUnavailableError, match=r"put it at gp_leaf_dict.p in.*EMSOPT_DATA"):

@@ -14,7 +14,7 @@ def plane_city(n_sites, n_atoms, rng):
     """Sites and atoms anywhere in a square of 20 minutes' drive; random demand."""
     rng = np.random.default_rng(rng)
     atoms, sites = rng.uniform(0, 20, (n_atoms, 2)), rng.uniform(0, 20, (n_sites, 2))
-    return eo.City(rng.uniform(size=n_atoms), eo.travel.plane_km(sites, atoms), 1.75, 30.0)
+    return eo.City(rng.uniform(size=n_atoms), eo.city.travel.plane_km(sites, atoms), 1.75, 30.0)
 
 
 def tied_city(n_sites, n_atoms, rng):

@@ -20,7 +20,7 @@ from emsopt.evaluators import evaluate_all, exact_hypercube, p_median
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from ipywidgets.widgets import widget
 
-from emsopt.panels import _parts, _uploads, _what_if
+from emsopt.panels import _uploads, _what_if, _widgets
 from emsopt.panels._job import Job
 
 NASTY = "<script>1</script>"
@@ -39,7 +39,7 @@ def shared():
 @pytest.fixture
 def refs(shared, monkeypatch):
     """The dashboard with St. Paul as it begins, and an empty table; without the histogram, to save time."""
-    monkeypatch.setattr(_parts, "picture", lambda *_, **__: "")
+    monkeypatch.setattr(_widgets, "picture", lambda *_, **__: "")
     for name, value in {"city": "Random grid city", "sites_count": 4}.items():
         shared.refs[name].value = value
     shared.refs["city"].value = "St. Paul"
@@ -200,7 +200,7 @@ def test_a_search_gives_way_to_others():
     def work(progress):
         seen.append(os.getpriority(os.PRIO_PROCESS, 0))
 
-    job = Job("Search", "", _parts.Message(), lambda: work, lambda _: "")
+    job = Job("Search", "", _widgets.Message(), lambda: work, lambda _: "")
     job.start.click()
     job.wait(60)
     assert seen == [max(before, 10)]

@@ -18,7 +18,9 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt import _files, _pickles, datasets, travel
+from emsopt import datasets
+from emsopt._files import locate, pickles
+from emsopt.city import travel
 from emsopt.errors import DataUnavailableError, InputError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -114,7 +116,7 @@ def test_demand_is_population_falling_off_from_downtown(build):
 
 def test_the_script_rebuilds_the_embedded_files_byte_by_byte(build, tmp_path):
     folder = build.build(0.18).save(tmp_path / "st_paul")
-    kept = _files.package_file("st_paul")
+    kept = locate.package_file("st_paul")
     assert {path.name for path in folder.iterdir()} == {path.name for path in kept.iterdir()}
     for path in kept.iterdir():
         assert path.read_bytes() == (folder / path.name).read_bytes(), path.name
@@ -202,7 +204,7 @@ def test_outlines_of_census_tracts_replace_the_schematic_ones(published, tmp_pat
     """One feature an atom, numbered from 1, in any order; without the file the outlines stay schematic."""
     (tmp_path / "Saint_Paul.pkl").write_bytes(published.read_bytes())
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
-    monkeypatch.setattr(_files, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(locate, "cache_folder", lambda: tmp_path / "cache")
     city = eo.datasets.load_st_paul("published")
     assert "schematic" in city.notes
     assert city.atom_shapes == eo.datasets.load_st_paul().atom_shapes
@@ -234,7 +236,7 @@ def test_a_file_that_only_bears_the_name_is_refused(tmp_path, monkeypatch):
 
 def licence_rows():
     """Return patterns of files, source and licence of every row of the table that ships with the data."""
-    lines = _files.package_file("LICENSES.md").read_text(encoding="utf-8").splitlines()
+    lines = locate.package_file("LICENSES.md").read_text(encoding="utf-8").splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| `")]
     return [(re.findall("`([^`]+)`", files), source, licence) for files, source, licence in rows]
 
@@ -243,7 +245,7 @@ def test_the_list_of_licences_covers_every_file_that_ships_once():
     package = ROOT / "emsopt"
     shipped = [
         path.relative_to(package).as_posix()
-        for folder in ("data", "vendor")
+        for folder in ("data", "maps/vendor")
         for path in sorted((package / folder).rglob("*"))
         if path.is_file()
     ]
@@ -305,7 +307,7 @@ class Harm:
 
 def read_as_if_published(path, content):
     path.write_bytes(content)
-    return _pickles.read_arrays(path, hashlib.sha256(content).hexdigest())
+    return pickles.read_arrays(path, hashlib.sha256(content).hexdigest())
 
 
 def as_published(value):
@@ -321,7 +323,7 @@ def test_a_forged_pickle_is_refused_with_and_without_the_right_checksum(tmp_path
     with pytest.raises(DataUnavailableError, match=r"Saint_Paul.pkl is not the file that was published"):
         eo.datasets.load_st_paul("published")
     with pytest.raises(InputError, match=r"Saint_Paul.pkl was not read: it has the sha256"):
-        _pickles.read_arrays(path, datasets.PUBLISHED_SHA256)
+        pickles.read_arrays(path, datasets.PUBLISHED_SHA256)
     monkeypatch.setattr(datasets, "PUBLISHED_SHA256", hashlib.sha256(content).hexdigest())
     with pytest.raises(InputError, match=r"Saint_Paul.pkl is not a readable pickle"):
         eo.datasets.load_st_paul("published")
@@ -378,7 +380,7 @@ def test_a_pickle_that_is_cut_short_is_refused(tmp_path):
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """A cache of its own, no EMSOPT_DATA, and no proxy between here and here."""
-    monkeypatch.setattr(_files, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(locate, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.delenv("EMSOPT_DATA", raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     return tmp_path / "cache"
@@ -426,7 +428,7 @@ def test_git_blob_ids_are_what_git_says():
 def test_a_file_is_fetched_once_and_then_kept(cache, server, check):
     address, requests = server
     for _ in range(2):
-        path = _files.find_data("some/good.bin", f"{address}/good.bin", **check)
+        path = locate.find_data("some/good.bin", f"{address}/good.bin", **check)
         assert path == cache / "some" / "good.bin"
         assert path.read_bytes() == CONTENT
     assert requests() == ("/good.bin",)
@@ -440,14 +442,14 @@ def test_a_download_with_the_wrong_checksum_is_not_kept(cache, server, check):
     with pytest.raises(
         DataUnavailableError, match=f"{address}/bad.bin did not send.*{wanted}.*not kept.*EMSOPT_DATA"
     ):
-        _files.find_data("bad.bin", f"{address}/bad.bin", **check)
+        locate.find_data("bad.bin", f"{address}/bad.bin", **check)
     assert not list(cache.iterdir())
 
 
 def test_a_damaged_file_in_the_cache_is_fetched_anew(cache, server):
     cache.mkdir()
     (cache / "good.bin").write_bytes(b"half of i")
-    path = _files.find_data("good.bin", f"{server[0]}/good.bin", SHA256)
+    path = locate.find_data("good.bin", f"{server[0]}/good.bin", SHA256)
     assert path.read_bytes() == CONTENT
 
 
@@ -457,17 +459,17 @@ def test_without_a_network_the_message_says_which_file_to_put_where(cache, serve
         nowhere = f"http://127.0.0.1:{closed.server_port}/good.bin"
     wanted = f"could not be fetched.*Fetch {nowhere} by other means and put it at some/good.bin in.*EMSOPT_DATA.*{SHA256}"
     with pytest.raises(DataUnavailableError, match=wanted):
-        _files.find_data(["some/good.bin", "x.bin"], nowhere, SHA256)
+        locate.find_data(["some/good.bin", "x.bin"], nowhere, SHA256)
     with pytest.raises(DataUnavailableError, match=r"HTTPError: 404"):
-        _files.find_data("gone.bin", f"{server[0]}/gone.bin", SHA256)
+        locate.find_data("gone.bin", f"{server[0]}/gone.bin", SHA256)
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
     with pytest.raises(DataUnavailableError, match=f"x.bin in EMSOPT_DATA .now {tmp_path}"):
-        _files.find_data(["x.bin", "y.bin"], nowhere, SHA256)
+        locate.find_data(["x.bin", "y.bin"], nowhere, SHA256)
     assert not [path for path in cache.rglob("*") if path.is_file()]
     # and what the message asks for helps
     (tmp_path / "some").mkdir()
     (tmp_path / "some" / "good.bin").write_bytes(CONTENT)
-    assert _files.find_data(["some/good.bin", "x.bin"], nowhere, SHA256) == tmp_path / "some" / "good.bin"
+    assert locate.find_data(["some/good.bin", "x.bin"], nowhere, SHA256) == tmp_path / "some" / "good.bin"
 
 
 def test_offline_published_st_paul_says_where_to_put_its_file(cache, monkeypatch):
@@ -484,26 +486,26 @@ def test_emsopt_data_comes_first_then_the_package_then_the_cache(cache, tmp_path
         (folder / "papers").mkdir(parents=True)
         (folder / "papers" / "table_1.csv").write_bytes(CONTENT)
         (folder / "other.csv").write_bytes(CONTENT)
-    assert _files.find_data("papers/table_1.csv") == _files.package_file("papers", "table_1.csv")
-    assert _files.find_data("other.csv") == cache / "other.csv"
+    assert locate.find_data("papers/table_1.csv") == locate.package_file("papers", "table_1.csv")
+    assert locate.find_data("other.csv") == cache / "other.csv"
     monkeypatch.setenv("EMSOPT_DATA", str(mine))
-    assert _files.find_data("papers/table_1.csv") == mine / "papers" / "table_1.csv"
-    assert _files.find_data(["nothing.csv", "other.csv"]) == mine / "other.csv"
+    assert locate.find_data("papers/table_1.csv") == mine / "papers" / "table_1.csv"
+    assert locate.find_data(["nothing.csv", "other.csv"]) == mine / "other.csv"
     (mine / "other.csv").write_bytes(b"something else")
     with pytest.raises(DataUnavailableError, match=f"{mine / 'other.csv'} is not the file.*{SHA256}"):
-        _files.find_data("other.csv", sha256=SHA256)
+        locate.find_data("other.csv", sha256=SHA256)
 
 
 def test_what_cannot_be_found_or_checked_is_said(cache, tmp_path, monkeypatch):
     with pytest.raises(DataUnavailableError, match=r"nothing.csv is not on this machine. Obtain the file"):
-        _files.find_data("nothing.csv")
+        locate.find_data("nothing.csv")
     with pytest.raises(ValueError, match="no checksum"):
-        _files.find_data("nothing.csv", "http://127.0.0.1:9/nothing.csv")
+        locate.find_data("nothing.csv", "http://127.0.0.1:9/nothing.csv")
     with pytest.raises(DataUnavailableError, match="the package should hold"):
-        _files.package_file("nothing.csv")
+        locate.package_file("nothing.csv")
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path / "missing"))
     with pytest.raises(DataUnavailableError, match=r"EMSOPT_DATA must name a folder.*missing"):
-        _files.find_data("nothing.csv")
+        locate.find_data("nothing.csv")
 
 
 # -- the papers' tables -------------------------------------------------------------------------------------------
@@ -626,9 +628,9 @@ def test_grid_cities_that_cannot_be_are_refused(options, culprit):
 def test_public_docstrings_run():
     import doctest
 
-    from emsopt import tables
+    from emsopt.city import city
 
-    for module in (datasets, tables):
+    for module in (datasets, city):
         output = io.StringIO()
         failures = doctest.DocTestRunner(verbose=False)
         for example in doctest.DocTestFinder().find(module, module.__name__):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from emsopt.energy import Vehicle, edge_energy, unit_variance
 from emsopt.errors import InputError
+from emsopt.roads.energy import Vehicle, edge_energy, unit_variance
 
 
 def test_hand_value_on_the_flat():
@@ -66,7 +66,7 @@ def test_contexts_have_unit_variance_and_a_constant_column_stays_finite():
         (lambda: edge_energy([10.0], [-1.0]), "`speeds` must be at least 0"),
         (lambda: edge_energy([10.0], [10.0], [5.0]), "Convert degrees"),
         (lambda: edge_energy([10.0], [10.0], [0.0, 0.1]), "`inclines` must have shape"),
-        (lambda: edge_energy([10.0], [10.0], vehicle={"mass": 1}), "emsopt.energy.Vehicle"),
+        (lambda: edge_energy([10.0], [10.0], vehicle={"mass": 1}), "emsopt.roads.energy.Vehicle"),
         (lambda: Vehicle(mass=0), "`mass` must be a number above 0"),
         (lambda: Vehicle(recuperation_efficiency=1.2), "at most 1"),
         (lambda: unit_variance([1.0, 2.0]), "shape"),

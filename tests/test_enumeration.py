@@ -8,7 +8,7 @@ import pytest
 import emsopt as eo
 from emsopt.evaluators import approximate_hypercube, evaluate_all, exact_hypercube, one_median, p_median
 from emsopt.optimizers import best_deployment, local_search
-from emsopt.sweeps import load_sweep, service_rate_sweep, sweep
+from emsopt.planning.sweeps import load_sweep, service_rate_sweep, sweep
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt import geo
+from emsopt.maps import frames
 
 SITES = [0, 0, 3, 4, 8, 9, 11, 15, 16]
 
@@ -21,19 +21,19 @@ def evaluation(city):
 
 
 def test_atoms_carry_their_shapes_and_figures(city, evaluation):
-    frame = geo.atoms_frame(city, evaluation)
+    frame = frames.atoms_frame(city, evaluation)
     assert frame.crs.to_epsg() == 4326
     assert len(frame) == 71
     assert frame["mean_response_min"].to_numpy() == pytest.approx(evaluation.atom_response)
     assert frame["calls_per_hour"].sum() == pytest.approx(city.total_rate)
     inside = frame.geometry.contains(
-        geo.atoms_frame(city.replace(atom_shapes=None)).geometry
+        frames.atoms_frame(city.replace(atom_shapes=None)).geometry
     )  # a cell holds its own atom
     assert inside.mean() > 0.9
 
 
 def test_sites_count_their_units(city, evaluation):
-    frame = geo.sites_frame(city, evaluation)
+    frame = frames.sites_frame(city, evaluation)
     assert frame["units"].tolist() == np.bincount(SITES, minlength=17).tolist()
     assert frame["utilization"].iloc[0] == pytest.approx(evaluation.utilizations[:2].mean())
     assert frame["utilization"].isna().sum() == 9
@@ -41,16 +41,16 @@ def test_sites_count_their_units(city, evaluation):
 
 
 def test_a_frame_makes_a_city_again(city):
-    frame = geo.atoms_frame(city).rename(columns={"calls_per_hour": "arrival_rate"})
+    frame = frames.atoms_frame(city).rename(columns={"calls_per_hour": "arrival_rate"})
     again = eo.City.from_frames(
-        frame, geo.sites_frame(city), travel_times=city.travel_times, turnout_times=1.75, service_times=34
+        frame, frames.sites_frame(city), travel_times=city.travel_times, turnout_times=1.75, service_times=34
     )
     assert again.arrival_rates == pytest.approx(city.arrival_rates)
     assert again.site_names == city.site_names
 
 
 def test_folium_map(city, evaluation):
-    folium_map = geo.folium_map(city, evaluation, tiles=None)
+    folium_map = frames.folium_map(city, evaluation, tiles=None)
     page = folium_map.get_root().render()
     assert "mean response (min)" in page
     assert "alert(1)" in page
@@ -60,4 +60,4 @@ def test_folium_map(city, evaluation):
 def test_folium_needs_longitude_and_latitude(evaluation):
     grid = eo.datasets.grid_city(n_sites=9, units=3, rng=0)
     with pytest.raises(eo.errors.InputError, match="plane"):
-        geo.folium_map(grid, eo.evaluators.exact_hypercube(grid, [0, 1, 2]))
+        frames.folium_map(grid, eo.evaluators.exact_hypercube(grid, [0, 1, 2]))

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import emsopt as eo
-from emsopt.optimizers.gp_pm import EDGE, GPpM, GPzero, log_expected_improvement
+from emsopt.optimizers.deployments.gp_pm import EDGE, GPpM, GPzero, log_expected_improvement
 
 
 def small_city(sites=9, atoms=14, seed=0):
@@ -258,6 +258,6 @@ def test_log_expected_improvement_is_smooth_where_its_branches_meet_and_does_not
 
 
 def test_importing_the_optimizer_loads_no_scikit_learn():
-    code = "import sys, emsopt.optimizers.gp_pm; print('sklearn' in sys.modules)"
+    code = "import sys, emsopt.optimizers.deployments.gp_pm; print('sklearn' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

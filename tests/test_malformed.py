@@ -31,7 +31,7 @@ import pytest
 
 import emsopt as eo
 from emsopt.__main__ import main
-from emsopt.roads import RoadNetwork, grid_roads
+from emsopt.roads.network import RoadNetwork, grid_roads
 
 CASES = int(os.environ.get("EMSOPT_FUZZ", "40"))
 MOST_SECONDS, MOST_KB = 10, 2**20
@@ -408,9 +408,9 @@ def functions():
         p(eo.evaluators.bounds, city=city, units=2, evaluator="approximate"), p(found.late_fraction, threshold=8.0),
         p(eo.evaluators.evaluate_all, city=city, units=2, evaluator="approximate", metric="mean_response"),
         p(eo.evaluators.mclp, city=city, units=2, threshold=8.0), p(eo.evaluators.mexclp, city=city, units=2, threshold=8.0, busy_fraction=0.3),
-        p(eo.sweeps.load_sweep, city=city, units=2, loads=[0.3], metric="mean_response"),
-        p(eo.sweeps.service_rate_sweep, city=city, units=2, rates=[40.0]),
-        p(eo.plan.hourly_plan, cities=[city, city], units=2, moves=1, evaluator="approximate", metric="mean_response"),
+        p(eo.planning.load_sweep, city=city, units=2, loads=[0.3], metric="mean_response"),
+        p(eo.planning.service_rate_sweep, city=city, units=2, rates=[40.0]),
+        p(eo.planning.hourly_plan, cities=[city, city], units=2, moves=1, evaluator="approximate", metric="mean_response"),
         p(eo.minimize, objective=objective, method="random", checkpoint="a", **search),
         p(eo.maximize, f=eo.problems.forrester(), method="random", whole=None, noisy=None, bounds=None, checkpoint="b", **search),
         p(eo.optimizers.bocvs, problem=hill, method="etc-50", budget=3, most_plays=2, regret=False, alpha=0.1, checkpoint="c", rng=0),
@@ -429,7 +429,7 @@ def functions():
         p(demand.city, hours=[6, 12], weekdays=["Wed"], name="a", **times), p(demand.rates, hours=[6], weekdays=[2]),
         p(demand.cities_by_hour, weekdays=None, pattern="pulled", **times),
         p(eo.study.run, task=power, cases=[{"base": 1, "exponent": 2}], file="e", backend="serial", workers=None),
-        p(eo.study.seed_of, case={"a": 1}), p(eo.travel.constant_speed, kmh=40), p(eo.problems.forrester(), x=[0.5]), p(hill.objective, x=[0.5, 0.5]),
+        p(eo.study.seed_of, case={"a": 1}), p(eo.city.travel.constant_speed, kmh=40), p(eo.problems.forrester(), x=[0.5]), p(hill.objective, x=[0.5, 0.5]),
         p(eo.maps.deployment_map, city=city, evaluation=found, value="response", limits=None, min_fraction=0.02, tiles=None, height=520),
     ]
 
@@ -542,12 +542,12 @@ def masked():
 FOUND = {  # what cases above once raised something else for
     "no city to evaluate": lambda: eo.evaluators.approximate_hypercube("town", [0]),
     "no city for the 1-median": lambda: eo.evaluators.one_median("town"),
-    "no city to sweep": lambda: eo.sweeps.load_sweep("town", 2, [0.3]),
-    "no city to sweep by rate": lambda: eo.sweeps.service_rate_sweep("town", 2, [40.0]),
+    "no city to sweep": lambda: eo.planning.load_sweep("town", 2, [0.3]),
+    "no city to sweep by rate": lambda: eo.planning.service_rate_sweep("town", 2, [40.0]),
     "no city to site stations in": lambda: eo.problems.siting("town", 2),
     "no city to draw": lambda: eo.maps.deployment_map("town"),
     "a map of a table": lambda: eo.maps.deployment_map(town(), eo.evaluators.exact_hypercube(town(), [0]), value=pd.DataFrame()),
-    "a fleet without a label": lambda: eo.sweeps.sweep({"a": town()}, {"b": 2}),
+    "a fleet without a label": lambda: eo.planning.sweep({"a": town()}, {"b": 2}),
     "masked sites": lambda: eo.evaluators.approximate_hypercube(town(), masked()),
     "masked pins": lambda: eo.DeploymentSpace(town(), 2, pinned=masked()),
     "a masked time": lambda: town().replace(service_times=np.ma.masked),

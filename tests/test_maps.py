@@ -17,13 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emsopt import _shading
-from emsopt.city import City
+from emsopt.city.city import City
 from emsopt.errors import InputError
 from emsopt.evaluators import approximate_hypercube
-from emsopt.maps import TILES, deployment_map
+from emsopt.maps import _shading
+from emsopt.maps.deployments import TILES, deployment_map
 
-VENDOR = files("emsopt") / "vendor"
+VENDOR = files("emsopt") / "maps" / "vendor"
 LEAFLET = (VENDOR / "leaflet" / "leaflet.js").read_text("utf-8").split("\n//# source")[0]
 SQUARE = {"type": "Polygon", "coordinates": [[[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 0.0]]]}
 
@@ -274,7 +274,7 @@ def test_values_that_are_not_finite_are_said_to_be_missing(city):
     ],
 )
 def test_a_place_with_several_sites_gets_a_name(names, title):
-    from emsopt.maps import _place_name
+    from emsopt.maps.deployments import _place_name
 
     assert _place_name(names) == title
 

@@ -7,7 +7,8 @@ import pytest
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers import BOX_METHODS, Box, BoxOptimizer, RandomPoints, box_optimizer
+from emsopt.optimizers import BOX_METHODS, Box, BoxOptimizer, RandomPoints
+from emsopt.optimizers.boxes import base as box_optimizer
 
 METHODS = tuple(BOX_METHODS)
 BUDGET = 12

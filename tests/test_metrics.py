@@ -6,7 +6,7 @@ import pytest
 import emsopt as eo
 from emsopt.errors import EmsoptError, InputError
 from emsopt.evaluators import approximate_hypercube, exact_hypercube
-from emsopt.metrics import metric_costs, metric_label
+from emsopt.evaluators.metrics import metric_costs, metric_label
 
 CITY = eo.City(
     [1.0, 0.5, 0.3],

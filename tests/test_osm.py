@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt import _osm, datasets
-from emsopt.energy import edge_energy
+from emsopt import datasets
 from emsopt.errors import DataUnavailableError, InputError
-from emsopt.roads import RoadNetwork, grid_roads
+from emsopt.roads import _osm
+from emsopt.roads.energy import edge_energy
+from emsopt.roads.network import RoadNetwork, grid_roads
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -533,10 +534,10 @@ def test_a_small_file_that_holds_a_large_one_is_refused(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="compressed more than 100 times"):
         RoadNetwork.load(file)
     grid_roads(2, 2).save(file)
-    monkeypatch.setattr("emsopt._road_files.MOST_TEXT", 100)
+    monkeypatch.setattr("emsopt.roads._file.MOST_TEXT", 100)
     with pytest.raises(InputError, match=r"It holds more than 0.0001 MB"):
         RoadNetwork.load(file)
     monkeypatch.undo()
-    monkeypatch.setattr("emsopt._road_files.MOST_VALUES", 10)
+    monkeypatch.setattr("emsopt.roads._file.MOST_VALUES", 10)
     with pytest.raises(InputError, match=r"more than 10 values"):
         RoadNetwork.load(file)

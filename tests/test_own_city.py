@@ -12,9 +12,9 @@ import pytest
 
 import emsopt as eo
 from emsopt.__main__ import main
-from emsopt.commands import _parts
+from emsopt.commands import _shared
 from emsopt.commands.own_city import _hours, _weekdays
-from emsopt.plan import hourly_plan
+from emsopt.planning.hourly import hourly_plan
 
 EVIL = [
     "<script>alert(1)</script>",
@@ -63,7 +63,7 @@ def write_log(folder, n=1500, days=56, names=("A", "B", "C", "D"), rng=1):
 @pytest.fixture
 def no_figure(monkeypatch):
     """Figures take a second each, and are tested elsewhere."""
-    monkeypatch.setattr(_parts, "draw", lambda *_: [])
+    monkeypatch.setattr(_shared, "draw", lambda *_: [])
 
 
 def files_in(folder):
@@ -203,7 +203,7 @@ def test_no_text_of_a_table_is_a_formula(tmp_path):
     table = pd.DataFrame(
         {"=a": ["=1+1", "+1", "-x", "@SUM", "\tx", "safe", None], "b": [-1.5, 2, 3, 4, 5, 6, 7]}
     )
-    _parts.write_table(table, tmp_path / "t.csv", index=False)
+    _shared.write_table(table, tmp_path / "t.csv", index=False)
     rows = list(csv.reader(io.StringIO((tmp_path / "t.csv").read_text("utf-8"), newline="")))
     assert rows[0] == ["'=a", "b"]
     assert [row[0] for row in rows[1:]] == ["'=1+1", "'+1", "'-x", "'@SUM", "'\tx", "safe", ""]
@@ -356,7 +356,7 @@ def test_results_never_replace_what_was_read(tmp_path, capsys):
 def test_a_foreign_folder_is_refused_before_the_work(tmp_path, capsys, monkeypatch):
     (tmp_path / "out" / "city").mkdir(parents=True)
     (tmp_path / "out" / "city" / "thesis.txt").write_text("mine")
-    monkeypatch.setattr(_parts, "find_deployments", lambda *_: pytest.fail("it was searched"))
+    monkeypatch.setattr(_shared, "find_deployments", lambda *_: pytest.fail("it was searched"))
     assert main(["city", "--practice", "--out", str(tmp_path / "out")]) == 2
     assert "was left as it is" in capsys.readouterr().err
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["city"]

@@ -26,7 +26,7 @@ def plane_city(n_sites, n_atoms, rng):
     """Sites and atoms anywhere in a square of 20 minutes' drive; random demand."""
     rng = np.random.default_rng(rng)
     atoms, sites = rng.uniform(0, 20, (n_atoms, 2)), rng.uniform(0, 20, (n_sites, 2))
-    return make_city(eo.travel.plane_km(sites, atoms), rng.uniform(size=n_atoms), turnout=1.75)
+    return make_city(eo.city.travel.plane_km(sites, atoms), rng.uniform(size=n_atoms), turnout=1.75)
 
 
 def scattered_city(n_sites, n_atoms, rng):

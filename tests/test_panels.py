@@ -9,7 +9,7 @@ import emsopt as eo
 from emsopt.evaluators import evaluate_all, exact_hypercube, one_median, p_median, simulate
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-from emsopt.panels import _parts, load
+from emsopt.panels import _widgets, load
 
 MEAN, LATE = "mean response (min)", "responses of {:g} min or more"
 
@@ -51,7 +51,7 @@ def number(text):
 def test_an_unexpected_error_is_in_the_log_of_the_server(tmp_path):
     """A server's log takes in what its kernels write to the standard error that they began with."""
     manager = pytest.importorskip("jupyter_client.manager", reason="needs the package jupyter_client")
-    code = "from emsopt.panels._parts import Message, guarded\nguarded(Message(), lambda: 1 / 0)()"
+    code = "from emsopt.panels._widgets import Message, guarded\nguarded(Message(), lambda: 1 / 0)()"
     with (tmp_path / "server.log").open("w") as log:
         kernel, client = manager.start_new_kernel(kernel_name="python3", startup_timeout=600, stderr=log)
         try:
@@ -65,25 +65,25 @@ def test_an_unexpected_error_is_in_the_log_of_the_server(tmp_path):
 
 @pytest.mark.parametrize("otherwise", [lambda: None, lambda: 1 / 0])
 def test_an_interruption_passes_and_an_error_does_not(otherwise):
-    message = _parts.Message()
+    message = _widgets.Message()
 
     def interrupted():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        _parts.guarded(message, interrupted)()
-    _parts.guarded(message, lambda: [].pop(), otherwise)()
+        _widgets.guarded(message, interrupted)()
+    _widgets.guarded(message, lambda: [].pop(), otherwise)()
     assert "went wrong (IndexError)" in message.value
-    _parts.guarded(message, lambda: None)()
+    _widgets.guarded(message, lambda: None)()
     assert message.value == ""
 
 
 def test_what_a_callback_within_another_says_stays():
-    message = _parts.Message()
-    inner = _parts.guarded(message, lambda: "nine of ten")
-    _parts.guarded(message, inner)()
+    message = _widgets.Message()
+    inner = _widgets.guarded(message, lambda: "nine of ten")
+    _widgets.guarded(message, inner)()
     assert "nine of ten" in message.value
-    _parts.guarded(message, lambda: (inner(), "eleven")[1])()
+    _widgets.guarded(message, lambda: (inner(), "eleven")[1])()
     assert "eleven" in message.value
 
 

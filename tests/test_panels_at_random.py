@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.roads import grid_roads
+from emsopt.roads.network import grid_roads
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 import ipywidgets as widgets
@@ -54,7 +54,7 @@ PANELS = {
 @pytest.fixture
 def quick(monkeypatch):
     """Leave out what takes long and no control changes: drawing, and plays by the hundred."""
-    for module in ("_parts.picture", "boke._picture", "control._picture"):
+    for module in ("_widgets.picture", "boke._picture", "control._picture"):
         monkeypatch.setattr(f"emsopt.panels.{module}", lambda *_, **__: "<img alt=''>")
     monkeypatch.setattr("emsopt.panels.control.MOST_PLAYS", 12)
 

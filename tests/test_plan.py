@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import emsopt as eo
-from emsopt import _moves, plan
-from emsopt.deployment import DeploymentSpace
+from emsopt.city.deployment import DeploymentSpace
 from emsopt.errors import InputError
-from emsopt.plan import hourly_plan
+from emsopt.planning import _walk, hourly
+from emsopt.planning.hourly import hourly_plan
 
 TOWN = eo.datasets.grid_city(n_sites=5, units=2, rng=1, size=4)
 
@@ -58,12 +58,12 @@ def test_the_walk_is_the_cheapest_of_all(seed, hours, most, closed, colocation, 
     if closed:
         allowed &= apart[walks[-1], walks[0]] <= most
     cheapest = costs[np.arange(hours)[:, None], walks].sum(axis=0)[allowed].min()
-    counts = _moves.group_counts(rows, TOWN.twin_groups)
+    counts = _walk.group_counts(rows, TOWN.twin_groups)
     for steps in (
-        _moves.all_steps(counts, space.floors, space.capacities, most),
-        _moves.some_steps(counts, most),
+        _walk.all_steps(counts, space.floors, space.capacities, most),
+        _walk.some_steps(counts, most),
     ):
-        walk = _moves.cheapest_walk(costs, steps, counts, closed=closed)
+        walk = _walk.cheapest_walk(costs, steps, counts, closed=closed)
         assert walk.cost == pytest.approx(cheapest, abs=1e-8)
         assert walk.bound <= walk.cost <= walk.bound + 1e-6
         around = [*walk.states, walk.states[0]] if closed else walk.states
@@ -76,19 +76,19 @@ def test_a_closed_walk_is_the_best_of_all_starts(most):
     city = eo.datasets.grid_city(n_sites=9, units=4, rng=2, size=5)
     space = DeploymentSpace(city, 4)
     rows = np.concatenate(list(space.chunks()))
-    counts = _moves.group_counts(rows, city.twin_groups)
-    steps = _moves.all_steps(counts, space.floors, space.capacities, most)
+    counts = _walk.group_counts(rows, city.twin_groups)
+    steps = _walk.all_steps(counts, space.floors, space.capacities, most)
     for seed in range(4):
         costs = np.random.default_rng(seed).random((5, len(rows)))
-        each = [_moves._best_path(costs, steps, np.array([s]), closed=True)[0] for s in range(len(rows))]
-        walk = _moves.cheapest_walk(costs, steps, counts, closed=True)
+        each = [_walk._best_path(costs, steps, np.array([s]), closed=True)[0] for s in range(len(rows))]
+        walk = _walk.cheapest_walk(costs, steps, counts, closed=True)
         assert walk.cost == pytest.approx(min(each), abs=1e-7)
-        free = _moves.cheapest_walk(costs, steps, counts, closed=False)
+        free = _walk.cheapest_walk(costs, steps, counts, closed=False)
         assert free.cost < walk.cost  # the day's end binds here, so that branching was needed
 
 
 def test_too_many_parts_leave_a_gap_that_is_said(monkeypatch):
-    monkeypatch.setattr(_moves, "MOST_PARTS", 0)
+    monkeypatch.setattr(_walk, "MOST_PARTS", 0)
     cities = shifted(TOWN, 4, strength=4, rng=3)
     result = hourly_plan(cities, 2, 1)
     assert np.isfinite(result.lower_bound)
@@ -175,7 +175,7 @@ def test_the_list_of_changes_leads_from_one_hour_to_the_next():
 
 def test_changes_are_paired_so_that_ways_are_short():
     city = TOWN.replace(site_names=list("abcde"), site_locations=[[0, 0], [1, 0], [9, 0], [8, 0], [5, 5]])
-    gone, come = plan._difference(np.array([0, 2]), np.array([1, 3]), city)
+    gone, come = hourly._difference(np.array([0, 2]), np.array([1, 3]), city)
     assert list(zip(gone.tolist(), come.tolist(), strict=True)) == [(0, 1), (2, 3)]
 
 
@@ -191,7 +191,7 @@ def test_searched_plans_come_close_to_the_proven_one(cyclic, monkeypatch):
     """A selection of candidates, where all deployments are known to compare with."""
     cities = shifted(eo.datasets.grid_city(n_sites=10, units=4, rng=8, size=6), 6, strength=1, rng=9)
     best = hourly_plan(cities, 4, 1, "approximate", cyclic=cyclic)
-    monkeypatch.setattr(plan, "MOST_STATES", 0)
+    monkeypatch.setattr(hourly, "MOST_STATES", 0)
     found = hourly_plan(cities, 4, 1, "approximate", cyclic=cyclic)
     assert best.proven
     assert not found.proven

@@ -16,10 +16,10 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from emsopt import plots
-from emsopt.city import City
+from emsopt.city.city import City
 from emsopt.errors import InputError
 from emsopt.evaluators import approximate_hypercube
-from emsopt.maps import deployment_map
+from emsopt.maps.deployments import deployment_map
 from emsopt.plots import curves, maps
 
 
@@ -129,7 +129,7 @@ def test_a_map_names_its_unit_its_scale_and_its_notes(city, both):
 
 
 def test_the_scale_bar_is_true(city, both):
-    from emsopt.travel import great_circle_km
+    from emsopt.city.travel import great_circle_km
 
     _, ax = plots.deployment(city, both)
     length = next(float(text.removesuffix(" km")) for text in texts(ax) if text.endswith(" km"))

@@ -37,9 +37,9 @@ TASKS = {
         lambda x: -(x[0] ** 2), "random", bounds=[(0, 1)], budget=3, rng=0, **p
     ),
     "optimizers.minimize": lambda **p: eo.minimize(eo.Objective(CITY, 2), "random", budget=3, rng=0, **p),
-    "plan.hourly_plan": lambda **p: eo.plan.hourly_plan([CITY, CITY.scaled(2)], 2, 1, **p),
+    "planning.hourly_plan": lambda **p: eo.planning.hourly_plan([CITY, CITY.scaled(2)], 2, 1, **p),
     "study.run": lambda **p: eo.study.run(square, [{"side": 1}, {"side": 2}], **p),
-    "sweeps.sweep": lambda **p: eo.sweeps.sweep({"now": CITY, "later": CITY.scaled(2)}, 2, **p),
+    "planning.sweep": lambda **p: eo.planning.sweep({"now": CITY, "later": CITY.scaled(2)}, 2, **p),
 }
 
 

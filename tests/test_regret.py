@@ -9,7 +9,7 @@ import pytest
 
 from emsopt.errors import InputError
 from emsopt.optimizers import Run
-from emsopt.regret import (
+from emsopt.optimizers.regret import (
     confidence_band,
     empirical_regret,
     gp_pm_bound,

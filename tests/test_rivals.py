@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import Genetic, LocalSearch, RandomSearch, SimulatedAnnealing
-from emsopt.optimizers.genetic import cross
-from emsopt.optimizers.local_search import random_neighbour
+from emsopt.optimizers.deployments.genetic import cross
+from emsopt.optimizers.deployments.swaps import random_neighbour
 
 RIVALS = (
     RandomSearch,

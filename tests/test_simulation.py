@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import emsopt as eo
-from emsopt.deployment import check_sites
+from emsopt.city.deployment import check_sites
 from emsopt.errors import AccuracyWarning, InputError, UnstableQueueError
 from emsopt.evaluators import exact_hypercube, simulate
 from emsopt.evaluators.service import service_law

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from emsopt.optimizers.space_filling import density_design, fill_distance, process_design
+from emsopt.optimizers.boxes.space_filling import density_design, fill_distance, process_design
 
 
 @pytest.mark.parametrize("design", [density_design, process_design])

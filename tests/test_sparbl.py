@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.optimizers.bocs import BOCS
-from emsopt.optimizers.sparbl import SparBL, SparBLPlus, _cover
+from emsopt.optimizers.deployments.bocs import BOCS
+from emsopt.optimizers.deployments.sparbl import SparBL, SparBLPlus, _cover
 from emsopt.surrogates.horseshoe import standardize
 
 METHODS = [SparBL, SparBLPlus]
@@ -118,14 +118,14 @@ def test_the_mean_of_several_draws_is_minimised(monkeypatch):
     """Ten sweeps of a chain, in one draw or averaged over five; a single draw is Thompson sampling."""
     objective = eo.Objective(eo.datasets.grid_city(12, 4, rng=2), 4, "approximate")
     seen = []
-    sample = eo.optimizers.sparbl.sample
+    sample = eo.optimizers.deployments.sparbl.sample
 
     def watched(state, X, y, sweeps, rng):
         after = sample(state, X, y, sweeps, rng)
         seen.append((sweeps, after.coef))
         return after
 
-    monkeypatch.setattr(eo.optimizers.sparbl, "sample", watched)
+    monkeypatch.setattr(eo.optimizers.deployments.sparbl, "sample", watched)
     one, five = (run(SparBL, objective, 20, 0, sweeps=10, draws=n) for n in (1, 5))
     for optimizer, sweeps in ((one, [100]), (five, [92, 2, 2, 2, 2])):
         seen.clear()

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import emsopt as eo
-from emsopt import _plain_files, tables, travel
+from emsopt._files import plain
+from emsopt.city import tables, travel
 from emsopt.errors import InputError
 
 SQUARE = [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]
@@ -88,12 +89,12 @@ def test_frames_give_the_city_that_arrays_give():
 def test_a_labelled_matrix_is_aligned_by_name_and_an_array_is_taken_as_it_is():
     shuffled = matrix_frame().loc[["River", "Hill"], ["South", "North", "East"]]
     for times in (shuffled, matrix_frame().to_numpy(), matrix_frame().to_numpy().tolist()):
-        city = tables.city_from_frames(demand_frame(), site_frame(), travel_times=times)
+        city = eo.City.from_frames(demand_frame(), site_frame(), travel_times=times)
         assert city.travel_times.tolist() == [[5, 6, 7], [9, 4, 3]]
 
 
 def test_service_times_and_preference_may_be_labelled_matrices_too():
-    city = tables.city_from_frames(
+    city = eo.City.from_frames(
         demand_frame(),
         site_frame().drop(columns="service_min"),
         travel_times=matrix_frame(),
@@ -109,22 +110,22 @@ def test_columns_in_any_case_with_extras_and_names_in_the_index():
     sites = site_frame(capacity=[2, 1]).rename(
         columns={"name": " Site ", "lon": "Longitude", "lat": "LATITUDE"}
     )
-    city = tables.city_from_frames(demand, sites, travel_times=matrix_frame())
+    city = eo.City.from_frames(demand, sites, travel_times=matrix_frame())
     assert city.atom_names == ("North", "East", "South")
     assert city.site_names == ("Hill", "River")
     unnamed = demand_frame().set_index("name").rename_axis(None)
-    assert tables.city_from_frames(unnamed, sites, travel_times=matrix_frame()).atom_names == city.atom_names
+    assert eo.City.from_frames(unnamed, sites, travel_times=matrix_frame()).atom_names == city.atom_names
 
 
 def test_names_that_are_numbers_match_whether_read_as_whole_or_not():
     times = matrix_frame().set_axis([301, 302, 303], axis=1)
     for names in ([301, 302, 303], [301.0, 302.0, 303.0], ["301", "302", "303"]):
-        city = tables.city_from_frames(demand_frame(name=names), site_frame(), travel_times=times)
+        city = eo.City.from_frames(demand_frame(name=names), site_frame(), travel_times=times)
         assert city.atom_names == ("301", "302", "303")
 
 
 def test_without_names_rows_are_numbered():
-    city = tables.city_from_frames(
+    city = eo.City.from_frames(
         demand_frame().drop(columns="name"),
         site_frame().drop(columns="name"),
         travel_times=matrix_frame().to_numpy(),
@@ -138,21 +139,21 @@ def test_a_speed_gives_great_circles_with_a_detour():
     demand = demand_frame(lon=[0.0, 0.0, 0.0], lat=[0.0, 1.0, 2.0])
     sites = site_frame(lon=[0.0, 0.0], lat=[0.0, 1.0])
     minutes = travel.EARTH_RADIUS_KM * np.pi / 180 * 1.3
-    city = tables.city_from_frames(demand, sites, speed_kmh=60)
+    city = eo.City.from_frames(demand, sites, speed_kmh=60)
     assert city.travel_times == pytest.approx(minutes * np.array([[0, 1, 2], [1, 0, 1]]))
 
 
 def test_x_and_y_are_kilometres_and_a_law_turns_them_into_minutes():
     demand = demand_frame(x=[0, 3, 0], y=[4, 0, 0]).drop(columns=["lon", "lat"])
     sites = site_frame(x=[0, 0], y=[0, 1]).drop(columns=["lon", "lat"])
-    city = tables.city_from_frames(demand, sites, travel_times=lambda km: 1 + 2 * km, detour=1)
+    city = eo.City.from_frames(demand, sites, travel_times=lambda km: 1 + 2 * km, detour=1)
     assert not city.geographic
     assert city.travel_times == pytest.approx(1 + 2 * np.array([[4, 3, 0], [3, np.sqrt(10), 1]]))
 
 
 def test_calls_over_a_period_become_calls_per_hour():
     demand = demand_frame(calls=[8760, 0, 4380])
-    city = tables.city_from_frames(demand, site_frame(), travel_times=matrix_frame(), period_hours=8760)
+    city = eo.City.from_frames(demand, site_frame(), travel_times=matrix_frame(), period_hours=8760)
     assert city.arrival_rates.tolist() == [1, 0, 0.5]
 
 
@@ -166,7 +167,7 @@ def test_geodataframes_are_reprojected_and_polygons_become_shapes():
     metres = geopandas.GeoSeries.from_xy([-93.1, -93.0, -93.1], [45.0, 44.95, 44.9], crs=4326).to_crs(32615)
     squares = [box(x - 1000, y - 1000, x + 1000, y + 1000) for x, y in zip(metres.x, metres.y, strict=True)]
     demand = geopandas.GeoDataFrame(demand_frame().drop(columns=["lon", "lat"]), geometry=squares, crs=32615)
-    city = tables.city_from_frames(demand, sites, speed_kmh=40)
+    city = eo.City.from_frames(demand, sites, speed_kmh=40)
     assert city.geographic
     assert city.site_locations == pytest.approx(np.array([[-93.1, 44.95], [-93.0, 44.9]]), abs=1e-9)
     assert city.atom_locations == pytest.approx(demand_frame()[["lon", "lat"]].to_numpy(), abs=1e-3)
@@ -175,7 +176,7 @@ def test_geodataframes_are_reprojected_and_polygons_become_shapes():
     assert travel.great_circle_km(corners[:1], corners[1:2])[0, 0] == pytest.approx(2, abs=0.01)
     assert travel.great_circle_km([corners[:4].mean(axis=0)], [[-93.1, 45.0]])[0, 0] < 0.01
     # one table of each kind
-    assert tables.city_from_frames(demand, site_frame(), speed_kmh=40).site_locations[1].tolist() == [
+    assert eo.City.from_frames(demand, site_frame(), speed_kmh=40).site_locations[1].tolist() == [
         -93.05,
         44.92,
     ]
@@ -448,7 +449,7 @@ BAD_FRAMES = {
 def test_bad_frames_are_refused_by_naming_the_culprit(case):
     demand, sites, options, culprit = BAD_FRAMES[case]
     with pytest.raises(InputError, match=culprit):
-        tables.city_from_frames(demand, sites, **options)
+        eo.City.from_frames(demand, sites, **options)
 
 
 def test_bad_geometries_are_refused_by_naming_the_row():
@@ -468,11 +469,9 @@ def test_bad_geometries_are_refused_by_naming_the_row():
     for shapes, crs, culprit in cases:
         demand = geopandas.GeoDataFrame(demand_frame(), geometry=shapes, crs=crs)
         with pytest.raises(InputError, match=culprit):
-            tables.city_from_frames(demand, site_frame(), travel_times=matrix_frame())
+            eo.City.from_frames(demand, site_frame(), travel_times=matrix_frame())
     with pytest.raises(InputError, match="`demand` is a GeoDataFrame without a geometry"):
-        tables.city_from_frames(
-            geopandas.GeoDataFrame(demand_frame()), site_frame(), travel_times=matrix_frame()
-        )
+        eo.City.from_frames(geopandas.GeoDataFrame(demand_frame()), site_frame(), travel_times=matrix_frame())
 
 
 # -- folders ------------------------------------------------------------------------------------------------------
@@ -567,7 +566,7 @@ def cities(draw):
 def test_any_city_survives_the_round_trip(tmp_path_factory, city):
     folder = tmp_path_factory.mktemp("cities") / "city"
     city.save(folder)
-    assert_equal(tables.load_city(folder), city)
+    assert_equal(eo.City.load(folder), city)
 
 
 @settings(max_examples=60, deadline=None)
@@ -579,7 +578,7 @@ def test_files_may_list_rows_and_columns_in_any_order(tmp_path_factory, order, f
         .replace(site_names=["Hill", "River"], atom_names=["A", "B", "C"])
         .save(tmp_path_factory.mktemp("cities") / "city")
     )
-    city = tables.load_city(folder)
+    city = eo.City.load(folder)
     table = pd.read_csv(folder / "travel_times.csv", index_col=0, dtype=str).iloc[
         :: -1 if flip else 1, list(order)
     ]
@@ -587,7 +586,7 @@ def test_files_may_list_rows_and_columns_in_any_order(tmp_path_factory, order, f
     shapes = json.loads((folder / "atoms.geojson").read_text(encoding="utf-8"))
     shapes["features"] = [shapes["features"][k] for k in order]
     (folder / "atoms.geojson").write_text(json.dumps(shapes), encoding="utf-8")
-    assert_equal(tables.load_city(folder), city)
+    assert_equal(eo.City.load(folder), city)
 
 
 # -- written by hand ----------------------------------------------------------------------------------------------
@@ -631,14 +630,14 @@ def write(folder, files):
 
 def test_a_folder_written_by_hand_with_a_speed(tmp_path):
     """Byte-order mark, spaces, other line ends, capitals, an extra column, a blank line: all of it is understood."""
-    city = tables.load_city(write(tmp_path / "Two streets", HAND_WRITTEN))
+    city = eo.City.load(write(tmp_path / "Two streets", HAND_WRITTEN))
     assert city.travel_times.tolist() == [[4.0, 2.0]]
     assert city.arrival_rates.tolist() == [1, 2]
     assert (city.name, city.geographic) == ("Two streets", False)
 
 
 def test_the_folder_that_the_cases_below_break_is_sound(tmp_path):
-    city = tables.load_city(write(tmp_path / "city", SAVED))
+    city = eo.City.load(write(tmp_path / "city", SAVED))
     assert city.travel_times.tolist() == [[5, 6], [9, 4]]
     assert city.service_times.tolist() == [[40, 40], [35, 35]]
 
@@ -821,7 +820,7 @@ def test_bad_folders_are_refused_by_naming_file_row_and_column(tmp_path, case):
     changes, culprit = BAD_FOLDERS[case]
     folder = write(tmp_path / "mine", {**SAVED, **changes})
     with pytest.raises(InputError, match=f"{re.escape(str(folder))}.*(?:{culprit})"):
-        tables.load_city(folder)
+        eo.City.load(folder)
 
 
 def test_what_is_no_folder_is_said_to_be_none(tmp_path):
@@ -864,20 +863,18 @@ def test_what_is_no_file_where_a_file_belongs_is_not_passed_over(tmp_path, name,
         except OSError:
             pytest.skip("links cannot be made here")
     with pytest.raises(InputError, match=f"{name} must be a file, but is a folder or a broken link"):
-        tables.load_city(folder)
+        eo.City.load(folder)
 
 
 def test_byte_order_marks_are_no_part_of_a_name(tmp_path):
     marks = {name: "\ufeff\ufeff" + content for name, content in SAVED.items()}
-    assert_equal(
-        tables.load_city(write(tmp_path / "a", marks)), tables.load_city(write(tmp_path / "b", SAVED))
-    )
+    assert_equal(eo.City.load(write(tmp_path / "a", marks)), eo.City.load(write(tmp_path / "b", SAVED)))
 
 
 def test_a_table_may_have_a_column_for_each_of_many_atoms(tmp_path):
     header = ",".join(["site", *(f'"atom, {k}"' for k in range(99_999))])
     (tmp_path / "t.csv").write_text(header + "\nA" + ",1" * 99_999 + "\n", encoding="utf-8")
-    assert _plain_files.read_csv(tmp_path / "t.csv", labelled=True).shape == (1, 99_999)
+    assert plain.read_csv(tmp_path / "t.csv", labelled=True).shape == (1, 99_999)
 
 
 @pytest.mark.parametrize(
@@ -892,10 +889,10 @@ def test_a_table_may_have_a_column_for_each_of_many_atoms(tmp_path):
 )
 def test_a_file_too_large_is_refused(tmp_path, monkeypatch, bound, most, words):
     folder = write(tmp_path / "city", SAVED)
-    tables.load_city(folder)
-    monkeypatch.setattr(_plain_files, bound, most)
+    eo.City.load(folder)
+    monkeypatch.setattr(plain, bound, most)
     with pytest.raises(InputError, match=words):
-        tables.load_city(folder)
+        eo.City.load(folder)
 
 
 @settings(max_examples=150, deadline=None)
@@ -910,7 +907,7 @@ def test_a_damaged_file_is_read_or_refused_but_never_crashes(tmp_path_factory, f
     damaged = SAVED[file][:start] + junk + SAVED[file][start + cut :]
     folder = write(tmp_path_factory.mktemp("damaged") / "city", {**SAVED, file: damaged})
     try:
-        assert tables.load_city(folder).n_atoms >= 1
+        assert eo.City.load(folder).n_atoms >= 1
     except InputError as error:
         assert len(str(error)) > 40  # noqa: PT017 - either outcome is right
 

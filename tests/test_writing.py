@@ -14,13 +14,14 @@ import pandas as pd
 import pytest
 
 import emsopt as eo
-from emsopt import _files, _writing
 from emsopt.__main__ import main
-from emsopt.commands import _parts
+from emsopt._files import locate
+from emsopt._files import writing as _writing
+from emsopt.commands import _shared
 from emsopt.errors import DataUnavailableError, EmsoptError, InputError, WriteError
-from emsopt.maps import deployment_map
+from emsopt.maps.deployments import deployment_map
 from emsopt.panels._uploads import city_from_uploads
-from emsopt.roads import RoadNetwork
+from emsopt.roads.network import RoadNetwork
 
 on_posix = pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX has them")
 
@@ -46,7 +47,7 @@ def save_roads(town, number, path):
 
 
 def save_table(town, number, path):
-    return _parts.write_table(pd.DataFrame({"site": town.site_names, "units": number}), path, index=False)
+    return _shared.write_table(pd.DataFrame({"site": town.site_names, "units": number}), path, index=False)
 
 
 def save_templates(town, number, path):
@@ -365,9 +366,9 @@ def download(tmp_path, monkeypatch):
         output_file.write(b"content")
 
     monkeypatch.setattr(pooch.HTTPDownloader, "__call__", send)
-    monkeypatch.setattr(_files, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(locate, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.delenv("EMSOPT_DATA", raising=False)
-    return lambda: _files.find_data("a/b.bin", "http://h/b.bin", hashlib.sha256(b"content").hexdigest())
+    return lambda: locate.find_data("a/b.bin", "http://h/b.bin", hashlib.sha256(b"content").hexdigest())
 
 
 def test_a_full_disk_keeps_no_download(download, tmp_path, fill_disk):
@@ -432,7 +433,7 @@ def test_the_command_stops_at_a_full_disk_with_whole_files_only(command, tmp_pat
 
 
 def test_the_command_tries_its_folder_before_it_works(command, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(_parts, "find_deployments", lambda *_: pytest.fail("the search started"))
+    monkeypatch.setattr(_shared, "find_deployments", lambda *_: pytest.fail("the search started"))
     monkeypatch.setattr(Path, "touch", raising(errno.EROFS))
     (tmp_path / "out").mkdir()
     assert main([*command, "--out", str(tmp_path / "out")]) == 2

@@ -26,10 +26,10 @@ from functools import cached_property
 import numpy as np
 
 from .. import _validate
-from .._progress import shown
-from .._run_file import RunFile, are_indices, are_numbers, is_number, run_seed, summary
+from .._running.checkpoint import RunFile, are_indices, are_numbers, is_number, run_seed, summary
+from .._running.progress import shown
 from ..errors import InputError, NoWayError
-from ..roads import RoadNetwork
+from ..roads.network import RoadNetwork
 from .exact import ExactGP
 from .framework import ShortestPath, play
 from .independent import IndependentArms

@@ -22,8 +22,8 @@ from functools import cached_property
 import numpy as np
 
 from .. import _validate
-from ..energy import edge_energy, unit_variance
 from ..errors import InputError
+from ..roads.energy import edge_energy, unit_variance
 from ..surrogates.graph_matern import graph_matern, incidence_laplacian, product_plus_sum
 
 LARGEST_GB = 4.0  # of a covariance; several are needed at a time
@@ -140,7 +140,7 @@ def navigation_prior(
     congestion : array_like, shape (H,) or (H, E), optional
         Speed over the speed limit, above 0 and at most 1, at each of H hours that follow each other in turn. Speed is
         a context, so that the arms are H times as many.
-    vehicle : emsopt.energy.Vehicle, optional
+    vehicle : emsopt.roads.energy.Vehicle, optional
 
     Returns
     -------

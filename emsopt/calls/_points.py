@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from .. import _cells, _plain_files
+from .._files import columns as _columns
+from .._files import plain as _plain
 from .._validate import existing_file, shown
 from ..errors import InputError
 
@@ -23,15 +24,15 @@ class Table(NamedTuple):
 
     def column(self, options, needed):
         """Return the name of the first of some columns that is there; without ``needed`` None if none is."""
-        found = _cells.column(self.frame, options)
+        found = _columns.column(self.frame, options)
         if found is None and needed:
-            raise _cells.missing(self.frame, self.where, needed)
+            raise _columns.missing(self.frame, self.where, needed)
         return found
 
     def numbers(self, column, expected, *, low, high, strictly=False):
         """Return a column as floats, NaN where blank; refuse whatever is neither blank nor in the range."""
         cells = self.frame[column]
-        values = _cells.floats(cells)
+        values = _columns.floats(cells)
         unread = ~np.isfinite(values)
         unread[unread] = ~blank(cells[unread])
         with np.errstate(invalid="ignore"):
@@ -73,7 +74,7 @@ class Table(NamedTuple):
 
 def _typical(cells):
     """Return the median size of the numbers in a column, 0 without any."""
-    values = np.abs(_cells.floats(cells))
+    values = np.abs(_columns.floats(cells))
     values = values[~np.isnan(values)]
     return np.median(values) if values.size else 0.0
 
@@ -114,7 +115,7 @@ def read_table(source, argument, columns):
     if kind in (".geojson", ".json"):
         frame = _from_geojson(file, columns)
     elif kind == ".csv":
-        frame = _plain_files.read_csv(file, kept={*LONGITUDE, *LATITUDE, *columns})
+        frame = _plain.read_csv(file, kept={*LONGITUDE, *LATITUDE, *columns})
     else:
         hint = " Save the sheet as CSV." if kind in (".xls", ".xlsx", ".ods") else ""
         msg = f"{file.name}: a file of points ends in .csv or .geojson; got {kind or 'no ending'!r}.{hint}"
@@ -137,7 +138,7 @@ class _Upload(NamedTuple):
 
     @classmethod
     def of(cls, file):
-        content = file.read(_plain_files.MOST_BYTES + 1)
+        content = file.read(_plain.MOST_BYTES + 1)
         content = content.encode() if isinstance(content, str) else bytes(content)
         return cls(Path(str(getattr(file, "name", "upload.csv"))).name, content)
 
@@ -158,17 +159,19 @@ def _from_frame(frame, argument):
 
 
 def _checked(frame, argument):
-    where = _cells.label(frame, argument)
-    if len(frame) > _plain_files.MOST_ROWS:
-        msg = f"{where} has {len(frame):,} rows; at most {_plain_files.MOST_ROWS:,} are read. Split it by year, say."
+    where = _columns.label(frame, argument)
+    if len(frame) > _plain.MOST_ROWS:
+        msg = (
+            f"{where} has {len(frame):,} rows; at most {_plain.MOST_ROWS:,} are read. Split it by year, say."
+        )
         raise InputError(msg)
-    return Table(_cells.tidy(frame, argument, ()), where)
+    return Table(_columns.tidy(frame, argument, ()), where)
 
 
 def _from_geojson(file, columns):
     """Return one row per feature: the properties to be kept, and the coordinates of its point."""
     rows, found = [], []
-    for k, feature in enumerate(_plain_files.read_features(file)):
+    for k, feature in enumerate(_plain.read_features(file)):
         geometry = feature.get("geometry") if isinstance(feature, dict) else None
         properties = feature.get("properties") if isinstance(feature, dict) else None
         point = geometry.get("coordinates") if isinstance(geometry, dict) else None
@@ -184,12 +187,12 @@ def _from_geojson(file, columns):
         named = [(key.strip().lower(), value) for key, value in (properties or {}).items()]
         row = {key: value for key, value in named if key in columns}
         if len(row) < sum(key in columns for key, _ in named):
-            twice = _cells.first_repeated(key for key, _ in named if key in columns)
+            twice = _columns.first_repeated(key for key, _ in named if key in columns)
             msg = f"{file.name}, feature {k + 1} has more than one property {twice!r}. Remove all but one."
             raise InputError(msg)
         rows.append(row | ({"lon": point[0], "lat": point[1]} if usable else {"lon": None, "lat": None}))
     frame = pd.DataFrame(rows, dtype=object)
-    frame.attrs.update({_cells.FILE: file.name, _cells.FOUND: _cells.found([*found, "lon", "lat"])})
+    frame.attrs.update({_columns.FILE: file.name, _columns.FOUND: _columns.found([*found, "lon", "lat"])})
     return frame
 
 

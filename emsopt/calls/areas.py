@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import _plain_files, _validate
-from .._shapes import check_shape
+from .. import _validate
+from .._files import plain
+from .._files.shapes import check_shape
+from ..city.travel import EARTH_RADIUS_KM
 from ..errors import InputError, MissingDependencyError
-from ..travel import EARTH_RADIUS_KM
 from . import _points
 from .log import check_name
 
@@ -128,7 +129,7 @@ def read_areas(source, *, key=None):
     if hasattr(source, "to_json") and hasattr(source, "geometry"):
         source = _from_geodataframe(source)
     file = _points.open_file(source, "areas")
-    features = _plain_files.read_features(file)
+    features = plain.read_features(file)
     if len(features) > MOST_ATOMS:
         msg = f"{file.name} has {len(features):,} areas; at most {MOST_ATOMS:,} are allowed. Merge some."
         raise InputError(msg)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from .. import _validate, travel
-from ..city import City
+from .. import _validate
+from ..city import travel
+from ..city.city import City
 from ..errors import InputError
 from . import areas as _areas
 from .log import CallLog, read_calls, read_stations
@@ -127,7 +128,7 @@ class Demand:
         return city.replace(atom_shapes=self.shapes)
 
     def cities_by_hour(self, *, weekdays=None, pattern="pulled", **options):
-        """Return the city at each hour of the day: what `emsopt.plan` plans for.
+        """Return the city at each hour of the day: what `emsopt.planning` plans for.
 
         Parameters
         ----------

@@ -23,7 +23,7 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
-from .. import _cells
+from .._files import columns as _columns
 from .._validate import visible
 from ..errors import InputError
 from . import _points, _times
@@ -212,7 +212,7 @@ def read_stations(source):
     frame = frame[[c for c in ("name", *MINUTES) if c in frame]]
     frame = frame.assign(lon=points[:, 0], lat=points[:, 1])
     for k, name in enumerate(frame.get("name", ())):
-        check_name(_cells.text(name), f"{table.where}, row {k + 1}")
+        check_name(_columns.text(name), f"{table.where}, row {k + 1}")
     frame.attrs.update(table.frame.attrs)
     return frame
 

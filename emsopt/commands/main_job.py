@@ -2,10 +2,10 @@
 
 import time
 
+from .._files.writing import write_file
 from .._validate import positive_number
-from .._writing import write_file
 from ..errors import InputError
-from . import _parts
+from . import _shared
 
 ST_PAUL_UNITS = 9
 
@@ -22,12 +22,12 @@ def add_options(parser):
         metavar="RHO",
         help="rescale the calls to this offered load per unit (default: as the data say)",
     )
-    _parts.add_fleet_options(parser)
+    _shared.add_fleet_options(parser)
 
 
 def run(options):
     """Find the optimum, print tables, write map and figure."""
-    from ..city import City
+    from ..city.city import City
     from ..datasets import load_st_paul
 
     start = time.perf_counter()
@@ -40,36 +40,36 @@ def run(options):
     if options.load is not None:
         city = city.with_offered_load(options.load, units)
     positive_number(options.threshold, "threshold", "min")
-    _parts.describe(city, units)
-    objective = _parts.searched(city, units, options)
-    out = _parts.results_folder(options.out, options.city)
-    found = _parts.find_deployments(objective, options)
+    _shared.describe(city, units)
+    objective = _shared.searched(city, units, options)
+    out = _shared.results_folder(options.out, options.city)
+    found = _shared.find_deployments(objective, options)
     written = _print_tables(city, units, options, out)
-    written += _parts.draw(city, found, out, options)
-    _parts.say_written(out, written, time.perf_counter() - start)
+    written += _shared.draw(city, found, out, options)
+    _shared.say_written(out, written, time.perf_counter() - start)
 
 
 def _print_tables(city, units, options, out):
     """Print the optimum against load, and St. Paul's as the papers print it; return the files written."""
     from ..datasets import paper_table
-    from ..metrics import metric_label
-    from ..sweeps import load_sweep, service_rate_sweep
+    from ..evaluators.metrics import metric_label
+    from ..planning.sweeps import load_sweep, service_rate_sweep
 
-    rules = _parts.rules(options)
+    rules = _shared.rules(options)
     loads, rates = paper_table(1).set_index("offered_load"), paper_table(3).set_index("mu_per_day")
     # The papers' figures are St. Paul's: nine units, calls lost, one unit a listed site, the load as it is.
     changed = options.load is not None or options.queue or options.colocate
     changed = changed or options.metric == "late" or options.pinned or options.closed
     paper = options.city is None and units == ST_PAUL_UNITS and not changed
     settled = [load for load in loads.index if load < 1 or not options.queue]
-    with _parts.Bar("loads") as progress:
+    with _shared.Bar("loads") as progress:
         by_load = load_sweep(city, units, settled, progress=progress, **rules)
     label = metric_label(rules["metric"])
     title = f"{label[0].upper()}{label[1:]} against offered load, approximate hypercube, {rules['capacity']}"
     theirs = (loads, "second version, Table 1") if paper else None
     written = [_print_table(title, by_load, theirs, out / "by_load.csv")]
     if paper:
-        with _parts.Bar("service rates") as progress:
+        with _shared.Bar("service rates") as progress:
             by_rate = service_rate_sweep(city, units, rates.index, progress=progress)
         title = "Mean response (min) against service rate (calls a day), approximate hypercube, loss"
         theirs = (rates, "first version, Table 3")

@@ -3,11 +3,11 @@
 import re
 import time
 
-from .._spreadsheet import scenario
 from .._validate import existing_file, positive_number, whole_number
+from ..city.tables import check_replaceable
 from ..errors import InputError
-from ..tables import check_replaceable
-from . import _parts
+from ..planning.scenarios import scenario
+from . import _shared
 
 PRACTICE_UNITS, PRACTICE_SPEED_KMH = 5, 40.0  # of the made-up town, where nothing else is said
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -75,7 +75,7 @@ def add_options(parser):
     plan.add_argument(
         "--moves", type=int, metavar="K", help="plan the day, with at most K units moved between hours"
     )
-    _parts.add_fleet_options(parser)
+    _shared.add_fleet_options(parser)
 
 
 def run(options):
@@ -98,24 +98,24 @@ def run(options):
     times = {"weekdays": weekdays, "name": options.name, **_times(options)}
     city = demand.city(hours=hours, **times)
     by_hour = None if options.moves is None else demand.cities_by_hour(**times)  # refused before work is done
-    _parts.describe(city, options.units)
-    objective = _parts.searched(city, options.units, options)
-    out = _parts.results_folder(
+    _shared.describe(city, options.units)
+    objective = _shared.searched(city, options.units, options)
+    out = _shared.results_folder(
         options.out, options.calls, options.stations, options.areas, options.travel_times
     )
     check_replaceable(out / "city")
-    found = _parts.find_deployments(objective, options)
+    found = _shared.find_deployments(objective, options)
     written = [
-        _parts.write_table(checks.to_frame(), out / "checks.csv", index=False),
-        _parts.write_table(demand.profile.to_frame(), out / "profile.csv", index=False),
+        _shared.write_table(checks.to_frame(), out / "checks.csv", index=False),
+        _shared.write_table(demand.profile.to_frame(), out / "profile.csv", index=False),
         city.save(out / "city"),
-        _parts.write_table(_deployment_table(found), out / "deployments.csv", index=False),
-        _parts.write_table(_scenario_table(city, found, options), out / "scenarios.csv", index=False),
+        _shared.write_table(_deployment_table(found), out / "deployments.csv", index=False),
+        _shared.write_table(_scenario_table(city, found, options), out / "scenarios.csv", index=False),
     ]
     if options.moves is not None:
         written += _plan(by_hour, options, out)
-    written += _parts.draw(city, found, out, options)
-    _parts.say_written(out, written, time.perf_counter() - start)
+    written += _shared.draw(city, found, out, options)
+    _shared.say_written(out, written, time.perf_counter() - start)
 
 
 # -- reading ------------------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ def _times(options):
     """Return the options of travel and service, as `Demand.city` takes them."""
     table = None
     if options.travel_times is not None:
-        from .._plain_files import read_csv
+        from .._files.plain import read_csv
 
         table = read_csv(
             existing_file(options.travel_times, "--travel-times", "a table of travel times, .csv"),
@@ -272,16 +272,16 @@ def _scenario_table(city, found, options):
 
 def _plan(cities, options, out):
     """Plan the day, print what changes, and return the files written."""
-    from ..plan import hourly_plan
+    from ..planning.hourly import hourly_plan
 
-    with _parts.Bar("hours") as progress:
+    with _shared.Bar("hours") as progress:
         plan = hourly_plan(
             cities,
             options.units,
             options.moves,
             options.evaluator,
             progress=progress,
-            **_parts.rules(options),
+            **_shared.rules(options),
         )
     label = plan.objectives[0].label
     print(
@@ -295,8 +295,8 @@ def _plan(cities, options, out):
     for row in changes.itertuples(index=False):
         print(f"  {row[0]:02d}:00  {row[1]} -> {row[2]}")
     return [
-        _parts.write_table(plan.to_frame(), out / "plan.csv", index=False),
-        _parts.write_table(changes, out / "plan_moves.csv", index=False),
+        _shared.write_table(plan.to_frame(), out / "plan.csv", index=False),
+        _shared.write_table(changes, out / "plan_moves.csv", index=False),
     ]
 
 

@@ -10,12 +10,13 @@
 """
 
 from .approximate import approximate_hypercube, approximate_values
-from .choose import EXACT_UP_TO, evaluate, values
+from .by_name import EXACT_UP_TO, evaluate, values
 from .covering import Coverage, mclp, mexclp
 from .enumeration import Enumeration, evaluate_all
 from .evaluation import Evaluation
 from .exact import exact_hypercube, exact_values
-from .p_median import Bounds, Location, bounds, one_median, p_median
+from .median import Bounds, Location, bounds, one_median, p_median
+from .objective import Objective
 from .simulation import simulate, simulation_values
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Enumeration",
     "Evaluation",
     "Location",
+    "Objective",
     "approximate_hypercube",
     "approximate_values",
     "bounds",

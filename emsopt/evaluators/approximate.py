@@ -56,13 +56,13 @@ import numpy as np
 from numba import njit
 
 from .. import _validate
-from .._threads import map_rows
-from .._warn import warn
-from ..deployment import check_deployments, check_sites
+from .._running.threads import map_rows
+from .._running.warn import warn
+from ..city.deployment import check_deployments, check_sites
 from ..errors import AccuracyWarning, ConvergenceError, UnstableQueueError
-from ..metrics import check_costs
 from ._order import unit_order
 from .evaluation import Evaluation
+from .metrics import check_costs
 
 EVEN, UNEVEN = 2, 40  # ratios of service times to which chances to find all busy, and mean costs, are trusted
 # Ratios of service times, and how many times too high those chances can be at loads of 0.5 and 0.2 a unit.

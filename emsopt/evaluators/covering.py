@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _validate
-from ..deployment import DeploymentSpace
+from ..city.deployment import DeploymentSpace
 from ..errors import ConvergenceError, InputError
 
 BUSIEST = 0.99  # units that are always busy would make all deployments equal

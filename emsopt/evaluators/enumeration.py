@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _validate
-from .._progress import shown
-from ..deployment import DeploymentSpace
+from .._running.progress import shown
+from ..city.deployment import DeploymentSpace
 from ..errors import InputError
-from ..metrics import metric_costs, metric_label
-from .choose import check_evaluator, evaluate, split_options, values
+from .by_name import check_evaluator, evaluate, split_options, values
+from .metrics import metric_costs, metric_label
 
 MOST_DEPLOYMENTS = 20_000_000
 CHUNK = 8192
@@ -150,7 +150,7 @@ def evaluate_all(
     evaluator : {"exact", "approximate", "simulation"}, optional
         Left out: exact up to 12 units, else approximate.
     metric : str, tuple or mapping
-        See `emsopt.metrics`.
+        See `emsopt.evaluators.metrics`.
     colocation, pinned, closed
         See `DeploymentSpace`.
     workers : int, optional

@@ -29,11 +29,11 @@ import numpy as np
 from numba import njit
 
 from .. import _validate
-from .._threads import map_rows
-from ..deployment import check_deployments, check_sites
+from .._running.threads import map_rows
+from ..city.deployment import check_deployments, check_sites
 from ..errors import ConvergenceError, InputError, UnstableQueueError
-from ..metrics import check_costs
 from .evaluation import Evaluation
+from .metrics import check_costs
 
 MOST_UNITS = 24  # a single vector of 2^24 states and its rates take 1.7 GB
 MAX_SWEEPS = 5000

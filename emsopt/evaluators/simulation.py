@@ -24,14 +24,14 @@ from types import MappingProxyType
 import numpy as np
 from numba import njit
 
-from .._threads import map_rows
+from .._running.threads import map_rows
+from .._running.warn import warn
 from .._validate import choice, generator, positive_number, whole_number
-from .._warn import warn
-from ..deployment import check_deployments, check_sites
+from ..city.deployment import check_deployments, check_sites
 from ..errors import AccuracyWarning, InputError, UnstableQueueError
-from ..metrics import check_costs
 from ._order import unit_order
 from .evaluation import Evaluation
+from .metrics import check_costs
 from .service import service_law
 
 CHUNK = 16_384  # calls drawn at a time: bounds memory and stays in the cache

@@ -1,28 +1,29 @@
 """`minimize` and `maximize`, and the optimizers they run, by ask / tell: of deployments, and on boxes."""
 
-from .annealing import SimulatedAnnealing
+from . import regret
 from .ask_tell import AskTell
-from .bocs import BOCS
-from .boke import BOKE, BOKEPlus, profile
-from .boke_auto import BOKEAuto
-from .box import Box, BoxObjective, on_box
-from .box_optimizer import BoxOptimizer
-from .control_learners import ETC50, LEARNERS, TSPSQ, UCBCVS, UCBPSQ, ControlLearner, UnknownCost
-from .control_loop import ControlRun, bocvs
-from .control_model import Hyperparameters
-from .control_regret import control_verdicts, with_regret
-from .genetic import Genetic
-from .gp_pm import GPpM, GPzero
-from .gp_ucb import GPUCB, GPUCBFixed
-from .kr_ucb import KRUCB
-from .local_search import LocalSearch, best_deployment, local_search
+from .boxes.base import BoxOptimizer
+from .boxes.boke import BOKE, BOKEPlus, profile
+from .boxes.boke_auto import BOKEAuto
+from .boxes.box import Box, BoxObjective, on_box
+from .boxes.gp_ucb import GPUCB, GPUCBFixed
+from .boxes.kr_ucb import KRUCB
+from .boxes.random_points import RandomPoints
+from .boxes.space_filling import density_design, fill_distance, process_design
+from .control.learners import ETC50, LEARNERS, TSPSQ, UCBCVS, UCBPSQ, ControlLearner, UnknownCost
+from .control.loop import ControlRun, bocvs
+from .control.model import Hyperparameters
+from .control.regret import control_verdicts, with_regret
+from .deployments.annealing import SimulatedAnnealing
+from .deployments.base import Optimizer
+from .deployments.bocs import BOCS
+from .deployments.genetic import Genetic
+from .deployments.gp_pm import GPpM, GPzero
+from .deployments.random_search import RandomSearch
+from .deployments.sparbl import SparBL, SparBLPlus
+from .deployments.swaps import LocalSearch, best_deployment, local_search
 from .loop import BOX_METHODS, METHODS, maximize, minimize
-from .optimizer import Optimizer
-from .random_points import RandomPoints
-from .random_search import RandomSearch
 from .run import Run
-from .space_filling import density_design, fill_distance, process_design
-from .sparbl import SparBL, SparBLPlus
 
 __all__ = [
     "BOCS",
@@ -74,5 +75,6 @@ __all__ += [
     "fill_distance",
     "process_design",
     "profile",
+    "regret",
     "with_regret",
 ]

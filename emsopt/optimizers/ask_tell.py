@@ -7,7 +7,7 @@ simulator, a person) is the caller's business. A method fills in `_propose` and,
 import numpy as np
 
 from .. import _validate
-from .._threads import one_thread
+from .._running.threads import one_thread
 from ..errors import InputError
 
 # Draws from the space before the candidates that are left get listed instead.

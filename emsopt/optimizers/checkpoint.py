@@ -2,8 +2,8 @@
 
 from hashlib import sha256
 
-from .._run_file import summary
-from ..objective import Objective
+from .._running.checkpoint import summary
+from ..evaluators.objective import Objective
 from .ask_tell import AskTell
 
 

@@ -7,39 +7,39 @@ from importlib import import_module
 import numpy as np
 
 from .. import _validate
-from .._progress import shown
-from .._run_file import RunFile, are_indices, are_numbers, is_number, run_seed
+from .._running.checkpoint import RunFile, are_indices, are_numbers, is_number, run_seed
+from .._running.progress import shown
 from ..errors import InputError
-from ..objective import Objective
+from ..evaluators.objective import Objective
 from ..problems import Problem
 from .ask_tell import AskTell
-from .box import on_box
-from .box_optimizer import BoxOptimizer
+from .boxes.base import BoxOptimizer
+from .boxes.box import on_box
 from .checkpoint import describe
-from .optimizer import Optimizer
+from .deployments.base import Optimizer
 from .run import Run
 
 METHODS = {
-    "gp-pm": ("gp_pm", "GPpM"),
-    "gp-zero": ("gp_pm", "GPzero"),
-    "sparbl": ("sparbl", "SparBL"),
-    "sparbl+": ("sparbl", "SparBLPlus"),
-    "bocs": ("bocs", "BOCS"),
-    "random": ("random_search", "RandomSearch"),
-    "genetic": ("genetic", "Genetic"),
-    "annealing": ("annealing", "SimulatedAnnealing"),
-    "local": ("local_search", "LocalSearch"),
+    "gp-pm": ("deployments.gp_pm", "GPpM"),
+    "gp-zero": ("deployments.gp_pm", "GPzero"),
+    "sparbl": ("deployments.sparbl", "SparBL"),
+    "sparbl+": ("deployments.sparbl", "SparBLPlus"),
+    "bocs": ("deployments.bocs", "BOCS"),
+    "random": ("deployments.random_search", "RandomSearch"),
+    "genetic": ("deployments.genetic", "Genetic"),
+    "annealing": ("deployments.annealing", "SimulatedAnnealing"),
+    "local": ("deployments.swaps", "LocalSearch"),
 }
 """Methods of `minimize` by name: module and class of each."""
 
 BOX_METHODS = {
-    "boke": ("boke", "BOKE"),
-    "boke+": ("boke", "BOKEPlus"),
-    "boke-auto": ("boke_auto", "BOKEAuto"),
-    "kr-ucb": ("kr_ucb", "KRUCB"),
-    "gp-ucb-fixed": ("gp_ucb", "GPUCBFixed"),
-    "gp-ucb": ("gp_ucb", "GPUCB"),
-    "random": ("random_points", "RandomPoints"),
+    "boke": ("boxes.boke", "BOKE"),
+    "boke+": ("boxes.boke", "BOKEPlus"),
+    "boke-auto": ("boxes.boke_auto", "BOKEAuto"),
+    "kr-ucb": ("boxes.kr_ucb", "KRUCB"),
+    "gp-ucb-fixed": ("boxes.gp_ucb", "GPUCBFixed"),
+    "gp-ucb": ("boxes.gp_ucb", "GPUCB"),
+    "random": ("boxes.random_points", "RandomPoints"),
 }
 """Methods of `maximize` by name: module and class of each."""
 

@@ -12,10 +12,10 @@ Nothing is computed here: a panel asks the package and shows the answer. What wa
 an ipywidgets box with all its widgets by name in ``refs``.
 """
 
-from ._parts import Panel
+from ._dashboard import dashboard
+from ._widgets import Panel
 from .boke import boke_panel
 from .control import control_panel
-from .dashboard import dashboard
 from .deployment import deployment_panel
 from .load import load_panel
 from .navigation import navigation_panel

@@ -2,8 +2,9 @@
 
 from html import escape
 
-from .. import _shading, plots
-from . import _parts
+from .. import plots
+from ..maps import _shading
+from . import _widgets
 
 
 def figures(city, evaluations, found, threshold):
@@ -14,12 +15,12 @@ def figures(city, evaluations, found, threshold):
         "units": [str(len(e.sites)) for e in shown],
         "mean response (min)": [f"{e.mean_response:.3f}" for e in shown],
     }
-    rows |= _parts.performance(shown, threshold)
+    rows |= _widgets.performance(shown, threshold)
     caption = (
         f"{city.name}: {city.total_rate:.3g} calls an hour. Figures by {'' if model == 'simulation' else 'the '}{model}"
         f"{'' if model == 'simulation' else ' hypercube model'}; calls that find no unit free are lost. Optimum: {found}."
     )
-    return _parts.table(caption, list(evaluations), rows)
+    return _widgets.table(caption, list(evaluations), rows)
 
 
 def busy(evaluations):
@@ -38,7 +39,7 @@ def busy(evaluations):
         body += f"<tr><th scope='row'>{escape(title)}</th>{''.join(bars)}</tr>"
     title = "How busy each unit is (share of the time)"
     return (
-        f"{_parts.TABLE_STYLE}<figure style='margin:0.4em 0'>{_parts.caption(title)}<div style='overflow:auto;max-height:30em'>"
+        f"{_widgets.TABLE_STYLE}<figure style='margin:0.4em 0'>{_widgets.caption(title)}<div style='overflow:auto;max-height:30em'>"
         f"<table class='emsopt-figures' aria-label='{title}'><tr><td></td>{head}</tr>{body}</table></div></figure>"
     )
 
@@ -55,7 +56,7 @@ def _bar(share, k):
 def responses(evaluations, threshold):
     """Draw how long responses take, as HTML."""
     said = ", ".join(f"{name} {e.late_fraction(threshold):.1%}" for name, e in evaluations.items())
-    return _parts.picture(
+    return _widgets.picture(
         lambda axes: plots.response_histogram(evaluations, axes, threshold=threshold),
         "How long responses take",
         f"Histogram of response times; {threshold:g} minutes or more take: {said}.",
@@ -67,7 +68,7 @@ def responses(evaluations, threshold):
 def alternatives(everything, k, threshold):
     """Return a table of the best deployments, as HTML; nothing if not all were tried."""
     if everything is None:
-        return _parts.lines(
+        return _widgets.lines(
             "There are too many deployments to try all at every change, so no list of alternatives."
         )
     frame = everything.alternatives(k, threshold=threshold)
@@ -81,4 +82,4 @@ def alternatives(everything, k, threshold):
             f"{row['max_utilization']:.1%}",
         ]
     columns = ["mean response (min)", f"{threshold:g} min or more", "90th percentile (min)", "busiest unit"]
-    return _parts.table(f"The {len(rows)} best deployments by the approximate model", columns, rows)
+    return _widgets.table(f"The {len(rows)} best deployments by the approximate model", columns, rows)

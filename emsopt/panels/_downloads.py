@@ -4,9 +4,9 @@ from base64 import b64encode
 from html import escape
 from io import BytesIO
 
-from ..maps import deployment_map
+from ..maps.deployments import deployment_map
 from ..plots import deployments
-from ._parts import DRAWING
+from ._widgets import DRAWING
 
 
 def links(city, evaluations, scenarios):

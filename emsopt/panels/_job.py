@@ -8,7 +8,7 @@ from threading import Event, Thread, get_native_id
 
 import ipywidgets as widgets
 
-from ._parts import complaint
+from ._widgets import complaint
 
 NICENESS = 10  # a ninth of the processor where others want it too
 

@@ -16,7 +16,7 @@ import pandas as pd
 
 from .. import _validate, optimizers
 from ..errors import InputError
-from ..maps import _place_name
+from ..maps.deployments import _place_name
 from ..optimizers import METHODS
 
 COLUMNS = ["evaluation", "value", "best", "expected", "deviation", "edge", "restart", "initial", "own"]

@@ -4,11 +4,11 @@ from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from .._writing import errors_explained, write_folder
+from .._files.writing import errors_explained, write_folder
 from ..calls import check_calls, city_from_calls, read_calls, read_stations
-from ..city import City
+from ..city.city import City
+from ..city.tables import ATOMS, CITY, FILES, SITES
 from ..errors import InputError
-from ..tables import ATOMS, CITY, FILES, SITES
 
 MOST_FILES = 10
 MOST_MB = 8  # together: servers of notebooks take messages of 10 MB

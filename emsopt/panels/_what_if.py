@@ -5,8 +5,8 @@ from html import escape
 import ipywidgets as widgets
 import pandas as pd
 
-from .._spreadsheet import without_formulas
-from . import _parts
+from ..planning.scenarios import without_formulas
+from . import _widgets
 
 MOST_ROWS = 300
 SHOWN = {  # column: (title, how it is written)
@@ -31,7 +31,7 @@ class WhatIf:
     ----------
     message : Message
     rows : callable
-        Returns the rows of the present settings, a list of dicts as `emsopt._spreadsheet.scenario` makes them.
+        Returns the rows of the present settings, a list of dicts as `emsopt.planning.scenarios.scenario` makes them.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class WhatIf:
 
     def __init__(self, message, rows):
         self.rows, self._present = [], rows
-        self.label = _parts.control(
+        self.label = _widgets.control(
             widgets.Text, "Name it", "What this scenario is called in the table", placeholder="as it is"
         )
         self.add = widgets.Button(
@@ -51,8 +51,8 @@ class WhatIf:
         )
         self.clear = widgets.Button(description="Empty the table", tooltip="Remove all rows")
         self.shown = widgets.HTML()
-        self.add.on_click(_parts.guarded(message, self._add))
-        self.clear.on_click(_parts.guarded(message, self._clear))
+        self.add.on_click(_widgets.guarded(message, self._add))
+        self.clear.on_click(_widgets.guarded(message, self._clear))
         row = widgets.HBox([self.label, self.add, self.clear], layout={"flex_flow": "row wrap"})
         self.box = widgets.VBox([row, self.shown])
 
@@ -84,6 +84,6 @@ class WhatIf:
             for row in self.rows
         )
         self.shown.value = (
-            f"{_parts.TABLE_STYLE}<div style='overflow:auto;max-height:22em'><table class='emsopt-figures' "
+            f"{_widgets.TABLE_STYLE}<div style='overflow:auto;max-height:22em'><table class='emsopt-figures' "
             f"aria-label='Scenarios'><tr>{head}</tr>{body}</table></div>"
         )

@@ -5,12 +5,12 @@ from threading import RLock
 
 import ipywidgets as widgets
 
-from .._spreadsheet import scenario
 from ..evaluators import EXACT_UP_TO, evaluate_all, p_median
-from ..evaluators.choose import evaluate
-from ..objective import Objective
+from ..evaluators.by_name import evaluate
+from ..evaluators.objective import Objective
 from ..optimizers import best_deployment
-from . import _charts, _parts
+from ..planning.scenarios import scenario
+from . import _charts, _widgets
 from ._job import Job
 from ._sites import SiteBoxes
 
@@ -47,14 +47,14 @@ class Workbench:
 
     def __init__(self, city, units, changed):
         self.city, self.found, self.lock, self._changed = city, {}, RLock(), changed
-        self.message = _parts.Message(layout={"min_height": "2.8em"})  # the map must not jump under a click
+        self.message = _widgets.Message(layout={"min_height": "2.8em"})  # the map must not jump under a click
         self.controls = _controls(city, units)
         self.sites = SiteBoxes(city, lambda: self.respond())
-        self.view = _parts.MapView(city, edit="yours", clicked=self.sites.press)
+        self.view = _widgets.MapView(city, edit="yours", clicked=self.sites.press)
         self.outputs = {name: widgets.HTML() for name in ("figures", "busy", "responses", "alternatives")}
         self.solve = lru_cache(maxsize=64)(self._solve)
         self.evaluate = lru_cache(maxsize=1024)(self._evaluate)
-        self.respond = _parts.guarded(self.message, self._refresh, self._clear)
+        self.respond = _widgets.guarded(self.message, self._refresh, self._clear)
         tip = "Search with the exact model (up to 12 units); proves the optimum where all deployments can be tried"
         self.job = Job("Search thoroughly", tip, self.message, self._search, self._take)
         self.buttons = {
@@ -62,7 +62,7 @@ class Workbench:
             "p_median": widgets.Button(description="Take the p-median", tooltip="Make the p-median yours"),
         }
         for name, known in (("optimum", lambda: self.best()[0]), ("p_median", self.median)):
-            take = _parts.guarded(self.message, lambda known=known: self.sites.take(known()))
+            take = _widgets.guarded(self.message, lambda known=known: self.sites.take(known()))
             self.buttons[name].on_click(take)
         for control in self.controls.values():
             control.observe(self.respond, "value")
@@ -188,14 +188,14 @@ class Workbench:
         settings, objective, run = result
         self.found[settings] = tuple(run.x.tolist()), f"by the {objective.evaluator} model, {run.message}"
         self.respond()
-        where = _parts.places(self.city, run.x.tolist())
+        where = _widgets.places(self.city, run.x.tolist())
         return f"Searched by the {objective.evaluator} model, {run.message}. Best: {where}."
 
     def close(self):
         """End the search, and let go of the widgets."""
         self.job.stop()
         for child in self.children:
-            _parts.close(child)
+            _widgets.close(child)
 
     def _children(self):
         """Return the widgets as they stand on the page."""
@@ -233,7 +233,7 @@ class _Watched(Objective):
 
 def _controls(city, units):
     """Return the inputs by name."""
-    control = _parts.control
+    control = _widgets.control
     listed = [(name, site) for site, name in enumerate(city.site_names)]
     several = {"options": listed, "rows": 4}
     return {
@@ -257,7 +257,7 @@ def _controls(city, units):
             readout_format=".2f",
         ),
         "objective": control(widgets.Dropdown, "Minimise", "What the optimum is best at", options=OBJECTIVES),
-        "threshold": _parts.threshold_slider(),
+        "threshold": _widgets.threshold_slider(),
         "evaluator": control(
             widgets.Dropdown, "Figures by", "Model that values the deployments", options=EVALUATORS
         ),

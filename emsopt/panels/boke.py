@@ -13,11 +13,11 @@ import numpy as np
 
 from ..errors import InputError
 from ..optimizers import BOKEPlus, profile
-from ..optimizers.boke import CONFIDENCE, EXPLORING, NOISE, SCALE, bandwidth, exploration
+from ..optimizers.boxes.boke import CONFIDENCE, EXPLORING, NOISE, SCALE, bandwidth, exploration
 from ..plots import boke_step
 from ..problems import decaying_wave
 from ..surrogates.kernel_regression import KERNELS, leave_one_out_bandwidth
-from . import _parts
+from . import _widgets
 
 FIRST, MOST = 5, 60  # points to begin with, and most
 SAMPLE_NOISE = 0.1  # standard deviation in the paper's Figures 1, 4 and 5
@@ -54,8 +54,8 @@ def boke_panel(f=None, *, rng=0):
     if getattr(f, "dimension", None) != 1 or f.sense != "max":
         msg = f"`f` must be a Problem of one input with sense 'max'; got {f!r}."
         raise InputError(msg)
-    seed = _parts.seed_of(rng)
-    controls, message = _controls(seed), _parts.Message()
+    seed = _widgets.seed_of(rng)
+    controls, message = _controls(seed), _widgets.Message()
     picture, figures = widgets.HTML(), widgets.HTML()
     grid = np.linspace(*f.bounds[0], 501)
     truth = f.exact(grid[:, None])
@@ -106,29 +106,29 @@ def boke_panel(f=None, *, rng=0):
         ]
         show()
 
-    controls["step"].on_click(_parts.guarded(message, lambda: advance(1)))
-    controls["run"].on_click(_parts.guarded(message, lambda: advance(10)))
-    controls["restart"].on_click(_parts.guarded(message, begin))
-    controls["seed"].observe(_parts.guarded(message, begin), "value")
+    controls["step"].on_click(_widgets.guarded(message, lambda: advance(1)))
+    controls["run"].on_click(_widgets.guarded(message, lambda: advance(10)))
+    controls["restart"].on_click(_widgets.guarded(message, begin))
+    controls["seed"].observe(_widgets.guarded(message, begin), "value")
     for name in ("scale", "noise", "exploring", "kernel"):
-        controls[name].observe(_parts.guarded(message, show), "value")
-    _parts.guarded(message, begin)()
+        controls[name].observe(_widgets.guarded(message, show), "value")
+    _widgets.guarded(message, begin)()
     refs = {**controls, "message": message, "picture": picture, "figures": figures}
     refs["told"] = lambda: np.array(state["told"])
     wrap = {"flex_flow": "row wrap"}
     children = [
-        _parts.heading("BOKE, step by step", EXPLANATION),
+        _widgets.heading("BOKE, step by step", EXPLANATION),
         *(controls[name] for name in ("scale", "noise", "exploring", "kernel", "seed")),
         widgets.HBox([controls[name] for name in ("step", "run", "restart")], layout=wrap),
         message,
         widgets.HBox([picture, figures], layout=wrap | {"grid_gap": "0 1.5em"}),
     ]
-    return _parts.Panel(children, refs)
+    return _widgets.Panel(children, refs)
 
 
 def _controls(seed):
     """Return the inputs by name."""
-    control, logarithmic = _parts.control, widgets.FloatLogSlider
+    control, logarithmic = _widgets.control, widgets.FloatLogSlider
     return {
         "scale": control(
             logarithmic,
@@ -160,7 +160,7 @@ def _controls(seed):
         "kernel": control(
             widgets.Dropdown, "Kernel", "Of regression and density", options=list(KERNELS), value="gaussian"
         ),
-        "seed": _parts.seed_input(
+        "seed": _widgets.seed_input(
             seed, "Of the first points, the noise and all choices; another one begins anew"
         ),
         "step": widgets.Button(
@@ -207,4 +207,4 @@ def _figures(method, proposal, f):
         "next": [f"{proposal:.4f}"],
     }
     caption = f"δ = {CONFIDENCE}; the default of p in BOKE+ is {EXPLORING}."
-    return _parts.table(caption, ["now"], rows)
+    return _widgets.table(caption, ["now"], rows)

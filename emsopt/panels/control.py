@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..optimizers import LEARNERS, bocvs
 from ..plots import control_run
 from ..problems import ControlProblem
-from . import _parts
+from . import _widgets
 
 MOST_PLAYS = 300  # so that very cheap sets do not take minutes
 CHEAPEST = 0.01
@@ -54,10 +54,10 @@ def control_panel(problem, *, budget=20, rng=0):
     if not 1 <= budget <= 100:
         msg = f"`budget` must be from 1 to 100; got {budget:g}."
         raise InputError(msg)
-    seed = _parts.seed_of(rng)
+    seed = _widgets.seed_of(rng)
     problem = problem.solved()
     controls, costs = _controls(budget, seed), _cost_fields(problem)
-    message, sets, picture, figures = _parts.Message(), widgets.HTML(), widgets.HTML(), widgets.HTML()
+    message, sets, picture, figures = _widgets.Message(), widgets.HTML(), widgets.HTML(), widgets.HTML()
     state = {"run": None}
     play = lru_cache(maxsize=64)(_play)
 
@@ -88,12 +88,12 @@ def control_panel(problem, *, budget=20, rng=0):
     def clicked(_=None):
         controls["play"].disabled = True
         try:
-            _parts.guarded(message, run, refresh)()
+            _widgets.guarded(message, run, refresh)()
         finally:
             controls["play"].disabled = False
 
     for widget in [*costs, *(widget for name, widget in controls.items() if name != "play")]:
-        widget.observe(_parts.guarded(message, refresh), "value")
+        widget.observe(_widgets.guarded(message, refresh), "value")
     controls["play"].on_click(clicked)
     refresh()
     refs = controls | {"costs": costs, "sets": sets, "message": message, "picture": picture}
@@ -102,7 +102,7 @@ def control_panel(problem, *, budget=20, rng=0):
     editor = widgets.GridBox(costs, layout={"grid_template_columns": columns})
     wrap = {"flex_flow": "row wrap"}
     children = [
-        _parts.heading(f"{problem.name}: what to control", EXPLANATION),
+        _widgets.heading(f"{problem.name}: what to control", EXPLANATION),
         controls["alpha"],
         widgets.Accordion([editor], titles=("Mean cost of a play of each set",)),
         sets,
@@ -112,7 +112,7 @@ def control_panel(problem, *, budget=20, rng=0):
         picture,
         figures,
     ]
-    return _parts.Panel(children, refs)
+    return _widgets.Panel(children, refs)
 
 
 def _play(problem, costs, method, alpha, budget, seed, halving):
@@ -130,7 +130,7 @@ def _play(problem, costs, method, alpha, budget, seed, halving):
 
 def _controls(budget, seed):
     """Return the inputs by name, but for the costs."""
-    control, narrow = _parts.control, widgets.Layout(width="19em")
+    control, narrow = _widgets.control, widgets.Layout(width="19em")
     return {
         "alpha": control(
             widgets.FloatSlider,
@@ -157,7 +157,7 @@ def _controls(budget, seed):
             max=100.0,
             layout=narrow,
         ),
-        "seed": _parts.seed_input(seed, "Of all random choices"),
+        "seed": _widgets.seed_input(seed, "Of all random choices"),
         "halving": control(
             widgets.Checkbox,
             "halve α as it plays",
@@ -203,7 +203,7 @@ def _sets(problem, alpha):
     }
     columns = ["mean cost", "best expected value", "of the best", f"good enough at α = {alpha:.2f}"]
     caption = f"The sets by what they control. The target is the cheapest that is good enough: {problem.set_names[target]}."
-    return _parts.table(caption, columns, rows)
+    return _widgets.table(caption, columns, rows)
 
 
 def _figures(run, problem, alpha):
@@ -223,7 +223,7 @@ def _figures(run, problem, alpha):
         "quality regret": [f"{last['quality_regret']:.2f}"],
     }
     said = f"Recommended: control {name}, at {setting}."
-    return _parts.lines(said) + _parts.table(f"A run of {run.method}", ["value"], rows)
+    return _widgets.lines(said) + _widgets.table(f"A run of {run.method}", ["value"], rows)
 
 
 def _picture(run, problem, alpha):

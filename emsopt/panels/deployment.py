@@ -6,9 +6,9 @@ import ipywidgets as widgets
 
 from .. import _validate
 from ..evaluators import EXACT_UP_TO, approximate_hypercube, exact_hypercube, p_median, simulate
-from ..objective import Objective
+from ..evaluators.objective import Objective
 from ..optimizers import best_deployment
-from . import _parts
+from . import _widgets
 from ._sites import SiteBoxes
 
 SEED = 1  # the same calls for every deployment, so that differences are sharp
@@ -52,8 +52,8 @@ def deployment_panel(city, units):
     named = {"optimum": search.x, "p-median": p_median(city, units).sites}
     names = ["yours", *named]
     controls = _controls()
-    message, figures, simulation = _parts.Message(), widgets.HTML(), widgets.HTML()
-    view = _parts.MapView(city, edit="yours", clicked=lambda places: sites.press(places))
+    message, figures, simulation = _widgets.Message(), widgets.HTML(), widgets.HTML()
+    view = _widgets.MapView(city, edit="yours", clicked=lambda places: sites.press(places))
 
     @lru_cache(maxsize=256)
     def solve(sites):
@@ -79,7 +79,7 @@ def deployment_panel(city, units):
         figures.value = simulation.value = ""
         view.hide()
 
-    respond = _parts.guarded(message, refresh, clear)
+    respond = _widgets.guarded(message, refresh, clear)
 
     def forget(_=None):
         simulation.value = ""
@@ -101,7 +101,7 @@ def deployment_panel(city, units):
     def run(_):
         controls["run"].disabled = True
         try:
-            _parts.guarded(message, play)()
+            _widgets.guarded(message, play)()
         finally:
             controls["run"].disabled = False
 
@@ -121,7 +121,7 @@ def deployment_panel(city, units):
         "feed": view.feed,
     }
     children = [
-        _parts.heading(f"{city.name}: a deployment of your own", EXPLANATION),
+        _widgets.heading(f"{city.name}: a deployment of your own", EXPLANATION),
         sites.grid,
         widgets.HBox(
             [controls["optimum"], controls["p_median"], controls["clear"]], layout={"flex_flow": "row wrap"}
@@ -137,17 +137,17 @@ def deployment_panel(city, units):
         view.feed,
         view.hidden,
     ]
-    return _parts.Panel(children, refs)
+    return _widgets.Panel(children, refs)
 
 
 def _controls():
     """Return the inputs by name, but for the sites."""
-    control = _parts.control
+    control = _widgets.control
     return {
         "optimum": widgets.Button(description="Take the optimum", tooltip="Tick the sites of the optimum"),
         "p_median": widgets.Button(description="Take the p-median", tooltip="Tick the sites of the p-median"),
         "clear": widgets.Button(description="Clear", tooltip="Untick all sites"),
-        "threshold": _parts.threshold_slider(),
+        "threshold": _widgets.threshold_slider(),
         "service": control(
             widgets.Dropdown,
             "Service times",
@@ -173,9 +173,9 @@ def _figures(city, search, chosen, exact, approximate, best, threshold):
     if None not in exact:
         rows["mean response (min), exact"] = [f"{e.mean_response:.3f}" for e in exact]
     rows["mean response (min), approximate"] = [f"{e.mean_response:.3f}" for e in approximate]
-    rows |= _parts.performance(best, threshold)
+    rows |= _widgets.performance(best, threshold)
     caption = f"{city.total_rate:.3g} calls an hour. Optimum: by the approximate model, {search.message}."
-    return _parts.table(caption, list(chosen), rows)
+    return _widgets.table(caption, list(chosen), rows)
 
 
 def _simulated(results, names, law, calls):
@@ -187,4 +187,4 @@ def _simulated(results, names, law, calls):
         rows["95% interval"].append(f"{low:.3f} to {high:.3f}")
         rows["calls lost to the fleet"].append(f"{result.loss_probability:.3%}")
     caption = f"Simulation of {calls:,} calls, the same for all three; service times: {law}."
-    return _parts.table(caption, names, rows)
+    return _widgets.table(caption, names, rows)

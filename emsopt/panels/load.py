@@ -8,9 +8,9 @@ import numpy as np
 
 from .. import _validate
 from ..evaluators import EXACT_UP_TO, one_median, p_median
-from ..objective import Objective
+from ..evaluators.objective import Objective
 from ..optimizers import local_search
-from . import _parts
+from . import _widgets
 
 RESTARTS = 2  # random starts beside the p-median and the 1-median: a step of the slider must not take long
 MOST_UNITS = 20
@@ -71,7 +71,7 @@ def load_panel(city, units):
     """
     units = _validate.whole_number(units, "units")
     controls = _controls(city, units)
-    message, figures, view = _parts.Message(), widgets.HTML(), _parts.MapView(city)
+    message, figures, view = _widgets.Message(), widgets.HTML(), _widgets.MapView(city)
     solve = lru_cache(maxsize=512)(partial(_solve, city))
 
     def refresh():
@@ -86,19 +86,19 @@ def load_panel(city, units):
         figures.value = ""
         view.hide()
 
-    respond = _parts.guarded(message, refresh, clear)
+    respond = _widgets.guarded(message, refresh, clear)
     respond()
     for widget in controls.values():
         widget.observe(respond, "value")
     refs = controls | {"message": message, "figures": figures, "map": view.shown, "feed": view.feed}
-    title = _parts.heading(f"{city.name}: the best deployment under load", EXPLANATION)
-    return _parts.Panel([title, *refs.values()], refs)
+    title = _widgets.heading(f"{city.name}: the best deployment under load", EXPLANATION)
+    return _widgets.Panel([title, *refs.values()], refs)
 
 
 def _controls(city, units):
     """Return the inputs by name."""
     most = max(units, min(city.n_sites, MOST_UNITS))
-    control = _parts.control
+    control = _widgets.control
     return {
         "load": control(
             widgets.FloatLogSlider,
@@ -120,7 +120,7 @@ def _controls(city, units):
             "What the best deployment is best at",
             options=[("mean response", "mean_response"), ("late fraction", "late")],
         ),
-        "threshold": _parts.threshold_slider(),
+        "threshold": _widgets.threshold_slider(),
         "colocation": control(
             widgets.Checkbox, "units may share a site", "Allow any number of units at a site", value=True
         ),
@@ -138,15 +138,15 @@ def _figures(answer, load, units, threshold):
     city, best, median = answer.city, answer.best, answer.median
     pair = (best, median)
     rows = {"mean response (min)": [f"{e.mean_response:.3f}" for e in pair]}
-    rows |= _parts.performance(pair, threshold)
+    rows |= _widgets.performance(pair, threshold)
     caption = (
         f"{city.total_rate:.3g} calls an hour (load {load:.3g}), {city.offered_load(units):.3g} times what "
         f"{units} units can serve. {best.evaluator.capitalize()} hypercube model, calls that find no unit free are lost."
     )
     bound = f"No deployment of {units} units can have a mean response below {answer.bound:.3f} min, the p-median bound."
-    where = f"Best found, units at: {_parts.places(city, best.sites.tolist())}."
-    lines = _parts.lines(f"{_change(city, best.sites, median.sites)} {bound}", where)
-    return _parts.table(caption, ["best found", "p-median"], rows) + lines
+    where = f"Best found, units at: {_widgets.places(city, best.sites.tolist())}."
+    lines = _widgets.lines(f"{_change(city, best.sites, median.sites)} {bound}", where)
+    return _widgets.table(caption, ["best found", "p-median"], rows) + lines
 
 
 def _change(city, sites, median):

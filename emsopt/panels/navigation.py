@@ -6,9 +6,9 @@ import ipywidgets as widgets
 
 from .. import _validate, bandits
 from ..errors import NoWayError
+from ..maps.roads import exploration_map
 from ..plots._style import look
-from ..road_maps import exploration_map
-from . import _parts
+from . import _widgets
 
 AGENTS = {
     "gp-ts": "GP, Thompson sampling",
@@ -59,10 +59,10 @@ def navigation_panel(net, start, end, *, agent="gp-ts", horizon=60, rng=0):
     """
     _validate.choice(agent, "agent", tuple(AGENTS))
     horizon = _validate.whole_number(horizon, "horizon", 10, 500)
-    seed = _parts.seed_of(rng)
+    seed = _widgets.seed_of(rng)
     start, end = (int(net.edges([edge], name)[0]) for edge, name in ((start, "start"), (end, "end")))
     net.shortest_path(net.lengths, start, end)
-    controls, message = _controls(agent, horizon, seed), _parts.Message()
+    controls, message = _controls(agent, horizon, seed), _widgets.Message()
     progress = widgets.IntProgress(
         value=0, min=0, max=1, description="Driving", layout={"visibility": "hidden"}
     )
@@ -107,7 +107,7 @@ def navigation_panel(net, start, end, *, agent="gp-ts", horizon=60, rng=0):
         state.update(settings=None, runs={})
         figures.value = regret.value = shown.value = ""
 
-    respond = _parts.guarded(message, refresh, clear)
+    respond = _widgets.guarded(message, refresh, clear)
 
     def close():
         """Close the edge that the latest agent drove most often and can do without, of several the longest."""
@@ -128,7 +128,7 @@ def navigation_panel(net, start, end, *, agent="gp-ts", horizon=60, rng=0):
             return ""
         return "No road can be closed any more: there is no way round those that are left."
 
-    controls["close"].on_click(_parts.guarded(message, close))
+    controls["close"].on_click(_widgets.guarded(message, close))
     controls["reopen"].on_click(lambda _: setattr(controls["closed"], "value", ""))
     for name in ("agent", "lengthscale", "noise", "horizon", "seed", "closed"):
         controls[name].observe(respond, "value")
@@ -137,7 +137,7 @@ def navigation_panel(net, start, end, *, agent="gp-ts", horizon=60, rng=0):
     refs |= {"figures": figures, "regret": regret, "map": shown}
     wrap = {"flex_flow": "row wrap"}
     children = [
-        _parts.heading(f"{net.name}: learning a route", EXPLANATION),
+        _widgets.heading(f"{net.name}: learning a route", EXPLANATION),
         *(controls[name] for name in ("agent", "lengthscale", "noise", "horizon", "seed")),
         widgets.HBox([controls[name] for name in ("closed", "close", "reopen")], layout=wrap),
         message,
@@ -145,12 +145,12 @@ def navigation_panel(net, start, end, *, agent="gp-ts", horizon=60, rng=0):
         widgets.HBox([figures, regret], layout=wrap | {"grid_gap": "0 1.5em"}),
         shown,
     ]
-    return _parts.Panel(children, refs)
+    return _widgets.Panel(children, refs)
 
 
 def _controls(agent, horizon, seed):
     """Return the inputs by name."""
-    control, button = _parts.control, widgets.Button
+    control, button = _widgets.control, widgets.Button
     return {
         "agent": control(
             widgets.Dropdown,
@@ -182,7 +182,7 @@ def _controls(agent, horizon, seed):
         "horizon": control(
             widgets.IntSlider, "Rounds", "How often the car drives", value=horizon, min=10, max=500, step=10
         ),
-        "seed": _parts.seed_input(seed, "Decides what edges need, and the noise"),
+        "seed": _widgets.seed_input(seed, "Decides what edges need, and the noise"),
         "closed": control(
             widgets.Text,
             "Closed roads",
@@ -232,7 +232,7 @@ def _figures(net, runs, closed):
     caption = (
         f"{len(latest.history)} drives from {net.ids[latest.best_path[0]]} to {net.ids[latest.best_path[-1]]}"
     )
-    return f"<div>{_parts.table(caption, columns, rows)}{_parts.lines(said)}</div>"
+    return f"<div>{_widgets.table(caption, columns, rows)}{_widgets.lines(said)}</div>"
 
 
 def _regret(runs):
@@ -248,7 +248,7 @@ def _regret(runs):
         axes.legend(fontsize=9)
 
     ends = ", ".join(f"{AGENTS[name]} {run.regret:,.0f} Wh" for name, run in runs.items())
-    return _parts.picture(draw, "What was lost while learning", f"Cumulative regret at the end: {ends}.")
+    return _widgets.picture(draw, "What was lost while learning", f"Cumulative regret at the end: {ends}.")
 
 
 def _map(net, runs, route):

@@ -10,10 +10,10 @@ from html import escape
 import ipywidgets as widgets
 import numpy as np
 
-from .. import _shading
 from ..errors import InputError
+from ..maps import _shading
 from ..optimizers import METHODS, SparBL
-from . import _parts
+from . import _widgets
 from ._trace import Trace, away_from_centre, best_swaps, largest_coefficients, measure, sentence, units_at
 
 EXPLANATION = (
@@ -47,13 +47,13 @@ def optimizer_panel(objective, method="gp-pm", *, rng=0):
     InputError
         If the objective, the method or the seed is none.
     """
-    seed = _parts.seed_of(rng)
+    seed = _widgets.seed_of(rng)
     trace = Trace(objective, method, seed=seed)
     space, city, metric = objective.space, objective.city, objective.metric
     controls, fields = _controls(method, seed), _fields(space)
-    message, placed, said, where = _parts.Message(), widgets.HTML(), widgets.HTML(), widgets.HTML()
+    message, placed, said, where = _widgets.Message(), widgets.HTML(), widgets.HTML(), widgets.HTML()
     pictures = {name: widgets.HTML() for name in ("convergence", "predictions", "thoughts", "edges")}
-    view, state = _parts.MapView(city), {"trace": trace}
+    view, state = _widgets.MapView(city), {"trace": trace}
     evaluation = lru_cache(maxsize=64)(lambda sites: objective.evaluation(sites))
 
     def say():
@@ -117,7 +117,7 @@ def optimizer_panel(objective, method="gp-pm", *, rng=0):
 
     def busy(action):
         """Return the action as a callback that takes no second click meanwhile."""
-        respond = _parts.guarded(message, action)
+        respond = _widgets.guarded(message, action)
 
         def callback(_=None):
             buttons = [controls[name] for name in ("step", "run", "evaluate")]
@@ -137,12 +137,12 @@ def optimizer_panel(objective, method="gp-pm", *, rng=0):
     controls["restart"].on_click(busy(begin))
     for name in ("method", "seed"):
         controls[name].observe(busy(begin), "value")
-    controls["take"].on_click(_parts.guarded(message, take))
-    controls["clear"].on_click(_parts.guarded(message, lambda: place(space.kept)))
+    controls["take"].on_click(_widgets.guarded(message, take))
+    controls["clear"].on_click(_widgets.guarded(message, lambda: place(space.kept)))
     for field in fields:
         field.observe(count, "value")
     count()
-    _parts.guarded(message, show)()
+    _widgets.guarded(message, show)()
     refs = {**controls, "sites": fields, "placed": placed, "message": message, "said": said, **pictures}
     refs |= {"where": where, "map": view.shown, "feed": view.feed, "trace": lambda: state["trace"]}
     wrap = {"flex_flow": "row wrap"}
@@ -150,7 +150,9 @@ def optimizer_panel(objective, method="gp-pm", *, rng=0):
         [*(controls[name] for name in ("take", "clear", "evaluate")), placed], layout=wrap
     )
     children = [
-        _parts.heading(f"{city.name}: stepping an optimizer", f"{EXPLANATION} Minimised: {objective.label}."),
+        _widgets.heading(
+            f"{city.name}: stepping an optimizer", f"{EXPLANATION} Minimised: {objective.label}."
+        ),
         widgets.HBox([controls["method"], controls["seed"]], layout=wrap),
         widgets.HBox([controls[name] for name in ("step", "run", "restart")], layout=wrap),
         widgets.Accordion([widgets.VBox([_grid(fields), own_buttons])], titles=("A deployment of your own",)),
@@ -161,12 +163,12 @@ def optimizer_panel(objective, method="gp-pm", *, rng=0):
         view.shown,
         view.feed,
     ]
-    return _parts.Panel(children, refs)
+    return _widgets.Panel(children, refs)
 
 
 def _controls(method, seed):
     """Return the inputs by name, but for the sites."""
-    button, control = widgets.Button, _parts.control
+    button, control = widgets.Button, _widgets.control
     return {
         "method": control(
             widgets.Dropdown,
@@ -175,7 +177,7 @@ def _controls(method, seed):
             options=list(METHODS),
             value=method,
         ),
-        "seed": _parts.seed_input(seed, "Of all random choices; another one begins anew"),
+        "seed": _widgets.seed_input(seed, "Of all random choices; another one begins anew"),
         "step": button(
             description="Step",
             button_style="primary",
@@ -227,7 +229,7 @@ def _where(trace, city):
     ]
     if trace.centre is not None:
         texts.insert(1, away_from_centre(city, trace.asked, trace.centre, trace.edge))
-    return _parts.lines(*texts)
+    return _widgets.lines(*texts)
 
 
 # -- pictures -----------------------------------------------------------------------------------------------------
@@ -263,7 +265,7 @@ def _convergence(facts, metric):
         f"Values of {len(facts)} evaluations and the best so far: {best.iloc[-1]:.{digits}f}{unit}, "
         f"found at evaluation {facts.evaluation[at]}."
     )
-    return _parts.picture(draw, "What was found", alt)
+    return _widgets.picture(draw, "What was found", alt)
 
 
 def _predictions(facts, metric):
@@ -271,7 +273,7 @@ def _predictions(facts, metric):
     factor, unit, _, _ = measure(metric)
     known = facts[facts.expected.notna()]
     if known.empty:
-        return _parts.caption("What is expected: no model yet.")
+        return _widgets.caption("What is expected: no model yet.")
     value, expected, band = (
         factor * part for part in (known.value, known.expected, 2 * known.deviation.fillna(0))
     )
@@ -297,7 +299,7 @@ def _predictions(facts, metric):
         caption = "What was expected, before each evaluation (dotted: equal)"
         within = int(((value - expected).abs() <= band).sum())
         alt = f"Predicted against found: {within} of {len(known)} values are within two standard deviations."
-    return _parts.picture(draw, caption, alt)
+    return _widgets.picture(draw, caption, alt)
 
 
 def _edges(facts):
@@ -318,7 +320,7 @@ def _edges(facts):
             axes.legend(fontsize=9)
 
     alt = f"Edge {known.edge.iloc[-1]:.3g} after evaluation {known.evaluation.iloc[-1]}; {known.restart.sum()} given up."
-    return _parts.picture(draw, "Edge of the trust region (two for each unit that may move)", alt)
+    return _widgets.picture(draw, "Edge of the trust region (two for each unit that may move)", alt)
 
 
 def _thoughts(optimizer, unit):
@@ -326,7 +328,7 @@ def _thoughts(optimizer, unit):
     if hasattr(optimizer, "acquisition"):
         frame = best_swaps(optimizer)
         if frame.empty:
-            return _parts.caption("What it would try: no model yet, or no swap left.")
+            return _widgets.caption("What it would try: no model yet, or no swap left.")
         # Logarithms have no natural zero: the bars begin a little below the least of them.
         low, high = frame.value.min(), frame.value.max()
         base = low - max(0.1 * (high - low), 1e-9)
@@ -340,7 +342,7 @@ def _thoughts(optimizer, unit):
     elif isinstance(optimizer, SparBL):
         frame = largest_coefficients(optimizer)
         if frame.empty:
-            return _parts.caption("What it thinks: no model yet.")
+            return _widgets.caption("What it thinks: no model yet.")
         shares = frame.value.abs() / max(frame.value.abs().max(), 1e-300)
         faint = frame.value > 0
         caption = f"Largest coefficients of the model drawn last{unit and f' ({unit.strip()})'}. Faint: raises the value."
@@ -359,6 +361,6 @@ def _bars(caption, names, shares, texts, faint):
         for name, share, text, pale in zip(names, shares, texts, faint, strict=True)
     )
     return (
-        f"{_parts.TABLE_STYLE}{_parts.caption(caption)}"
+        f"{_widgets.TABLE_STYLE}{_widgets.caption(caption)}"
         f"<table class='emsopt-figures' style='font-size:90%' aria-label='{escape(caption)}'>{rows}</table>"
     )

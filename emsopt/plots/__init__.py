@@ -18,8 +18,8 @@ from .maps import deployment, deployments
 from .model import approximation_error, correction_factor, utilization
 from .optimizers import cut_graph, example_13, regret_curves, trust_region
 from .own_city import hourly_plan, weekly_profile
-from .panels_of_lines import line_panels, study_curves
 from .roads import exploration
+from .small_multiples import line_panels, study_curves
 
 __all__ = [
     "STYLE",

@@ -4,8 +4,8 @@ from functools import wraps
 
 import numpy as np
 
-from .. import _shading
 from ..errors import InputError
+from ..maps import _shading
 
 STYLE = {
     "font.size": 12,

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from .. import _shading, _validate
+from .. import _validate
+from ..maps import _shading
 from ._style import new_figure, styled
 
 HEIGHTS = (2.4, 1, 1.2)

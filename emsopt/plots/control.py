@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from .. import _shading, _validate
+from .. import _validate
 from ..errors import InputError
+from ..maps import _shading
 from ..problems import ControlProblem
 from ._style import figure, look, new_figure, panels, plain_ticks, styled
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from .. import _shading, _validate
+from .. import _validate
 from ..errors import InputError
-from ..regret import confidence_band
+from ..maps import _shading
+from ..optimizers.regret import confidence_band
 from ._frames import words
 from ._style import figure, look, styled
 
@@ -18,7 +19,7 @@ def load_sweep(frame, ax=None, *, label="Mean response (min)"):
     Parameters
     ----------
     frame : DataFrame
-        A row a load, as `emsopt.sweeps.load_sweep` returns it: the index is the offered load a unit, and every
+        A row a load, as `emsopt.planning.sweeps.load_sweep` returns it: the index is the offered load a unit, and every
         column of numbers is a line named after it. Names with "bound" in them are dashed in grey. An index
         named otherwise labels the axis with its own name.
     ax : matplotlib Axes or empty Figure, optional

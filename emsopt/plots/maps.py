@@ -4,8 +4,8 @@ from textwrap import wrap
 
 import numpy as np
 
-from .. import _shading
 from ..errors import InputError
+from ..maps import _shading
 from ._style import new_figure, styled
 
 WIDEST_LINE = 3.5  # points, of a station that answers all calls of an atom

@@ -1,6 +1,7 @@
 """Inside the hypercube model: how busy units are, its approximation's error, and the correction factor."""
 
-from .. import _shading, _validate
+from .. import _validate
+from ..maps import _shading
 from ._frames import words
 from ._style import figure, look, styled
 

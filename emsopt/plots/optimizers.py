@@ -4,9 +4,10 @@ from itertools import combinations
 
 import numpy as np
 
-from .. import _shading, _validate
+from .. import _validate
 from ..errors import InputError
-from ..regret import confidence_band
+from ..maps import _shading
+from ..optimizers.regret import confidence_band
 from ._style import figure, look, panels, styled
 
 SOURCE_SIDE, SINK_SIDE, CUT = _shading.SEQUENTIAL[2], _shading.CATEGORIES[1], _shading.LINES
@@ -55,7 +56,7 @@ def cut_graph(A, b, x=None, ax=None, *, capacities="corrected"):
     f(x) = cut - capacity into t = 4 - 11 = -7
     >>> fig, axes = cut_graph(A, [3, 2, -7], ax=Figure(), capacities="both")
     """
-    from ..optimizers.binary_quadratic import minimum_cut
+    from ..optimizers.deployments.binary_quadratic import minimum_cut
 
     _validate.choice(capacities, "capacities", ("corrected", "printed", "both"))
     b = _validate.real_array(b, "b", (None,))
@@ -369,10 +370,10 @@ def regret_curves(
     Parameters
     ----------
     curves : array_like of shape (R, T), or dict of str to these
-        Such as of `emsopt.regret.empirical_regret`.
+        Such as of `emsopt.optimizers.regret.empirical_regret`.
     ax : matplotlib Axes or empty Figure, optional
     bounds : dict of str to array_like, optional
-        A bound at 1, 2, ..., shape (T,): `emsopt.regret.sparbl_bound`, or `emsopt.regret.gp_pm_bound` (which is of
+        A bound at 1, 2, ..., shape (T,): `emsopt.optimizers.regret.sparbl_bound`, or `emsopt.optimizers.regret.gp_pm_bound` (which is of
         average regret, over restarts). Drawn in grey.
     label, against : str
         What is drawn, with unit, and over what.

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from .. import _shading, _validate
+from .. import _validate
+from ..maps import _shading
 from ._style import figure, look, styled
 
 PARTS = {"Mon to Fri": slice(0, 5), "Sat and Sun": slice(5, 7)}
@@ -55,7 +56,7 @@ def hourly_plan(plan, ax=None):
 
     Parameters
     ----------
-    plan : emsopt.plan.Plan
+    plan : emsopt.planning.Plan
     ax : matplotlib Axes or empty Figure, optional
 
     Returns
@@ -67,9 +68,9 @@ def hourly_plan(plan, ax=None):
     InputError
         If it is no such thing.
     """
-    from ..plan import Plan
+    from ..planning.hourly import Plan
 
-    _validate.instance(plan, "plan", Plan, "emsopt.plan.Plan")
+    _validate.instance(plan, "plan", Plan, "emsopt.planning.Plan")
     city = plan.objectives[0].city
     units = np.array([np.bincount(row, minlength=city.n_sites) for row in plan.sites])  # (H, N)
     used = np.flatnonzero(units.any(axis=0))

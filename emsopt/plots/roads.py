@@ -1,9 +1,10 @@
-"""Road networks as still maps: the twin of `emsopt.road_maps`."""
+"""Road networks as still maps: the twin of `emsopt.maps`."""
 
 import numpy as np
 
-from .. import _shading, _validate
-from ..road_maps import ROADS, classes, gather_visits
+from .. import _validate
+from ..maps import _shading
+from ..maps.roads import ROADS, classes, gather_visits
 from ._style import panels, styled
 
 WIDTH = 5.6  # inches of a map
@@ -11,7 +12,7 @@ WIDTH = 5.6  # inches of a map
 
 @styled
 def exploration(net, visits, ax=None, *, route=None, best=None, rounds=None):
-    """Draw which road edges agents drove and how often, a map each: the still twin of `emsopt.road_maps.exploration_map`.
+    """Draw which road edges agents drove and how often, a map each: the still twin of `emsopt.maps.exploration_map`.
 
     "Bayesian Analysis of Combinatorial Gaussian Process Bandits", Figures 6 to 9.
 
@@ -20,7 +21,7 @@ def exploration(net, visits, ax=None, *, route=None, best=None, rounds=None):
     net : RoadNetwork
         With polylines.
     visits : NavigationRun, DataFrame, or dict of str to either
-        As for `emsopt.road_maps.exploration_map`.
+        As for `emsopt.maps.exploration_map`.
     ax : sequence of matplotlib Axes or empty Figure, optional
         One Axes for each agent.
     route : (int or str, int or str), optional

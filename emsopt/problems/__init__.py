@@ -8,9 +8,9 @@
 -3.861
 """
 
-from .airfoil_noise import airfoil
-from .control import ControlProblem, Play
-from .control_objectives import (
+from .control.airfoil_noise import airfoil
+from .control.ems_service import ems_levers
+from .control.examples import (
     ackley_control,
     airfoil_control,
     ems_control,
@@ -19,6 +19,9 @@ from .control_objectives import (
     levy_control,
     plant_control,
 )
+from .control.marginals import Empirical, TruncatedNormal, Uniform
+from .control.plant_growth import plant
+from .control.problem import ControlProblem, Play
 from .functions import (
     ackley6,
     decaying_wave,
@@ -31,12 +34,9 @@ from .functions import (
     six_hump_camel,
     sphere6,
 )
-from .levers import ems_levers
-from .marginals import Empirical, TruncatedNormal, Uniform
-from .plant_growth import plant
+from .garden_sprinkler import sprinkler
 from .problem import Problem, on_unit_cube
-from .siting import fitted_travel_time, sited_city, siting
-from .sprinkler import sprinkler
+from .station_siting import fitted_travel_time, sited_city, siting
 from .tuning import forest_tuning, xgboost_tuning
 
 __all__ = [

@@ -16,7 +16,8 @@ from functools import cache
 
 import numpy as np
 
-from .. import _files, _validate
+from .. import _validate
+from .._files import locate
 from ..errors import MissingDependencyError
 from .problem import Problem
 
@@ -121,7 +122,7 @@ def _rows(data, whole):
     """Return inputs and target, all rows or the fixed sample."""
     import pandas as pd
 
-    table = pd.read_csv(_files.package_file("tuning", f"{data}.csv.gz"))
+    table = pd.read_csv(locate.package_file("tuning", f"{data}.csv.gz"))
     if not whole:
         table = table.sample(ROWS, random_state=SAMPLE_SEED)
     return table.drop(columns=DATA[data]).to_numpy(), table[DATA[data]].to_numpy(dtype=float)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from emsopt.city import City
+from emsopt.city.city import City
 from emsopt.evaluators import approximate_hypercube
-from emsopt.maps import deployment_map
+from emsopt.maps.deployments import deployment_map
 
 playwright_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

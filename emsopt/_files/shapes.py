@@ -1,0 +1,67 @@
+"""Outlines of atoms: GeoJSON Polygons and MultiPolygons that every map and file can take."""
+
+import numpy as np
+
+from ..errors import InputError
+
+NESTS = (list, tuple, np.ndarray)
+
+
+def check_shapes(shapes, length, *, geographic):
+    """Return the outlines of a city's atoms as a tuple.
+
+    Parameters
+    ----------
+    shapes : sequence of dict
+        GeoJSON geometries.
+    length : int
+        How many there must be.
+    geographic : bool
+        Whether coordinates are longitude and latitude, and have to lie within their range.
+
+    Raises
+    ------
+    InputError
+        If there are not as many, or one is not valid.
+    """
+    listed = None if isinstance(shapes, (str, dict)) or not np.iterable(shapes) else tuple(shapes)
+    if listed is None or len(listed) != length:
+        got = type(shapes).__name__ if listed is None else len(listed)
+        msg = f"`atom_shapes` must hold {length} GeoJSON geometries; got {got}."
+        raise InputError(msg)
+    for k, shape in enumerate(listed):
+        check_shape(shape, f"`atom_shapes`, number {k}", geographic=geographic)
+    return listed
+
+
+def check_shape(shape, where, *, geographic):
+    """Refuse what is not a GeoJSON Polygon or MultiPolygon with finite coordinates in range."""
+    kind = shape.get("type") if isinstance(shape, dict) else type(shape).__name__
+    if not isinstance(shape, dict) or kind not in ("Polygon", "MultiPolygon"):
+        msg = f"{where}: expected a Polygon or MultiPolygon, but got {kind!r}."
+        raise InputError(msg)
+    rings = _rings([shape.get("coordinates")] if kind == "Polygon" else shape.get("coordinates"))
+    if rings is None:
+        msg = f"{where}: its coordinates are not rings of at least three points, each of two numbers."
+        raise InputError(msg)
+    if geographic:
+        longitude, latitude = np.abs(np.concatenate(rings)).max(axis=0)
+        if longitude > 180 or latitude > 90:
+            swapped = " Latitude and longitude look swapped." if longitude <= 90 and latitude <= 180 else ""
+            msg = f"{where}: its coordinates are not longitude and latitude in degrees.{swapped}"
+            raise InputError(msg)
+
+
+def _rings(polygons):
+    """Return the rings of all polygons, arrays of shape (points, 2), or None if anything is amiss."""
+    if not isinstance(polygons, NESTS) or len(polygons) == 0:
+        return None
+    if not all(isinstance(polygon, NESTS) and len(polygon) for polygon in polygons):
+        return None
+    try:
+        # Without a wanted type: text that looks like a number is none.
+        rings = [np.array([point[:2] for point in ring]) for polygon in polygons for ring in polygon]
+    except (KeyError, TypeError, ValueError, IndexError):
+        return None
+    usable = all(ring.dtype.kind in "iuf" and ring.shape[1:] == (2,) and len(ring) >= 3 for ring in rings)
+    return rings if usable and all(np.isfinite(ring).all() for ring in rings) else None

@@ -1,0 +1,208 @@
+"""The file that lets a killed run go on: a line of JSON for the problem, then one for each step.
+
+Lines are only ever appended, each is on disk before the next step starts, and a last line that a kill cut short is
+dropped. Resuming repeats the steps with what is on file, so that the run ends in the very state in which it was killed;
+no state of its own is stored.
+
+**On another processor** the same linear algebra rounds differently, so that a method may ask for something else than
+it did when the file was written. What is on file then stands: the method is told of it as if it had asked for it, one
+`ResumeWarning` says where the two part, and the run goes on from there. It is no longer the run that one processor
+would have made, but one as good. For the same reason the first line holds no checksum of a problem's numbers but a
+weighted sum of them, compared within a tolerance.
+"""
+
+import json
+import math
+
+import numpy as np
+
+from .. import _validate
+from .._validate import shown
+from .._version import __version__
+from ..errors import InputError, ResumeWarning
+from . import warn
+from .json_lines import JsonLines
+
+_FORMAT = 2
+SAME = 1e-8
+"""Numbers whose relative difference is at most this count as the same on two processors."""
+
+
+class RunFile:
+    """The steps on file; a context manager.
+
+    Parameters
+    ----------
+    path : path-like or None
+        None keeps nothing.
+    problem : dict
+        What makes two runs the same apart from the seed.
+    seed : int, optional
+        Left out: the one on file, or a fresh one.
+    kind : str
+        What the first line says the file is.
+    step : str
+        What a step is called, and the name of its number in a row.
+    asked, told : dict of str to callable
+        Names in a row of what is asked for and of what came of it, each with a function that says whether a value is
+        one of its kind: `is_number`, `are_numbers`, `is_index` or `are_indices`.
+
+    Attributes
+    ----------
+    seed : int
+    rows : list of dict
+        The steps on file.
+
+    Raises
+    ------
+    InputError
+        If the file is of another problem or seed, is no checkpoint, is damaged, or another run is writing to it.
+    WriteError
+        If it cannot be written.
+    """
+
+    def __init__(self, path, problem, seed=None, *, kind, step, asked, told):
+        self.path, self.seed, self.rows, self._file = path, seed, [], None
+        self._step, self._asked, self._kinds = step, tuple(asked), {**asked, **told}
+        self._parted = False
+        if path is None:
+            self._fresh_seed()
+            return
+        self._file = JsonLines(path, kind, "checkpoint", "checkpoint")
+        try:
+            if self._file.lines:
+                header, *self.rows = self._file.lines
+                self._check_header(header, kind, problem)
+                self._check_rows()
+            else:
+                self._fresh_seed()
+                self._file.append({kind: _FORMAT, "version": __version__, "seed": self.seed, **problem})
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _fresh_seed(self):
+        if self.seed is None:
+            self.seed = int(np.random.SeedSequence().entropy)
+
+    def _check_header(self, header, kind, wanted):
+        seed = header.get("seed")
+        if not is_index(seed):
+            self._file.refuse(1)
+        if header[kind] != _FORMAT:
+            msg = (
+                f"the checkpoint {self.path} is of format {shown(header[kind])}, and this emsopt reads format {_FORMAT}. "
+                f"Resume with the emsopt that wrote it ({shown(header.get('version'), str)}), or name another file."
+            )
+            raise InputError(msg)
+        if self.seed is not None:
+            wanted = {**wanted, "seed": self.seed}
+        for key, value in json.loads(json.dumps(wanted)).items():
+            if not _alike(header.get(key), value):
+                msg = (
+                    f"the checkpoint {self.path} is of another run: its {key} is {shown(header.get(key))}, this one's "
+                    f"{shown(value)}. Resume with the same problem, method, options and rng, or name another file."
+                )
+                raise InputError(msg)
+        self.seed = seed
+
+    def _check_rows(self):
+        for number, row in enumerate(self.rows, 1):
+            kinds = {self._step: is_index, **self._kinds}
+            fits = row.keys() == kinds.keys() and all(kinds[name](value) for name, value in row.items())
+            if not fits or row[self._step] != number:
+                self.refuse(number)
+
+    def refuse(self, number):
+        """Raise the error for a step on file that does not fit the problem."""
+        self._file.refuse(number + 1)
+
+    def row(self, number):
+        """Return the row of a step on file, or None."""
+        return self.rows[number - 1] if number <= len(self.rows) else None
+
+    def compare(self, number, *asked):
+        """Warn, once in a run, if a step on file is of something else than the run asks for now."""
+        before = [self.rows[number - 1][name] for name in self._asked]
+        if not self._parted and not _alike(before, list(asked)):
+            self._parted = True
+            msg = (
+                f"{self._step} {number} in the checkpoint {self.path} is of {shown(before)}, where the run would now "
+                f"ask for {shown(list(asked))}: it was written on another processor, with other versions of the "
+                f"libraries, or with other options. The run goes on from what is on file."
+            )
+            warn.warn(msg, ResumeWarning)
+
+    def add(self, number, **row):
+        """Put a step on file; it is on disk when this returns."""
+        if self._file is not None:
+            self._file.append({self._step: number, **row})
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self._file is not None:
+            self._file.close()
+
+
+# -- what stands in a row ---------------------------------------------------------------------------------------------
+
+
+def is_number(value):
+    """Return whether this is a finite number that a float can hold."""
+    return _validate.is_real(value) and abs(value) < 1e300
+
+
+def is_index(value):
+    """Return whether this is a whole number of at least 0."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def are_numbers(values):
+    """Return whether this is a list of finite numbers."""
+    return isinstance(values, list) and all(map(is_number, values))
+
+
+def are_indices(values):
+    """Return whether this is a list of indices."""
+    return isinstance(values, list) and all(is_index(value) and value < 2**31 for value in values)
+
+
+# -- what makes two runs the same ---------------------------------------------------------------------------------
+
+
+def run_seed(rng):
+    """Return the seed of a run; None if there is nothing to take it from."""
+    if rng is None:
+        return None
+    if _validate.is_real(rng):
+        return _validate.whole_number(rng, "rng", low=0)
+    return int(_validate.generator(rng).integers(2**63))
+
+
+def summary(*arrays):
+    """Return a short summary of the numbers in some arrays by which `RunFile` tells them from others.
+
+    A sum with weights that differ from place to place, in units of the sum of all absolute values: it tells other
+    numbers or another order apart, but not what rounding does to them.
+    """
+    numbers = np.concatenate([np.ravel(array).astype(float) for array in arrays])
+    weights = np.modf(np.arange(1, len(numbers) + 1) * (math.sqrt(5) - 1) / 2)[0]
+    scale = np.abs(numbers).sum()
+    return {
+        "shapes": [list(np.shape(array)) for array in arrays],
+        "scale": float(scale),
+        "weighted": float(1 + weights @ numbers / scale) if scale > 0 else 1.0,
+    }
+
+
+def _alike(one, other):
+    """Return whether two values from JSON are the same up to what processors do to the last digits of numbers."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    if isinstance(one, float) and _validate.is_real(other) and abs(other) < 1e300:
+        return math.isclose(one, other, rel_tol=SAME, abs_tol=1e-12)
+    return type(one) is type(other) and one == other

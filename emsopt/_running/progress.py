@@ -1,0 +1,44 @@
+"""Show how far long work has got, the way the caller wants it."""
+
+from contextlib import contextmanager, nullcontext
+
+from ..errors import InputError
+
+_NOTHING = nullcontext(lambda done, note="", total=None: None)
+
+
+def shown(progress, total, unit):
+    """Return a context that hands out a function of (number done, a note on the state, total) that shows progress.
+
+    Its ``total`` is left out unless it changes as the work goes on.
+
+    Parameters
+    ----------
+    progress : bool or callable
+        True shows a bar; a function is called with (done, total); False or None shows nothing.
+    total : int
+    unit : str
+        What is counted.
+    """
+    if progress is None or progress is False:
+        return _NOTHING  # ready made, because it is in the way of evaluations that take microseconds
+    if progress is True:
+        return _bar(total, unit)
+    if callable(progress):
+        return nullcontext(lambda done, note="", total=total: progress(done, total))
+    msg = f"`progress` must be True, False or a function of (done, total); got {progress!r}."
+    raise InputError(msg)
+
+
+@contextmanager
+def _bar(total, unit):
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit=unit) as bar:
+
+        def show(done, note="", total=total):
+            bar.total = total
+            bar.set_postfix_str(note, refresh=False)
+            bar.update(done - bar.n)
+
+        yield show

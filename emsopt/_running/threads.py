@@ -1,0 +1,90 @@
+"""Spread rows of work over threads, or keep linear algebra to one."""
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from .._validate import whole_number
+from .progress import shown
+
+
+class _OneThread:
+    """A context in which linear algebra uses one thread, everywhere in the process.
+
+    Matrices of a hundred rows gain nothing from more, threads that wait for a busy core cost many times the work, and
+    rounding, hence the run of an optimizer, would depend on how many cores there are. Several threads may be inside:
+    the first to enter sets the limit, the last to leave lifts it.
+    """
+
+    def __init__(self):
+        self._lock, self._inside, self._libraries, self._limit = threading.Lock(), 0, None, None
+
+    def __enter__(self):
+        with self._lock:
+            if self._libraries is None:
+                import scipy.linalg  # noqa: F401 - brings its libraries, so that the limit holds for them too
+                from threadpoolctl import ThreadpoolController
+
+                self._libraries = ThreadpoolController()
+            if self._inside == 0:
+                self._limit = self._libraries.limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *_):
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                for library in self._libraries.lib_controllers:
+                    # OpenBLAS listens to the thread that set the limit alone, which need not be this one.
+                    getattr(library, "clear_controlling_thread", lambda force: None)(force=True)
+                self._limit.restore_original_limits()
+
+
+one_thread = _OneThread()
+
+
+def map_rows(function, rows, *, workers=None, progress=None):
+    """Apply ``function`` to chunks of ``rows`` and return the concatenated results in order.
+
+    The kernels release the interpreter lock.
+
+    Parameters
+    ----------
+    function : callable
+        From an array of rows to one value a row.
+    rows : array_like, shape (K, ...)
+    workers : int, optional
+        Threads; as many as this process may use cores if left out.
+    progress : bool or callable
+        True shows a bar; a function is called with (rows done, K) after each chunk.
+    """
+    rows = np.asarray(rows)
+    if workers is None:
+        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    workers = whole_number(workers, "workers")
+    size = max(1, min(512, -(-len(rows) // (4 * workers))))
+    parts = [rows[:1], *(rows[k : k + size] for k in range(1, len(rows), size))] if len(rows) else []
+    results, done = [], 0
+    with shown(progress, len(rows), "deployment") as show:
+
+        def collect(result):
+            nonlocal done
+            results.append(np.asarray(result, dtype=float))
+            done += len(results[-1])
+            show(done)
+
+        if workers == 1 or len(parts) <= 1:
+            for part in parts:
+                collect(function(part))
+        else:
+            collect(function(parts[0]))  # one row, here, so that kernels compile once
+            with ThreadPoolExecutor(workers) as pool:
+                try:
+                    for result in pool.map(function, parts[1:]):
+                        collect(result)
+                except BaseException:
+                    pool.shutdown(cancel_futures=True)
+                    raise
+    return np.concatenate(results) if results else np.empty(0)

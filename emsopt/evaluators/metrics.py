@@ -1,0 +1,62 @@
+"""What to minimise, as a cost matrix.
+
+Every metric that is a mean over answered calls is a matrix c_ij: the cost of site i answering atom j. Its value
+for a deployment is Σ_j w_j Σ_i q_ij c_ij with the demand shares w and dispatch fractions q.
+
+``"mean_response"``                            mean response time, min: the papers' (1a)
+``("late", 8.0)``                              fraction of calls answered in 8 minutes or more: version one's (22)
+``{"mean_response": 1, ("late", 8.0): 20}``    weighted mix: here 20 minutes for each late call
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from .. import _validate
+from ..errors import InputError
+
+
+def metric_costs(city, metric):
+    """Return the cost matrix of a metric, shape (N, M).
+
+    Raises
+    ------
+    InputError
+        If the metric is none of the forms above, or a mix has no positive weight.
+    """
+    if isinstance(metric, str) and metric == "mean_response":
+        return city.response_times
+    if isinstance(metric, Mapping) and metric:
+        if not any(metric.values()):
+            msg = f"at least one weight of a mix must be above 0; got {metric!r}."
+            raise InputError(msg)
+        costs = np.zeros_like(city.response_times)
+        for part, weight in metric.items():
+            costs += _validate.positive_number(weight, f"weight of {part!r}", zero=True) * metric_costs(
+                city, part
+            )
+        return costs
+    if isinstance(metric, tuple) and len(metric) == 2 and isinstance(metric[0], str) and metric[0] == "late":
+        threshold = _validate.positive_number(metric[1], "threshold", "min")
+        return (city.response_times >= threshold).astype(float)
+    msg = f"`metric` must be 'mean_response', ('late', minutes) or a mapping of those to weights; got {metric!r}."
+    raise InputError(msg)
+
+
+def check_costs(city, costs):
+    """Return a cost matrix, shape (N, M), ready for the evaluators; response times (min) for None."""
+    if costs is None:
+        return city.response_times
+    costs = (
+        costs.astype(float) if getattr(costs, "dtype", None) == bool else costs
+    )  # late or not: fair enough
+    return _validate.real_array(costs, "costs", (city.n_sites, city.n_atoms))
+
+
+def metric_label(metric):
+    """Return how to name a metric in a table or on an axis, with its unit."""
+    if isinstance(metric, str):
+        return "mean response (min)"
+    if isinstance(metric, Mapping):
+        return " + ".join(f"{weight:g} x {metric_label(part)}" for part, weight in metric.items())
+    return f"fraction of responses of {metric[1]:g} min or more"

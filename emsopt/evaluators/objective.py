@@ -1,0 +1,92 @@
+"""A deployment's value as a function to minimise, counting its evaluations."""
+
+import numpy as np
+
+from .. import _validate
+from ..city.deployment import DeploymentSpace, check_deployments, check_sites
+from ..errors import InputError
+from .by_name import check_evaluator, evaluate, split_options, values
+from .metrics import metric_costs, metric_label
+
+
+class Objective:
+    """Map a deployment to the metric that an evaluator gives it; smaller is better.
+
+    Parameters
+    ----------
+    city : City
+    units : int
+        Fleet size p.
+    evaluator : {"exact", "approximate", "simulation"}, optional
+        Left out: exact up to 12 units, else approximate.
+    metric : str, tuple or mapping
+        "mean_response" (min), ("late", minutes), or a weighted mix: see `emsopt.evaluators.metrics`.
+    colocation, pinned, closed
+        Which deployments a search may propose: see `DeploymentSpace`. Any other can still be evaluated.
+    **options
+        Passed to the evaluator, such as ``capacity``; for a simulation ``calls`` and ``rng``.
+
+    Attributes
+    ----------
+    space : DeploymentSpace
+        The allowed deployments.
+    evaluations : int
+        Deployments evaluated so far.
+    noisy : bool
+        Whether the same deployment can get different values: a simulation without a fixed integer ``rng``.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> objective = eo.Objective(eo.datasets.load_st_paul(), 9, metric=("late", 8.0))
+    >>> 0 < objective([0, 1, 2, 3, 4, 8, 9, 10, 11]) < 1
+    True
+    >>> objective.evaluations
+    1
+    """
+
+    def __init__(
+        self,
+        city,
+        units,
+        evaluator=None,
+        metric="mean_response",
+        *,
+        colocation=False,
+        pinned=(),
+        closed=(),
+        **options,
+    ):
+        self.city = city
+        self.space = DeploymentSpace(city, units, colocation=colocation, pinned=pinned, closed=closed)
+        self.units = self.space.units
+        self.evaluator = check_evaluator(evaluator, self.units)
+        _validate.choice(options.get("capacity", "loss"), "capacity", ("loss", "queue"))
+        self.metric = metric
+        self.costs = metric_costs(city, metric)
+        self.label = metric_label(metric)
+        split_options(self.evaluator, options)
+        self.options = options
+        self.noisy = self.evaluator == "simulation" and not isinstance(options.get("rng"), (int, np.integer))
+        self.evaluations = 0
+
+    def __call__(self, sites):
+        """Return the value of one deployment, site indices of shape (p,)."""
+        return float(self.values([check_sites(self.city, sites)])[0])
+
+    def values(self, deployments):
+        """Return the values of many deployments, shape (K, p), evaluated in parallel; shape (K,)."""
+        deployments = check_deployments(self.city, deployments)
+        if deployments.shape[1] != self.units:
+            msg = f"a deployment must hold {self.units} site indices; got {deployments.shape[1]}."
+            raise InputError(msg)
+        result = values(self.city, deployments, self.costs, self.evaluator, **self.options)
+        self.evaluations += len(deployments)
+        return result
+
+    def evaluation(self, sites):
+        """Return the full `Evaluation` of one deployment (not counted)."""
+        return evaluate(self.city, sites, self.evaluator, **self.options)
+
+    def __repr__(self):
+        return f"<Objective: {self.label} of {self.units} units in {self.city.name!r}, {self.evaluator}>"

@@ -1,0 +1,160 @@
+"""How atoms are shaded, on interactive maps and in figures alike: which quantity, which classes, which colours.
+
+Colours run from pale to dark with falling lightness, so that they keep their order for colour-blind readers
+and in grey print. Darker is always worse (longer, later) or more (calls).
+"""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from .. import _validate
+from ..city.city import check_city
+from ..errors import InputError
+
+SEQUENTIAL = ("#f6f1d9", "#cfe0c3", "#93c4bd", "#569fb8", "#3577a8", "#2a4c88", "#1d2458")  # pale to dark
+DIVERGING = (
+    "#1f5f95",
+    "#6fa3cc",
+    "#c3d8e8",
+    "#f5f4f0",
+    "#f3d4b3",
+    "#e29a55",
+    "#b2560a",
+)  # blue, white, orange
+MISSING = "#d9d9d9"
+LINES = "#c8460a"  # stands out from every shade above, to colour-blind readers too
+# Okabe and Ito's palette in an order that also separates well in grey.
+CATEGORIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
+
+
+def atom_values(city, evaluation, value):
+    """Return what to shade the atoms by: values of shape (M,), what they are, their unit.
+
+    Parameters
+    ----------
+    city : City
+    evaluation : Evaluation or None
+        None leaves only the demand to show.
+    value : {"response", "demand"} or ("late", float)
+        Mean response of each atom (min), its share of all calls (%), or the share of its answered calls that
+        take a threshold (min) or longer (%).
+    """
+    if evaluation is None or (isinstance(value, str) and value == "demand"):
+        return 100 * city.demand_shares, "Share of calls", "%"
+    if isinstance(value, str) and value in ("response", "mean_response"):
+        return evaluation.atom_response, "Mean response", "min"
+    if isinstance(value, (tuple, list)) and len(value) == 2 and value[0] == "late":
+        threshold = _validate.positive_number(value[1], "value[1]", "min")
+        return 100 * evaluation.atom_late(threshold), f"Late ({threshold:g} min or more)", "%"
+    msg = f'`value` must be "response", "demand" or ("late", minutes); got {value!r}.'
+    raise InputError(msg)
+
+
+def class_edges(low, high, most=8):
+    """Return round, evenly spaced class limits that cover [low, high] with at most ``most`` classes."""
+    low, high = float(low), float(high)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return np.array([0.0, 1.0])
+    if high - low < 1e-9 * max(abs(low), abs(high), 1):
+        low, high = low - max(abs(low), 1) * 0.05, high + max(abs(high), 1) * 0.05
+    step = 10.0 ** math.floor(math.log10((high - low) / most))
+    for factor in (1, 2, 2.5, 5, 10, 20):
+        first, last = math.floor(low / (step * factor) + 1e-9), math.ceil(high / (step * factor) - 1e-9)
+        if last - first <= most:
+            break
+    return np.arange(first, last + 1) * step * factor
+
+
+def colours(n, ramp=SEQUENTIAL):
+    """Return ``n`` hex colours evenly spaced along a ramp."""
+    stops = np.array([[int(c[k : k + 2], 16) for k in (1, 3, 5)] for c in ramp], dtype=float)
+    places = np.linspace(0, len(stops) - 1, n) if n > 1 else np.array([(len(stops) - 1) / 2])
+    channels = np.column_stack([np.interp(places, np.arange(len(stops)), stops[:, k]) for k in range(3)])
+    return ["#" + "".join(f"{round(v):02x}" for v in rgb) for rgb in channels]
+
+
+def limits_of(arrays, limits):
+    """Return the caller's own ``limits``, or a range for several arrays that leaves out stray extremes.
+
+    Two percent at each end fall into the open outer classes: one remote atom would use up half the colours.
+    """
+    if limits is None:
+        values = np.concatenate([np.ravel(a) for a in arrays])
+        values = values[np.isfinite(values)]
+        return tuple(np.percentile(values, [2, 98])) if values.size else (0.0, 1.0)
+    pair = _validate.real_array(limits, "limits", (2,))
+    if pair[0] >= pair[1]:
+        msg = f"`limits` must be (low, high) with low < high; got {pair.tolist()}."
+        raise InputError(msg)
+    return float(pair[0]), float(pair[1])
+
+
+def named_evaluations(city, evaluations, default="deployment"):
+    """Return evaluations as a dict by name, after a check that they are of this city."""
+    from ..evaluators.evaluation import Evaluation
+
+    if isinstance(evaluations, Evaluation):
+        evaluations = {default: evaluations}
+    if not isinstance(evaluations, Mapping) or not evaluations:
+        msg = f"an Evaluation or a dict of name to Evaluation is needed; got {type(evaluations).__name__}."
+        raise InputError(msg)
+    named = {str(name): evaluation for name, evaluation in evaluations.items()}
+    for name, evaluation in named.items():
+        if not isinstance(evaluation, Evaluation):
+            msg = f"{name!r} must be an Evaluation; got {type(evaluation).__name__}."
+            raise InputError(msg)
+        if city is not None:
+            atoms = evaluation.dispatch_fractions.shape[1]
+            if atoms != city.n_atoms or evaluation.sites.max() >= city.n_sites:
+                msg = (
+                    f"the evaluation {name!r} is of another city: it has {atoms} atoms and sites up to "
+                    f"{evaluation.sites.max()}; {city.name!r} has {city.n_atoms} atoms and {city.n_sites} sites."
+                )
+                raise InputError(msg)
+    return named
+
+
+def require_locations(city):
+    """Refuse a city that cannot be drawn."""
+    check_city(city)
+    for key, what in (("atom_locations", "atom"), ("site_locations", "site")):
+        if getattr(city, key) is None:
+            msg = (
+                f"{city.name!r} has no `{key}`, so it cannot be drawn on a map. Give the coordinates of every "
+                f"{what}: city.replace({key}=...), in degrees, or in kilometres with geographic=False."
+            )
+            raise InputError(msg)
+
+
+def line_thinness(city):
+    """Factor by which lines are thinned where so many atoms are drawn that they would cover the map."""
+    return float(np.clip(np.sqrt(150 / city.n_atoms), 0.15, 1))
+
+
+def stations(city):
+    """Group the sites that stand at one place: place of each site, shape (N,), and locations of places, (K, 2)."""
+    places, which = {}, np.empty(city.n_sites, dtype=int)
+    for site, (x, y) in enumerate(np.round(city.site_locations, 6)):
+        which[site] = places.setdefault((x, y), len(places))
+    return which, np.array(list(places))
+
+
+def by_place(city, evaluation):
+    """Add up the units that wait at one place.
+
+    Returns
+    -------
+    at : ndarray of int, shape (p,)
+        Place of each unit, as numbered by `stations`.
+    counts : ndarray of int, shape (K,)
+        Units at each place.
+    fractions : ndarray, shape (K, M)
+        Share of each atom's answered calls that each place answers.
+    """
+    which, places = stations(city)
+    at = which[evaluation.sites]
+    fractions = np.zeros((len(places), city.n_atoms))
+    np.add.at(fractions, at, evaluation.dispatch_fractions)
+    return at, np.bincount(at, minlength=len(places)), fractions

@@ -1,0 +1,162 @@
+"""Maps of where agents drove on a road network, for a notebook or as one HTML file, that need no network.
+
+Edges are coloured and widened by how many rounds used them; a slider shows the edges known up to a round, a list changes
+between agents, and a broad band is the path without regret. The page is made like those of `emsopt.maps`. The
+matplotlib twin is `emsopt.plots.exploration`.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .. import _validate
+from ..errors import InputError
+from . import _shading
+from ._page import Page
+
+ROADS = "#b9bdc1"
+CLASSES = ((1, "1"), (2, "2 to 5"), (6, "6 to 20"), (21, "21 to 100"), (101, "more than 100"))
+COLOURS = _shading.SEQUENTIAL[2:]  # the palest would be lost among the roads
+WEIGHTS = (2, 2.5, 3, 4, 5)
+
+
+def exploration_map(net, visits, *, route=None, best=None, rounds=None, height=560):
+    """Draw which road edges agents drove, how often, and since when.
+
+    Parameters
+    ----------
+    net : RoadNetwork
+        With polylines.
+    visits : NavigationRun, DataFrame, or dict of str to either
+        Of each agent, by name: its run, or columns ``edge``, ``first_round`` and ``visits`` as in
+        `NavigationRun.visits` and the stored study "navigation_exploration".
+    route : (int or str, int or str), optional
+        First and last edge, marked A and B.
+    best : array_like, optional
+        Edges of the best path, by index or id, such as `NavigationRun.best_path`.
+    rounds : int, optional
+        Where the slider ends; left out, the last round in which an edge was new.
+    height : int
+        Height in a notebook, pixels.
+
+    Returns
+    -------
+    ExplorationMap
+        Shows itself in a notebook; ``save(path)`` writes one self-contained HTML file.
+
+    Raises
+    ------
+    InputError
+        If the network has no polylines, a frame lacks a column or names an edge that is not there, or an option is not
+        as above.
+    """
+    named = gather_visits(net, visits)
+    route = [] if route is None else net.edges(list(route), "route").tolist()
+    if len(route) not in (0, 2):
+        msg = f"`route` must be a first and a last edge; got {len(route)} edges."
+        raise InputError(msg)
+    best = [] if best is None else net.edges(best, "best").tolist()
+    last = max([1, *(int(frame["first_round"].max()) for frame in named.values() if len(frame))])
+    rounds = last if rounds is None else _validate.whole_number(rounds, "rounds", last)
+    height = _validate.whole_number(height, "height", 150, 5000)
+    return ExplorationMap(net, named, route, best, rounds, height)
+
+
+def gather_visits(net, visits):
+    """Return frames of visits by name, checked against the network."""
+    if net.polylines is None:
+        msg = f"{net.name!r} has no polylines, so that there is nothing to draw; read it from a map, or pass `polylines`."
+        raise InputError(msg)
+    if not isinstance(visits, dict):
+        visits = {getattr(visits, "policy", "agent"): visits}
+    if not visits:
+        msg = "`visits` must hold at least one agent; got none."
+        raise InputError(msg)
+    named = {}
+    for name, frame in visits.items():
+        frame = getattr(frame, "visits", frame) if hasattr(frame, "history") else frame
+        _validate.columns(frame, ("edge", "first_round", "visits"))
+        edges = net.edges(frame["edge"].to_numpy(), f"visits[{name!r}]['edge']")
+        named[str(name)] = frame.assign(edge=edges)
+    return named
+
+
+def classes():
+    """Return the classes of visits: least number, words, colour and width."""
+    return [
+        {"from": least, "text": text, "colour": colour, "weight": weight}
+        for (least, text), colour, weight in zip(CLASSES, COLOURS, WEIGHTS, strict=True)
+    ]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExplorationMap(Page):
+    """A map that shows itself in a notebook and saves itself as one HTML file.
+
+    Attributes
+    ----------
+    net : RoadNetwork
+    visits : dict of str to DataFrame
+    route, best : list of int
+        Edges; empty if not given.
+    rounds, height : int
+    html : str
+        The whole page, self-contained.
+    data : dict
+        What the page's script draws.
+    """
+
+    net: object
+    visits: dict
+    route: list
+    best: list
+    rounds: int
+    height: int
+
+    _template = "roads.html"
+    _constants = (("ROADS", ROADS), ("LINES", _shading.LINES))
+
+    @cached_property
+    def data(self):
+        """What the page's script draws; plain lists, strings and numbers."""
+        net = self.net
+        scale = 100_000 if net.geographic else 1  # of a degree: about a metre, as on a plane
+        return {
+            "net": {
+                "plane": not net.geographic,
+                "scale": scale,
+                "ids": list(net.ids),
+                "courses": [_steps(line, scale) for line in net.polylines],
+            },
+            "classes": classes(),
+            "route": [
+                [text, edge, int(last)]
+                for text, edge, last in zip("AB", self.route, (False, True), strict=False)
+            ],
+            "best": self.best,
+            "rounds": self.rounds,
+            "views": [
+                {
+                    "name": name,
+                    "edges": frame["edge"].tolist(),
+                    "since": frame["first_round"].tolist(),
+                    "visits": frame["visits"].tolist(),
+                }
+                for name, frame in self.visits.items()
+            ],
+        }
+
+    @property
+    def _title(self):
+        return f"{self.net.name[:1].upper()}{self.net.name[1:]}: where agents drove"
+
+    @property
+    def _notes(self):
+        return self.net.notes
+
+
+def _steps(line, scale):
+    """Return a course as its first point and the steps between points, north first, in whole units."""
+    points = np.round(np.asarray(line)[:, ::-1] * scale).astype(int)
+    return np.diff(points, axis=0, prepend=0).ravel().tolist()

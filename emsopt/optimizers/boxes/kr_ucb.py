@@ -1,0 +1,95 @@
+r"""KR-UCB with progressive widening: choose among the points evaluated, then step a little aside from the choice.
+
+Algorithm 5, (A.4) and (A.5) of "Bayesian Optimization by Kernel Regression and Density-based Exploration", after Yee,
+Lisý and Bowling (2016), Monte Carlo tree search in continuous action spaces with execution uncertainty.
+
+======  =================  =====================================================================================
+symbol  name               meaning
+======  =================  =====================================================================================
+C       ``confidence``     how much exploration counts, in standard deviations of the values told
+τ       ``closeness``      smallest kernel value between the choice and the next point
+α       ``widening``       a new point is added while there are at most t^α different ones
+======  =================  =====================================================================================
+
+.. math:: \tilde x = \arg\max_{x_i} \; m(x_i) + C \sqrt{\log \textstyle\sum_j W(x_j) / W(x_i)} \quad (A.4), \qquad
+          x_{t+1} = \arg\min_{k(x, \tilde x) > τ} W(x) \quad (A.5)
+
+Where the values have no noise, evaluating a point again says nothing, and every step adds a point. Preparing a step
+costs O(t² d).
+
+Limits. A new point is never far from an old one, so that a region without points is reached only by creeping.
+"""
+
+import numpy as np
+
+from ... import _validate
+from ...errors import InputError
+from ._search import maximize_on_box
+from .boke import BOKE, SCALE, emptiness
+
+CONFIDENCE = 0.05
+CLOSENESS = 0.5
+WIDENING = 0.8
+
+
+class KRUCB(BOKE):
+    """Kernel regression UCB with progressive widening, Algorithm 5.
+
+    Parameters
+    ----------
+    f, scale, starts, bounds, whole, noisy, initial, rng
+        As of `BOKE`; the kernel is Gaussian.
+    confidence : float
+        C.
+    closeness : float
+        τ, between 0 and 1.
+    widening : float
+        α, between 0 and 1; of no effect in noise-free runs.
+    """
+
+    def __init__(
+        self, f, *, confidence=CONFIDENCE, closeness=CLOSENESS, widening=WIDENING, scale=SCALE, **options
+    ):
+        super().__init__(f, scale=scale, kernel="gaussian", **options)
+        self.confidence = _validate.positive_number(confidence, "confidence", zero=True)
+        self.closeness = _fraction(closeness, "closeness")
+        self.widening = _fraction(widening, "widening")
+
+    def scores(self, model):
+        """Return what (A.4) maximises, for each point known, shape (t,)."""
+        mean, log_density = model.predict(model.X)
+        total = np.logaddexp.reduce(log_density)
+        return mean + self.confidence * np.sqrt(max(total, 0.0)) * np.exp(-log_density / 2)
+
+    def _choose(self):
+        model = self.surrogate()
+        different = len(np.unique(model.X, axis=0))
+        for k in np.argsort(-self.scores(model), kind="stable"):
+            if self.objective.noisy and len(model.y) ** self.widening < different:
+                yield model.X[k]
+            yield self._beside(model, model.X[k])
+
+    def _beside(self, model, centre):
+        """Return the emptiest point of the ball in which the kernel is above τ, (A.5)."""
+        radius = model.bandwidth[0] * np.sqrt(-2 * np.log(self.closeness))
+
+        def within(x):
+            apart = x - centre
+            far = np.maximum(np.linalg.norm(apart, axis=1) / radius, 1.0)[:, None]
+            values, slopes = emptiness(model, centre + apart / far)
+            outward = apart / (far * radius)  # a unit vector outside the ball
+            along = (slopes * outward).sum(axis=1, keepdims=True)
+            return values, np.where(far > 1, (slopes - along * outward) / far, slopes)
+
+        low, high = np.maximum(centre - radius, 0), np.minimum(centre + radius, 1)
+        starts = low + (high - low) * self.rng.random((self.starts, len(centre)))
+        x, _ = maximize_on_box(within, starts, np.column_stack([low, high]))
+        return centre + (x - centre) / max(np.linalg.norm(x - centre) / radius, 1.0)
+
+
+def _fraction(value, name):
+    value = _validate.positive_number(value, name)
+    if value >= 1:
+        msg = f"`{name}` must be between 0 and 1; got {value:g}."
+        raise InputError(msg)
+    return value

@@ -1,0 +1,423 @@
+r"""Learners of a control problem: which variables to control next, and at what values.
+
+=================  ================================================================================================
+`UnknownCost`      Algorithm 1 of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret
+                   Costs": explore every set, then play the cheapest one that may be good enough
+`UCBPSQ`           largest E[u] of all sets, whatever the cost (Hayashi et al. 2022)
+`TSPSQ`            largest expected value of a random function from the posterior (Hayashi et al. 2022)
+`UCBCVS`           the cheapest set whose E[u] comes within ε_t of the largest; costs must be known (Tay et al. 2023)
+`ETC50`            50 plays of every group of equally large sets, smallest first, then as UCB-PSQ
+=================  ================================================================================================
+
+All are used by ask / tell: ``ask`` returns a set and values for it, ``tell`` reports what happened.
+"""
+
+import numpy as np
+
+from ... import _validate
+from ...errors import InputError
+from ...problems.control._checks import check_alpha
+from ...problems.control.problem import ControlProblem, Play
+from .model import ControlModel, Hyperparameters
+
+
+class ControlLearner:
+    """Base of the learners: a model of the values, and the costs seen.
+
+    Parameters
+    ----------
+    problem : ControlProblem
+        A learner uses its control sets, marginals and ``worst``, not its mean costs (but for `UCBCVS`), and never its
+        objective: to play in a laboratory, tell a `Play` of what was observed.
+    rng : int or Generator, optional
+    budget : float, optional
+        All that may be spent. Who tells must keep to it, as `bocvs` does.
+    alpha : float
+        Share of the best expected value, counted from ``worst``, that may be given up. Only `UnknownCost` does.
+    beta : float or "theorem"
+        Weight of the posterior standard deviation in bounds.
+    norm, delta : float
+        B and δ of the theorem's β; δ is in (0, 1].
+    hyperparameters : Hyperparameters, optional
+        Left out: estimated.
+
+    Attributes
+    ----------
+    model : ControlModel
+    counts : ndarray of int, shape (m,)
+        Plays of each set, T_i.
+    paid : ndarray, shape (m,)
+        Sum of what they cost.
+    plays : list of (int, ndarray)
+        Set and values of each play.
+    phase : str
+        What the learner is about.
+
+    Raises
+    ------
+    InputError
+        If an option is invalid.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.hill_control()
+    >>> learner = eo.optimizers.UCBPSQ(problem, rng=0)
+    >>> i, x = learner.ask()
+    >>> problem.set_names[i]
+    'all'
+    >>> learner.tell(i, x, eo.problems.Play(point=x, value=0.2, cost=0.9))
+    >>> learner
+    <UCBPSQ: 1 plays, spent 0.9, search>
+    """
+
+    phase = "search"
+
+    def __init__(
+        self,
+        problem,
+        *,
+        rng=None,
+        budget=np.inf,
+        alpha=0.1,
+        beta=2.0,
+        norm=1.0,
+        delta=0.1,
+        hyperparameters=None,
+    ):
+        _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
+        if isinstance(beta, str) and beta != "theorem":
+            msg = f"`beta` must be a number above 0, or 'theorem'; got {beta!r}."
+            raise InputError(msg)
+        if not isinstance(beta, str):
+            beta = _validate.positive_number(beta, "beta")
+        if hyperparameters is not None and not isinstance(hyperparameters, Hyperparameters):
+            msg = f"`hyperparameters` must be emsopt.optimizers.Hyperparameters; got {hyperparameters!r}."
+            raise InputError(msg)
+        check_alpha(alpha)
+        norm = _validate.positive_number(norm, "norm")
+        delta = _validate.probability(delta, "delta")
+        if budget != np.inf:
+            budget = _validate.positive_number(budget, "budget")
+        self.problem, self.budget, self.alpha = problem, budget, alpha
+        self.rng = _validate.generator(rng)
+        self.model = ControlModel(
+            problem, self.rng, beta=beta, norm=norm, delta=delta, hyperparameters=hyperparameters
+        )
+        m = len(problem.control_sets)
+        self.counts, self.paid, self.plays = np.zeros(m, dtype=int), np.zeros(m), []
+
+    @property
+    def spent(self):
+        """Cost of all plays."""
+        return float(self.paid.sum())
+
+    @property
+    def mean_costs(self):
+        """Mean cost seen of each set, NaN before its first play, shape (m,)."""
+        return np.divide(self.paid, self.counts, out=np.full(len(self.paid), np.nan), where=self.counts > 0)
+
+    def ask(self):
+        """Return the set to play next and the values of its variables, shape (k,)."""
+        if self.model.process is None:
+            i = self._first_set()
+            return i, self.model.random_point(i)
+        return self._propose()
+
+    def tell(self, i, x, play):
+        """Report a play.
+
+        Parameters
+        ----------
+        i : int
+            Its control set.
+        x : array_like, shape (k,)
+            The values that its variables were given.
+        play : Play
+            What came of it.
+
+        Raises
+        ------
+        InputError
+            If one of them does not fit the problem.
+        """
+        i, x = self.problem.checked_query(i, x)
+        if not isinstance(play, Play) or len(play.point) != self.problem.dimension:
+            wanted = f"`play` must be an emsopt.problems.Play of {self.problem.dimension} variables"
+            got = f"{len(play.point)} variables" if isinstance(play, Play) else repr(play)
+            msg = f"{wanted}; got {got}."
+            raise InputError(msg)
+        self.model.tell(play.point, play.value)
+        self.counts[i] += 1
+        self.paid[i] += play.cost
+        self.plays.append((i, x.copy()))
+
+    def recommend(self):
+        """Return the set and values, shape (k,), of the play whose expected value the model now holds for the largest.
+
+        Raises
+        ------
+        InputError
+            If no play has been told.
+        """
+        if not self.plays:
+            msg = "nothing can be recommended before the first play is told."
+            raise InputError(msg)
+        if self.model.process is None:
+            return self.plays[int(np.argmax(self.model.values))]
+        best, top = self.plays[0], -np.inf
+        for i in sorted({i for i, _ in self.plays}):
+            points = np.array([x for j, x in self.plays if j == i])
+            values = self.model.bound(i, "mean")(points)[0]
+            if values.max() > top:
+                best, top = (i, points[np.argmax(values)]), values.max()
+        return best
+
+    def _first_set(self):
+        """Return the set to play while there is no model."""
+        return int(self.rng.choice(self.model.maximal))
+
+    def _propose(self):
+        raise NotImplementedError
+
+    def _best_upper(self, sets):
+        """Return the set and values of the largest E[u] among some sets."""
+        found = {i: self.model.best_upper(i) for i in sets}
+        i = max(found, key=lambda j: found[j][0])
+        return i, found[i][1]
+
+    def __repr__(self):
+        return f"<{type(self).__name__}: {len(self.plays)} plays, spent {self.spent:.4g}, {self.phase}>"
+
+
+class UCBPSQ(ControlLearner):
+    """Largest E[u] of all sets, which a set within another never has."""
+
+    def _propose(self):
+        return self._best_upper(self.model.maximal)
+
+
+class TSPSQ(ControlLearner):
+    """Largest expected value of a posterior sample, which a set within another never has."""
+
+    def _propose(self):
+        sample = self.model.sample()
+        found = {i: self.model.best_of_sample(sample, i) for i in self.model.maximal}
+        i = max(found, key=lambda j: found[j][0])
+        return i, found[i][1]
+
+
+class UCBCVS(ControlLearner):
+    """The cheapest set whose largest E[u] comes within ε_t of the largest of all; costs are known.
+
+    Parameters
+    ----------
+    problem : ControlProblem
+    epsilon : float or callable, optional
+        ε_t in units of the objective: a number, or a function of the play's number t = 1, 2, ... Left out: the
+        square root of (amplitude / t).
+    **options
+        As of `ControlLearner`.
+    """
+
+    def __init__(self, problem, *, epsilon=None, **options):
+        super().__init__(problem, **options)
+        if epsilon is not None and not callable(epsilon):
+            epsilon = _validate.positive_number(epsilon, "epsilon", zero=True)
+        self.epsilon = epsilon
+
+    def _slack(self):
+        t = len(self.plays) + 1
+        if self.epsilon is None:
+            return np.sqrt(self.model.process.amplitude / t)
+        if callable(self.epsilon):
+            return _validate.positive_number(self.epsilon(t), f"epsilon({t})", zero=True)
+        return self.epsilon
+
+    def _propose(self):
+        found = [self.model.best_upper(i) for i in range(len(self.counts))]
+        bounds = np.array([value for value, _ in found])
+        close = np.flatnonzero(bounds + self._slack() >= bounds.max())
+        cheapest = close[self.problem.costs[close] == self.problem.costs[close].min()]
+        i = int(cheapest[np.argmax(bounds[cheapest])])
+        return i, found[i][1]
+
+
+class ETC50(ControlLearner):
+    """So many plays of every group of sets of equal size, smallest first, by the largest E[u]; then as UCB-PSQ.
+
+    Parameters
+    ----------
+    problem : ControlProblem
+    plays_per_group : int
+        50 in the paper.
+    **options
+        As of `ControlLearner`.
+    """
+
+    def __init__(self, problem, *, plays_per_group=50, **options):
+        super().__init__(problem, **options)
+        self.plays_per_group = _validate.whole_number(plays_per_group, "plays_per_group")
+        sizes = np.array([len(s) for s in problem.control_sets])
+        self.groups = [np.flatnonzero(sizes == size).tolist() for size in np.unique(sizes)]
+
+    @property
+    def phase(self):
+        """Which group is explored, or that all have been."""
+        k = len(self.plays) // self.plays_per_group
+        return f"explore group {k + 1}" if k < len(self.groups) else "commit"
+
+    def _group(self):
+        k = len(self.plays) // self.plays_per_group
+        return self.groups[k] if k < len(self.groups) else self.model.maximal
+
+    def _first_set(self):
+        return int(self.rng.choice(self._group()))
+
+    def _propose(self):
+        return self._best_upper(self._group())
+
+
+class UnknownCost(ControlLearner):
+    r"""Algorithm 1: explore every set in turn, then play the cheapest set that may still be good enough.
+
+    In the second phase a set is feasible while its smallest upper bound so far exceeds what α tolerates below the
+    largest lower bound so far (line 16); among the feasible ones it plays the set of the lowest cost bound,
+
+    .. math:: \max(\hat c_i - \sqrt{2 \log T / T_i}, 0)
+
+    (lines 22 to 25), and of several such sets the one of the largest E[u] (line 26).
+
+    Where the paper leaves a choice:
+
+    - **Exploration** goes on while the next play, which costs at most 1, surely fits into its share of the budget, 60
+      of 100 in the experiments.
+    - **T** is the budget over the smallest mean cost seen in the exploration, apart from 0.
+    - **Line 11** writes an index that runs past the exploration; meant is the minimum over the rounds in which the
+      set's bound was computed. The lower bound of line 10 is computed once in every m rounds.
+    - **Bounds are compared only if they come from the same hyperparameters.** When these are estimated anew, the
+      bounds start anew: bounds of a model that was given up hold nothing.
+    - **A set that is not feasible stays so** until bounds start anew, since lower bounds only rise and α only falls.
+      It is not bounded again before.
+    - The objective is known to be at least ``worst``, so the lower bound starts there, and α counts from there.
+
+    The cost bounds are wide: until a set has been played 2 log(T) / c² times its bound is 0. In the paper's settings
+    (cheap costs, 45 plays a set in the exploration) they tell the set of mean cost 1 from the others, but not 0.1 from
+    0.01; among those tied at 0 the largest E[u] decides, and cheapness does not.
+
+    Parameters
+    ----------
+    problem : ControlProblem
+    exploration : float
+        Share of the budget for the first phase.
+    alpha : float
+        At the beginning of the second phase.
+    halving : bool
+        Whether α is halved after every d plays of the second phase, as in the experiments.
+    **options
+        As of `ControlLearner`; a finite ``budget`` is needed.
+
+    Attributes
+    ----------
+    lower : float
+        Intersected lower bound of the best expected value.
+    upper : ndarray, shape (m,)
+        Intersected upper bound of every set's.
+    feasible : list of int
+        Sets of line 16, in the second phase.
+    """
+
+    def __init__(self, problem, *, exploration=0.6, halving=True, **options):
+        super().__init__(problem, **options)
+        if not _validate.is_real(exploration) or not 0 <= exploration <= 1:
+            msg = f"`exploration` must be a share of the budget, from 0 to 1; got {exploration!r}."
+            raise InputError(msg)
+        if not np.isfinite(self.budget):
+            msg = "the method needs a finite `budget`, of which it explores a share."
+            raise InputError(msg)
+        self.exploration, self.halving = exploration, halving
+        self.first_alpha = self.alpha
+        self.phase = "explore"
+        self.feasible = []
+        self.horizon = None
+        self._explored = None
+        self._restart_bounds()
+
+    def _restart_bounds(self):
+        self.lower = self.problem.worst
+        self.upper = np.full(len(self.counts), np.inf)
+        self._open = list(range(len(self.counts)))  # sets that may be feasible
+        self._bounded_by = self.model.fits
+
+    def ask(self):
+        """Return the set to play next and the values of its variables, shape (k,)."""
+        if self.phase == "explore" and self.spent + 1 > self.exploration * self.budget:
+            self.phase = "exploit"
+            self.feasible = self._open  # all, until there are bounds
+            self._explored = len(self.plays)
+            seen = self.mean_costs[self.paid > 0]
+            self.horizon = max(2.0, self.budget / (seen.min() if len(seen) else 1.0))
+        return super().ask()
+
+    def _first_set(self):
+        return len(self.plays) % len(self.counts)
+
+    def _propose(self):
+        if self._bounded_by != self.model.fits:
+            self._restart_bounds()
+        return self._explore() if self.phase == "explore" else self._exploit()
+
+    def _explore(self):
+        """Lines 4 and 5, and the terms of lines 10 and 11."""
+        i = self._first_set()
+        value, x = self.model.best_upper(i)
+        self.upper[i] = min(self.upper[i], value)
+        if i == len(self.counts) - 1:
+            self.lower = max(self.lower, self._lower_bound())
+        return i, x
+
+    def _exploit(self):
+        """Lines 14 to 26."""
+        done = len(self.plays) - self._explored
+        if self.halving:
+            self.alpha = self.first_alpha * 0.5 ** (done // self.problem.dimension)
+        lower = self._lower_bound()
+        self.lower = max(self.lower, lower)
+        bounds = {i: self.model.best_upper(i) for i in self._open}
+        for i, (value, _) in bounds.items():
+            self.upper[i] = min(self.upper[i], value)
+        self.feasible = self._good_enough()
+        if not self.feasible:  # lines 17 to 20
+            for i in set(range(len(self.counts))) - set(bounds):
+                bounds[i] = self.model.best_upper(i)
+            self.lower = max(self.problem.worst, lower)
+            self.upper = np.array([bounds[i][0] for i in range(len(self.counts))])
+            self.feasible = self._good_enough() or [int(np.argmax(self.upper))]
+        self._open = self.feasible
+        costs = self.cost_bounds()[self.feasible]
+        cheapest = [i for i, cost in zip(self.feasible, costs, strict=True) if cost == costs.min()]
+        i = max(cheapest, key=lambda j: bounds[j][0])
+        return i, bounds[i][1]
+
+    def _lower_bound(self):
+        return max(self.model.best_lower(i)[0] for i in self.model.maximal)
+
+    def _good_enough(self):
+        """Return the sets of line 16."""
+        worst = self.problem.worst
+        return np.flatnonzero(self.upper - worst > (1 - self.alpha) * (self.lower - worst)).tolist()
+
+    def cost_bounds(self):
+        """Return the lower confidence bound of every set's mean cost, lines 22 to 24, shape (m,)."""
+        radius = np.sqrt(2 * np.log(self.horizon) / np.maximum(self.counts, 1))
+        return np.where(self.counts > 0, np.maximum(np.nan_to_num(self.mean_costs) - radius, 0), 0)
+
+
+LEARNERS = {
+    "unknown-cost": UnknownCost,
+    "ucb-psq": UCBPSQ,
+    "ts-psq": TSPSQ,
+    "ucb-cvs": UCBCVS,
+    "etc-50": ETC50,
+}
+"""Learners by the name of their method."""

@@ -1,0 +1,65 @@
+"""A genetic algorithm on deployments, after the hybrid hypercube-genetic method for fleets.
+
+Geroliminis, Kepaptsoglou and Karlaftis (2011), European Journal of Operational Research 210, 287-300, breed
+deployments that a hypercube model rates: parents are chosen by fitness, a child combines their sites, mutation
+relocates units, and the best survive. Written from that description, not from their code. Where they replace a
+generation at a time, here each child competes at once (steady state): an evaluation is what costs.
+"""
+
+import numpy as np
+
+from ... import _validate
+from .base import Optimizer
+from .swaps import random_neighbour
+
+ATTEMPTS = 20  # children bred before a random deployment is asked for instead
+
+
+class Genetic(Optimizer):
+    """Breed the best deployments told so far.
+
+    Parameters
+    ----------
+    objective : Objective
+    population : int
+        Deployments that may become parents; as many random ones come first.
+    mutation : float
+        Mean number of units of a child that are relocated at random.
+    rng : int or Generator, optional
+
+    Notes
+    -----
+    A parent is the better of two of the population (binary tournament). A child keeps the sites that its parents
+    share and takes the others from either at random, so that it is as feasible as they are.
+    """
+
+    def __init__(self, objective, *, population=20, mutation=0.5, rng=None):
+        super().__init__(objective, rng=rng)
+        self.population = _validate.whole_number(population, "population", low=2)
+        self.mutation = _validate.positive_number(mutation, "mutation", zero=True)
+
+    def _propose(self):
+        if len(self.values) < self.population:
+            return self.draw()
+        ranking = np.argsort(self.values, kind="stable")[: self.population]
+        for _ in range(ATTEMPTS):
+            child = cross(self.space, self._parent(ranking), self._parent(ranking), self.rng)
+            for _ in range(self.rng.poisson(self.mutation)):
+                child = random_neighbour(self.space, child, self.rng)
+            if self.objective.noisy or not self.is_taken(child):
+                break
+        return child
+
+    def _parent(self, ranking):
+        """Return the better of two of the ranking, shape (p,)."""
+        return self.sites[ranking[self.rng.integers(len(ranking), size=2).min()]]
+
+
+def cross(space, mother, father, rng):
+    """Return a child of two canonical deployments: what they share and half of the rest, canonical, shape (p,)."""
+    n = max(mother.max(), father.max()) + 1
+    first, second = np.bincount(mother, minlength=n), np.bincount(father, minlength=n)
+    shared = np.repeat(np.arange(n), np.minimum(first, second))
+    rest = np.repeat(np.arange(n), abs(first - second))
+    taken = rng.choice(rest, len(mother) - len(shared), replace=False)
+    return space.canonical(np.r_[shared, taken].astype(np.intp))

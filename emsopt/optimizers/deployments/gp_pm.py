@@ -1,0 +1,366 @@
+r"""GP-pM and GP-zero: Bayesian optimization of deployments with a Gaussian process in a trust region.
+
+Section 5 of "Optimizing Server Locations in Spatial Queues", Algorithms 3 and 4; constants from appendix C.1 of the
+paper's first version.
+
+==============  ==============  ==============================================================================
+symbol          name            meaning
+==============  ==============  ==============================================================================
+𝒯               ``initial``     random deployments to begin with
+d, d_0          ``edge``, EDGE  largest Hamming distance from the centre (two a relocated unit), and its start
+n_s, α_s        GROW_AFTER,     successes after which d grows, and by how much
+                GROW
+n_f, α_f        SHRINK_AFTER,   consecutive failures after which d shrinks, and by how much
+                SHRINK
+β               BETA            weight of the variance in the choice of a centre, (16)
+m(x)            -               prior mean: p-median objective Σ_j w_j min_i c_ij, plus a constant
+GP              ``process``     of all observations
+GP*             -               of the first 𝒯 and the restarts' optima; chooses centres
+x^c             ``centre``      of the feasible trust region (17), as units at each location
+==============  ==============  ==============================================================================
+
+Locations are groups of interchangeable sites and deployments are counts on them, so that no deployment has two names.
+
+Where the paper is silent, cannot be followed to the letter, or is left on purpose:
+
+- **𝒯 = 20.** It gives d_0 = 20 but no sample size.
+- **A constant** is added to the prior mean, the average residual; for GP-zero this makes the usual standardised zero
+  mean. Without it the kernel has to explain several minutes of waiting as covariance.
+- **The location weights share a prior**: log-normal around their common mean, standard deviation SPREAD. Plain
+  likelihood fits 50 weights to a few dozen values and leaves most of them on a bound.
+- **Adaptive swapping.** Algorithm 3 applies s(d) = d/2 random swaps at a time, ten at first, which leaves little of a
+  good deployment, and may leave the region. Here CANDIDATES random deployments of the region, 1 to s(d) swaps from
+  its centre, are scored together; from the best CHAINS and the centre, expected improvement is climbed by the
+  best single swap inside the region until none improves it. It is compared by its logarithm, which does not underflow.
+- **The centre follows the region's best deployment.** Algorithm 4 keeps it until the restart. But on cities of 50
+  sites the best was soon 10 to 16 away from it, so that the shrinking region left the best outside, and the second
+  half of 120 evaluations brought next to nothing.
+- **Successes** need not be consecutive (section 5.4), the region's first value is one (y' starts at infinity), and d
+  does not grow beyond the whole space. A restart takes no evaluation. The centre is reached from the best deployment
+  that GP* knows, by single swaps on (16).
+
+Measured after all was fixed on other cities (approximate hypercube, the initial 20 counted, seeds 0-9). St. Paul:
+optimum in 10 of 10 runs, median 25.5 evaluations on embedded demand (most 53) and 28 on published (most 33). Grid
+cities of 50 sites, load 0.5, 120 evaluations, city and method of one seed, median above the best known: 20 units
+0.40 % (most 0.94), 30 units 0.11 % (most 0.61); GP-zero 1.51 and 0.60 (ahead in one of the 20 runs), genetic
+algorithm 2.58 and 2.36, random search 4.98 and 4.41. An iteration at 100 observations takes 0.09 s of CPU.
+
+Limits. Training costs O(n³): a few hundred evaluations. The p-median prior helps as far as distances explain
+response; it knows nothing of waiting, so at very high load or for odd preferences it misleads at first. Near
+the best of a 50-site city its rank correlation with the true values of single swaps is 0.4 only, and 100 observations
+raise it to 0.5; a factor on the prior other than 1 did no better.
+"""
+
+import numpy as np
+from numba import njit
+
+from ... import _validate
+from ...city.deployment import check_deployments
+from ...errors import InputError
+from ...surrogates.gaussian_process import fit
+from .base import Optimizer
+
+EDGE = 20
+GROW_AFTER, GROW = 3, 1.5
+SHRINK_AFTER, SHRINK = 10, 2 / 3
+BETA = 25
+SPREAD = 0.2
+CANDIDATES, CHAINS = 256, 2
+FIRST_STEPS, NEXT_STEPS = 15, 5  # of the likelihood's ascent, cold and warm
+ALWAYS_FIT = 100  # up to so many observations hyperparameters are trained with each, then ever less often
+
+
+class GPpM(Optimizer):
+    """Gaussian process with the p-median objective as prior mean, searched in a feasible trust region.
+
+    Parameters
+    ----------
+    objective : Objective
+    rng : int or Generator, optional
+    initial : int
+        Random deployments to begin with, 𝒯.
+
+    Attributes
+    ----------
+    process : GaussianProcess or None
+        The surrogate; None before ``initial`` deployments are told.
+    centre : ndarray of int, shape (G,), or None
+        Centre of the trust region: units in each twin group of sites.
+    edge : float
+        d, the largest Hamming distance from the centre.
+    restarts : int
+        Trust regions given up so far.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> objective = eo.Objective(eo.datasets.load_st_paul(), 9)
+    >>> optimizer = GPpM(objective, rng=0)
+    >>> sites = optimizer.ask()
+    >>> optimizer.tell(sites, objective(sites))
+    """
+
+    def __init__(self, objective, *, rng=None, initial=20):
+        super().__init__(objective, rng=rng)
+        self.initial = _validate.whole_number(initial, "initial")
+        self._groups = self.space.city.twin_groups
+        self._first_site = np.unique(self._groups, return_index=True)[1]
+        self._costs = np.ascontiguousarray(objective.costs[self._first_site])
+        self._told = []  # counts of the deployments told
+        self._optima = []  # which of them were the best of a region
+        self.process = None
+        self._constant = 0.0
+        self.centre = None
+        self.edge = float(EDGE)
+        self.restarts = 0
+
+    def prior_mean(self, sites):
+        """Return m(x) of one deployment, shape (p,), without the constant."""
+        return float(self._prior(self._counts(self.space.canonical(sites))[None])[0])
+
+    def predict(self, deployments):
+        """Return the surrogate's posterior mean and standard deviation.
+
+        Parameters
+        ----------
+        deployments : array_like of int, shape (K, p)
+            Allowed deployments, site indices in any order.
+
+        Returns
+        -------
+        mean, deviation : ndarray, shape (K,)
+            In the objective's unit.
+
+        Raises
+        ------
+        InputError
+            Before ``initial`` deployments are told.
+        """
+        return self._posterior(self.process, self._known_counts(deployments))
+
+    def acquisition(self, deployments):
+        """Return the logarithm of expected improvement (18) over the best deployment told, shape (K,).
+
+        Deployments asked for but not yet told are left out of it. Parameters and errors as in `predict`.
+        """
+        counts = self._known_counts(deployments)
+        return log_expected_improvement(self._goal(self.process), *self._posterior(self.process, counts))
+
+    def _known_counts(self, deployments):
+        """Units in each twin group of deployments that someone asks the surrogate about, shape (K, G)."""
+        if self.process is None:
+            told = len(self.values)
+            msg = (
+                f"the surrogate is first trained on {self.initial} observations and has {told}; "
+                f"tell it {self.initial - told} more."
+            )
+            raise InputError(msg)
+        rows = check_deployments(self.space.city, deployments)
+        return np.array([self._counts(self.space.canonical(row)) for row in rows])
+
+    def _posterior(self, process, counts):
+        """Posterior mean and standard deviation of rows of counts."""
+        mean, variance = process.predict(counts, self._prior(counts) + self._constant)
+        return mean, np.sqrt(variance)
+
+    def _goal(self, process):
+        """Value to improve on: the best one told, or with noise the lowest posterior mean among those told."""
+        if not self.objective.noisy:
+            return min(self.values)
+        return self._posterior(process, np.array(self._told))[0].min()
+
+    # -- learning: Algorithm 4 --------------------------------------------------------------------------------
+
+    def _learn(self, sites, value):
+        self._told.append(self._counts(sites))
+        told = len(self._told)
+        if told < self.initial:
+            return
+        if self.centre is None:
+            self._open_region()
+        else:
+            self._resize(value)
+        if self.process is None or told % (1 + told // ALWAYS_FIT) == 0:
+            self.process, self._constant = self._fit(range(told), self.process)
+        else:
+            x = self._told[-1]
+            self.process = self.process.appended(x, value, self._prior(x[None])[0] + self._constant)
+
+    def _resize(self, value):
+        """Count a success or a failure, move and resize the region, leave it when too small: lines 13 to 20."""
+        inside = np.abs(self._told[-1] - self.centre).sum() <= self.edge
+        if inside and value < self._region_value - 1e-9:
+            self._region_value, self._region_best = value, len(self._told) - 1
+            self.centre = self._told[-1]
+            self._successes += 1
+            self._failures = 0
+        else:
+            self._failures += 1
+        if self._successes == GROW_AFTER:
+            self.edge = min(self.edge * GROW, max(self.edge, 2 * self.space.units))
+            self._successes = 0
+        if self._failures == SHRINK_AFTER:
+            self.edge *= SHRINK
+            self._failures = 0
+        if self.edge < 2:
+            self._optima += [] if self._region_best is None else [self._region_best]
+            self.restarts += 1
+            self._open_region()
+
+    def _open_region(self):
+        """Centre a new region where GP* has the lowest confidence bound (16): lines 6 to 8."""
+        self.edge = float(EDGE)
+        self._region_value, self._region_best = np.inf, None
+        self._successes = self._failures = 0
+        rows = [*range(self.initial), *self._optima]
+        world, constant = self._fit(rows, None)
+
+        def score(counts):
+            mean, variance = world.predict(counts, self._prior(counts) + constant)
+            return np.sqrt(BETA * variance) - mean
+
+        start = self._told[min(rows, key=lambda k: self.values[k])]
+        self.centre = self._climb(score, start, score(start[None])[0])[0]
+
+    def _fit(self, rows, previous):
+        """Train on some of the observations, from a previous fit on; return the process and its constant."""
+        from ...surrogates.kernels import DeploymentKernel
+
+        X = np.array([self._told[k] for k in rows])
+        y = np.array([self.values[k] for k in rows])
+        prior = self._prior(X)
+        constant = (y - prior).mean()
+        kernel = DeploymentKernel(np.ones(X.shape[1])) if previous is None else previous.kernel
+        noise = 1e-4 if previous is None else previous.noise
+        steps = FIRST_STEPS if previous is None else NEXT_STEPS
+        return fit(kernel, X, y, prior + constant, noise=noise, spread=SPREAD, steps=steps), constant
+
+    # -- proposing: Algorithm 3 -------------------------------------------------------------------------------
+
+    def _propose(self):
+        if self.centre is None:
+            return self.draw()
+        process, taken = self._with_pending(), self._taken_counts()
+        goal = self._goal(process)
+
+        def score(counts):
+            return log_expected_improvement(goal, *self._posterior(process, counts))
+
+        pool = np.vstack([self.centre, self._random_swaps()])
+        scores = score(pool)
+        best, highest = None, -np.inf
+        for k in {0, *np.argsort(-scores)[:CHAINS]}:
+            # A taken start must not end the climb.
+            value = -np.inf if pool[k].tobytes() in taken else scores[k]
+            x, value = self._climb(score, pool[k], value, self.edge, taken)
+            if value > highest:
+                best, highest = x, value
+        return self.draw() if best is None else np.repeat(self._first_site, best)
+
+    def _with_pending(self):
+        """Return the process, told that deployments asked for but not yet told will come out as it expects."""
+        process = self.process
+        for sites, value in self.taken.items():
+            if value is None:
+                x = self._counts(np.array(sites))
+                prior = self._prior(x[None]) + self._constant
+                process = process.appended(x, process.predict(x[None], prior)[0][0], prior[0])
+        return process
+
+    def _taken_counts(self):
+        if self.objective.noisy:
+            return set()
+        return {self._counts(np.array(sites)).tobytes() for sites in self.taken}
+
+    def _climb(self, score, x, value, edge=np.inf, taken=()):
+        """Make the best single swap within ``edge`` of the centre that is not taken, until none raises the score."""
+        while True:
+            near = self._swaps(x)
+            if np.isfinite(edge):
+                near = near[np.abs(near - self.centre).sum(axis=1) <= edge]
+            scores = score(near) if len(near) else np.empty(0)
+            k = next((k for k in np.argsort(-scores) if near[k].tobytes() not in taken), None)
+            if k is None or not scores[k] > value:
+                return x, value
+            x, value = near[k], scores[k]
+
+    def _swaps(self, counts):
+        """Every allowed deployment one relocated unit away, shape (k, G)."""
+        gives = np.flatnonzero(counts > self.space.floors)
+        takes = np.flatnonzero(counts < self.space.capacities)
+        unit = np.eye(len(counts), dtype=counts.dtype)
+        moves = (unit[takes] - unit[gives][:, None]).reshape(-1, len(counts))
+        return counts + moves[moves.any(axis=1)]
+
+    def _random_swaps(self):
+        """Return allowed deployments 1 to s(d) random swaps from the centre, shape (CANDIDATES, G)."""
+        most = max(1, int(min(self.edge / 2, self.space.units)))
+        pool = np.repeat(self.centre[None], CANDIDATES, axis=0)
+        depths = self.rng.integers(1, most + 1, CANDIDATES)
+        for depth in range(most):
+            rows = np.flatnonzero(depths > depth)
+            some = pool[rows]
+            gives = (self.rng.random(some.shape) * (some > self.space.floors)).argmax(axis=1)
+            takes = (self.rng.random(some.shape) * (some < self.space.capacities)).argmax(axis=1)
+            movable = (some > self.space.floors).any(axis=1) & (some < self.space.capacities).any(axis=1)
+            pool[rows[movable], gives[movable]] -= 1
+            pool[rows[movable], takes[movable]] += 1
+        return pool
+
+    # -- deployments as counts --------------------------------------------------------------------------------
+
+    def _counts(self, sites):
+        """Units in each twin group, shape (G,)."""
+        return np.bincount(self._groups[sites], minlength=len(self._first_site))
+
+    def _prior(self, counts):
+        """p-median objective of each row of counts, shape (K,)."""
+        return _median_values(self._costs, self.objective.city.demand_shares, counts)
+
+
+class GPzero(GPpM):
+    """`GPpM` without the p-median prior: the papers' baseline, whose prior mean is a constant."""
+
+    def _prior(self, counts):
+        return np.zeros(len(counts))
+
+
+@njit(cache=True)
+def _median_values(costs, weights, counts):
+    """Σ_j w_j min_g c_gj over the groups g that hold a unit: (G, M), (M,), (K, G) to (K,)."""
+    values = np.empty(len(counts))
+    for k in range(len(counts)):
+        nearest = np.full(len(weights), np.inf)
+        for g in range(counts.shape[1]):
+            if counts[k, g] > 0:
+                nearest = np.minimum(nearest, costs[g])
+        values[k] = np.sum(nearest * weights)
+    return values
+
+
+def log_expected_improvement(goal, mean, deviation):
+    """Return the logarithm of expected improvement (18) below ``goal``, accurate where (18) itself underflows.
+
+    Parameters
+    ----------
+    goal : float
+        Best value so far, g.
+    mean, deviation : ndarray, shape (K,)
+        Posterior mean and standard deviation.
+
+    Returns
+    -------
+    ndarray, shape (K,)
+    """
+    from scipy.special import erfcx, ndtr
+
+    deviation = np.maximum(deviation, 1e-12)
+    z = (goal - mean) / deviation
+    density = -0.5 * z**2 - 0.5 * np.log(2 * np.pi)
+    high = np.maximum(z, -1.0)
+    plain = np.log(np.exp(-0.5 * high**2) / np.sqrt(2 * np.pi) + high * ndtr(high))
+    # φ + zΦ = φ (1 + z Φ/φ), and Φ/φ is a scaled erfc; beyond -1000 the bracket is 1/z² to six digits.
+    low = np.clip(z, -1e3, -1.0)
+    bracket = 1 + low * np.sqrt(np.pi / 2) * erfcx(-low / np.sqrt(2))
+    tail = density + np.where(z < -1e3, -2 * np.log(np.maximum(-z, 1)), np.log(bracket))
+    return np.log(deviation) + np.where(z > -1, plain, tail)

@@ -1,0 +1,377 @@
+r"""How much a search loses while it learns, beside the bounds of "Optimizing Server Locations in Spatial Queues".
+
+The regret of evaluating deployment x is f(x) - f*, with f* the optimum. `empirical_regret` sums it up over a run;
+`sparbl_bound` and `gp_pm_bound` are Theorems 10 and 15 with their constants from the proofs (appendix D).
+
+=========  ====================  =================================================================================
+symbol     name                  meaning
+=========  ====================  =================================================================================
+f*         ``optimum``           smallest value, min
+T, V       ``rounds``,           evaluations of SparBL; restarts of GP-pM
+           ``restarts``
+N, p       ``sites``, ``units``  candidate sites, units to place
+D          -                     1 + N + N(N - 1)/2, features of SparBL
+s_0        ``sparsity``          nonzero coefficients of the true function (Assumption 8)
+W          ``norm``              bound on the sum of their sizes (Assumption 8), min
+σ, σ²      ``noise``,            standard deviation (min) and variance (min²) of an evaluation's noise
+           ``noise_variance``
+C_HS       ``contraction``       how fast the posterior contracts (Lemma 20)
+c          ``rate``              the design is bad with probability at most 2 exp(-c t) (Assumption 9)
+t_0        ``start``             from which round on that holds
+δ          ``delta``             the bound fails with at most this probability
+κ_V        ``gain``              largest information gain of V observations, (38)
+k_max      ``prior_variance``    largest prior variance k(x, x), min²
+=========  ====================  =================================================================================
+
+**What the proofs leave open.** Theorem 10's C_HS, c and t_0 exist, says its proof, but it gives no number: pass them,
+and read the bound as a shape, √T against T. Theorem 15 is explicit up to κ, which Lemma 25 gives as O(2^N log V)
+only: `printed_gain` has its constant as an argument. While V is far below 2^N that is far above all that V
+observations can hold (`largest_gain`); `greedy_gain` measures κ for the kernel at hand.
+
+**Where the statements differ from the proofs,** the proofs stand here:
+
+- Theorem 10 omits the factor σ, the additive constant of the bad event, and that the *expected* regret is bounded.
+  The proof applies Lemma 20, which holds from t_0 on, to every round; rounds before cost up to 2 W each.
+- Theorem 15's C = 1 / log(1 + 1/σ²) needs k(x, x) <= 1; kernel (13) has 1 + exp(Σℓ/N), at least 2. With k_max,
+  C = k_max / log(1 + k_max/σ²); ``prior_variance=1`` is C as printed.
+
+**What no argument mends.** With exactly p units the features are dependent, Σ_j≠i x_i x_j = (p - 1) x_i. For
+N - 1 <= 3 (p - 1) this direction lies in the cone of Assumption 9, which then fails for every sequence of deployments
+(St. Paul, N = 17 and p = 9, is such a case). Equation (59) takes the variance at each region's *centre* for what the
+observations teach, but the region's *optimum* is what is observed: a centre that is never its region's optimum stays
+uncertain, and may be chosen for ever. The bound holds where centres are observed. And GP-pM's process here learns
+its kernel and amplitude as it goes; the theorem's are known.
+"""
+
+import math
+
+import numpy as np
+
+from .. import _validate
+from ..errors import InputError
+
+
+def empirical_regret(runs, optimum, kind="cumulative"):
+    """Return the regret of one or several runs after each evaluation.
+
+    Parameters
+    ----------
+    runs : Run, array_like of shape (T,) or (R, T), or list of these
+        Values in the order evaluated, min. Runs of unequal length are cut to the shortest.
+    optimum : float
+        f*, min; or the best value known.
+    kind : {"cumulative", "average", "simple"}
+        Sum over the evaluations so far; that divided by their number; or best value so far less the optimum.
+
+    Returns
+    -------
+    ndarray, shape (R, T)
+        In the unit of the values; R = 1 for one run.
+
+    Raises
+    ------
+    InputError
+        If a value is below the optimum. With a noisy objective pass the noise-free values of the deployments.
+
+    Examples
+    --------
+    >>> empirical_regret([7.0, 6.0, 6.5], 6.0)
+    array([[1. , 1. , 1.5]])
+    """
+    _validate.choice(kind, "kind", ("cumulative", "average", "simple"))
+    values = _values(runs)
+    optimum = float(_validate.real_array(optimum, "optimum", ()))
+    slack = 1e-9 * max(1.0, abs(optimum))
+    if values.min() < optimum - slack:
+        msg = (
+            f"`optimum` must be at most every value; got {optimum:g} and a value of {values.min():g}. "
+            f"With noise pass the noise-free values of the deployments."
+        )
+        raise InputError(msg)
+    losses = np.maximum(values - optimum, 0)
+    if kind == "simple":
+        return np.minimum.accumulate(losses, axis=1)
+    total = losses.cumsum(axis=1)
+    return total if kind == "cumulative" else total / np.arange(1, total.shape[1] + 1)
+
+
+def _values(runs):
+    """Return the values of runs as an array of shape (R, T), T that of the shortest."""
+    several = (
+        isinstance(runs, (list, tuple)) and len(runs) and (hasattr(runs[0], "history") or np.ndim(runs[0]))
+    )
+    rows = [
+        _validate.real_array(run.history["value"] if hasattr(run, "history") else run, "runs", (None,))
+        for run in (runs if several or np.ndim(runs) == 2 else [runs])
+    ]
+    shortest = min(map(len, rows))
+    return np.array([row[:shortest] for row in rows])
+
+
+def confidence_band(curves, level=0.95):
+    """Return mean and confidence band of replicated curves at each point.
+
+    Parameters
+    ----------
+    curves : array_like, shape (R, T)
+        One row a replication, such as of `empirical_regret`.
+    level : float
+        Confidence level, from Student's t with R - 1 degrees of freedom. Points are not joint.
+
+    Returns
+    -------
+    mean, low, high : ndarray, shape (T,)
+        For R = 1 all three are the curve.
+    """
+    curves = _validate.real_array(curves, "curves", (None, None))
+    if not 0 < level < 1:
+        msg = f"`level` must be between 0 and 1, such as 0.95; got {level!r}."
+        raise InputError(msg)
+    mean = curves.mean(axis=0)
+    if len(curves) == 1:
+        return mean, mean.copy(), mean.copy()
+    from scipy.special import stdtrit
+
+    half = stdtrit(len(curves) - 1, (1 + level) / 2) * curves.std(axis=0, ddof=1) / math.sqrt(len(curves))
+    return mean, mean - half, mean + half
+
+
+# -- bounds ---------------------------------------------------------------------------------------------------------
+
+
+def sparbl_bound(rounds, sites, *, sparsity, contraction, noise, norm=0.0, rate=None, start=1):
+    """Return the bound of Theorem 10 on SparBL's expected cumulative regret, as its proof has it.
+
+    4 C_HS σ s_0 √(T log D) + Σ_t≥1 4 W exp(-c t) + 2 W (t_0 - 1), the last term for the rounds before t_0.
+
+    Parameters
+    ----------
+    rounds : array_like of int
+        T.
+    sites : int
+        N.
+    sparsity : int
+        s_0.
+    contraction : float
+        C_HS, open: no number is known.
+    noise : float
+        σ, min.
+    norm : float
+        W, min; 0 leaves the bad event out, as the theorem's statement does.
+    rate : float, optional
+        c, open; needed where ``norm`` is above 0.
+    start : int
+        t_0, open.
+
+    Returns
+    -------
+    ndarray
+        Minutes, shaped as ``rounds``.
+
+    Examples
+    --------
+    >>> sparbl_bound([25, 100], 17, sparsity=10, contraction=1.0, noise=0.1).round(1)
+    array([44.9, 89.8])
+    """
+    rounds = _counts(rounds, "rounds")
+    sites = _validate.whole_number(sites, "sites")
+    sparsity = _validate.whole_number(sparsity, "sparsity")
+    contraction = _validate.positive_number(contraction, "contraction")
+    noise = _validate.positive_number(noise, "noise", "min", zero=True)
+    norm = _validate.positive_number(norm, "norm", "min", zero=True)
+    start = _validate.whole_number(start, "start")
+    features = 1 + sites + math.comb(sites, 2)
+    bound = 4 * contraction * noise * sparsity * np.sqrt(rounds * math.log(features))
+    if norm > 0:
+        if rate is None:
+            msg = (
+                "`rate`, c of Assumption 9, is needed where `norm` is above 0; pass it, or leave out `norm`."
+            )
+            raise InputError(msg)
+        bound += 4 * norm / math.expm1(_validate.positive_number(rate, "rate"))
+    return bound + 2 * norm * np.minimum(rounds, start - 1)
+
+
+def gp_pm_bound(restarts, sites, units, gain, *, noise_variance, prior_variance=1.0, delta=0.05):
+    """Return the bound (19) of Theorem 15 on GP-pM's average regret over restarts, √(8 C β_V κ_V / V).
+
+    It holds with probability 1 - δ at least; β_V = 2 log(π² V² (N choose p) / (6 δ)) and
+    C = k_max / log(1 + k_max/σ²). The regret of a restart is that of its region's optimum.
+
+    Parameters
+    ----------
+    restarts : array_like of int
+        V.
+    sites, units : int
+        N and p.
+    gain : float or array_like, shaped as ``restarts``
+        κ_V: at most `greedy_gain` over (1 - 1/e), and at most `largest_gain`; or `printed_gain`.
+    noise_variance : float
+        σ², min².
+    prior_variance : float
+        k_max, min²: amplitude times k(x, x). 1 is C as printed, valid for k(x, x) <= 1 only.
+    delta : float
+        δ.
+
+    Returns
+    -------
+    ndarray
+        Minutes, shaped as ``restarts``.
+
+    Examples
+    --------
+    >>> gain = largest_gain([10, 100], 24310, noise_variance=0.01)
+    >>> gp_pm_bound([10, 100], 17, 9, gain, noise_variance=0.01).round(1)
+    array([12.1, 13.5])
+    """
+    restarts = _counts(restarts, "restarts")
+    units = _validate.whole_number(units, "units")
+    sites = _validate.whole_number(sites, "sites", low=units)
+    gain = _validate.real_array(gain, "gain", np.shape(gain), unit="nats", low=0)
+    noise_variance = _validate.positive_number(noise_variance, "noise_variance", "min²")
+    prior_variance = _validate.positive_number(prior_variance, "prior_variance", "min²")
+    if not 0 < _validate.positive_number(delta, "delta") < 1:
+        msg = f"`delta` must be between 0 and 1, such as 0.05; got {delta!r}."
+        raise InputError(msg)
+    if gain.shape not in ((), restarts.shape):
+        msg = f"`gain` must be one number or shaped as `restarts`, {restarts.shape}; got {gain.shape}."
+        raise InputError(msg)
+    beta = 2 * (np.log(math.pi**2 * restarts**2 / (6 * delta)) + math.log(math.comb(sites, units)))
+    constant = prior_variance / math.log1p(prior_variance / noise_variance)
+    return np.sqrt(8 * constant * beta * gain / restarts)
+
+
+# -- information gain -----------------------------------------------------------------------------------------------
+
+
+def information_gain(kernel_matrix, noise_variance):
+    """Return what noisy values at some points tell about the function, (36): ½ log det(I + K/σ²), in nats.
+
+    Parameters
+    ----------
+    kernel_matrix : array_like, shape (T, T)
+        Prior covariance K of the function at the points; points may repeat.
+    noise_variance : float
+        σ², in the unit of K.
+
+    Examples
+    --------
+    >>> round(information_gain([[3.0]], 1.0), 4)  # ½ log 4
+    0.6931
+    """
+    K = _validate.real_array(kernel_matrix, "kernel_matrix", (None, None))
+    noise_variance = _validate.positive_number(noise_variance, "noise_variance")
+    if K.shape[0] != K.shape[1] or not np.allclose(K, K.T):
+        msg = f"`kernel_matrix` must be square and symmetric; got shape {K.shape}."
+        raise InputError(msg)
+    try:
+        factor = np.linalg.cholesky(np.eye(len(K)) + K / noise_variance)
+    except np.linalg.LinAlgError as error:
+        msg = "`kernel_matrix` must be positive semi-definite; it has a negative eigenvalue beyond the noise."
+        raise InputError(msg) from error
+    return float(np.log(np.diag(factor)).sum())
+
+
+def greedy_gain(kernel, points, steps, *, noise_variance):
+    """Choose points one by one where the function is least known, (39), and return the information gained.
+
+    Information gain is submodular, so that this reaches at least (1 - 1/e) of the largest gain κ_T, (40), and
+    κ_T is at most the gain returned over (1 - 1/e). A point may be chosen again, since noise leaves some doubt.
+    Only columns of the covariance are computed: time O(steps² n), memory O(steps n).
+
+    Parameters
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel
+        Times the amplitude, if there is one.
+    points : array_like, shape (n, N)
+        Candidates: all allowed deployments as rows of counts, or a sample of them.
+    steps : int
+        T.
+    noise_variance : float
+        σ².
+
+    Returns
+    -------
+    gain : ndarray, shape (steps,)
+        After each choice, in nats.
+    chosen : ndarray of int, shape (steps,)
+        Rows of ``points``.
+    """
+    points = np.asarray(points)
+    if points.ndim != 2 or not len(points):
+        msg = f"`points` must have shape (n, N), n at least 1; got {points.shape}."
+        raise InputError(msg)
+    steps = _validate.whole_number(steps, "steps")
+    noise_variance = _validate.positive_number(noise_variance, "noise_variance")
+    variance = np.array(kernel.diag(points), dtype=float)  # posterior, at every candidate
+    factor = np.zeros((steps, len(points)))  # posterior covariance = prior - factorᵀ factor
+    gain, chosen = np.empty(steps), np.empty(steps, dtype=int)
+    for t in range(steps):
+        k = chosen[t] = variance.argmax()
+        gain[t] = 0.5 * math.log1p(variance[k] / noise_variance)
+        column = kernel(points, points[k : k + 1])[:, 0] - factor[:t, k] @ factor[:t]
+        factor[t] = column / math.sqrt(variance[k] + noise_variance)
+        variance = np.maximum(variance - factor[t] ** 2, 0)
+    return gain.cumsum(), chosen
+
+
+def largest_gain(steps, points, *, noise_variance, prior_variance=1.0):
+    """Return a bound on κ_T that holds for every kernel with k(x, x) <= k_max on n points.
+
+    ½ r log(1 + T k_max / (r σ²)) with r = min(T, n), attained where the covariance has r equal eigenvalues. Unlike
+    `printed_gain` it has no open constant. Up to T = n it makes (19) the bare 2 √(β_V k_max); greater T bring that
+    down.
+
+    Parameters
+    ----------
+    steps : array_like of int
+        T.
+    points : int
+        n, such as N choose p.
+    noise_variance, prior_variance : float
+        σ² and k_max.
+
+    Returns
+    -------
+    ndarray
+        Nats, shaped as ``steps``.
+    """
+    steps = _counts(steps, "steps")
+    rank = np.minimum(steps, _validate.whole_number(points, "points"))
+    noise_variance = _validate.positive_number(noise_variance, "noise_variance")
+    prior_variance = _validate.positive_number(prior_variance, "prior_variance")
+    return 0.5 * rank * np.log1p(steps * prior_variance / (rank * noise_variance))
+
+
+def printed_gain(steps, sites, *, constant=1.0):
+    """Return κ_T as Lemma 25 prints it, O(2^N log T), with an open constant.
+
+    Says nothing while T is far below 2^N: compare `largest_gain`, and `greedy_gain` for the kernel at hand. At T = 1
+    it is 0, which no gain is.
+
+    Parameters
+    ----------
+    steps : array_like of int
+        T.
+    sites : int
+        N.
+    constant : float
+        Open in the proof.
+
+    Returns
+    -------
+    ndarray
+        Nats, shaped as ``steps``.
+    """
+    sites = _validate.whole_number(sites, "sites")
+    constant = _validate.positive_number(constant, "constant")
+    return constant * 2.0**sites * np.log(_counts(steps, "steps"))
+
+
+def _counts(values, name):
+    """Return whole numbers from 1 on as floats."""
+    array = _validate.real_array(values, name, np.shape(values), low=1)
+    if (array % 1 != 0).any():
+        msg = f"`{name}` must be whole numbers; got {array[array % 1 != 0].flat[0]:g}."
+        raise InputError(msg)
+    return array

@@ -1,0 +1,115 @@
+"""How the optimum moves as a city changes: load, service rate, fleet size."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from .. import _validate
+from .._running.progress import shown
+from ..city.city import check_city
+from ..errors import InputError
+from ..evaluators.by_name import evaluate
+from ..evaluators.median import p_median
+from ..evaluators.objective import Objective
+from ..optimizers.deployments.swaps import AFFORDABLE, best_deployment, local_search
+
+
+def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=None, **options):
+    """Compare the optimum with the p-median deployment in a series of cities.
+
+    Parameters
+    ----------
+    cities : mapping
+        From a label (an offered load, say) to a `City`.
+    units : int or mapping
+        Fleet size p, or one for each label.
+    evaluator, metric, **options
+        As for `Objective`.
+    progress : bool or callable
+        True shows a bar; a function is called with (cities done, cities in all).
+
+    Returns
+    -------
+    DataFrame
+        Indexed by label: the value of the optimum and of the p-median deployment; the p-median bound (min; Theorem 2),
+        if mean response is what is minimised; the sites of both; and how the optimum was found.
+
+    Notes
+    -----
+    All deployments of all cities are enumerated if together they are few enough for `best_deployment`; otherwise each city is searched
+    from several starts, the optimum of the city before among them.
+    """
+    import pandas as pd
+
+    if not isinstance(cities, Mapping) or not cities:
+        msg = f"`cities` must map labels to at least one City; got {cities!r}."
+        raise InputError(msg)
+    if isinstance(units, Mapping) and set(cities) - set(units):
+        msg = f"`units` must be one number or name every label of `cities`; it lacks {next(iter(set(cities) - set(units)))!r}."
+        raise InputError(msg)
+    rows, before = [], None
+    with shown(progress, len(cities), "city") as show:
+        for done, (label, city) in enumerate(cities.items(), 1):
+            objective = Objective(
+                city, units[label] if isinstance(units, Mapping) else units, evaluator, metric, **options
+            )
+            space = objective.space
+            if space.count * len(cities) <= AFFORDABLE[objective.evaluator]:
+                run = best_deployment(objective)
+            else:
+                run = local_search(objective, rng=0)
+                if before is not None and before in space:
+                    run = min(run, local_search(objective, starts=[before]), key=lambda r: r.fun)
+            before = run.x
+            median = p_median(
+                city, space.units, pinned=space.pinned, closed=space.closed, colocation=space.colocation
+            )
+            row = {"optimum": run.fun, "p_median": objective(median.sites)}
+            if metric == "mean_response":
+                row["lower_bound"] = median.objective
+            rows.append(
+                row | {"sites": run.x.tolist(), "p_median_sites": median.sites.tolist(), "found": run.message}
+            )
+            show(done)
+    return pd.DataFrame(rows, index=pd.Index(list(cities), name="label"))
+
+
+def load_sweep(city, units, loads, **options):
+    """Return `sweep` over offered loads λ / (p μ), by the approximate evaluator: the papers' Table 1."""
+    check_city(city)
+    table = sweep(
+        {r: city.with_offered_load(r, units) for r in _series(loads, "loads")}, units, **_paper(options)
+    )
+    return table.rename_axis("offered_load")
+
+
+def service_rate_sweep(city, units, rates, **options):
+    """Return `sweep` over service rates μ (calls a day, the same everywhere), approximately: version one's Table 3."""
+    check_city(city)
+    served = {mu: city.replace(service_times=24 * 60 / mu) for mu in _series(rates, "rates")}
+    table = sweep(served, units, **_paper(options))
+    return table.rename_axis("service_rate_per_day")
+
+
+def _series(values, name):
+    if isinstance(values, str) or not np.iterable(values):
+        msg = f"`{name}` must be a sequence of numbers; got {values!r}."
+        raise InputError(msg)
+    return [_validate.positive_number(value, name) for value in values]
+
+
+def _paper(options):
+    """Add the evaluator of the papers' tables, the approximate hypercube, unless another is asked for."""
+    return {"evaluator": "approximate"} | options
+
+
+def evaluate_table(city, deployments, *, threshold=8.0, evaluator=None, **options):
+    """Return the headline figures of several named deployments, one row each, as a DataFrame."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            name: evaluate(city, sites, evaluator, **options).summary(threshold)
+            for name, sites in deployments.items()
+        }
+    ).T

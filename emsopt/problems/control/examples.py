@@ -1,0 +1,187 @@
+"""The control-set problems of the paper, ready to run, and one of an emergency service.
+
+======================  =============================================================================================
+`hartmann_control`      Hartmann's function of 6 inputs, and 6 that do not matter
+`ackley_control`        Ackley's, likewise
+`levy_control`          Levy's, likewise
+`airfoil_control`       noise of an airfoil, 5 inputs
+`plant_control`         growth of a plant, 5 inputs; needs a file that is not part of the package
+`ems_control`           which levers of an ambulance service to pull, 5 inputs
+`hill_control`          2 inputs, to see the idea
+======================  =============================================================================================
+
+"Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs", section "Experiments" and
+appendix C. All are to be maximised on the unit cube, functions to be minimised with the sign turned. Variables are
+counted from 0 here, from 1 in the paper. Every variable left to chance has a truncated normal distribution around 0.5.
+
+The best expected value of each control set for the paper's variances was computed by `best_of_set` and is stored in
+``emsopt/data/bocvs/optima.csv`` (``data/build_bocvs.py``); for other variances it is computed when asked for.
+"""
+
+import numpy as np
+
+from ... import _validate
+from ..._files import locate
+from ...errors import InputError
+from ..functions import ackley6, hartmann6, levy6
+from ..problem import Problem
+from .airfoil_noise import WORST_VALUE as AIRFOIL_WORST
+from .airfoil_noise import airfoil
+from .marginals import TruncatedNormal
+from .problem import ControlProblem
+
+COSTS = {
+    "cheap": (0.01, 0.01, 0.01, 0.1, 0.1, 0.1, 1.0),
+    "moderate": (0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 1.0),
+}
+"""Mean costs of the seven control sets, in their order."""
+
+VARIANCES = (0.02, 0.04)
+IRRELEVANT = 6
+TWELVE = (
+    (0, 1, 2),
+    (3, 4, 5),
+    (6, 7, 8),
+    (9, 10, 11),
+    tuple(range(6)),
+    tuple(range(6, 12)),
+    tuple(range(12)),
+)
+AIRFOIL = ((3, 4), (1, 4), (0, 3), (1, 2), (2, 4), (0, 1), (2, 3))
+PLANT = ((0, 1), (2, 3), (3, 4), (0, 1, 2), (1, 2, 3), (2, 3, 4), (0, 1, 2, 3, 4))
+
+
+def hartmann_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.02):
+    """Return the negative of Hartmann's function of 6 inputs, with 6 more that do not matter; maximum 3.32237.
+
+    Parameters
+    ----------
+    costs : {"cheap", "moderate"} or array_like, shape (7,)
+        Mean costs of the control sets; names as in `COSTS`.
+    variance : float
+        Of every variable that is left to chance; the paper has 0.02 and 0.04.
+    noise, cost_noise : float
+        Standard deviation of the noise on values, and on costs of mean at least 0.1.
+
+    Returns
+    -------
+    ControlProblem
+
+    Examples
+    --------
+    >>> problem = hartmann_control("moderate", 0.04)
+    >>> problem
+    <ControlProblem hartmann: 12 variables, 7 control sets, costs 0.1 to 1>
+    >>> problem.acceptable(0.1).tolist(), problem.target(0.1)
+    ([4, 6], 4)
+    """
+    return _with_irrelevant("hartmann", hartmann6(), 0.0, costs, variance, noise, cost_noise)
+
+
+def ackley_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.02):
+    """Return the negative of Ackley's function of 6 inputs on [-32.768, 32.768]⁶, with 6 more; see `hartmann_control`.
+
+    The maximum, 0, lies where all variables have their mean.
+    """
+    return _with_irrelevant("ackley", ackley6(), -22.33, costs, variance, noise, cost_noise)
+
+
+def levy_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.02):
+    """Return the negative of Levy's function of 6 inputs on [-10, 10]⁶, with 6 more; see `hartmann_control`."""
+    return _with_irrelevant("levy", levy6(), -415.0, costs, variance, noise, cost_noise)
+
+
+def airfoil_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.02):
+    """Return the noise of an airfoil (`emsopt.problems.airfoil`), seven sets of two variables; see `hartmann_control`.
+
+    Examples
+    --------
+    >>> problem = airfoil_control(costs="cheap", variance=0.02)
+    >>> round(problem.objective(problem.objective.best_x), 5)
+    2.06996
+    """
+    return _ready(airfoil(), AIRFOIL, costs, variance, noise, cost_noise, AIRFOIL_WORST)
+
+
+def plant_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.02):
+    """Return the growth of a plant (`emsopt.problems.plant`); see `hartmann_control`.
+
+    Raises
+    ------
+    DataUnavailableError
+        If its file is neither in ``$EMSOPT_DATA`` nor could be fetched.
+    """
+    from .plant_growth import WORST_VALUE, plant
+
+    return _ready(plant(), PLANT, costs, variance, noise, cost_noise, WORST_VALUE)
+
+
+def ems_control(costs=None, variance=0.04, *, noise=0.01, cost_noise=0.02):
+    """Return minutes of response saved by the levers of an ambulance service (`emsopt.problems.ems_levers`).
+
+    Parameters
+    ----------
+    costs : array_like, shape (7,), optional
+        Mean costs of a trial month of each control set; left out: those of `emsopt.problems.ems_levers`.
+    variance, noise, cost_noise
+        As of `hartmann_control`.
+
+    Returns
+    -------
+    ControlProblem
+    """
+    from .ems_service import CONTROL_SETS, SET_COSTS, ems_levers
+
+    costs = SET_COSTS if costs is None else costs
+    return _ready(ems_levers(), CONTROL_SETS, costs, variance, noise, cost_noise, 0.0)
+
+
+def hill_control(costs=(0.1, 0.3, 1.0), variance=0.02, *, noise=0.01, cost_noise=0.02):
+    """Return a ridge over 2 variables that can be controlled one by one or both, to see the idea.
+
+    Along the ridge the second variable matters little: to control the first alone is nearly as good as both.
+    """
+    peak = [0.7, 0.4]
+    hill = Problem("hill", _hill, [(0, 1)] * 2, "max", 1.0, peak)
+    return _ready(hill, ((1,), (0,), (0, 1)), costs, variance, noise, cost_noise, 0.0)
+
+
+def _hill(u):
+    return np.exp(-(((u[:, 0] - 0.7) / 0.15) ** 2) / 2 - ((u[:, 1] - 0.4) / 0.5) ** 2 / 2)
+
+
+def _with_irrelevant(name, base, worst, costs, variance, noise, cost_noise):
+    low, high = base.bounds.T
+
+    def function(u):
+        return -base.function(low + (high - low) * u[:, : base.dimension])
+
+    best_x = np.append((base.best_x - low) / (high - low), np.full(IRRELEVANT, 0.5))
+    f = Problem(name, function, [(0, 1)] * len(best_x), "max", -base.best_value, best_x)
+    return _ready(f, TWELVE, costs, variance, noise, cost_noise, worst)
+
+
+def _ready(f, control_sets, costs, variance, noise, cost_noise, worst):
+    """Return the problem, with the stored optima if there are any for this variance."""
+    if isinstance(costs, str):
+        if costs not in COSTS or len(control_sets) != len(COSTS[costs]):
+            msg = f"`costs` must be {' or '.join(map(repr, COSTS))}, or {len(control_sets)} numbers; got {costs!r}."
+            raise InputError(msg)
+        costs = COSTS[costs]
+    X = TruncatedNormal(_validate.positive_number(variance, "variance"))
+    problem = ControlProblem(f, control_sets, costs, X, noise, cost_noise, worst)
+    values, points = stored_optima(f.name, variance, len(control_sets))
+    if values is None:
+        return problem
+    return ControlProblem(f, control_sets, costs, X, noise, cost_noise, worst, values, points)
+
+
+def stored_optima(name, variance, count):
+    """Return v_i and the points that reach them from the package's table, or (None, None)."""
+    import csv
+
+    with open(locate.package_file("bocvs", "optima.csv"), encoding="utf-8", newline="") as file:
+        rows = [r for r in csv.DictReader(file) if r["problem"] == name and float(r["variance"]) == variance]
+    if len(rows) != count:
+        return None, None
+    return [float(r["value"]) for r in rows], tuple([float(x) for x in r["x"].split()] for r in rows)

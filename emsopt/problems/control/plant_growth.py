@@ -1,0 +1,89 @@
+r"""Growth of a plant: leaf area of Marchantia by nutrients and acidity, as a function on the unit cube.
+
+Objective (c) of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs": the posterior
+mean of a sparse Gaussian process that was trained on data which are not public. Its parameters are: 464 inducing
+points Z, a squared-exponential kernel and whitened means q, so that
+
+.. math:: f(x) = k(x, Z) L^{-\top} q, \qquad L L^\top = k(Z, Z) + 10^{-6} I
+
+======  =====================  ===========
+input   what                   range
+======  =====================  ===========
+1       Ca, log µM             0 to 7.7
+2       B, log µM              0 to 3.5
+3       NH3, log µM            0 to 10.4
+4       K, log µM              8.9 to 11.3
+5       pH                     2.5 to 6.5
+======  =====================  ===========
+
+The output is standardised leaf area: 0 is the mean of the data, 1 a standard deviation above it.
+
+The parameters come from the code of Tay et al. (2023), MIT licence, and are not part of this package. The file
+``gp_leaf_dict.p`` is looked for in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/plant_growth``, else downloaded and checked. It
+is a pickle, read as data: nothing in it is run.
+"""
+
+from functools import cache
+
+import numpy as np
+
+from ..._files import locate, pickles
+from ..problem import Problem
+
+REPOSITORY = "sebtsh/cost-varying-variable-subsets-BO"
+COMMIT = "16ffdab13ede72fbed2427995a1c27b75993135d"
+URL = f"https://raw.githubusercontent.com/{REPOSITORY}/{COMMIT}/data/plant/gp_leaf_dict.p"
+SHA256 = "95333ca48f57b6cdcb2b1917da2eb738c0ca8a940180aea396eb71abf4e52a91"
+
+VARIABLES = ("Ca", "B", "NH3", "K", "pH")
+RANGES = np.array([(0, 7.7), (0, 3.5), (0, 10.4), (8.9, 11.3), (2.5, 6.5)])
+JITTER = 1e-6
+ROWS = 128  # of points at a time, so that the kernel stays in the processor's cache
+BEST_VALUE = 2.1941161756540035
+BEST_X = [0.94758581, 0.98113916, 0.66430333, 0.22462398, 0.7498263]
+WORST_VALUE = -1.13261281
+"""Largest and smallest value, of L-BFGS-B from the best 24 of 65,536 Sobol points."""
+
+
+def plant():
+    """Return the objective: 5 inputs on [0, 1]⁵, maximum 2.19412.
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    DataUnavailableError
+        If the file is neither there nor could be fetched.
+    """
+    _trained()
+    return Problem("plant", _mean, [(0, 1)] * 5, "max", BEST_VALUE, BEST_X, variables=VARIABLES)
+
+
+@cache
+def _trained():
+    """Return lengthscales, inducing points scaled by them, their squared lengths, and coefficients."""
+    from scipy.linalg import solve_triangular
+
+    path = locate.find_data(["gp_leaf_dict.p", "plant_growth/gp_leaf_dict.p"], URL, SHA256)
+    raw = pickles.read_arrays(path, SHA256)
+    lengthscales = np.logaddexp(0, raw[".kernel.kernels[0].lengthscales"])
+    variance = np.logaddexp(0, raw[".kernel.kernels[0].variance"])
+    Z = raw[".inducing_variable.inducing_variable_list[0].Z"] / lengthscales
+    squared = (Z**2).sum(axis=1)
+    K = variance * np.exp(-np.maximum(squared[:, None] + squared - 2 * Z @ Z.T, 0) / 2)
+    L = np.linalg.cholesky(K + JITTER * np.eye(len(Z)))
+    return lengthscales, Z, squared, variance * solve_triangular(L, raw[".q_mu"][:, 0], lower=True, trans=1)
+
+
+def _mean(points):
+    lengthscales, Z, squared, coefficients = _trained()
+    low, high = RANGES.T
+    scaled = (low + (high - low) * points) / lengthscales
+    parts = []
+    for k in range(0, len(scaled), ROWS):
+        x = scaled[k : k + ROWS]
+        apart = (x**2).sum(axis=1)[:, None] + squared - 2 * x @ Z.T
+        parts.append(np.exp(-np.maximum(apart, 0) / 2) @ coefficients)
+    return np.concatenate(parts)

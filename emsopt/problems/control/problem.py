@@ -1,0 +1,393 @@
+r"""`ControlProblem`: which variables to control, and at what values, when control costs and the rest is left to chance.
+
+Section "Problem definition" of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs".
+
+=============  ==================  ==============================================================================
+symbol         name                meaning
+=============  ==================  ==============================================================================
+f              ``objective``       function on [0, 1]^d, to be maximised
+I_1, ..., I_m  ``control_sets``    variables that may be controlled together
+x^i            -                   values of the variables in set i
+P_l            ``marginals``       known distribution of variable l when nobody controls it, independent of the rest
+c_i            ``costs``           mean cost of a play of set i, in (0, 1]; unknown to the learner
+ξ              ``noise``           standard deviation of the noise on an observed value
+α              -                   share of the best expected value, counted from ``worst``, that one may give up
+=============  ==================  ==============================================================================
+
+.. math:: E_i(x^i) = E[f([x^i, X^{-i}])], \qquad v_i = \max_{x^i} E_i(x^i), \qquad
+          C_* = \{i : v_i - \text{worst} \ge (1 - α) (\max_j v_j - \text{worst})\}
+
+Expected values are means over NODES common quasi-Monte-Carlo points (Sobol points, always scrambled alike,
+carried over by the quantiles of the marginals), so that they are comparable between sets and points, and deterministic.
+
+The cost of a play is its mean plus normal noise, cut off symmetrically so that it stays in [0, 1], as the theory
+wants, and keeps its mean: a set of mean cost 1 always costs 1. The paper adds N(0, 0.02) to mean costs of at least 0.1
+without saying whether 0.02 is a variance; a standard deviation of 0.14 on a mean of 0.1 would often be negative, so
+here it is the standard deviation.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ... import _validate
+from ...errors import InputError
+from ..problem import Problem
+from ._checks import check_alpha, check_objective, checked_marginals, checked_sets
+
+NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
+MOST_NODES = 2**22
+SCRAMBLING = 1
+CHUNK = 65_536  # points that are evaluated at a time
+NOISY_FROM = 0.1  # mean costs below are paid without noise
+SCREENED, SCREEN_NODES = (
+    4096,
+    128,
+)  # in the long search for a set's best: points compared, and on how many nodes
+CLIMBED, CLIMB_NODES, STEP = 6, 2048, 1e-6  # and points climbed from, nodes, and step of the slopes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ControlProblem:
+    """Control sets with costs, on a function whose other inputs vary at random.
+
+    Attributes
+    ----------
+    objective : Problem
+        On the unit cube, sense "max"; call it with points of all d variables for noise-free values.
+    control_sets : tuple of tuple of int
+        Indices of the variables in each set, ascending; names are accepted on input.
+    costs : ndarray, shape (m,)
+        Mean cost of a play of each set, in (0, 1].
+    marginals : tuple
+        One of `emsopt.problems.control.marginals` a variable; a single one is taken for all.
+    noise : float
+        Standard deviation of the noise on an observed value.
+    cost_noise : float
+        Standard deviation of the noise on a cost of mean at least 0.1.
+    worst : float
+        Lower bound of the objective: tolerance α counts from there. Left out: 0.
+    set_values, set_points : ndarray of shape (m,), tuple of ndarray, or None
+        v_i and where it is reached; see `solved`. They do not depend on the costs, but on all else: a problem of other
+        marginals is built anew.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> f = eo.problems.Problem("hill", lambda u: 1 - ((u - 0.3) ** 2).sum(axis=1), [(0, 1)] * 2, "max", 1, [0.3, 0.3])
+    >>> X = eo.problems.Uniform()
+    >>> problem = eo.problems.ControlProblem(f, [[0], [0, 1]], [0.1, 1.0], X)
+    >>> problem
+    <ControlProblem hill: 2 variables, 2 control sets, costs 0.1 to 1>
+    >>> round(float(problem.expected(0, [0.3])), 3)  # 1 - 1/12 - 0.2²
+    0.877
+    >>> problem.play(0, [0.3], rng=0).point.round(3).tolist()
+    [0.3, 0.27]
+    """
+
+    objective: Problem
+    control_sets: tuple
+    costs: np.ndarray
+    marginals: tuple
+    noise: float = 0.01
+    cost_noise: float = 0.02
+    worst: float = 0.0
+    set_values: np.ndarray = None
+    set_points: tuple = None
+
+    def __post_init__(self):
+        f = self.objective
+        check_objective(f)
+        control_sets = checked_sets(self.control_sets, f.variables)
+        costs = _validate.real_array(self.costs, "costs", (len(control_sets),), low=0.0, strictly=True)
+        if costs.max() > 1:
+            k = int(np.argmax(costs))
+            msg = (
+                f"`costs` must be mean costs in (0, 1], the support of the random cost; that of set {k} is "
+                f"{costs[k]:g}. Divide all by the largest."
+            )
+            raise InputError(msg)
+        settled = {
+            "control_sets": control_sets,
+            "costs": costs,
+            "marginals": checked_marginals(self.marginals, f.variables),
+            "noise": _validate.positive_number(self.noise, "noise", zero=True),
+            "cost_noise": _validate.positive_number(self.cost_noise, "cost_noise", zero=True),
+            "worst": float(_validate.real_array(self.worst, "worst", ())),
+        }
+        if self.set_values is not None or self.set_points is not None:
+            given = [0 if values is None else len(values) for values in (self.set_values, self.set_points)]
+            if given != [len(control_sets)] * 2:
+                msg = (
+                    f"`set_values` and `set_points` must both hold {len(control_sets)} values, one a control set, or "
+                    f"both be left out; got {given[0]} and {given[1]}."
+                )
+                raise InputError(msg)
+            settled["set_values"] = _validate.real_array(self.set_values, "set_values", (None,))
+            settled["set_points"] = tuple(
+                _validate.real_array(x, f"set_points[{i}]", (len(s),))
+                for i, (x, s) in enumerate(zip(self.set_points, control_sets, strict=True))
+            )
+        for name, value in settled.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def name(self):
+        """Name of the objective."""
+        return self.objective.name
+
+    @property
+    def dimension(self):
+        """Number of variables d."""
+        return self.objective.dimension
+
+    @property
+    def variables(self):
+        """Names of the variables."""
+        return self.objective.variables
+
+    @property
+    def set_names(self):
+        """Names of the control sets: their variables; "x1 to x6" for more than four in a row; "all", "all but x2"."""
+        names = []
+        for members in self.control_sets:
+            of_them = [self.variables[k] for k in members]
+            if len(members) == self.dimension:
+                names.append("all")
+            elif len(members) == self.dimension - 1 > 2:
+                names.append(f"all but {self.variables[self.left_to_chance(len(names))[0]]}")
+            elif len(members) > 4 and members[-1] - members[0] == len(members) - 1:
+                names.append(f"{of_them[0]} to {of_them[-1]}")
+            else:
+                names.append(", ".join(of_them))
+        return tuple(names)
+
+    def left_to_chance(self, i):
+        """Return the indices of the variables that set ``i`` does not control."""
+        return np.setdiff1d(np.arange(self.dimension), self.control_sets[i])
+
+    def nodes(self, n=NODES):
+        """Return the common points, shape (n, d), that stand for the distribution of all variables; n a power of 2."""
+        n = _validate.whole_number(n, "nodes", high=MOST_NODES)
+        if n & (n - 1):
+            msg = f"`nodes` must be a power of 2, as Sobol points are balanced only then; got {n}."
+            raise InputError(msg)
+        u = _sobol(self.dimension, n)
+        return np.column_stack([X.quantile(u[:, k]) for k, X in enumerate(self.marginals)])
+
+    def expected(self, i, x, nodes=NODES):
+        """Return E[f([x, X])] for set ``i``.
+
+        Parameters
+        ----------
+        i : int
+            Control set.
+        x : array_like, shape (k,) or (K, k)
+            Values of its k variables.
+        nodes : int
+            Points of the average, a power of 2.
+
+        Returns
+        -------
+        float, or ndarray of shape (K,)
+
+        Raises
+        ------
+        InputError
+            If there is no such set, or ``x`` has another shape or lies outside [0, 1].
+        """
+        i, x = self.checked_query(i, x, several=True)
+        controlled = list(self.control_sets[i])
+        rows = np.atleast_2d(x)
+        if len(controlled) == self.dimension:
+            values = self.objective.exact(rows)
+        else:
+            common = self.nodes(nodes)
+            at_a_time = max(1, CHUNK // len(common))
+            values = np.empty(len(rows))
+            for start in range(0, len(rows), at_a_time):
+                chunk = rows[start : start + at_a_time]
+                points = np.repeat(common[None], len(chunk), axis=0)
+                points[:, :, controlled] = chunk[:, None]
+                each = self.objective.exact(points.reshape(-1, self.dimension))
+                values[start : start + at_a_time] = each.reshape(len(chunk), -1).mean(axis=1)
+        return values if x.ndim == 2 else values[0]
+
+    def play(self, i, x, rng=None):
+        """Return what happens when set ``i`` is played at ``x``.
+
+        Parameters
+        ----------
+        i : int
+            Control set.
+        x : array_like, shape (k,)
+            Values of its k variables.
+        rng : int or Generator, optional
+
+        Returns
+        -------
+        Play
+
+        Raises
+        ------
+        InputError
+            If there is no such set, or ``x`` has another shape or lies outside [0, 1].
+        """
+        i, x = self.checked_query(i, x)
+        rng = _validate.generator(rng)
+        u = rng.random(self.dimension)
+        point = np.array([float(X.quantile(p)) for X, p in zip(self.marginals, u, strict=True)])
+        point[list(self.control_sets[i])] = x
+        value = self.objective.exact(point) + self.noise * rng.standard_normal()
+        return Play(point, float(value), self._cost(self.costs[i], rng.random()))
+
+    def _cost(self, mean, u):
+        """Return the cost of a play whose place in the distribution is ``u``."""
+        from scipy.special import ndtr, ndtri
+
+        room = min(mean, 1 - mean)
+        if mean < NOISY_FROM or room == 0 or self.cost_noise == 0:
+            return float(mean)
+        with np.errstate(over="ignore"):  # a noise next to nothing has no tail
+            tail = ndtr(-room / self.cost_noise)
+        cost = mean + self.cost_noise * ndtri(tail + u * (1 - 2 * tail))
+        return float(np.clip(cost, mean - room, mean + room))  # which rounding may miss
+
+    def checked_query(self, i, x, *, several=False):
+        """Return a set's index and values of its variables, shape (k,), or with ``several`` (K, k), as they should be.
+
+        Raises
+        ------
+        InputError
+            If there is no such set, or ``x`` has another shape or lies outside [0, 1].
+        """
+        i = _validate.whole_number(i, "i", 0, len(self.control_sets) - 1)
+        k = len(self.control_sets[i])
+        try:
+            x = np.asarray(x, dtype=float)
+        except (TypeError, ValueError):
+            msg = f"`x` must be the values of {', '.join(self.variables[j] for j in self.control_sets[i])}; got {x!r}."
+            raise InputError(msg) from None
+        if x.shape != (k,) and not (several and x.ndim == 2 and x.shape[1] == k):
+            rows = f" or (K, {k})" if several else ""
+            msg = f"`x` must have shape ({k},){rows} for set {i}; got {x.shape}."
+            raise InputError(msg)
+        if not ((x >= 0) & (x <= 1)).all():
+            msg = f"`x` must lie in [0, 1]; it ranges from {x.min():g} to {x.max():g}."
+            raise InputError(msg)
+        return i, x
+
+    def solved(self):
+        """Return the problem with `set_values` and `set_points`, computed by a long search if they are not there."""
+        if self.set_values is not None:
+            return self
+        found = [best_of_set(self, i) for i in range(len(self.control_sets))]
+        values, points = [value for value, _ in found], tuple(x for _, x in found)
+        return replace(self, set_values=values, set_points=points)
+
+    def acceptable(self, alpha):
+        """Return the indices of the sets in C_*, whose best expected value α tolerates; needs `solved` problems."""
+        check_alpha(alpha)
+        values = self.solved().set_values
+        if values.max() <= self.worst:
+            msg = (
+                f"`worst` must be a lower bound of the objective; it is {self.worst:g}, and the best expected value of "
+                f"all sets is {values.max():g}."
+            )
+            raise InputError(msg)
+        values = values - self.worst
+        return np.flatnonzero(values >= (1 - alpha) * values.max())
+
+    def target(self, alpha):
+        """Return the set i_* that a learner should end up with, the cheapest in C_*."""
+        sets = self.acceptable(alpha)
+        return int(sets[np.argmin(self.costs[sets])])
+
+    def __repr__(self):
+        return (
+            f"<ControlProblem {self.name}: {self.dimension} variables, {len(self.control_sets)} control sets, "
+            f"costs {self.costs.min():g} to {self.costs.max():g}>"
+        )
+
+
+@dataclass(frozen=True)
+class Play:
+    """What happened in a play.
+
+    Attributes
+    ----------
+    point : ndarray, shape (d,)
+        Values of all variables, controlled or drawn.
+    value : float
+        Observed value, with noise.
+    cost : float
+        Cost paid, in [0, 1].
+
+    Raises
+    ------
+    InputError
+        If a value is not a finite number, the point lies outside [0, 1]^d, or the cost outside [0, 1].
+    """
+
+    point: np.ndarray
+    value: float
+    cost: float
+
+    def __post_init__(self):
+        point = _validate.real_array(self.point, "point", (None,))
+        if point.min() < 0 or point.max() > 1:
+            msg = f"`point` must lie in [0, 1]; it ranges from {point.min():g} to {point.max():g}."
+            raise InputError(msg)
+        _validate.finite_number(self.value, "value")
+        if not _validate.is_real(self.cost) or not 0 <= self.cost <= 1:
+            msg = (
+                f"`cost` must lie in [0, 1], the support of the random cost; got {self.cost!r}. Divide costs by the "
+                "largest that can occur."
+            )
+            raise InputError(msg)
+        object.__setattr__(self, "point", point)
+
+
+def best_of_set(problem, i):
+    """Return the best expected value of a control set and where it is reached, by a long search.
+
+    SCREENED points are compared on SCREEN_NODES nodes. From the best CLIMBED of them, and from the best point of all
+    variables if it is known, L-BFGS-B climbs on CLIMB_NODES, with numerical slopes. The best end is evaluated on all
+    nodes.
+
+    Parameters
+    ----------
+    problem : ControlProblem
+    i : int
+
+    Returns
+    -------
+    value : float
+    x : ndarray, shape (k,)
+    """
+    from scipy.optimize import minimize
+
+    controlled = list(problem.control_sets[i])
+    screened = _sobol(len(controlled), SCREENED)
+    order = np.argsort(-problem.expected(i, screened, SCREEN_NODES))
+    starts = screened[order[:CLIMBED]]
+    if problem.objective.best_x is not None:
+        starts = np.vstack([starts, problem.objective.best_x[controlled]])
+
+    def descent(x):
+        shifts = np.where(x > 0.5, -STEP, STEP)
+        values = problem.expected(i, np.vstack([x, x + np.diag(shifts)]), CLIMB_NODES)
+        return -values[0], -(values[1:] - values[0]) / shifts
+
+    box = [(0.0, 1.0)] * len(controlled)
+    ends = [minimize(descent, start, jac=True, method="L-BFGS-B", bounds=box).x for start in starts]
+    candidates = np.vstack([starts, np.clip(ends, 0, 1)])
+    x = candidates[np.argmax(problem.expected(i, candidates, CLIMB_NODES))]
+    return float(problem.expected(i, x)), x
+
+
+def _sobol(d, n):
+    """Return n scrambled Sobol points of the unit cube, shape (n, d), always the same."""
+    from scipy.stats import qmc
+
+    return qmc.Sobol(d, seed=SCRAMBLING).random(n)

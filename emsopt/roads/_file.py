@@ -1,0 +1,78 @@
+"""Keep a road network in one compressed file of JSON, which any language can read.
+
+Numbers are rounded far below what is known of them: lengths to a centimetre (and none below one), places to seven digits of a degree (a
+centimetre), inclines to a hundred-thousandth.
+"""
+
+import gzip
+import json
+
+import numpy as np
+
+from .. import _validate
+from .._files import inflate, writing
+from .._running.json_lines import MOST_VALUES, values_in
+from ..errors import InputError
+
+_KIND, _FORMAT = "emsopt roads", 1
+TYPES = {
+    "name": str,
+    "notes": str,
+    "geographic": bool,
+    **dict.fromkeys(("ids", "lengths", "speed_limits", "inclines", "classes", "connections"), list),
+    "polylines": (list, type(None)),
+}
+MOST_TEXT = 2 * 10**8  # with `MOST_VALUES`, enough for whatever `emsopt.roads._sumo` reads
+
+
+def write_roads(net, path):
+    """Write a network; the same network gives the same bytes."""
+    places = 7 if net.geographic else 2
+    content = {
+        _KIND: _FORMAT,
+        "name": net.name,
+        "notes": net.notes,
+        "geographic": net.geographic,
+        "ids": list(net.ids),
+        "lengths": np.maximum(net.lengths.round(2), 0.01).tolist(),
+        "speed_limits": net.speed_limits.round(4).tolist(),
+        "inclines": net.inclines.round(5).tolist(),
+        "classes": list(net.classes),
+        "polylines": None
+        if net.polylines is None
+        else [line.round(places).tolist() for line in net.polylines],
+        "connections": net.connections.tolist(),
+    }
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    writing.write_file(path, gzip.compress(writing.encoded(text), mtime=0))
+
+
+def read_roads(path):
+    """Return the arguments of a `RoadNetwork`.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it is no such network, damaged, or larger than `MOST_TEXT` bytes of text or
+        `MOST_VALUES` values in it.
+    """
+    path = _validate.existing_file(path, "path", "a network that `RoadNetwork.save` wrote")
+    try:
+        text = b"".join(inflate.pieces(path, MOST_TEXT))
+        if values_in(text) > MOST_VALUES:
+            raise ValueError(f"more than {MOST_VALUES:,} values")
+        content = json.loads(text)
+        if content.pop(_KIND) != _FORMAT:
+            raise ValueError("unknown format")
+        if set(content) != set(TYPES):
+            raise ValueError(f"expected {', '.join(sorted(TYPES))}")
+        for key, kind in TYPES.items():
+            if not isinstance(content[key], kind):
+                raise TypeError(f"{key!r} is of the wrong type")
+        for key in ("ids", "classes"):
+            if not all(isinstance(value, str) for value in content[key]):
+                raise TypeError(f"{key!r} must be text")
+    except (*inflate.DAMAGED, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+        msg = f"{path} is damaged or was not written by `RoadNetwork.save` ({type(error).__name__}: {error})."
+        raise InputError(msg) from error
+    return content

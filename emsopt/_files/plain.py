@@ -9,10 +9,10 @@ from codecs import BOM_UTF8
 import numpy as np
 import pandas as pd
 
-from .._running.json_lines import values_in
 from .._validate import shown
 from ..errors import InputError
 from . import columns as _columns
+from .inflate import values_in
 from .shapes import check_shape
 
 # -- writing ------------------------------------------------------------------------------------------------------

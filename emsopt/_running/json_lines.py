@@ -10,17 +10,13 @@ import os
 from contextlib import suppress
 
 from .. import _validate
+from .._files.inflate import values_in
 from .._files.writing import errors_explained
 from ..errors import InputError, WriteError
 
 LONGEST_LINE = 16 * 2**20
 MOST_BYTES = 256 * 2**20
 MOST_VALUES = 16 * 10**6
-
-
-def values_in(text):
-    """Return about how many values JSON holds, as bytes: before it is parsed, when each may take 100 bytes or more."""
-    return sum(map(text.count, (b",", b"[", b"{")))
 
 
 class JsonLines:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import _validate
 from .._files import inflate, writing
-from .._running.json_lines import MOST_VALUES, values_in
+from .._running.json_lines import MOST_VALUES
 from ..errors import InputError
 
 _KIND, _FORMAT = "emsopt roads", 1
@@ -59,7 +59,7 @@ def read_roads(path):
     path = _validate.existing_file(path, "path", "a network that `RoadNetwork.save` wrote")
     try:
         text = b"".join(inflate.pieces(path, MOST_TEXT))
-        if values_in(text) > MOST_VALUES:
+        if inflate.values_in(text) > MOST_VALUES:
             raise ValueError(f"more than {MOST_VALUES:,} values")
         content = json.loads(text)
         if content.pop(_KIND) != _FORMAT:

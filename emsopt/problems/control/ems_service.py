@@ -78,10 +78,11 @@ def _tables():
     """Return splines over (units, load) of the mean travel time without and with relocation, and R(0)."""
     from scipy.interpolate import RectBivariateSpline
 
-    from ...datasets import load_st_paul
+    from ..._files import locate
+    from ...city import City
     from ...evaluators import approximate_hypercube, p_median
 
-    city = load_st_paul()
+    city = City.load(locate.package_file("st_paul"))
     turnout = float(city.turnout_times[0])
     medians = {p: p_median(city, p) for p in range(1, FLEET[-1] + 1)}
     best = np.array([medians[p].objective for p in sorted(medians)]) - turnout

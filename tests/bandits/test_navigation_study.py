@@ -11,7 +11,7 @@ import pytest
 import emsopt as eo
 from emsopt import study
 
-FILE = Path(__file__).parents[1] / "benchmarks" / "navigation_study.py"
+FILE = Path(__file__).parents[2] / "benchmarks" / "navigation_study.py"
 
 
 @pytest.fixture(scope="module")

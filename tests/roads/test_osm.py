@@ -18,7 +18,7 @@ from emsopt.roads import _osm
 from emsopt.roads.energy import edge_energy
 from emsopt.roads.network import RoadNetwork, grid_roads
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 # A cross of two streets at node 5, each node 0.001 degrees from the next; 1-5-3 is two-way (way 10 and 11), 2-5-4 one-way
 # (way 20). A dead end 3-6-7 with a tunnel (ways 12, 13), a private road, a cycle path and a street behind a bollard.

@@ -1,8 +1,9 @@
 """Malformed input ends in a result or in an `EmsoptError`: no other exception reaches the user, whatever is read.
 
 A case follows from the name of its kind and a number. The plain suite takes a few of each kind.
-``EMSOPT_FUZZ=2000 python -m pytest tests/test_malformed.py`` takes as many, each kind in a process of its own, and then no
-case may take over 10 s or 1 GB either. ``python tests/test_malformed.py KIND NUMBER`` repeats one and shows what it raises.
+``EMSOPT_FUZZ=2000 python -m pytest tests/files/test_malformed.py`` takes as many, each kind in a process of its own, and then
+no case may take over 10 s or 1 GB either. ``python tests/files/test_malformed.py KIND NUMBER`` repeats one and shows what it
+raises.
 """
 
 import bz2

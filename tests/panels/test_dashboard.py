@@ -338,7 +338,7 @@ def test_the_page_has_the_same_limit():
 
 
 def test_binder_ends_kernels_of_closed_pages_only():
-    folder = Path(__file__).resolve().parents[1] / "binder"
+    folder = Path(__file__).resolve().parents[2] / "binder"
     if not folder.is_dir():
         pytest.skip("needs the repository")
     (settings,) = json.loads((folder / "jupyter_server_config.json").read_text("utf-8")).values()

@@ -45,7 +45,7 @@ class _OneThread:
 one_thread = _OneThread()
 
 
-def map_rows(function, rows, *, workers=None, progress=None):
+def map_rows(function, rows, workers=None, progress=None):
     """Apply ``function`` to chunks of ``rows`` and return the concatenated results in order.
 
     The kernels release the interpreter lock.
@@ -61,9 +61,12 @@ def map_rows(function, rows, *, workers=None, progress=None):
         True shows a bar; a function is called with (rows done, K) after each chunk.
     """
     rows = np.asarray(rows)
-    if workers is None:
+    if workers is not None:
+        workers = whole_number(workers, "workers")
+    elif len(rows) > 1:
         workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    workers = whole_number(workers, "workers")
+    else:
+        workers = 1
     size = max(1, min(512, -(-len(rows) // (4 * workers))))
     parts = [rows[:1], *(rows[k : k + size] for k in range(1, len(rows), size))] if len(rows) else []
     results, done = [], 0
@@ -75,11 +78,10 @@ def map_rows(function, rows, *, workers=None, progress=None):
             done += len(results[-1])
             show(done)
 
-        if workers == 1 or len(parts) <= 1:
-            for part in parts:
-                collect(function(part))
-        else:
-            collect(function(parts[0]))  # one row, here, so that kernels compile once
+        serial = parts if workers == 1 else parts[:1]  # one row, here, so that kernels compile once
+        for part in serial:
+            collect(function(part))
+        if len(serial) < len(parts):
             with ThreadPoolExecutor(workers) as pool:
                 try:
                     for result in pool.map(function, parts[1:]):

@@ -27,9 +27,8 @@ def unit_order(site_order, sites):
         for rank in range(n_sites):
             s = np.uint64(site_order[j, rank])
             first, n = start[s], start[s + np.uint64(1)] - start[s]
-            order[j, np.uint64(k)] = units[
-                np.uint64(first)
-            ]  # written in any case, kept if there is a unit: no branch
+            # Written in any case, kept if there is a unit: no branch.
+            order[j, np.uint64(k)] = units[np.uint64(first)]
             for extra in range(1, n):
                 order[j, k + extra] = units[first + extra]
             k += n

@@ -108,11 +108,8 @@ def approximate_hypercube(city, sites, *, capacity="loss", tol=1e-10):
     >>> eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11]).utilizations.shape
     (9,)
     """
-    sites, queue = (
-        check_sites(city, sites),
-        _validate.choice(capacity, "capacity", ("loss", "queue")) == "queue",
-    )
-    tol = _validate.positive_number(tol, "tol")
+    sites, tol = check_sites(city, sites), _validate.positive_number(tol, "tol")
+    queue = _validate.choice(capacity, "capacity", ("loss", "queue")) == "queue"
     rates = city.arrival_rates / 60
     order = unit_order(city.preferred_order, sites)
     rho, Q, blocked, wait, steps, moved = _solve(order, sites, rates, city.service_times, queue, tol)
@@ -148,16 +145,10 @@ def approximate_values(
 
     Parameters
     ----------
-    city : City
-    deployments : array_like of int, shape (K, p)
-    costs : ndarray, shape (N, M), optional
-        Cost of site i answering atom j; response times (min) if left out.
+    city, deployments, costs, workers, progress
+        As in `values`.
     capacity, tol
         As in `approximate_hypercube`.
-    workers : int, optional
-        Threads; all cores if left out.
-    progress : bool or callable
-        True shows a bar; a function is called with (done, total).
 
     Returns
     -------
@@ -169,21 +160,26 @@ def approximate_values(
     AccuracyWarning
         If the mean service times of the units differ by more than a factor of 40.
     """
+    deployments = check_deployments(city, deployments)
+    return prepare(city, deployments.shape[1], costs, capacity, tol)(deployments, workers, progress)
+
+
+def prepare(city, units, costs, capacity, tol):
+    """Check options once and return a function from (checked deployments, workers, progress) to values."""
     queue = _validate.choice(capacity, "capacity", ("loss", "queue")) == "queue"
-    tol, deployments = _validate.positive_number(tol, "tol"), check_deployments(city, deployments)
-    costs = check_costs(city, costs)
-    if city.service_ratio > UNEVEN:  # known to the city, so that evaluations in microseconds pay nothing
-        _warn_of_unequal_units(city, deployments, UNEVEN)
-    order, rates = city.preferred_order, city.arrival_rates / 60
-    values = map_rows(
-        lambda rows: _values(rows, order, rates, city.service_times, costs, queue, tol),
-        deployments,
-        workers=workers,
-        progress=progress,
-    )
-    if np.isnan(values).any():
-        failed = deployments[np.argmax(np.isnan(values))]
-        approximate_hypercube(city, failed, capacity=capacity, tol=tol)  # raises, saying why
+    tol, costs = _validate.positive_number(tol, "tol"), check_costs(city, costs)
+    uneven = city.service_ratio > UNEVEN
+    arguments = city.preferred_order, city.arrival_rates / 60, city.service_times, costs, queue, tol
+
+    def values(deployments, workers=None, progress=None):
+        if uneven:
+            _warn_of_unequal_units(city, deployments, UNEVEN)
+        result = map_rows(lambda rows: _values(rows, *arguments), deployments, workers, progress)
+        failed = np.isnan(result)
+        if np.count_nonzero(failed):  # faster than `any` for one value
+            approximate_hypercube(city, deployments[failed.argmax()], capacity=capacity, tol=tol)  # raises
+        return result
+
     return values
 
 

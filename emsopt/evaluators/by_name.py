@@ -1,22 +1,27 @@
 """Pick an evaluator by name."""
 
+from functools import cache, partial
 from inspect import signature
 
 from .. import _validate
 from ..city.deployment import check_deployments, check_sites
 from ..errors import InputError
-from .approximate import approximate_hypercube, approximate_values
-from .exact import exact_hypercube, exact_values
-from .simulation import simulate, simulation_values
+from . import approximate, exact, simulation
 
 EXACT_UP_TO = 12
 """Fleets of up to this many units are evaluated exactly unless told otherwise: it takes milliseconds."""
 
 _EVALUATORS = {
-    "approximate": (approximate_hypercube, approximate_values),
-    "exact": (exact_hypercube, exact_values),
-    "simulation": (simulate, simulation_values),
+    "approximate": (approximate.approximate_hypercube, approximate.approximate_values, approximate.prepare),
+    "exact": (exact.exact_hypercube, exact.exact_values, exact.prepare),
+    "simulation": (simulation.simulate, simulation.simulation_values, simulation.prepare),
 }
+
+
+@cache
+def _defaults(function):
+    """Return the options of an evaluator with their defaults."""
+    return {name: p.default for name, p in signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY}
 
 
 def check_evaluator(evaluator, units):
@@ -27,23 +32,20 @@ def check_evaluator(evaluator, units):
 
 
 def split_options(evaluator, options):
-    """Return the options that one evaluation takes and those that many at once take.
-
-    Raises
-    ------
-    InputError
-        If an option is known to neither.
-    """
-    single, many = (
-        [name for name, p in signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY]
-        for function in _EVALUATORS[evaluator]
-    )
+    """Return the options of one evaluation and those of many at once; refuse an option known to neither."""
+    single, many = map(_defaults, _EVALUATORS[evaluator][:2])
     for name in options:
         if name not in single and name not in many:
-            known = ", ".join(dict.fromkeys(single + many))
-            msg = f"the {evaluator} evaluator has no option {name!r}; it has {known}."
+            msg = f"the {evaluator} evaluator has no option {name!r}; it has {', '.join(single | many)}."
             raise InputError(msg)
-    return tuple({name: options[name] for name in options if name in known} for known in (single, many))
+    return tuple({name: options.get(name, known[name]) for name in known} for known in (single, many))
+
+
+def prepare(city, units, costs, evaluator, options):
+    """Check costs and options once; return a function from checked deployments, shape (K, units), to values."""
+    options = split_options(evaluator, options)[1]
+    spread = {name: options.pop(name) for name in ("workers", "progress")}
+    return partial(_EVALUATORS[evaluator][2](city, units, costs, **options), **spread)
 
 
 def evaluate(city, sites, evaluator=None, **options):
@@ -72,14 +74,14 @@ def values(city, deployments, costs=None, evaluator=None, **options):
 
     Parameters
     ----------
-    city : City
+    city, evaluator
+        As in `evaluate`.
     deployments : array_like of int, shape (K, p)
     costs : ndarray, shape (N, M), optional
         Cost of site i answering atom j; response times (min) if left out.
-    evaluator : {"exact", "approximate", "simulation"}, optional
-        Left out: exact up to 12 units, else approximate.
     **options
-        Passed on, such as ``capacity``, ``workers`` and ``progress``.
+        Passed on, such as ``capacity``; ``workers`` (threads; all cores if left out) and ``progress`` (True shows a
+        bar; a function is called with (done, total)).
 
     Returns
     -------
@@ -87,5 +89,5 @@ def values(city, deployments, costs=None, evaluator=None, **options):
         Mean cost of an answered call.
     """
     deployments = check_deployments(city, deployments)
-    evaluator = check_evaluator(evaluator, deployments.shape[1])
-    return _EVALUATORS[evaluator][1](city, deployments, costs, **split_options(evaluator, options)[1])
+    units = deployments.shape[1]
+    return prepare(city, units, costs, check_evaluator(evaluator, units), options)(deployments)

@@ -8,8 +8,9 @@ from .. import _validate
 from .._running.progress import shown
 from ..city.deployment import DeploymentSpace
 from ..errors import InputError
-from .by_name import check_evaluator, evaluate, split_options, values
-from .metrics import metric_costs, metric_label
+from .by_name import evaluate
+from .metrics import metric_label
+from .objective import Objective
 
 MOST_DEPLOYMENTS = 20_000_000
 CHUNK = 8192
@@ -144,21 +145,12 @@ def evaluate_all(
 
     Parameters
     ----------
-    city : City
-    units : int
-        Fleet size p.
-    evaluator : {"exact", "approximate", "simulation"}, optional
-        Left out: exact up to 12 units, else approximate.
-    metric : str, tuple or mapping
-        See `emsopt.evaluators.metrics`.
-    colocation, pinned, closed
-        See `DeploymentSpace`.
+    city, units, evaluator, metric, colocation, pinned, closed, **options
+        As in `Objective`.
     workers : int, optional
         Threads; all cores if left out.
     progress : bool or callable
         True shows a bar; a function is called with (deployments done, deployments in all).
-    **options
-        Passed to the evaluator, such as ``capacity``.
 
     Returns
     -------
@@ -169,23 +161,21 @@ def evaluate_all(
     InputError
         If there are more than 20 million deployments, or none.
     """
-    space = DeploymentSpace(city, units, colocation=colocation, pinned=pinned, closed=closed)
-    evaluator = check_evaluator(evaluator, space.units)
-    total = space.count
+    objective = Objective(
+        city, units, evaluator, metric, colocation=colocation, pinned=pinned, closed=closed, **options
+    )
+    space, options, total = objective.space, objective.options, objective.space.count
     if total > MOST_DEPLOYMENTS:
         msg = (
             f"{total:,} deployments are too many to enumerate (at most {MOST_DEPLOYMENTS:,}). Pin or close sites, or "
             "search with emsopt.minimize."
         )
         raise InputError(msg)
-    split_options(evaluator, options)
-    costs = metric_costs(city, metric)
-    if evaluator == "simulation":
+    if objective.evaluator == "simulation":
         # Common random numbers: one seed, so that all deployments face the same calls.
         rng = options.get("rng", 0)
-        options["rng"] = (
-            int(rng) if isinstance(rng, (int, np.integer)) else int(_validate.generator(rng).integers(2**63))
-        )
+        whole = isinstance(rng, (int, np.integer))
+        options["rng"] = int(rng if whole else _validate.generator(rng).integers(2**63))
     sites = np.empty((total, space.units), dtype=np.int32)
     result, done = np.empty(total), 0
     with shown(progress, total, "deployment") as show:
@@ -193,8 +183,6 @@ def evaluate_all(
             after = done + len(rows)
             sites[done:after] = rows
             step = lambda k, _, done=done: show(done + k)
-            result[done:after] = values(
-                city, rows, costs, evaluator, workers=workers, progress=step, **options
-            )
+            result[done:after] = objective.ready(rows, workers=workers, progress=step)
             done = after
-    return Enumeration(space, sites, result, metric, evaluator, options)
+    return Enumeration(space, sites, result, metric, objective.evaluator, options)

@@ -25,6 +25,8 @@ Larson, R. C. (1974). A hypercube queuing model for facility location and redist
 services. Computers & Operations Research 1(1), 67-95.
 """
 
+from functools import partial
+
 import numpy as np
 from numba import njit
 
@@ -81,11 +83,8 @@ def exact_hypercube(city, sites, *, capacity="loss", tol=1e-11):
     >>> round(eo.evaluators.exact_hypercube(city, [0, 0]).loss_probability, 6)  # Erlang B, 1 erlang
     0.2
     """
-    sites, queue = (
-        check_sites(city, sites),
-        _validate.choice(capacity, "capacity", ("loss", "queue")) == "queue",
-    )
-    tol = _validate.positive_number(tol, "tol")
+    sites, tol = check_sites(city, sites), _validate.positive_number(tol, "tol")
+    queue = _validate.choice(capacity, "capacity", ("loss", "queue")) == "queue"
     model = _Stations(city, sites)
     shares, busy, queued, blocked, mean_wait, iterations, residual = _solve(*model.arrays, queue, tol)
     model.check(iterations, queue)
@@ -111,25 +110,24 @@ def exact_values(city, deployments, costs=None, *, capacity="loss", tol=1e-10, w
 
     Parameters
     ----------
-    city : City
-    deployments : array_like of int, shape (K, p)
-    costs : ndarray, shape (N, M), optional
-        Cost of site i answering atom j; response times (min) if left out.
+    city, deployments, costs, workers, progress
+        As in `values`.
     capacity, tol
         As in `exact_hypercube`.
-    workers : int, optional
-        Threads; all cores if left out.
-    progress : bool or callable
-        True shows a bar; a function is called with (done, total).
 
     Returns
     -------
     ndarray, shape (K,)
         Mean cost of an answered call.
     """
+    deployments = check_deployments(city, deployments)
+    return prepare(city, deployments.shape[1], costs, capacity, tol)(deployments, workers, progress)
+
+
+def prepare(city, units, costs, capacity, tol):
+    """Check options once and return a function from (checked deployments, workers, progress) to values."""
     queue = _validate.choice(capacity, "capacity", ("loss", "queue")) == "queue"
-    tol, deployments = _validate.positive_number(tol, "tol"), check_deployments(city, deployments)
-    costs = check_costs(city, costs)
+    tol, costs = _validate.positive_number(tol, "tol"), check_costs(city, costs)
 
     def one(sites):
         model = _Stations(city, sites)
@@ -137,9 +135,7 @@ def exact_values(city, deployments, costs=None, *, capacity="loss", tol=1e-10, w
         model.check(iterations, queue)
         return city.demand_shares @ (shares * costs[model.sites]).sum(axis=0)
 
-    return map_rows(
-        lambda rows: [one(sites) for sites in rows], deployments, workers=workers, progress=progress
-    )
+    return partial(map_rows, lambda rows: [one(sites) for sites in rows])
 
 
 class _Stations:

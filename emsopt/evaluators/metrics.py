@@ -47,9 +47,8 @@ def check_costs(city, costs):
     """Return a cost matrix, shape (N, M), ready for the evaluators; response times (min) for None."""
     if costs is None:
         return city.response_times
-    costs = (
-        costs.astype(float) if getattr(costs, "dtype", None) == bool else costs
-    )  # late or not: fair enough
+    if getattr(costs, "dtype", None) == bool:  # such as late or not
+        costs = costs.astype(float)
     return _validate.real_array(costs, "costs", (city.n_sites, city.n_atoms))
 
 

@@ -1,11 +1,13 @@
 """A deployment's value as a function to minimise, counting its evaluations."""
 
+from functools import cached_property
+
 import numpy as np
 
 from .. import _validate
 from ..city.deployment import DeploymentSpace, check_deployments, check_sites
 from ..errors import InputError
-from .by_name import check_evaluator, evaluate, split_options, values
+from .by_name import check_evaluator, evaluate, prepare, split_options
 from .metrics import metric_costs, metric_label
 
 
@@ -72,17 +74,29 @@ class Objective:
 
     def __call__(self, sites):
         """Return the value of one deployment, site indices of shape (p,)."""
-        return float(self.values([check_sites(self.city, sites)])[0])
+        return float(self._counted(check_sites(self.city, sites)[None])[0])
 
     def values(self, deployments):
         """Return the values of many deployments, shape (K, p), evaluated in parallel; shape (K,)."""
-        deployments = check_deployments(self.city, deployments)
+        return self._counted(check_deployments(self.city, deployments))
+
+    def _counted(self, deployments):
+        """Return the values of checked deployments."""
         if deployments.shape[1] != self.units:
             msg = f"a deployment must hold {self.units} site indices; got {deployments.shape[1]}."
             raise InputError(msg)
-        result = values(self.city, deployments, self.costs, self.evaluator, **self.options)
+        result = self.ready(deployments)
         self.evaluations += len(deployments)
         return result
+
+    @cached_property
+    def ready(self):
+        """Function from checked deployments, shape (K, p), to values, not counted; options are looked up here, once."""
+        return prepare(self.city, self.units, self.costs, self.evaluator, self.options)
+
+    def __getstate__(self):
+        """Leave `ready` out of pickles and copies: a copy may be given other options."""
+        return {name: value for name, value in self.__dict__.items() if name != "ready"}
 
     def evaluation(self, sites):
         """Return the full `Evaluation` of one deployment (not counted)."""

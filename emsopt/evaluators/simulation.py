@@ -19,6 +19,7 @@ differences between deployments are far more certain than the values themselves.
 """
 
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -150,7 +151,7 @@ def simulate(
     share = _twin_share(city, sites)
     free_rate = 1 / (
         city.service_times[sites] @ city.demand_shares
-    )  # who frees up next, and takes a call that waits
+    )  # a call that waits goes to who frees up next
     result = Evaluation.of(
         city,
         sites,
@@ -201,16 +202,10 @@ def simulation_values(
 
     Parameters
     ----------
-    city : City
-    deployments : array_like of int, shape (K, p)
-    costs : array_like, shape (N, M), optional
-        Cost of site i answering atom j; response times (min) if left out.
+    city, deployments, costs, workers, progress
+        As in `values`.
     capacity, calls, warmup, service, cv, rng
         As in `simulate`; a deployment's value is that of `simulate` with the same seed, whatever ``workers``.
-    workers : int, optional
-        Threads; all cores if left out.
-    progress : bool or callable
-        True shows a bar; a function is called with (done, total).
 
     Returns
     -------
@@ -223,19 +218,20 @@ def simulation_values(
         As `simulate`; also if ``deployments`` is no table of site indices.
     """
     deployments = check_deployments(city, deployments)
-    p = deployments.shape[1]
+    ready = prepare(city, deployments.shape[1], costs, capacity, calls, warmup, service, cv, rng)
+    return ready(deployments, workers, progress)
+
+
+def prepare(city, units, costs, capacity, calls, warmup, service, cv, rng):
+    """Check options once and return a function from (checked deployments, workers, progress) to values."""
     costs = check_costs(city, costs)
     choice(capacity, "capacity", CAPACITIES)
     calls = whole_number(calls, "calls", 2)
     draw, squared_variation = service_law(service, cv)
-    warmup = _checked_warmup(warmup, city, p, capacity, calls, squared_variation)
-    if capacity == "queue":
-        for sites in deployments:
-            _stable_load(city, sites)
-    seed = _seed(rng)
-    at_once = max(1, COUNTER_BYTES // (2 * 8 * p * city.n_atoms))
+    warmup = _checked_warmup(warmup, city, units, capacity, calls, squared_variation)
+    at_once = max(1, COUNTER_BYTES // (2 * 8 * units * city.n_atoms))
 
-    def values(rows):
+    def some(rows, seed):
         result = []
         for start in range(0, len(rows), at_once):
             part = rows[start : start + at_once]
@@ -245,7 +241,13 @@ def simulation_values(
                 result.append((fractions * costs[sites]).sum(axis=0) @ city.demand_shares)
         return result
 
-    return map_rows(values, deployments, workers=workers, progress=progress)
+    def values(deployments, workers=None, progress=None):
+        if capacity == "queue":
+            for sites in deployments:
+                _stable_load(city, sites)
+        return map_rows(partial(some, seed=_seed(rng)), deployments, workers, progress)
+
+    return values
 
 
 # -- the calls ----------------------------------------------------------------------------------------------

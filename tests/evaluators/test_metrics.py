@@ -1,11 +1,16 @@
 """What is minimised: cost matrices of metrics, and objectives that count their evaluations."""
 
+import pickle
+from copy import copy
+
 import numpy as np
 import pytest
 
 import emsopt as eo
+from emsopt import _validate
+from emsopt.city import deployment
 from emsopt.errors import EmsoptError, InputError
-from emsopt.evaluators import approximate_hypercube, exact_hypercube
+from emsopt.evaluators import approximate_hypercube, by_name, exact_hypercube
 from emsopt.evaluators.metrics import metric_costs, metric_label
 
 CITY = eo.City(
@@ -103,6 +108,31 @@ def test_an_objective_counts_what_it_evaluates():
     with pytest.raises(InputError, match="2 site indices; got 3"):
         objective.values([[0, 1, 2]])
     assert objective.evaluations == 5  # nor what failed
+
+
+def test_a_call_checks_its_deployment_once_and_looks_up_no_options(monkeypatch):
+    objective, seen, indices = eo.Objective(CITY, 2, "approximate"), [], deployment._indices
+    value = objective([0, 1])
+    monkeypatch.setattr(deployment, "_indices", lambda *given: seen.append(given) or indices(*given))
+    monkeypatch.setattr(by_name, "split_options", None)
+    for check in ("choice", "positive_number", "real_array"):
+        monkeypatch.setattr(_validate, check, None)
+    assert objective([0, 1]) == value
+    assert len(seen) == 1
+    assert objective.values([[0, 1]]) == [value]
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("evaluator", ["exact", "approximate", "simulation"])
+def test_an_objective_that_was_called_can_be_pickled_and_copied(evaluator):
+    options = {"calls": 500, "rng": 1} if evaluator == "simulation" else {}
+    objective = eo.Objective(CITY, 2, evaluator, **options)
+    value = objective([0, 1])
+    assert pickle.loads(pickle.dumps(objective))([0, 1]) == value
+    queue, other = copy(objective), options | {"capacity": "queue"}
+    queue.options = other
+    assert queue([0, 1]) == eo.Objective(CITY, 2, evaluator, **other)([0, 1]) != value
+    assert objective([0, 1]) == value
 
 
 def test_an_objective_chooses_its_evaluator_by_fleet():

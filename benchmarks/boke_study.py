@@ -86,11 +86,12 @@ def search(problem_name, method, noisy, budget, seed):
     def note(_):
         clock.append(time.thread_time() - start - spent)
 
+    verb = eo.minimize if f.sense == "min" else eo.maximize
+    options = {"budget": budget, "rng": seed, "callback": note}
     if noisy:  # the run draws the noise of a Problem itself, and it costs nothing
-        run = eo.maximize(f, method, budget=budget, rng=seed, callback=note)
+        run = verb(f, method, **options)
     else:
-        timed.bounds, timed.sense, timed.whole = f.bounds, f.sense, f.whole
-        run = eo.maximize(timed, method, budget=budget, rng=seed, callback=note)
+        run = verb(timed, method, bounds=f.bounds, whole=f.whole, **options)
     points = np.array(run.history["x"].tolist())
     values = f.exact(points) if noisy else run.history["value"].to_numpy()
     best = f.best_value if f.best_value is not None else 1.0

@@ -274,7 +274,7 @@ def load_study(name):
         budgets. By ``benchmarks/bocvs_study.py``.
 
         "boke_noise_free_curves", "boke_noisy_curves", "boke_sprinkler_curves", "boke_tuning_curves": mean, median and
-        quartiles of the simple regret (in tuning: 1 - R²) of `maximize`'s methods after every other ``evaluation``,
+        quartiles of the simple regret (in tuning: 1 - R²) of the methods on boxes after every other ``evaluation``,
         with the optimizer's mean ``cpu_seconds``; "boke_noise_free_ends" and so on: a row a run, its last, of thirty
         seeds, ten in tuning. "boke_fill": fill distance of designs. By ``benchmarks/boke_study.py``.
         "boke_complexity": CPU seconds of the parts of a step by number of points t, by ``benchmarks/boke.py``.

@@ -36,6 +36,8 @@ class Objective:
         Deployments evaluated so far.
     noisy : bool
         Whether the same deployment can get different values: a simulation without a fixed integer ``rng``.
+    sense : str
+        "min": every metric is better when smaller.
 
     Examples
     --------
@@ -46,6 +48,8 @@ class Objective:
     >>> objective.evaluations
     1
     """
+
+    sense = "min"
 
     def __init__(
         self,

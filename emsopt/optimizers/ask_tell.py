@@ -21,7 +21,7 @@ class AskTell:
     ----------
     objective : object
         Its ``space`` says what may be proposed (``canonical``, ``sample``, ``count``, ``chunks``), ``noisy`` whether
-        it is worth asking for the same again, ``sense`` whether "min" or "max" is wanted ("min" if it has none).
+        it is worth asking for the same again, ``sense`` whether "min" or "max" is wanted.
     rng : int or Generator, optional
 
     Attributes
@@ -51,7 +51,7 @@ class AskTell:
     @property
     def better(self):
         """Which of two values is better: `min` or `max`."""
-        return max if getattr(self.objective, "sense", "min") == "max" else min
+        return max if self.objective.sense == "max" else min
 
     @property
     def best(self):

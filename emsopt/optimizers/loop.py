@@ -30,7 +30,7 @@ METHODS = {
     "annealing": ("deployments.annealing", "SimulatedAnnealing"),
     "local": ("deployments.swaps", "LocalSearch"),
 }
-"""Methods of `minimize` by name: module and class of each."""
+"""Methods on deployments by name: module and class of each."""
 
 BOX_METHODS = {
     "boke": ("boxes.boke", "BOKE"),
@@ -41,7 +41,9 @@ BOX_METHODS = {
     "gp-ucb": ("boxes.gp_ucb", "GPUCB"),
     "random": ("boxes.random_points", "RandomPoints"),
 }
-"""Methods of `maximize` by name: module and class of each."""
+"""Methods on boxes by name: module and class of each."""
+
+_VERBS = {"min": "minimize", "max": "maximize"}
 
 _IN_A_ROW = {
     "kind": "emsopt run",
@@ -52,88 +54,7 @@ _IN_A_ROW = {
 
 def minimize(
     objective,
-    method="gp-pm",
-    *,
-    budget,
-    rng=None,
-    progress=False,
-    callback=None,
-    checkpoint=None,
-    target=None,
-    time_limit=None,
-):
-    """Search for the deployment of the smallest value.
-
-    Parameters
-    ----------
-    objective : Objective
-    method : str or Optimizer
-        "gp-pm", "gp-zero", "sparbl", "sparbl+", "bocs", "local", "annealing", "genetic" or "random"; or an optimizer
-        of this objective, set up to taste. Where an evaluation takes less than about 0.015 s (measured with 50
-        sites and 20 units) "local" is quicker than "gp-pm".
-    budget : int
-        Most evaluations. No deployment is evaluated twice unless the objective is noisy.
-    rng : int or Generator, optional
-        Decides everything random in the run: the method (unless ``method`` is an optimizer, which has its own) and
-        the calls that a noisy objective simulates, whatever its own ``rng``.
-    progress : bool or callable
-        Show a bar, or call with (evaluations done, budget).
-    callback : callable, optional
-        Called with the optimizer after each evaluation, those on file included; the run stops if it returns True.
-    checkpoint : path-like, optional
-        File to which each evaluation is written. If it exists the run goes on from there, to the result it would
-        have had uninterrupted; with ``rng`` left out its seed is on file, and an optimizer must be set up as it was
-        at first. On another processor, where a method may ask for something else, it goes on from what is on file,
-        with a `ResumeWarning`. One run at a time may write to a file.
-    target : float, optional
-        Stop at a value of at most this.
-    time_limit : float, optional
-        Stop after the evaluation in which so many seconds are up (of all attempts together, with a checkpoint).
-
-    Returns
-    -------
-    Run
-        The best deployment evaluated; ``message`` says why the run ended. Ctrl-C ends it too. With a noisy objective
-        ``fun`` is the best of noisy values, hence too good on average: evaluate ``x`` anew.
-
-    Raises
-    ------
-    InputError
-        If an option is invalid, no deployment is left to evaluate, or the checkpoint is of another run.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> objective = eo.Objective(eo.datasets.load_st_paul(), 9, "approximate")
-    >>> run = eo.minimize(objective, "local", budget=200, rng=0)
-    >>> round(run.fun, 2), run.nfev, run.message
-    (5.93, 200, 'budget of 200 evaluations used')
-    """
-    if not isinstance(objective, Objective):
-        msg = f"`objective` must be an emsopt.Objective; got {type(objective).__name__}. "
-        msg += "To search a box of numbers, see `maximize`."
-        raise InputError(msg)
-    if isinstance(method, Optimizer) and method.objective is not objective:
-        msg = "`method` must be an optimizer of this very `objective`; it was set up with another one."
-        raise InputError(msg)
-    return _search(
-        objective,
-        method,
-        Optimizer,
-        METHODS,
-        budget=budget,
-        rng=rng,
-        progress=progress,
-        callback=callback,
-        checkpoint=checkpoint,
-        target=target,
-        time_limit=time_limit,
-    )
-
-
-def maximize(
-    f,
-    method="boke",
+    method=None,
     *,
     budget,
     bounds=None,
@@ -146,40 +67,109 @@ def maximize(
     target=None,
     time_limit=None,
 ):
-    """Search a box for the point of the best value: the mirror of `minimize`.
+    """Search for the deployment, or the point of a box, of the smallest value.
 
     Parameters
     ----------
-    f : Problem or callable
-        Largest values are best, unless its ``sense`` is "min" (as of most `emsopt.problems`): then smallest are. A
-        function of your own takes a point of shape (d,) and returns a number.
-    method : str or BoxOptimizer
-        One of `BOX_METHODS`, or an optimizer of this function, set up to taste.
+    objective : Objective, Problem or callable
+        What to optimise: an `emsopt.Objective` over deployments, a `Problem` over its box, or a function of your own
+        that takes a point, shape (d,), and returns a number. The first two know by their ``sense`` whether they are to
+        be minimised; a function need not say.
+    method : str or optimizer, optional
+        For deployments one of `METHODS`: "gp-pm" (used if left out), "gp-zero", "sparbl", "sparbl+", "bocs", "local",
+        "annealing", "genetic" or "random". Where an evaluation takes less than about 0.015 s (measured with 50 sites
+        and 20 units) "local" is quicker than "gp-pm". For boxes one of `BOX_METHODS`: "boke-auto" (used if left out),
+        "boke", "boke+", "kr-ucb", "gp-ucb-fixed", "gp-ucb" or "random". Or an optimizer of this very objective, set up
+        to taste for the same direction; that of a function to be minimised is made with ``on_box(f, sense="min")``.
     budget : int
-        Most evaluations. No point is evaluated twice unless the function is noisy.
+        Most evaluations. Nothing is evaluated twice unless the objective is noisy.
     bounds : array_like, shape (d, 2), optional
-        Lowest and highest value of each input; left out, the ``bounds`` of ``f``.
+        Boxes only: lowest and highest value of each input; left out, the ``bounds`` of the objective.
     whole : sequence of int, optional
-        Inputs, by index, that are whole numbers; left out, the ``whole`` of ``f``, or none.
+        Boxes only: inputs, by index, that are whole numbers; left out, the ``whole`` of the objective, or none.
     noisy : bool, optional
-        Whether the same point can get different values; left out, whether ``f`` has ``noise``.
+        Boxes only: whether the same point can get different values; left out, whether the objective has ``noise``.
     rng : int or Generator, optional
-        Decides everything random in the run: the method (unless ``method`` is an optimizer, which has its own) and
-        the noise of a Problem, whatever its own ``rng``; the noise of another function is its own.
-    progress, callback, checkpoint, target, time_limit
-        As in `minimize`; the target is a value at least as good as this. A run that goes on from a checkpoint evaluates
-        a plain function once more at the first point on file, to see that it is still the same function.
+        Decides everything random in the run: the method (unless ``method`` is an optimizer, which has its own), the
+        calls that a noisy `Objective` simulates and the noise of a Problem, whatever their own ``rng``. The noise of a
+        function of your own is its own.
+    progress : bool or callable
+        Show a bar, or call with (evaluations done, budget).
+    callback : callable, optional
+        Called with the optimizer after each evaluation, those on file included; the run stops if it returns True.
+    checkpoint : path-like, optional
+        File to which each evaluation is written. If it exists the run goes on from there, to the result it would
+        have had uninterrupted; with ``rng`` left out its seed is on file, and an optimizer must be set up as it was
+        at first. A function of your own is evaluated once more at the first point on file, to see that it is still
+        the same function. On another processor, where a method may ask for something else, the run goes on from what
+        is on file, with a `ResumeWarning`. One run at a time may write to a file.
+    target : float, optional
+        Stop at a value at least as good as this.
+    time_limit : float, optional
+        Stop after the evaluation in which so many seconds are up (of all attempts together, with a checkpoint).
 
     Returns
     -------
     Run
-        The best point evaluated, ``x`` of shape (d,), and its value ``fun`` in the function's own sign; history has
-        a column ``x`` in place of ``sites``.
+        The best deployment or point evaluated, ``x``, and its value ``fun``, in the objective's own sign; ``message``
+        says why the run ended. Ctrl-C ends it too. The history has a column ``sites`` or ``x``. With a noisy objective
+        ``fun`` is the best of noisy values, hence too good on average: evaluate ``x`` anew.
 
     Raises
     ------
     InputError
-        If an option is invalid, no point is left to evaluate, or the checkpoint is of another run.
+        If the objective or the optimizer is to be maximised, an option is invalid, nothing is left to evaluate, or the
+        checkpoint is of another run.
+
+    See Also
+    --------
+    maximize : The same for the largest value.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> objective = eo.Objective(eo.datasets.load_st_paul(), 9, "approximate")
+    >>> run = eo.minimize(objective, "local", budget=200, rng=0)
+    >>> round(run.fun, 2), run.nfev, run.message
+    (5.93, 200, 'budget of 200 evaluations used')
+    >>> run = eo.minimize(lambda x: (x[0] - 0.3) ** 2, bounds=[(0, 1)], budget=15, rng=0)
+    >>> run.x.round(2)
+    array([0.3])
+    """
+    return _search(
+        "min",
+        objective,
+        method,
+        budget=budget,
+        box={"bounds": bounds, "whole": whole, "noisy": noisy},
+        rng=rng,
+        progress=progress,
+        callback=callback,
+        checkpoint=checkpoint,
+        target=target,
+        time_limit=time_limit,
+    )
+
+
+def maximize(
+    objective,
+    method=None,
+    *,
+    budget,
+    bounds=None,
+    whole=None,
+    noisy=None,
+    rng=None,
+    progress=False,
+    callback=None,
+    checkpoint=None,
+    target=None,
+    time_limit=None,
+):
+    """Search for the point of a box of the largest value.
+
+    Every parameter, the result and the errors are those of `minimize`. An `emsopt.Objective` is always to be
+    minimised.
 
     Examples
     --------
@@ -188,20 +178,12 @@ def maximize(
     >>> run.x.round(2)
     array([0.3])
     """
-    given = {"bounds": bounds, "whole": whole, "noisy": noisy}
-    if isinstance(method, BoxOptimizer):
-        if method.objective.function is not f or any(value is not None for value in given.values()):
-            msg = "`method` must be an optimizer of this very `f`, and `bounds`, `whole` and `noisy` are its own."
-            raise InputError(msg)
-        objective = method.objective
-    else:
-        objective = on_box(f, **given)
     return _search(
+        "max",
         objective,
         method,
-        BoxOptimizer,
-        BOX_METHODS,
         budget=budget,
+        box={"bounds": bounds, "whole": whole, "noisy": noisy},
         rng=rng,
         progress=progress,
         callback=callback,
@@ -212,15 +194,22 @@ def maximize(
 
 
 def _search(
-    objective, method, kind, methods, *, budget, rng, progress, callback, checkpoint, target, time_limit
+    sense, objective, method, *, budget, box, rng, progress, callback, checkpoint, target, time_limit
 ):
-    """Run the loop that `minimize` and `maximize` share, each with its kind of optimizer."""
-    budget = _validate.whole_number(budget, "budget")
-    if callback is not None and not callable(callback):
-        msg = f"`callback` must be a function of (the optimizer); got {callback!r}."
+    """Run the loop that `minimize` and `maximize` share."""
+    if not isinstance(objective, Objective) and not callable(objective):
+        msg = "`objective` must be an emsopt.Objective, a Problem or a function of a point, shape (d,); "
+        msg += f"got {type(objective).__name__}."
         raise InputError(msg)
-    target = None if target is None else _validate.finite_number(target, "target")
-    time_limit = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
+    own = getattr(objective, "sense", None)
+    if own is not None and _validate.choice(own, "sense", tuple(_VERBS)) != sense:
+        msg = f"`objective` is to be {own}imised (its `sense` is {own!r}): use `{_VERBS[own]}`, not `{_VERBS[sense]}`."
+        raise InputError(msg)
+    if isinstance(objective, Objective):
+        kind, methods, default = Optimizer, METHODS, "gp-pm"
+    else:
+        kind, methods, default = BoxOptimizer, BOX_METHODS, "boke-auto"
+    method = default if method is None else method
     if isinstance(method, kind):
         name = f"{type(method).__name__}, {len(method.values)} told"
     elif isinstance(method, AskTell) or (isinstance(method, type) and issubclass(method, AskTell)):
@@ -230,6 +219,13 @@ def _search(
         raise InputError(msg)
     else:
         name = _validate.choice(method, "method", tuple(methods))
+    objective = _goal(sense, objective, method, box)
+    budget = _validate.whole_number(budget, "budget")
+    if callback is not None and not callable(callback):
+        msg = f"`callback` must be a function of (the optimizer); got {callback!r}."
+        raise InputError(msg)
+    target = None if target is None else _validate.finite_number(target, "target")
+    time_limit = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
     problem = None if checkpoint is None else describe(objective, name, method)
     asked = {"sites": are_indices} if isinstance(objective, Objective) else {"x": are_numbers}
     (column,) = asked
@@ -275,6 +271,28 @@ def _search(
                 raise
             message = "interrupted"
     return _run(rows, optimizer, message)
+
+
+def _goal(sense, objective, method, box):
+    """Return what is searched in this direction: an `Objective`, or a `BoxObjective`."""
+    given = [name for name, value in box.items() if value is not None]
+    if isinstance(objective, Objective) and given:
+        msg = f"`{given[0]}` is for functions on a box; an emsopt.Objective says itself which deployments are allowed."
+        raise InputError(msg)
+    if not isinstance(method, AskTell):
+        return objective if isinstance(objective, Objective) else on_box(objective, **box, sense=sense)
+    goal = method.objective
+    if objective is not goal and objective is not getattr(goal, "function", goal):
+        msg = "`method` must be an optimizer of this very `objective`; it was set up with another one."
+        raise InputError(msg)
+    if given:
+        msg = f"`{given[0]}` is the optimizer's own: leave it out, or set up `method` with it."
+        raise InputError(msg)
+    if goal.sense != sense:  # of a function that does not say its own
+        msg = f"`method` is set up to {goal.sense}imise: use `{_VERBS[goal.sense]}`, or set it up with "
+        msg += f"emsopt.optimizers.on_box(f, bounds=..., sense={sense!r}) in place of the function f."
+        raise InputError(msg)
+    return goal
 
 
 def _class(place):

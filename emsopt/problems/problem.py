@@ -23,7 +23,7 @@ class Problem:
     bounds : ndarray, shape (d, 2)
         Lowest and highest value of each input.
     sense : str
-        "min" or "max".
+        "min" or "max": whether `emsopt.minimize` takes it or `emsopt.maximize`.
     best_value : float or None
         Best noise-free value known; None if none is.
     best_x : ndarray, shape (d,), or None

@@ -258,7 +258,7 @@ def minimize(file="minimize.jsonl"):
 
 
 def maximize(file="maximize.jsonl"):
-    eo.maximize(eo.problems.forrester(), "random", budget=5, checkpoint=file)
+    eo.maximize(eo.problems.sprinkler(), "random", budget=5, checkpoint=file)
 
 
 def bocvs(file="bocvs.jsonl"):
@@ -413,7 +413,7 @@ def functions():
         p(eo.planning.service_rate_sweep, city=city, units=2, rates=[40.0]),
         p(eo.planning.hourly_plan, cities=[city, city], units=2, moves=1, evaluator="approximate", metric="mean_response"),
         p(eo.minimize, objective=objective, method="random", checkpoint="a", **search),
-        p(eo.maximize, f=eo.problems.forrester(), method="random", whole=None, noisy=None, bounds=None, checkpoint="b", **search),
+        p(eo.maximize, objective=eo.problems.sprinkler(), method="random", whole=None, noisy=None, bounds=None, checkpoint="b", **search),
         p(eo.optimizers.bocvs, problem=hill, method="etc-50", budget=3, most_plays=2, regret=False, alpha=0.1, checkpoint="c", rng=0),
         p(eo.bandits.run, net=net, start=0, end=5, policy="gp-ts", horizon=2, rng=0, checkpoint="d", closed=None, expected=None),
         p(RoadNetwork, **{key: getattr(net, key) for key in edges.split()}), p(RoadNetwork.load, path="roads.json.gz"),
@@ -556,7 +556,7 @@ FOUND = {  # what cases above once raised something else for
     "a target beyond all floats": lambda: eo.minimize(eo.Objective(town(), 2), budget=3, target=10**400),
     "a play beyond all floats": lambda: eo.problems.Play(np.array([0.5]), 10**400, 0.5),
     "a point of text": lambda: eo.problems.forrester()(["hex"]),
-    "noise as an array": lambda: eo.maximize(eo.problems.forrester(), budget=3, noisy=np.ones(3)),
+    "noise as an array": lambda: eo.minimize(eo.problems.forrester(), budget=3, noisy=np.ones(3)),
     "energies as text": lambda: eo.bandits.run(roads(), 0, 5, horizon=2, expected="no", checkpoint="run"),
     "heights that are no function": lambda: RoadNetwork.from_osm("town.osm", heights={1}),
     "a speed as text": lambda: eo.calls.city_from_calls(log(), stations(), speed_kmh="fast", service_times=30),

@@ -17,7 +17,8 @@ def test_a_row_is_the_regret_of_the_best_point_so_far(study, name, noisy):
     """(2.4), from the run itself: values without noise at the points evaluated."""
     rows = pd.DataFrame(study.search(name, "random", noisy, 25, 3))
     f = study.problem(name, noisy)
-    run = eo.maximize(f, "random", budget=25, rng=3)
+    verb = eo.minimize if f.sense == "min" else eo.maximize
+    run = verb(f, "random", budget=25, rng=3)
     clean = f.exact(np.array(run.history["x"].tolist()))
     best = (
         np.minimum.accumulate(clean) - f.best_value

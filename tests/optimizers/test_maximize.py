@@ -1,5 +1,6 @@
-"""`maximize`: the mirror of `minimize` on boxes, its space, its sign, its checkpoint; and asking by hand."""
+"""`minimize` and `maximize` on boxes: directions, space, sign, checkpoint; and asking by hand."""
 
+import inspect
 import json
 
 import numpy as np
@@ -7,11 +8,21 @@ import pytest
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers import BOX_METHODS, Box, BoxOptimizer, RandomPoints
+from emsopt.optimizers import (
+    BOX_METHODS,
+    BOKEAuto,
+    Box,
+    BoxOptimizer,
+    GPpM,
+    RandomPoints,
+    RandomSearch,
+    on_box,
+)
 from emsopt.optimizers.boxes import base as box_optimizer
 
 METHODS = tuple(BOX_METHODS)
 BUDGET = 12
+VERBS = {"min": eo.minimize, "max": eo.maximize}
 
 
 def same(one, other):
@@ -35,35 +46,138 @@ def settings(method, **options):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_run_is_its_history(method):
     f = eo.problems.six_hump_camel()
-    run = eo.maximize(f, **settings(method))
+    run = eo.minimize(f, **settings(method))
     history = run.history
     assert list(history.columns) == ["evaluation", "x", "value", "best", "seconds"]
     assert run.nfev == len(history) == BUDGET
     x = np.array(history["x"].tolist())
     np.testing.assert_array_equal(f(x), history["value"])
-    assert history["best"].equals(history["value"].cummin())  # the camel's sense is "min"
+    assert history["best"].equals(history["value"].cummin())
     assert (run.fun, run.x.dtype, run.x.shape) == (f(run.x), float, (2,))
     assert run.fun == history["value"].min()
     assert "budget" in run.message
-    assert same(run, eo.maximize(f, **settings(method)))
-    assert not same(run, eo.maximize(f, **settings(method, rng=1)))
+    assert same(run, eo.minimize(f, **settings(method)))
+    assert not same(run, eo.minimize(f, **settings(method, rng=1)))
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_sign_is_handled_once(method):
     """A function to be minimised and its negative to be maximised give the same points."""
     f = eo.problems.forrester()
-    down = eo.maximize(f, **settings(method))
+    down = eo.minimize(f, **settings(method))
     up = eo.maximize(lambda x: -f(x), bounds=f.bounds, **settings(method))
     np.testing.assert_allclose(down.history["x"].tolist(), up.history["x"].tolist(), atol=1e-9)
     assert up.fun == pytest.approx(-down.fun, abs=1e-9)
     assert up.history["best"].equals(up.history["value"].cummax())
 
 
+# -- directions ---------------------------------------------------------------------------------------------
+
+
+def plain(x):
+    return float((x[0] - 0.3) ** 2)
+
+
+def saying(sense):
+    """Return a function that says itself how it is to be optimised, and its box."""
+
+    def f(x):
+        return plain(x)
+
+    f.sense, f.bounds = sense, [(0, 1)]
+    return f
+
+
+@pytest.fixture(scope="module")
+def deployments():
+    return eo.Objective(eo.datasets.grid_city(8, 3, rng=0), 3, "approximate")
+
+
+def test_for_a_function_the_verb_is_the_direction():
+    down, up = (verb(plain, bounds=[(0, 1)], budget=20, rng=0) for verb in VERBS.values())
+    assert (down.fun, up.fun) == (down.history["value"].min(), up.history["value"].max())
+    assert down.x[0] == pytest.approx(0.3, abs=0.01)
+    assert up.x[0] == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize("sense", VERBS)
+def test_what_knows_its_direction_refuses_the_other_verb(sense, deployments):
+    """A Problem, an Objective, a function on a box, and a function with an attribute `sense`; the verb is named."""
+    problem = eo.problems.Problem("line", lambda x: x[:, 0], [(0, 1)], sense)
+    known = [problem, saying(sense), on_box(plain, bounds=[(0, 1)], sense=sense)]
+    known += [deployments] if sense == "min" else []
+    other = "max" if sense == "min" else "min"
+    message = f"is to be {sense}imised .its `sense` is '{sense}'.: use `{sense}imize`, not `{other}imize`"
+    for objective in known:
+        with pytest.raises(InputError, match=f"`objective` {message}"):
+            VERBS[other](objective, budget=3)
+        run = VERBS[sense](objective, "random", budget=3, rng=0)
+        assert run.fun == getattr(run.history["value"], sense)()
+    for objective in (saying("up"), saying(1)):
+        with pytest.raises(InputError, match="`sense` must be one of 'min', 'max'"):
+            VERBS[sense](objective, budget=3)
+
+
+@pytest.mark.parametrize("sense", VERBS)
+def test_an_optimizer_is_of_the_same_direction(sense, deployments):
+    other = "max" if sense == "min" else "min"
+    optimizer = RandomPoints(on_box(plain, bounds=[(0, 1)], sense=sense), rng=0)
+    with pytest.raises(
+        InputError, match=f"`method` is set up to {sense}imise: use `{sense}imize`, or .*sense='{other}'"
+    ):
+        VERBS[other](plain, optimizer, budget=3)
+    assert not optimizer.told
+    run = VERBS[sense](plain, optimizer, budget=3)
+    assert run.fun == getattr(run.history["value"], sense)() == optimizer.best[1]
+    again = RandomPoints(optimizer.objective, rng=0)
+    assert same(VERBS[sense](again.objective, again, budget=3), run)
+    with pytest.raises(InputError, match="use `minimize`, not `maximize`"):
+        eo.maximize(deployments, RandomSearch(deployments), budget=3)
+
+
+def test_methods_left_out(deployments):
+    used = []
+    for objective in (deployments, eo.problems.forrester()):
+        eo.minimize(objective, budget=1, callback=used.append)
+    eo.maximize(plain, bounds=[(0, 1)], budget=1, callback=used.append)
+    assert [type(optimizer) for optimizer in used] == [GPpM, BOKEAuto, BOKEAuto]
+
+
+def test_calls_as_people_write_them(deployments, tmp_path, capsys):
+    """The budget is no end in itself: sixty evaluations come close to the best value of Hartmann's function."""
+    f, file = eo.problems.hartmann3(), tmp_path / "run.jsonl"
+    assert eo.minimize(f, budget=60, rng=0).fun == pytest.approx(f.best_value, abs=1e-2)
+    run = eo.maximize(lambda x: -((x - 0.3) ** 2).sum(), bounds=[(0, 1)] * 3, budget=60, rng=0)
+    np.testing.assert_allclose(run.x, 0.3, atol=0.01)
+    run = eo.minimize(deployments, "sparbl", budget=80, rng=0, progress=True, checkpoint=file)
+    assert "best" in "".join(capsys.readouterr())
+    again = eo.minimize(deployments, "sparbl", budget=80, rng=0, checkpoint=file)
+    assert again.history.equals(run.history)
+
+
+def test_boxes_are_no_matter_of_deployments(deployments):
+    for name, value in {"bounds": [(0, 1)], "whole": [0], "noisy": True}.items():
+        with pytest.raises(InputError, match=f"`{name}` is for functions on a box"):
+            eo.minimize(deployments, "random", budget=3, **{name: value})
+
+
+def test_a_function_on_a_box_has_one_direction_and_one_box():
+    assert on_box(plain, bounds=[(0, 1)]).sense == "max"
+    assert on_box(saying("min")).sense == "min"
+    with pytest.raises(InputError, match="`sense` is 'max', but `f` has the `sense` 'min'"):
+        on_box(saying("min"), sense="max")
+    with pytest.raises(InputError, match="of a BoxObjective are its own"):
+        eo.minimize(on_box(saying("min")), bounds=[(0, 2)], budget=3)
+
+
+def test_both_verbs_take_the_same_options():
+    assert inspect.signature(eo.minimize) == inspect.signature(eo.maximize)
+
+
 def test_all_methods_begin_with_the_same_latin_hypercube():
     f, n = eo.problems.hartmann3(), box_optimizer.default_initial(3)
     firsts = [
-        eo.maximize(f, **settings(method, budget=n)).history["x"].tolist()
+        eo.minimize(f, **settings(method, budget=n)).history["x"].tolist()
         for method in METHODS
         if method != "random"
     ]
@@ -76,12 +190,12 @@ def test_all_methods_begin_with_the_same_latin_hypercube():
 def test_it_stops_at_the_target_or_where_the_callback_says(sense):
     f = eo.problems.Problem("line", lambda x: x[:, 0], [(-1, 1)], sense, 1.0, [1.0])
     sign = 1 if sense == "max" else -1
-    full = eo.maximize(f, **settings("random", budget=40))
-    run = eo.maximize(f, **settings("random", budget=40, target=0.5 * sign))
+    full = VERBS[sense](f, **settings("random", budget=40))
+    run = VERBS[sense](f, **settings("random", budget=40, target=0.5 * sign))
     assert run.message == f"target of {0.5 * sign:g} reached"
     assert run.nfev == 1 + (sign * full.history["best"] >= 0.5).idxmax()
     assert sign * run.fun >= 0.5
-    run = eo.maximize(f, **settings("random", callback=lambda optimizer: len(optimizer.values) == 3))
+    run = VERBS[sense](f, **settings("random", callback=lambda optimizer: len(optimizer.values) == 3))
     assert (run.nfev, run.message) == (3, "stopped by the callback")
 
 
@@ -127,7 +241,7 @@ def test_a_problem_knows_its_whole_numbers():
 @pytest.mark.parametrize("method", METHODS)
 def test_noise_is_decided_by_the_run(method):
     one, other = (eo.problems.forrester(noise=0.5, rng=seed) for seed in (1, 2))
-    runs = [eo.maximize(f, **settings(method)) for f in (one, other)]
+    runs = [eo.minimize(f, **settings(method)) for f in (one, other)]
     assert same(*runs)
     clean = one.exact(np.array(runs[0].history["x"].tolist()))
     noise = runs[0].history["value"] - clean
@@ -141,17 +255,17 @@ def test_noise_is_decided_by_the_run(method):
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_a_run_cut_off_resumes_to_the_same_end(method, noise, tmp_path):
     f, file = eo.problems.six_hump_camel(noise=noise), tmp_path / "run.jsonl"
-    full = eo.maximize(f, **settings(method, checkpoint=file))
+    full = eo.minimize(f, **settings(method, checkpoint=file))
     lines = file.read_bytes().splitlines(keepends=True)
     assert set(json.loads(lines[1])) == {"evaluation", "x", "value", "seconds"}
     file.write_bytes(b"".join(lines[:9]) + lines[9][:20])
-    assert same(eo.maximize(f, **settings(method, checkpoint=file)), full)
+    assert same(eo.minimize(f, **settings(method, checkpoint=file)), full)
     assert len(file.read_bytes().splitlines()) == len(lines)
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     file = tmp_path / "run.jsonl"
-    eo.maximize(eo.problems.forrester(), **settings("random", checkpoint=file))
+    eo.minimize(eo.problems.forrester(), **settings("random", checkpoint=file))
     others = {
         "method": {"method": "boke"},
         "seed": {"rng": 1},
@@ -162,14 +276,22 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     for key, change in others.items():
         options = settings("random", checkpoint=file) | {"f": eo.problems.forrester()} | change
         with pytest.raises(InputError, match=f"of another run: its {key} is"):
-            eo.maximize(options.pop("f"), **options)
+            eo.minimize(options.pop("f"), **options)
+
+
+def test_a_checkpoint_of_the_other_direction_is_refused(tmp_path):
+    file = tmp_path / "run.jsonl"
+    eo.minimize(plain, **settings("random", bounds=[(0, 1)], checkpoint=file))
+    with pytest.raises(InputError, match="of another run: its sense is 'min', this one's 'max'"):
+        eo.maximize(plain, **settings("random", bounds=[(0, 1)], checkpoint=file))
+    assert eo.minimize(plain, **settings("random", bounds=[(0, 1)], checkpoint=file)).nfev == BUDGET
 
 
 # -- ask and tell -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_batch_holds_different_points_and_maximize_is_ask_and_tell(name):
+def test_a_batch_holds_different_points_and_minimize_is_ask_and_tell(name):
     f = eo.problems.six_hump_camel()
     optimizer = make(name, f)
     batch = optimizer.ask(10)
@@ -183,7 +305,7 @@ def test_a_batch_holds_different_points_and_maximize_is_ask_and_tell(name):
     for _ in range(BUDGET):
         x = by_hand.ask()
         by_hand.tell(x, f(x))
-    run = eo.maximize(f, make(name, f), budget=BUDGET)
+    run = eo.minimize(f, make(name, f), budget=BUDGET)
     assert run.history["value"].tolist() == by_hand.values
     assert by_hand.best[1] == run.fun
     np.testing.assert_array_equal(by_hand.best[0], run.x)
@@ -233,7 +355,7 @@ def test_a_box_of_whole_numbers_lists_its_points():
 @pytest.mark.parametrize(
     ("f", "options", "message"),
     [
-        (3, {}, "`f` must be a Problem or a function"),
+        (3, {}, r"`objective` must be an emsopt\.Objective, a Problem or a function .* got int"),
         (mixed, {}, "`bounds` must be given"),
         (mixed, {"bounds": [(0, 0)]}, "`bounds` must have low < high in every row; row 0"),
         (mixed, {"bounds": [(0, 1)] * 2, "whole": [2]}, "`whole` must be a whole number from 0 to 1"),
@@ -251,10 +373,10 @@ def test_bad_options_are_refused(f, options, message):
 
 def test_an_optimizer_of_another_function_is_refused():
     f, g = eo.problems.forrester(), eo.problems.forrester()
-    with pytest.raises(InputError, match="of this very `f`"):
-        eo.maximize(g, RandomPoints(f), budget=3)
-    with pytest.raises(InputError, match="are its own"):
-        eo.maximize(f, RandomPoints(f), bounds=[(0, 1)], budget=3)
+    with pytest.raises(InputError, match="of this very `objective`"):
+        eo.minimize(g, RandomPoints(f), budget=3)
+    with pytest.raises(InputError, match="`bounds` is the optimizer's own"):
+        eo.minimize(f, RandomPoints(f), bounds=[(0, 1)], budget=3)
     assert isinstance(RandomPoints(f), BoxOptimizer)
     with pytest.raises(InputError, match="must be a finite number"):
         eo.maximize(lambda x: np.nan, "random", bounds=[(0, 1)], budget=3)

@@ -27,7 +27,7 @@ def deployments(method, **options):
 
 
 def points(method, **options):
-    run = eo.maximize(eo.problems.six_hump_camel(), method, budget=40, rng=3, **options)
+    run = eo.minimize(eo.problems.six_hump_camel(), method, budget=40, rng=3, **options)
     return run.history["x"].tolist(), run.fun
 
 

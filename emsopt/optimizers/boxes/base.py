@@ -24,8 +24,8 @@ class BoxOptimizer(AskTell):
 
     Parameters
     ----------
-    f : Problem or callable
-        What to optimise, in the sense that its ``sense`` says ("max" if it has none).
+    f : Problem, BoxObjective or callable
+        What to optimise, in the sense that its ``sense`` says ("max" if it has none); `on_box` sets that of a function.
     bounds : array_like, shape (d, 2), optional
         Lowest and highest value of each input; left out, the ``bounds`` of ``f``.
     whole : sequence of int, optional

@@ -1,4 +1,4 @@
-"""A box of real and whole numbers, and a function on it as an objective: what `maximize` searches.
+"""A box of real and whole numbers, and a function on it as an objective: what `minimize` and `maximize` search.
 
 Methods work on the unit cube. A whole-numbered input of n values takes n equal parts of [0, 1], so that rounding gives
 each value the same share, also the first and the last.
@@ -118,7 +118,7 @@ class Box:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BoxObjective:
-    """A function on a box as `maximize` and its optimizers see it; make one with `on_box`.
+    """A function on a box as the optimizers on boxes see it; make one with `on_box`.
 
     Attributes
     ----------
@@ -150,31 +150,44 @@ class BoxObjective:
         return f"<BoxObjective: {self.space.dimension} inputs, {self.sense}>"
 
 
-def on_box(f, *, bounds=None, whole=None, noisy=None):
+def on_box(f, *, bounds=None, whole=None, noisy=None, sense=None):
     """Return a function as an objective.
 
     Parameters
     ----------
     f : Problem, BoxObjective or callable
-        What is left out below is taken from its attributes of that name, its ``noise`` and its ``sense``: "max" or
-        "min", "max" if it has none.
+        What is left out below is taken from its attributes of that name and its ``noise``.
     bounds, whole
         As in `Box`.
     noisy : bool
         Whether the same point can get different values.
+    sense : {"min", "max"}
+        Whether the function is to be minimised or maximised; "max" if neither this nor the function says.
+
+    Raises
+    ------
+    InputError
+        If ``sense`` is not that of ``f``, or another option is invalid.
     """
+    own = getattr(f, "sense", None)
+    own = own if own is None else _validate.choice(own, "sense", ("min", "max"))
+    sense = (own or "max") if sense is None else _validate.choice(sense, "sense", ("min", "max"))
+    if own not in (None, sense):
+        msg = f"`sense` is {sense!r}, but `f` has the `sense` {own!r}. Leave one of the two out."
+        raise InputError(msg)
     if isinstance(f, BoxObjective):
+        if any(value is not None for value in (bounds, whole, noisy)):
+            msg = "`bounds`, `whole` and `noisy` of a BoxObjective are its own: leave them out."
+            raise InputError(msg)
         return f
     if not callable(f):
         msg = f"`f` must be a Problem or a function of a point, shape (d,); got {type(f).__name__}."
         raise InputError(msg)
     bounds = getattr(f, "bounds", None) if bounds is None else bounds
     if bounds is None:
-        msg = (
-            "`bounds` must be given for a function that has none: the lowest and highest value of each input."
-        )
+        msg = "`bounds` must be given for a function that has none: the lowest and highest value of each input. "
+        msg += "(Deployments are searched with an emsopt.Objective.)"
         raise InputError(msg)
     box = Box(bounds, getattr(f, "whole", ()) if whole is None else whole)
-    sense = _validate.choice(getattr(f, "sense", "max"), "sense", ("min", "max"))
     noisy = (getattr(f, "noise", 0) or 0) > 0 if noisy is None else _validate.truth(noisy, "noisy")
     return BoxObjective(f, box, sense, bool(noisy))

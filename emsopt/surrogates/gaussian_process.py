@@ -1,20 +1,20 @@
-r"""Gaussian process regression with a given prior mean at every point.
+r"""Gaussian process regression with a prior mean supplied at every point.
 
-(12), (14) and (15) of "Optimizing Server Locations in Spatial Queues".
+Equations (12), (14) and (15) of "Optimizing Server Locations in Spatial Queues".
 
 ===========  ================  ==============================================================================
 symbol       name              meaning
 ===========  ================  ==============================================================================
 m(x)         ``prior``         prior mean at a point, supplied by the caller
-s²           ``amplitude``     factor of the kernel; by marginal likelihood it is known in closed form
-ν            ``noise``         variance of the noise over s²
+s²           ``amplitude``     factor of the kernel; its maximum-likelihood value has a closed form
+ν            ``noise``         noise variance divided by s²
 k            ``kernel``        any scikit-learn kernel
 ===========  ================  ==============================================================================
 
 .. math:: Y \sim \mathcal N(m(X), s^2 (K + ν I))
 
-`fit` maximises the marginal likelihood over the kernel's hyperparameters and ν, with analytic gradients; s² is
-profiled out. Training costs O(n³) a step: this is meant for hundreds of points, not thousands.
+`fit` maximises the marginal likelihood over the kernel's hyperparameters and ν with analytic gradients; s² is
+profiled out. Each training step costs O(n³), which is practical for hundreds of points, not thousands.
 """
 
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ class GaussianProcess:
         s².
     X : ndarray, shape (n, N)
     residuals : ndarray, shape (n,)
-        Values less the prior mean.
+        Observed values minus the prior mean.
     factor : ndarray, shape (n, n)
         Lower Cholesky factor of K + ν I.
     coefficients : ndarray, shape (n,)
@@ -76,13 +76,13 @@ class GaussianProcess:
         return prior + across @ self.coefficients, self.amplitude * np.maximum(variance, 0)
 
     def predict_with_slopes(self, X, prior=0.0):
-        """Return what `predict` does, and the slopes of both, for a kernel that has ``with_slopes``.
+        """Return posterior mean and variance and their gradients, for a kernel with a method ``with_slopes``.
 
         Parameters
         ----------
         X : array_like, shape (m, N)
         prior : array_like, shape (m,), or float
-            Prior mean at these points; its slope is not added.
+            Prior mean at these points. Its gradient is not included.
 
         Returns
         -------
@@ -109,7 +109,7 @@ class GaussianProcess:
         ----------
         x : array_like, shape (N,)
         y, prior : float
-            Value observed there, and prior mean.
+            Observed value and prior mean at x.
         """
         from scipy.linalg import solve_triangular
 
@@ -157,9 +157,9 @@ def condition(kernel, X, y, prior=0.0, *, noise=1e-6, amplitude=None):
     prior : array_like, shape (n,), or float
         Prior mean at X.
     noise : float
-        ν, variance of the noise over the amplitude.
+        ν, the noise variance divided by the amplitude.
     amplitude : float, optional
-        s²; left out: the one of largest likelihood.
+        s². Default: its maximum-likelihood value.
 
     Returns
     -------
@@ -169,7 +169,7 @@ def condition(kernel, X, y, prior=0.0, *, noise=1e-6, amplitude=None):
     noise = _validate.positive_number(noise, "noise")
     factor = _cholesky(kernel(X), noise)
     if factor is None:
-        msg = f"the covariance of {len(X)} points is singular with noise {noise:g}; raise `noise`."
+        msg = f"The covariance of {len(X)} points is singular with noise {noise:g}. Increase `noise`."
         raise ConvergenceError(msg)
     coefficients = _solve(factor, residuals)
     if amplitude is None:
@@ -190,28 +190,28 @@ def fit(
     restarts=0,
     rng=None,
 ):
-    """Condition a Gaussian process on data, with the hyperparameters of largest marginal likelihood.
+    """Condition a Gaussian process on data, with hyperparameters that maximise the marginal likelihood.
 
     Parameters
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel
-        Where the search starts, and its bounds: pass the kernel of the previous fit for a warm start.
+        Provides the starting point and the bounds. For a warm start pass the kernel of the previous fit.
     X, y, prior
         As in `condition`.
     noise : float
-        ν to start from.
+        Starting value of ν.
     noise_bounds : pair of float
-        Of ν; both equal keep it fixed.
+        Bounds of ν; equal bounds keep it fixed.
     spread : float
-        Standard deviation of the logarithms of one hyperparameter's elements (such as location weights) around their
-        common mean, as a prior; infinite for plain likelihood. A finite one keeps dozens of weights from fitting
-        dozens of observations.
+        Prior standard deviation of the logarithms of one hyperparameter's elements (such as location weights)
+        around their common mean; infinite for plain likelihood. A finite value prevents overfitting when
+        there are as many weights as observations.
     steps : int
-        Most iterations of L-BFGS-B a start.
+        Maximum number of L-BFGS-B iterations per start.
     restarts : int
-        Further starts, uniform within the (logarithmic) bounds.
+        Number of additional starting points, drawn uniformly within the (logarithmic) bounds.
     rng : int or Generator, optional
-        For the restarts.
+        Source of randomness for the restarts.
 
     Returns
     -------
@@ -251,16 +251,16 @@ def fit(
 
 
 def negative_log_likelihood(theta, kernel, X, residuals):
-    """Return minus the log marginal likelihood, s² profiled out, and its gradient.
+    """Return the negative log marginal likelihood, with s² profiled out, and its gradient.
 
     Parameters
     ----------
     theta : ndarray
-        Logarithms of the kernel's hyperparameters, and of ν last.
+        Logarithms of the kernel's hyperparameters, followed by the logarithm of ν.
     kernel : sklearn.gaussian_process.kernels.Kernel
     X : ndarray, shape (n, N)
     residuals : ndarray, shape (n,)
-        Values less the prior mean.
+        Observed values minus the prior mean.
     """
     from scipy.linalg import cho_solve
 
@@ -287,21 +287,24 @@ def negative_log_likelihood(theta, kernel, X, residuals):
 
 
 def _data(X, y, prior):
-    """Return points as floats and values less the prior mean."""
+    """Return the points and the values minus the prior mean."""
     X = np.asarray(X)
     y = np.asarray(y, dtype=float)
     if X.ndim != 2 or y.shape != X.shape[:1] or not len(y):
-        msg = f"`X` must have shape (n, N) and `y` (n,), n at least 1; got {X.shape} and {y.shape}."
+        msg = f"`X` must have shape (n, N) and `y` shape (n,), n at least 1; got {X.shape} and {y.shape}."
         raise InputError(msg)
     residuals = y - prior
     if residuals.shape != y.shape or not np.isfinite(residuals).all():
-        msg = f"`prior` must be a number or {len(y)} of them, and all values finite; got shape {np.shape(prior)}."
+        msg = (
+            f"`prior` must be one number or {len(y)} numbers, and `prior` and `y` must be finite; got a "
+            f"prior of shape {np.shape(prior)}."
+        )
         raise InputError(msg)
     return X, residuals
 
 
 def _element_groups(kernel):
-    """Return the places in ``theta`` of every hyperparameter that has several elements."""
+    """Return the slice of ``theta`` of each hyperparameter that has several elements."""
     ends = np.cumsum([0 if h.fixed else h.n_elements for h in kernel.hyperparameters])
     return [
         slice(end - h.n_elements, end)
@@ -325,5 +328,5 @@ def _solve(factor, residuals):
 
 
 def _profiled(residuals, coefficients):
-    """Return the amplitude of largest likelihood, kept above zero where the prior mean explains everything."""
+    """Return the maximum-likelihood amplitude, bounded away from zero in case all residuals are zero."""
     return max(residuals @ coefficients / len(residuals), 1e-12)

@@ -1,28 +1,30 @@
-r"""Kernels between the edges of a road network: by how they connect, by what they are like, and by both.
+r"""Kernels between the edges of a road network, based on the graph, on edge features, or on both.
 
-The graph Matérn kernel of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", equations (132) to (134),
-makes edges alike that lie close on the line graph. A connection c = (e1, e2) is a legal turn from e1 into e2; its
-column of the incidence matrix B holds -W at e1 and +W at e2, W = mean length / length of e1.
+The graph Matérn kernel of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", equations (132) to
+(134), correlates edges that lie close to each other on the line graph. A connection c = (e1, e2) is a legal
+turn from e1 into e2. Its column of the incidence matrix B holds -W at e1 and +W at e2, where W = mean length
+/ length of e1.
 
 .. math:: K \propto (\tfrac{2ν}{κ^2} I + B B^\top)^{-ν}
 
-===========  ==================  ==============================================================================
+===========  ==================  =============================================================================
 symbol       name                meaning
-===========  ==================  ==============================================================================
+===========  ==================  =============================================================================
 B Bᵀ         ``laplacian``       incidence Laplacian of the line graph, shape (E, E), sparse
-ν            ``nu``              smoothness; the paper has 2
-κ            ``kappa``           how far along the network edges stay alike; the paper has 1
+ν            ``nu``              smoothness; 2 in the paper
+κ            ``kappa``           lengthscale along the network; 1 in the paper
 k_G          ``graph``           the graph Matérn kernel with outputscale 1
-k_f          -                   Matérn 5/2 between contexts, one lengthscale a column, (135) and (136)
-σ²           ``outputscale``     a variance; (135) prints σ_f where σ_f² is meant
-===========  ==================  ==============================================================================
+k_f          -                   Matérn 5/2 between contexts, one lengthscale per column, (135) and (136)
+σ²           ``outputscale``     a variance; (135) prints σ_f but means σ_f²
+===========  ==================  =============================================================================
 
-The kernel is not stationary: edges with few neighbours vary more than others. It is scaled so that the *mean* prior
-variance is the outputscale. For whole ν it needs only ν sparse solves, for other ν all eigenvectors, which takes
-minutes from about 5,000 edges on. Both results are dense: 8 E² bytes.
+The kernel is not stationary: edges with few neighbours have a larger variance. It is scaled to make the
+*mean* prior variance equal to the outputscale. An integer ν needs only ν sparse solves; any other ν needs all
+eigenvectors, which takes minutes for about 5,000 edges or more. In both cases the result is dense and takes 8
+E² bytes.
 
-1 / length has no bound, and one very short edge would tie its neighbours together and dwarf all other weights. Lengths
-below 1 m therefore count as 1 m.
+The weight 1 / length is unbounded, and one very short edge would dominate all other weights. Lengths below 1
+m therefore count as 1 m.
 """
 
 import numpy as np
@@ -33,8 +35,8 @@ from .._validate import positive_number, real_array
 from ..errors import InputError
 
 SHORTEST_M = 1.0  # shorter edges count as this long
-COLUMNS = 32  # solved at a time: they stay in the processor's cache, which halves the time
-ROWS = 256  # of a dense kernel computed at a time, so that no second matrix of its size is held
+COLUMNS = 32  # right-hand sides per solve: few enough for the processor's cache, which halves the time
+ROWS = 256  # rows of a dense kernel computed at a time, to avoid a second matrix of its size
 
 
 def incidence_laplacian(lengths, connections):
@@ -43,9 +45,9 @@ def incidence_laplacian(lengths, connections):
     Parameters
     ----------
     lengths : array_like, shape (E,)
-        Length of every edge in metres, positive; below 1 m they count as 1 m.
+        Length of every edge in metres, positive. Lengths below 1 m count as 1 m.
     connections : array_like of int, shape (C, 2)
-        Legal turns, from edge and into edge.
+        Legal turns, one row per turn: index of the edge left and of the edge entered.
 
     Returns
     -------
@@ -64,7 +66,10 @@ def incidence_laplacian(lengths, connections):
     if turns.size == 0:
         return sparse.csr_array((n, n))
     if turns.dtype.kind not in "iu" or turns.ndim != 2 or turns.shape[1] != 2:
-        msg = f"`connections` must be whole edge indices, shape (C, 2); got {turns.dtype} of shape {turns.shape}."
+        msg = (
+            f"`connections` must be an integer array of edge indices, shape (C, 2); got {turns.dtype} of "
+            f"shape {turns.shape}."
+        )
         raise InputError(msg)
     if turns.min() < 0 or turns.max() >= n:
         msg = f"`connections` must be edge indices from 0 to {n - 1}; got {turns.min()} to {turns.max()}."
@@ -85,7 +90,7 @@ def graph_matern(laplacian, *, nu=2.0, kappa=1.0, outputscale=1.0):
     Parameters
     ----------
     laplacian : sparse array or array_like, shape (E, E)
-        Symmetric and positive semi-definite, from `incidence_laplacian`.
+        Symmetric and positive semi-definite, as returned by `incidence_laplacian`.
     nu, kappa : float
         Smoothness and lengthscale, positive.
     outputscale : float
@@ -125,7 +130,7 @@ def graph_matern(laplacian, *, nu=2.0, kappa=1.0, outputscale=1.0):
 
 
 def _by_solves(base, times):
-    """Return base^-times; base is sparse and positive definite, so that it needs no pivoting."""
+    """Return base^-times for a sparse positive definite base, which needs no pivoting."""
     factor = splu(base, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
     n = base.shape[0]
     K = np.empty((n, n))
@@ -135,7 +140,7 @@ def _by_solves(base, times):
         block[start + np.arange(wide), np.arange(wide)] = 1.0
         for _ in range(times):
             block = factor.solve(block)
-        K[start : start + wide] = block.T  # rows for columns: K is symmetric
+        K[start : start + wide] = block.T  # K is symmetric, so columns can be stored as rows
     _make_symmetric(K)
     return K
 
@@ -148,7 +153,7 @@ def _by_eigenvectors(laplacian, shift, nu):
 
 
 def _make_symmetric(K):
-    """Remove what rounding left of K - Kᵀ, without a second matrix."""
+    """Remove rounding errors in K - Kᵀ in place, without a second matrix."""
     for start in range(0, len(K), ROWS):
         rows = slice(start, start + ROWS)
         block = (K[rows, start:] + K[start:, rows].T) / 2
@@ -162,9 +167,9 @@ def matern52(X, Y=None, *, lengthscales=1.0, outputscale=1.0):
     Parameters
     ----------
     X, Y : array_like, shapes (n, d) and (m, d)
-        Contexts in rows; Y is X if left out.
+        Contexts, one per row. Default of Y: X.
     lengthscales : float or array_like, shape (d,)
-        One for every column, or one for all; positive.
+        One per column, or one for all columns; positive.
     outputscale : float
         Variance of every context.
 
@@ -191,21 +196,21 @@ def product_plus_sum(
 ):
     """Return k_G k_f + k_f', the kernel of the navigation experiments.
 
-    The product varies with place and context together, the sum with context wherever it occurs. The paper fixes only
-    the variance of both together; ``share`` splits it.
+    The product models effects of location and context together, the sum effects of context at any location.
+    The paper specifies only their total variance; ``share`` divides it.
 
     Parameters
     ----------
     graph : array_like, shape (n, m)
         Graph Matérn kernel with outputscale 1 between the edges in X and those in Y.
     X, Y : array_like, shapes (n, d) and (m, d)
-        Contexts of these edges; Y is X if left out.
+        Contexts of these edges. Default of Y: X.
     outputscale : float
         Mean prior variance over all edges.
     share : float
-        Part of it that belongs to the product, from 0 to 1.
+        Fraction of the variance assigned to the product, from 0 to 1.
     lengthscales, sum_lengthscales : float or array_like, shape (d,)
-        Of k_f and of k_f'; the latter are the former if left out.
+        Lengthscales of k_f and of k_f'. Default of ``sum_lengthscales``: ``lengthscales``.
 
     Returns
     -------
@@ -214,14 +219,17 @@ def product_plus_sum(
     X, Y = _contexts(X, Y)
     graph = np.asarray(graph, dtype=float)
     if graph.shape != (len(X), len(Y)):
-        msg = f"`graph` must hold a row for each of X and a column for each of Y: {(len(X), len(Y))}; got {graph.shape}."
+        msg = (
+            f"`graph` must have one row per row of X and one column per row of Y, shape {(len(X), len(Y))}; "
+            f"got {graph.shape}."
+        )
         raise InputError(msg)
     outputscale, share = (
         positive_number(outputscale, "outputscale"),
         positive_number(share, "share", zero=True),
     )
     if share > 1:
-        msg = f"`share` is the part of the variance that belongs to the product, from 0 to 1; got {share:g}."
+        msg = f"`share`, the product's fraction of the variance, must be from 0 to 1; got {share:g}."
         raise InputError(msg)
     scales = _lengthscales(lengthscales, "lengthscales", X.shape[1])
     others = scales
@@ -237,7 +245,7 @@ def product_plus_sum(
 
 
 def _matern52(X, Y, scales):
-    """Matérn 5/2 with variance 1 between rows; few enough rows of X that several results fit in memory."""
+    """Return Matérn 5/2 with variance 1 between rows; called with few rows of X at a time to save memory."""
     squares = sum(np.square(X[:, None, k] / s - Y[None, :, k] / s) for k, s in enumerate(scales))
     z = np.sqrt(5 * squares)
     return (1 + z + z**2 / 3) * np.exp(-z)

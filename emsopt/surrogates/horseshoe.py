@@ -4,38 +4,39 @@ Model (6) and appendix C of "Optimizing Server Locations in Spatial Queues":
 
     y | X, α, σ ~ N(X α, σ² I),   α_k | β_k, τ, σ ~ N(0, β_k² τ² σ²),   β_k, τ ~ C⁺(0, 1),   p(σ²) ∝ 1/σ².
 
-======  ============  ======  ====================================================================================
+======  ============  ======  ================================================================================
 symbol  name          shape   meaning
-======  ============  ======  ====================================================================================
-X       ``X``         (n, D)  features, one row an observation
+======  ============  ======  ================================================================================
+X       ``X``         (n, D)  features, one row per observation
 y       ``y``         (n,)    observations
 α       ``coef``      (D,)    coefficients
 σ²      ``noise``             variance of the noise
-β²      ``local``     (D,)    how far each coefficient may leave zero
-τ²      ``overall``           how far all of them may
-ν, ξ    ``local_aux``, ``overall_aux``   auxiliary variables: with them every conditional is inverse gamma
-======  ============  ======  ====================================================================================
+β²      ``local``     (D,)    squared local scale of each coefficient
+τ²      ``overall``           squared global scale of all coefficients
+ν, ξ    ``local_aux``, ``overall_aux``   auxiliary variables that make every conditional inverse gamma
+======  ============  ======  ================================================================================
 
-The half-Cauchy priors are mixtures of inverse gammas, so that a sweep draws all variables from their conditionals
-(26) (Makalic and Schmidt 2016). Coefficients are drawn in O(n² D) where there are more of them than observations
-(Bhattacharya, Chakraborty and Mallick 2016), else in O(n D² + D³) by a Cholesky factor.
+The half-Cauchy priors are mixtures of inverse gammas, and each sweep draws all variables from their
+conditionals (26) (Makalic and Schmidt 2016). If there are more coefficients than observations, they are drawn
+in O(n² D) (Bhattacharya, Chakraborty and Mallick 2016), otherwise in O(n D² + D³) with a Cholesky factor.
 
-The prior treats all coefficients alike and shrinks them towards zero, so the scale of features and the mean of y
-matter: `standardize` first. There is no intercept; centring takes its place (a flat prior on it).
+The prior treats all coefficients alike and shrinks them towards zero. The results therefore depend on the
+scale of the features and on the mean of y: call `standardize` first. There is no intercept; centring replaces
+it (which corresponds to a flat prior on it).
 
-Limits. A chain moves slowly between explanations that fit equally well, as with collinear features: short chains
-give draws, not means. log τ² wanders so slowly that the error of one long chain is easily understated; independent
-chains agree with numerical integration of the posterior (two coefficients, four observations). The improper prior of
-σ² asks for at least one observation that differs from the rest. Prior variances are bounded at `WIDEST` times σ².
-That did not show where errors were a thousandth of the coefficients; at a hundred-thousandth it moved log σ² and
-log τ² by 0.3 to 0.4, and no coefficient.
+Limits. With collinear features a chain moves slowly between equally good fits, and a short chain yields draws
+rather than posterior means. log τ² mixes slowly, and the error of one long chain is easily underestimated;
+independent chains agree with numerical integration of the posterior (two coefficients, four observations).
+The improper prior of σ² requires at least one observation that differs from the rest. Prior variances are
+bounded at `WIDEST` times σ². This bound had no visible effect when errors were a thousandth of the
+coefficients; at a hundred-thousandth it changed log σ² and log τ² by 0.3 to 0.4, but no coefficient.
 
 References
 ----------
-Makalic, E. and Schmidt, D. F. (2016). A simple sampler for the horseshoe estimator. IEEE Signal Processing Letters
-23(1), 179-182.
-Bhattacharya, A., Chakraborty, A. and Mallick, B. K. (2016). Fast sampling with Gaussian scale mixture priors in
-high-dimensional regression. Biometrika 103(4), 985-991.
+Makalic, E. and Schmidt, D. F. (2016). A simple sampler for the horseshoe estimator. IEEE Signal Processing
+Letters 23(1), 179-182.
+Bhattacharya, A., Chakraborty, A. and Mallick, B. K. (2016). Fast sampling with Gaussian scale mixture priors
+in high-dimensional regression. Biometrika 103(4), 985-991.
 """
 
 from dataclasses import dataclass
@@ -47,15 +48,13 @@ from scipy.linalg.blas import dsyrk
 from .. import _validate
 from ..errors import InputError
 
-WIDEST = (
-    1e10  # prior variance over σ²: beyond, values without noise would leave the matrix to factor singular
-)
-SMALLEST, LARGEST = 1e-100, 1e100  # variances beyond are cut off: no draw notices, and nothing overflows
+WIDEST = 1e10  # largest prior variance over σ²: larger ones make the matrix singular for noise-free values
+SMALLEST, LARGEST = 1e-100, 1e100  # bounds of variances, which avoid overflow without affecting the draws
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Horseshoe:
-    """State of the chain: one draw of all variables, from which `sample` continues.
+    """State of the chain: one draw of all variables. `sample` continues from it.
 
     Attributes
     ----------
@@ -78,7 +77,7 @@ class Horseshoe:
 
     @classmethod
     def start(cls, n_features):
-        """Return the state from which a chain of ``n_features`` coefficients starts: all scales one."""
+        """Return the initial state for ``n_features`` coefficients: all coefficients zero, all scales one."""
         n = _validate.whole_number(n_features, "n_features")
         return cls(np.zeros(n), 1.0, np.ones(n), np.ones(n), 1.0, 1.0)
 
@@ -89,24 +88,24 @@ class Horseshoe:
 
 
 def sample(state, X, y, sweeps=1, rng=None, *, noise_prior=(0.0, 0.0), method=None):
-    """Continue the chain by some sweeps; return where it arrives, one draw from (nearly) the posterior.
+    """Run some sweeps of the chain and return its last state, an approximate draw from the posterior.
 
     Parameters
     ----------
     state : Horseshoe
-        Where to start: `Horseshoe.start`, or the draw left over from fewer observations.
+        Initial state: `Horseshoe.start`, or the last draw for fewer observations.
     X : array_like, shape (n, D)
-        Features; taken as they are (`standardize` first). Fastest in C order.
+        Features, used without scaling (call `standardize` first). C order is fastest.
     y : array_like, shape (n,)
-        Observations, likewise.
+        Observations, also used without scaling.
     sweeps : int
-        Updates of all variables.
+        Number of sweeps; each updates all variables once.
     rng : int, Generator or None
         Source of randomness.
     noise_prior : (float, float)
-        Shape and scale of an inverse-gamma prior of σ²; zeros are the paper's 1/σ².
+        Shape and scale of an inverse-gamma prior of σ². Zeros give the paper's prior 1/σ².
     method : {"fast", "cholesky"}, optional
-        How to draw coefficients; left out: "fast" if D > n.
+        How to draw coefficients. Default: "fast" if D > n, otherwise "cholesky".
 
     Returns
     -------
@@ -141,7 +140,7 @@ def sample(state, X, y, sweeps=1, rng=None, *, noise_prior=(0.0, 0.0), method=No
 
 
 def _inverse_gamma(shape, scale, rng):
-    """Draw from inverse gammas with one shape and a scale each."""
+    """Draw one value per scale from inverse gammas with a common shape."""
     draws = (
         rng.standard_exponential(np.shape(scale))
         if shape == 1
@@ -160,7 +159,7 @@ def _draw_fast(X, y, prior, noise, rng):
     sigma = np.sqrt(noise)
     root = np.sqrt(prior)
     scaled = X * root
-    # X Σ* Xᵀ, lower triangle: the transpose is in Fortran order already, so that BLAS need not copy it.
+    # lower triangle of X Σ* Xᵀ; the transpose is already in Fortran order, which spares BLAS a copy
     gram = dsyrk(1.0, scaled.T, trans=1, lower=1)
     gram[np.diag_indices(n)] += 1.0
     from_prior = rng.standard_normal(D)
@@ -174,7 +173,7 @@ def _draw_fast(X, y, prior, noise, rng):
 
 
 def _draw_cholesky(X, y, prior, noise, rng):
-    """Draw α from N(M⁻¹ Xᵀy, σ² M⁻¹) by a factor of Σ*^½ M Σ*^½ = I + Σ*^½ Xᵀ X Σ*^½, which is well conditioned."""
+    """Draw α from N(M⁻¹ Xᵀy, σ² M⁻¹) by factoring the well-conditioned Σ*^½ M Σ*^½ = I + Σ*^½ Xᵀ X Σ*^½."""
     D = X.shape[1]
     root = np.sqrt(prior)
     scaled = X * root
@@ -188,7 +187,7 @@ def _draw_cholesky(X, y, prior, noise, rng):
 
 @dataclass(frozen=True, eq=False)
 class Standardized:
-    """Features and observations with mean zero, and the way back.
+    """Standardised features and observations, with the means and scales that undo the standardisation.
 
     Attributes
     ----------
@@ -196,7 +195,7 @@ class Standardized:
     y : ndarray, shape (n,)
     feature_means, feature_scales : ndarray, shape (D,)
     mean, scale : float
-        Of the observations.
+        Mean and scale of the observations.
     """
 
     X: np.ndarray
@@ -207,7 +206,7 @@ class Standardized:
     scale: float
 
     def coefficients(self, coef):
-        """Return intercept and coefficients (D,) in the units of the features and observations given."""
+        """Return intercept and coefficients, shape (D,), in the original units."""
         slopes = self.scale * coef / self.feature_scales
         return self.mean - slopes @ self.feature_means, slopes
 
@@ -220,19 +219,22 @@ def standardize(X, y, *, scale_features=True):
     X : array_like, shape (n, D)
     y : array_like, shape (n,)
     scale_features : bool
-        False leaves features centred only: right where they share a unit, as zeros and ones do.
+        False only centres the features. Use it for features that share a unit, such as zeros and ones.
 
     Returns
     -------
     Standardized
-        Features that do not vary become zero and their coefficients are then drawn from the prior alone.
+        Constant features become zero; their coefficients are then drawn from the prior alone.
     """
     X = _validate.real_array(X, "X", (None, None))
     y = _validate.real_array(y, "y", (len(X),))
     means, centre = X.mean(axis=0), y.mean()
     spread = y.std()
     if len(y) < 2 or spread <= 1e-12 * max(1.0, abs(centre)):
-        msg = f"`y` must hold at least two different observations; got {len(y)} around {centre:g}. Add some."
+        msg = (
+            f"`y` must hold at least two different observations; got {len(y)} close to {centre:g}. "
+            "Add observations that differ."
+        )
         raise InputError(msg)
     centred = X - means
     scales = np.ones(X.shape[1])

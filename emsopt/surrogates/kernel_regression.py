@@ -1,12 +1,13 @@
-r"""Kernel regression and kernel density: a surrogate whose evaluation costs O(t), with nothing to train.
+r"""Kernel regression and kernel density: a surrogate that needs no training and O(t) per evaluation.
 
-(3.1) to (3.9), (5.1) and (5.2) of "Bayesian Optimization by Kernel Regression and Density-based Exploration".
+Equations (3.1) to (3.9), (5.1) and (5.2) of "Bayesian Optimization by Kernel Regression and Density-based
+Exploration".
 
 ======  ===================  ========  =======================================================================
 symbol  name                 shape     meaning
 ======  ===================  ========  =======================================================================
-X       ``X``                (t, d)    points observed
-y       ``y``                (t,)      values observed
+X       ``X``                (t, d)    observed points
+y       ``y``                (t,)      observed values
 h       ``bandwidth``        (d,)      width of the kernel along each coordinate, in that coordinate's unit
 u                                      scaled distance, ‖(x - x_i) / h‖
 k       ``kernel``                     exp(-u²/2), max(1 - u², 0) or 1{u ≤ 1}: 1 at its centre, not normalised
@@ -14,14 +15,15 @@ m(x)    mean                           Σ k_i y_i / Σ k_i, the Nadaraya-Watson 
 W(x)    density                        Σ k_i; it grows with t, and W^(-1/2) is the exploration term (3.13)
 ======  ===================  ========  =======================================================================
 
-The weights are taken relative to the nearest point's (a softmax), and W as a logarithm: far from all data, or with a
-tiny h, the sums underflow but their ratio and their logarithm do not. As h → 0 the mean becomes the nearest
-neighbour's value (Proposition 3.1), as h → ∞ the mean of all values. Kernels of bounded support have W = 0 where no
-point is near: there the mean is the nearest neighbour's value and log W is -inf, with slopes of 0.
+Weights are computed relative to that of the nearest point (a softmax), and W as a logarithm. Far from all
+data, or with a tiny h, the sums underflow, but their ratio and logarithm do not. As h → 0 the mean tends to
+the nearest neighbour's value (Proposition 3.1), as h → ∞ to the mean of all values. Kernels of bounded
+support have W = 0 far from all points: there the mean is the nearest neighbour's value, log W is -inf, and
+the slopes are 0.
 
-Limits. A weighted mean never leaves the range of the values observed, so that it flattens peaks and valleys, and near
-the border of the data it leans to the inside. Nothing here tells noise from structure: the bandwidth decides. All
-rules for it assume coordinates of like scale; put the domain on the unit cube first.
+Limits. A weighted mean stays within the range of the observed values. It therefore flattens peaks and valleys
+and is biased near the border of the data. The bandwidth alone decides what is noise and what is structure.
+All bandwidth rules assume coordinates of similar scale; scale the domain to the unit cube first.
 """
 
 from dataclasses import dataclass
@@ -36,8 +38,8 @@ from ..errors import InputError
 KERNELS = ("gaussian", "epanechnikov", "uniform")
 GAUSSIAN, EPANECHNIKOV, UNIFORM = range(3)
 UNIT_SPREAD = 12**-0.5
-"""Standard deviation of a coordinate spread evenly over the unit interval, 0.289."""
-NARROWEST, WIDEST = 1e-100, 1e100  # bandwidths beyond are refused: their squares would overflow
+"""Standard deviation of the uniform distribution on the unit interval, 0.289."""
+NARROWEST, WIDEST = 1e-100, 1e100  # bounds of a bandwidth: the squares of others would overflow
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,7 +74,7 @@ class KernelRegression:
         return self.predict_with_slopes(x)[:2]
 
     def predict_with_slopes(self, x):
-        """Return regression and log density, and the gradient of each, in O(t d) a point.
+        """Return regression and log density and their gradients, in O(t d) per point.
 
         Parameters
         ----------
@@ -86,12 +88,12 @@ class KernelRegression:
         Raises
         ------
         InputError
-            If the points have another shape or are not finite.
+            If the points have the wrong shape or are not finite.
         """
         x = np.ascontiguousarray(x, dtype=float)
         d = len(self.bandwidth)
         if x.ndim != 2 or x.shape[1] != d:
-            msg = f"`x` must have shape (n, {d}), one row a point; got {x.shape}."
+            msg = f"`x` must have shape (n, {d}), one row per point; got {x.shape}."
             raise InputError(msg)
         if not np.isfinite(x).all():
             msg = f"`x` must be finite; row {int(np.argmin(np.isfinite(x).all(axis=1)))} is not."
@@ -104,16 +106,16 @@ class KernelRegression:
 
 
 def condition(X, y, bandwidth, *, kernel="gaussian"):
-    """Put data and bandwidth together; there is nothing to fit.
+    """Build a kernel regression from data and a bandwidth, without fitting anything.
 
     Parameters
     ----------
     X : array_like, shape (t, d)
-        Points observed; one may occur several times.
+        Observed points. A point may occur several times.
     y : array_like, shape (t,)
-        Values observed there; pass zeros where only the density matters.
+        Observed values. Pass zeros if only the density is needed.
     bandwidth : float or array_like, shape (d,)
-        h, see `scott`, `silverman` and `leave_one_out_bandwidth`.
+        h; see `scott`, `silverman` and `leave_one_out_bandwidth`.
     kernel : str
         One of `KERNELS`.
 
@@ -124,7 +126,7 @@ def condition(X, y, bandwidth, *, kernel="gaussian"):
     Raises
     ------
     InputError
-        If shapes do not fit, a value is not finite, or a bandwidth is not from 1e-100 to 1e100.
+        If shapes do not match, a value is not finite, or a bandwidth is outside [1e-100, 1e100].
 
     Examples
     --------
@@ -137,26 +139,29 @@ def condition(X, y, bandwidth, *, kernel="gaussian"):
     _validate.choice(kernel, "kernel", KERNELS)
     h = np.atleast_1d(_validate.real_array(bandwidth, "bandwidth", np.shape(bandwidth)))
     if h.shape not in ((1,), X.shape[1:]):
-        msg = f"`bandwidth` must be a number or {X.shape[1]} of them, one a coordinate; got shape {h.shape}."
+        msg = (
+            f"`bandwidth` must be one number or {X.shape[1]} numbers, one per coordinate; got shape "
+            f"{h.shape}."
+        )
         raise InputError(msg)
     if h.min() < NARROWEST or h.max() > WIDEST:
         worst = h.min() if h.min() < NARROWEST else h.max()
-        msg = f"`bandwidth` must be from {NARROWEST:g} to {WIDEST:g}; got {worst:g}."
+        msg = f"`bandwidth` must be between {NARROWEST:g} and {WIDEST:g}; got {worst:g}."
         raise InputError(msg)
     return KernelRegression(X, y, np.broadcast_to(h, X.shape[1:]).copy(), kernel)
 
 
 def scott(t, d, *, scale=UNIT_SPREAD):
-    """Return the bandwidth by Scott's rule, (5.1): scale · t^(-1/(d+4)).
+    """Return the bandwidth of Scott's rule, (5.1): scale · t^(-1/(d+4)).
 
     Parameters
     ----------
     t, d : int
-        Points and coordinates.
+        Numbers of points and of coordinates.
     scale : float or array_like, shape (d,)
-        The factor the paper leaves open, in the unit of the coordinates. In Scott's own rule it is the standard
-        deviation of the points; the default is that of points spread evenly over the unit cube. Multiply by the
-        widths of the box elsewhere.
+        Factor in the unit of the coordinates, which the paper does not specify. In Scott's original rule it
+        is the standard deviation of the points; the default is that of points distributed uniformly over the
+        unit cube. For another box, multiply it by the widths of the box.
 
     Returns
     -------
@@ -172,16 +177,16 @@ def scott(t, d, *, scale=UNIT_SPREAD):
 
 
 def silverman(t, d, *, scale=UNIT_SPREAD):
-    """Return the bandwidth by Silverman's rule, (5.2): scale · (t (d + 2) / 4)^(-1/(d+4)).
+    """Return the bandwidth of Silverman's rule, (5.2): scale · (t (d + 2) / 4)^(-1/(d+4)).
 
-    Parameters and return are those of `scott`, to which it is equal for d = 2.
+    Parameters and return value are those of `scott`. For d = 2 both rules agree.
     """
     t, d, scale = _rule(t, d, scale)
     return scale * (t * (d + 2) / 4) ** (-1 / (d + 4))
 
 
 def log_normalizer(kernel, bandwidth):
-    """Return log ∫ k, so that exp(log W - log_normalizer) / t is a probability density (the paper's Figure 2).
+    """Return log ∫ k, which normalises the density: exp(log W - log_normalizer) / t (the paper's Figure 2).
 
     Parameters
     ----------
@@ -198,12 +203,12 @@ def log_normalizer(kernel, bandwidth):
 
 
 def leave_one_out(X, y, bandwidth, *, kernel="gaussian"):
-    """Return what the regression says at each point without that point's own value.
+    """Return the leave-one-out prediction at each point.
 
     Parameters
     ----------
     X, y, bandwidth, kernel
-        As in `condition`, with at least two points.
+        As in `condition`, with at least two distinct points.
 
     Returns
     -------
@@ -214,18 +219,21 @@ def leave_one_out(X, y, bandwidth, *, kernel="gaussian"):
 
 
 def leave_one_out_bandwidth(X, y, *, kernel="gaussian", per_dimension=False):
-    """Return the bandwidth of smallest squared leave-one-out error.
+    """Return the bandwidth that minimises the squared leave-one-out error.
 
-    The search runs from a thousandth of the points' diameter (or, if more, a fifth of the median distance to the
-    nearest neighbour) to twice the diameter, at 20 and then 9 widths; it costs O(t² d) and 29 t² kernel values.
+    The search covers bandwidths from a thousandth of the points' diameter (or a fifth of the median distance
+    to the nearest neighbour, if that is larger) to twice the diameter, on a grid of 20 widths and then one of
+    9. It costs O(t² d) and 29 t² kernel values.
 
     Parameters
     ----------
     X, y, kernel
-        As in `condition`, with at least two distinct points. With noise, repeats of a point pull towards h = 0.
+        As in `condition`, with at least two distinct points. Repeated noisy points bias the result towards h
+        = 0.
     per_dimension : bool
-        Go on from the common bandwidth to one for each coordinate, by L-BFGS-B over their logarithms: what a
-        coordinate says nothing about gets a wide one. Not for the uniform kernel, whose error is a staircase.
+        Refine the common bandwidth to one per coordinate, by L-BFGS-B over their logarithms. Irrelevant
+        coordinates get a large bandwidth. Not available for the uniform kernel, whose error is piecewise
+        constant.
 
     Returns
     -------
@@ -248,12 +256,12 @@ def leave_one_out_bandwidth(X, y, *, kernel="gaussian", per_dimension=False):
 
 
 def likelihood_bandwidth(X, *, kernel="gaussian"):
-    """Return the bandwidth of largest leave-one-out likelihood of the density (the middle of the paper's Figure 2).
+    """Return the bandwidth that maximises the leave-one-out likelihood (middle of the paper's Figure 2).
 
     Parameters
     ----------
     X : array_like, shape (t, d)
-        At least two distinct points; repeats pull towards h = 0.
+        At least two distinct points. Repeated points bias the result towards h = 0.
     kernel : str
         One of `KERNELS`.
 
@@ -277,7 +285,7 @@ def _data(X, y):
 def _several(X, y):
     X, y = _data(X, y)
     if not np.ptp(X, axis=0).any():
-        msg = f"`X` must hold at least two distinct points to leave one out; got {len(X)} row(s), all alike."
+        msg = f"`X` must hold at least two distinct points to leave one out; got {len(X)} identical row(s)."
         raise InputError(msg)
     return X, y
 
@@ -290,7 +298,7 @@ def _rule(t, d, scale):
 
 
 def _range(squared):
-    """Return the smallest and largest bandwidth worth a look."""
+    """Return the smallest and largest bandwidth to search."""
     t = len(squared)
     nearest = np.sqrt(np.min(squared + np.diag(np.full(t, np.inf)), axis=1))
     diameter = np.sqrt(squared.max())
@@ -298,7 +306,7 @@ def _range(squared):
 
 
 def _search(loss, low, high, steps=20, again=9):
-    """Return the best of a logarithmic grid, refined once between the best one's neighbours."""
+    """Return the best point of a logarithmic grid, refined once between the neighbours of the best point."""
     for count in (steps, again):
         grid = np.geomspace(low, high, count)
         best = int(np.argmin([loss(h) for h in grid]))
@@ -325,7 +333,7 @@ def _one_each(X, y, kernel, common, low, high):
 
 @njit(cache=True, nogil=True)
 def _weight(squared, nearest, kernel):
-    """Return k at a squared scaled distance (Gaussian: over k at the nearest point), and -2 dk/d(u²) likewise."""
+    """Return k and -2 dk/d(u²) at a squared scaled distance (Gaussian: relative to the nearest point)."""
     if kernel == GAUSSIAN:
         weight = np.exp((nearest - squared) / 2)
         return weight, weight
@@ -380,7 +388,7 @@ def _evaluate(points, X, y, inverse, kernel):
 
 @njit(cache=True, nogil=True)
 def _nearest_value(squared, nearest, y, centre, without):
-    """Return the mean value, less ``centre``, of all points at the smallest distance (Proposition 3.1)."""
+    """Return the mean value minus ``centre`` of all points at the smallest distance (Proposition 3.1)."""
     total, count = 0.0, 0
     for i in range(len(y)):
         if squared[i] == nearest and i != without:
@@ -413,7 +421,7 @@ def _nearest_other(squared, without):
 
 @njit(cache=True, nogil=True)
 def _left_out_error(squared, y, factor, kernel):
-    """Return the sum of squared leave-one-out errors, at squared distances times ``factor``."""
+    """Return the sum of squared leave-one-out errors, with squared distances multiplied by ``factor``."""
     error = 0.0
     for i in range(len(y)):
         nearest = _nearest_other(squared[i], i)
@@ -445,7 +453,7 @@ def _left_out_log_density(squared, factor, kernel):
 
 @njit(cache=True, nogil=True)
 def _left_out(X, y, inverse, kernel):
-    """Return the leave-one-out means, shape (t,), and their slopes in log h, shape (t, d)."""
+    """Return the leave-one-out means, shape (t,), and their gradients by log h, shape (t, d)."""
     t, d = X.shape
     means, slopes = np.empty(t), np.zeros((t, d))
     squared, weighted, pulls = np.empty(t), np.empty(d), np.empty(d)

@@ -1,25 +1,26 @@
-r"""Kernels between deployments, as scikit-learn kernels: add, multiply and scale them with its own.
+r"""Kernels between deployments, to be combined with scikit-learn's own kernels.
 
-`DeploymentKernel` is kernel (13) of "Optimizing Server Locations in Spatial Queues". A point is a row of counts: how
-many units each of N locations holds (0 and 1, unless units share a location).
+`DeploymentKernel` is kernel (13) of "Optimizing Server Locations in Spatial Queues". A point is a row of
+counts: the number of units at each of N locations (0 or 1, unless units share a location).
 
 .. math:: k(x, x') = \exp\Big(\sum_i \ell_i \, \delta(x_i, x_i') / N\Big) + (\tanh γ)^{H(x, x') / 2}
 
-===========  ==============  ==================================================================================
+===========  ==============  =================================================================================
 symbol       name            meaning
-===========  ==============  ==================================================================================
-ℓ_i          ``weights``     how much it matters that location i holds as many units in both deployments
-γ            ``gamma``       how far two deployments stay alike: tanh γ is what a single swap leaves
+===========  ==============  =================================================================================
+ℓ_i          ``weights``     weight of agreement at location i
+γ            ``gamma``       decay of similarity: each swap of a unit multiplies the second term by tanh γ
 δ            -               1 if the counts are equal, else 0
 H            -               Hamming distance; for larger counts Σ_i |x_i - x_i'|, twice the units to relocate
-===========  ==============  ==================================================================================
+===========  ==============  =================================================================================
 
-The paper's example takes δ = 1 where the counts *differ*, against its own definition; the definition stands here.
-Weights must be positive, else the kernel is not positive semi-definite. The first term is never below 1, so that a
-constant is part of the prior; the kernel has no scale of its own and wants one beside it
-(``ConstantKernel() * DeploymentKernel()``, or the `GaussianProcess` here, which has an amplitude).
+The paper's example uses δ = 1 where the counts *differ*, which contradicts its definition; this module
+follows the definition. Weights must be positive, otherwise the kernel is not positive semi-definite. The
+first term is at least 1, and the prior therefore includes a constant. The kernel has no scale of its own:
+multiply it by one (``ConstantKernel() * DeploymentKernel()``) or use the package's `GaussianProcess`, which
+has an amplitude.
 
-This module loads scikit-learn; nothing else in the package does so before it is needed.
+Importing this module loads scikit-learn; the rest of the package loads it only when needed.
 """
 
 import numpy as np
@@ -29,16 +30,16 @@ from ..errors import InputError
 
 
 class DeploymentKernel(Kernel):
-    """Kernel (13): location-level plus configuration-level similarity of two deployments.
+    """Kernel (13): sum of location-level and configuration-level similarity of two deployments.
 
     Parameters
     ----------
     weights : float or array_like, shape (N,)
-        ℓ_i, positive; a single number is shared by all locations and trained as one.
+        ℓ_i, positive. A single number is shared by all locations and trained as one hyperparameter.
     gamma : float
         γ, positive.
     weights_bounds, gamma_bounds : pair of float or "fixed"
-        Between which they are trained.
+        Bounds for training.
 
     Examples
     --------
@@ -69,26 +70,26 @@ class DeploymentKernel(Kernel):
         return Hyperparameter("gamma", "numeric", self.gamma_bounds)
 
     def __call__(self, X, Y=None, eval_gradient=False):
-        """Return the kernel between rows of counts, and its gradient by the logarithms of the hyperparameters.
+        """Return the kernel between rows of counts, and optionally its gradient by the log hyperparameters.
 
         Parameters
         ----------
         X, Y : array_like of int, shapes (n, N) and (m, N)
-            Units at each location; Y is X if left out.
+            Units at each location. Default of Y: X.
         eval_gradient : bool
-            Only without Y.
+            Whether to return the gradient; only allowed without Y.
 
         Returns
         -------
         K : ndarray, shape (n, m)
         gradient : ndarray, shape (n, n, number of hyperparameters)
-            If asked for; in the order of ``theta``: gamma, then weights.
+            Only with ``eval_gradient``; in the order of ``theta``: gamma, then weights.
         """
         X = _counts(X)
         weights = self._weights(X)
         if Y is not None:
             if eval_gradient:
-                msg = "the gradient is defined between X and itself; leave out `Y` or `eval_gradient`."
+                msg = "The gradient is available only between X and itself. Omit `Y` or `eval_gradient`."
                 raise InputError(msg)
             Y = _counts(Y)
             location, configuration, _ = self._terms(X, Y, weights)
@@ -107,7 +108,7 @@ class DeploymentKernel(Kernel):
     def contracted(self, X):
         """Return the kernel of X with itself and a function that contracts its gradient.
 
-        The likelihood needs Σ_ab S_ab ∂K_ab/∂θ only; it comes here without the array of shape (n, n, N).
+        The likelihood needs only Σ_ab S_ab ∂K_ab/∂θ, which is computed without an array of shape (n, n, N).
 
         Parameters
         ----------
@@ -140,7 +141,7 @@ class DeploymentKernel(Kernel):
         """ℓ, shape (N,)."""
         weights = np.asarray(self.weights, dtype=float)
         if weights.ndim == 1 and len(weights) != X.shape[1]:
-            msg = f"`weights` must be one for each of the {X.shape[1]} locations; got {len(weights)}."
+            msg = f"`weights` must hold one weight per location, {X.shape[1]} in all; got {len(weights)}."
             raise InputError(msg)
         return np.broadcast_to(weights, X.shape[1:])
 
@@ -148,7 +149,7 @@ class DeploymentKernel(Kernel):
         """Location-level and configuration-level similarity, and H / 2, each of shape (n, m)."""
         top = int(max(X.max(), Y.max()))
         weights = weights / X.shape[1]
-        if top <= 1:  # on 0 and 1 both differences are x + x' - 2 x x'
+        if top <= 1:  # for counts of 0 and 1 both differences equal x + x' - 2 x x'
             apart = (X @ weights)[:, None] + Y @ weights - 2 * (X * weights) @ Y.T
             swaps = (X.sum(axis=1)[:, None] + Y.sum(axis=1)) / 2 - X @ Y.T
             location = np.exp(weights.sum() - apart)
@@ -169,7 +170,7 @@ class DeploymentKernel(Kernel):
         return np.full(len(X), np.exp(self._weights(X).mean()) + 1)
 
     def is_stationary(self):
-        """Return whether the kernel depends only on x - x': it does."""
+        """Return True: the kernel depends only on x - x'."""
         return True
 
     def __repr__(self):
@@ -183,7 +184,8 @@ def _counts(X):
     X = np.asarray(X, dtype=float)
     if X.ndim != 2 or X.size == 0 or (X < 0).any() or (X % 1 != 0).any():
         msg = (
-            f"`X` must hold whole numbers of units, one row a deployment, shape (n, N); got shape {X.shape}."
+            f"`X` must hold whole numbers of units, one row per deployment, shape (n, N); got shape "
+            f"{X.shape}."
         )
         raise InputError(msg)
     return X

@@ -1,8 +1,8 @@
-r"""Squared-exponential kernel between points of a box, with the slopes that a search for the best point needs.
+r"""Squared-exponential kernel between points of a box, with the gradients needed to maximise an acquisition.
 
 .. math:: k(x, x') = \exp\Big(-\tfrac12 \sum_k (x_k - x_k')^2 / \ell_k^2\Big)
 
-It goes into the `GaussianProcess` next door like any other kernel:
+It works with `emsopt.surrogates.gaussian_process` like any other kernel:
 
 >>> from emsopt.surrogates.gaussian_process import condition, fit
 >>> X = np.random.default_rng(0).random((30, 2))
@@ -14,24 +14,24 @@ True
 >>> mean_slopes.shape
 (1, 2)
 
-This module loads scikit-learn.
+Importing this module loads scikit-learn.
 """
 
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
-BOUNDS = (0.05, 20.0)  # of the lengthscales, for inputs scaled to [0, 1]
+BOUNDS = (0.05, 20.0)  # bounds of the lengthscales, for inputs scaled to [0, 1]
 
 
 class SquaredExponential(RBF):
-    """Scikit-learn's kernel `RBF`, with contracted gradients in place of its array of shape (n, n, d).
+    """Scikit-learn's kernel `RBF`, with contracted gradients instead of an array of shape (n, n, d).
 
     Parameters
     ----------
     length_scale : float or array_like, shape (d,)
-        ℓ; a single number is shared by all inputs.
+        ℓ. A single number is shared by all inputs.
     length_scale_bounds : pair of float or "fixed"
-        Between which they are trained.
+        Bounds for training.
     """
 
     def __init__(self, length_scale=0.5, length_scale_bounds=BOUNDS):
@@ -48,8 +48,8 @@ class SquaredExponential(RBF):
         -------
         K : ndarray, shape (n, n)
         contract : callable
-            Takes a symmetric S of shape (n, n) and returns Σ_ab S_ab ∂K_ab/∂θ for every entry of ``theta``, the
-            logarithms of the lengthscales.
+            Takes a symmetric S of shape (n, n) and returns Σ_ab S_ab ∂K_ab/∂θ for every entry of ``theta``,
+            the logarithms of the lengthscales.
         """
         scaled = np.atleast_2d(X) / self.length_scale
         scaled = scaled - scaled.mean(axis=0)
@@ -65,7 +65,7 @@ class SquaredExponential(RBF):
         return K, contract
 
     def with_slopes(self, points, X):
-        """Return the kernel between points and data, and a function that contracts its slopes at the points.
+        """Return the kernel between points and data, and a function that contracts its gradient.
 
         Parameters
         ----------
@@ -76,7 +76,8 @@ class SquaredExponential(RBF):
         -------
         K : ndarray, shape (m, n)
         contract : callable
-            Takes W of shape (m, n) and returns Σ_j W_ij ∂k(x_i, X_j)/∂x_i, shape (m, d).
+            Takes W of shape (m, n) and returns the gradient by the points, Σ_j W_ij ∂k(x_i, X_j)/∂x_i, shape
+            (m, d).
         """
         points = np.atleast_2d(points)
         K = self(points, X)

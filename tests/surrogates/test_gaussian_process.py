@@ -121,9 +121,9 @@ def test_process_that_is_told_nothing_new_is_sure_of_it(data):
 
 def test_singular_covariance_and_bad_data_are_refused(data):
     X, y, prior, *_ = data
-    with pytest.raises(ConvergenceError, match="raise `noise`"):
+    with pytest.raises(ConvergenceError, match="Increase `noise`"):
         condition(ConstantKernel(1e6), X, y, noise=1e-13)
-    with pytest.raises(InputError, match=r"`y` \(n,\)"):
+    with pytest.raises(InputError, match=r"`y` shape \(n,\)"):
         condition(KERNELS[0], X, y[:3])
     with pytest.raises(InputError, match="finite"):
         condition(KERNELS[0], X, np.full(30, np.nan))

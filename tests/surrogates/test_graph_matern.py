@@ -100,7 +100,7 @@ def test_product_plus_sum_has_the_variance_it_says():
     [
         (lambda: incidence_laplacian([1.0, 0.0], [[0, 1]]), "greater than 0"),
         (lambda: incidence_laplacian([1.0, 2.0], [[0, 2]]), "from 0 to 1"),
-        (lambda: incidence_laplacian([1.0, 2.0], [[0.0, 1.0]]), "whole edge indices"),
+        (lambda: incidence_laplacian([1.0, 2.0], [[0.0, 1.0]]), "integer array of edge indices"),
         (lambda: graph_matern(np.eye(2), nu=0), "`nu` must be a number above 0"),
         (lambda: graph_matern(np.eye(2), kappa=-1), "`kappa`"),
         (lambda: graph_matern(np.ones((2, 3))), "square"),
@@ -109,7 +109,7 @@ def test_product_plus_sum_has_the_variance_it_says():
         (lambda: matern52([[1.0, 2.0]], lengthscales=[1.0]), r"`lengthscales` must have shape \(2,\)"),
         (lambda: matern52([[1.0]], lengthscales=0.0), "greater than 0"),
         (lambda: product_plus_sum(np.eye(2), [[1.0], [2.0]], share=1.5), "from 0 to 1"),
-        (lambda: product_plus_sum(np.eye(3), [[1.0], [2.0]]), "a row for each"),
+        (lambda: product_plus_sum(np.eye(3), [[1.0], [2.0]]), "one row per row of X"),
     ],
 )
 def test_wrong_input_is_refused(call, message):

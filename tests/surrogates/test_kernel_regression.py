@@ -213,14 +213,14 @@ def test_what_is_wrong_is_named():
     model = condition(X, y, 0.3)
     with pytest.raises(InputError, match=r"`y` must have shape \(5,\); got \(4,\)"):
         condition(X, y[:4], 0.3)
-    with pytest.raises(InputError, match="`bandwidth` must be a number or 2 of them"):
+    with pytest.raises(InputError, match="`bandwidth` must be one number or 2 numbers"):
         condition(X, y, [0.1, 0.2, 0.3])
     for h in (0, -1, 1e200):
-        with pytest.raises(InputError, match="`bandwidth` must be from 1e-100 to 1e"):
+        with pytest.raises(InputError, match="`bandwidth` must be between 1e-100 and 1e"):
             condition(X, y, h)
     with pytest.raises(InputError, match="`kernel` must be one of"):
         condition(X, y, 0.3, kernel="triangle")
-    with pytest.raises(InputError, match=r"`x` must have shape \(n, 2\), one row a point; got \(2,\)"):
+    with pytest.raises(InputError, match=r"`x` must have shape \(n, 2\), one row per point; got \(2,\)"):
         model.predict([0.1, 0.2])
     with pytest.raises(InputError, match="`x` must be finite; row 1 is not"):
         model.predict([[0.1, 0.2], [np.nan, 0]])

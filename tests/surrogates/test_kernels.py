@@ -93,7 +93,7 @@ def test_kernel_composes_and_clones_like_any_other():
         ([[0.5, 1]], "whole numbers"),
         ([[-1, 1]], "whole numbers"),
         ([0, 1], "shape"),
-        ([[0, 1, 1]], "each of the 3"),
+        ([[0, 1, 1]], "one weight per location, 3 in all"),
     ],
 )
 def test_kernel_refuses_what_are_no_counts(X, message):
@@ -102,5 +102,5 @@ def test_kernel_refuses_what_are_no_counts(X, message):
 
 
 def test_gradient_needs_one_set_of_points():
-    with pytest.raises(InputError, match="leave out"):
+    with pytest.raises(InputError, match="Omit"):
         DeploymentKernel()([[0, 1]], [[1, 0]], eval_gradient=True)

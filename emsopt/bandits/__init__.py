@@ -1,7 +1,7 @@
-"""Semi-bandits on road networks: learn by driving which way needs the least energy.
+"""Semi-bandits on road networks: learn the most energy-efficient path by driving.
 
-`run` plays a policy on a route; `play` is the framework for problems of one's own; `information_gain`, `greedy_gain` and
-`regret_bound` are the theory beside it.
+`run` plays a policy on a route. `play` runs your own bandit problems. `information_gain`, `greedy_gain` and
+`regret_bound` compute the quantities of the theory.
 """
 
 from .exact import ExactGP

@@ -1,4 +1,4 @@
-"""What every regression does to observations before it learns from them."""
+"""Checks and aggregation of observations, shared by all regressions."""
 
 import numpy as np
 
@@ -11,7 +11,10 @@ def checked(arms, values, n_arms):
     values = _validate.real_array(values, "values", (None,))
     arms = np.asarray(arms)
     if arms.dtype.kind not in "iu" or arms.shape != values.shape:
-        msg = f"`arms` must be {len(values)} whole indices, one a value; got {arms.dtype} of shape {arms.shape}."
+        msg = (
+            f"`arms` must be {len(values)} integer indices, one per value; got {arms.dtype} of shape "
+            f"{arms.shape}."
+        )
         raise InputError(msg)
     if arms.min() < 0 or arms.max() >= n_arms:
         msg = f"`arms` must be indices from 0 to {n_arms - 1}; got {arms.min()} to {arms.max()}."
@@ -20,6 +23,6 @@ def checked(arms, values, n_arms):
 
 
 def collapsed(arms, values):
-    """Return distinct arms, how often each was observed, and the sum of what it gave."""
+    """Return the distinct arms, the number of observations of each, and the sum of its values."""
     unique, place, counts = np.unique(arms, return_inverse=True, return_counts=True)
     return unique, counts, np.bincount(place, weights=values)

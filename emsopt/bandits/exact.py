@@ -1,25 +1,26 @@
-r"""Exact Gaussian process over all arms, at the scale of a city: posterior mean, variance and joint samples.
+r"""Exact Gaussian process over all arms of a city: posterior mean, variance and joint samples.
 
-The posterior of equations (2) and (3) in "Bayesian Analysis of Combinatorial Gaussian Process Bandits", without the
-approximation by inducing points that the paper makes. Two things keep it cheap:
+The posterior of equations (2) and (3) in "Bayesian Analysis of Combinatorial Gaussian Process Bandits",
+without the paper's approximation by inducing points. Two techniques keep it cheap:
 
-- Observations of one arm are collapsed to their number n_v and their mean, which is exact: V arms observed any number
-  of times cost V columns,
+- Observations of one arm are reduced to their number n_v and their mean, without loss. V distinct arms cost V
+  columns, however often each was observed,
 
 .. math:: m = m_0 + C_{·V} S^{-1} (\bar y - m_0)_V, \quad C = C_0 - C_{·V} S^{-1} C_{V·}, \quad
           S = C_{VV} + ς^2 \mathrm{diag}(1/n_V)
 
-- Only a *window* of arms is kept like that. When it is full, C is brought up to date in place, by one symmetric
-  product, and becomes the C_0 of the next window. Nothing is lost: conditioning twice is conditioning once.
+- Only a *window* of w arms is kept in this form. When it is full, C is updated in place by one symmetric
+  product and becomes the C_0 of the next window. The result remains exact, because conditioning in two steps
+  equals conditioning in one.
 
-A round then costs O(E w²) and, spread over rounds, O(E² k) for paths of k edges; memory is one matrix, 8 E² bytes, of
-which only the lower triangle is kept up to date.
+With E arms, a round costs O(E w²), plus an amortised O(E² k) for paths of k edges. Memory is one matrix of 8
+E² bytes, of which only the lower triangle is updated.
 
-**Joint samples** are drawn ahead, from a Cholesky factor, and each is carried along by pathwise conditioning
+**Joint samples** are drawn in advance from a Cholesky factor and updated by pathwise conditioning,
 
 .. math:: f ← f + C_{·V} S^{-1} (\bar y - f_V - ε), \quad ε_v \sim N(0, ς^2 / n_v)
 
-so that a round costs one column, not a factorisation.
+and a round therefore costs one column instead of a factorisation.
 """
 
 import numpy as np
@@ -27,21 +28,21 @@ import numpy as np
 from ._data import checked, collapsed
 from .prior import cholesky
 
-WINDOW = 256  # arms: wide enough for fast products, narrow enough that a round stays cheap
+WINDOW = 256  # arms: large enough for fast matrix products, small enough for cheap rounds
 DRAWS = 512
 
 
 class ExactGP:
-    """Gaussian process over all arms, conditioned exactly on everything observed.
+    """Gaussian process over all arms, conditioned exactly on all observations.
 
     Parameters
     ----------
     prior : Prior
-        Copied, so that many may share one.
+        Copied, and can therefore be shared by several processes.
     window : int
-        Arms kept before the covariance is brought up to date. Affects time only.
+        Number of observed arms after which the covariance is updated. Affects only the run time.
     draws : int
-        Joint samples drawn at a time. What is drawn depends on it, not on how many are used.
+        Number of joint samples drawn at a time. Changing it changes the random samples.
 
     Examples
     --------
@@ -58,9 +59,9 @@ class ExactGP:
         self._base_mean = prior.mean.copy()
         self._base_covariance = np.array(prior.covariance, order="F")
         self._base_variance = np.diag(prior.covariance).copy()
-        self._arms = np.empty(0, dtype=np.intp)  # V, in the order they came
-        self._counts, self._sums = np.empty(0), np.empty(0)  # n_V, and sums of values
-        self._rows = np.empty((0, prior.n_arms))  # C_0[V]; grows by doubling
+        self._arms = np.empty(0, dtype=np.intp)  # V, in order of first observation
+        self._counts, self._sums = np.empty(0), np.empty(0)  # n_V and the sums of values
+        self._rows = np.empty((0, prior.n_arms))  # C_0[V]; capacity grows by doubling
         self._solution = None
         self._bank, self._next, self._rng, self._is_prior = None, 0, None, True
 
@@ -75,14 +76,14 @@ class ExactGP:
         return mean[arms].copy(), variance[arms].copy()
 
     def covariance(self, arms):
-        """Return the posterior covariance between some arms, shape (k, k)."""
+        """Return the posterior covariance between the given arms, shape (k, k)."""
         arms = np.asarray(arms, dtype=np.intp)
         _, explained, _, _ = self._solved()
         low, high = np.maximum.outer(arms, arms), np.minimum.outer(arms, arms)
         return self._base_covariance[low, high] - explained[:, arms].T @ explained[:, arms]
 
     def update(self, arms, values):
-        """Learn what each of some arms gave; arms may repeat."""
+        """Condition on one value per arm; arms may repeat."""
         arms, values = checked(arms, values, self.n_arms)
         unique, counts, sums = collapsed(arms, values)
         fresh = unique[~np.isin(unique, self._arms)]
@@ -100,14 +101,14 @@ class ExactGP:
             self._flush()
 
     def sample(self, arms, rng):
-        """Return a joint sample of the posterior at some arms, shape (k,); independent of those before."""
+        """Return a joint posterior sample at the given arms, shape (k,), independent of earlier samples."""
         if self._bank is None or self._next == self._bank.shape[1]:
             self._refill(rng)
         self._next += 1
         return self._conditioned(self._bank[:, self._next - 1 : self._next], rng)[arms, 0]
 
     def _grow(self, known, fresh):
-        """Fetch the rows of C_0 for arms that are new to the window, out of its lower triangle."""
+        """Copy the rows of C_0 for arms that are new to the window from its lower triangle."""
         wanted = known + len(fresh)
         if wanted > len(self._rows):
             rows = np.empty((max(wanted, 2 * len(self._rows)), self.n_arms))
@@ -140,7 +141,7 @@ class ExactGP:
         return self._solution
 
     def _conditioned(self, samples, rng):
-        """Return samples of the window's prior, shape (E, n), conditioned on the window's observations."""
+        """Condition samples of the window's prior, shape (E, n), on the window's observations."""
         from scipy.linalg import solve_triangular
 
         if not len(self._arms):
@@ -160,7 +161,7 @@ class ExactGP:
         if self._bank is not None:
             left = self._bank[:, self._next :]
             self._bank, self._next = self._conditioned(left, self._rng), 0
-        # Fortran order, the matrix's own, so that the product overwrites it instead of a copy
+        # the matrix is in Fortran order, so dsyrk overwrites it without a copy
         self._base_covariance = dsyrk(
             -1.0, explained.T, beta=1.0, c=self._base_covariance, overwrite_c=1, lower=1
         )

@@ -1,22 +1,22 @@
 """Algorithm 1: the rounds of any combinatorial semi-bandit with volatile arms.
 
-Each round some base arms are available; an agent scores them, an oracle picks the best allowed set of them (a *super
-arm*), the environment shows what each arm in it gave, and the agent learns. From "Bayesian Analysis of Combinatorial
-Gaussian Process Bandits".
+In each round some base arms are available. An agent scores them, an oracle picks the best allowed set of them
+(a *super arm*), the environment reveals the value of each arm in the set, and the agent learns from the
+values. From "Bayesian Analysis of Combinatorial Gaussian Process Bandits".
 
-===========  =========================================  ========================================================
-line         who                                        what it is
-===========  =========================================  ========================================================
-2            ``environment.available(t)``               A_t, indices of the arms there are, shape (n,); and S_t,
-                                                        whatever the oracle needs to know which sets are allowed
-3            ``agent.indices(t, arms)``                 U_t, one index an available arm, shape (n,)
+===========  =========================================  ======================================================
+line         call                                       result
+===========  =========================================  ======================================================
+2            ``environment.available(t)``               A_t, indices of the available arms, shape (n,); and
+                                                        S_t, which tells the oracle the allowed sets
+3            ``agent.indices(t, arms)``                 U_t, one index per available arm, shape (n,)
 4            ``oracle(indices, allowed)``               a_t, positions among the available arms, shape (k,)
-5            ``environment.observe(t, arms)``           r_t, one value a chosen arm, shape (k,)
+5            ``environment.observe(t, arms)``           r_t, one value per chosen arm, shape (k,)
 6            ``agent.update(arms, values)``             θ_t, the agent's posterior
-===========  =========================================  ========================================================
+===========  =========================================  ======================================================
 
-Any objects with these methods will do. `emsopt.bandits.Agent` is an agent for rewards or costs; `TopK` and
-`ShortestPath` are oracles; `emsopt.bandits.Navigation` is an environment.
+Any objects with these methods can be used. `emsopt.bandits.Agent` is an agent for rewards or costs; `TopK`
+and `ShortestPath` are oracles; `emsopt.bandits.Navigation` is an environment.
 """
 
 from dataclasses import dataclass
@@ -29,16 +29,16 @@ from ..errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """What happened in a round.
+    """Outcome of one round.
 
     Attributes
     ----------
     number : int
-        t, from 1.
+        t, counted from 1.
     arms : ndarray of int, shape (k,)
-        Arms chosen, in the oracle's order.
+        Chosen arms, in the oracle's order.
     values : ndarray, shape (k,)
-        What each of them gave.
+        Observed value of each chosen arm.
     """
 
     number: int
@@ -47,23 +47,23 @@ class Round:
 
 
 def play(agent, environment, oracle, horizon):
-    """Yield the rounds of Algorithm 1, one at a time: stop whenever you like.
+    """Yield the rounds of Algorithm 1 one at a time; the caller may stop at any round.
 
     Parameters
     ----------
     agent, environment, oracle
         See the table above.
     horizon : int
-        T, number of rounds.
+        Number of rounds T.
 
     Yields
     ------
     Round
-        After the agent has learnt from it.
+        Yielded after the agent has been updated.
 
     Examples
     --------
-    Which two of five arms pay most?
+    Which two of five arms have the largest rewards?
 
     >>> from emsopt import bandits
     >>> class Arms:
@@ -89,12 +89,12 @@ def play(agent, environment, oracle, horizon):
 
 
 class TopK:
-    """Oracle for "any k arms": those with the largest indices (smallest, if they are costs).
+    """Oracle that picks any k arms: those with the largest indices (for costs, the smallest).
 
     Parameters
     ----------
     size : int
-        k.
+        Number of arms k.
     sense : {"max", "min"}
     """
 
@@ -103,14 +103,17 @@ class TopK:
         self.sense = _validate.choice(sense, "sense", ("max", "min"))
 
     def __call__(self, indices, allowed=None):
-        """Return positions of the best arms; ``allowed`` is one truth value an arm, or None for all."""
+        """Return positions of the best arms; ``allowed`` is one boolean per arm, or None to allow all."""
         if allowed is not None and np.shape(allowed) != np.shape(indices):
-            msg = f"`allowed` must hold one truth value an arm, shape {np.shape(indices)}; got {np.shape(allowed)}."
+            msg = (
+                f"`allowed` must hold one boolean per arm, shape {np.shape(indices)}; got shape "
+                f"{np.shape(allowed)}."
+            )
             raise InputError(msg)
         scores = np.array(indices if self.sense == "max" else np.negative(indices), dtype=float)
         usable = len(scores) if allowed is None else np.count_nonzero(allowed)
         if usable < self.size:
-            msg = f"{self.size} arms are to be chosen, but only {usable} are allowed. Choose fewer."
+            msg = f"Cannot choose {self.size} arms: only {usable} are allowed. Choose fewer."
             raise InputError(msg)
         if allowed is not None:
             scores[~np.asarray(allowed, dtype=bool)] = -np.inf
@@ -118,7 +121,7 @@ class TopK:
 
 
 class ShortestPath:
-    """Oracle for paths: the cheapest legal way from one road edge to another; indices are costs, none negative.
+    """Oracle that finds the cheapest legal path from one road edge to another; indices are costs, at least 0.
 
     Parameters
     ----------
@@ -134,12 +137,12 @@ class ShortestPath:
         )
 
     def __call__(self, indices, allowed=None):
-        """Return the edges of the path in driving order; ``allowed`` is one truth value an edge, or None for all."""
+        """Return the path's edges in driving order; ``allowed`` is one boolean per edge, or None for all."""
         closed = None if allowed is None else ~np.asarray(allowed, dtype=bool)
         return self.net.shortest_path(indices, self.start, self.end, closed=closed)
 
     def allows(self, path, allowed=None):
-        """Return whether edges, shape (k,), are a legal path from start to end by edges that are ``allowed``."""
+        """Return whether ``path``, shape (k,), is a legal path from start to end along allowed edges."""
         edges, n = np.asarray(path, dtype=np.intp), self.net.n_edges
         if not (len(edges) and edges.min() >= 0 and edges.max() < n):
             return False

@@ -1,6 +1,6 @@
 """Bayesian inference with independent arms, the baseline of Åkerblom, Chen and Haghir Chehreghani (2023).
 
-Every arm has a Gaussian prior of its own and known noise; what one arm gives says nothing about another.
+Each arm has its own Gaussian prior and known noise. Observing one arm gives no information about another.
 """
 
 import numpy as np
@@ -9,12 +9,12 @@ from ._data import checked, collapsed
 
 
 class IndependentArms:
-    """Posterior of arms that are taken to be independent: conjugate updates.
+    """Posterior of arms assumed to be independent, by conjugate updates.
 
     Parameters
     ----------
     prior : Prior
-        Of its covariance only the diagonal counts.
+        Only the diagonal of its covariance is used.
     """
 
     def __init__(self, prior):
@@ -32,12 +32,12 @@ class IndependentArms:
         return self._mean[arms].copy(), 1 / self._precision[arms]
 
     def sample(self, arms, rng):
-        """Return a sample of the posterior; as arms are independent, each by itself."""
+        """Return a posterior sample, drawn independently for each arm."""
         mean, variance = self.predict(arms)
         return mean + np.sqrt(variance) * rng.standard_normal(len(mean))
 
     def update(self, arms, values):
-        """Learn what each of some arms gave; arms may repeat."""
+        """Condition on one value per arm; arms may repeat."""
         arms, values = checked(arms, values, self.n_arms)
         unique, counts, sums = collapsed(arms, values)
         before = self._precision[unique]

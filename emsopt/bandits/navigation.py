@@ -1,22 +1,23 @@
-"""Drive the same route again and again, and learn which way needs the least energy.
+"""Drive a route repeatedly and learn the path that needs the least energy.
 
-The experiment of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 4: the expected energy of every
-road edge is drawn from the prior, the agent knows the prior alone, and each round it sees what the edges of the path it
-took have needed, with noise.
+The experiment of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 4. The expected
+energy of every road edge is drawn from the prior. The agent knows only the prior. In each round it observes
+the energy of each edge on its path, with noise.
 
-**Regret is rectified.** Expected energies can be negative (downhill, with recuperation), and those drawn from the prior
-may even fall along a circle, so that no path is the cheapest: hence the rectified indices of Algorithm 2. What an agent
-is measured by has to be what it could find if it knew all, so that the cost of an edge is the rectified mean of its
-expected energy f here too, E[max(0, f + noise)]. Regret of a round is the cost of the path taken less that of the best
-path open in that round; it is never negative.
+**Regret is rectified.** Expected energies can be negative (downhill, with recuperation), and those drawn from
+the prior may even be negative in sum along a cycle, in which case no cheapest path exists. Algorithm 2
+therefore uses rectified indices. Agents are compared with the best path under the same costs: the cost of an
+edge is the rectified mean of its expected energy f, E[max(0, f + noise)]. The regret of a round is the cost
+of the path taken minus that of the best path open in that round; it is never negative.
 
-Where energies are well above the noise, as on most of a flat network, that is the difference in expected energy. On a
-steep one it is not: of Monaco's edges 41 % have a negative prior mean, and 74 % one below two standard deviations of the
-noise. Energy won downhill does not count there, and a path of more regret may need less energy. ``energy`` and
-``expected_energy`` in the history are not rectified.
+Where energies are well above the noise, as on most of a flat network, regret equals the difference in
+expected energy. On a steep network it does not: in Monaco 41 % of the edges have a negative prior mean, and
+74 % have one below two standard deviations of the noise. Energy recovered downhill does not count there, and
+a path with more regret may need less energy. ``energy`` and ``expected_energy`` in the history are not
+rectified.
 
-**Volatile arms.** Roads may be closed in some rounds, and with congestion by hour (an hour a round, in turn) an arm is a
-road edge at an hour, at the speed of that hour.
+**Volatile arms.** Roads may be closed in some rounds. With congestion by hour an arm is a road edge at an
+hour, with the speed of that hour; each round is one hour, and the hours repeat in cycles.
 """
 
 import time
@@ -41,7 +42,7 @@ REGRESSIONS = ("gp", "svgp", "bi")
 RULES = {"ts": Thompson(), "bucb": BayesUCB(), "ucb": UCB()}
 POLICIES = {f"{regression}-{rule}": (regression, RULES[rule]) for regression in REGRESSIONS for rule in RULES}
 POLICIES["gp-ts-joint"] = ("gp", Thompson(joint=True))
-"""Policies by name: a regression (exact Gaussian process, sparse one, independent edges) and a rule."""
+"""Policies by name: a regression (exact or sparse Gaussian process, or independent edges) and a rule."""
 
 _IN_A_ROW = {
     "kind": "emsopt bandit run",
@@ -49,11 +50,11 @@ _IN_A_ROW = {
     "asked": {"arms": are_indices},
     "told": {"values": are_numbers, "seconds": is_number},
 }
-TRUTH, NOISE, AGENT = range(3)  # what a run's seed is spent on
+TRUTH, NOISE, AGENT = range(3)  # the random streams derived from a run's seed
 
 
 class Navigation:
-    """The environment: a route through a road network whose edges need an energy that the agent does not know.
+    """The environment: a route through a road network, with energies per edge unknown to the agent.
 
     Parameters
     ----------
@@ -61,20 +62,23 @@ class Navigation:
     start, end : int or str
         Edges, by index or id.
     prior : Prior
-        One arm an edge and hour, from `navigation_prior`.
+        One arm per edge and hour, from `navigation_prior`.
     expected : array_like, shape (n,), optional
-        Expected energy of every arm in Wh; drawn from the prior if left out.
+        Expected energy of every arm, Wh. Default: drawn from the prior.
     closed : array_like or callable, optional
-        Edges that cannot be used: indices, ids or truth values; or a function of the round's number that returns
-        such, asked once a round.
+        Closed edges as indices, ids or booleans; or a function of the round's number that returns them. The
+        function is called once per round.
     seed : int
-        Decides the energies drawn and the noise, whatever the agent does.
+        Random seed of the drawn energies and the noise; they do not depend on the agent.
     """
 
     def __init__(self, net, start, end, prior, *, expected=None, closed=None, seed=0):
         hours, odd = divmod(prior.n_arms, net.n_edges)
         if odd:
-            msg = f"`prior` must have one arm for each of {net.n_edges} edges (times hours); it has {prior.n_arms}."
+            msg = (
+                f"The number of arms of `prior` must be a multiple of the number of edges, {net.n_edges}; "
+                f"it is {prior.n_arms}."
+            )
             raise InputError(msg)
         if expected is None:
             expected = prior.draw(rng=_stream(_validate.whole_number(seed, "seed", low=0), TRUTH))[:, 0]
@@ -84,10 +88,10 @@ class Navigation:
         self.costs = rectified_mean(self.expected, self._deviation)
         self.oracle = ShortestPath(net, start, end)
         self._closed = closed if callable(closed) else self._open(() if closed is None else closed)
-        self._best, self._open_in = {}, (None, None)  # the round last asked for, and what was open in it
+        self._best, self._open_in = {}, (None, None)  # the latest round and its open edges
 
     def available(self, t):
-        """Return the arms of round t, one an edge, and which edges are open."""
+        """Return the arms of round t, one per edge, and which edges are open."""
         first = (t - 1) % self.hours * self.net.n_edges
         if callable(self._closed) and self._open_in[0] != t:
             self._open_in = t, self._open(self._closed(t))
@@ -95,12 +99,12 @@ class Navigation:
         return np.arange(first, first + self.net.n_edges), is_open
 
     def observe(self, t, arms):
-        """Return the energy that each of some arms needs in round t, Wh."""
+        """Return the observed energy of each given arm in round t, Wh."""
         noise = _stream(self.seed, NOISE, t).standard_normal(len(self.expected))
         return self.expected[arms] + self._deviation * noise[arms]
 
     def best(self, t):
-        """Return the cost of the best path in round t, rectified, Wh."""
+        """Return the rectified cost of the best path in round t, Wh."""
         arms, _ = self.available(t)
         return self.costs[arms[self.best_path(t)]].sum()
 
@@ -125,22 +129,22 @@ class NavigationRun:
     Attributes
     ----------
     history : DataFrame
-        One row a round: its number ``round``, ``hour``, ``path`` (tuple of edge indices), ``energy`` observed and
-        ``expected_energy`` of the path, ``regret``, ``cumulative_regret`` (all Wh, regret rectified), and ``seconds``
-        since the start.
+        One row per round: its number ``round``, ``hour``, ``path`` (tuple of edge indices), observed
+        ``energy`` and ``expected_energy`` of the path, ``regret``, ``cumulative_regret`` (all in Wh, regret
+        rectified), and ``seconds`` since the start.
     policy : str
     message : str
         Why the run ended.
     arms : tuple of ndarray of int
-        Arms of the path of each round; without congestion by hour they are its edges.
+        Arms of the path of each round. Without congestion by hour they are its edges.
     counts : ndarray of int, shape (n,)
-        How often each arm was observed.
+        Number of observations of each arm.
     expected : ndarray, shape (n,)
         True expected energy of each arm, Wh.
     mean, deviation : ndarray, shape (n,)
-        What the agent believes at the end: posterior mean and standard deviation, Wh.
+        The agent's final posterior mean and standard deviation, Wh.
     best_path : tuple of int
-        Edges of the path of least rectified cost in the last round, which has no regret.
+        Edges of the path of least rectified cost in the last round. This path has no regret.
     """
 
     history: object
@@ -155,12 +159,12 @@ class NavigationRun:
 
     @property
     def regret(self):
-        """Cumulative regret at the end, Wh, rectified."""
+        """Rectified cumulative regret after the last round, Wh."""
         return float(self.history["cumulative_regret"].iloc[-1])
 
     @cached_property
     def visits(self):
-        """Which road edges were driven: DataFrame of ``edge``, ``first_round`` and ``visits``, at any hour."""
+        """Driven edges: DataFrame of ``edge``, ``first_round`` and ``visits``, summed over all hours."""
         import pandas as pd
 
         paths = self.history[["path", "round"]].explode("path").rename(columns={"path": "edge"})
@@ -191,7 +195,7 @@ def run(
     time_limit=None,
     **kernel,
 ):
-    """Let a policy drive from one road edge to another, round after round.
+    """Let a policy drive from one road edge to another for a number of rounds.
 
     Parameters
     ----------
@@ -199,42 +203,46 @@ def run(
     start, end : int or str
         Edges, by index or id.
     policy : str or (str, rule)
-        One of `POLICIES`; or a regression, "gp", "svgp" or "bi", and a rule such as ``BayesUCB(omega=1, xi=0.5)``.
+        One of `POLICIES`; or a pair of a regression, "gp", "svgp" or "bi", and a rule such as
+        ``BayesUCB(omega=1, xi=0.5)``.
     horizon : int
-        Number of rounds, T.
+        Number of rounds T.
     rng : int or Generator, optional
-        Decides everything random. Runs of the same ``rng`` face the same energies and the same noise, whatever the
+        Source of all randomness. Runs with the same ``rng`` face the same energies and noise under every
         policy.
     closed : array_like or callable, optional
-        Edges that cannot be used: indices, ids or truth values; or a function of the round's number that returns
-        such: the same ones for the same round, if a checkpoint is to be resumed.
+        Closed edges as indices, ids or booleans; or a function of the round's number that returns them. To
+        resume from a checkpoint, the function must return the same edges for the same round.
     prior : Prior, optional
-        From `navigation_prior`, to share between runs; made from ``kernel`` if left out.
+        From `navigation_prior`; pass one to share it between runs. Default: built from ``kernel``.
     expected : array_like, optional
-        Expected energy of every arm, Wh; drawn from the prior if left out.
+        Expected energy of every arm, Wh. Default: drawn from the prior.
     progress : bool or callable
-        Show a bar, or call with (rounds done, horizon).
+        Whether to show a progress bar, or a function called with (rounds done, horizon).
     callback : callable, optional
-        Called with each `Round`, those on file included; the run stops if it returns True.
+        Called with each `Round`, including those read from the checkpoint. The run stops if it returns True.
     checkpoint : path-like, optional
-        File to which each round is written. If it exists the run goes on from there, to the result it would have had
-        uninterrupted; with ``rng`` left out its seed is on file. On another processor, where a policy may
-        choose another path, it learns from the one on file, with a `ResumeWarning`. One run at a time may write to a
-        file.
+        File to which each round is written. If it exists, the run resumes from it and yields the same result
+        as an uninterrupted run; if ``rng`` is omitted, the stored seed is used. On another processor a policy
+        may choose another path; the run then continues with the stored path and issues a `ResumeWarning`.
+        Only one run at a time may write to a file.
     time_limit : float, optional
-        Stop after the round in which so many seconds are up (of all attempts together, with a checkpoint).
+        Wall-clock limit in seconds, checked after each round. With a checkpoint, time spent before an
+        interruption counts.
     **kernel
         Passed to `navigation_prior`: lengthscale, nu, kappa, share, spread, noise, congestion, vehicle.
 
     Returns
     -------
     NavigationRun
-        ``message`` says why the run ended. Ctrl-C ends it too, as does a later round without an open way.
+        ``message`` says why the run ended. Ctrl-C also ends it, as does a round after the first without an
+        open path.
 
     Raises
     ------
     InputError
-        If an option is invalid, no open way leads from start to end in the first round, or the checkpoint is of another run.
+        If an option is invalid, there is no open path from start to end in the first round, or the checkpoint
+        belongs to another run.
 
     Examples
     --------
@@ -247,12 +255,12 @@ def run(
     _validate.instance(net, "net", RoadNetwork, "emsopt.roads.RoadNetwork")
     horizon = _validate.whole_number(horizon, "horizon")
     if callback is not None and not callable(callback):
-        msg = f"`callback` must be a function of (a round); got {callback!r}."
+        msg = f"`callback` must be a function of one argument, a Round; got {callback!r}."
         raise InputError(msg)
     time_limit = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
     name, regression, rule = _policy(policy)
     if prior is not None and kernel:
-        msg = f"pass either `prior` or options of the kernel; got `prior` and {', '.join(kernel)}."
+        msg = f"Pass either `prior` or kernel options, not both; got `prior` and {', '.join(kernel)}."
         raise InputError(msg)
     prior = navigation_prior(net, **kernel) if prior is None else prior
     _validate.instance(prior, "prior", Prior, "emsopt.bandits.Prior")
@@ -262,7 +270,7 @@ def run(
         shown(progress, horizon, "round") as show,
     ):
         environment = Navigation(net, start, end, prior, expected=expected, closed=closed, seed=log.seed)
-        environment.best(1)  # a start without a way to the end is an error before anything else is done
+        environment.best(1)  # raise at once if there is no path from start to end
         agent = _agent(regression, rule, prior, log.seed)
         logged = _OnFile(environment, log)
         rows, total, message = [], 0.0, f"horizon of {horizon} rounds reached"
@@ -278,10 +286,10 @@ def run(
                 if logged.seconds >= time_limit:
                     message = f"time limit of {time_limit:g} s reached"
                     break
-        except NoWayError as error:  # of a closure that comes later: what was learnt before it is not lost
+        except NoWayError as error:  # keep the rounds before the closure
             if not rows:
                 raise
-            message = f"round {len(rows) + 1} has no open way: {error}"
+            message = f"round {len(rows) + 1} has no open path: {error}"
         except KeyboardInterrupt:
             if not rows:
                 raise
@@ -290,7 +298,7 @@ def run(
 
 
 class _OnFile:
-    """An environment and its oracle that answer from a checkpoint as far as it goes, and write down what follows."""
+    """An environment and oracle that replay the rounds of a checkpoint and append later rounds to it."""
 
     def __init__(self, environment, log):
         self._environment, self._log = environment, log
@@ -303,7 +311,7 @@ class _OnFile:
         return arms, is_open
 
     def oracle(self, indices, is_open):
-        """Return the path on file, or else the cheapest one."""
+        """Return the path stored for this round, or the cheapest path if none is stored."""
         t, first = self._round
         path = self._environment.oracle(indices, is_open)
         self._row = self._log.row(t)
@@ -314,8 +322,8 @@ class _OnFile:
             self._log.refuse(t)
         if not self._environment.oracle.allows(filed, is_open):
             msg = (
-                f"round {t} in the checkpoint {self._log.path} is of a path that is closed now, or that is none. "
-                "Resume with the same `closed`, or name another file."
+                f"The path of round {t} in the checkpoint {self._log.path} is closed now or not a valid "
+                "path. Resume with the same `closed`, or name another file."
             )
             raise InputError(msg)
         self._log.compare(t, (first + path).tolist())
@@ -347,7 +355,7 @@ def _policy(policy):
     regression, rule = policy
     _validate.choice(regression, "policy[0]", REGRESSIONS)
     if regression == "svgp" and rule == Thompson(joint=True):
-        msg = "joint samples need the exact Gaussian process: use ('gp', Thompson(joint=True))."
+        msg = "Joint samples need the exact Gaussian process: use ('gp', Thompson(joint=True))."
         raise InputError(msg)
     return f"{regression}, {rule}", regression, rule
 
@@ -364,12 +372,12 @@ def _agent(regression, rule, prior, seed):
 
 
 def _stream(seed, *purpose):
-    """Return the random numbers of a run for one purpose, which others do not disturb."""
+    """Return a generator for one purpose, independent of the run's other generators."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=purpose))
 
 
 def _describe(net, start, end, name, prior, expected, closed):
-    """Return what a checkpoint must agree on."""
+    """Return the description of a run that a checkpoint must match."""
     start, end = (net.ids[net.edges([edge], what)[0]] for edge, what in ((start, "start"), (end, "end")))
     return {
         "policy": name,

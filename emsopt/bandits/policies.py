@@ -1,24 +1,25 @@
-r"""How an agent turns its posterior into one index an arm: upper confidence bounds or Thompson sampling.
+r"""Rules that turn a posterior into one index per arm: upper confidence bounds and Thompson sampling.
 
-From "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 2.2, Theorem 3.1 and Algorithm 2. Written
-for costs, as navigation has them; for rewards the sign of the confidence width is the other one.
+From "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 2.2, Theorem 3.1 and Algorithm 2.
+The formulas are for costs, as in navigation; for rewards the confidence width has the opposite sign.
 
-===========  =====================  ==============================================================================
+===========  =====================  ==========================================================================
 symbol       name                   meaning
-===========  =====================  ==============================================================================
+===========  =====================  ==========================================================================
 μ, σ²        -                      posterior mean and variance of an arm's expected cost
 β_t          ``beta``               μ - √β_t σ is the optimistic cost
-η_t          -                      Bayes-UCB takes the η_t-quantile of the posterior
-ω, ξ         ``omega``, ``xi``      its two parameters; larger ones explore more
+η_t          -                      Bayes-UCB uses the η_t-quantile of the posterior
+ω, ξ         ``omega``, ``xi``      parameters of Bayes-UCB; larger values explore more
 |A|          ``n_arms``             number of base arms
-ς²           ``noise_variance``     of an observation
-===========  =====================  ==============================================================================
+ς²           ``noise_variance``     noise variance of an observation
+===========  =====================  ==========================================================================
 
 .. math:: U = E[\max(0, X)], \quad X \sim N(\tilde μ, ς^2)
 
-is the rectified index that makes costs of shortest paths non-negative; :math:`\tilde μ` is the optimistic cost or the
-sample. The text has the posterior variance there, Algorithm 2 the noise variance; the algorithm stands here. For Bayes-UCB
-Algorithm 2 prints the quantile of 1/t; here it is that of η_t in Theorem 3.1, which the experiments use.
+is the rectified index, which makes the costs of shortest paths non-negative; :math:`\tilde μ` is the
+optimistic cost or the sample. The paper's text uses the posterior variance here, its Algorithm 2 the noise
+variance; this module follows the algorithm. For Bayes-UCB, Algorithm 2 prints the quantile of 1/t; this
+module uses that of η_t in Theorem 3.1, as the paper's experiments do.
 """
 
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ def ucb_beta(t, n_arms):
 def bayes_ucb_beta(t, n_arms, *, omega=1.0, xi=1.0):
     """Return β_t of GP-BayesUCB, 2 erf⁻¹(1 - 2 η_t)² with η_t = (2π)^(ω/2) / (2 |A|^ω t^ξ).
 
-    At η_t of ½ and more there is nothing to be optimistic about, and β_t is 0; that takes one or two arms.
+    For η_t of ½ or more, β_t is 0. This occurs only with one or two arms.
 
     Examples
     --------
@@ -55,7 +56,7 @@ def bayes_ucb_beta(t, n_arms, *, omega=1.0, xi=1.0):
 
     t = np.asarray(t, dtype=float)
     log_eta = 0.5 * omega * np.log(2 * np.pi) - np.log(2) - omega * np.log(n_arms) - xi * np.log(t)
-    # √2 erf⁻¹(1 - 2 η) is the normal quantile of 1 - η, which by its mirror loses no digits
+    # √2 erf⁻¹(1 - 2 η) is the normal quantile of 1 - η; the mirrored quantile of η keeps full precision
     return np.square(ndtri(np.minimum(np.exp(log_eta), 0.5)))
 
 
@@ -66,7 +67,7 @@ def rectified_mean(mean, deviation):
     ----------
     mean : array_like
     deviation : array_like
-        Standard deviation, not negative.
+        Standard deviation, at least 0.
 
     Examples
     --------
@@ -77,19 +78,19 @@ def rectified_mean(mean, deviation):
 
     mean, deviation = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(deviation, dtype=float))
     z = np.divide(mean, deviation, out=np.where(mean > 0, np.inf, -np.inf), where=deviation > 0)
-    # beyond 38 deviations the density underflows to the 0 that is meant
+    # beyond 38 standard deviations the density underflows to 0, which is the intended value
     density = np.exp(-0.5 * np.square(np.clip(z, -40, 40))) / np.sqrt(2 * np.pi)
     return np.maximum(mean * ndtr(z) + deviation * density, 0.0)
 
 
 @dataclass(frozen=True)
 class UCB:
-    """Optimism by β_t of `ucb_beta`, times a factor.
+    """Optimistic index with β_t of `ucb_beta`, multiplied by a factor.
 
     Parameters
     ----------
     factor : float
-        1 is Theorem 3.1; the paper tries 0.5 as well.
+        1 in Theorem 3.1; the paper also tries 0.5.
     """
 
     factor: float = 1.0
@@ -104,12 +105,12 @@ class UCB:
 
 @dataclass(frozen=True)
 class BayesUCB:
-    """Optimism by β_t of `bayes_ucb_beta`.
+    """Optimistic index with β_t of `bayes_ucb_beta`.
 
     Parameters
     ----------
     omega, xi : float
-        ω and ξ, positive. The paper's experiments have 1 and 1, and 1 and 0.5; Theorem 3.1 asks for ξ > ω > 1.
+        ω and ξ, positive. The paper's experiments use (1, 1) and (1, 0.5); Theorem 3.1 requires ξ > ω > 1.
     """
 
     omega: float = 1.0
@@ -126,20 +127,20 @@ class BayesUCB:
 
 @dataclass(frozen=True)
 class Thompson:
-    """A sample of the posterior.
+    """Index sampled from the posterior.
 
     Parameters
     ----------
     joint : bool
-        False draws every arm by itself from its own marginal, as the paper does; True draws all arms together, so
-        that arms which are alike err together. Regressions with a method ``sample`` can do that.
+        False draws each arm independently from its marginal, as the paper does. True draws all arms jointly,
+        which preserves the correlation between arms; this needs a regression with a method ``sample``.
     """
 
     joint: bool = False
 
 
 class Agent:
-    """An agent of Algorithm 1: a regression that learns, and a rule that makes indices of what it knows.
+    """An agent of Algorithm 1: a regression that learns, and a rule that computes indices from its posterior.
 
     Parameters
     ----------
@@ -147,11 +148,11 @@ class Agent:
         `ExactGP`, `SparseGP` or `IndependentArms`.
     rule : UCB, BayesUCB or Thompson
     sense : {"max", "min"}
-        Whether values are rewards or costs, as the oracle takes them too.
+        Whether values are rewards ("max") or costs ("min"). Must agree with the oracle.
     rectify : bool
-        Whether indices are rectified means, Algorithm 2: costs that shortest paths can use.
+        Whether indices are the rectified means of Algorithm 2, which are valid costs for shortest paths.
     rng : int or Generator, optional
-        For Thompson sampling.
+        Source of randomness for Thompson sampling.
     """
 
     def __init__(self, regression, rule, *, sense="max", rectify=False, rng=None):
@@ -159,12 +160,15 @@ class Agent:
             msg = f"`rule` must be UCB, BayesUCB or Thompson, or have a method beta(t, n_arms); got {rule!r}."
             raise InputError(msg)
         if rule == Thompson(joint=True) and not hasattr(regression, "sample"):
-            msg = f"joint samples need a regression with a method `sample`, such as ExactGP; {type(regression).__name__} has none."
+            msg = (
+                f"Joint samples need a regression with a method `sample`, such as ExactGP; "
+                f"{type(regression).__name__} does not have one."
+            )
             raise InputError(msg)
         self.regression, self.rule, self.rectify = regression, rule, rectify
         self.sense = _validate.choice(sense, "sense", ("max", "min"))
         if rectify and sense == "max":
-            msg = "rectified indices are costs: pass sense='min' with rectify=True."
+            msg = "Rectified indices are costs: pass sense='min' with rectify=True."
             raise InputError(msg)
         self.rng = _validate.generator(rng)
 
@@ -184,5 +188,5 @@ class Agent:
         return values
 
     def update(self, arms, values):
-        """Learn what each of some arms gave."""
+        """Update the regression with one value per arm."""
         self.regression.update(arms, values)

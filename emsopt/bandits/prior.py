@@ -1,19 +1,19 @@
-"""What is known before the first round: a Gaussian process over the base arms, and the noise of an observation.
+"""Prior of a bandit: a Gaussian process over the base arms and the noise of an observation.
 
-For navigation an arm is a road edge at an hour of the day. Its prior mean is the energy that a car at constant speed
-needs; its covariance the product-plus-sum kernel of "Bayesian Analysis of Combinatorial Gaussian Process Bandits",
-section 4.1 and appendix B.1.
+In navigation an arm is a road edge at an hour of the day. Its prior mean is the energy needed at constant
+speed. The covariance is the product-plus-sum kernel of "Bayesian Analysis of Combinatorial Gaussian Process
+Bandits", section 4.1 and appendix B.1.
 
-============  ==================  =================================================================================
+============  ==================  ============================================================================
 symbol        name                meaning
-============  ==================  =================================================================================
+============  ==================  ============================================================================
 E_det         ``mean``            deterministic energy, equation (8), Wh
-σ_det²        -                   its variance over all arms, Wh²
+σ_det²        -                   variance of E_det over all arms, Wh²
 k_G·f + f     ``covariance``      kernel; mean prior variance 0.25² σ_det²
-ς²            ``noise_variance``  of an observation, 0.1² σ_det², the same on every edge
-============  ==================  =================================================================================
+ς²            ``noise_variance``  noise variance of an observation, 0.1² σ_det² on every edge
+============  ==================  ============================================================================
 
-All is dense: 8 n² bytes for n arms, 258 MB for the 5,680 edges of Luxembourg.
+The covariance is dense: 8 n² bytes for n arms, 258 MB for the 5,680 edges of Luxembourg.
 """
 
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ from ..errors import InputError
 from ..roads.energy import edge_energy, unit_variance
 from ..surrogates.graph_matern import graph_matern, incidence_laplacian, product_plus_sum
 
-LARGEST_GB = 4.0  # of a covariance; several are needed at a time
-JITTER = 1e-10  # part of the mean variance that is added before a factorisation
+LARGEST_GB = 4.0  # limit for one covariance; several are needed at a time
+JITTER = 1e-10  # fraction of the mean variance added to the diagonal before a factorisation
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +45,7 @@ class Prior:
     Raises
     ------
     InputError
-        If shapes do not fit, a number is not finite, or the covariance is not symmetric.
+        If shapes do not match, a number is not finite, or the covariance is not symmetric.
     """
 
     mean: np.ndarray
@@ -58,17 +58,20 @@ class Prior:
         if not (isinstance(covariance, np.ndarray) and covariance.dtype == float):
             covariance = _validate.real_array(covariance, "covariance", (None, None))
         if covariance.shape != (len(mean), len(mean)):
-            msg = f"`covariance` must have shape {(len(mean), len(mean))}, as `mean` has; got {covariance.shape}."
+            msg = (
+                f"`covariance` must have shape {(len(mean), len(mean))} to match `mean`; got "
+                f"{covariance.shape}."
+            )
             raise InputError(msg)
         diagonal = np.diag(covariance)
-        # one random product finds any NaN and any asymmetry without a second matrix
+        # one product with a random vector detects NaN and asymmetry without a second matrix
         probe = np.random.default_rng(0).standard_normal(len(mean))
         forth, back = covariance @ probe, probe @ covariance
         if not np.isfinite(forth).all() or (diagonal < 0).any():
-            msg = "`covariance` must be finite, with no negative variance on its diagonal."
+            msg = "`covariance` must be finite and its diagonal at least 0."
             raise InputError(msg)
         if np.abs(forth - back).max() > 1e-9 * (1e-300 + np.abs(forth).max()):
-            msg = "`covariance` must be symmetric. Average it with its transpose if rounding is the cause."
+            msg = "`covariance` must be symmetric. If rounding is the cause, average it with its transpose."
             raise InputError(msg)
         object.__setattr__(self, "mean", mean)
         object.__setattr__(self, "covariance", covariance)
@@ -99,7 +102,7 @@ class Prior:
 
 
 def cholesky(covariance):
-    """Return the lower factor of a covariance that may be singular but for a hair."""
+    """Return the lower Cholesky factor of a covariance, which may be numerically singular."""
     from scipy.linalg import LinAlgError, cholesky
 
     jittered = np.array(covariance, order="F")
@@ -107,7 +110,10 @@ def cholesky(covariance):
     try:
         return cholesky(jittered, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError as error:
-        msg = "the covariance has a negative eigenvalue, so that nothing can be drawn from it. Check its kernel."
+        msg = (
+            "The covariance must be positive semi-definite to draw samples; it has a negative eigenvalue. "
+            "Check its kernel."
+        )
         raise InputError(msg) from error
 
 
@@ -123,23 +129,23 @@ def navigation_prior(
     congestion=None,
     vehicle=None,
 ):
-    """Return the prior over the edges of a road network, by hour if congestion is given.
+    """Return the prior over the edges of a road network, for each hour if congestion is given.
 
     Parameters
     ----------
     net : RoadNetwork
     lengthscale : float or array_like, shape (3,)
-        Of the Matérn kernel on length, speed and incline, each scaled to unit variance.
+        Lengthscale of the Matérn kernel on length, speed and incline, each scaled to unit variance.
     nu, kappa : float
         Smoothness and lengthscale of the graph Matérn kernel.
     share : float
-        Part of the variance that belongs to the product of the two kernels; the rest is the sum's.
+        Fraction of the variance assigned to the product of the two kernels; the rest is assigned to the sum.
     spread, noise : float
-        Standard deviations of the expected energies around the deterministic ones, and of an observation, both over
-        that of the deterministic energies.
+        Standard deviation of the expected energies around the deterministic energies, and of the observation
+        noise, both relative to the standard deviation of the deterministic energies.
     congestion : array_like, shape (H,) or (H, E), optional
-        Speed over the speed limit, above 0 and at most 1, at each of H hours that follow each other in turn. Speed is
-        a context, so that the arms are H times as many.
+        Ratio of speed to speed limit in each of H hours, above 0 and at most 1. The hours repeat in cycles.
+        Speed is a context, and there are therefore H times as many arms.
     vehicle : emsopt.roads.energy.Vehicle, optional
 
     Returns
@@ -150,8 +156,8 @@ def navigation_prior(
     Raises
     ------
     InputError
-        If an option is not as above, all edges need the same energy, or there are more arms than memory allows: about
-        22,000.
+        If an option is invalid, all edges need the same energy, or there are more than about 22,000 arms, the
+        limit set by memory.
 
     Examples
     --------
@@ -165,8 +171,9 @@ def navigation_prior(
     size = 8e-9 * (hours * net.n_edges) ** 2
     if size > LARGEST_GB:
         msg = (
-            f"{net.n_edges} edges at {hours} hours are {hours * net.n_edges} arms, whose covariance would take "
-            f"{size:.0f} GB; at most {LARGEST_GB:g} GB are allowed. Take fewer hours, or a part of the network (`subset`)."
+            f"{net.n_edges} edges at {hours} hours are {hours * net.n_edges} arms, whose covariance would "
+            f"take {size:.0f} GB; at most {LARGEST_GB:g} GB are allowed. Use fewer hours or a part of the "
+            "network (`subset`)."
         )
         raise InputError(msg)
     speeds = (factors * net.speed_limits).ravel()
@@ -174,7 +181,10 @@ def navigation_prior(
     mean = edge_energy(lengths, speeds, inclines, vehicle=vehicle)
     scale = mean.var()
     if not scale > 1e-12 * np.abs(mean).max() ** 2:
-        msg = "all edges need the same energy, so that the prior, scaled by their variance, would be none."
+        msg = (
+            "All edges need the same energy. The prior is scaled by the variance of these energies, which "
+            "must be above zero."
+        )
         raise InputError(msg)
     contexts = unit_variance(np.column_stack([lengths, speeds, inclines]))
     graph = graph_matern(incidence_laplacian(net.lengths, net.connections), nu=nu, kappa=kappa)
@@ -187,12 +197,12 @@ def navigation_prior(
 
 
 def _congestion(values, n):
-    """Return speed over speed limit, shape (H, 1) or (H, E)."""
+    """Return the ratio of speed to speed limit, shape (H, E)."""
     if values is None:
         return np.ones((1, n))
     shape = (None,) if np.ndim(values) == 1 else (None, n)
     factors = _validate.real_array(values, "congestion", shape, low=0.0, strictly=True)
     if factors.max() > 1:
-        msg = f"`congestion` is speed over the speed limit, at most 1; got {factors.max():g}."
+        msg = f"`congestion` must be at most 1, as the ratio of speed to speed limit; got {factors.max():g}."
         raise InputError(msg)
     return factors[:, None] * np.ones((1, n)) if factors.ndim == 1 else factors

@@ -1,20 +1,23 @@
-r"""Sparse variational Gaussian process over arms, as the paper fits it: Algorithm 3.
+r"""Sparse variational Gaussian process over arms: Algorithm 3 of the paper.
 
-Each round the inducing points become the M most observed arms, and one step of natural gradient descent on a random
-batch of the history improves their distribution q(u) = N(m, S) ("Bayesian Analysis of Combinatorial Gaussian Process
-Bandits", section 4.1 and appendix B.3). With u = L v, K_ZZ = L Lᵀ, the step of size ρ on a batch of B out of N is
+In each round the M most observed arms become the inducing points, and one step of natural gradient descent on
+a random batch of the history updates their distribution q(u) = N(m, S) ("Bayesian Analysis of Combinatorial
+Gaussian Process Bandits", section 4.1 and appendix B.3). With u = L v and K_ZZ = L Lᵀ, a step of size ρ on a
+batch of B out of N observations is
 
 .. math:: Λ ← (1-ρ) Λ + ρ \frac{N}{B ς^2} A A^\top, \quad
           λ ← (1-ρ) λ + ρ \frac{N}{B ς^2} A (y - μ), \quad A = L^{-1} K_{ZX}
 
 in the natural parameters of v: precision I + Λ, and precision times mean, λ.
 
-Two choices that the paper leaves open: an arm that becomes an inducing point comes in by its prior conditional on the
-others, one that goes is integrated out. And kernel and noise are known here, as the agents' prior is the
-environment's; the paper's Adam steps on inducing contexts, which are those of the edges anyway, fall away.
+The paper does not specify how the inducing points change. Here, a new inducing point is added with its prior
+distribution conditional on the others, and a removed one is integrated out. Kernel and noise are known,
+because the agent's prior is the environment's. The paper's Adam steps on inducing contexts are omitted,
+because these are the contexts of the edges.
 
-With M at least the number of arms observed and enough steps this is `ExactGP`; with one step of 0.1 a round it lags
-behind the data. It is here to compare with the paper: it is neither exact nor, at this scale, faster.
+With M at least the number of observed arms and enough steps the result equals `ExactGP`. With one step of
+size 0.1 per round it lags behind the data. This class is meant for comparison with the paper: it is neither
+exact nor, at this scale, faster.
 """
 
 import numpy as np
@@ -33,15 +36,15 @@ class SparseGP:
     ----------
     prior : Prior
     inducing : int
-        M, most inducing points.
+        M, maximum number of inducing points.
     batch : int
-        B, observations a step.
+        B, number of observations per step.
     steps : int
-        G, steps a round.
+        G, number of steps per round.
     rate : float
-        ρ, step size, at most 1.
+        ρ, step size, above 0 and at most 1.
     rng : int or Generator, optional
-        Draws the batches.
+        Source of randomness for the batches.
     """
 
     def __init__(self, prior, *, inducing=1000, batch=2500, steps=1, rate=0.1, rng=None):
@@ -51,7 +54,7 @@ class SparseGP:
         self.steps = _validate.whole_number(steps, "steps")
         self.rate = _validate.positive_number(rate, "rate")
         if self.rate > 1:
-            msg = f"`rate` is the size of a step, above 0 and at most 1; got {rate:g}."
+            msg = f"`rate`, the step size, must be above 0 and at most 1; got {rate:g}."
             raise InputError(msg)
         self.rng = _validate.generator(rng)
         self._history = np.empty(0, dtype=np.intp), np.empty(0)
@@ -59,7 +62,7 @@ class SparseGP:
         self._points = np.empty(0, dtype=np.intp)  # Z
         self._factor = np.empty((0, 0))  # L
         self._across = np.empty((0, prior.n_arms))  # L⁻¹ K_Z·
-        self._known = np.zeros(prior.n_arms)  # squared columns of it
+        self._known = np.zeros(prior.n_arms)  # squared norms of its columns
         self._precision, self._shift = np.empty((0, 0)), np.empty(0)  # Λ and λ
         self._solution = None
         self._jitter = JITTER * np.diag(prior.covariance).mean()
@@ -85,7 +88,7 @@ class SparseGP:
         return mean[arms].copy(), variance[arms].copy()
 
     def update(self, arms, values):
-        """Learn what each of some arms gave: Algorithm 3."""
+        """Learn from one value per arm, by Algorithm 3."""
         arms, values = checked(arms, values, self.n_arms)
         self._history = tuple(
             np.concatenate(pair) for pair in zip(self._history, (arms, values), strict=True)
@@ -95,7 +98,7 @@ class SparseGP:
         self.step(self.steps)
 
     def step(self, count=1):
-        """Make some more steps of natural gradient descent on the history."""
+        """Make ``count`` further steps of natural gradient descent on the history."""
         arms, values = self._history
         for _ in range(count):
             total, size = len(arms), min(self.batch, len(arms))
@@ -110,7 +113,7 @@ class SparseGP:
         self._solution = None
 
     def _choose_points(self, arms):
-        """Make the most observed arms the inducing points; of equals, those that are inducing points stay."""
+        """Make the most observed arms the inducing points; in a tie, existing inducing points are kept."""
         inside = np.zeros(self.n_arms, dtype=bool)
         inside[self._points] = True
         candidates = np.concatenate([self._points, np.unique(arms[~inside[arms]])])
@@ -123,7 +126,7 @@ class SparseGP:
         self._append(candidates[~np.isin(candidates, self._points)])
 
     def _integrate_out(self, stays):
-        """Keep some inducing points only, and of q(u) their marginal distribution."""
+        """Keep only some inducing points, with their marginal distribution under q(u)."""
         from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 
         rows = self._factor[stays]
@@ -140,7 +143,7 @@ class SparseGP:
         self._shift = inverse @ solve_triangular(self._factor, mean, lower=True)
 
     def _append(self, fresh):
-        """Add inducing points; given the others they are distributed as in the prior."""
+        """Add inducing points with their prior distribution conditional on the others."""
         from scipy.linalg import solve_triangular
 
         if not len(fresh):

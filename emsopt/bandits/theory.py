@@ -1,31 +1,34 @@
-r"""How much is there to learn, and the bounds of Theorem 3.1 on the Bayesian regret.
+r"""Information gain, and the bounds of Theorem 3.1 on the Bayesian regret.
 
-From "Bayesian Analysis of Combinatorial Gaussian Process Bandits", sections 2.3 and 3.1, for finitely many arms.
+From "Bayesian Analysis of Combinatorial Gaussian Process Bandits", sections 2.3 and 3.1, for finitely many
+arms.
 
-===========  ====================  ================================================================================
+===========  ====================  ===========================================================================
 symbol       name                  meaning
-===========  ====================  ================================================================================
+===========  ====================  ===========================================================================
 T            ``rounds``            number of rounds
-K            ``size``              most arms in a super arm
+K            ``size``              maximum number of arms in a super arm
 \|A\|        ``n_arms``            number of base arms
 γ_TK         ``gain``              largest information gain of T K observations, nats
-ς²           ``noise_variance``    of an observation
+ς²           ``noise_variance``    noise variance of an observation
 λ*_K         ``eigenvalue``        largest eigenvalue of a posterior covariance of K arms
 k_max        ``prior_variance``    largest prior variance of an arm
 C_K          -                     2 (λ*_K + ς²)
-===========  ====================  ================================================================================
+===========  ====================  ===========================================================================
 
 .. math:: I(y; f) = \tfrac12 \log\det(I + K_{aa} / ς^2)
 
-The three estimates of γ are a lower one (greedy), the upper one that follows from it (over 1 - 1/e, by submodularity),
-and an upper one from the eigenvalues of the covariance; the smaller upper one counts.
+There are three estimates of γ: a lower bound (greedy), the upper bound that follows from it (divided by 1 -
+1/e, by submodularity), and an upper bound from the eigenvalues of the covariance. Use the smaller upper
+bound.
 
-**What the theorem does not cover.** Its additive constants hold for variances up to 1, and are multiplied by √k_max
-here, as its proof then gives. It bounds the regret of unrectified agents in expected values; navigation rectifies both
-the agents' indices and the costs that regret is counted in. The part on Thompson sampling takes super arms to be drawn
-by their chance of being best: joint samples are, samples of each arm by itself, as in Algorithm 2, are not. K is the
-size of the largest *allowed* super arm, more than the longest path that a run happens to take. And the paper's
-experiments have ω = ξ = 1, while the bound of Bayes-UCB asks for ω > 1; its additive term stays constant for ξ > ω alone.
+**What the theorem does not cover.** Its additive constants hold for variances up to 1; for larger variances
+the proof yields a factor √k_max, which is applied here. It bounds the regret of unrectified agents in
+expected values, whereas navigation rectifies both the agents' indices and the costs that define regret. The
+part on Thompson sampling assumes that super arms are drawn with their probability of being best. This holds
+for joint samples, but not for independent samples of each arm, as in Algorithm 2. K is the size of the
+largest *allowed* super arm, which exceeds the longest path taken in a run. The paper's experiments use ω = ξ
+= 1, but the bound of Bayes-UCB requires ω > 1, and its additive term is constant only for ξ > ω.
 """
 
 import math
@@ -37,11 +40,11 @@ from ..errors import InputError
 from .exact import WINDOW, ExactGP
 from .policies import UCB, BayesUCB, Thompson
 
-GREEDY_SHARE = 1 - 1 / math.e  # of the largest gain, at least
+GREEDY_SHARE = 1 - 1 / math.e  # guaranteed fraction of the largest gain
 
 
 def information_gain(prior, rounds):
-    """Return how much the observations of a run tell about the arms, after each round.
+    """Return the information gain of a run's observations about the arms, after each round.
 
     Parameters
     ----------
@@ -52,7 +55,7 @@ def information_gain(prior, rounds):
     Returns
     -------
     ndarray, shape (T,)
-        Nats, rising.
+        Cumulative information gain, nats.
 
     Examples
     --------
@@ -64,31 +67,32 @@ def information_gain(prior, rounds):
     for arms in rounds:
         covariance = gp.covariance(arms) / prior.noise_variance
         gains.append(0.5 * np.linalg.slogdet(np.eye(len(covariance)) + covariance)[1])
-        gp.update(arms, np.zeros(len(arms)))  # what was seen does not matter, only where
+        gp.update(arms, np.zeros(len(arms)))  # the gain depends on the arms only, not on the values
     return np.cumsum(gains)
 
 
 def greedy_gain(prior, steps):
-    """Choose arms one by one where least is known, and return the information gained.
+    """Return the information gain of choosing, one after another, the arm of largest posterior variance.
 
-    At least 1 - 1/e of the largest gain of as many observations. An arm may be chosen again.
+    The gain is at least 1 - 1/e of the largest gain of the same number of observations. An arm may be chosen
+    repeatedly.
 
     Parameters
     ----------
     prior : Prior
     steps : int
-        T K.
+        Number of observations, T K.
 
     Returns
     -------
     gain : ndarray, shape (steps,)
-        After each choice, nats.
+        Gain after each choice, nats.
     chosen : ndarray of int, shape (steps,)
     """
     from scipy.linalg.blas import dsyrk
 
     steps = _validate.whole_number(steps, "steps")
-    covariance = np.array(prior.covariance, order="F")  # its lower triangle is brought up to date
+    covariance = np.array(prior.covariance, order="F")  # only its lower triangle is updated
     variance = np.diag(covariance).copy()
     window = np.empty((WINDOW, prior.n_arms))  # posterior = covariance - windowᵀ window
     gain, chosen, filled = np.empty(steps), np.empty(steps, dtype=np.intp), 0
@@ -106,10 +110,10 @@ def greedy_gain(prior, steps):
 
 
 def spectral_gain(prior, steps):
-    """Return an upper bound on the largest information gain of some numbers of observations.
+    """Return an upper bound on the largest information gain for given numbers of observations.
 
-    Sharing n observations among arms changes the eigenvalues of K by at most as much as sharing them among its
-    eigenvectors would, and the best such sharing is known: as water fills a vessel.
+    Allocating n observations to arms gains at most as much as allocating them to the eigenvectors of K. The
+    optimal allocation to eigenvectors is known: water-filling.
 
     Parameters
     ----------
@@ -126,8 +130,8 @@ def spectral_gain(prior, steps):
 
     steps = _validate.real_array(steps, "steps", np.shape(steps), low=1)
     values = eigvalsh(prior.covariance)[::-1]
-    floor = prior.noise_variance / values[values > 1e-12 * values[0]]  # rising: the bottom of the vessel
-    # the level at which the first r cells just reach the next one, and how much water that takes
+    floor = prior.noise_variance / values[values > 1e-12 * values[0]]  # increasing: floors of water-filling
+    # amount of water at which the first r cells reach the floor of the next one
     cells = np.arange(1, len(floor) + 1)
     needed = cells * floor - np.cumsum(floor)
     r = np.searchsorted(needed, steps, side="right")
@@ -137,10 +141,10 @@ def spectral_gain(prior, steps):
 
 
 def largest_eigenvalue(prior, size):
-    """Return a bound on λ*_K: the largest eigenvalue that a posterior covariance of so many arms can have.
+    """Return an upper bound on λ*_K, the largest eigenvalue of a posterior covariance of ``size`` arms.
 
-    No posterior exceeds the prior, whose eigenvalues on a few arms are below its largest one, and below the sum of the
-    arms' variances.
+    A posterior covariance is at most the prior covariance. The eigenvalues of the prior on a few arms are at
+    most its largest eigenvalue and at most the sum of the arms' variances.
     """
     from scipy.sparse.linalg import eigsh
 
@@ -148,7 +152,7 @@ def largest_eigenvalue(prior, size):
     most = np.sort(np.diag(prior.covariance))[-size:].sum()
     if prior.n_arms < 3:
         return float(min(most, np.linalg.eigvalsh(prior.covariance)[-1]))
-    start = np.random.default_rng(0).standard_normal(prior.n_arms)  # no eigenvector is orthogonal to it
+    start = np.random.default_rng(0).standard_normal(prior.n_arms)  # not orthogonal to any eigenvector
     return float(min(most, eigsh(prior.covariance, k=1, v0=start, return_eigenvectors=False)[0]))
 
 
@@ -164,14 +168,14 @@ def regret_bound(rule, rounds, *, n_arms, size, gain, noise_variance, eigenvalue
     n_arms, size : int
         |A| and K.
     gain : array_like, shaped as ``rounds``
-        γ_TK: an upper bound on it, see `greedy_gain` and `spectral_gain`.
+        Upper bound on γ_TK; see `greedy_gain` and `spectral_gain`.
     noise_variance, eigenvalue, prior_variance : float
         ς², λ*_K and k_max.
 
     Returns
     -------
     ndarray, shaped as ``rounds``
-        In the unit of the arms' values.
+        Bound in the unit of the arms' values.
 
     Examples
     --------
@@ -189,7 +193,7 @@ def regret_bound(rule, rounds, *, n_arms, size, gain, noise_variance, eigenvalue
             rule, rounds, n_arms, size, gain, eigenvalue + noise_variance
         )
     if isinstance(rule, UCB) and rule.factor != 1:
-        msg = f"the theorem has β_t as it is, `factor` 1; got {rule.factor:g}."
+        msg = f"The bound of UCB holds only for `factor` 1; got {rule.factor:g}."
         raise InputError(msg)
     width = _width(UCB(), rounds, n_arms, size, gain, eigenvalue + noise_variance)
     if isinstance(rule, UCB):
@@ -206,10 +210,10 @@ def _width(rule, rounds, n_arms, size, gain, half_constant):
 
 
 def _optimism_lost(rule, rounds):
-    """Return the lemma's bound on what Bayes-UCB loses where its optimism fails, for variances up to 1."""
+    """Return the lemma's bound on the loss of Bayes-UCB when its optimism fails, for variances up to 1."""
     omega, ratio = rule.omega, rule.xi / rule.omega
     if omega <= 1:
-        msg = f"the bound of Bayes-UCB needs omega above 1; got {omega:g}. It grows without limit towards 1."
+        msg = f"The bound of Bayes-UCB needs omega above 1; got {omega:g}. It diverges as omega approaches 1."
         raise InputError(msg)
     constant = (math.sqrt(math.pi) * omega / math.sqrt(2 * math.e * (omega - 1))) ** (1 / omega)
     if ratio > 1:

@@ -226,7 +226,7 @@ def test_draws_of_the_prior_have_its_moments(prior):
         ({"covariance": np.eye(3)}, "`covariance` must have shape"),
         ({"covariance": [[1.0, 0.5], [0.2, 1.0]]}, "must be symmetric"),
         ({"covariance": np.array([[1.0, np.nan], [np.nan, 1.0]])}, "`covariance` must be finite"),
-        ({"covariance": np.diag([1.0, -1.0])}, "no negative variance"),
+        ({"covariance": np.diag([1.0, -1.0])}, "diagonal at least 0"),
         ({"mean": [0.0, np.nan]}, "`mean` must be finite"),
         ({"noise_variance": 0.0}, "`noise_variance` must be a number above 0"),
     ],
@@ -266,8 +266,8 @@ def test_a_city_of_equal_edges_has_no_scale():
 @pytest.mark.parametrize(
     ("arms", "values", "message"),
     [
-        ([0, 1], [1.0], "`arms` must be 1 whole indices"),
-        ([0.0], [1.0], "whole indices"),
+        ([0, 1], [1.0], "`arms` must be 1 integer indices"),
+        ([0.0], [1.0], "integer indices"),
         ([99], [1.0], "from 0 to 47; got 99"),
         ([-1], [1.0], "from 0 to 47"),
         ([0], [np.nan], "`values` must be finite"),

@@ -137,7 +137,7 @@ def test_top_k_takes_the_best_allowed_arms():
     assert bandits.TopK(2)(scores).tolist() == [1, 3]
     assert bandits.TopK(2, sense="min")(scores).tolist() == [0, 2]
     assert bandits.TopK(2)(scores, [True, False, True, False, True]).tolist() == [0, 4]
-    with pytest.raises(InputError, match="2 arms are to be chosen, but only 1 are allowed"):
+    with pytest.raises(InputError, match="Cannot choose 2 arms: only 1 are allowed"):
         bandits.TopK(2)(scores, [False, True, False, False, False])
 
 
@@ -310,7 +310,7 @@ def test_a_checkpoint_of_another_run_is_refused(net, prior, tmp_path):
     header, first, *rest = file.read_text().splitlines()
     row = json.loads(first)
     file.write_text("\n".join([header, json.dumps({**row, "arms": row["arms"][::-1]}), *rest]) + "\n")
-    with pytest.raises(InputError, match=r"round 1 in the checkpoint .* is of a path that is closed now"):
+    with pytest.raises(InputError, match=r"path of round 1 in the checkpoint .* is closed now"):
         bandits.run(net, START, END, "gp-ts", rng=7, **options)
     file.write_text("\n".join([header, json.dumps({**row, "round": 2}), *rest]) + "\n")
     with pytest.raises(InputError, match=r"line 2 of the checkpoint .* is damaged"):
@@ -335,7 +335,7 @@ def test_why_a_run_ends(net, prior):
     run = bandits.run(net, START, END, **options, closed=lambda t: [END] if t == 6 else [])
     assert len(run.history) == 5
     assert (
-        run.message == f"round 6 has no open way: the end {END!r} is closed. Open it, or choose another end."
+        run.message == f"round 6 has no open path: the end {END!r} is closed. Open it, or choose another end."
     )
     run = bandits.run(net, START, END, **options, time_limit=1e-9)
     assert (len(run.history), run.message) == (1, "time limit of 1e-09 s reached")
@@ -353,7 +353,7 @@ def test_why_a_run_ends(net, prior):
         ({"policy": "gp"}, "`policy` must be one of 'gp-ts'"),
         ({"policy": ("gp", "ts")}, "a regression and a rule"),
         ({"policy": ("sgp", bandits.UCB())}, r"policy\[0\]"),
-        ({"policy": ("svgp", bandits.Thompson(True))}, "joint samples need the exact"),
+        ({"policy": ("svgp", bandits.Thompson(True))}, "Joint samples need the exact"),
         ({"horizon": 0}, "`horizon` must be a whole number of at least 1"),
         ({"rng": -1}, "`rng`"),
         ({"start": "home"}, "no edge 'home'"),
@@ -366,7 +366,7 @@ def test_why_a_run_ends(net, prior):
         ({"callback": 3}, "`callback`"),
         ({"progress": "yes"}, "`progress`"),
         ({"time_limit": 0}, "`time_limit`"),
-        ({"prior": bandits.Prior([0.0] * 3, np.eye(3), 1.0)}, "one arm for each of 80 edges"),
+        ({"prior": bandits.Prior([0.0] * 3, np.eye(3), 1.0)}, "multiple of the number of edges, 80"),
     ],
 )
 def test_wrong_options_are_refused(net, prior, change, message):
@@ -436,7 +436,7 @@ def test_parts_of_ones_own_are_checked():
         bandits.Agent(bandits.ExactGP(prior), bandits.UCB(), rectify=True)
     with pytest.raises(InputError, match="`rate`"):
         bandits.SparseGP(prior, rate=5)
-    with pytest.raises(InputError, match="one truth value an arm"):
+    with pytest.raises(InputError, match="one boolean per arm"):
         bandits.TopK(2)([1.0, 2.0, 3.0], [True, True])
 
 

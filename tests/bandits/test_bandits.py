@@ -361,7 +361,7 @@ def test_why_a_run_ends(net, prior):
         ({"closed": [START]}, "the start 'r0c0-r0c1' is closed"),
         ({"closed": "r0c0"}, "`closed` must be a sequence of edges"),
         ({"prior": "gp"}, "`prior` must be an emsopt.bandits.Prior"),
-        ({"noise": 0.2}, "either `prior` or options of the kernel; got `prior` and noise"),
+        ({"noise": 0.2}, "either `prior` or kernel options, not both; got `prior` and noise"),
         ({"expected": [1.0]}, "`expected` must have shape"),
         ({"callback": 3}, "`callback`"),
         ({"progress": "yes"}, "`progress`"),

@@ -1,4 +1,4 @@
-"""Functions to try an optimizer on, each with its domain and its known best.
+"""Test problems for optimizers, each with its domain and its best known value.
 
 >>> import emsopt as eo
 >>> f = eo.problems.hartmann3()

@@ -1,7 +1,7 @@
-r"""A garden sprinkler: how far it sprays, how fast it turns and how much water it takes (Siebertz et al. 2010).
+r"""A garden sprinkler: range, rotation speed and water consumption (Siebertz et al. 2010).
 
-The stationary speed of the head is found by iteration from a first estimate, and the flight of one drop with drag by
-explicit Euler steps of 5 ms.
+The stationary speed of the head is computed by iteration from a first estimate. The flight of one drop with
+drag is computed by explicit Euler steps of 5 ms.
 
 ======  ======================  ==========================================================================
 symbol  unit                    meaning
@@ -10,15 +10,16 @@ symbol  unit                    meaning
 A       m²                      area of a nozzle
 d       m                       diameter of the head; r = d / 2
 M_c     N m                     dry friction torque
-M_v     N m s                   friction torque a unit of speed
+M_v     N m s                   friction torque per unit of speed
 p       bar                     pressure
 D_l     mm                      inner diameter of the hose
-ω, n    rad/s, 1/s              angular speed, turns a second
+ω, n    rad/s, 1/s              angular speed, turns per second
 v       m/s                     speed of the jet
 ======  ======================  ==========================================================================
 
-Limits. The Euler step makes the range jump by up to 0.016 m between neighbouring points, so slopes say nothing; over
-about a fifth of the box the head does not turn at all and the speed is exactly 0.
+Limits. Because of the Euler steps the range jumps by up to 0.016 m between neighbouring points, and its
+numerical gradients are meaningless. In about a fifth of the box the head does not turn and the speed is
+exactly 0.
 
 References
 ----------
@@ -36,7 +37,7 @@ from .problem import Problem
 WATER, AIR = 1000.0, 1.25  # density, kg/m³
 VISCOSITY = 1.82e-5 / 1.25  # kinematic, of air, m²/s
 GRAVITY = 10.0  # m/s²
-STEP = 0.005  # of the flight, s
+STEP = 0.005  # time step of the flight, s
 MOST_STEPS = 10_000
 BOUNDS = [(0, 90), (0, 90), (2e-6, 4e-6), (0.1, 0.2), (0.01, 0.02), (0.01, 0.02), (1, 2), (5, 10)]
 VARIABLES = (
@@ -56,17 +57,17 @@ def sprinkler(output="range", *, noise=0.0, rng=None):
     """Return the garden sprinkler of 8 inputs.
 
     The box: α and β 0 to 90 deg, A 2e-6 to 4e-6 m², d 0.1 to 0.2 m, M_c and M_v 0.01 to 0.02, p 1 to 2 bar,
-    D_l 5 to 10 mm. The best values are those of long searches, not proven.
+    D_l 5 to 10 mm. The best known values come from long searches; they are not proven optimal.
 
     Parameters
     ----------
     output : str
-        "range" (m), to be maximised, best known 8.3358; "consumption" (l/min), to be minimised; or "speed" (turns a
-        second), to be maximised.
+        "range" (m), to be maximised, best known 8.3358; "consumption" (l/min), to be minimised; or "speed"
+        (turns per second), to be maximised.
     noise : float
         Standard deviation of the noise on each value.
     rng : int or Generator, optional
-        For the noise.
+        Source of randomness for the noise.
 
     Returns
     -------
@@ -75,7 +76,7 @@ def sprinkler(output="range", *, noise=0.0, rng=None):
     Raises
     ------
     InputError
-        If the output is another.
+        If the output is unknown.
     """
     _validate.choice(output, "output", OUTPUTS)
     sense, value, x = BEST[output]
@@ -100,9 +101,10 @@ BEST = {
     "range": ("max", 8.335760843396399, [32.06937, 90, 4e-6, 0.15, 0.015, 0.015, 2, 10]),
     "speed": ("max", 19.83071919096241, [0, 0, 4e-6, 0.2, 0.01, 0.01, 2, 9.68683]),
 }
-"""Sense, best value known and a point that has it. Water and range are best where the head stands still, at any value
-of the inputs that only matter to its turning. The points keep a little off the jumps right behind the best range and
-speed, so that rounding does not throw them over: they fall short by less than 1e-6."""
+"""Sense, best known value and a point that attains it. Consumption and range are best where the head does not
+turn; the inputs that only affect its rotation are then arbitrary. The points for range and speed keep a small
+distance from the discontinuity next to the optimum, to be safe from rounding errors; this costs less than
+1e-6."""
 
 
 @njit(cache=True, nogil=True)
@@ -123,7 +125,7 @@ def _outputs(points):
 
 @njit(cache=True, nogil=True)
 def _turning(c, area, radius, dry, viscous, pressure, hose):
-    """Return turns a second, speed of the jet and its speed relative to the nozzle (m/s)."""
+    """Return turns per second, speed of the jet and its speed relative to the nozzle (m/s)."""
     resistance = 10 ** (5.0704 - 0.579413 * hose + 0.0196432 * hose**2) * 60_000.0**2
     imbalance = 2 * WATER * area * radius * 2 * GRAVITY * 1e-4 * pressure * c
     turns = 0.1 * abs(imbalance - dry) / (viscous + 5e-4)
@@ -165,7 +167,7 @@ def _turning(c, area, radius, dry, viscous, pressure, hose):
 
 @njit(cache=True, nogil=True)
 def _flight(speed, angle, area):
-    """Return how far (m) a drop flies that leaves a nozzle 1 mm above ground."""
+    """Return the distance (m) flown by a drop that leaves a nozzle 1 mm above ground."""
     diameter = sqrt(4 * area / pi)
     mass = WATER * pi * diameter**3 / 6
     x, height = 0.0, 0.001

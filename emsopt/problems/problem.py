@@ -1,4 +1,4 @@
-"""`Problem`: a function on a box, with what is known of its best value."""
+"""`Problem`: a function on a box, with its best known value."""
 
 from dataclasses import dataclass, replace
 
@@ -8,12 +8,12 @@ from .. import _validate
 from ..errors import InputError
 
 ROUNDING = 1e-9
-"""How far outside the box, in widths of it, a point is taken for one on its border."""
+"""Tolerance for points outside the box, relative to its width; such points are moved to the border."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    """A function to optimise; call it with one point or with rows of them.
+    """A function to optimise; call it with one point or with one point per row.
 
     Attributes
     ----------
@@ -25,17 +25,17 @@ class Problem:
     sense : str
         "min" or "max": whether `emsopt.minimize` takes it or `emsopt.maximize`.
     best_value : float or None
-        Best noise-free value known; None if none is.
+        Best known noise-free value, or None if unknown.
     best_x : ndarray, shape (d,), or None
-        A point that has it.
+        A point that attains it.
     noise : float
         Standard deviation of the Gaussian noise on each value.
     rng : Generator
-        Draws the noise, one number a value.
+        Source of randomness for the noise, one draw per value.
     variables : tuple of str
-        Names of the inputs; "x1", "x2" ... if left out.
+        Names of the inputs. Default: "x1", "x2" ...
     whole : tuple of int
-        Inputs, by index, that are whole numbers; points are rounded there.
+        Indices of the inputs that are whole numbers. These inputs are rounded before evaluation.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class Problem:
         Raises
         ------
         InputError
-            If the shape is another, or a point is not finite or lies outside the box.
+            If the shape is wrong, or a point is not finite or lies outside the box.
         """
         value = self.exact(x)
         if self.noise == 0:
@@ -108,14 +108,14 @@ class Problem:
         return value + noise
 
     def exact(self, x):
-        """Return the value without noise; otherwise like a call."""
+        """Return the value without noise. Parameters and errors are those of a call."""
         points = self._points(x)
         rows = np.atleast_2d(points)
         values = np.asarray(self.function(rows), dtype=float)
         if values.shape != rows.shape[:1]:
             msg = (
-                f"`function` of {self.name} must take points, shape (n, {rows.shape[1]}), and return their values, shape "
-                f"(n,); for {len(rows)} point(s) it returned shape {values.shape}."
+                f"`function` of {self.name} must take points, shape (n, {rows.shape[1]}), and return their "
+                f"values, shape (n,); for {len(rows)} point(s) it returned shape {values.shape}."
             )
             raise InputError(msg)
         return float(values[0]) if points.ndim == 1 else values
@@ -150,23 +150,23 @@ class Problem:
 
 
 def on_unit_cube(problem):
-    """Return a problem as one to be maximised on the unit cube, as `ControlProblem` wants it.
+    """Convert a problem to maximisation on the unit cube, as `ControlProblem` requires.
 
     Parameters
     ----------
     problem : Problem
-        Of either sense, on any box.
+        A problem of either sense, on any box.
 
     Returns
     -------
     Problem
-        Inputs are scaled so that their lowest value is 0 and their highest 1. If small values were best, the sign is
-        turned. Noise stays, and inputs that are whole numbers are rounded as before.
+        Inputs are scaled from their bounds to [0, 1]. If the problem is a minimisation, the sign of its
+        values is reversed. Noise is kept, and whole-number inputs are still rounded.
 
     Raises
     ------
     InputError
-        If it is no Problem.
+        If ``problem`` is not a Problem.
 
     Examples
     --------

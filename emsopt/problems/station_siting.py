@@ -1,4 +1,4 @@
-r"""Where in the plane should stations stand? Not a choice from a list: their coordinates are the inputs.
+r"""Siting of stations in the plane: the inputs are coordinates, not a choice from a list of sites.
 
 ========  ==================================================================================================
 input     meaning
@@ -7,15 +7,16 @@ x_1, y_1  location of the first station: longitude and latitude, or kilometres e
 ...       and so on for each station, 2 p inputs in all
 ========  ==================================================================================================
 
-The box is the bounding box of the city's atoms, once for each station. The value is the mean response (or another
-metric) of the hypercube model with one unit at each station. Travel times are a function of the distance as the crow
-flies; unless given, that function is a straight line fitted to the city's own table, so that nothing is known of
-rivers and motorways that the line does not hold. Turnout and service take as long as they do on average at the city's
-listed sites.
+The domain is the bounding box of the city's atoms, repeated for each station. The value is the mean response
+(or another metric) of the hypercube model with one unit at each station. Travel times are a function of the
+straight-line distance. By default this function is a line fitted to the city's table of travel times, and it
+therefore ignores local features such as rivers and motorways. Turnout and service times are the averages over
+the city's listed sites.
 
-Limits. Stations may stand anywhere, also in a lake. Stations can be swapped, so that every best point has p! copies.
-Where an atom changes its nearest station the order in which units answer jumps, and the value with it, a little. Within
-a kilometre or so the line's start, a constant, says all, and a table of areas knows no distance within an area.
+Limits. Stations may be placed anywhere, even in a lake. Stations are interchangeable, which gives every
+optimum p! copies. Where the nearest station of an atom changes, the order in which units respond changes and
+the value jumps slightly. Below about one kilometre the fitted travel time is dominated by the intercept of
+the line, because a table of areas has no distances within an area.
 """
 
 import numpy as np
@@ -30,30 +31,30 @@ from .problem import Problem
 
 
 def siting(city, stations, *, travel_time=None, metric="mean_response", evaluator=None):
-    """Return the siting of a city's stations as a problem of 2 p inputs, to be minimised.
+    """Return the siting of a city's stations as a minimisation problem with 2 p inputs.
 
     Parameters
     ----------
     city : City
-        With ``atom_locations``, and with ``site_locations`` unless ``travel_time`` is given.
+        Must have ``atom_locations``, and ``site_locations`` unless ``travel_time`` is given.
     stations : int
-        p, one unit at each.
+        Number of stations p, with one unit each.
     travel_time : callable, optional
-        From distances as the crow flies (km) to minutes, both ndarrays; left out: `fitted_travel_time`.
+        Function from straight-line distances (km) to minutes, both ndarrays. Default: `fitted_travel_time`.
     metric
-        As of `emsopt.Objective`: "mean_response" (min), or ("late", minutes), or a mix.
+        As in `emsopt.Objective`: "mean_response" (min), ("late", minutes), or a weighted mix.
     evaluator : {"exact", "approximate"}, optional
-        Left out: exact up to 12 stations, else approximate.
+        Default: exact for up to 12 stations, otherwise approximate.
 
     Returns
     -------
     Problem
-        Inputs "lon1", "lat1", "lon2" ... or "x1", "y1" ...; without a ``best_value``.
+        Inputs "lon1", "lat1", "lon2" ... or "x1", "y1" ... It has no ``best_value``.
 
     Raises
     ------
     InputError
-        If locations are missing, or all atoms lie on one line along an axis.
+        If locations are missing, or all atoms lie on one line parallel to an axis.
 
     Examples
     --------
@@ -69,10 +70,10 @@ def siting(city, stations, *, travel_time=None, metric="mean_response", evaluato
     evaluator = _validate.choice(check_evaluator(evaluator, p), "evaluator", ("exact", "approximate"))
     atoms = _locations(city, "atom_locations")
     law = fitted_travel_time(city) if travel_time is None else travel_time
-    metric_costs(city, metric)  # refuse a wrong one now
+    metric_costs(city, metric)  # raise at once if the metric is invalid
     low, high = atoms.min(axis=0), atoms.max(axis=0)
     if (low >= high).any():
-        msg = "`city.atom_locations` must span an area; they lie on one line along an axis."
+        msg = "`city.atom_locations` must span an area; they lie on one line parallel to an axis."
         raise InputError(msg)
 
     def function(points):
@@ -84,7 +85,7 @@ def siting(city, stations, *, travel_time=None, metric="mean_response", evaluato
 
 
 def sited_city(city, x, *, travel_time=None):
-    """Return the city with its listed sites replaced by stations at given places, to evaluate and to draw.
+    """Return the city with its listed sites replaced by stations at the given locations.
 
     Parameters
     ----------
@@ -97,7 +98,8 @@ def sited_city(city, x, *, travel_time=None):
     Returns
     -------
     City
-        Of p sites, "station 1" and so on: `emsopt.evaluators.evaluate` of all of them is the value of `siting`.
+        City with p sites named "station 1" and so on. Evaluating it with one unit at every site
+        (`emsopt.evaluators.evaluate`) yields the value of `siting`.
 
     Examples
     --------
@@ -107,24 +109,24 @@ def sited_city(city, x, *, travel_time=None):
     """
     x = _validate.floats(x, "x")
     if x.size == 0 or x.size % 2:
-        msg = f"`x` must hold two coordinates a station; got shape {x.shape}."
+        msg = f"`x` must hold two coordinates per station; got shape {x.shape}."
         raise InputError(msg)
     law = fitted_travel_time(city) if travel_time is None else travel_time
     return _with_stations(city, x.reshape(-1, 2), law).replace(atom_shapes=city.atom_shapes)
 
 
 def fitted_travel_time(city):
-    """Return the straight line from km to minutes that fits the city's table of travel times best (least squares).
+    """Fit a line to the city's travel times (min) against straight-line distance (km) by least squares.
 
     Parameters
     ----------
     city : City
-        With ``atom_locations`` and ``site_locations``.
+        Must have ``atom_locations`` and ``site_locations``.
 
     Returns
     -------
     callable
-        From distances as the crow flies (km) to minutes, at least 0.
+        Function from straight-line distances (km) to minutes, at least 0.
 
     Examples
     --------
@@ -134,7 +136,10 @@ def fitted_travel_time(city):
     """
     km = _crow_km(city, _locations(city, "site_locations"))
     if np.ptp(km) == 0:
-        msg = "all distances from sites to atoms are alike: a line needs several; give `travel_time`."
+        msg = (
+            "Fitting a line needs sites at different distances from atoms; all distances are equal. Pass "
+            "`travel_time`."
+        )
         raise InputError(msg)
     slope, start = np.polyfit(km.ravel(), city.travel_times.ravel(), 1)
     return lambda km: np.maximum(start + slope * np.asarray(km, dtype=float), 0.0)
@@ -147,7 +152,7 @@ def _value(city, stations, law, metric, evaluator):
 
 
 def _with_stations(city, stations, law):
-    """Return the city of those stations, without outlines, whose check would cost more than an evaluation."""
+    """Return the city with those stations, without outlines, which take longer to check than to evaluate."""
     p = len(stations)
     return City(
         city.arrival_rates,
@@ -172,6 +177,6 @@ def _crow_km(city, places):
 def _locations(city, name):
     locations = getattr(check_city(city), name)
     if locations is None:
-        msg = f"`city` must have `{name}`: siting needs to know where things are."
+        msg = f"`city` must have `{name}`, which siting needs to compute distances."
         raise InputError(msg)
     return locations

@@ -1,15 +1,15 @@
-"""Hyperparameter tuning: how well a random forest or boosted trees predict, by five-fold R², to be maximised.
+"""Hyperparameter tuning of a random forest or boosted trees: maximise the five-fold cross-validated R².
 
-The two tasks of Section 5.3 of "Bayesian Optimization by Kernel Regression and Density-based Exploration", on the
-quality of wine and the value of Californian homes. The paper names the hyperparameters but not their ranges; ours are
-`FOREST` and `XGBOOST`. Whole-numbered ones are rounded, as the paper does. What an evaluation costs is decided by the
-largest number of trees, which is kept small.
+The two tasks of Section 5.3 of "Bayesian Optimization by Kernel Regression and Density-based Exploration":
+the quality of wine and the value of Californian homes. The paper names the hyperparameters but not their
+ranges; the ranges used here are `FOREST` and `XGBOOST`. Whole-number hyperparameters are rounded, as in the
+paper. The largest number of trees determines the cost of an evaluation and is kept small.
 
-By default the models see a fixed sample of 2,000 rows, so that an evaluation takes a second or so; ``whole=True``
-takes all 6,497 or 20,640 rows. Folds and the models' own randomness are fixed: the same point has the same value, and
-is evaluated once in a session.
+By default the models use a fixed sample of 2,000 rows, and an evaluation takes about a second; ``whole=True``
+uses all 6,497 or 20,640 rows. The folds and the random seeds of the models are fixed: a point always has the
+same value, and is evaluated only once per session.
 
-This module loads scikit-learn (and, for XGBoost, xgboost) when a point is evaluated.
+scikit-learn (and, for XGBoost, xgboost) is loaded when a point is first evaluated.
 """
 
 from functools import cache
@@ -23,7 +23,7 @@ from .problem import Problem
 
 ROWS, SAMPLE_SEED, FOLDS = 2000, 0, 5
 DATA = {"wine": "quality", "california": "MedHouseVal"}
-"""Data sets, and the column to be predicted."""
+"""Data sets, each with the column to predict."""
 
 FOREST = {
     "n_estimators": (5, 30),
@@ -51,18 +51,18 @@ def forest_tuning(data="wine", *, whole=False):
     ----------
     data : {"wine", "california"}
     whole : bool
-        All rows of the data instead of a sample of 2,000.
+        Whether to use all rows of the data instead of a sample of 2,000.
 
     Returns
     -------
     Problem
-        Without a ``best_value``: nobody knows the best that can be reached.
+        It has no ``best_value``, because the optimum is unknown.
     """
     return _problem("forest", FOREST, data, whole)
 
 
 def xgboost_tuning(data="wine", *, whole=False):
-    """Return the tuning of XGBoost: seven hyperparameters, two of them whole numbers; as `forest_tuning`.
+    """Return the tuning of XGBoost: seven hyperparameters, two of them whole numbers; see `forest_tuning`.
 
     Raises
     ------
@@ -70,9 +70,9 @@ def xgboost_tuning(data="wine", *, whole=False):
         If xgboost is not installed.
     """
     try:
-        import xgboost  # noqa: F401 - better now than at the first evaluation
+        import xgboost  # noqa: F401 - fail now rather than at the first evaluation
     except ImportError as error:
-        msg = 'tuning XGBoost needs the package xgboost; install it with `pip install "emsopt[tuning]"`.'
+        msg = 'Tuning XGBoost needs the package xgboost. Install it with `pip install "emsopt[tuning]"`.'
         raise MissingDependencyError(msg) from error
     return _problem("xgboost", XGBOOST, data, whole)
 
@@ -96,10 +96,10 @@ def _problem(model, ranges, data, whole):
 
 @cache
 def _score(model, names, values, data, whole):
-    """Return the mean R² of five folds; all methods of a study begin with the same points."""
+    """Return the mean R² of five folds; cached, because all methods of a study start with the same points."""
     from sklearn.model_selection import KFold, cross_val_score
 
-    least = np.finfo(np.float32).tiny  # XGBoost refuses what single precision holds only in part
+    least = np.finfo(np.float32).tiny  # XGBoost refuses subnormal numbers of single precision
     settings = {
         name: int(value) if name in WHOLE else value * (abs(value) >= least)
         for name, value in zip(names, values, strict=True)
@@ -119,7 +119,7 @@ def _score(model, names, values, data, whole):
 
 @cache
 def _rows(data, whole):
-    """Return inputs and target, all rows or the fixed sample."""
+    """Return inputs and target, for all rows or for the fixed sample."""
     import pandas as pd
 
     table = pd.read_csv(locate.package_file("tuning", f"{data}.csv.gz"))

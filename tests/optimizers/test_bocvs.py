@@ -370,7 +370,7 @@ def test_regrets_are_those_of_the_definition():
         ({"method": "best"}, "`method` must be one of 'unknown-cost', 'ucb-psq'"),
         ({"budget": 0}, "`budget` must be a number above 0"),
         ({"budget": 1e-3}, "`budget` must pay for at least one play; the first one cost"),
-        ({"alpha": 1.0}, "`alpha` must be a share"),
+        ({"alpha": 1.0}, "`alpha` must be a fraction"),
         ({"beta": -1}, "`beta` must be a number above 0"),
         ({"beta": "Theorem"}, "`beta` must be a number above 0, or 'theorem'; got 'Theorem'"),
         ({"beta": "theorem", "delta": 5}, r"`delta` must be a probability in \(0, 1\]; got 5"),

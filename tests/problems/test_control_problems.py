@@ -217,31 +217,37 @@ FLAT = Problem("flat", lambda u: u[:, 0], [(0, 1)] * 3, "max", 1.0, [1.0, 0, 0],
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"control_sets": []}, "`control_sets` is empty"),
-        ({"control_sets": [["a"], []]}, "control set 1 is empty"),
-        ({"control_sets": [["a"], ["a", "b", "a"]]}, "control set 1 names variable 'a' twice"),
-        ({"control_sets": [["a"], [0]]}, "control sets 0 and 1 hold the same variables"),
-        ({"control_sets": [["a"], ["d"]]}, "control set 1 names 'd', which is none of a, b, c"),
+        ({"control_sets": []}, "`control_sets` must contain at least one set"),
+        ({"control_sets": [["a"], []]}, "Control set 1 must contain at least one variable"),
+        (
+            {"control_sets": [["a"], ["a", "b", "a"]]},
+            "Control set 1 must name each variable once; it names 'a' twice",
+        ),
+        ({"control_sets": [["a"], [0]]}, "Control sets 0 and 1 hold the same variables"),
+        ({"control_sets": [["a"], ["d"]]}, "Control set 1 must name variables among a, b, c; got 'd'"),
         ({"control_sets": [["a"], [3]]}, "from 0 to 2; got 3"),
-        ({"control_sets": ["a", ["b"]]}, "control set 0 must be a list of variables; got 'a'"),
+        ({"control_sets": ["a", ["b"]]}, "Control set 0 must be a list of variables; got 'a'"),
         ({"costs": [0.1, 1.5]}, r"mean costs in \(0, 1\].*set 1 is 1.5. Divide"),
         ({"costs": [0.1, 0.0]}, "`costs` must be greater than 0"),
         ({"costs": [0.1]}, r"`costs` must have shape \(2,\)"),
-        ({"marginals": [Uniform()] * 2}, "one for each of 3 variables; got 2"),
+        ({"marginals": [Uniform()] * 2}, "one per variable, 3 in all; got 2"),
         ({"marginals": None}, "`marginals` must be one of TruncatedNormal, Uniform, Empirical"),
         ({"marginals": {"a": Uniform()}}, "or a list of them; got {'a'"),
         ({"set_values": [0.5, 1.0]}, "must both hold 2 values.*got 2 and 0"),
         ({"set_values": [0.5, 1.0], "set_points": [[0.5]]}, "must both hold 2 values.*got 2 and 1"),
-        ({"marginals": [Uniform(), Uniform(), 0.5]}, "the marginal of c must be one of TruncatedNormal"),
+        ({"marginals": [Uniform(), Uniform(), 0.5]}, "The marginal of c must be one of TruncatedNormal"),
         ({"noise": -1}, "`noise` must be a number of at least 0"),
         (
             {"objective": eo.problems.hartmann6()},
-            "of sense 'max'; hartmann6 is of sense 'min'. Turn its sign",
+            "have sense 'max'; hartmann6 has 'min'. Convert it",
         ),
-        ({"objective": BOXED}, "on the unit cube; b of boxed goes from 0 to 20. Scale it: see on_unit_cube"),
+        (
+            {"objective": BOXED},
+            "on the unit cube; b of boxed ranges from 0 to 20. Scale it with on_unit_cube",
+        ),
         (
             {"objective": replace(FLAT, noise=0.1)},
-            "free of noise; flat has 0.1. Give `noise` to the ControlProblem",
+            "free of noise; flat has noise 0.1. Pass `noise` to the ControlProblem",
         ),
         ({"objective": lambda u: u}, "`objective` must be an emsopt.problems.Problem; got <function"),
     ],
@@ -278,10 +284,10 @@ def test_bad_queries_are_refused():
         problem.play(7, [0.5])
     with pytest.raises(InputError, match="`costs` must be 'cheap' or 'moderate', or 7 numbers; got 'free'"):
         ready.hartmann_control("free")
-    with pytest.raises(InputError, match="`alpha` must be a share"):
+    with pytest.raises(InputError, match="`alpha` must be a fraction"):
         problem.acceptable(1.0)
     with pytest.raises(
-        InputError, match="`worst` must be a lower bound of the objective; it is 9, and the best"
+        InputError, match="`worst` must be a lower bound of the objective; it is 9, but the best"
     ):
         replace(problem, worst=9.0).target(0.1)
 

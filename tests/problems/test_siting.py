@@ -106,5 +106,5 @@ def test_atoms_on_a_line_and_odd_coordinates_are_refused(town):
     flat = town.replace(atom_locations=np.column_stack([np.arange(30.0), np.zeros(30)]))
     with pytest.raises(InputError, match="must span an area"):
         siting(flat, 2)
-    with pytest.raises(InputError, match="two coordinates a station"):
+    with pytest.raises(InputError, match="two coordinates per station"):
         sited_city(town, [1.0, 2.0, 3.0])

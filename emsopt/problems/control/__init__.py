@@ -1,4 +1,5 @@
-"""Control problems: sets of variables to control at a cost, while the others vary.
+"""Control problems: choose a set of variables to control at a cost, while the others vary at random.
 
-`problem` is the class; `marginals` say how uncontrolled variables vary; `examples` and the modules beside it make problems.
+`problem` holds the class `ControlProblem`, `marginals` the distributions of uncontrolled variables.
+`examples` and the other modules build problems.
 """

@@ -1,13 +1,14 @@
-r"""Noise of an airfoil: a Gaussian process mean over 1503 wind-tunnel measurements, as a function on the unit cube.
+r"""Noise of an airfoil: Gaussian process mean of 1503 wind-tunnel measurements, a function on the unit cube.
 
-Appendix C of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". The inputs are
-frequency, angle of attack, chord length, free-stream velocity and displacement thickness of the suction side, the
-first and last by their logarithm, all scaled from their smallest to their largest value to [0, 1]; the output is the
-sound pressure level, standardised. The process has a Matérn 5/2 kernel with the hyperparameters published with the
-code of the paper before (Tay et al. 2023); its posterior mean is the objective, to be maximised as there.
+Appendix C of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". The
+inputs are frequency, angle of attack, chord length, free-stream velocity and displacement thickness of the
+suction side. The first and last enter as logarithms, and all are min-max scaled to [0, 1]. The output is the
+standardised sound pressure level. The process has a Matérn 5/2 kernel with the hyperparameters published with
+the code of the preceding paper (Tay et al. 2023). Its posterior mean is the objective, to be maximised as in
+that paper.
 
-The measurements: Brooks, T. F., Pope, D. S. and Marcolini, M. A. (1989), NASA; UCI machine learning repository,
-"Airfoil self-noise", CC BY 4.0.
+The measurements: Brooks, T. F., Pope, D. S. and Marcolini, M. A. (1989), NASA; UCI machine learning
+repository, "Airfoil self-noise", CC BY 4.0.
 """
 
 from functools import cache
@@ -25,11 +26,11 @@ LENGTHSCALES = np.array(
 OUTPUTSCALE = 0.9180261123887418
 NOISE_VARIANCE = 0.6954410109527837
 MEAN = -0.5191142823163545
-ROWS = 64  # of points at a time, so that the kernel stays in the processor's cache
+ROWS = 64  # points evaluated at a time, few enough for the kernel to stay in the processor's cache
 BEST_VALUE = 2.069964183723336
 BEST_X = [0.14708422, 0.46614944, 0.27328699, 0.92940424, 0.77456725]
 WORST_VALUE = -2.862809487
-"""Largest and smallest value, of L-BFGS-B from the best 12 of 32,768 Sobol points."""
+"""Largest and smallest value found by L-BFGS-B from the best 12 of 32,768 Sobol points."""
 
 
 def airfoil():
@@ -58,7 +59,7 @@ def measurements():
 
 
 def _matern(A, B):
-    """Return the Matérn 5/2 kernel without its factor between points scaled by the lengthscales."""
+    """Return the Matérn 5/2 kernel with outputscale 1 between points scaled by the lengthscales."""
     squared = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1) - 2 * A @ B.T
     r = np.sqrt(5 * np.maximum(squared, 0))
     return (1 + r + r**2 / 3) * np.exp(-r)

@@ -1,28 +1,30 @@
-r"""Levers of an ambulance service: minutes of response saved, less what pulling the lever costs the service.
+r"""Levers of an ambulance service: minutes of response time saved, minus the burden of each lever.
 
-An example of the package's own for control sets: five levers, of which a service tries some for a month while the
-others drift around their usual middle. Response times are those of St. Paul by the approximate hypercube, units on the
-p-median's sites. On the unit cube, 0 is the lever at its slowest end, 1 at its fastest:
+This example of control sets is not from a paper. A service tries some of five levers for a month, while the
+others vary around their usual midpoint. Response times are computed for St. Paul with the approximate
+hypercube and units at the sites of the p-median. On the unit cube, 0 is the slowest setting of a lever and 1
+the fastest:
 
-==============  ============================  ======================================================================
+==============  ============================  ================================================================
 lever           range                         what it does
-==============  ============================  ======================================================================
-``fleet``       7 to 12 units                 interpolated between whole fleets
-``turnout``     2.75 to 0.75 min              from call to departure
-``relocation``  no to all                     share of times in which, while units are busy, the free ones are sent to
-                                              the sites that are best for as many
-``demand``      1.25 to 0.75 of the calls     others are helped without an ambulance
-``turnaround``  1.25 to 0.75 of the time      that a unit is bound by a call
-==============  ============================  ======================================================================
+==============  ============================  ================================================================
+``fleet``       7 to 12 units                 interpolated between whole numbers of units
+``turnout``     2.75 to 0.75 min              time from call to departure
+``relocation``  never to always               share of time in which free units are relocated to the
+                                              best sites for their number while others are busy
+``demand``      1.25 to 0.75 of the calls     the other callers are helped without an ambulance
+``turnaround``  1.25 to 0.75 of the time      time for which a call occupies a unit
+==============  ============================  ================================================================
 
 .. math:: f(u) = R(0) - R(u) - \sum_k b_k u_k^{q_k}
 
-R(u) is the mean response (min). The burdens b_k u_k^q_k, in minutes that a service would give for them, are invented:
-crews' pay, haste, driving to relocate, callers sent elsewhere, pressure at the hospital.
+R(u) is the mean response (min). The burdens b_k u_k^q_k, expressed in equivalent minutes of response, are
+fictitious: crews' pay, haste, driving for relocation, callers referred elsewhere, pressure at the hospital.
 
-With perfect relocation, R is the mean over the number of busy units (Erlang's loss formula) of the p-median's response
-with those that are free: a bound, as units take time to relocate. As service takes equally long everywhere, which unit
-answers depends only on the fleet and on calls times service time, so that two tables of splines hold all of R.
+With perfect relocation, R is the p-median's response with the free units, averaged over the number of busy
+units (Erlang's loss formula). This is a bound, because relocation takes time. Service times are equal
+everywhere. The dispatch probabilities therefore depend only on the fleet and on the product of calls and
+service time, and two tables of splines determine R.
 """
 
 from functools import cache
@@ -34,8 +36,8 @@ from ..problem import Problem
 LEVERS = ("fleet", "turnout", "relocation", "demand", "turnaround")
 FLEET = np.arange(7, 13)
 TURNOUT_MIN = (2.75, 0.75)
-LOAD = (1.25, 0.75)  # of today's, for demand and turnaround alike
-LOADS = np.linspace(0.5, 1.6, 12)  # of their product, in the tables
+LOAD = (1.25, 0.75)  # relative to today's, for demand and for turnaround
+LOADS = np.linspace(0.5, 1.6, 12)  # values of their product in the tables
 BURDENS = np.array([0.75, 1.1, 0.12, 0.35, 0.3])
 POWERS = np.array([1.0, 2.0, 2.0, 2.0, 2.0])
 CONTROL_SETS = (
@@ -48,7 +50,7 @@ CONTROL_SETS = (
     LEVERS,
 )
 SET_COSTS = (0.05, 0.1, 0.1, 0.2, 0.3, 0.4, 1.0)
-"""Mean cost of a trial month, in units of the dearest."""
+"""Mean cost of a trial month, relative to the most expensive set."""
 
 
 BEST_VALUE = 1.84896581728768

@@ -1,21 +1,23 @@
-"""The control-set problems of the paper, ready to run, and one of an emergency service.
+"""Ready-made control problems: those of the paper, one of an emergency service, and a small example.
 
-======================  =============================================================================================
-`hartmann_control`      Hartmann's function of 6 inputs, and 6 that do not matter
-`ackley_control`        Ackley's, likewise
-`levy_control`          Levy's, likewise
+======================  ======================================================================================
+`hartmann_control`      Hartmann function of 6 inputs, and 6 irrelevant ones
+`ackley_control`        Ackley function of 6 inputs, and 6 irrelevant ones
+`levy_control`          Levy function of 6 inputs, and 6 irrelevant ones
 `airfoil_control`       noise of an airfoil, 5 inputs
 `plant_control`         growth of a plant, 5 inputs; needs a file that is not part of the package
-`ems_control`           which levers of an ambulance service to pull, 5 inputs
-`hill_control`          2 inputs, to see the idea
-======================  =============================================================================================
+`ems_control`           levers of an ambulance service, 5 inputs
+`hill_control`          2 inputs, a minimal example
+======================  ======================================================================================
 
-"Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs", section "Experiments" and
-appendix C. All are to be maximised on the unit cube, functions to be minimised with the sign turned. Variables are
-counted from 0 here, from 1 in the paper. Every variable left to chance has a truncated normal distribution around 0.5.
+"Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs", section "Experiments"
+and appendix C. All are to be maximised on the unit cube; functions to be minimised are negated. Variables are
+counted from 0 here and from 1 in the paper. Uncontrolled variables have a truncated normal distribution
+around 0.5.
 
-The best expected value of each control set for the paper's variances was computed by `best_of_set` and is stored in
-``emsopt/data/bocvs/optima.csv`` (``data/build_bocvs.py``); for other variances it is computed when asked for.
+The best expected value of each control set for the paper's variances was computed by `best_of_set` and is
+stored in ``emsopt/data/bocvs/optima.csv`` (``data/build_bocvs.py``). For other variances it is computed on
+demand.
 """
 
 import numpy as np
@@ -34,7 +36,7 @@ COSTS = {
     "cheap": (0.01, 0.01, 0.01, 0.1, 0.1, 0.1, 1.0),
     "moderate": (0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 1.0),
 }
-"""Mean costs of the seven control sets, in their order."""
+"""Mean costs of the seven control sets, in the order of the sets."""
 
 VARIANCES = (0.02, 0.04)
 IRRELEVANT = 6
@@ -52,16 +54,16 @@ PLANT = ((0, 1), (2, 3), (3, 4), (0, 1, 2), (1, 2, 3), (2, 3, 4), (0, 1, 2, 3, 4
 
 
 def hartmann_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.02):
-    """Return the negative of Hartmann's function of 6 inputs, with 6 more that do not matter; maximum 3.32237.
+    """Return the negated Hartmann function of 6 inputs, with 6 irrelevant inputs; maximum 3.32237.
 
     Parameters
     ----------
     costs : {"cheap", "moderate"} or array_like, shape (7,)
         Mean costs of the control sets; names as in `COSTS`.
     variance : float
-        Of every variable that is left to chance; the paper has 0.02 and 0.04.
+        Variance of every uncontrolled variable; 0.02 and 0.04 in the paper.
     noise, cost_noise : float
-        Standard deviation of the noise on values, and on costs of mean at least 0.1.
+        Standard deviation of the noise on values, and of the noise on costs with a mean of at least 0.1.
 
     Returns
     -------
@@ -79,20 +81,25 @@ def hartmann_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.0
 
 
 def ackley_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.02):
-    """Return the negative of Ackley's function of 6 inputs on [-32.768, 32.768]⁶, with 6 more; see `hartmann_control`.
+    """Return the negated Ackley function of 6 inputs on [-32.768, 32.768]⁶, with 6 irrelevant inputs.
 
-    The maximum, 0, lies where all variables have their mean.
+    The maximum, 0, is attained where all relevant variables take their mean. See `hartmann_control`.
     """
     return _with_irrelevant("ackley", ackley6(), -22.33, costs, variance, noise, cost_noise)
 
 
 def levy_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.02):
-    """Return the negative of Levy's function of 6 inputs on [-10, 10]⁶, with 6 more; see `hartmann_control`."""
+    """Return the negated Levy function of 6 inputs on [-10, 10]⁶, with 6 irrelevant inputs.
+
+    See `hartmann_control`.
+    """
     return _with_irrelevant("levy", levy6(), -415.0, costs, variance, noise, cost_noise)
 
 
 def airfoil_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.02):
-    """Return the noise of an airfoil (`emsopt.problems.airfoil`), seven sets of two variables; see `hartmann_control`.
+    """Return the noise of an airfoil (`emsopt.problems.airfoil`), with seven control sets of two variables.
+
+    See `hartmann_control`.
 
     Examples
     --------
@@ -109,7 +116,7 @@ def plant_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.02):
     Raises
     ------
     DataUnavailableError
-        If its file is neither in ``$EMSOPT_DATA`` nor could be fetched.
+        If its file is not found in ``$EMSOPT_DATA`` and cannot be downloaded.
     """
     from .plant_growth import WORST_VALUE, plant
 
@@ -122,9 +129,9 @@ def ems_control(costs=None, variance=0.04, *, noise=0.01, cost_noise=0.02):
     Parameters
     ----------
     costs : array_like, shape (7,), optional
-        Mean costs of a trial month of each control set; left out: those of `emsopt.problems.ems_levers`.
+        Mean costs of a trial month of each control set. Default: those of `emsopt.problems.ems_levers`.
     variance, noise, cost_noise
-        As of `hartmann_control`.
+        As in `hartmann_control`.
 
     Returns
     -------
@@ -137,9 +144,10 @@ def ems_control(costs=None, variance=0.04, *, noise=0.01, cost_noise=0.02):
 
 
 def hill_control(costs=(0.1, 0.3, 1.0), variance=0.02, *, noise=0.01, cost_noise=0.02):
-    """Return a ridge over 2 variables that can be controlled one by one or both, to see the idea.
+    """Return a minimal example: a ridge over 2 variables, which can be controlled separately or together.
 
-    Along the ridge the second variable matters little: to control the first alone is nearly as good as both.
+    Along the ridge the second variable matters little: controlling only the first is nearly as good as
+    controlling both.
     """
     peak = [0.7, 0.4]
     hill = Problem("hill", _hill, [(0, 1)] * 2, "max", 1.0, peak)
@@ -162,10 +170,13 @@ def _with_irrelevant(name, base, worst, costs, variance, noise, cost_noise):
 
 
 def _ready(f, control_sets, costs, variance, noise, cost_noise, worst):
-    """Return the problem, with the stored optima if there are any for this variance."""
+    """Return the control problem, with the stored optima if available for this variance."""
     if isinstance(costs, str):
         if costs not in COSTS or len(control_sets) != len(COSTS[costs]):
-            msg = f"`costs` must be {' or '.join(map(repr, COSTS))}, or {len(control_sets)} numbers; got {costs!r}."
+            msg = (
+                f"`costs` must be {' or '.join(map(repr, COSTS))}, or {len(control_sets)} numbers; got "
+                f"{costs!r}."
+            )
             raise InputError(msg)
         costs = COSTS[costs]
     X = TruncatedNormal(_validate.positive_number(variance, "variance"))
@@ -177,7 +188,7 @@ def _ready(f, control_sets, costs, variance, noise, cost_noise, worst):
 
 
 def stored_optima(name, variance, count):
-    """Return v_i and the points that reach them from the package's table, or (None, None)."""
+    """Return the stored v_i and the points that attain them, or (None, None) if there are none."""
     import csv
 
     with open(locate.package_file("bocvs", "optima.csv"), encoding="utf-8", newline="") as file:

@@ -1,14 +1,15 @@
-r"""How a variable behaves that nobody controls: distributions on [0, 1].
+r"""Distributions on [0, 1] of variables that are not controlled.
 
-``TruncatedNormal``  a normal distribution cut off at the ends, with a given variance
-``Uniform``          every value alike
-``Empirical``        values that were observed, each equally likely
+``TruncatedNormal``  a truncated normal distribution with a given variance
+``Uniform``          a uniform distribution
+``Empirical``        observed values, each equally likely
 
 All have ``mean``, ``variance``, ``quantile(u)`` and ``gaussian_average(a, w)``, the closed form of
 
 .. math:: E[\exp(-(X - a)^2 / (2 w^2))]
 
-which averages a squared-exponential kernel, and with it the posterior mean of a Gaussian process, exactly.
+which yields the exact average of a squared-exponential kernel and thus of the posterior mean of a Gaussian
+process.
 """
 
 from dataclasses import dataclass, field
@@ -19,23 +20,24 @@ import numpy as np
 from ... import _validate
 from ...errors import InputError
 
-WIDEST = 1e3  # scale of the parent normal, in widths of the support: as good as uniform
+WIDEST = 1e3  # largest scale of the parent normal, in widths of the support: practically uniform
 
 
 @dataclass(frozen=True)
 class TruncatedNormal:
-    """A normal distribution cut off outside [low, high].
+    """A normal distribution truncated to [low, high].
 
     Attributes
     ----------
     variance : float
-        Of the truncated distribution itself, so below that of the uniform distribution there, (high - low)²/12.
+        Variance of the truncated distribution; must be below that of the uniform distribution, (high -
+        low)²/12.
     centre : float
-        Where the density is largest; the mean too if it is the middle.
+        Mode of the distribution. It is also the mean if it is the middle of the support.
     low, high : float
-        Within [0, 1].
+        Bounds of the support, within [0, 1].
     scale : float
-        Standard deviation of the parent normal that gives this variance.
+        Standard deviation of the parent normal distribution, computed from ``variance``.
 
     Examples
     --------
@@ -63,7 +65,7 @@ class TruncatedNormal:
         if self.variance >= most:
             msg = (
                 f"`variance` must be below that of the uniform distribution, {width**2 / 12:.6g}; got "
-                f"{self.variance:g}. Use Uniform for no peak at all."
+                f"{self.variance:g}. Use Uniform for a distribution without a peak."
             )
             raise InputError(msg)
         from scipy.optimize import brentq
@@ -73,10 +75,10 @@ class TruncatedNormal:
         object.__setattr__(self, "scale", float(np.exp(found)))
 
     def _moments(self, scale):
-        """Return mean and variance with this parent scale."""
+        """Return mean and variance for a given scale of the parent distribution."""
         a, b = (self.low - self.centre) / scale, (self.high - self.centre) / scale
         nodes, weights = _legendre()
-        # beyond 9 standard deviations there is nothing to integrate
+        # beyond 9 standard deviations the density is negligible
         a, b = max(a, -9.0), min(b, 9.0)
         z = (a + b) / 2 + (b - a) / 2 * nodes
         density = weights * np.exp(-(z**2) / 2)
@@ -114,7 +116,7 @@ class TruncatedNormal:
 
 @dataclass(frozen=True)
 class Uniform:
-    """Every value between ``low`` and ``high`` alike, both within [0, 1]."""
+    """A uniform distribution between ``low`` and ``high``, both within [0, 1]."""
 
     low: float = 0.0
     high: float = 1.0
@@ -147,7 +149,7 @@ class Uniform:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Empirical:
-    """Values that were observed, shape (n,), all within [0, 1] and each equally likely."""
+    """Observed values, shape (n,), all within [0, 1] and each equally likely."""
 
     values: np.ndarray
 
@@ -156,8 +158,8 @@ class Empirical:
         outside = values[(values < 0) | (values > 1)]
         if len(outside):
             msg = (
-                f"`values` must lie in [0, 1], the box of the problem; {len(outside)} do not, such as "
-                f"{outside[0]:g}. Scale them like the variable."
+                f"`values` must lie in [0, 1], the domain of the variable; {len(outside)} do not, such as "
+                f"{outside[0]:g}. Scale them in the same way as the variable."
             )
             raise InputError(msg)
         values.flags.writeable = False
@@ -192,11 +194,14 @@ MARGINALS = (TruncatedNormal, Uniform, Empirical)
 
 @cache
 def _legendre():
-    """Return nodes and weights of the integral over [-1, 1]."""
+    """Return Gauss-Legendre nodes and weights on [-1, 1]."""
     return np.polynomial.legendre.leggauss(200)
 
 
 def _check_support(low, high):
     if not (_validate.is_real(low) and _validate.is_real(high) and 0 <= low < high <= 1):
-        msg = f"the support must lie in [0, 1], the box of the problem, with low < high; got {low!r} to {high!r}."
+        msg = (
+            f"The support must lie in [0, 1], the domain of the variable, with low < high; got {low!r} to "
+            f"{high!r}."
+        )
         raise InputError(msg)

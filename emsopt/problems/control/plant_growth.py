@@ -1,13 +1,13 @@
 r"""Growth of a plant: leaf area of Marchantia by nutrients and acidity, as a function on the unit cube.
 
-Objective (c) of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs": the posterior
-mean of a sparse Gaussian process that was trained on data which are not public. Its parameters are: 464 inducing
-points Z, a squared-exponential kernel and whitened means q, so that
+Objective (c) of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs": the
+posterior mean of a sparse Gaussian process trained on data that are not public. Its parameters are 464
+inducing points Z, a squared-exponential kernel and whitened means q:
 
 .. math:: f(x) = k(x, Z) L^{-\top} q, \qquad L L^\top = k(Z, Z) + 10^{-6} I
 
 ======  =====================  ===========
-input   what                   range
+input   meaning                range
 ======  =====================  ===========
 1       Ca, log µM             0 to 7.7
 2       B, log µM              0 to 3.5
@@ -16,11 +16,12 @@ input   what                   range
 5       pH                     2.5 to 6.5
 ======  =====================  ===========
 
-The output is standardised leaf area: 0 is the mean of the data, 1 a standard deviation above it.
+The output is standardised leaf area: 0 is the mean of the data, 1 is one standard deviation above it.
 
-The parameters come from the code of Tay et al. (2023), MIT licence, and are not part of this package. The file
-``gp_leaf_dict.p`` is looked for in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/plant_growth``, else downloaded and checked. It
-is a pickle, read as data: nothing in it is run.
+The parameters come from the code of Tay et al. (2023), MIT licence, and are not part of this package. The
+file ``gp_leaf_dict.p`` is searched in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/plant_growth``; if it is not found,
+it is downloaded and its checksum verified. The file is a pickle, but it is parsed as data and none of its
+code is executed.
 """
 
 from functools import cache
@@ -38,11 +39,11 @@ SHA256 = "95333ca48f57b6cdcb2b1917da2eb738c0ca8a940180aea396eb71abf4e52a91"
 VARIABLES = ("Ca", "B", "NH3", "K", "pH")
 RANGES = np.array([(0, 7.7), (0, 3.5), (0, 10.4), (8.9, 11.3), (2.5, 6.5)])
 JITTER = 1e-6
-ROWS = 128  # of points at a time, so that the kernel stays in the processor's cache
+ROWS = 128  # points evaluated at a time, few enough for the kernel to stay in the processor's cache
 BEST_VALUE = 2.1941161756540035
 BEST_X = [0.94758581, 0.98113916, 0.66430333, 0.22462398, 0.7498263]
 WORST_VALUE = -1.13261281
-"""Largest and smallest value, of L-BFGS-B from the best 24 of 65,536 Sobol points."""
+"""Largest and smallest value found by L-BFGS-B from the best 24 of 65,536 Sobol points."""
 
 
 def plant():
@@ -55,7 +56,7 @@ def plant():
     Raises
     ------
     DataUnavailableError
-        If the file is neither there nor could be fetched.
+        If the file is not found and cannot be downloaded.
     """
     _trained()
     return Problem("plant", _mean, [(0, 1)] * 5, "max", BEST_VALUE, BEST_X, variables=VARIABLES)
@@ -63,7 +64,7 @@ def plant():
 
 @cache
 def _trained():
-    """Return lengthscales, inducing points scaled by them, their squared lengths, and coefficients."""
+    """Return lengthscales, scaled inducing points, their squared norms, and coefficients."""
     from scipy.linalg import solve_triangular
 
     path = locate.find_data(["gp_leaf_dict.p", "plant_growth/gp_leaf_dict.p"], URL, SHA256)

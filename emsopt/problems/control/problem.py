@@ -1,29 +1,32 @@
-r"""`ControlProblem`: which variables to control, and at what values, when control costs and the rest is left to chance.
+r"""`ControlProblem`: which variables to control, at what values, when control is costly and the rest random.
 
-Section "Problem definition" of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs".
+Section "Problem definition" of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with
+No-Regret Costs".
 
-=============  ==================  ==============================================================================
+=============  ==================  ===========================================================================
 symbol         name                meaning
-=============  ==================  ==============================================================================
+=============  ==================  ===========================================================================
 f              ``objective``       function on [0, 1]^d, to be maximised
 I_1, ..., I_m  ``control_sets``    variables that may be controlled together
 x^i            -                   values of the variables in set i
-P_l            ``marginals``       known distribution of variable l when nobody controls it, independent of the rest
+P_l            ``marginals``       known distribution of variable l when not controlled; all independent
 c_i            ``costs``           mean cost of a play of set i, in (0, 1]; unknown to the learner
 ξ              ``noise``           standard deviation of the noise on an observed value
-α              -                   share of the best expected value, counted from ``worst``, that one may give up
-=============  ==================  ==============================================================================
+α              -                   tolerance: acceptable loss, as a fraction of the best value above ``worst``
+=============  ==================  ===========================================================================
 
 .. math:: E_i(x^i) = E[f([x^i, X^{-i}])], \qquad v_i = \max_{x^i} E_i(x^i), \qquad
           C_* = \{i : v_i - \text{worst} \ge (1 - α) (\max_j v_j - \text{worst})\}
 
-Expected values are means over NODES common quasi-Monte-Carlo points (Sobol points, always scrambled alike,
-carried over by the quantiles of the marginals), so that they are comparable between sets and points, and deterministic.
+Expected values are means over NODES common quasi-Monte-Carlo points: Sobol points with a fixed scrambling,
+mapped by the quantile functions of the marginals. Expected values are therefore deterministic and comparable
+between sets and points.
 
-The cost of a play is its mean plus normal noise, cut off symmetrically so that it stays in [0, 1], as the theory
-wants, and keeps its mean: a set of mean cost 1 always costs 1. The paper adds N(0, 0.02) to mean costs of at least 0.1
-without saying whether 0.02 is a variance; a standard deviation of 0.14 on a mean of 0.1 would often be negative, so
-here it is the standard deviation.
+The cost of a play is its mean plus normal noise. The noise is truncated symmetrically, which keeps the cost
+in [0, 1], as the theory requires, and preserves the mean: a set of mean cost 1 always costs 1. The paper adds
+N(0, 0.02) to mean costs of at least 0.1 without saying whether 0.02 is a variance. As a variance, its
+standard deviation of 0.14 would often make a cost of mean 0.1 negative; 0.02 is therefore taken as the
+standard deviation.
 """
 
 from dataclasses import dataclass, replace
@@ -38,38 +41,38 @@ from ._checks import check_alpha, check_objective, checked_marginals, checked_se
 NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
 MOST_NODES = 2**22
 SCRAMBLING = 1
-CHUNK = 65_536  # points that are evaluated at a time
-NOISY_FROM = 0.1  # mean costs below are paid without noise
+CHUNK = 65_536  # points evaluated at a time
+NOISY_FROM = 0.1  # mean costs below this have no noise
 SCREENED, SCREEN_NODES = (
     4096,
     128,
-)  # in the long search for a set's best: points compared, and on how many nodes
-CLIMBED, CLIMB_NODES, STEP = 6, 2048, 1e-6  # and points climbed from, nodes, and step of the slopes
+)  # search for a set's optimum: number of screened points, and nodes for each
+CLIMBED, CLIMB_NODES, STEP = 6, 2048, 1e-6  # number of local searches, their nodes, and step of differences
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ControlProblem:
-    """Control sets with costs, on a function whose other inputs vary at random.
+    """Control sets with costs, for a function whose uncontrolled inputs vary at random.
 
     Attributes
     ----------
     objective : Problem
-        On the unit cube, sense "max"; call it with points of all d variables for noise-free values.
+        Noise-free problem of sense "max" on the unit cube, a function of all d variables.
     control_sets : tuple of tuple of int
-        Indices of the variables in each set, ascending; names are accepted on input.
+        Indices of the variables in each set, in ascending order. Names are accepted as input.
     costs : ndarray, shape (m,)
         Mean cost of a play of each set, in (0, 1].
     marginals : tuple
-        One of `emsopt.problems.control.marginals` a variable; a single one is taken for all.
+        One of `emsopt.problems.control.marginals` per variable. A single one applies to all variables.
     noise : float
         Standard deviation of the noise on an observed value.
     cost_noise : float
-        Standard deviation of the noise on a cost of mean at least 0.1.
+        Standard deviation of the noise on a cost with a mean of at least 0.1.
     worst : float
-        Lower bound of the objective: tolerance α counts from there. Left out: 0.
+        Lower bound of the objective, from which the tolerance α is measured. Default: 0.
     set_values, set_points : ndarray of shape (m,), tuple of ndarray, or None
-        v_i and where it is reached; see `solved`. They do not depend on the costs, but on all else: a problem of other
-        marginals is built anew.
+        v_i and the points that attain them; see `solved`. They do not depend on the costs. If anything else
+        changes, such as the marginals, they must be recomputed.
 
     Examples
     --------
@@ -104,7 +107,7 @@ class ControlProblem:
             k = int(np.argmax(costs))
             msg = (
                 f"`costs` must be mean costs in (0, 1], the support of the random cost; that of set {k} is "
-                f"{costs[k]:g}. Divide all by the largest."
+                f"{costs[k]:g}. Divide all costs by the largest."
             )
             raise InputError(msg)
         settled = {
@@ -119,8 +122,8 @@ class ControlProblem:
             given = [0 if values is None else len(values) for values in (self.set_values, self.set_points)]
             if given != [len(control_sets)] * 2:
                 msg = (
-                    f"`set_values` and `set_points` must both hold {len(control_sets)} values, one a control set, or "
-                    f"both be left out; got {given[0]} and {given[1]}."
+                    f"`set_values` and `set_points` must both hold {len(control_sets)} values, one per "
+                    f"control set, or both be omitted; got {given[0]} and {given[1]}."
                 )
                 raise InputError(msg)
             settled["set_values"] = _validate.real_array(self.set_values, "set_values", (None,))
@@ -148,7 +151,7 @@ class ControlProblem:
 
     @property
     def set_names(self):
-        """Names of the control sets: their variables; "x1 to x6" for more than four in a row; "all", "all but x2"."""
+        """Names of the control sets: their variables, shortened to "x1 to x6", "all" or "all but x2"."""
         names = []
         for members in self.control_sets:
             of_them = [self.variables[k] for k in members]
@@ -167,10 +170,10 @@ class ControlProblem:
         return np.setdiff1d(np.arange(self.dimension), self.control_sets[i])
 
     def nodes(self, n=NODES):
-        """Return the common points, shape (n, d), that stand for the distribution of all variables; n a power of 2."""
+        """Return the common points, shape (n, d), that represent the marginals; n must be a power of 2."""
         n = _validate.whole_number(n, "nodes", high=MOST_NODES)
         if n & (n - 1):
-            msg = f"`nodes` must be a power of 2, as Sobol points are balanced only then; got {n}."
+            msg = f"`nodes` must be a power of 2, for which Sobol points are balanced; got {n}."
             raise InputError(msg)
         u = _sobol(self.dimension, n)
         return np.column_stack([X.quantile(u[:, k]) for k, X in enumerate(self.marginals)])
@@ -185,7 +188,7 @@ class ControlProblem:
         x : array_like, shape (k,) or (K, k)
             Values of its k variables.
         nodes : int
-            Points of the average, a power of 2.
+            Number of points in the average, a power of 2.
 
         Returns
         -------
@@ -194,7 +197,7 @@ class ControlProblem:
         Raises
         ------
         InputError
-            If there is no such set, or ``x`` has another shape or lies outside [0, 1].
+            If there is no set ``i``, or ``x`` has the wrong shape or lies outside [0, 1].
         """
         i, x = self.checked_query(i, x, several=True)
         controlled = list(self.control_sets[i])
@@ -214,7 +217,7 @@ class ControlProblem:
         return values if x.ndim == 2 else values[0]
 
     def play(self, i, x, rng=None):
-        """Return what happens when set ``i`` is played at ``x``.
+        """Play set ``i`` at ``x`` and return the outcome.
 
         Parameters
         ----------
@@ -231,7 +234,7 @@ class ControlProblem:
         Raises
         ------
         InputError
-            If there is no such set, or ``x`` has another shape or lies outside [0, 1].
+            If there is no set ``i``, or ``x`` has the wrong shape or lies outside [0, 1].
         """
         i, x = self.checked_query(i, x)
         rng = _validate.generator(rng)
@@ -242,31 +245,34 @@ class ControlProblem:
         return Play(point, float(value), self._cost(self.costs[i], rng.random()))
 
     def _cost(self, mean, u):
-        """Return the cost of a play whose place in the distribution is ``u``."""
+        """Return the ``u``-quantile of the cost of a play with this mean cost."""
         from scipy.special import ndtr, ndtri
 
         room = min(mean, 1 - mean)
         if mean < NOISY_FROM or room == 0 or self.cost_noise == 0:
             return float(mean)
-        with np.errstate(over="ignore"):  # a noise next to nothing has no tail
+        with np.errstate(over="ignore"):  # very small noise has no tail
             tail = ndtr(-room / self.cost_noise)
         cost = mean + self.cost_noise * ndtri(tail + u * (1 - 2 * tail))
-        return float(np.clip(cost, mean - room, mean + room))  # which rounding may miss
+        return float(np.clip(cost, mean - room, mean + room))  # rounding may exceed these bounds
 
     def checked_query(self, i, x, *, several=False):
-        """Return a set's index and values of its variables, shape (k,), or with ``several`` (K, k), as they should be.
+        """Validate a set's index and the values of its variables, shape (k,), or (K, k) with ``several``.
 
         Raises
         ------
         InputError
-            If there is no such set, or ``x`` has another shape or lies outside [0, 1].
+            If there is no set ``i``, or ``x`` has the wrong shape or lies outside [0, 1].
         """
         i = _validate.whole_number(i, "i", 0, len(self.control_sets) - 1)
         k = len(self.control_sets[i])
         try:
             x = np.asarray(x, dtype=float)
         except (TypeError, ValueError):
-            msg = f"`x` must be the values of {', '.join(self.variables[j] for j in self.control_sets[i])}; got {x!r}."
+            msg = (
+                f"`x` must be the values of {', '.join(self.variables[j] for j in self.control_sets[i])}; "
+                f"got {x!r}."
+            )
             raise InputError(msg) from None
         if x.shape != (k,) and not (several and x.ndim == 2 and x.shape[1] == k):
             rows = f" or (K, {k})" if several else ""
@@ -278,7 +284,7 @@ class ControlProblem:
         return i, x
 
     def solved(self):
-        """Return the problem with `set_values` and `set_points`, computed by a long search if they are not there."""
+        """Return the problem with `set_values` and `set_points`, computed by a long search if missing."""
         if self.set_values is not None:
             return self
         found = [best_of_set(self, i) for i in range(len(self.control_sets))]
@@ -286,20 +292,20 @@ class ControlProblem:
         return replace(self, set_values=values, set_points=points)
 
     def acceptable(self, alpha):
-        """Return the indices of the sets in C_*, whose best expected value α tolerates; needs `solved` problems."""
+        """Return the indices of the sets in C_*, whose best expected value is within the tolerance α."""
         check_alpha(alpha)
         values = self.solved().set_values
         if values.max() <= self.worst:
             msg = (
-                f"`worst` must be a lower bound of the objective; it is {self.worst:g}, and the best expected value of "
-                f"all sets is {values.max():g}."
+                f"`worst` must be a lower bound of the objective; it is {self.worst:g}, but the best "
+                f"expected value of all sets is {values.max():g}."
             )
             raise InputError(msg)
         values = values - self.worst
         return np.flatnonzero(values >= (1 - alpha) * values.max())
 
     def target(self, alpha):
-        """Return the set i_* that a learner should end up with, the cheapest in C_*."""
+        """Return the set i_* that a learner should identify: the cheapest in C_*."""
         sets = self.acceptable(alpha)
         return int(sets[np.argmin(self.costs[sets])])
 
@@ -312,16 +318,16 @@ class ControlProblem:
 
 @dataclass(frozen=True)
 class Play:
-    """What happened in a play.
+    """Outcome of a play.
 
     Attributes
     ----------
     point : ndarray, shape (d,)
-        Values of all variables, controlled or drawn.
+        Values of all variables, controlled or drawn at random.
     value : float
-        Observed value, with noise.
+        Observed value, including noise.
     cost : float
-        Cost paid, in [0, 1].
+        Cost incurred, in [0, 1].
 
     Raises
     ------
@@ -341,19 +347,19 @@ class Play:
         _validate.finite_number(self.value, "value")
         if not _validate.is_real(self.cost) or not 0 <= self.cost <= 1:
             msg = (
-                f"`cost` must lie in [0, 1], the support of the random cost; got {self.cost!r}. Divide costs by the "
-                "largest that can occur."
+                f"`cost` must lie in [0, 1], the support of the random cost; got {self.cost!r}. Divide all "
+                "costs by the largest possible cost."
             )
             raise InputError(msg)
         object.__setattr__(self, "point", point)
 
 
 def best_of_set(problem, i):
-    """Return the best expected value of a control set and where it is reached, by a long search.
+    """Return the best expected value of a control set and the point that attains it, by a long search.
 
-    SCREENED points are compared on SCREEN_NODES nodes. From the best CLIMBED of them, and from the best point of all
-    variables if it is known, L-BFGS-B climbs on CLIMB_NODES, with numerical slopes. The best end is evaluated on all
-    nodes.
+    First SCREENED points are compared on SCREEN_NODES nodes. Then L-BFGS-B with numerical gradients on
+    CLIMB_NODES nodes starts from the best CLIMBED of them, and from the objective's best known point if there
+    is one. The best result is evaluated on all nodes.
 
     Parameters
     ----------
@@ -387,7 +393,7 @@ def best_of_set(problem, i):
 
 
 def _sobol(d, n):
-    """Return n scrambled Sobol points of the unit cube, shape (n, d), always the same."""
+    """Return n Sobol points of the unit cube with a fixed scrambling, shape (n, d)."""
     from scipy.stats import qmc
 
     return qmc.Sobol(d, seed=SCRAMBLING).random(n)

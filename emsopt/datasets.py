@@ -1,18 +1,18 @@
-"""Loaders: the papers' city, their tables, and random cities like theirs.
+"""Loaders: the papers' city and tables, random cities, road networks, stored studies and practice data.
 
 ==========================  ==================================================================================
-`load_st_paul`              St. Paul, Minnesota: 71 atoms, 17 places for 9 units; demand is a proxy unless asked
-`load_utilization`          how busy ambulances are in 17 cities of the United States
-`paper_table`               the papers' tables, to print beside one's own figures
+`load_st_paul`              St. Paul, Minnesota: 71 atoms, 17 sites for 9 units; demand is a proxy by default
+`load_utilization`          utilisation of ambulances in 17 cities of the United States
+`paper_table`               the papers' tables, for comparison with your own figures
 `grid_city`                 a random city on a square grid
 `load_study`                stored results of the package's own studies
 `load_roads`                the road networks of Monaco and Luxembourg, and `ROUTES` through them
-`practice_calls`            a log of calls and the stations of a made-up town, with some faults to find
-`write_templates`           files to fill in with calls and stations of one's own
+`practice_calls`            a log of calls and the stations of a fictitious town, with some errors to find
+`write_templates`           template files for your own calls and stations
 ==========================  ==================================================================================
 
-The embedded St. Paul is made by ``data/build_st_paul.py``; sources and licences of all data
-are in ``emsopt/data/LICENSES.md``.
+The embedded St. Paul is built by ``data/build_st_paul.py``. Sources and licences of all data are in
+``emsopt/data/LICENSES.md``.
 """
 
 import numpy as np
@@ -46,9 +46,10 @@ ROUTES = {
     "luxembourg": {"A": ("-31118#2", "--32646#1"), "B": ("-30436#5", "-30946#0")},
     "luxembourg, rebuilt": {"A": ("-31118#1", "--32646#1"), "B": ("-30436#1", "-30946")},
 }
-"""First and last edge of two routes a network. Luxembourg: those of the paper, appendix B.2; in the rebuilt network other
-pieces of the same streets. Monaco: the paper's four ids are none of Monaco's, so that these are routes of like reach, A
-from Cap-d'Ail along the coast to Roquebrune, B from the port of Monaco up to La Turbie."""
+"""First and last edge of two routes per network. Luxembourg: those of the paper, appendix B.2; in the rebuilt
+network other pieces of the same streets. Monaco: the paper's four ids do not exist in Monaco. These are
+routes of similar extent: A from Cap-d'Ail along the coast to Roquebrune, B from the port of Monaco up to La
+Turbie."""
 
 GRID_SPEED_KMH = 40
 GRID_UNIFORM_MIN = (5, 30)  # as in the code published with the papers
@@ -57,38 +58,39 @@ GRID_UNIFORM_MIN = (5, 30)  # as in the code published with the papers
 def load_st_paul(version="embedded", *, call_group="f"):
     """Return St. Paul, Minnesota, as in "Optimizing Server Locations in Spatial Queues", section 7.
 
-    Nine units wait at any of 17 listed sites; three stations are listed twice because they may hold two units
-    (sites 0 and 5, 1 and 6, 2 and 7), which leaves 14 places and 9,691 distinct deployments of 24,310.
+    Nine units are placed at 17 listed sites. Three stations are listed twice because they may hold two units
+    (sites 0 and 5, 1 and 6, 2 and 7). This leaves 14 distinct locations and 9,691 distinct deployments out of
+    24,310.
 
     Parameters
     ----------
     version : {"embedded", "published"}
-        "embedded" needs no file but the package's. Its **demand is a proxy**, not call records: population by the
-        census of 2010 times exp(-beta x km to downtown), with the one parameter beta fitted to figures in the papers.
-        "published" has the demand shares that the papers' authors published with their code; the file
-        ``Saint_Paul.pkl`` is looked for in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/st_paul_published``, and else
-        downloaded and checked.
+        "embedded" needs only the package's own files. Its **demand is a proxy**, not call records: population
+        in the census of 2010 times exp(-beta x km to downtown), with the one parameter beta fitted to figures
+        in the papers. "published" has the demand shares that the papers' authors published with their code.
+        The file ``Saint_Paul.pkl`` is searched in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/st_paul_published``; if
+        it is not found, it is downloaded and its checksum verified.
     call_group : {"f", "e"}
-        Which of the two demand splits in the authors' file to take. The papers pair the rates of one group of calls
-        (84.68 a day, mu 42.17 a day) with the split of the other group, key ``f``; their figures need that. Key
-        ``e`` is the split that belongs to these rates.
+        Which of the two demand splits in the authors' file to use. The papers combine the rates of one group
+        of calls (84.68 per day, mu 42.17 per day) with the split of the other group, key ``f``; use it to
+        reproduce their figures. Key ``e`` is the split that belongs to these rates.
 
     Returns
     -------
     City
-        With `City.notes` that say what its demand is. The atoms' outlines are schematic, Voronoi cells and not
-        census tracts, unless the published version finds ``tract_polygons_71.geojson`` in the same place.
+        `City.notes` describe its demand. The atoms' outlines are schematic Voronoi cells, not census tracts,
+        unless the version is "published" and ``tract_polygons_71.geojson`` is found in the same folders.
 
     Raises
     ------
     DataUnavailableError
-        If the published file is neither there nor could be fetched.
+        If the published file is not found and cannot be downloaded.
 
     Notes
     -----
-    Travel times follow from road distances by `emsopt.city.travel.st_paul_law`; turnout takes 1.75 min and service
-    1440/42.17 = 34.15 min throughout. The embedded optimum is within 0.1 min of every optimum in the papers' tables;
-    for anything finer use the published version.
+    Travel times are computed from road distances by `emsopt.city.travel.st_paul_law`. Turnout takes 1.75 min
+    and service 1440/42.17 = 34.15 min everywhere. The embedded optimum is within 0.1 min of every optimum in
+    the papers' tables; for higher accuracy use the published version.
 
     Examples
     --------
@@ -102,7 +104,7 @@ def load_st_paul(version="embedded", *, call_group="f"):
     if version == "published":
         return _with_published_demand(city, call_group)
     if call_group != "f":
-        msg = f"`call_group` chooses between published splits; got {call_group!r} with version='embedded'."
+        msg = f"`call_group` requires version='published'; got {call_group!r} with version='embedded'."
         raise InputError(msg)
     return city
 
@@ -135,47 +137,49 @@ def _outlines(path, n_atoms):
 
 
 def load_utilization():
-    """Return how busy ambulances are in 17 cities of the United States.
+    """Return the utilisation of ambulances in 17 cities of the United States.
 
-    Table 2 of "Optimizing Server Locations in Spatial Queues", with the figures as printed there; the paper estimates
-    them from the survey of Firehouse Magazine, 2019, and takes St. Paul's service time for every city.
+    Table 2 of "Optimizing Server Locations in Spatial Queues", with the figures as printed. The paper
+    estimates them from the survey of Firehouse Magazine, 2019, and assumes St. Paul's service time for every
+    city.
 
     Returns
     -------
     DataFrame
-        ``city``; ``calls_per_year``; ``calls_per_minute``; ``ambulances``; ``utilization``, a fraction; and ``note``,
-        empty but where a row contradicts itself.
+        ``city``; ``calls_per_year``; ``calls_per_minute``; ``ambulances``; ``utilization``, a fraction; and
+        ``note``, which is empty unless the row contradicts itself.
 
     Notes
     -----
-    ``calls_per_year / (365 * ambulances * 42.17)`` comes within 0.004 of every ``utilization``, but agrees in no row to
-    the printed digit: the first seven rows are 0.6 % lower or less, as if service took 34.0 min, the others up to 1.2 %
-    higher, as if it took 34.46 min, where 1440/42.17 is 34.15 min. St. Paul's 0.07 calls a minute should read 0.06.
+    ``calls_per_year / (365 * ambulances * 42.17)`` is within 0.004 of every ``utilization``, but no row
+    agrees to the printed digit: the first seven rows are lower by at most 0.6 %, as if service took 34.0 min,
+    and the others higher by up to 1.2 %, as if it took 34.46 min, whereas 1440/42.17 is 34.15 min. St. Paul's
+    0.07 calls per minute should read 0.06.
     """
     return paper_table(2)
 
 
 def paper_table(number):
-    """Return a table of the papers about server locations, to print beside one's own figures.
+    """Return a table of the papers on server locations, for comparison with your own figures.
 
     Parameters
     ----------
     number : {1, 2, 3}
-        1: St. Paul by offered load (both versions); 2: see `load_utilization`; 3: St. Paul by service rate with
-        bounds (first version only).
+        1: St. Paul by offered load (both versions); 2: see `load_utilization`; 3: St. Paul by service rate
+        with bounds (first version only).
 
     Returns
     -------
     DataFrame
-        1: ``offered_load`` (rounded; 0.225 is the original load, rather 0.2231), ``optimum_min`` and
-        ``p_median_min``, the mean response (min) of the best and of the p-median deployment. 3: ``mu_per_day``
-        (42.17 is the original rate, printed as 42), ``optimum_min``, ``lower_bound_min``, ``upper_bound_min``.
-        SparBL and GP-pM reach the optimum in every row of both.
+        1: ``offered_load`` (rounded; 0.225 is the original load, more precisely 0.2231), ``optimum_min`` and
+        ``p_median_min``, the mean response (min) of the best and of the p-median deployment. 3:
+        ``mu_per_day`` (42.17 is the original rate, printed as 42), ``optimum_min``, ``lower_bound_min``,
+        ``upper_bound_min``. SparBL and GP-pM reach the optimum in every row of both tables.
 
     Notes
     -----
-    At the original rate table 1 has 6.01 min for the p-median deployment, table 3's upper bound, which is the same
-    quantity, 5.92 min. The published inputs give 5.92.
+    At the original rate, table 1 lists 6.01 min for the p-median deployment, but table 3 lists 5.92 min for
+    the same quantity, its upper bound. The published inputs yield 5.92 min.
     """
     import pandas as pd
 
@@ -190,24 +194,26 @@ def grid_city(n_sites=30, units=15, load=0.5, *, rng=None, size=10, geometry="pl
     Parameters
     ----------
     n_sites : int
-        Candidate sites, N: centres of distinct cells, drawn at random.
+        Number of candidate sites N, at the centres of distinct random cells.
     units : int
         Fleet size p that ``load`` refers to.
     load : float
-        Offered load a unit, lambda / (p mu), to which arrival rates are scaled.
+        Offered load per unit, lambda / (p mu). Arrival rates are scaled to it.
     rng : int, Generator or None
         Source of randomness.
     size : int
-        Cells along a side; each is one atom, 1 km wide.
+        Number of cells along each side. Each cell is one atom, 1 km wide.
     geometry : {"plane", "uniform"}
-        "plane": straight lines at 40 km/h, from centre to centre. "uniform": every time drawn by itself between 5
-        and 30 min, as in the code published with the papers; such times are no distances.
+        "plane": straight lines between centres at 40 km/h. "uniform": every travel time is drawn
+        independently between 5 and 30 min, as in the code published with the papers; such times do not
+        correspond to distances.
 
     Returns
     -------
     City
-        In kilometres on a plane, with shares of demand drawn from (0, 1] and normalised. Turnout (1.75 min) and service
-        time (34.15 min, the same for all) are St. Paul's, as the papers do not state them.
+        Its coordinates are kilometres on a plane; its demand shares are drawn from (0, 1] and normalised.
+        Turnout (1.75 min) and service time (34.15 min everywhere) are St. Paul's, because the papers do not
+        state them.
 
     Examples
     --------
@@ -249,35 +255,36 @@ def grid_city(n_sites=30, units=15, load=0.5, *, rng=None, size=10, geometry="pl
 
 
 def load_study(name):
-    """Return the stored results of a study, as the script that made them wrote them.
+    """Return the stored results of a study, as written by the script that ran it.
 
     Parameters
     ----------
     name : str
-        "approximation_error_15": error of the approximate hypercube in 100 random cities of 15 units by load and
-        geometry; "approximation_error_st_paul": over all deployments of St. Paul. Both by
-        ``benchmarks/approximation_error.py``.
+        "approximation_error_15": error of the approximate hypercube in 100 random cities of 15 units by load
+        and geometry; "approximation_error_st_paul": the same for all deployments of St. Paul. Both are
+        written by ``benchmarks/approximation_error.py``.
 
-        "location_grid", "location_st_paul", "location_late", "location_long": how the ``best`` value of each run
-        fell with the ``evaluation``, one row an improvement and one for the end, with the optimizer's
-        ``cpu_seconds``, the ``best_known`` value and that of the ``p_median`` deployment; "location_tables": one row
-        a run, its last. `emsopt.study.outcomes` reads them. By ``benchmarks/location_study.py``.
+        "location_grid", "location_st_paul", "location_late", "location_long": the ``best`` value of each run
+        by ``evaluation``, one row per improvement and one for the end, with the optimizer's ``cpu_seconds``,
+        the ``best_known`` value and that of the ``p_median`` deployment; "location_tables": only the last row
+        of each run. Read them with `emsopt.study.outcomes`. Written by ``benchmarks/location_study.py``.
 
-        "navigation_agents", "navigation_parametrisation", "navigation_lengthscale" (Monaco alone, three runs),
-        "navigation_sparse" (the same): cumulative regret (Wh, rectified) and edges driven by round, of five runs of
-        every policy on each route; "navigation_exploration": each edge that the first of these runs drove, how often,
-        and since when. By ``benchmarks/navigation_study.py``.
+        "navigation_agents", "navigation_parametrisation", "navigation_lengthscale" (only Monaco, three runs),
+        "navigation_sparse" (likewise): cumulative regret (Wh, rectified) and driven edges by round, for five
+        runs of every policy on each route; "navigation_exploration": each edge driven in the first of these
+        runs, with the number of visits and the first round. Written by ``benchmarks/navigation_study.py``.
 
-        "bocvs": which variables to control; a row for each run and ``cost`` spent: the ``plays`` made and those
-        ``on_target``, three regrets, and how good the estimates of mean costs were.
-        `emsopt.optimizers.control_verdicts` reads it. "bocvs_horizon": cost regret of the paper's method with growing
-        budgets. By ``benchmarks/bocvs_study.py``.
+        "bocvs": which variables to control. One row per run and ``cost`` spent: the number of ``plays`` and
+        of those ``on_target``, three regrets, and the accuracy of the estimated mean costs. Read it with
+        `emsopt.optimizers.control_verdicts`. "bocvs_horizon": cost regret of the paper's method for
+        increasing budgets. Both are written by ``benchmarks/bocvs_study.py``.
 
-        "boke_noise_free_curves", "boke_noisy_curves", "boke_sprinkler_curves", "boke_tuning_curves": mean, median and
-        quartiles of the simple regret (in tuning: 1 - R²) of the methods on boxes after every other ``evaluation``,
-        with the optimizer's mean ``cpu_seconds``; "boke_noise_free_ends" and so on: a row a run, its last, of thirty
-        seeds, ten in tuning. "boke_fill": fill distance of designs. By ``benchmarks/boke_study.py``.
-        "boke_complexity": CPU seconds of the parts of a step by number of points t, by ``benchmarks/boke.py``.
+        "boke_noise_free_curves", "boke_noisy_curves", "boke_sprinkler_curves", "boke_tuning_curves": mean,
+        median and quartiles of the simple regret (in tuning: 1 - R²) of the methods on boxes after every
+        other ``evaluation``, with the optimizer's mean ``cpu_seconds``; "boke_noise_free_ends" and so on: the
+        last row of each run, for thirty seeds, ten in tuning. "boke_fill": fill distance of designs. Written
+        by ``benchmarks/boke_study.py``. "boke_complexity": CPU seconds of the parts of a step by number of
+        points t, by ``benchmarks/boke.py``.
 
     Returns
     -------
@@ -291,11 +298,11 @@ def load_study(name):
 
 
 def practice_calls():
-    """Return a log of calls and the stations of a town that does not exist, for practice.
+    """Return a call log and the stations of a fictitious town, for practice.
 
-    Sixteen weeks, made by ``data/build_practice.py`` with a fixed seed. Some faults are put in for
-    `emsopt.calls.check_calls` to find: missing, swapped and far places, missing times, repeated calls, one address that
-    calls often, and two days without records.
+    The log covers sixteen weeks and was generated by ``data/build_practice.py`` with a fixed seed. It
+    contains errors for `emsopt.calls.check_calls` to find: missing, swapped and distant locations, missing
+    times, repeated calls, one address with very many calls, and two days without records.
 
     Returns
     -------
@@ -316,22 +323,22 @@ def practice_calls():
 
 
 def write_templates(folder):
-    """Write the files that `emsopt.calls` reads, with some lines to replace by one's own, and return their paths.
+    """Write templates of the files that `emsopt.calls` reads, with example lines, and return their paths.
 
     Parameters
     ----------
     folder : path_like
-        Made if it is not there; existing files are never replaced.
+        Created if it does not exist. Existing files are never overwritten.
 
     Returns
     -------
     list of pathlib.Path
-        ``calls.csv`` and ``stations.csv``.
+        Paths of ``calls.csv`` and ``stations.csv``.
 
     Raises
     ------
     InputError
-        If one of the files is there already, or the path cannot be that of a folder.
+        If one of the files already exists, or the path cannot be used as a folder.
     WriteError
         If the disk is full or read-only, or permission is denied.
     """
@@ -359,23 +366,23 @@ def load_roads(name="monaco"):
     Parameters
     ----------
     name : {"monaco", "luxembourg"}
-        "monaco" is embedded: OpenStreetMap of March 2016, with turn restrictions, speed defaults by class of road, and
-        a **terrain that is a surrogate** (`RoadNetwork.notes`). It is not the network of the paper, which is not part
-        of this package; that one is of the same place. "luxembourg" is the published network of the LuST scenario.
-        It is flat, where the paper added heights, so that no edge gives energy back. ``lust.net.xml`` is looked for in
-        ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/luxembourg``; where there is a ``luxembourg_rebuilt.net.xml.gz`` instead, a
-        rebuild from the same map, that is read, and ``notes`` says so;
-        else the published one is downloaded and checked.
+        "monaco" is embedded: OpenStreetMap of March 2016, with turn restrictions, default speeds by road
+        class, and a **terrain that is a surrogate** (`RoadNetwork.notes`). It covers the same place as the
+        network of the paper, which is not part of this package. "luxembourg" is the published network of the
+        LuST scenario. It is flat, whereas the paper added elevations; no edge therefore recovers energy.
+        ``lust.net.xml`` is searched in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/luxembourg``. If only
+        ``luxembourg_rebuilt.net.xml.gz`` is found, a rebuild from the same map, it is read instead, and
+        ``notes`` says so. Otherwise the published network is downloaded and its checksum verified.
 
     Returns
     -------
     RoadNetwork
-        The largest part in which every edge can be reached from every other. `ROUTES` has routes by ``net.name``.
+        The largest strongly connected part of the network. `ROUTES` lists routes by ``net.name``.
 
     Raises
     ------
     DataUnavailableError
-        If Luxembourg is neither there nor could be fetched.
+        If the Luxembourg network is not found and cannot be downloaded.
 
     Examples
     --------

@@ -1,13 +1,13 @@
-"""Replications: run a task over many cases, in parallel, resumably, to a tidy table.
+"""Replications: run a task over many cases, in parallel and resumably, and collect a tidy table.
 
-A *case* is a dict of plain values, such as ``{"city": "grid", "method": "gp-pm", "seed": 3}``; a *task* is a function
-that takes them by name and returns rows. Each finished case is a line in a file, so that a study killed at any moment
-goes on where it was. What a case gives depends on the case alone: not on the backend, the number of workers, the
-order, or which others run.
+A *case* is a dict of plain values, such as ``{"city": "grid", "method": "gp-pm", "seed": 3}``. A *task* is a
+function that takes these values as keyword arguments and returns rows. Each finished case is stored as one
+line in a file, and a study that is interrupted at any moment can be resumed. The result of a case depends
+only on the case, not on the backend, the number of workers, the order of cases, or the other cases.
 
-Limits: the file knows a task by its name. It cannot notice that the function, or something it calls, has changed
-since; name another file then. Whatever a result depends on belongs in the case. One study at a time may write to a
-file; a second one is refused.
+Limits. The file identifies a task only by its name. If the function, or code that it calls, has changed, use
+another file. Every value that affects a result must be part of the case. Only one study at a time can write
+to a file; a second one is refused.
 """
 
 import hashlib
@@ -28,19 +28,19 @@ from .errors import EmsoptError, InputError
 
 _KIND, _FORMAT = "emsopt study", 1
 
-ROUNDING = 2e-8  # of values in stored studies
+ROUNDING = 2e-8  # rounding error of values in stored studies
 _NOT_KEYS = {"evaluation", "best", "best_known", "p_median", "cpu_seconds"}
 
 
 class StudyError(EmsoptError, RuntimeError):
-    """Some cases failed; the others are finished.
+    """Some cases failed; all others are finished.
 
     Attributes
     ----------
     failures : list of (dict, str)
         Each failed case and the error it raised.
     results : DataFrame
-        What the other cases gave.
+        Rows of the other cases.
     """
 
     def __init__(self, message, failures, results):
@@ -54,35 +54,38 @@ def run(task, cases, *, file=None, backend="serial", workers=None, progress=Fals
     Parameters
     ----------
     task : callable
-        Called as ``task(**case)``; returns one row (a dict), a list of rows, or a DataFrame (whose index is kept if
-        it has a name). Values are plain: text, numbers, truth values, None, and lists of them. A function defined at
-        the top of a module, so that other processes find it.
+        Called as ``task(**case)``. Returns one row (a dict), a list of rows, or a DataFrame (whose index is
+        kept if it is named). Values must be plain: text, numbers, booleans, None, and lists of them. Define
+        the function at the top level of a module, where other processes can import it.
     cases : sequence of dict
-        Plain values by name, the same names in every case, no case twice; see `cases`. Tuples reach the task as
-        lists and numpy numbers as Python's.
+        Distinct dicts of plain values, with the same names in every case; see `cases`. Tuples are passed to
+        the task as lists, and numpy numbers as Python numbers.
     file : path-like, optional
-        JSON-lines file to which each finished case is appended. Cases on it are not run again. More cases of the same
-        task and names may be added to it at any time.
+        JSON-lines file to which each finished case is appended. Cases already stored in it are not run again.
+        Further cases of the same task with the same names can be added at any time.
     backend : {"serial", "processes"} or dask.distributed.Client
-        Where tasks run: here, in processes of this machine, or on the workers of a Dask cluster (install
-        ``emsopt[scale]``), which must be able to import the task. Linear algebra gets one thread a task on all.
+        Where tasks run: in this process, in several processes on this machine, or on the workers of a Dask
+        cluster (install ``emsopt[scale]``), which must be able to import the task. With every backend, linear
+        algebra uses one thread per task.
     workers : int, optional
-        Processes, for backend "processes"; as many as there are cores if left out.
+        Number of processes for backend "processes". Default: the number of cores.
     progress : bool or callable
-        Show a bar, or call with (cases done, cases in all).
+        Whether to show a progress bar, or a function called with (cases done, number of cases).
 
     Returns
     -------
     DataFrame
-        One row for each row of each case: the case's values, then the task's. In the order of ``cases``, whichever
-        finished first.
+        The rows of all cases, each with the values of the case followed by those returned by the task. Rows
+        are in the order of ``cases``, independent of the order in which cases finish.
 
     Raises
     ------
     StudyError
-        If the task raised for some cases. All others have been finished; running again tries the failed ones anew.
+        If the task raised an error for some cases. All other cases are finished; a further run retries only
+        the failed ones.
     InputError
-        If an option or a case is invalid, or the file is of another task or other names, damaged, or no such file.
+        If an option or a case is invalid, or if the file is damaged, is not a study file, or belongs to
+        another task or to cases with other names.
 
     Examples
     --------
@@ -95,7 +98,7 @@ def run(task, cases, *, file=None, backend="serial", workers=None, progress=Fals
     """
     name = getattr(task, "__qualname__", None)
     if not callable(task) or name is None:
-        msg = f"`task` must be a function defined at the top of a module; got {task!r}."
+        msg = f"`task` must be a function defined at the top level of a module; got {task!r}."
         raise InputError(msg)
     by_key = _checked(cases)
     columns = list(next(iter(by_key.values())))
@@ -119,9 +122,9 @@ def run(task, cases, *, file=None, backend="serial", workers=None, progress=Fals
 
 
 def cases(**dimensions):
-    """Return the cross product of some dimensions, the last varying fastest, as a list of dicts.
+    """Return the Cartesian product of some dimensions as a list of dicts, the last dimension varying fastest.
 
-    A value that is text or no sequence stands for itself in every case.
+    Text and values that are not sequences are used unchanged in every case.
 
     Examples
     --------
@@ -136,7 +139,7 @@ def cases(**dimensions):
 
 
 def seed_of(case):
-    """Return a seed that depends on the values of a case alone, whatever their order; an int below 2^63.
+    """Return a random seed below 2^63 that depends only on the values of a case, not on their order.
 
     Examples
     --------
@@ -147,7 +150,7 @@ def seed_of(case):
 
 
 def _checked(cases):
-    """Return the cases in plain values, by key, in order."""
+    """Return a dict from keys to cases with plain values, in the given order."""
     if isinstance(cases, (str, Mapping)) or not np.iterable(cases):
         msg = f"`cases` must be a list of dicts; got {cases!r}."
         raise InputError(msg)
@@ -156,10 +159,10 @@ def _checked(cases):
         key = _key(case)
         names = list(case) if names is None else names
         if set(case) != set(names):
-            msg = f"all cases must have the same names; got {names} and {list(case)}."
+            msg = f"All cases must have the same names; got {names} and {list(case)}."
             raise InputError(msg)
         if key in by_key:
-            msg = f"cases must be distinct; {key} occurs more than once."
+            msg = f"Cases must be distinct; {key} occurs more than once."
             raise InputError(msg)
         plain = json.loads(key)
         by_key[key] = {name: plain[name] for name in names}
@@ -170,42 +173,45 @@ def _checked(cases):
 
 
 def _key(case):
-    """Return a case as text, the same for the same values."""
+    """Return a case as text; equal values yield equal text."""
     if not isinstance(case, Mapping) or not all(isinstance(name, str) for name in case):
-        msg = f"a case must be a dict of values by name; got {case!r}."
+        msg = f"A case must be a dict of values by name; got {case!r}."
         raise InputError(msg)
     try:
         return json.dumps(case, sort_keys=True, allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:
-        msg = f"a case must hold text, finite numbers, truth values, None or lists of them; got {case!r}: {error}."
+        msg = (
+            f"A case must hold only text, finite numbers, booleans, None or lists of them; got {case!r}: "
+            f"{error}."
+        )
         raise InputError(msg) from error
 
 
 def _plain(value):
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
-    msg = f"{type(value).__name__} {value!r} is no plain value"
+    msg = f"{type(value).__name__} {value!r} is not a plain value"
     raise TypeError(msg)
 
 
 def outcomes(runs, *, within=0.0):
-    """Return where the runs of a stored study ended, and when they came near the best known value.
+    """Return the final value of each run of a stored study, and when it came close to the best known value.
 
     Parameters
     ----------
     runs : DataFrame
         Rows of runs in order of ``evaluation``, with ``best`` so far, ``best_known`` and ``cpu_seconds``, as
-        `emsopt.datasets.load_study` returns the location studies. All other columns but ``p_median`` tell the runs
-        apart.
+        `emsopt.datasets.load_study` returns the location studies. All other columns except ``p_median``
+        identify the runs.
     within : float
-        How near, in percent above ``best_known``.
+        Tolerance, in percent above ``best_known``.
 
     Returns
     -------
     DataFrame
-        A row a run: the columns that tell it apart, its last ``best``, its ``gap`` to ``best_known`` in percent,
-        whether it ``reached`` what was asked for, and the ``evaluations`` and ``cpu_seconds`` it took; both are
-        infinite if it did not, so that a median over runs is of all of them.
+        One row per run: the columns that identify it, its last ``best``, its ``gap`` to ``best_known`` in
+        percent, whether it ``reached`` the tolerance, and the ``evaluations`` and ``cpu_seconds`` needed.
+        Both are infinite if the tolerance was not reached; medians then include all runs.
 
     Examples
     --------
@@ -217,7 +223,7 @@ def outcomes(runs, *, within=0.0):
     within = _validate.positive_number(within, "within", "%", zero=True)
     missing = {"evaluation", "best", "best_known", "cpu_seconds"} - set(getattr(runs, "columns", ()))
     if missing:
-        msg = f"`runs` must be a DataFrame with a column {min(missing)!r}, as the location studies have."
+        msg = f"`runs` must be a DataFrame with a column {min(missing)!r}, such as a location study."
         raise InputError(msg)
     keys = [name for name in runs if name not in _NOT_KEYS]
     ends = runs.groupby(keys, sort=False).tail(1).set_index(keys)
@@ -231,11 +237,11 @@ def outcomes(runs, *, within=0.0):
 
 
 def _parallel(backend, workers):
-    """Return joblib's settings for a backend, and those of the `Parallel` in it."""
+    """Return joblib's settings for a backend, or None for the serial one."""
     if workers is not None:
         workers = _validate.whole_number(workers, "workers")
         if backend != "processes":
-            msg = f"`workers` goes with backend='processes'; got workers={workers} with backend={backend!r}."
+            msg = f"`workers` requires backend='processes'; got workers={workers} with backend={backend!r}."
             raise InputError(msg)
     if isinstance(backend, str) and backend == "serial":
         return None
@@ -249,7 +255,7 @@ def _parallel(backend, workers):
 
 
 def _each(task, left, parallel):
-    """Yield the key, the rows and the failure of every case, as they finish."""
+    """Yield the key, the rows and the failure of each case as it finishes."""
     if parallel is None or not left:
         for key, case in left.items():
             yield _work(task, key, case)
@@ -263,7 +269,7 @@ def _each(task, left, parallel):
 
 def _work(task, key, case):
     """Run one case; return its key, its rows or None, and None or (error, traceback)."""
-    import scipy.linalg  # noqa: F401 - brings its linear algebra, so that the limit holds for it too
+    import scipy.linalg  # noqa: F401 - loads its BLAS before the limit is set, which then covers it
     from threadpoolctl import threadpool_limits
 
     try:
@@ -275,7 +281,7 @@ def _work(task, key, case):
 
 
 def _rows(result, case):
-    """Return what a task returned as JSON would give it back: a list of rows that name none of the case's values."""
+    """Return a task's result as a list of rows with plain values and without the case's columns."""
     import pandas as pd
 
     if isinstance(result, pd.DataFrame):
@@ -283,14 +289,14 @@ def _rows(result, case):
         result = (result.reset_index(named) if named else result).to_dict("records")
     rows = [result] if isinstance(result, Mapping) else result
     if not isinstance(rows, (list, tuple)) or not all(isinstance(row, Mapping) for row in rows):
-        msg = f"a task must return a dict, a list of dicts or a DataFrame; got {result!r}."
+        msg = f"A task must return a dict, a list of dicts or a DataFrame; got {result!r}."
         raise InputError(msg)
     for row in rows:
         if not all(isinstance(name, str) for name in row):
-            msg = f"columns must be named by text; got {list(row)}."
+            msg = f"Column names returned by a task must be text; got {list(row)}."
             raise InputError(msg)
         if both := sorted(set(row) & set(case)):
-            msg = f"a task's columns must differ from its case's; both have {', '.join(both)}."
+            msg = f"A task must not return columns that its case has; both have {', '.join(both)}."
             raise InputError(msg)
     return json.loads(json.dumps(rows, default=_plain))
 
@@ -303,11 +309,11 @@ def _table(by_key, rows, columns):
 
 
 def _failure(by_key, failed, table, file):
-    """Return the error that names the failed cases, in their order, with the first one's traceback."""
+    """Return the error that lists the failed cases in order, with the traceback of the first."""
     failures = [(case, failed[key][0]) for key, case in by_key.items() if key in failed]
     shown = "; ".join(f"{case}: {error}" for case, error in failures[:5])
     more = f"; and {len(failures) - 5} more in `failures`" if len(failures) > 5 else ""
-    rest = "are in `results`" if file is None else f"are on file in {file}; run again to try these anew"
+    rest = "are in `results`" if file is None else f"are stored in {file}; run again to retry the failed ones"
     msg = f"{len(failures)} of {len(by_key)} cases failed: {shown}{more}. The others {rest}."
     error = StudyError(msg, failures, table)
     error.add_note("The first of them:\n" + next(failed[key] for key in by_key if key in failed)[1])
@@ -316,7 +322,7 @@ def _failure(by_key, failed, table, file):
 
 @contextmanager
 def _on_file(path, task, columns):
-    """Hand out the rows of the finished cases by key, and a function that puts a case and its rows on file."""
+    """Provide the rows of finished cases by key, and a function that stores a case and its rows."""
     if path is None:
         yield {}, lambda case, rows: None
         return
@@ -333,7 +339,7 @@ def _on_file(path, task, columns):
                 log.refuse(number)
             try:
                 done[_key(case)] = rows
-            except InputError:  # a number that is none
+            except InputError:  # NaN or infinity
                 log.refuse(number)
         yield done, lambda case, rows: log.append({"case": case, "rows": rows})
 
@@ -350,7 +356,7 @@ def _check_header(path, log, task, columns):
     ):
         if theirs != ours:
             msg = (
-                f"the file {path} is of another study: {what} {theirs!r} there, {ours!r} here. Run the study that it "
-                "is of, or name another file."
+                f"The file {path} belongs to another study: {what} {theirs!r} there, {ours!r} here. Resume "
+                "that study, or name another file."
             )
             raise InputError(msg)

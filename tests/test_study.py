@@ -235,8 +235,8 @@ def test_files_of_other_studies_are_refused(tmp_path):
     [
         ("number", "must return a dict, a list of dicts or a DataFrame; got 3"),
         ("other", "both have what"),
-        ("object", "no plain value"),
-        ("named", "named by text"),
+        ("object", "not a plain value"),
+        ("named", "must be text"),
     ],
 )
 def test_what_a_task_returns_is_checked(what, says):
@@ -253,10 +253,10 @@ def test_what_a_task_returns_is_checked(what, says):
         ([3], {}, "a dict of values by name"),
         ([{"x": 1}, {"x": 1}], {}, "distinct"),
         ([{"x": 1}, {"y": 1}], {}, "same names"),
-        ([{"x": object()}], {}, "no plain value"),
+        ([{"x": object()}], {}, "not a plain value"),
         ([{"x": float("nan")}], {}, "finite"),
         ([{"x": 1}], {"backend": "dask"}, "distributed.Client"),
-        ([{"x": 1}], {"workers": 2}, "goes with backend='processes'"),
+        ([{"x": 1}], {"workers": 2}, "requires backend='processes'"),
         ([{"x": 1}], {"backend": "processes", "workers": 0}, "`workers` must be a whole number"),
         ([{"x": 1}], {"progress": 3}, "`progress`"),
     ],

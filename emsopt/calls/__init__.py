@@ -1,10 +1,10 @@
-"""A city of one's own: from a log of past calls and a table of stations to a `City`.
+"""Build a `City` from a log of past calls and a table of stations.
 
 ``read_calls``       a log (time, longitude, latitude, service minutes) from CSV or GeoJSON
 ``read_stations``    where units may wait
 ``check_calls``      what looks wrong in them
-``aggregate_calls``  calls by atom (cells or areas), day of the week and hour: a `Demand`
-``city_from_calls``  all of it in one step
+``aggregate_calls``  calls per atom (cell or area), weekday and hour, as a `Demand`
+``city_from_calls``  all steps at once
 
 >>> import emsopt as eo
 >>> calls, stations = eo.datasets.practice_calls()

@@ -1,4 +1,4 @@
-"""Tables of points, from CSV, GeoJSON, a DataFrame or an upload: bounded, and with messages that name the row."""
+"""Read tables of points, with limits on their size, from CSV, GeoJSON, a DataFrame or an upload."""
 
 from io import BytesIO
 from pathlib import Path
@@ -13,24 +13,24 @@ from .._validate import existing_file, shown
 from ..errors import InputError
 
 LONGITUDE, LATITUDE = ("lon", "longitude", "lng"), ("lat", "latitude")
-BLANK = ("", "na", "n/a", "nan", "null", "none", "-")  # what programs write where they know nothing
+BLANK = ("", "na", "n/a", "nan", "null", "none", "-")  # how programs write a missing value
 
 
 class Table(NamedTuple):
-    """Rows of a file, and how messages call it."""
+    """The rows of a file and its name in messages."""
 
-    frame: pd.DataFrame  # columns in lower case; locations, if any, as columns "lon" and "lat"
+    frame: pd.DataFrame  # lower-case column names; locations, if any, in "lon" and "lat"
     where: str
 
     def column(self, options, needed):
-        """Return the name of the first of some columns that is there; without ``needed`` None if none is."""
+        """Return the first option that is a column. If none is: None, or an error with ``needed``."""
         found = _columns.column(self.frame, options)
         if found is None and needed:
             raise _columns.missing(self.frame, self.where, needed)
         return found
 
     def numbers(self, column, expected, *, low, high, strictly=False):
-        """Return a column as floats, NaN where blank; refuse whatever is neither blank nor in the range."""
+        """Return a column as floats, with NaN for blanks; raise for any other cell outside the range."""
         cells = self.frame[column]
         values = _columns.floats(cells)
         unread = ~np.isfinite(values)
@@ -41,9 +41,7 @@ class Table(NamedTuple):
         if bad.any():
             k = int(np.argmax(bad))
             cell = shown(cells.iloc[k], str, 80)
-            hint = (
-                " Write a decimal point, not a comma, and no separator of thousands." if "," in cell else ""
-            )
+            hint = " Use a decimal point, not a comma, and no thousands separator." if "," in cell else ""
             msg = (
                 f"{self.where}, column {column!r}, row {k + 1}: expected {expected}, but got {cell!r}"
                 f"{others(bad)}.{hint}"
@@ -52,7 +50,7 @@ class Table(NamedTuple):
         return values
 
     def points(self):
-        """Return longitude and latitude in degrees, shape (rows, 2), NaN where either is blank."""
+        """Return longitude and latitude in degrees, shape (rows, 2), with NaN where either is blank."""
         x = self.column(LONGITUDE, "columns 'lon' and 'lat' (degrees)")
         y = self.column(LATITUDE, "a column 'lat' beside 'lon' (degrees)")
         try:
@@ -63,7 +61,7 @@ class Table(NamedTuple):
             if typical[0] <= 90 < typical[1] <= 180:
                 msg = f"{error} Longitude and latitude look swapped."
             elif max(typical) > 180:
-                msg = f"{error} Coordinates of a map projection have to be converted to degrees (WGS 84)."
+                msg = f"{error} Convert projected coordinates to degrees (WGS 84)."
             else:
                 raise
             raise InputError(msg) from error
@@ -73,21 +71,21 @@ class Table(NamedTuple):
 
 
 def _typical(cells):
-    """Return the median size of the numbers in a column, 0 without any."""
+    """Return the median absolute value of the numbers in a column, or 0 if there are no numbers."""
     values = np.abs(_columns.floats(cells))
     values = values[~np.isnan(values)]
     return np.median(values) if values.size else 0.0
 
 
 def blank(cells):
-    """Return which cells hold nothing, whatever a program wrote there for it."""
+    """Return a mask of the blank cells, including those marked with a word in `BLANK`."""
     return cells.isna().to_numpy(dtype=bool) | np.array(
         [text.lower() in BLANK for text in texts(cells)], bool
     )
 
 
 def texts(cells):
-    """Return a column as a list of texts without space around them."""
+    """Return a column as a list of stripped strings."""
     return [(cell if isinstance(cell, str) else shown(cell, str)).strip() for cell in cells]
 
 
@@ -97,16 +95,16 @@ def read_table(source, argument, columns):
     Parameters
     ----------
     source : path_like, file, DataFrame or GeoDataFrame
-        A file ending in .csv, .geojson or .json; anything with ``name`` and ``read`` counts as one.
+        A .csv, .geojson or .json file; an object with ``name`` and ``read`` counts as a file.
     argument : str
-        How messages call it if it has no name.
+        Its name in messages if the source has no name.
     columns : collection of str
-        What is read of a file besides places, in lower case: the rest would only take memory.
+        Lower-case names of the columns to read besides the coordinates. Others are skipped to save memory.
 
     Raises
     ------
     InputError
-        If there is no such file, it is of another kind, too large, broken or empty.
+        If the file does not exist, or is of another type, too large, damaged or empty.
     """
     if isinstance(source, pd.DataFrame):
         return _from_frame(source, argument)
@@ -118,20 +116,22 @@ def read_table(source, argument, columns):
         frame = _plain.read_csv(file, kept={*LONGITUDE, *LATITUDE, *columns})
     else:
         hint = " Save the sheet as CSV." if kind in (".xls", ".xlsx", ".ods") else ""
-        msg = f"{file.name}: a file of points ends in .csv or .geojson; got {kind or 'no ending'!r}.{hint}"
+        msg = (
+            f"{file.name}: expected a file ending in .csv or .geojson, but got {kind or 'no ending'!r}.{hint}"
+        )
         raise InputError(msg)
     return _checked(frame, argument)
 
 
 def open_file(source, argument):
-    """Return a path, or an upload with as much of a path's manners as reading needs."""
+    """Return a path, or an upload wrapped to offer the parts of a path that reading needs."""
     if hasattr(source, "read"):
         return _Upload.of(source)
     return existing_file(source, argument, "a file, or pass an open file or a table")
 
 
 class _Upload(NamedTuple):
-    """A file that came through a form."""
+    """A file uploaded through a form."""
 
     name: str
     content: bytes
@@ -151,7 +151,7 @@ def _from_frame(frame, argument):
     if geometry is None:
         return _checked(frame, argument)
     if not (geometry.geom_type == "Point").all():
-        msg = f"`{argument}` must have points as its geometry; got {sorted(set(geometry.geom_type.astype(str)))}."
+        msg = f"`{argument}` must have Point geometries; got {sorted(set(geometry.geom_type.astype(str)))}."
         raise InputError(msg)
     points = geometry if geometry.crs is None else geometry.to_crs(4326)
     plain = pd.DataFrame(frame.drop(columns=[geometry.name, *LONGITUDE, *LATITUDE], errors="ignore"))
@@ -162,14 +162,15 @@ def _checked(frame, argument):
     where = _columns.label(frame, argument)
     if len(frame) > _plain.MOST_ROWS:
         msg = (
-            f"{where} has {len(frame):,} rows; at most {_plain.MOST_ROWS:,} are read. Split it by year, say."
+            f"{where} has {len(frame):,} rows; at most {_plain.MOST_ROWS:,} can be read. Split it, for "
+            "example by year."
         )
         raise InputError(msg)
     return Table(_columns.tidy(frame, argument, ()), where)
 
 
 def _from_geojson(file, columns):
-    """Return one row per feature: the properties to be kept, and the coordinates of its point."""
+    """Return one row per feature, with the kept properties and the coordinates of its Point."""
     rows, found = [], []
     for k, feature in enumerate(_plain.read_features(file)):
         geometry = feature.get("geometry") if isinstance(feature, dict) else None
@@ -197,6 +198,6 @@ def _from_geojson(file, columns):
 
 
 def others(bad):
-    """Return how many further rows have the same fault, to follow the first in a message."""
+    """Return a note on how many more rows have the same fault, for use after the first in a message."""
     more = int(bad.sum()) - 1
     return f" (and {more:,} more like it)" if more else ""

@@ -1,7 +1,7 @@
-"""Times of calls from text, by the clock on the wall.
+"""Parse the times of calls, in local time.
 
-What a text means is decided here, by one expression over the whole of it, and never by a parser that guesses: an offset
-that was not understood would shift every hour of the day.
+A regular expression must match the whole text. A guessing parser is not used, because a misread UTC offset
+would shift every hour of the day.
 
 =============  =====================================================================================================
 part           forms
@@ -32,7 +32,7 @@ ISO = re.compile(
     re.ASCII,
 )
 PARTS = ("year", "month", "day", "hour", "minute", "second", "offset")
-# What stands where an offset would, after a time or after a date alone; "PM" is no zone.
+# Text in the position of an offset, after a time or after a date alone; "PM" is not a zone.
 ZONE = re.compile(
     DAY
     + r"(?:(?:[Tt]|\s+)\d\d?(?::?\d\d){0,2}(?:[.,]\d+)?\s*(?![AaPp]\.?[Mm]\b)(?P<after_time>[-+\u2212\[(A-Za-z].*)"
@@ -41,11 +41,11 @@ ZONE = re.compile(
 )
 EARLIEST, LATEST = np.datetime64("1970-01-02"), np.datetime64("2100-01-01")
 FAR = np.timedelta64(180, "D")
-FEW = 10  # calls: of fewer, none is taken to be far from the rest
+FEW = 10  # calls; in shorter logs the check for remote times is skipped
 
 
 def read_times(table, time_zone, time_format):
-    """Return datetime64[s] by the clock on the wall, NaT where blank, and how they were read."""
+    """Return local times as datetime64[s], with NaT for blanks, and how they were read."""
     key = table.column(TIME, None)
     if key is None and DATE not in table.frame:
         key = table.column(TIME, "a column 'time', such as 2025-03-14 16:05")
@@ -76,7 +76,10 @@ def read_times(table, time_zone, time_format):
         return times, "local"
     if not aware[~empty].all():
         k = int(np.argmax(~aware & ~empty))
-        msg = f"{table.where}, row {k + 1}: {shown(texts[k])} has no offset, while other times do. Write all in one way."
+        msg = (
+            f"{table.where}, row {k + 1}: {shown(texts[k])} has no offset, but other times do. Write all "
+            "times in the same way."
+        )
         raise InputError(msg)
     if time_zone is None:
         return times, "as written" if minutes.any() else "UTC"
@@ -85,7 +88,7 @@ def read_times(table, time_zone, time_format):
 
 
 def moment(value):
-    """Return a moment by the clock on the wall, datetime64[s], from text, a date or a time without a zone."""
+    """Convert text, a date or a datetime without time zone to a local datetime64[s]."""
     found, aware = np.datetime64("NaT", "s"), getattr(value, "tzinfo", None) is not None
     if isinstance(value, str):
         (found,), _, (aware,) = _from_iso([value.strip()])
@@ -101,16 +104,16 @@ def moment(value):
 
 
 def check_far(times, rows, where):
-    """Refuse a few calls that are far from all others in time: rates are per hour of the whole period.
+    """Raise if a few calls are far from all others in time, since they would distort the rates.
 
     Parameters
     ----------
     times : ndarray of datetime64[s]
-        In their order.
+        In ascending order.
     rows : ndarray of int
         Their rows in the file.
     where : str
-        How messages call it.
+        Name of the file in messages.
     """
     if len(times) < FEW:
         return
@@ -139,13 +142,13 @@ def _from_iso(texts):
     Returns
     -------
     times : ndarray of datetime64[s], shape (K,)
-        As written, without regard to the offset; NaT where a text is none of the forms above.
+        As written, ignoring the offset; NaT where the text matches none of the forms above.
     minutes : ndarray of int, shape (K,)
-        Minutes east of Greenwich, 0 without an offset.
+        UTC offset in minutes, positive to the east; 0 if there is no offset.
     aware : ndarray of bool, shape (K,)
         Whether there is an offset.
     """
-    offsets, known = [], {}  # every text of an offset once
+    offsets, known = [], {}  # parse each distinct offset once
 
     def packed(text):
         """Return all digits as one number: 20250314160530."""
@@ -183,7 +186,7 @@ def _from_iso(texts):
 
 
 def _minutes(offset):
-    """Return minutes east of Greenwich of "Z", "-05", "-0500" or "-05:00"; 0 of None."""
+    """Return the UTC offset in minutes for "Z", "-05", "-0500" or "-05:00", and 0 for None."""
     if offset in (None, "Z", "z"):
         return 0
     digits = offset[1:].replace(":", "").ljust(4, "0")
@@ -191,13 +194,13 @@ def _minutes(offset):
 
 
 def _by_format(texts, time_format):
-    """Read times as `datetime.strptime` does, datetime64[s], NaT where that fails."""
+    """Parse times as `datetime.strptime` does; return datetime64[s], with NaT where that fails."""
     example = "`time_format` must be such as '%d.%m.%Y %H:%M', with a year and without a zone"
     parts = re.findall("%.", time_format) if isinstance(time_format, str) else []
     if not {"%Y", "%y", "%G", "%c", "%x"}.intersection(parts) or {"%Z", "%z"}.intersection(parts):
         msg = f"{example}; got {shown(time_format)}."
         raise InputError(msg)
-    # pandas takes the words "now" and "today" for the present moment, whatever the format
+    # pandas reads "now" and "today" as the current time, whatever the format
     numbered = texts.map(lambda text: text if text and re.search(r"\d", text) else None).astype(object)
     try:
         moments = pd.to_datetime(numbered, format=time_format, errors="coerce")
@@ -211,26 +214,28 @@ def _by_format(texts, time_format):
 
 
 def _not_a_time(table, column, texts, bad, time_format):
-    """Return the error that some cells are no times."""
+    """Build the error for cells that are not times."""
     k = int(np.argmax(bad))
     start = f"{table.where}, column {column!r}, row {k + 1}: expected "
     got = f"{shown(texts[k], most=80)}{_points.others(bad)}."
     zone = ZONE.fullmatch(texts[k]) if time_format is None else None
     if zone is None and time_format is None:
         return InputError(
-            f"{start}a time such as 2025-03-14 16:05, but got {got} Write times like that, or say what is meant by "
+            f"{start}a time such as 2025-03-14 16:05, but got {got} Write times like that, or describe "
+            "their form by "
             "`time_format`, such as '%d.%m.%Y %H:%M' or '%m/%d/%Y %I:%M %p'."
         )
     if zone is None:
         return InputError(
-            f"{start}a time by `time_format` {shown(time_format)}, but got {got} Correct one or the other."
+            f"{start}a time by `time_format` {shown(time_format)}, but got {got} Correct the cell or the "
+            "format."
         )
     what, taken = zone["after_time"], "an offset or a time zone"
     if not what:
         what, taken = zone["after_date"], "an offset, which needs a time before it"
     return InputError(
         f"{start}a time such as 2025-03-14 16:05-05:00, but got {got} {shown(what, most=40)} looks like {taken}. Write "
-        "offsets from UTC as Z, -05, -0500 or -05:00, up to 14 hours; or, if the clock on the wall is meant, leave them out."
+        "offsets from UTC as Z, -05, -0500 or -05:00, up to 14 hours; or leave them out if times are local."
     )
 
 
@@ -260,8 +265,8 @@ def _on_the_wall(moments, time_zone):
 def _refuse_zone(time_zone):
     if time_zone is not None:
         msg = (
-            f"`time_zone` is {shown(time_zone)}, but the times have no offset: they are taken as the clock on the wall. "
-            "Leave it out, or, if they are in UTC, write them with a Z at the end."
+            f"`time_zone` is {shown(time_zone)}, but the times have no offset and are taken as local times. "
+            "Leave out `time_zone`. If the times are in UTC, write them with a Z at the end."
         )
         raise InputError(msg)
 
@@ -271,7 +276,7 @@ def _seconds(moments):
 
 
 def _within(table, cells, times):
-    """Refuse years that no call log has: a slip in one row would make the period absurdly long."""
+    """Raise for years outside 1970 to 2099: one mistyped year would make the period far too long."""
     bad = (times < EARLIEST) | (times >= LATEST)
     if bad.any():
         k = int(np.argmax(bad))

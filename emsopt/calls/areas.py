@@ -1,8 +1,8 @@
-"""From places of calls to atoms: square cells, or areas of one's own.
+"""Assign the places of calls to atoms: square cells, or the user's own areas.
 
-**Cells** are squares of a given width (km) on a grid that the stations alone decide: logs of different years of one
-city have the same cells, and their edges say nothing of any single call. The location of a cell is its centre, never a
-place where someone called.
+**Cells** are squares of a given width (km) on a grid that depends on the stations only. Logs of different
+years of a city therefore have the same cells, and the edges of cells reveal no single call. The location of a
+cell is its centre, never the place of a call.
 
 **Areas** are polygons with names, from GeoJSON; a call on a border belongs to the area listed first.
 """
@@ -22,18 +22,18 @@ from .log import check_name
 MOST_ATOMS = 5000
 WIDTHS_KM = (0.25, 0.5, 1, 2, 3, 5, 10, 20)
 LEAST_WIDTH_KM = 0.05
-ENOUGH_ATOMS = 200  # cells that a width chosen by itself may make
+ENOUGH_ATOMS = 200  # upper bound for a width that is chosen automatically
 NAMES = ("atom", "name", "district", "id")
 KM_PER_DEGREE = np.pi / 180 * EARTH_RADIUS_KM
 
 
 class Atoms(NamedTuple):
-    """Atoms, and the atom of each of some points."""
+    """Atoms, and the atom that each point belongs to."""
 
     names: list
     locations: np.ndarray  # (M, 2), degrees
     shapes: list  # GeoJSON
-    index: np.ndarray  # (K,): -1 where a point lies in none
+    index: np.ndarray  # (K,): -1 for points outside all atoms
     note: str
 
 
@@ -45,19 +45,19 @@ class Areas(NamedTuple):
 
 
 def cells(points, stations, width_km=None):
-    """Put points into square cells; only cells that hold one become atoms.
+    """Assign points to square cells; only cells with at least one point become atoms.
 
     Parameters
     ----------
     points, stations : ndarray, shape (K, 2) and (N, 2)
-        Degrees. The middle of the stations is where the grid starts.
+        Degrees. The grid starts at the middle of the stations.
     width_km : float, optional
-        Left out: the finest of some round widths with at most 200 cells.
+        Default: the finest of several round widths that gives at most 200 cells.
 
     Returns
     -------
     Atoms
-        Named by how far their centre is from the middle of the stations: "1.5N 2E", kilometres.
+        Named by the position of the centre relative to the middle of the stations, in km: "1.5N 2E".
 
     Raises
     ------
@@ -65,9 +65,9 @@ def cells(points, stations, width_km=None):
         If there are more than 5,000 cells.
     """
     middle = np.round(np.median(stations, axis=0), 2)
-    stretch = np.array([np.cos(np.radians(middle[1])), 1.0]) * KM_PER_DEGREE  # km a degree
+    stretch = np.array([np.cos(np.radians(middle[1])), 1.0]) * KM_PER_DEGREE  # km per degree
     if not stretch[0] > 1:
-        msg = f"cells need stations away from the poles; theirs are at latitude {middle[1]:g}."
+        msg = f"cells cannot be formed near the poles; the stations are at latitude {middle[1]:g}."
         raise InputError(msg)
     offsets = (points - middle) * stretch
     if width_km is None:
@@ -75,7 +75,10 @@ def cells(points, stations, width_km=None):
         width_km = next(fitting, WIDTHS_KM[-1])
     width_km = _validate.positive_number(width_km, "cell_km", "km")
     if width_km < LEAST_WIDTH_KM:
-        msg = f"`cell_km` must be at least {LEAST_WIDTH_KM:g}: narrower cells tell who called; got {width_km:g}."
+        msg = (
+            f"`cell_km` must be at least {LEAST_WIDTH_KM:g}, because narrower cells could identify callers; "
+            f"got {width_km:g}."
+        )
         raise InputError(msg)
     _, first, index = np.unique(_keys(offsets, width_km), return_index=True, return_inverse=True)
     corners = np.floor(offsets[first] / width_km)
@@ -95,7 +98,7 @@ def cells(points, stations, width_km=None):
 
 
 def _keys(offsets, width_km):
-    """Return one whole number for each cell, shape (K,): a fast way to tell them apart."""
+    """Return an integer key for the cell of each point, shape (K,), for fast comparison."""
     column, row = np.floor(offsets / width_km).astype(np.int64).T
     return column * 2**32 + row
 
@@ -110,9 +113,10 @@ def read_areas(source, *, key=None):
     Parameters
     ----------
     source : path_like, file or GeoDataFrame
-        Polygons and MultiPolygons; anything with ``name`` and ``read`` counts as a file.
+        Polygons and MultiPolygons; an object with ``name`` and ``read`` counts as a file.
     key : str, optional
-        Property that holds the names; left out: the first of "atom", "name", "district", "id" that all have.
+        Property that holds the names. Default: the first of "atom", "name", "district" and "id" that all
+        features have.
 
     Returns
     -------
@@ -121,7 +125,7 @@ def read_areas(source, *, key=None):
     Raises
     ------
     InputError
-        If a polygon is broken, or names are blank or not distinct.
+        If a polygon is invalid, or names are blank or not distinct.
     """
     if key is not None and not isinstance(key, str):
         msg = f"`key` must be the name of a property, as text; got {_validate.shown(key)}."
@@ -156,7 +160,7 @@ def _from_geodataframe(frame):
 
 
 def within(points, areas):
-    """Find the area of each point.
+    """Find the area that contains each point.
 
     Parameters
     ----------
@@ -166,14 +170,14 @@ def within(points, areas):
     Returns
     -------
     Atoms
-        All areas, also those without a point; located at a point inside each.
+        All areas, including those without a point; the location of each is a point inside it.
 
     Raises
     ------
     InputError
-        If a polygon crosses itself, or no point lies in any.
+        If a polygon crosses itself, or no point lies in any area.
     MissingDependencyError
-        Without shapely.
+        If shapely is not installed.
     """
     try:
         import shapely
@@ -188,7 +192,10 @@ def within(points, areas):
         except (ValueError, shapely.errors.ShapelyError) as error:
             problem = str(error)
         if problem:
-            msg = f"the area {name!r} is no valid polygon: {problem[:200]}. Repair it with `make_valid` of geopandas."
+            msg = (
+                f"the area {name!r} is not a valid polygon: {problem[:200]}. Repair it with `make_valid` of "
+                "geopandas."
+            )
             raise InputError(msg)
         shapes.append(shape)
     point, area = shapely.STRtree(shapes).query(shapely.points(points), predicate="intersects")
@@ -197,7 +204,8 @@ def within(points, areas):
     index[index == len(shapes)] = -1
     if (index < 0).all():
         msg = (
-            f"none of the {len(points):,} calls lies in any of the {len(shapes)} areas; are they of one city?"
+            f"none of the {len(points):,} calls lies in any of the {len(shapes)} areas. Check that both "
+            "files describe the same city."
         )
         raise InputError(msg)
     inside = [shapely.point_on_surface(shape) for shape in shapes]

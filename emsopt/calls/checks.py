@@ -1,7 +1,7 @@
-"""What looks wrong in a log of calls and a table of stations.
+"""Check a log of calls and a table of stations for likely mistakes.
 
-Nothing is changed here. A finding that is "wrong" is surely a mistake in the data; one to "look" at may have a good
-reason. Findings name rows of the file, never places.
+The data are not changed. A finding of level "wrong" is certainly a mistake in the data; one of level "look"
+may have a good reason. Findings name rows of the file, never places.
 """
 
 from dataclasses import dataclass
@@ -14,24 +14,24 @@ from .demand import REACH_KM, nearest_km
 from .log import CallLog, read_calls, read_stations
 from .profile import WEEKDAYS, hours_watched
 
-NIGHT = (22, 23, 0, 1, 2, 3, 4)  # when the six quietest hours of a day may start
+NIGHT = (22, 23, 0, 1, 2, 3, 4)  # hours at which the six quietest hours of a day may start
 LONELY_KM = 10
 MOST_ROWS_NAMED = 5
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that looks wrong.
+    """A likely mistake in the data.
 
     Attributes
     ----------
     level : {"wrong", "look"}
     what : str
-        In a few words.
+        Short title.
     text : str
-        What was found, and what to do.
+        Description and advice.
     count : int
-        Calls or stations concerned.
+        Number of calls or stations concerned.
     rows : tuple of int
         Some of their rows, from 1.
     """
@@ -45,7 +45,7 @@ class Finding:
 
 @dataclass(frozen=True, repr=False)
 class Checks:
-    """All findings, the surely wrong ones first.
+    """All findings, those of level "wrong" first.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Checks:
         return iter(self.findings)
 
     def to_frame(self):
-        """Return one row a finding: ``level``, ``what``, ``count``, ``rows``, ``text``."""
+        """Return one row per finding: ``level``, ``what``, ``count``, ``rows``, ``text``."""
         import pandas as pd
 
         columns = ["level", "what", "count", "rows", "text"]
@@ -85,15 +85,15 @@ class Checks:
 
 
 def check_calls(calls, stations=None, *, reach_km=REACH_KM):
-    """Say what looks wrong in a log of calls and a table of stations.
+    """Check a log of calls and a table of stations for likely mistakes.
 
     Parameters
     ----------
     calls : CallLog, or whatever `read_calls` takes
     stations : DataFrame, or whatever `read_stations` takes, optional
-        Left out: places are compared with the middle of the calls.
+        Default: compare places with the middle of the calls.
     reach_km : float
-        Calls further than this from every station are far.
+        Calls further than this from every station are reported as far.
 
     Returns
     -------
@@ -137,8 +137,9 @@ def _number(calls):
     n = len(calls)
     if n < 1000:
         text = (
-            f"{n:,} call(s): their number is known to {200 / np.sqrt(n):.0f} % (two standard errors), that of single "
-            "places and hours far less. Use a longer log, or wider cells."
+            f"{n:,} call(s): the total rate is uncertain by {200 / np.sqrt(n):.0f} % (two standard errors), "
+            "rates of single "
+            "places and hours by far more. Use a longer log or wider cells."
         )
         yield Finding("look", "few calls", text, n)
 
@@ -147,7 +148,8 @@ def _repeats(calls):
     repeated = calls.repeated
     if repeated.any():
         text = (
-            f"{_share(repeated)} repeat an earlier one in time and place. If each row is a unit that was sent, calls are "
+            f"{_share(repeated)} repeat an earlier one in time and place. If each row is a dispatched unit, "
+            "calls are "
             "counted more than once: use without_repeats() or --drop-repeats."
         )
         yield _finding("look", "repeated calls", text, calls, repeated)
@@ -161,7 +163,7 @@ def _places(calls, places, reach_km):
     nowhere = far & (np.abs(points) < 0.01).all(axis=1)
     rest &= ~nowhere
     if nowhere.any():
-        text = f"{_share(nowhere)} are at 0, 0, where programs put places they do not know."
+        text = f"{_share(nowhere)} are at 0, 0, which programs write for unknown places."
         yield _finding("wrong", "no place", text, calls, nowhere)
     for what, moved, hint in (
         ("swapped coordinates", points[:, ::-1], "with longitude and latitude swapped"),
@@ -190,13 +192,19 @@ def _places(calls, places, reach_km):
 def _one_place(calls):
     steps = calls.locations * 1000
     if np.abs(steps - np.round(steps)).max() < 1e-6:
-        text = "Places have three decimals at most, a step of about 100 m or more. Choose cells much wider than that."
+        text = (
+            "Coordinates have at most three decimals, a resolution of about 100 m or coarser. Choose much "
+            "wider cells."
+        )
         yield Finding("look", "rounded places", text, len(calls))
         return
     _, index, counts = np.unique(calls.locations, axis=0, return_inverse=True, return_counts=True)
     if counts.max() >= max(10, 0.03 * len(calls)):
         there = index.reshape(-1) == counts.argmax()
-        text = f"{_share(there)} are at exactly one place: a hospital, a home, or where unknown addresses are put?"
+        text = (
+            f"{_share(there)} are at exactly the same place. Is it a hospital, a home, or a default for "
+            "unknown addresses?"
+        )
         yield _finding("look", "one place", text, calls, there)
 
 
@@ -208,17 +216,20 @@ def _stations(calls, places, names, reach_km):
         who = f"station {k + 1}" if names is None else f"station {names[k]!r}"
         flipped = place[None, ::-1]
         if abs(flipped[0, 1]) <= 90 and nearest_km(flipped, calls.locations)[0] <= reach_km < apart:
-            text = f"{who} is far from all calls, but not with longitude and latitude swapped. Correct it."
+            text = (
+                f"{who} is far from all calls, but close to them with longitude and latitude swapped. "
+                "Correct it."
+            )
             yield Finding("wrong", "station swapped", text, 1, (k + 1,))
         else:
-            text = f"{who} is {apart:.0f} km from the closest call; is its place right?"
+            text = f"{who} is {apart:.0f} km from the closest call. Check its coordinates."
             yield Finding("wrong" if apart > reach_km else "look", "station outside", text, 1, (k + 1,))
 
 
 def _gaps(calls):
-    """Find stretches without a call that chance does not explain, given the usual rate of their hours."""
+    """Find gaps between calls that are too long to be chance, given the usual rate of their hours."""
     midnight = calls.times == calls.times.astype("datetime64[D]")
-    if len(calls) < 50 or midnight.mean() > 0.5:  # dates without times say nothing of gaps
+    if len(calls) < 50 or midnight.mean() > 0.5:  # dates without times do not show gaps
         return
     hour = calls.times.astype("datetime64[h]").astype(np.int64)
     watched = np.maximum(hours_watched(calls.times), 1)
@@ -234,7 +245,8 @@ def _gaps(calls):
         k = gaps[lengths.argmax()]
         first, last = (str(t).replace("T", " ")[:16] for t in calls.times[[k, k + 1]])
         text = (
-            f"{gaps.size} gap(s), {lengths.sum():.1f} days in all, that chance does not explain; the longest is from {first} "
+            f"{gaps.size} gap(s), {lengths.sum():.1f} days in all, too long to be chance; the longest is "
+            f"from {first} "
             f"to {last}. If records are missing, use between(), or empty_days='missing' (--skip-empty-days)."
         )
         yield Finding(
@@ -246,23 +258,24 @@ def _clock(calls):
     seconds = calls.times.astype(np.int64) % 86400
     midnight = seconds == 0
     if calls.clock == "UTC":
-        text = "All times are in UTC, so that hours of the day are not those on the wall. Give `time_zone` (--time-zone)."
+        text = "All times are in UTC, so hours of the day are not local. Pass `time_zone` (--time-zone)."
         yield Finding("look", "time zone", text, len(calls))
     on_the_hour = seconds % 3600 == 0
     if midnight.sum() > max(10, 0.02 * len(calls), on_the_hour.sum() / 8):
-        text = f"{_share(midnight)} are at midnight to the second: a date without a time?"
+        text = f"{_share(midnight)} are at exactly midnight. Are they dates without times?"
         yield _finding("wrong" if midnight.mean() > 0.5 else "look", "midnight", text, calls, midnight)
         return
     if on_the_hour.mean() > 0.2 and len(calls) >= 50:
-        text = f"{_share(on_the_hour)} are on the hour; times look rounded."
+        text = f"{_share(on_the_hour)} are exactly on the hour. The times look rounded."
         yield _finding("look", "rounded times", text, calls, on_the_hour)
     counts = np.bincount(calls.hours, minlength=24)
     in_six = np.convolve(np.r_[counts, counts[:5]], np.ones(6), mode="valid")
     quiet = int(in_six.argmin())
     if len(calls) >= 500 and in_six.max() > 1.5 * in_six.min() and quiet not in NIGHT:
         text = (
-            f"The quietest six hours start at {quiet} h; nearly everywhere it is by night. Are the times in another zone, or "
-            "written with 12 hours?"
+            f"The quietest six hours start at {quiet} h, but usually lie at night. Are the times in another "
+            "zone, or "
+            "on a 12-hour clock?"
         )
         yield Finding("look", "quiet by day", text, len(calls))
 
@@ -276,15 +289,16 @@ def _silent_weekdays(calls):
 
 def _steadiness(calls):
     days = calls.times.astype("datetime64[D]").astype(np.int64)
-    counts = np.bincount(days - days[0])[1:-1]  # the first and the last day may not be whole
+    counts = np.bincount(days - days[0])[1:-1]  # the first and the last day may be incomplete
     if len(counts) < 28 or counts.mean() < 3:
         return
     half = len(counts) // 2
     early, late = counts[:half].sum(), counts[-half:].sum()
     if abs(late - early) > 5 * np.sqrt(early + late) and abs(late - early) > 0.15 * min(early, late):
         text = (
-            f"There are {late / max(early, 1):.2f} times as many calls in the second half as in the first: a season, a trend, or "
-            "missing records. Rates are those of the whole; between() chooses a part."
+            f"There are {late / max(early, 1):.2f} times as many calls in the second half as in the first. "
+            "This may be a season, a trend or "
+            "missing records. Rates are averages over the whole log; use between() to select a part."
         )
         yield Finding("look", "trend", text, len(calls))
         return
@@ -293,8 +307,9 @@ def _steadiness(calls):
     spread = ((counts - usual) ** 2 / np.maximum(usual, 1e-9)).sum() / (len(counts) - 7)
     if spread > 1 + 5 * np.sqrt(2 / (len(counts) - 7)) and spread > 1.5:
         text = (
-            f"The number of calls of a day varies {spread:.1f} times as much as chance alone would make it (same day of the week): "
-            "events, holidays, or missing records. The queueing models take calls as independent."
+            f"The daily number of calls varies {spread:.1f} times as much as by chance (same weekday). This "
+            "may be due to "
+            "events, holidays or missing records. The queueing models assume independent calls."
         )
         yield Finding("look", "bunches of calls", text, len(calls))
 
@@ -304,8 +319,9 @@ def _service(calls):
     if none.any():
         level = "wrong" if none.mean() > 0.2 else "look"
         text = (
-            f"{_share(none)} have a service time of 0 or less. They count as calls; their service time is taken for not known. "
-            "If they are calls that no unit was sent to, remove them."
+            f"{_share(none)} have a service time of 0 or less. They count as calls with unknown service "
+            "time. "
+            "If no unit was sent to them, remove them."
         )
         yield _finding(level, "no service time", text, calls, none)
     if calls.service_min is None:
@@ -319,12 +335,18 @@ def _service(calls):
     typical = np.nanmedian(calls.service_min)
     if typical < 5 or typical > 240:
         unit = "hours, or only the time on scene" if typical < 5 else "seconds"
-        text = f"Half of the service times are {'under' if typical < 5 else 'over'} {typical:.3g} min; are they {unit}?"
+        text = (
+            f"Half of the service times are {'under' if typical < 5 else 'over'} {typical:.3g} min. Are they "
+            f"in {unit}?"
+        )
         yield Finding("wrong", "service time", text, len(calls))
     with np.errstate(invalid="ignore"):
         long = calls.service_min > max(8 * 60, 10 * typical)
     if long.any():
-        text = f"{_share(long)} kept a unit busy for over {max(8 * 60, 10 * typical) / 60:.0f} h; was the end recorded late?"
+        text = (
+            f"{_share(long)} kept a unit busy for over {max(8 * 60, 10 * typical) / 60:.0f} h. Was the end "
+            "recorded late?"
+        )
         yield _finding("look", "long service", text, calls, long)
 
 

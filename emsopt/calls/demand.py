@@ -1,7 +1,8 @@
-"""Demand as a log of calls shows it: atoms, their rates through the week, and the `City` that follows.
+"""Estimate demand from a log of calls: atoms, their rates through the week, and the resulting `City`.
 
-What a log says is where calls came from, when, and how long they took. What it does not say has to be added: where units
-may wait, how fast they drive, how long turnout takes. Rates are those of the period of the log; nothing is projected.
+A log records where calls came from, when, and how long they took. The user adds where units may wait, how
+fast they drive and how long turnout takes. Rates are averages over the period of the log, without any
+projection.
 """
 
 from dataclasses import dataclass, field
@@ -35,15 +36,15 @@ class Demand:
     counts : ndarray of int, shape (M, 7, 24)
         Calls; Monday comes first.
     hours : ndarray, shape (7, 24)
-        Hours watched.
+        Hours observed.
     stations : DataFrame
         As `read_stations` returns it.
     service_min : float or None
-        Mean minutes that a call kept a unit busy; None if the log does not say.
+        Mean minutes that a call kept a unit busy; None if unknown.
     left_out : dict of str to int
-        Calls that count nowhere, by reason.
+        Number of calls left out, by reason.
     notes : str
-        What a reader of a result must know.
+        Notes on the data for readers of the results.
     """
 
     atom_names: list
@@ -58,15 +59,15 @@ class Demand:
 
     @property
     def profile(self):
-        """`WeeklyProfile` of all atoms together."""
+        """Weekly profile of the calls of all atoms, a `WeeklyProfile`."""
         return WeeklyProfile(self.counts.sum(axis=0), self.hours)
 
     def rates(self, hours=None, weekdays=None):
-        """Return calls per hour from each atom in some hours of the week (all if left out), shape (M,)."""
+        """Return calls per hour from each atom in the selected hours of the week, shape (M,)."""
         chosen = slots(hours, weekdays)
         watched = self.hours[chosen].sum()
         if watched == 0:
-            msg = "the log covers none of these hours; choose others."
+            msg = "the log does not cover any of these hours. Choose others."
             raise InputError(msg)
         return self.counts[:, chosen].sum(axis=1) / watched
 
@@ -82,20 +83,21 @@ class Demand:
         service_times=None,
         name="city",
     ):
-        """Return the city in some hours of the week.
+        """Return the city with the demand of selected hours of the week.
 
         Parameters
         ----------
         hours, weekdays : sequence, optional
-            Hours of the day (0 to 23) and days ("Mon" or 0 to "Sun" or 6) whose calls count; all if left out.
+            Hours of the day (0 to 23) and weekdays ("Mon" or 0 to "Sun" or 6) whose calls count. Default:
+            all.
         speed_kmh, detour, travel_times
-            As for `City.from_frames`: a speed with road distance over distance as the crow flies, a law, or a table by
-            the names of stations and atoms.
+            As for `City.from_frames`: a speed and a detour factor (road distance over straight-line
+            distance), a travel-time law, or a table labelled with the names of stations and atoms.
         turnout_times : float, optional
-            Minutes, where the stations have no ``turnout_min``.
+            Minutes; needed if the stations have no ``turnout_min``.
         service_times : float or {"calls", "stations"}, optional
-            Minutes, or whose: the mean of the log, or the column ``service_min`` of the stations. Left out: whichever
-            there is.
+            Minutes, or the source: the mean of the log ("calls") or the column ``service_min`` of the
+            stations. Default: whichever exists.
         name : str
 
         Returns
@@ -111,7 +113,7 @@ class Demand:
             }
         )
         if demand["arrival_rate"].sum() == 0:
-            msg = "there is no call in these hours; choose others."
+            msg = "there are no calls in these hours. Choose others."
             raise InputError(msg)
         stations, minutes = self._service(service_times)
         city = City.from_frames(
@@ -128,22 +130,23 @@ class Demand:
         return city.replace(atom_shapes=self.shapes)
 
     def cities_by_hour(self, *, weekdays=None, pattern="pulled", **options):
-        """Return the city at each hour of the day: what `emsopt.planning` plans for.
+        """Return the city at each hour of the day, as `emsopt.planning` takes it.
 
         Parameters
         ----------
         weekdays : sequence, optional
-            Days whose calls count; all if left out.
+            Weekdays whose calls count. Default: all.
         pattern : {"pulled", "same"}
-            Where calls come from at an hour: from that hour's calls, pulled to the overall pattern as hard as the log
-            suggests (`pull_of_the_whole`); or as over the whole day, and only their number changes.
+            Spatial pattern of an hour. "pulled": the pattern of that hour's calls, shrunk towards the overall
+            pattern by an amount estimated from the log (`pull_of_the_whole`). "same": the overall pattern at
+            every hour, with only the number of calls changing.
         **options
             As for `city`.
 
         Returns
         -------
         dict of int to City
-            By hour; an hour without calls has half a call in the time it was watched.
+            By hour. An hour without calls is given half a call over the time observed.
         """
         _validate.choice(pattern, "pattern", PATTERNS)
         base = self.city(weekdays=weekdays, **options)
@@ -151,7 +154,10 @@ class Demand:
         counts = np.where(chosen, self.counts, 0).sum(axis=1).astype(float)  # (M, 24)
         watched = np.where(chosen, self.hours, 0).sum(axis=0)
         if (watched == 0).any():
-            msg = f"the log does not cover the hour {int(np.argmin(watched))} of the chosen days, so that no day can be planned; use a longer log."
+            msg = (
+                f"the log does not cover the hour {int(np.argmin(watched))} of the chosen days, which a plan "
+                "of the day needs. Use a longer log."
+            )
             raise InputError(msg)
         overall = counts.sum(axis=1) / counts.sum()
         totals = np.maximum(counts.sum(axis=0), 0.5)
@@ -168,16 +174,20 @@ class Demand:
         }
 
     def _service(self, service_times):
-        """Return the stations, with or without their service times, and minutes to take instead."""
+        """Return the stations, with or without their service times, and the service time to use instead."""
         ours, theirs = self.service_min is not None, "service_min" in self.stations
         without = self.stations.drop(columns="service_min", errors="ignore")
         if service_times is None:
             if ours and theirs:
-                msg = "calls and stations both have 'service_min'; say which by service_times='calls' or 'stations'."
+                msg = (
+                    "calls and stations both have 'service_min'. Choose one with service_times='calls' or "
+                    "'stations'."
+                )
                 raise InputError(msg)
             if not (ours or theirs):
                 msg = (
-                    "nothing says how long a call keeps a unit busy: add a column 'service_min' (minutes) to the calls or "
+                    "the time that a call keeps a unit busy is missing. Add a column 'service_min' "
+                    "(minutes) to the calls or "
                     "the stations, or give `service_times`."
                 )
                 raise InputError(msg)
@@ -186,7 +196,7 @@ class Demand:
             return without, service_times
         _validate.choice(service_times, "service_times", ("calls", "stations"))
         if not (ours if service_times == "calls" else theirs):
-            msg = f"the {service_times} have no column 'service_min'; give `service_times` in minutes."
+            msg = f"the {service_times} have no column 'service_min'. Give `service_times` in minutes."
             raise InputError(msg)
         return (without, self.service_min) if service_times == "calls" else (self.stations, None)
 
@@ -216,25 +226,25 @@ def aggregate_calls(
     calls : CallLog, or whatever `read_calls` takes
     stations : DataFrame, or whatever `read_stations` takes
     cell_km : float, optional
-        Width of the square cells that become atoms; left out: a round width that makes at most 200 of them.
+        Width of the square cells that become atoms. Default: a round width that gives at most 200 cells.
     areas : path_like, file or GeoDataFrame, optional
-        GeoJSON polygons in place of cells; see `emsopt.calls.areas`.
+        GeoJSON polygons to use instead of cells; see `emsopt.calls.areas`.
     reach_km : float
         Calls further than this from every station are left out.
     empty_days : {"counted", "missing"}
-        Whether a day without any call was quiet, or was not recorded and is left out of the time watched.
+        Whether a day without calls counts as quiet, or was not recorded and is left out of the time observed.
     area_name : str, optional
         Property of the areas that holds their names.
 
     Returns
     -------
     Demand
-        Without any trace of a single call but in counts.
+        Contains only aggregated counts, never single calls.
 
     Raises
     ------
     InputError
-        If nothing is left within reach, or there would be too many atoms.
+        If no call is within reach, or there would be too many atoms.
     """
     calls = calls if isinstance(calls, CallLog) else read_calls(calls)
     stations = read_stations(stations)
@@ -247,7 +257,8 @@ def aggregate_calls(
     if not near.any():
         msg = (
             f"no call is within {reach_km:g} km of a station; the first is at {calls.locations[0].tolist()}, the first "
-            f"station at {places[0].tolist()} (longitude, latitude). Is one of the files swapped, or of another city?"
+            f"station at {places[0].tolist()} (longitude, latitude). Check for swapped coordinates and for "
+            "a file of another city."
         )
         raise InputError(msg)
     atoms = (
@@ -298,8 +309,8 @@ def city_from_calls(
     calls, stations, cell_km, areas, reach_km, empty_days, area_name
         As for `aggregate_calls`.
     **options
-        As for `Demand.city`: ``speed_kmh`` or ``travel_times`` at least, and turnout and service times unless the files
-        have them.
+        As for `Demand.city`: at least ``speed_kmh`` or ``travel_times``, and turnout and service times unless
+        the files have them.
 
     Returns
     -------
@@ -318,7 +329,7 @@ def city_from_calls(
 
 
 def nearest_km(points, places):
-    """Return the great-circle distance of each point to the closest of some places, shape (K,), km."""
+    """Return the great-circle distance (km) from each point to the closest place, shape (K,)."""
     size = max(1, 2_000_000 // len(places))
     parts = [
         travel.great_circle_km(points[k : k + size], places).min(axis=1) for k in range(0, len(points), size)

@@ -1,20 +1,21 @@
-"""A log of past calls: when and where they came, and how long each kept a unit busy.
+"""Read logs of past calls: when and where they came, and how long each kept a unit busy.
 
 ======================  ==========================================================================================
 column                  content
 ======================  ==========================================================================================
 ``time``                ISO 8601, ``2025-03-14 16:05`` or ``2025-03-14T16:05:00-05:00``; or a ``date`` beside it
-``lon``, ``lat``        degrees (WGS 84); of a GeoJSON file the Point of each feature
-``service_min``         optional: minutes from dispatch until the unit was free again; blank where not known
+``lon``, ``lat``        degrees (WGS 84); in GeoJSON, the Point of each feature
+``service_min``         optional: minutes from dispatch until the unit was free again; blank if unknown
 ======================  ==========================================================================================
 
-Other columns are ignored, and nothing of a single call ever leaves a log but in counts.
+Other columns are ignored. Only aggregated counts leave the log, never individual calls.
 
-**Service times** of 0 or less are no times: clocks that were pressed together, or an end before its beginning. The call
-came, so it counts; its time is taken for not known, and `check_calls` says which rows those are.
+**Service times** of 0 or less are recording errors, such as an end before its beginning. The call still
+counts, its service time is treated as unknown, and `check_calls` reports the rows.
 
-**Clock.** What counts is the clock on the wall: the hour of the day decides how many calls there are. Times without an
-offset are taken as that. Times with one are converted to ``time_zone``, or taken as they are written if none is given.
+**Clock.** Local time is used, because the number of calls depends on the hour of the day. Times without an
+offset are taken as local. Times with an offset are converted to ``time_zone``, or used as written if no zone
+is given.
 """
 
 from dataclasses import dataclass, field, replace
@@ -36,24 +37,24 @@ LONGEST_NAME = 200
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CallLog:
-    """Calls in the order of time.
+    """Calls in chronological order.
 
     Attributes
     ----------
     times : ndarray of datetime64[s], shape (K,)
-        By the clock on the wall.
+        Local times.
     locations : ndarray, shape (K, 2)
         Longitude and latitude in degrees.
     service_min : ndarray, shape (K,), or None
-        Minutes that each call kept a unit busy, NaN where not known; None without such a column.
+        Minutes that each call kept a unit busy, with NaN where unknown; None if the file has no such column.
     no_service : ndarray of bool, shape (K,)
-        Whether the file has a service time of 0 or less, which is taken for not known.
+        Whether the recorded service time is 0 or less, which is treated as unknown.
     rows : ndarray of int, shape (K,)
         Row of each call in the file, from 1.
     clock : str
         How times were read: "local" (no offset was given), "UTC", "as written" or the name of a time zone.
     left_out : mapping of str to int
-        How many rows were left out, by what they lack.
+        Number of rows left out, by the missing item ("time" or "place").
     """
 
     times: np.ndarray
@@ -74,11 +75,11 @@ class CallLog:
 
     @property
     def weekdays(self):
-        """Day of the week of each call, Monday being 0, shape (K,)."""
+        """Weekday of each call, 0 for Monday, shape (K,)."""
         return ((self.times.astype("datetime64[D]").astype(np.int64) + 3) % 7).astype(np.intp)
 
     def where(self, kept):
-        """Return the log of those calls for which ``kept``, shape (K,), is true."""
+        """Return the log of the calls selected by the mask ``kept``, shape (K,)."""
         try:
             kept = np.asarray(kept)
         except ValueError:  # rows of unequal length
@@ -87,7 +88,7 @@ class CallLog:
             msg = f"`kept` must be one truth value for each of {len(self)} calls; got shape {kept.shape}."
             raise InputError(msg)
         if not kept.any():
-            msg = f"none of the {len(self)} calls is left; at least one is needed."
+            msg = f"none of the {len(self)} calls is selected; at least one is needed."
             raise InputError(msg)
         service = None if self.service_min is None else self.service_min[kept]
         return replace(
@@ -102,14 +103,14 @@ class CallLog:
     def between(self, start, end):
         """Return the log of calls from ``start`` up to, but not including, ``end``.
 
-        Both are ISO dates or times, as text or as `datetime` has them, by the clock on the wall.
+        Both are local dates or times: ISO 8601 text or `datetime` objects.
         """
         first, last = _times.moment(start), _times.moment(end)
         return self.where((self.times >= first) & (self.times < last))
 
     @property
     def repeated(self):
-        """Whether each call repeats an earlier one in time and place, shape (K,)."""
+        """Whether each call has the same time and place as an earlier one, shape (K,)."""
         return (
             pd.DataFrame({"t": self.times, "x": self.locations[:, 0], "y": self.locations[:, 1]})
             .duplicated()
@@ -117,11 +118,11 @@ class CallLog:
         )
 
     def without_repeats(self):
-        """Return the log with one call for each time and place."""
+        """Return the log without the calls that repeat the time and place of an earlier one."""
         return self.where(~self.repeated)
 
     def to_frame(self):
-        """Return one row a call: ``time``, ``lon``, ``lat``, and ``service_min`` if the log has it."""
+        """Return one row per call: ``time``, ``lon``, ``lat``, and ``service_min`` if the log has it."""
         columns = {"time": self.times, "lon": self.locations[:, 0], "lat": self.locations[:, 1]}
         return pd.DataFrame(columns | ({} if self.service_min is None else {"service_min": self.service_min}))
 
@@ -136,23 +137,23 @@ def read_calls(source, *, time_zone=None, time_format=None):
     Parameters
     ----------
     source : path_like, file, DataFrame or GeoDataFrame
-        CSV or GeoJSON with the columns in the module's docstring; anything with ``name`` and ``read`` counts as a
-        file. At most 256 MB (GeoJSON: 64 MB) and two million rows.
+        CSV or GeoJSON with the columns listed in the module's docstring, at most 256 MB (GeoJSON: 64 MB) and
+        two million rows. An object with ``name`` and ``read`` counts as a file.
     time_zone : str, optional
-        Zone of the city, such as "America/Chicago", if times have an offset or are in UTC.
+        Time zone of the city, such as "America/Chicago", if times have an offset or are in UTC.
     time_format : str, optional
-        As `datetime.strptime` has it, such as "%d.%m.%Y %H:%M", if times are not ISO 8601.
+        Format as for `datetime.strptime`, such as "%d.%m.%Y %H:%M", if times are not ISO 8601.
 
     Returns
     -------
     CallLog
-        Without the rows that lack a time or a place; `CallLog.left_out` counts them.
+        Rows without a time or a place are left out and counted in `CallLog.left_out`.
 
     Raises
     ------
     InputError
-        If a column is missing, a cell is filled but cannot be understood, or a few calls are far from all others in time;
-        the message names the row.
+        If a column is missing, a cell cannot be parsed, or a few calls are far from all others in time. The
+        message names the row.
 
     Examples
     --------
@@ -167,7 +168,7 @@ def read_calls(source, *, time_zone=None, time_format=None):
     no_time, no_place = np.isnat(times), np.isnan(points[:, 0])
     kept = ~no_time & ~no_place
     if not kept.any():
-        msg = f"{table.where}: no row has both a time and a place; {len(kept)} were read."
+        msg = f"{table.where}: no row has both a time and a place; rows read: {len(kept)}."
         raise InputError(msg)
     order = np.flatnonzero(kept)[np.argsort(times[kept], kind="stable")]
     _times.check_far(times[order], order + 1, table.where)
@@ -184,7 +185,7 @@ def read_calls(source, *, time_zone=None, time_format=None):
 
 
 def read_stations(source):
-    """Read a table of candidate sites, as `City.from_frames` takes it.
+    """Read a table of candidate sites in the form that `City.from_frames` takes.
 
     Parameters
     ----------
@@ -194,19 +195,22 @@ def read_stations(source):
     Returns
     -------
     DataFrame
-        One row a site.
+        One row per site.
 
     Raises
     ------
     InputError
-        If a column is missing, a place is blank, or a name is blank, not distinct, too long or holds characters that
-        are not to be seen.
+        If a column is missing, a place is blank, or a name is blank, not distinct, too long or contains
+        invisible characters.
     """
     table = _points.read_table(source, "stations", {*NAMES, *MINUTES})
     key = table.column(NAMES, None)
     points = table.points()
     if np.isnan(points).any():
-        msg = f"{table.where}, row {int(np.argmax(np.isnan(points[:, 0]))) + 1}: a station without a place; fill in 'lon' and 'lat'."
+        msg = (
+            f"{table.where}, row {int(np.argmax(np.isnan(points[:, 0]))) + 1}: the station has no place. "
+            "Fill in 'lon' and 'lat'."
+        )
         raise InputError(msg)
     frame = table.frame.rename(columns={} if key is None else {key: "name"})
     frame = frame[[c for c in ("name", *MINUTES) if c in frame]]
@@ -218,15 +222,15 @@ def read_stations(source):
 
 
 def check_name(name, where):
-    """Refuse a name that could not be shown on one line as it is."""
+    """Raise if a name is too long or contains invisible characters."""
     if len(name) > LONGEST_NAME:
-        msg = f"{where}: a name of {len(name)} characters; at most {LONGEST_NAME} are allowed."
+        msg = f"{where}: names may have at most {LONGEST_NAME} characters; got {len(name)}."
         raise InputError(msg)
     visible(name, where)
 
 
 def _service(table, n_rows):
-    """Return service times, NaN where not known, or None if none is; and where they are 0 or less."""
+    """Return service times (NaN if unknown; None if all are) and a mask of those that are 0 or less."""
     key = table.column(SERVICE, None)
     if key is None:
         return None, np.zeros(n_rows, dtype=bool)

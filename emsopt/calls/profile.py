@@ -1,7 +1,8 @@
-"""How calls come and go through the week, and whether where they come from changes with the hour.
+"""Profile of calls through the week, and how far their spatial pattern depends on the hour.
 
-A rate is a count over the hours that were watched: every hour from the first call's to the last call's. From n calls it
-is known to about 1/sqrt(n) of itself, so the 168 hours of a week need some thousands of calls before each says much.
+A rate is a count divided by the hours observed, from the hour of the first call to that of the last. The
+relative standard error of a rate from n calls is about 1/sqrt(n), so useful rates for each of the 168 hours
+of a week need several thousand calls.
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from ..errors import InputError
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 EMPTY_DAYS = ("counted", "missing")
-WIDEST_PULL = 1e7  # calls; the pattern of an hour pulled this hard is the overall one
+WIDEST_PULL = 1e7  # calls; at this concentration every hour has the overall pattern
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,7 +26,7 @@ class WeeklyProfile:
     counts : ndarray of int, shape (7, 24)
         Calls; Monday comes first.
     hours : ndarray, shape (7, 24)
-        Hours watched.
+        Hours observed.
     """
 
     counts: np.ndarray
@@ -33,7 +34,7 @@ class WeeklyProfile:
 
     @property
     def rates(self):
-        """Calls per hour, shape (7, 24); NaN where no such hour was watched."""
+        """Calls per hour, shape (7, 24); NaN for hours that were not observed."""
         return _ratio(self.counts, self.hours)
 
     @property
@@ -48,11 +49,14 @@ class WeeklyProfile:
 
     @property
     def mean_rate(self):
-        """Calls per hour over all hours watched."""
+        """Calls per hour over all hours observed."""
         return float(self.counts.sum() / self.hours.sum())
 
     def to_frame(self):
-        """Return one row a day and hour: ``weekday``, ``hour``, ``calls``, ``hours_watched``, ``calls_per_hour``."""
+        """Return one row per weekday and hour, as a DataFrame.
+
+        Columns are ``weekday``, ``hour``, ``calls``, ``hours_watched`` and ``calls_per_hour``.
+        """
         import pandas as pd
 
         return pd.DataFrame(
@@ -74,13 +78,13 @@ class WeeklyProfile:
 
 
 def hours_watched(times, empty_days="counted"):
-    """Return how often each hour of the week lies between the first and the last of some times, shape (7, 24).
+    """Count how often each hour of the week occurs from the first to the last time, shape (7, 24).
 
     Parameters
     ----------
     times : ndarray of datetime64, shape (K,)
     empty_days : {"counted", "missing"}
-        Whether a day without any call was quiet and counts, or was not recorded and does not.
+        Whether days without calls were quiet and count, or were not recorded and do not.
     """
     _validate.choice(empty_days, "empty_days", EMPTY_DAYS)
     first, last = times.min().astype("datetime64[h]"), times.max().astype("datetime64[h]")
@@ -92,14 +96,14 @@ def hours_watched(times, empty_days="counted"):
 
 
 def slots(hours=None, weekdays=None):
-    """Return which hours of the week are meant, shape (7, 24).
+    """Return a mask of the selected hours of the week, shape (7, 24).
 
     Parameters
     ----------
     hours : sequence of int, optional
-        Hours of the day, 0 to 23; all if left out.
+        Hours of the day, 0 to 23. Default: all.
     weekdays : sequence of int or str, optional
-        0 to 6 or "Mon" to "Sun"; all if left out.
+        0 to 6 or "Mon" to "Sun". Default: all.
     """
     chosen = np.zeros((7, 24), dtype=bool)
     days = range(7) if weekdays is None else [_weekday(day) for day in _listed(weekdays, "weekdays")]
@@ -110,11 +114,11 @@ def slots(hours=None, weekdays=None):
 
 
 def pull_of_the_whole(counts):
-    r"""Estimate how strongly the patterns of single hours are to be pulled to the overall one.
+    r"""Estimate how strongly to shrink the patterns of single hours towards the overall pattern.
 
-    Counts of an hour are taken as Dirichlet-multinomial about the overall shares :math:`s_j` with concentration
-    :math:`\kappa`, which is fitted by maximum likelihood. The best guess of an hour's shares is then
-    :math:`(n_{hj} + \kappa s_j) / (n_h + \kappa)`: few calls change the pattern little.
+    The counts of an hour are modelled as Dirichlet-multinomial around the overall shares :math:`s_j`, with a
+    concentration :math:`\kappa` fitted by maximum likelihood. The estimated shares of hour h are then
+    :math:`(n_{hj} + \kappa s_j) / (n_h + \kappa)`; an hour with few calls stays close to the overall pattern.
 
     Parameters
     ----------
@@ -124,7 +128,7 @@ def pull_of_the_whole(counts):
     Returns
     -------
     float
-        The concentration, in calls; infinite where the hours differ no more than by chance.
+        The concentration, in calls; infinite if the hours differ no more than by chance.
     """
     from scipy.optimize import minimize_scalar
     from scipy.special import gammaln
@@ -151,7 +155,7 @@ def _ratio(calls, hours):
 
 def _listed(values, name):
     if isinstance(values, str) or not np.iterable(values) or len(list(values)) == 0:
-        msg = f"`{name}` must be a sequence of at least one; got {values!r}."
+        msg = f"`{name}` must be a sequence with at least one entry; got {values!r}."
         raise InputError(msg)
     return list(values)
 

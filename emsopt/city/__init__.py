@@ -1,8 +1,9 @@
-"""A city, and where its units may stand.
+"""A city, and the deployments of its units.
 
-`city` holds demand, candidate sites and times, checked once; `tables` makes a city of tables or of a folder of plain files;
-`travel` turns distances into minutes; `deployment` says which deployments are allowed, and checks those that are given.
-Data flow one way: tables and travel times -> `City`; `City` and a number of units -> `DeploymentSpace`.
+`city` holds validated demand, candidate sites and times; `tables` builds a city from tables or a folder of
+plain files; `travel` converts distances to minutes; `deployment` defines and checks the allowed deployments.
+Data flow in one direction: tables and travel times -> `City`; `City` and a number of units ->
+`DeploymentSpace`.
 """
 
 from .city import City

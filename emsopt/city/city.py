@@ -1,4 +1,4 @@
-"""A city: where calls come from, where units may wait, and how long everything takes.
+"""The city: where calls come from, where units may wait, and all times.
 
 =====================  ======  ==========  =====================================================
 name                   symbol  shape       meaning
@@ -7,10 +7,10 @@ name                   symbol  shape       meaning
 ``travel_times``       t_ij    (N, M)      minutes from site i to atom j
 ``turnout_times``      τ_i     (N,)        minutes from dispatch until a unit at site i rolls
 ``service_times``      1/μ_ij  (N, M)      mean minutes from dispatch until the unit is free again
-``preference``                 (N, M)      whom atom j would have come: smaller is sooner
+``preference``                 (N, M)      preference of atom j for site i: smaller is preferred
 =====================  ======  ==========  =====================================================
 
-An *atom* is a small area whose calls are treated alike; a *site* is a place where units may wait.
+An *atom* is a small area whose calls are all treated alike; a *site* is a place where units may wait.
 """
 
 from copy import copy
@@ -26,12 +26,12 @@ from .._files.shapes import check_shapes
 from ..errors import InputError
 from . import travel
 
-LONGEST_DRIVE_MIN = 24 * 60  # a travel time above a day is surely in seconds
+LONGEST_DRIVE_MIN = 24 * 60  # a travel time of more than a day must be in seconds
 LONGEST_SERVICE_MIN = 24 * 60  # likewise
-LONGEST_TURNOUT_MIN = 15  # 60 and 90 are surely seconds
-# Offered work, erlangs, between which every evaluator keeps at least six digits.
+LONGEST_TURNOUT_MIN = 15  # values such as 60 and 90 must be seconds
+# Range of the offered work, erlangs, in which every evaluator keeps at least six digits.
 LEAST_STUDIED, MOST_STUDIED = 1e-9, 1e9
-MOST_WORK = 500  # erlangs a site: New York keeps about 140 units busy in all
+MOST_WORK = 500  # erlangs per site; all of New York keeps about 140 units busy
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,32 +41,32 @@ class City:
     Parameters
     ----------
     arrival_rates : array_like, shape (M,)
-        Calls per hour from each atom; none negative, not all zero.
+        Calls per hour from each atom; at least 0, and not all zero.
     travel_times : array_like, shape (N, M)
         Minutes from each candidate site to each atom.
     turnout_times : array_like, shape (N,), or float
-        Minutes from dispatch until a unit starts to drive, at most 15.
+        Minutes from dispatch until the unit leaves, at most 15.
     service_times : array_like, shape (N, M) or (N,), or float
-        Mean minutes a unit is tied up by a call, from dispatch until it is free again (turnout and travel
-        included).
+        Mean minutes that a call keeps a unit busy, from dispatch until it is free again, including turnout
+        and travel.
     preference : array_like, shape (N, M), optional
-        Rank or cost by which atom j prefers site i, smaller first; ties go to the lower index.
-        Left out: the closest by response time comes first.
+        Rank or cost of site i for atom j; smaller is preferred, and ties go to the lower index. Default: the
+        response time.
     atom_names, site_names : sequence of str, optional
         Distinct names.
     atom_locations, site_locations : array_like, shape (M, 2) and (N, 2), optional
         Longitude and latitude in degrees if ``geographic``, else kilometres east and north.
     atom_shapes : sequence of dict, length M, optional
-        GeoJSON Polygon or MultiPolygon of every atom, drawn on maps.
+        GeoJSON Polygon or MultiPolygon of each atom, for maps.
     geographic : bool
         Whether locations are longitude and latitude.
     name, notes : str
-        Title, and whatever a reader of a result must know about the data.
+        Title, and notes on the data for readers of the results.
 
     Raises
     ------
     InputError
-        If anything is missing, negative, not finite, of the wrong shape, or looks like the wrong unit.
+        If a value is missing, negative, not finite, of the wrong shape, or apparently in the wrong unit.
 
     Examples
     --------
@@ -106,36 +106,42 @@ class City:
         with np.errstate(over="ignore"):
             total = rates.sum()
         if total == 0:
-            msg = "`arrival_rates` are all zero; a city needs at least one call."
+            msg = "`arrival_rates` are all zero; at least one must be positive."
             raise InputError(msg)
         if travel_times.max() > LONGEST_DRIVE_MIN:
             msg = (
-                f"`travel_times` must be minutes; {travel_times.max():g} is over a day. Divide seconds by 60."
+                f"`travel_times` must be in minutes; got {travel_times.max():g}, more than a day. Divide "
+                "seconds by 60."
             )
             raise InputError(msg)
         turnout = self._spread(self.turnout_times, "turnout_times", (n_sites,), low=0)
         if turnout.max() > LONGEST_TURNOUT_MIN:
             msg = (
-                f"`turnout_times` must be minutes, at most {LONGEST_TURNOUT_MIN}; got {turnout.max():g}, which suggests "
+                f"`turnout_times` must be in minutes, at most {LONGEST_TURNOUT_MIN}; got {turnout.max():g}, "
+                "which suggests "
                 "seconds. Divide them by 60."
             )
             raise InputError(msg)
         service = self._spread(self.service_times, "service_times", (n_sites, n_atoms), low=0, strictly=True)
         if service.max() < 0.5:
             msg = (
-                f"`service_times` must be minutes a call; the longest is {service.max():g}. "
-                "Rates (calls per hour) have to be inverted, hours multiplied by 60."
+                f"`service_times` must be in minutes per call; the longest is {service.max():g}. "
+                "Invert rates (calls per hour), and multiply hours by 60."
             )
             raise InputError(msg)
         if service.max() > LONGEST_SERVICE_MIN:
-            msg = f"`service_times` must be minutes; {service.max():g} is over a day. Divide seconds by 60."
+            msg = (
+                f"`service_times` must be in minutes; got {service.max():g}, more than a day. Divide seconds "
+                "by 60."
+            )
             raise InputError(msg)
         work = total / 60 * service.mean() / n_sites
         if work > MOST_WORK:
             msg = (
                 f"`arrival_rates` must be calls per hour; {total:g} of {service.mean():g} min each would keep "
                 f"{work:.3g} units busy at every site. Divide calls per year by 8760, per month by 730, per day by "
-                "24. To study an extreme load, build the city at its own and use scaled() or with_offered_load()."
+                "24. To study an extreme load, build the city with its real load and use scaled() or "
+                "with_offered_load()."
             )
             raise InputError(msg)
         values = {
@@ -162,9 +168,9 @@ class City:
 
     @staticmethod
     def _spread(values, name, shape, **limits):
-        """Validate a scalar, a value a site, or a full array, and spread it to ``shape``."""
+        """Validate a scalar, one value per site, or a full array, and broadcast it to ``shape``."""
         try:
-            # with a mask, which would be lost here, or ragged: `real_array` refuses them
+            # masked arrays would lose their mask here; `real_array` refuses them and ragged ones
             given = None if np.ma.isMaskedArray(values) else np.shape(values)
         except ValueError:
             given = None
@@ -180,9 +186,9 @@ class City:
             if np.abs(points[:, 0]).max() <= 90 and np.abs(points[:, 1]).max() <= 180:
                 hint = "Latitude and longitude look swapped: longitude comes first."
             else:
-                hint = "If they are kilometres on a plane, pass geographic=False."
+                hint = "For kilometres on a plane, pass geographic=False."
             got = points[0].tolist()
-            msg = f"`{name}` must be longitude, latitude in degrees; got values such as {got}. {hint}"
+            msg = f"`{name}` must be longitude and latitude in degrees; got values such as {got}. {hint}"
             raise InputError(msg)
         return points
 
@@ -205,7 +211,7 @@ class City:
 
     @cached_property
     def demand_shares(self):
-        """Share of every atom in the calls, shape (M,), summing to one."""
+        """Share of calls from each atom, shape (M,), summing to one."""
         return _frozen(self.arrival_rates / self.arrival_rates.sum())
 
     @cached_property
@@ -215,28 +221,28 @@ class City:
 
     @cached_property
     def mean_service_time(self):
-        """Mean minutes a call ties a unit up: over calls, and over sites alike."""
+        """Mean minutes that a call keeps a unit busy: mean over calls, with equal weights for sites."""
         return float((self.service_times @ self.demand_shares).mean())
 
     @cached_property
     def service_ratio(self):
-        """Longest mean service time of a site, over calls, divided by the shortest."""
+        """Ratio of the longest to the shortest mean service time of a site, each a mean over calls."""
         minutes = self.service_times @ self.demand_shares
         return float(minutes.max() / minutes.min())
 
     @cached_property
     def preferred_order(self):
-        """Sites in the order each atom prefers them, γ_jl, shape (M, N); ties to the lower index (of a twin group)."""
+        """Sites in order of preference of each atom, γ_jl, shape (M, N); ties go to the lower twin group."""
         key = self.response_times if self.preference is None else self.preference
-        groups = np.broadcast_to(self.twin_groups[:, None], key.shape)  # keeps twins together in a tie
+        groups = np.broadcast_to(self.twin_groups[:, None], key.shape)  # keep twins together in a tie
         return _frozen(np.ascontiguousarray(np.lexsort((groups, key), axis=0).T))
 
     @cached_property
     def twin_groups(self):
-        """Number of the group of interchangeable sites that each site belongs to, shape (N,).
+        """Index of the group of interchangeable sites that each site belongs to, shape (N,).
 
-        Two sites are interchangeable if every time and preference is equal: typically one station listed
-        once for each unit that it can hold.
+        Two sites are interchangeable if all their times and preferences are equal. Typically they are one
+        station, listed once for each unit that it can hold.
         """
         parts = [self.travel_times, self.turnout_times[:, None], self.service_times]
         parts += [] if self.preference is None else [self.preference]
@@ -244,30 +250,34 @@ class City:
         return _frozen(np.array([rows.setdefault(row.tobytes(), len(rows)) for row in np.hstack(parts)]))
 
     def offered_load(self, units):
-        """Offered load a unit, ρ = λ / (p μ), for a fleet of ``units``."""
+        """Return the offered load per unit, ρ = λ / (p μ), for a fleet of ``units``."""
         return self.total_rate / 60 * self.mean_service_time / _validate.whole_number(units, "units")
 
     # -- other cities -----------------------------------------------------------------------------------------
 
     def replace(self, **changes):
-        """Return a copy with some fields changed, validated anew."""
+        """Return a validated copy with some fields changed."""
         unknown = sorted(set(changes) - {f.name for f in fields(self)})
         if unknown:
-            msg = f"a city has no field {unknown[0]!r}; it has {', '.join(f.name for f in fields(self))}."
+            msg = (
+                f"a city has no field {unknown[0]!r}; its fields are "
+                f"{', '.join(f.name for f in fields(self))}."
+            )
             raise InputError(msg)
         return _replace(self, **changes)
 
     def scaled(self, theta):
         """Return the city with every arrival rate multiplied by ``theta`` > 0 (the papers' λ_j(θ))."""
         theta = _validate.positive_number(theta, "theta")
-        # A plain copy: everything derived so far holds for any scale, and no load is too absurd to study.
+        # A plain copy: cached derived values hold for any scale, and the limit on the load does not apply.
         city = copy(self)
         with np.errstate(over="ignore", under="ignore"):
             rates = self.arrival_rates * theta
             work = rates.sum() / 60 * self.mean_service_time
         if not LEAST_STUDIED <= work <= MOST_STUDIED:
             msg = (
-                f"`theta` must leave `arrival_rates` that offer {LEAST_STUDIED:g} to {MOST_STUDIED:g} erlangs of work; "
+                f"`theta` must scale `arrival_rates` to an offered work of {LEAST_STUDIED:g} to "
+                f"{MOST_STUDIED:g} erlangs; "
                 f"{theta:g} gives {work:g}."
             )
             raise InputError(msg)
@@ -278,7 +288,7 @@ class City:
     def with_offered_load(self, rho, units):
         """Return the city with arrival rates scaled so that λ / (p μ) = ``rho`` for ``units`` = p.
 
-        Where service times differ, 1/μ is their mean over calls and over sites (`mean_service_time`).
+        If service times differ, 1/μ is their mean over calls and sites (`mean_service_time`).
         """
         rho = _validate.positive_number(rho, "rho")
         return self.scaled(rho / self.offered_load(units))
@@ -319,35 +329,37 @@ class City:
     ):
         """Build a city from a table of demand and a table of sites.
 
-        Columns are found whatever their case, and columns that are not named here are ignored. Locations are a
-        GeoDataFrame's geometry, else ``lon`` and ``lat`` (degrees), else ``x`` and ``y`` (kilometres on a plane). They
-        are needed for a speed or a travel-time law, and for maps.
+        Column names are case-insensitive; columns not listed here are ignored. Locations are the geometry of
+        a GeoDataFrame, or ``lon`` and ``lat`` (degrees), or ``x`` and ``y`` (kilometres on a plane). They are
+        needed for a speed or a travel-time law, and for maps.
 
         Parameters
         ----------
         demand : DataFrame or GeoDataFrame, M rows
-            ``name`` or ``atom`` (a column or the index; numbered if left out), and ``arrival_rate`` in calls per hour
-            or ``calls`` counted over ``period_hours``. Polygons become the shapes of the atoms, and a point inside each
-            its location.
+            ``name`` or ``atom`` (a column or the index; numbered by default), and ``arrival_rate`` in calls
+            per hour or ``calls`` counted over ``period_hours``. Polygons become the shapes of the atoms; the
+            location of each is a point inside its polygon.
         sites : DataFrame or GeoDataFrame, N rows
-            ``name`` or ``site``, likewise; ``turnout_min`` and ``service_min`` unless they are arguments.
+            ``name`` or ``site``, in the same way; ``turnout_min`` and ``service_min`` unless passed as
+            arguments.
         travel_times : DataFrame, array_like of shape (N, M), or callable, optional
-            Minutes. A DataFrame has the names of the sites as index and of the atoms as columns, in any order; an array
-            has the order of the tables; a callable turns road distance (km) into minutes (see `emsopt.city.travel`).
+            Minutes. A DataFrame has site names as index and atom names as columns, in any order; an array
+            follows the order of the tables; a callable converts road distance (km) to minutes (see
+            `emsopt.city.travel`).
         speed_kmh : float, optional
-            Constant speed (km/h), in place of ``travel_times``.
+            Constant speed (km/h), instead of ``travel_times``.
         detour : float
-            Road distance over distance as the crow flies, where travel times are computed.
+            Ratio of road distance to straight-line distance, used if travel times are computed.
         turnout_times : float or array_like of shape (N,), optional
-            Minutes, in place of the column ``turnout_min``.
+            Minutes, instead of the column ``turnout_min``.
         service_times : float, array_like of shape (N,) or (N, M), or DataFrame, optional
-            Minutes, in place of the column ``service_min``.
+            Minutes, instead of the column ``service_min``.
         preference : DataFrame or array_like of shape (N, M), optional
-            Whom each atom would have come: smaller is sooner.
+            Preference of each atom for each site: smaller is preferred.
         period_hours : float, optional
             Hours over which ``calls`` were counted, 8760 for a year.
         name, notes : str
-            Title, and what a reader of a result must know about the data.
+            Title, and notes on the data for readers of the results.
 
         Returns
         -------
@@ -356,8 +368,8 @@ class City:
         Raises
         ------
         InputError
-            If a column is missing, a cell is blank, no number or out of range, names do not match between tables, or
-            the city that results is not valid.
+            If a column is missing, a cell is blank, not a number or out of range, names do not match between
+            tables, or the resulting city is invalid.
 
         Examples
         --------
@@ -386,14 +398,14 @@ class City:
         )
 
     def save(self, folder):
-        """Write the city as a folder of plain CSV, JSON and GeoJSON files: as `load` reads them."""
+        """Write the city to a folder of plain CSV, JSON and GeoJSON files that `load` can read."""
         from .tables import write_folder_of
 
         return write_folder_of(self, folder)
 
     @classmethod
     def load(cls, folder):
-        """Read a folder written by `save`, or by hand; its files are described in `emsopt.city.tables`.
+        """Read a folder written by `save` or by hand. `emsopt.city.tables` describes the files.
 
         Parameters
         ----------
@@ -402,8 +414,8 @@ class City:
         Raises
         ------
         InputError
-            If a file is missing or broken, a column is missing, a cell is no number, names do not match between
-            files, or the city is invalid; the message names the file, the row and the column.
+            If a file is missing or damaged, a column is missing, a cell is not a number, names do not match
+            between files, or the city is invalid. The message names the file, the row and the column.
         """
         from .tables import arguments_of_folder, reading
 
@@ -413,32 +425,35 @@ class City:
     def __repr__(self):
         return (
             f"<City {self.name!r}: {self.n_atoms} atoms, {self.n_sites} sites, "
-            f"{self.total_rate:.3g} calls/h, {self.mean_service_time:.3g} min a call>"
+            f"{self.total_rate:.3g} calls/h, {self.mean_service_time:.3g} min per call>"
         )
 
 
 def _frozen(array):
-    """Make a derived array read-only: it is shared by all who ask for it."""
+    """Make a derived array read-only, because the cached array is shared."""
     array.flags.writeable = False
     return array
 
 
 def _check_same_region(atoms, sites):
-    """Refuse coordinates of which one set has latitude and longitude the wrong way round."""
+    """Raise if sites and atoms are far apart, in particular if one set has latitude and longitude swapped."""
     apart = travel.great_circle_km(sites[:1], atoms[:1])[0, 0]
     if apart <= 1000:
         return
     flipped = sites[:1, ::-1]
     if np.abs(flipped[:, 1]).max() <= 90 and travel.great_circle_km(flipped, atoms[:1])[0, 0] <= 1000:
         msg = (
-            "`site_locations` or `atom_locations` look as if latitude and longitude were swapped; longitude comes "
+            "`site_locations` or `atom_locations` appear to have latitude and longitude swapped; longitude "
+            "comes "
             f"first. Sites start at {sites[0].tolist()}, atoms at {atoms[0].tolist()}."
         )
         raise InputError(msg)
-    msg = f"`site_locations` and `atom_locations` lie {apart:.0f} km apart; they must be of one city."
+    msg = (
+        f"`site_locations` and `atom_locations` lie {apart:.0f} km apart; both must belong to the same city."
+    )
     raise InputError(msg)
 
 
 def check_city(value, name="city"):
-    """Return ``value`` if it is a `City`."""
+    """Return ``value`` if it is a `City`, else raise."""
     return _validate.instance(value, name, City, "emsopt.City")

@@ -1,7 +1,7 @@
-"""Deployments: which site each of p units waits at, and the set of those that are allowed.
+"""Deployments: the sites at which p units wait, and the set of allowed deployments.
 
-A deployment is an array of p site indices; an index that occurs twice means two units at that site.
-Units at one site are interchangeable, and so are sites that a city lists twice (`City.twin_groups`).
+A deployment is an array of p site indices; an index that occurs twice means two units at that site. Units at
+the same site are interchangeable, and so are the sites of a twin group (`City.twin_groups`).
 """
 
 from dataclasses import dataclass, field
@@ -19,12 +19,12 @@ MOST_UNITS = 10_000
 
 
 def check_sites(city, sites, name="sites"):
-    """Return ``sites`` as an integer array of at least one valid site index, shape (p,); names will do.
+    """Return sites, given by index or name, as a non-empty array of valid indices, shape (p,).
 
     Raises
     ------
     InputError
-        If an index is not a whole number, is out of range, or none is given.
+        If an index is not a whole number or is out of range, or if ``sites`` is empty.
     """
     array = _indices(city, sites, name)
     if array.ndim != 1 or array.size == 0:
@@ -37,7 +37,10 @@ def check_deployments(city, deployments):
     """Return ``deployments`` as an integer array of valid site indices, shape (K, p), K and p at least 1."""
     array = _indices(city, deployments, "deployments")
     if array.ndim != 2 or array.size == 0:
-        msg = f"`deployments` must hold site indices, one row a deployment, shape (K, p); got shape {array.shape}."
+        msg = (
+            "`deployments` must hold site indices, one row per deployment, shape (K, p); got shape "
+            f"{array.shape}."
+        )
         raise InputError(msg)
     return np.ascontiguousarray(array)
 
@@ -52,12 +55,12 @@ def _indices(city, values, name):
         msg = f"`{name}` must be {limits} in rows of equal length; got {values!r}."
         raise InputError(msg) from error
     if np.ma.isMaskedArray(values):
-        msg = f"`{name}` must be {limits}; got an array with a mask. Fill it first."
+        msg = f"`{name}` must be {limits}; got a masked array. Fill it first."
         raise InputError(msg)
     if array.dtype.kind in "UOT" and array.size and all(isinstance(value, str) for value in array.flat):
         return city.sites_named(array.ravel()).reshape(array.shape)
     if array.dtype.kind == "b":
-        msg = f"`{name}` must be {limits}; got truth values. Pass numpy.flatnonzero(...) of them."
+        msg = f"`{name}` must be {limits}; got truth values. Pass numpy.flatnonzero(...) of the mask."
         raise InputError(msg)
     is_whole = array.dtype.kind in "iu" or (array.dtype.kind == "f" and np.all(array == np.floor(array)))
     if not is_whole:
@@ -72,25 +75,25 @@ def _indices(city, values, name):
 
 @dataclass(frozen=True, eq=False)
 class DeploymentSpace:
-    """The deployments of a fleet that a planner would accept.
+    """The set of allowed deployments of a fleet.
 
     Parameters
     ----------
     city : City
-        Supplies the sites and which of them are twins.
+        Defines the sites and their twin groups.
     units : int
         Fleet size p.
     colocation : bool or int
-        How many units a listed site may hold: False for one, True for as many as there are, or a number.
+        Units that a listed site may hold: one (False), any number (True), or the given number.
     pinned : sequence of int
-        Sites that keep a unit; a repeated index keeps two.
+        Sites that must have a unit; a repeated index means two units.
     closed : sequence of int
-        Sites that get none.
+        Sites that must have no unit.
 
     Notes
     -----
-    Deployments that differ only in which of several twin sites they name are one and the same; they are
-    listed once, under the lowest indices. `multiplicity` counts the listed sites they stand for.
+    Deployments that differ only in the choice among twin sites are identical. Each is listed once, with the
+    lowest indices; `multiplicity` counts the sets of listed sites that it stands for.
     """
 
     city: object
@@ -98,8 +101,8 @@ class DeploymentSpace:
     colocation: bool | int = False
     pinned: tuple[int, ...] = ()
     closed: tuple[int, ...] = ()
-    room: np.ndarray = field(init=False)  # most units at each listed site, shape (N,)
-    kept: np.ndarray = field(init=False)  # units pinned there, shape (N,)
+    room: np.ndarray = field(init=False)  # capacity of each listed site, shape (N,)
+    kept: np.ndarray = field(init=False)  # pinned units at each site, shape (N,)
 
     def __post_init__(self):
         check_city(self.city)
@@ -118,16 +121,17 @@ class DeploymentSpace:
         kept = np.bincount(pinned, minlength=self.city.n_sites)
         if (kept > room).any():
             k = int(np.argmax(kept > room))
-            msg = (
-                f"site {self.city.site_names[k]!r} is pinned to {kept[k]} units but holds at most {room[k]}."
-            )
+            msg = f"site {self.city.site_names[k]!r} has {kept[k]} pinned units but holds at most {room[k]}."
             raise InputError(msg)
         if len(pinned) > units:
-            msg = f"{len(pinned)} units are pinned but the fleet has only {units}."
+            msg = f"{len(pinned)} units are pinned, but the fleet has only {units}."
             raise InputError(msg)
         if room.sum() < units:
-            others = "." if self.colocation else ", or allow colocation to put several at a site."
-            msg = f"{units} units do not fit: the open sites hold {room.sum()}. Take fewer units, close fewer sites{others}"
+            others = "." if self.colocation else ", or allow colocation (several units at a site)."
+            msg = (
+                f"{units} units do not fit: the open sites hold {room.sum()}. Use fewer units, close fewer "
+                f"sites{others}"
+            )
             raise InputError(msg)
         for key, value in {"units": units, "room": room, "kept": kept}.items():
             object.__setattr__(self, key, value)
@@ -143,7 +147,7 @@ class DeploymentSpace:
 
     @cached_property
     def _groups(self):
-        """Sites by twin group, each site listed once for every unit it may hold: lists of indices."""
+        """Lists of site indices by twin group, with each site repeated for every unit that it may hold."""
         groups = [[] for _ in range(self.city.twin_groups.max() + 1)]
         for site, group in enumerate(self.city.twin_groups):
             groups[group] += [site] * int(self.room[site])
@@ -151,17 +155,17 @@ class DeploymentSpace:
 
     @cached_property
     def capacities(self):
-        """Most units in each twin group, shape (G,)."""
+        """Capacity of each twin group, shape (G,)."""
         return np.array([len(slots) for slots in self._groups])
 
     @cached_property
     def floors(self):
-        """Fewest units in each twin group, shape (G,)."""
+        """Minimum number of units in each twin group, shape (G,)."""
         return np.bincount(self.city.twin_groups, weights=self.kept).astype(int)
 
     @cached_property
     def count(self):
-        """Number of distinct deployments, which may exceed what `len` can return."""
+        """Number of distinct deployments, which may be too large for `len`."""
         ways = [1] + [0] * self.units  # ways to place k units in the groups seen so far
         for low, high in zip(self.floors, self.capacities, strict=True):
             ways = [sum(ways[k - n] for n in range(low, min(high, k) + 1)) for k in range(self.units + 1)]
@@ -184,11 +188,11 @@ class DeploymentSpace:
             yield rows[:filled]
 
     def canonical(self, sites):
-        """Return the deployment under the lowest indices of its twin groups, sorted, shape (p,)."""
+        """Return the deployment with the lowest indices of its twin groups, sorted, shape (p,)."""
         sites = check_sites(self.city, sites)
         counts = self._counts(sites)
         if len(sites) != self.units or (counts > self.capacities).any() or (counts < self.floors).any():
-            msg = f"{sites.tolist()} is no allowed deployment of {self.units} units."
+            msg = f"{sites.tolist()} is not an allowed deployment of {self.units} units."
             raise InputError(msg)
         return np.sort(np.concatenate([slots[:n] for slots, n in zip(self._groups, counts, strict=True)]))
 
@@ -200,7 +204,7 @@ class DeploymentSpace:
         return True
 
     def multiplicity(self, sites):
-        """Return how many sets of listed sites this deployment stands for (without colocation)."""
+        """Return the number of sets of listed sites that this deployment stands for (without colocation)."""
         counts = self._counts(self.canonical(sites))
         return prod(comb(int(c), int(n)) for c, n in zip(self.capacities, counts, strict=True))
 
@@ -209,7 +213,7 @@ class DeploymentSpace:
         return np.bincount(self.city.twin_groups[sites], minlength=len(self._groups))
 
     def sample(self, rng, size=None):
-        """Draw deployments, each unpinned unit on a free place at random; shape (p,) or (size, p)."""
+        """Draw deployments by placing unpinned units on free places at random; shape (p,) or (size, p)."""
         rng = _validate.generator(rng)
         places = np.repeat(np.arange(self.city.n_sites), self.room - self.kept)
         free_units = self.units - len(self.pinned)
@@ -224,7 +228,7 @@ class DeploymentSpace:
         return np.array([one() for _ in range(_validate.whole_number(size, "size"))])
 
     def neighbours(self, sites):
-        """Return every allowed deployment one relocated unit away, shape (k, p)."""
+        """Return all allowed deployments that differ by one relocated unit, shape (k, p)."""
         counts = self._counts(self.canonical(sites))
         gives, takes = np.flatnonzero(counts > self.floors), np.flatnonzero(counts < self.capacities)
         rows = []
@@ -239,7 +243,7 @@ class DeploymentSpace:
 
 @njit(cache=True)
 def _fill(counts, room, start, units):
-    """Put ``units`` into places from ``start`` on, as far left as they fit."""
+    """Place ``units`` from ``start`` on, as far left as capacities allow."""
     for k in range(start, len(counts)):
         counts[k] = min(room[k], units)
         units -= counts[k]
@@ -247,7 +251,7 @@ def _fill(counts, room, start, units):
 
 @njit(cache=True)
 def _next_rows(counts, room, floors, slots, starts, rows):
-    """Write deployments from ``counts`` on into ``rows``; return how many, and whether more are left."""
+    """Write deployments from ``counts`` on into ``rows``; return their number and whether more remain."""
     n_groups, filled = len(counts), 0
     while filled < len(rows):
         column = 0

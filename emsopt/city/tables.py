@@ -1,20 +1,21 @@
-"""Cities from tables, and cities as folders of plain files.
+"""Build cities from tables, and save and load them as folders of plain files.
 
-What `City.from_frames` takes as tables, `City.load` reads from files that a spreadsheet or an editor can write:
+`City.from_frames` takes tables; `City.load` reads the same content from files that a spreadsheet or an editor
+can write:
 
 =====================  =========================================================================================
-``city.json``          ``{"name": ..., "notes": ..., "geographic": true}``; every entry may be left out. With
-                       ``"speed_kmh"`` (and ``"detour"``) travel times are computed, and need no table
+``city.json``          ``{"name": ..., "notes": ..., "geographic": true}``; all entries are optional. With
+                       ``"speed_kmh"`` (and ``"detour"``) travel times are computed and need no table
 ``atoms.csv``          ``name, lon, lat, arrival_rate`` (calls/h)
 ``sites.csv``          ``name, lon, lat, turnout_min, service_min``
-``travel_times.csv``   minutes; a row a site, a column an atom, both by name
-``service_times.csv``  minutes, likewise, in place of ``service_min`` where they depend on the atom too
-``preference.csv``     likewise, smaller is sooner; only where it is not the closest unit that is preferred
-``atoms.geojson``      one Polygon or MultiPolygon an atom, whose name is its property ``atom``
+``travel_times.csv``   minutes; one row per site, one column per atom, both by name
+``service_times.csv``  same form, instead of ``service_min`` if times also depend on the atom
+``preference.csv``     same form, smaller is preferred; only if not simply the closest unit
+``atoms.geojson``      one Polygon or MultiPolygon per atom, named by its property ``atom``
 =====================  =========================================================================================
 
-``x, y`` (kilometres on a plane) may stand for ``lon, lat`` (degrees). A city that is saved and loaded again is equal
-in every number.
+``x, y`` (kilometres on a plane) may replace ``lon, lat`` (degrees). Saving and loading a city preserves every
+number exactly.
 """
 
 import json
@@ -34,7 +35,7 @@ from . import travel
 
 FORMAT_VERSION = 1
 LONGITUDE, LATITUDE = ("lon", "longitude"), ("lat", "latitude")
-WIDEST_PLANE_KM = 2000  # coordinates that span more are surely metres
+WIDEST_PLANE_KM = 2000  # coordinates that span more must be in metres
 
 CITY, ATOMS, SITES = "city.json", "atoms.csv", "sites.csv"
 TRAVEL, SERVICE, PREFERENCE = "travel_times.csv", "service_times.csv", "preference.csv"
@@ -67,14 +68,16 @@ def arguments_of_frames(
     name="city",
     notes="",
 ):
-    """Return the arguments of a `City`, as a dict; `City.from_frames` says what is taken."""
+    """Return the arguments of a `City`, as a dict; `City.from_frames` describes the parameters."""
     atoms = _places(demand, "demand", ("name", "atom"))
     stations = _places(sites, "sites", ("name", "site"))
     kinds = {places.geographic for places in (atoms, stations) if places.points is not None}
     if len(kinds) > 1:
         msg = (
-            f"{atoms.where} and {stations.where} must have coordinates of one kind, longitude and latitude or x and y; "
-            f"{(atoms if atoms.geographic else stations).where} has the former, the other the latter."
+            f"{atoms.where} and {stations.where} must have the same kind of coordinates, longitude and "
+            "latitude or x and y; "
+            f"{(atoms if atoms.geographic else stations).where} has longitude and latitude, the other x and "
+            "y."
         )
         raise InputError(msg)
 
@@ -92,7 +95,7 @@ def arguments_of_frames(
 
     if (travel_times is None) == (speed_kmh is None):
         both = "both were" if speed_kmh is not None else "neither was"
-        msg = f"give travel times either as `travel_times` or by `speed_kmh` (km/h); {both} given."
+        msg = f"give travel times by exactly one of `travel_times` and `speed_kmh` (km/h); {both} given."
         raise InputError(msg)
     if speed_kmh is not None:
         travel_times = travel.constant_speed(positive_number(speed_kmh, "speed_kmh", "km/h"))
@@ -119,10 +122,10 @@ def arguments_of_frames(
 
 
 class _Places(NamedTuple):
-    """The rows of a table, and where they are."""
+    """The rows of a table and their locations."""
 
-    table: pd.DataFrame  # with columns in lower case
-    where: str  # how messages call it
+    table: pd.DataFrame  # with lower-case column names
+    where: str  # its name in messages
     names: list
     geographic: bool
     points: np.ndarray | None  # (rows, 2): longitude and latitude, or x and y
@@ -138,7 +141,7 @@ def _places(frame, argument, name_columns):
         try:
             geometry = frame.geometry
         except AttributeError as error:
-            msg = f"`{argument}` is a GeoDataFrame without a geometry; set one with `set_geometry`."
+            msg = f"`{argument}` is a GeoDataFrame without a geometry. Set one with `set_geometry`."
             raise InputError(msg) from error
         frame = pd.DataFrame(frame.drop(columns=geometry.name))
     table, where = columns.tidy(frame, argument, name_columns), columns.label(frame, argument)
@@ -152,7 +155,7 @@ def _places(frame, argument, name_columns):
 
 
 def _pair(places, x_names, y_names):
-    """Return the names of two columns that only make sense together, or None if neither is there."""
+    """Return the names of a pair of coordinate columns, or None if neither exists."""
     x, y = columns.column(places.table, x_names), columns.column(places.table, y_names)
     if (x is None) != (y is None):
         needed = f"a column {(y_names if y is None else x_names)[0]!r} beside {x or y!r}"
@@ -168,7 +171,10 @@ def _degrees(places):
     except InputError as error:
         if not (np.abs(columns.floats(places.table[y])) > 90).any():
             raise
-        msg = f"{error} Latitude and longitude look swapped, or are kilometres, whose columns are x and y."
+        msg = (
+            f"{error} Latitude and longitude look swapped, or are kilometres, which belong in columns x and "
+            "y."
+        )
         raise InputError(msg) from error
     return np.column_stack([longitude, latitude])
 
@@ -186,13 +192,13 @@ def _kilometres(places):
 
 
 def _is_geodataframe(frame):
-    """Whether it is one, without loading geopandas for those who do not use it."""
+    """Return whether this is a GeoDataFrame, without importing geopandas if it is not in use."""
     geopandas = sys.modules.get("geopandas")
     return geopandas is not None and isinstance(frame, geopandas.GeoDataFrame)
 
 
 def _from_geometry(geometry, where, names):
-    """Return a point of every row in degrees, and its shape as GeoJSON if all rows are areas."""
+    """Return a point per row in degrees, and the shapes as GeoJSON if all rows are areas."""
     for k, shape in enumerate(geometry):
         problem = None
         if shape is None or shape.is_empty:
@@ -200,7 +206,7 @@ def _from_geometry(geometry, where, names):
         elif shape.geom_type not in ("Point", "Polygon", "MultiPolygon"):
             problem = f"the geometry is a {shape.geom_type}, not a Point, Polygon or MultiPolygon"
         elif not shape.is_valid:
-            problem = "the polygon crosses itself; repair it with `make_valid`"
+            problem = "the polygon crosses itself (repair it with `make_valid`)"
         elif (shape.geom_type == "Point") != (geometry.iloc[0].geom_type == "Point"):
             problem = "points and polygons are mixed"
         if problem:
@@ -213,7 +219,7 @@ def _from_geometry(geometry, where, names):
     if not np.isfinite(points).all() or np.abs(points[:, 0]).max() > 180 or np.abs(points[:, 1]).max() > 90:
         msg = (
             f"{where}: the geometry is not in degrees, such as {points[0].tolist()}. "
-            "Say what its coordinates are with `set_crs`; they are then converted."
+            "Declare its coordinate system with `set_crs`; coordinates are then converted."
         )
         raise InputError(msg)
     if geometry.iloc[0].geom_type == "Point":
@@ -225,7 +231,7 @@ def _as_geojson(shape):
     from shapely import force_2d
     from shapely.geometry import mapping
 
-    return json.loads(json.dumps(mapping(force_2d(shape))))  # tuples become the lists that GeoJSON has
+    return json.loads(json.dumps(mapping(force_2d(shape))))  # turn tuples into lists, as in GeoJSON
 
 
 def _arrival_rates(atoms, period_hours):
@@ -242,9 +248,11 @@ def _arrival_rates(atoms, period_hours):
 
 
 def _by_law(law, stations, atoms, detour):
-    """Return travel times (N, M) by a law from road distance, km, to minutes."""
+    """Return travel times, shape (N, M), by a travel-time law."""
     if positive_number(detour, "detour") < 1:
-        msg = f"`detour` is road distance over distance as the crow flies, at least 1; got {shown(detour)}."
+        msg = (
+            f"`detour` must be the ratio of road to straight-line distance, at least 1; got {shown(detour)}."
+        )
         raise InputError(msg)
     for places in (stations, atoms):
         if places.points is None:
@@ -258,18 +266,18 @@ def _by_law(law, stations, atoms, detour):
 
 
 def check_replaceable(folder):
-    """Refuse to replace a folder that holds anything but a city; ask this before a long computation."""
+    """Raise if a folder holds anything but a city; call this before a long computation."""
     writing.check_replaceable(folder, CITY, FILES)
 
 
 def write_folder_of(city, folder):
-    """Write a city as a folder of plain files, all of them or none.
+    """Write a city to a folder of plain files, either all of them or none.
 
     Parameters
     ----------
     city : City
     folder : path_like
-        A new folder, an empty one, or one that holds a city and nothing else, which is replaced.
+        A new or empty folder, or one that holds only a city, which is replaced.
 
     Returns
     -------
@@ -279,16 +287,17 @@ def write_folder_of(city, folder):
     Raises
     ------
     InputError
-        If the folder holds anything but a city, or the city could not be read back. The folder is left as it was.
+        If the folder holds anything but a city, or the city could not be read back. The folder is left
+        unchanged.
     WriteError
-        If the disk is full or read-only, or permission is denied. The folder is left as it was.
+        If the disk is full or read-only, or permission is denied. The folder is left unchanged.
     """
-    city.replace()  # what `City.scaled` took beyond any validity could not be read back
+    city.replace()  # raises for an extreme load from `City.scaled`, which could not be read back
     return writing.write_folder(folder, _as_files(city), marker=CITY, replaceable=FILES)
 
 
 def _as_files(city):
-    """Return the content of every file of a city's folder, by name."""
+    """Return the content of each file of a city's folder, by file name."""
     about = {"version": FORMAT_VERSION, "name": city.name, "notes": city.notes, "geographic": city.geographic}
     x, y = ("lon", "lat") if city.geographic else ("x", "y")
     atoms, sites = {"name": city.atom_names}, {"name": city.site_names}
@@ -323,7 +332,7 @@ def _as_files(city):
 
 @contextmanager
 def reading(folder):
-    """Hand out the folder of a city as a path; what is wrong in it is said with its name."""
+    """Yield the folder of a city as a path, and add its name to errors."""
     folder = _validate.path(folder, "folder")
     try:
         yield folder
@@ -334,7 +343,7 @@ def reading(folder):
 
 def arguments_of_folder(folder):
     """Return the arguments of a `City` from a folder of plain files, as a dict."""
-    if not os.path.isdir(folder):  # the method of `Path` raises on a name that is too long
+    if not os.path.isdir(folder):  # `Path.is_dir` raises if the name is too long
         msg = "There is no such folder."
         raise InputError(msg)
     missing = [name for name in (CITY, ATOMS, SITES) if not os.path.lexists(folder / name)]
@@ -356,13 +365,16 @@ def arguments_of_folder(folder):
     travel_times = matrix(TRAVEL)
     if (travel_times is None) == ("speed_kmh" not in about):
         both = "both are there" if travel_times is not None else "neither is there"
-        msg = f"Travel times are either in {TRAVEL} or follow from 'speed_kmh' in {CITY}; {both}."
+        msg = f"Travel times must be given by exactly one of {TRAVEL} and 'speed_kmh' in {CITY}; {both}."
         raise InputError(msg)
     sites = plain.read_csv(folder / SITES)
     service_times = matrix(SERVICE)
     if (service_times is None) == ("service_min" not in columns.tidy(sites, "sites", ()).columns):
         both = "both are there" if service_times is not None else "neither is there"
-        msg = f"Service times are either the column 'service_min' of {SITES} or in {SERVICE}; {both}."
+        msg = (
+            f"Service times must be given by exactly one of the column 'service_min' of {SITES} and "
+            f"{SERVICE}; {both}."
+        )
         raise InputError(msg)
     arguments = arguments_of_frames(
         plain.read_csv(folder / ATOMS),
@@ -378,7 +390,10 @@ def arguments_of_folder(folder):
     if geographic != arguments["geographic"]:
         if arguments["atom_locations"] is not None or arguments["site_locations"] is not None:
             wanted, found = ("lon and lat", "x and y") if geographic else ("x and y", "lon and lat")
-            msg = f"{CITY} says that geographic is {str(geographic).lower()}, which asks for {wanted}, not {found}."
+            msg = (
+                f"{CITY} sets geographic to {str(geographic).lower()}, which needs columns {wanted}; found "
+                f"{found}."
+            )
             raise InputError(msg)
         arguments["geographic"] = geographic
     if (folder / SHAPES).is_file():
@@ -391,7 +406,7 @@ def _read_about(path):
     about = plain.read_json(path)
     for key, value in about.items():
         if key not in CITY_KEYS:
-            msg = f"{path.name} has an unknown entry {key!r}; it may have {', '.join(CITY_KEYS)}."
+            msg = f"{path.name} has an unknown entry {key!r}; allowed are {', '.join(CITY_KEYS)}."
             raise InputError(msg)
         wanted = CITY_KEYS[key]
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -400,6 +415,9 @@ def _read_about(path):
             msg = f"{path.name}, entry {key!r}: expected {kind}, but got {shown(value, json.dumps)}."
             raise InputError(msg)
     if about.get("version", FORMAT_VERSION) != FORMAT_VERSION:
-        msg = f"{path.name}, entry 'version': this emsopt reads {FORMAT_VERSION}, but got {shown(about['version'])}. Update it."
+        msg = (
+            f"{path.name}, entry 'version': expected {FORMAT_VERSION}, but got {shown(about['version'])}. "
+            "Update emsopt."
+        )
         raise InputError(msg)
     return about

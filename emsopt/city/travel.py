@@ -1,7 +1,7 @@
-"""From distance to travel time.
+"""Convert distances to travel times.
 
-A travel-time law is any function from road distance (km) to time (min); `City.from_frames` takes one as
-``travel_times``. Distances between coordinates are great circles times a detour factor.
+A travel-time law is a function from road distance (km) to time (min); `City.from_frames` accepts one as
+``travel_times``. Road distances are great-circle distances times a detour factor.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ EARTH_RADIUS_KM = 6371.0088  # mean radius, IUGG
 
 
 def great_circle_km(origins, destinations):
-    """Great-circle distance between two sets of points.
+    """Return the great-circle distances between two sets of points.
 
     Parameters
     ----------
@@ -34,14 +34,14 @@ def great_circle_km(origins, destinations):
 
 
 def plane_km(origins, destinations):
-    """Euclidean distance between points on a plane measured in kilometres, shape (N, M)."""
+    """Return the Euclidean distances between points on a plane, shape (N, M), km."""
     origins = real_array(origins, "origins", (None, 2), unit="km")
     destinations = real_array(destinations, "destinations", (None, 2), unit="km")
     return np.hypot(*(origins[:, None, :] - destinations[None, :, :]).transpose(2, 0, 1))
 
 
 def constant_speed(kmh):
-    """Travel-time law of a vehicle that always drives at the same speed.
+    """Return the travel-time law of a vehicle at constant speed.
 
     Parameters
     ----------
@@ -51,19 +51,19 @@ def constant_speed(kmh):
     Returns
     -------
     callable
-        Road distance (km) to travel time (min).
+        Function from road distance (km) to travel time (min).
     """
     kmh = positive_number(kmh, "kmh", "km/h")
 
     def law(distance_km):
-        with np.errstate(over="ignore"):  # infinite times are refused where they are used
+        with np.errstate(over="ignore"):  # the caller refuses infinite times
             return np.asarray(distance_km, float) / kmh * 60
 
     return law
 
 
 def budge_median_seconds(distance, a, v):
-    r"""Median travel time of Budge, Ingolfsson and Zerom (2010), s.
+    r"""Return the median travel time of Budge, Ingolfsson and Zerom (2010), s.
 
     A vehicle accelerates at ``a`` until it cruises at ``v`` (any consistent unit of length):
     :math:`m(d) = 2\sqrt{d/a}` for :math:`d \le v^2/a`, else :math:`v/a + d/v`.
@@ -76,7 +76,7 @@ def budge_median_seconds(distance, a, v):
 
 
 def budge_law(a, v, b0, b1, b2, metres_per_unit):
-    r"""Mean travel time as fitted by Budge, Ingolfsson and Zerom (2010).
+    r"""Return the law of mean travel time fitted by Budge, Ingolfsson and Zerom (2010).
 
     With median :math:`m(d)`, coefficient of variation
     :math:`c(d) = \sqrt{b_0(b_2+1) + b_1(b_2+1)m + b_2 m^2}/m` and lognormal spread, the mean is
@@ -89,16 +89,17 @@ def budge_law(a, v, b0, b1, b2, metres_per_unit):
     b0, b1, b2 : float
         Coefficients of the spread.
     metres_per_unit : float
-        Length of that unit in metres.
+        Length of the unit in metres.
 
     Returns
     -------
     callable
-        Road distance (km) to mean travel time (min).
+        Function from road distance (km) to mean travel time (min).
 
     Notes
     -----
-    A fit says nothing outside the distances it was fitted on; below roughly 100 m the spread is not real.
+    The fit is not valid outside the distances it was fitted to; below roughly 100 m the spread is not a real
+    number.
 
     References
     ----------
@@ -118,7 +119,7 @@ def budge_law(a, v, b0, b1, b2, metres_per_unit):
     return law
 
 
-# As the authors of "Optimizing Server Locations in Spatial Queues" fitted it to St. Paul (published with their
+# Fitted to St. Paul by the authors of "Optimizing Server Locations in Spatial Queues" (published with their
 # code, MIT licence, (c) 2025 Yi Zhang). One unit of distance is 1600 m.
 st_paul_law = budge_law(
     a=1.04729917e-4, v=9.98233204e-3, b0=-7.13341809, b1=4.16082726, b2=1.39337617e-2, metres_per_unit=1600

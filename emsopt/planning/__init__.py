@@ -1,7 +1,7 @@
-"""What a planner asks of an optimum: at other loads, and hour by hour.
+"""Optimal deployments at several loads, and hour by hour.
 
-`sweeps` finds the best deployment at every load or service rate; `hourly` plans the hours of a day with few moves (`_walk`
-pairs the units); `scenarios` are rows of a table that people open in a spreadsheet.
+`sweeps` finds the best deployment at each load or service rate; `hourly` plans the hours of a day with few
+moves (`_walk` finds the cheapest sequence); `scenarios` builds the rows of tables for spreadsheets.
 """
 
 from .hourly import Plan, hourly_plan

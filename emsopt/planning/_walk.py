@@ -1,12 +1,13 @@
-"""The cheapest walk through deployments: one for every hour, few relocated units between two hours.
+"""Find the cheapest walk through deployments: one for each hour, with few relocated units between hours.
 
-A deployment is a state, given by the units in each twin group. What an hour costs in a state is known; between two hours
-at most k units move. Over *all* deployments of a fleet, k moves are k steps of one move each, since every deployment on
-the way is allowed; over a mere selection the moves between any two states are counted.
+A deployment is a state, given by the number of units in each twin group. The cost of each hour in each state
+is known, and at most k units move between two hours. Over *all* deployments of a fleet, k moves are k steps
+of one move each, because all intermediate deployments are allowed. Over a selection of deployments, the moves
+between any two states are counted.
 
-Dynamic programming solves it if the walk may end where it likes. If it has to close, the states of the first hour are
-split: what is best when start and end are both in a part of them, but need not be the same, is a lower bound for the
-part (branch and bound).
+If the walk may end anywhere, dynamic programming solves the problem. If it must close, branch and bound
+splits the states of the first hour: the best walk that starts and ends in the same part, though not
+necessarily in the same state, gives a lower bound for that part.
 """
 
 import heapq
@@ -20,36 +21,36 @@ MOST_PARTS = 2000
 
 
 class Steps(NamedTuple):
-    """Which states follow which in one round of moves: those of ``a`` are ``targets[starts[a]:starts[a + 1]]``."""
+    """Transitions in one round of moves: from state ``a`` to ``targets[starts[a]:starts[a + 1]]``."""
 
     starts: np.ndarray  # (K + 1,)
     targets: np.ndarray
-    moves: np.ndarray  # units that move on the way to each target
+    moves: np.ndarray  # units that move to reach each target
     rounds: int  # between two hours
 
 
 class Walk(NamedTuple):
-    """A walk, and what is proven of it."""
+    """A walk, its cost and a lower bound."""
 
     states: np.ndarray  # (H,)
-    cost: float  # of the hours alone
+    cost: float  # of the hours, without the price of moves
     bound: float  # no walk over these states costs less
 
 
 def group_counts(rows, groups):
-    """Return the units in each twin group, shape (K, G), of deployments (K, p)."""
+    """Count the units of deployments, shape (K, p), in each twin group, shape (K, G)."""
     counts = np.zeros((len(rows), groups.max() + 1), dtype=np.int64)
     np.add.at(counts, (np.arange(len(rows))[:, None], groups[rows]), 1)
     return counts
 
 
 def all_steps(counts, floors, capacities, most):
-    """Return the steps between all deployments of a fleet, of which at most ``most`` may follow each other."""
-    # Every state has a key, a sum over its units, so that a move changes it by a difference.
+    """Return the one-move steps between all deployments of a fleet, with up to ``most`` rounds per hour."""
+    # The key of a state is a sum over its units, so a move changes it by a known difference.
     rng = np.random.default_rng(0)
     while True:
         weights = rng.integers(1, 2**62, counts.shape[1])
-        keys = counts @ weights  # wraps around, which does no harm
+        keys = counts @ weights  # overflow wraps around, which is harmless
         order = np.argsort(keys)
         if (np.diff(keys[order]) != 0).all():
             break
@@ -69,17 +70,17 @@ def cheapest_walk(costs, steps, counts, *, closed):
     Parameters
     ----------
     costs : ndarray, shape (H, K)
-        Of each hour in each state.
+        Cost of each hour in each state.
     steps : Steps
     counts : ndarray, shape (K, G)
-        Units of each state in each twin group; only to split states by.
+        Units of each state in each twin group; used only to split the states.
     closed : bool
-        Whether the step from the last hour to the first is limited too.
+        Whether moves from the last hour to the first are limited too.
 
     Returns
     -------
     Walk
-        Whose ``cost`` equals its ``bound`` but for the price that breaks ties, unless there were too many parts.
+        Its ``cost`` equals its ``bound`` up to the price that breaks ties, unless there were too many parts.
     """
     ties = PER_MOVE * steps.rounds * int(steps.moves.max(initial=0)) * len(costs)
     everything = np.arange(costs.shape[1])
@@ -113,19 +114,19 @@ def _walk(costs, path, bound):
 
 
 def _best_path(costs, steps, part, *, closed):
-    """Return the least cost of a walk that starts (and, if closed, ends) in a part of the states.
+    """Find the cheapest walk that starts (and, if closed, ends) in a part of the states.
 
     Returns
     -------
     value : float
-        With the price of the moves.
+        Cost, including the price of moves.
     path : ndarray
-        The states of the H hours; then, if it does not end where it began, the state after the last step.
+        The states of the H hours, followed by the state after the last step if that differs from the first.
     ends_where_it_began : bool
     """
     values = np.full(costs.shape[1], np.inf)
     values[part] = costs[0, part]
-    history = []  # values after every round of moves
+    history = []  # values after each round of moves
     for hour in range(1, len(costs)):
         history.append(_rounds(values, steps))
         values = history[-1][-1] + costs[hour]
@@ -153,7 +154,7 @@ def _rounds(values, steps):
 
 
 def _before(state, values, after, steps):
-    """Return where a round that ended in ``state`` began."""
+    """Return the state in which a round that ended in ``state`` began."""
     if after[state] == values[state]:
         return state
     ways = slice(steps.starts[state], steps.starts[state + 1])
@@ -163,7 +164,7 @@ def _before(state, values, after, steps):
 
 @njit(cache=True)
 def _spread(values, starts, targets, moves, price):
-    """Return the least value of each state and of those one round away plus the price of the moves."""
+    """Return for each state the least value among itself and, plus the price of moves, its neighbours."""
     result = values.copy()
     for state in range(len(values)):
         for way in range(starts[state], starts[state + 1]):

@@ -1,12 +1,12 @@
-"""A deployment for every hour of the day, with few units relocated between two hours.
+"""Plan a deployment for each hour of the day, with few units relocated between hours.
 
 Given the city at each hour h with its call rate λ_h, `hourly_plan` looks for deployments x_h that minimise the mean over
-all calls, Σ_h λ_h f_h(x_h) / Σ_h λ_h, where f_h is what an evaluator gives in hour h, while at most k units move from one
-hour to the next (and from the last to the first, if the day repeats).
+all calls, Σ_h λ_h f_h(x_h) / Σ_h λ_h, where f_h is the objective in hour h as given by an evaluator, and at
+most k units move from one hour to the next (and from the last to the first, if the day repeats).
 
-Every hour is evaluated as if it lasted long enough to settle: what an hour leaves to the next, and the time that
-relocated units are on the road, are not in the model. Moves that gain little are therefore better left out; compare plans
-with fewer moves, and `Plan.fixed_value`, the best without any.
+Each hour is evaluated in steady state. The model ignores calls carried over from one hour to the next, and
+the time that relocated units spend on the road. Moves with little gain are therefore not worthwhile: compare
+with plans with fewer moves, and with `Plan.fixed_value`, the best value without moves.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from ..evaluators.objective import Objective
 from ..optimizers.deployments.swaps import AFFORDABLE, local_search
 from . import _walk
 
-MOST_STATES = 50_000  # of all deployments of a fleet; more are searched from
+MOST_STATES = 50_000  # all deployments of a fleet are evaluated up to this number
 MOST_STEPS = 30_000_000
 MOST_CANDIDATES = 4000
 MOST_ROUNDS = 20
@@ -31,36 +31,37 @@ MOST_ROUNDS = 20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """A deployment for every hour.
+    """A deployment for each hour.
 
     Attributes
     ----------
     labels : tuple
-        Of the hours.
+        Labels of the hours.
     sites : ndarray of int, shape (H, p)
         Deployment of each hour.
     values : ndarray, shape (H,)
-        What the evaluator gives: mean response (min), unless another metric was asked for.
+        Objective of each hour: mean response (min), unless another metric was chosen.
     weights : ndarray, shape (H,)
-        Share of each hour in the calls.
+        Share of calls in each hour.
     moves : ndarray of int, shape (H,)
-        Units that move into each hour; the first counts from the last hour if the day repeats, else 0.
+        Units that move at the start of each hour; for the first, from the last hour if the day repeats, else
+        0.
     most_moves : int
         The limit k.
     value : float
         Mean of ``values`` over all calls.
     lower_bound : float
-        No plan within the limit is better; NaN where nothing is proven.
+        Lower bound on the value of any plan within the limit; NaN if nothing is proven.
     fixed_sites : ndarray of int, shape (p,)
-        Best deployment found that never changes.
+        Best deployment found for all hours together, without moves.
     fixed_value : float
         Its mean over all calls.
     free_value : float
-        Mean if every hour had the best deployment found for it alone, whatever moves that takes.
+        Mean over all calls if each hour has its own best deployment found, with unlimited moves.
     proven : bool
-        Whether the plan is optimal, and so are ``fixed_value`` and ``free_value``.
+        Whether the plan, ``fixed_value`` and ``free_value`` are proven optimal.
     message : str
-        What was searched, and what is proven.
+        Description of what was searched and what is proven.
     """
 
     labels: tuple
@@ -85,7 +86,7 @@ class Plan:
         return self.objectives[k].evaluation(self.sites[k])
 
     def to_frame(self):
-        """Return one row an hour: calls per hour, value, units that move there, and the sites by name."""
+        """Return one row per hour: calls per hour, value, number of moves, and the names of the sites."""
         import pandas as pd
 
         names = self.objectives[0].city.site_names
@@ -100,9 +101,9 @@ class Plan:
         )
 
     def changes(self):
-        """Return one row a relocated unit: the hour at whose start it moves, from where, and to where.
+        """Return one row per relocated unit: the hour at whose start it moves, its old and its new site.
 
-        Where several move at once, they are paired so that the distances are short, if the city has coordinates.
+        If several units move at once and the city has coordinates, they are paired to keep distances short.
         """
         import pandas as pd
 
@@ -117,7 +118,8 @@ class Plan:
 
     def __repr__(self):
         return (
-            f"<Plan: {len(self.labels)} hours, at most {self.most_moves} moves between two, {int(self.moves.sum())} in all; "
+            f"<Plan: {len(self.labels)} hours, at most {self.most_moves} moves between hours, "
+            f"{int(self.moves.sum())} in all; "
             f"{metric_label(self.objectives[0].metric)} {self.value:.4g}, {self.fixed_value:.4g} without moves; {self.message}>"
         )
 
@@ -137,20 +139,20 @@ def hourly_plan(
     progress=None,
     **options,
 ):
-    """Plan a deployment for every hour with at most ``moves`` units relocated between two of them.
+    """Plan a deployment for each hour, with at most ``moves`` units relocated between hours.
 
     Parameters
     ----------
     cities : mapping or sequence of City
-        One for each hour, in order, by a label if a mapping: `emsopt.calls.Demand.cities_by_hour`. All must have the
-        same sites.
+        One city per hour, in order; the keys of a mapping are the labels (see
+        `emsopt.calls.Demand.cities_by_hour`). All must have the same sites.
     units : int
-        Fleet size p, the same at all hours.
+        Fleet size p, the same for all hours.
     moves : int
-        Most units that may move between two hours, k.
+        Maximum number of units that move between two hours, k.
     evaluator : {"exact", "approximate", "simulation"}, optional
-        Left out: exact up to 12 units if all deployments of all hours can be evaluated in half a minute, else
-        approximate.
+        Default: exact for up to 12 units if all deployments of all hours can be evaluated in half a minute,
+        else approximate.
     metric : str, tuple or mapping
         See `emsopt.evaluators.metrics`.
     cyclic : bool
@@ -195,7 +197,8 @@ def hourly_plan(
         objectives = [Objective(city, units, "approximate", **rules, **options) for city in cities.values()]
     if objectives[0].noisy:
         msg = (
-            "a simulation needs a fixed whole number as `rng` to plan by: the same calls for all deployments."
+            "`rng` must be a whole number if the evaluator is a simulation, to use the same calls for all "
+            "deployments."
         )
         raise InputError(msg)
     weights = np.array([city.total_rate for city in cities.values()])
@@ -236,7 +239,10 @@ def _sequence(cities):
 
     listed = [] if isinstance(cities, (str, City)) or not np.iterable(cities) else list(cities)
     if not listed:
-        msg = f"`cities` must be at least one City, in order of the hours; got {cities!r}."
+        msg = (
+            "`cities` must be a sequence or mapping of at least one City, in order of the hours; got "
+            f"{cities!r}."
+        )
         raise InputError(msg)
     return listed
 
@@ -249,18 +255,18 @@ def _check_same_sites(cities):
         raise InputError(msg)
     for label, city in cities.items():
         if not isinstance(city, City):
-            msg = f"`cities` must be emsopt.City; got {type(city).__name__} at {label!r}."
+            msg = f"`cities` must contain emsopt.City only; got {type(city).__name__} at {label!r}."
             raise InputError(msg)
     first = next(iter(cities.values()))
     for label, city in cities.items():
         same = city.site_names == first.site_names and np.array_equal(city.twin_groups, first.twin_groups)
         if not same:
-            msg = f"all hours must have the same sites, in the same order; those of {label!r} differ."
+            msg = f"all hours must have the same sites in the same order; the sites of {label!r} differ."
             raise InputError(msg)
 
 
 def _affordable(objectives):
-    """Whether all deployments can be evaluated at all hours, and all moves between them be listed."""
+    """Return whether all deployments can be evaluated at all hours, and all moves between them listed."""
     space = objectives[0].space
     places = int((space.capacities > space.floors).sum())
     steps = space.count * places * min(places, space.units)
@@ -287,7 +293,7 @@ def _over_all(objectives, weights, limit, cyclic, show):
 
 
 def _over_candidates(objectives, weights, limit, cyclic, rng, show):
-    """Search each hour, then improve the plan by the neighbours of its own deployments until none helps."""
+    """Search each hour, then improve the plan with neighbours of its deployments until none helps."""
     space = objectives[0].space
     rng = _validate.generator(rng)
     bests, before = [], None
@@ -321,7 +327,7 @@ def _over_candidates(objectives, weights, limit, cyclic, rng, show):
 
 
 def _table(objectives, rows, show=None):
-    """Return the value of every deployment at every hour, shape (H, K)."""
+    """Return the value of each deployment at each hour, shape (H, K)."""
     values = np.empty((len(objectives), len(rows)))
     for hour, objective in enumerate(objectives):
         for k in range(0, len(rows), CHUNK):
@@ -332,7 +338,7 @@ def _table(objectives, rows, show=None):
 
 
 def _between(bests, space, cyclic):
-    """Return deployments on the way, one move at a time, between the best ones of consecutive hours."""
+    """Return the intermediate deployments, one move apart, between the best ones of consecutive hours."""
     result = []
     for x, y in zip(
         bests if cyclic else bests[1:], np.roll(bests, 1, axis=0)[0 if cyclic else 1 :], strict=True
@@ -346,10 +352,10 @@ def _between(bests, space, cyclic):
 
 
 def _difference(before, after, city):
-    """Return the sites that lose a unit and those that gain one, paired, shape (m,) each."""
+    """Return the paired sites that lose and gain a unit, shape (m,) each."""
     groups = city.twin_groups
     lost, gained = list(before), list(after)
-    for site in before:  # what stays, stays where it is, at a twin if need be
+    for site in before:  # keep units in place where possible, or else at a twin site
         twin = next((other for other in gained if groups[other] == groups[site]), None)
         if twin is not None:
             lost.remove(site)

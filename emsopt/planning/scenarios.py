@@ -1,19 +1,19 @@
-"""Tables that people open in a spreadsheet."""
+"""Tables for spreadsheets."""
 
 
 def scenario(city, name, evaluation, metric, threshold):
-    """Return one row of a table of scenarios: the question that was asked, and the figures.
+    """Return one row of a table of scenarios: the objective and the results.
 
     Parameters
     ----------
     city : City
     name : str
-        Of the deployment.
+        Name of the deployment.
     evaluation : Evaluation
     metric : str
-        What was minimised, in a word.
+        Name of the metric that was minimised.
     threshold : float
-        Minutes from which a response is late.
+        Responses of this many minutes or more are late.
 
     Returns
     -------
@@ -21,7 +21,7 @@ def scenario(city, name, evaluation, metric, threshold):
     """
     e, units = evaluation, len(evaluation.sites)
     figures = e.summary(threshold)
-    del figures[f"late_over_{threshold:g}_min"]  # a name that changes with the threshold is no column
+    del figures[f"late_over_{threshold:g}_min"]  # a column name must not depend on the threshold
     return {
         "city": city.name,
         "deployment": name,
@@ -39,7 +39,7 @@ def scenario(city, name, evaluation, metric, threshold):
 
 
 def without_formulas(table):
-    """Return a table in which a spreadsheet takes no text for a formula."""
+    """Escape texts that a spreadsheet would take for formulas."""
     safe = table.copy()
     for column in safe.columns:
         if safe[column].map(lambda cell: isinstance(cell, str)).any():

@@ -1,4 +1,4 @@
-"""How the optimum moves as a city changes: load, service rate, fleet size."""
+"""Find how the optimum changes with load, service rate or fleet size."""
 
 from collections.abc import Mapping
 
@@ -15,12 +15,12 @@ from ..optimizers.deployments.swaps import AFFORDABLE, best_deployment, local_se
 
 
 def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=None, **options):
-    """Compare the optimum with the p-median deployment in a series of cities.
+    """Compare the optimum with the p-median deployment for a series of cities.
 
     Parameters
     ----------
     cities : mapping
-        From a label (an offered load, say) to a `City`.
+        From a label, such as an offered load, to a `City`.
     units : int or mapping
         Fleet size p, or one for each label.
     evaluator, metric, **options
@@ -31,13 +31,13 @@ def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=Non
     Returns
     -------
     DataFrame
-        Indexed by label: the value of the optimum and of the p-median deployment; the p-median bound (min; Theorem 2),
-        if mean response is what is minimised; the sites of both; and how the optimum was found.
+        Indexed by label: the values of the optimum and of the p-median deployment; the p-median bound (min;
+        Theorem 2) if the metric is mean response; the sites of both; and how the optimum was found.
 
     Notes
     -----
-    All deployments of all cities are enumerated if together they are few enough for `best_deployment`; otherwise each city is searched
-    from several starts, the optimum of the city before among them.
+    All deployments of all cities are enumerated if their total number is small enough for `best_deployment`.
+    Otherwise each city is searched from several starts, including the optimum of the previous city.
     """
     import pandas as pd
 
@@ -45,7 +45,10 @@ def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=Non
         msg = f"`cities` must map labels to at least one City; got {cities!r}."
         raise InputError(msg)
     if isinstance(units, Mapping) and set(cities) - set(units):
-        msg = f"`units` must be one number or name every label of `cities`; it lacks {next(iter(set(cities) - set(units)))!r}."
+        msg = (
+            "`units` must be one number or have an entry for every label of `cities`; missing: "
+            f"{next(iter(set(cities) - set(units)))!r}."
+        )
         raise InputError(msg)
     rows, before = [], None
     with shown(progress, len(cities), "city") as show:
@@ -75,7 +78,7 @@ def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=Non
 
 
 def load_sweep(city, units, loads, **options):
-    """Return `sweep` over offered loads λ / (p μ), by the approximate evaluator: the papers' Table 1."""
+    """Run `sweep` over offered loads λ / (p μ) with the approximate evaluator (the papers' Table 1)."""
     check_city(city)
     table = sweep(
         {r: city.with_offered_load(r, units) for r in _series(loads, "loads")}, units, **_paper(options)
@@ -84,7 +87,7 @@ def load_sweep(city, units, loads, **options):
 
 
 def service_rate_sweep(city, units, rates, **options):
-    """Return `sweep` over service rates μ (calls a day, the same everywhere), approximately: version one's Table 3."""
+    """Run `sweep` over service rates μ (calls per day), approximately (first version's Table 3)."""
     check_city(city)
     served = {mu: city.replace(service_times=24 * 60 / mu) for mu in _series(rates, "rates")}
     table = sweep(served, units, **_paper(options))
@@ -99,12 +102,12 @@ def _series(values, name):
 
 
 def _paper(options):
-    """Add the evaluator of the papers' tables, the approximate hypercube, unless another is asked for."""
+    """Default to the evaluator of the papers' tables, the approximate hypercube."""
     return {"evaluator": "approximate"} | options
 
 
 def evaluate_table(city, deployments, *, threshold=8.0, evaluator=None, **options):
-    """Return the headline figures of several named deployments, one row each, as a DataFrame."""
+    """Return the main results of several named deployments as a DataFrame, one row each."""
     import pandas as pd
 
     return pd.DataFrame(

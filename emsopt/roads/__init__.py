@@ -1,7 +1,8 @@
-"""A road network, and the energy to drive it.
+"""Road networks, and the energy to drive on them.
 
-`network` holds road edges and legal turns, checked once, with shortest paths; `_sumo`, `_osm` and `_file` read one from the
-formats of SUMO, OpenStreetMap and emsopt itself; `energy` is what an electric car needs on an edge.
+`network` holds validated road edges and legal turns and finds shortest paths; `_sumo`, `_osm` and `_file`
+read networks in the formats of SUMO, OpenStreetMap and emsopt; `energy` computes the energy use of an
+electric car.
 """
 
 from . import energy

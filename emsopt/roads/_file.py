@@ -1,7 +1,7 @@
-"""Keep a road network in one compressed file of JSON, which any language can read.
+"""Save and load a road network as one file of gzip-compressed JSON.
 
-Numbers are rounded far below what is known of them: lengths to a centimetre (and none below one), places to seven digits of a degree (a
-centimetre), inclines to a hundred-thousandth.
+Numbers are rounded well below their accuracy: lengths to a centimetre (at least one), coordinates to seven
+decimals of a degree (about a centimetre), inclines to five decimals.
 """
 
 import gzip
@@ -22,11 +22,11 @@ TYPES = {
     **dict.fromkeys(("ids", "lengths", "speed_limits", "inclines", "classes", "connections"), list),
     "polylines": (list, type(None)),
 }
-MOST_TEXT = 2 * 10**8  # with `MOST_VALUES`, enough for whatever `emsopt.roads._sumo` reads
+MOST_TEXT = 2 * 10**8  # with `MOST_VALUES`, enough for any network that `emsopt.roads._sumo` reads
 
 
 def write_roads(net, path):
-    """Write a network; the same network gives the same bytes."""
+    """Write a network; equal networks give identical bytes."""
     places = 7 if net.geographic else 2
     content = {
         _KIND: _FORMAT,
@@ -53,8 +53,8 @@ def read_roads(path):
     Raises
     ------
     InputError
-        If there is no such file, it is no such network, damaged, or larger than `MOST_TEXT` bytes of text or
-        `MOST_VALUES` values in it.
+        If the file does not exist, is not a saved network, is damaged, or has more than `MOST_TEXT` bytes of
+        text or `MOST_VALUES` values.
     """
     path = _validate.existing_file(path, "path", "a network that `RoadNetwork.save` wrote")
     try:

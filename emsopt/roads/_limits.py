@@ -1,5 +1,5 @@
-"""What no road network exceeds: bounds for its readers and for the network itself."""
+"""Upper bounds on road networks, for the readers and the network itself."""
 
-MOST_M_S, LONGEST_M = 1e3, 4e7  # of any road: faster than sound, and once round the earth
+MOST_M_S, LONGEST_M = 1e3, 4e7  # of any road: above the speed of sound, and the circumference of the earth
 FARTHEST_M = 1e8  # of any point on a plane
-MOST_PARTS = 4 * 10**6  # of a file: points and turns, and four for each road; sixty times Luxembourg's
+MOST_PARTS = 4 * 10**6  # points and turns in a file, plus four per road; sixty times those of Luxembourg

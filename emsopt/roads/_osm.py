@@ -1,26 +1,27 @@
 """Read a road network from OpenStreetMap (``.osm.pbf``, ``.osm``), with the package osmium.
 
-A way is a road for cars if its ``highway`` is in `SPEEDS_KMH` and no tag keeps cars out. It is cut into road edges
-where it meets another such way; each edge has one direction, so that a street for both is two edges, ``"12#0"`` along
+A way is a road for cars if its ``highway`` is in `SPEEDS_KMH` and no tag excludes cars. It is split into road
+edges where it meets another such way. Edges are directed: a two-way street gives two edges, ``"12#0"`` along
 way 12 and ``"-12#0"`` against it.
 
-**Speed limit**: ``maxspeed`` where it is a number (km/h, or mph), else the default of the road's class in `SPEEDS_KMH`,
-which is an assumption.
+**Speed limit**: ``maxspeed`` if it is a number (km/h or mph), else the default of the road's class in
+`SPEEDS_KMH`, which is an assumption.
 
-**Turns**: every turn at a junction is legal but those that a ``restriction`` relation with one ``via`` node forbids.
-U-turns are legal where there is no other exit, unless forbidden. Restrictions by way, by hour or for other vehicles
-are left out.
+**Turns**: all turns at a junction are legal except those forbidden by a ``restriction`` relation with one
+``via`` node. U-turns are legal if there is no other exit, unless forbidden. Restrictions via a way, by hour
+or for other vehicles are ignored.
 
-**Nodes** whose coordinates lie outside the earth, or are missing, count as not in the extract: ways are cut there.
+**Nodes** with missing or invalid coordinates are treated as outside the extract: ways are cut there.
 
-**Bounds**: more than `MOST_BYTES` bytes, `MOST_ELEMENTS` nodes, ways and relations, `MOST_PARTS` roads and points of
-them, or `MOST_EXITS` roads out of one junction are refused, and so is a file that is compressed more than `MOST_PACKED`
-times or in which an element takes less than `LEAST_BYTES` bytes, because only a file that was made to harm is like that.
+**Bounds**: more than `MOST_BYTES` bytes, `MOST_ELEMENTS` nodes, ways and relations, `MOST_PARTS` roads and
+points, or `MOST_EXITS` roads out of one junction are refused. So is a file with a compression ratio above
+`MOST_PACKED`, or with fewer than `LEAST_BYTES` bytes per element, because only malicious files look like
+that.
 
-**Inclines** need heights, which OpenStreetMap rarely has; pass a terrain. Tunnels and bridges do not follow the
-terrain: inside them heights run straight from portal to portal. No road is steeper than `STEEPEST`: where it would be,
-the terrain is wrong, not the road, and heights thereabouts are smoothed. Inclines are those of one height a junction and
-of the length driven, so that nobody gains height, or energy, by driving in a circle.
+**Inclines** need heights, which OpenStreetMap rarely contains; pass a terrain. Tunnels and bridges do not
+follow the terrain: their heights are interpolated linearly between the portals. No road may be steeper than
+`STEEPEST`; where the terrain would make it so, heights are smoothed. Inclines follow from one height per
+junction and the length of the edge, which ensures that a closed loop gains neither height nor energy.
 """
 
 import numpy as np
@@ -45,9 +46,9 @@ SPEEDS_KMH = {
     "residential": 40.0,
     "living_street": 20.0,
 }
-"""Roads for cars, and the speed limit where none is given, km/h. Service roads are left out."""
+"""Road classes for cars and their default speed limits, km/h. Service roads are left out."""
 
-ACCESS = ("motorcar", "motor_vehicle", "vehicle", "access")  # the first of them that is there decides
+ACCESS = ("motorcar", "motor_vehicle", "vehicle", "access")  # the first of these tags that is present decides
 SHUT = {"no", "private", "agricultural", "forestry", "delivery", "emergency"}
 ONE_WAY = {"yes": 1, "true": 1, "1": 1, "-1": -1, "reverse": -1}
 BARRIERS = {"bollard", "block", "cycle_barrier", "jersey_barrier", "kissing_gate", "stile", "turnstile"}
@@ -55,27 +56,27 @@ MPH_KMH = 1.609344
 EARTH_M = 6371008.8
 SHORTEST_M = 0.1
 MOST_BYTES = 2 * 10**9
-MOST_ELEMENTS = 4 * 10**7  # as a metropolitan region has
-FEW_ELEMENTS = 5 * 10**5  # never too many, however small the file
-LEAST_BYTES = 2  # of an element in any file; extracts have 8 and more
-MOST_PACKED = 20  # bytes of content to one of the file; extracts have 2 to 4
-LARGEST_BLOCK = 2**25  # bytes, by the definition of .osm.pbf
-MOST_EXITS = 100  # roads out of a junction
+MOST_ELEMENTS = 4 * 10**7  # about those of a metropolitan region
+FEW_ELEMENTS = 5 * 10**5  # always allowed, however small the file
+LEAST_BYTES = 2  # per element; extracts have 8 or more
+MOST_PACKED = 20  # compression ratio; extracts have 2 to 4
+LARGEST_BLOCK = 2**25  # bytes, by the specification of .osm.pbf
+MOST_EXITS = 100  # roads out of one junction
 MOST_MEMBERS = 100  # of a turn restriction, which has three
 USED_TAGS = (*ACCESS, "highway", "maxspeed", "tunnel", "bridge", "oneway", "junction")
 STEEPEST = 0.35  # rad, 36 %: the steepest streets there are
 
 
 def read_osm(path, *, heights=None, speeds=None):
-    """Return the arguments of a `RoadNetwork`: all roads for cars, and the turns between them.
+    """Return the arguments of a `RoadNetwork`: the roads for cars, and the turns between them.
 
     Parameters
     ----------
     path : path-like
     heights : callable, optional
-        From longitude and latitude, shape (n, 2), to the ground's height in metres, shape (n,).
+        Function from longitude and latitude, shape (n, 2), to the height of the ground in metres, shape (n,).
     speeds : dict, optional
-        Speed limits in km/h by ``highway``, in place of `SPEEDS_KMH`; other roads are left out.
+        Speed limits in km/h by ``highway``, replacing `SPEEDS_KMH`; other roads are left out.
 
     Returns
     -------
@@ -84,7 +85,7 @@ def read_osm(path, *, heights=None, speeds=None):
     Raises
     ------
     InputError
-        If there is no such file, it is no OpenStreetMap file, it is cut short, or it has no road for cars.
+        If the file does not exist, is not an OpenStreetMap file, is truncated, or has no road for cars.
     MissingDependencyError
         If osmium is not installed.
     """
@@ -121,7 +122,7 @@ def read_osm(path, *, heights=None, speeds=None):
 
 
 def _elements(path, speeds):
-    """Return ways for cars, where nodes lie, turn restrictions, and nodes that no car passes."""
+    """Return ways for cars, coordinates of nodes, turn restrictions, and nodes closed to cars."""
     try:
         import osmium
     except ImportError as error:
@@ -130,12 +131,13 @@ def _elements(path, speeds):
 
     if not path.name.endswith((".pbf", ".osm")):
         msg = (
-            f"{path} is no OpenStreetMap file by its name; give an extract, .osm.pbf or .osm. Decompress .osm.gz and "
+            f"{path} does not have the name of an OpenStreetMap extract, .osm.pbf or .osm. Decompress "
+            ".osm.gz and "
             ".osm.bz2 first."
         )
         raise InputError(msg)
     ways, places, restrictions, shut = [], {}, [], set()
-    msg = f"{path} holds more than a city, or is compressed too much. Cut it to the area that you need."
+    msg = f"{path} is too large for a city, or compressed too strongly. Cut it to the area that you need."
     parts, size = 0, path.stat().st_size
     most = min(MOST_ELEMENTS, max(FEW_ELEMENTS, size / LEAST_BYTES))
     try:
@@ -157,14 +159,14 @@ def _elements(path, speeds):
                 raise InputError(msg)
     except InputError:
         raise
-    except Exception as error:  # osmium raises nearly every kind
-        msg = f"{path} is cut short or is no OpenStreetMap file ({error}). Fetch it again."
+    except Exception as error:  # osmium raises many types of errors
+        msg = f"{path} is truncated or not an OpenStreetMap file ({error}). Download it again."
         raise InputError(msg) from error
     return ways, places, restrictions, shut
 
 
 def _content_of_pbf(path):
-    """Return how many bytes the blocks of a file unpack to, by their own words, which osmium holds them to."""
+    """Return the decompressed size of a file in bytes as declared by its blocks; osmium enforces it."""
     content = 0
     with path.open("rb") as file:
         while length := int.from_bytes(file.read(4), "big"):
@@ -174,7 +176,7 @@ def _content_of_pbf(path):
 
 
 def _numbers(message):
-    """Return the whole numbers in a message of Protocol Buffers by field, up to where it ends or is damaged."""
+    """Return the integers in a Protocol Buffers message by field, up to its end or the first damage."""
     found, at, parts = {}, 0, []
     while at < len(message):
         number = shift = 0
@@ -185,7 +187,7 @@ def _numbers(message):
                 break
         parts.append(number)
         field, kind = divmod(parts[0], 8)
-        if kind not in (0, 2):  # neither a number nor a text
+        if kind not in (0, 2):  # neither an integer nor a string
             break
         if len(parts) == 2:
             if kind == 0:
@@ -197,7 +199,7 @@ def _numbers(message):
 
 
 def _add_way(element, ways, places):
-    """Add a way with two nodes or more, and where those of its nodes lie that have a place on the earth."""
+    """Add a way with two or more nodes, and the coordinates of its nodes where valid."""
     if len(element.nodes) < 2:
         return
     ways.append(
@@ -211,10 +213,10 @@ def _add_way(element, ways, places):
 
 
 def _checked(speeds):
-    """Return speed limits by kind of road if they are that."""
+    """Return the validated speed limits by class of road."""
     if not isinstance(speeds, dict) or not all(isinstance(key, str) for key in speeds):
         got = _validate.shown(speeds)
-        msg = f"`speeds` must be a dict from kinds of road to km/h, such as {{'primary': 70.0}}; got {got}."
+        msg = f"`speeds` must be a dict from classes of road to km/h, such as {{'primary': 70.0}}; got {got}."
         raise InputError(msg)
     return {
         key: _validate.positive_number(value, f"speeds[{key!r}]", "km/h") for key, value in speeds.items()
@@ -222,7 +224,7 @@ def _checked(speeds):
 
 
 def _is_open(tags, *, default=True):
-    """Return whether cars may pass; without a tag that says so, return the default."""
+    """Return whether cars may pass, or the default if no tag states it."""
     for key in ACCESS:
         if key in tags:
             return tags[key] not in SHUT
@@ -230,7 +232,7 @@ def _is_open(tags, *, default=True):
 
 
 def _restriction(relation):
-    """Return [(from way, via node, to way, kind)] of a restriction that holds for cars at one node; else nothing."""
+    """Return [(from way, via node, to way, kind)] of a restriction for cars at one node, else []."""
     if len(relation.members) > MOST_MEMBERS:
         return []
     kind = relation.tags.get("restriction:motorcar") or relation.tags.get("restriction") or ""
@@ -245,10 +247,10 @@ def _restriction(relation):
 
 
 def _cut(ways, places, speeds, shut):
-    """Return pieces of ways between junctions: name, nodes, direction, speed, class, whether it is a structure."""
-    uses = dict.fromkeys(shut, 1)  # so that ways are cut where cars are stopped
+    """Split ways at junctions: name, nodes, direction, speed, class, and whether it is a structure."""
+    uses = dict.fromkeys(shut, 1)  # cut ways where cars are stopped
     for _, nodes, _ in ways:
-        for node in (*nodes, nodes[0], nodes[-1]):  # ends count twice, and so are junctions
+        for node in (*nodes, nodes[0], nodes[-1]):  # ends count twice, which makes them junctions
             uses[node] = uses.get(node, 0) + 1
     pieces, missing = [], 0
     for way, nodes, tags in ways:
@@ -275,7 +277,7 @@ def _cut(ways, places, speeds, shut):
 
 
 def _direction(tags):
-    """Return 1 for one way along the nodes, -1 for one way against them, 0 for both."""
+    """Return 1 for one-way along the nodes, -1 for one-way against them, and 0 for two-way."""
     if "oneway" in tags:
         return ONE_WAY.get(tags["oneway"], 0)
     implied = tags.get("junction") in ("roundabout", "circular") or tags["highway"].startswith("motorway")
@@ -283,7 +285,7 @@ def _direction(tags):
 
 
 def _speed(text):
-    """Return ``maxspeed`` in km/h, or None if it is no number."""
+    """Return ``maxspeed`` in km/h, or None if it is not a number."""
     number, _, unit = text.partition(" ")
     try:
         value = float(number) * (MPH_KMH if unit == "mph" else 1.0)
@@ -293,7 +295,7 @@ def _speed(text):
 
 
 def _directed(pieces):
-    """Return edges: name, nodes in driving order, piece, speed, class, way, structure, whether speed is a default."""
+    """Return directed edges: name, nodes, piece, speed, class, way, structure, default speed or not."""
     edges = []
     for k, (way, number, nodes, direction, speed, kind, structure, is_default) in enumerate(pieces):
         if direction >= 0:
@@ -304,13 +306,13 @@ def _directed(pieces):
 
 
 def _leaving(edges):
-    """Return the numbers of the edges that leave each node."""
+    """Return the indices of the edges that leave each node."""
     leaving = {}
     for k, (_, nodes, *_) in enumerate(edges):
         leaving.setdefault(nodes[0], []).append(k)
     for node, exits in leaving.items():
         if len(exits) > MOST_EXITS:
-            msg = f"{len(exits)} roads leave node {node}, and no junction has more than {MOST_EXITS}. Correct the map."
+            msg = f"{len(exits)} roads leave node {node}; at most {MOST_EXITS} are allowed. Correct the map."
             raise InputError(msg)
     return leaving
 
@@ -328,7 +330,7 @@ def _turns(edges, leaving, restrictions, shut):
         via = nodes[-1]
         if via in shut:
             continue
-        # "no way from a street into itself" forbids turning round, not going on along it
+        # a restriction from a street onto itself forbids U-turns, not driving on along it
         exits = [
             e
             for e in leaving.get(via, ())
@@ -341,7 +343,7 @@ def _turns(edges, leaving, restrictions, shut):
 
 
 def _metres(line):
-    """Return the length of a line of longitudes and latitudes on the sphere."""
+    """Return the length of a line of longitudes and latitudes on the sphere, m."""
     longitude, latitude = np.radians(line).T
     half = (
         np.sin(np.diff(latitude) / 2) ** 2
@@ -351,7 +353,7 @@ def _metres(line):
 
 
 def _inclines(edges, lengths, places, heights):
-    """Return the incline of every edge between its ends, and notes on it."""
+    """Return the incline of each edge between its ends, and notes on it."""
     if heights is None:
         return np.zeros(len(edges)), ["The file has no heights: incline 0."]
     ends = np.array([(nodes[0], nodes[-1]) for _, nodes, *_ in edges])
@@ -360,7 +362,8 @@ def _inclines(edges, lengths, places, heights):
     ground = np.asarray(heights(np.array([places[node] for node in nodes])), dtype=float)
     if ground.shape != nodes.shape or not np.isfinite(ground).all():
         msg = (
-            f"`heights` must return one finite height a place, shape {nodes.shape}; got shape {ground.shape}."
+            f"`heights` must return one finite height per point, shape {nodes.shape}; got shape "
+            f"{ground.shape}."
         )
         raise InputError(msg)
     structure = np.array([is_structure for *_, is_structure, _ in edges])
@@ -374,42 +377,42 @@ def _inclines(edges, lengths, places, heights):
         f"{steep} edges would be steeper than {STEEPEST:g} rad: heights of {np.count_nonzero(moved > 0.5)} junctions are "
         f"moved so that none is, by {moved.max():.0f} m at most."
     )
-    rises = np.clip(_rises(smooth, index), -_most_rise(lengths), _most_rise(lengths))  # rounding, no more
+    rises = np.clip(_rises(smooth, index), -_most_rise(lengths), _most_rise(lengths))  # against rounding
     return np.arcsin(rises / lengths), [notes]
 
 
 def _rises(level, ends):
-    """Return how much higher every edge ends than it begins, m."""
+    """Return the rise of each edge from start to end, m."""
     return level[ends[:, 1]] - level[ends[:, 0]]
 
 
 def _most_rise(lengths):
-    """Return how much an edge may rise at most, m."""
+    """Return the largest allowed rise of each edge, m."""
     return lengths * np.sin(STEEPEST)
 
 
 def _no_steeper(level, ends, most):
-    """Return heights in which no edge rises by more than ``most``, those of junctions that allow it unchanged.
+    """Smooth heights until no edge rises by more than ``most``; change only heights that violate this.
 
-    The highest such heights that nowhere exceed the given ones are shortest paths: min over u of level(u) + d(u, v), with
-    d the most that roads can rise from u to v. The lowest that nowhere fall below them mirror these; both and so their
-    middle are as gentle as wanted.
+    The highest such heights that never exceed the given ones are shortest paths: min over u of level(u) +
+    d(u, v), where d is the largest rise along roads from u to v. The lowest such heights that never fall
+    below the given ones are found in the same way. Both meet the limit, and therefore so does their mean.
     """
     from scipy.sparse.csgraph import dijkstra
 
     n = len(level)
 
     def below(height):
-        # one more node, from which junction u is reached at the cost of its height
+        # an extra node, from which junction u is reached at the cost of its height
         start, end = np.r_[ends[:, 0], ends[:, 1], np.full(n, n)], np.r_[ends[:, 1], ends[:, 0], np.arange(n)]
-        cost = np.r_[most, most, height - height.min() + 1.0]  # 0 would be no arc
+        cost = np.r_[most, most, height - height.min() + 1.0]  # a cost of 0 would mean no arc
         return dijkstra(_least(cost, start, end, n + 1), indices=n)[:n] + height.min() - 1.0
 
     return (below(level) - below(-level)) / 2
 
 
 def _least(cost, start, end, n):
-    """Return a matrix that keeps the smallest of several arcs between the same of n nodes, where scipy would add up."""
+    """Return a sparse matrix with the smallest of parallel arcs between n nodes; scipy would add them."""
     from scipy import sparse
 
     order = np.lexsort((cost, end, start))
@@ -419,12 +422,12 @@ def _least(cost, start, end, n):
 
 
 def _straight_inside(ground, ends, lengths, structure):
-    """Return heights of junctions: the ground's, but inside tunnels and bridges those of a string held at the portals."""
+    """Return the ground's heights of junctions, interpolated between portals in tunnels and on bridges."""
     from scipy import sparse
     from scipy.sparse.linalg import spsolve
 
     inside = np.ones(len(ground), dtype=bool)
-    inside[ends[~structure]] = False  # a junction with any road on the ground is on the ground
+    inside[ends[~structure]] = False  # a junction with at least one road on the ground is on the ground
     inside[_dead_ends(ends, len(ground))] = False
     if not inside.any():
         return ground
@@ -435,13 +438,13 @@ def _straight_inside(ground, ends, lengths, structure):
     laplacian = sparse.csr_array(sparse.diags_array(graph.sum(axis=1)) - graph)
     level = ground.copy()
     held = laplacian[inside][:, ~inside] @ ground[~inside]
-    # a hair of the ground's own height settles tunnels that touch the ground nowhere
+    # a tiny weight on the ground's height makes the system regular for tunnels without a portal
     system = laplacian[inside][:, inside] + 1e-9 * sparse.eye_array(inside.sum())
     level[inside] = spsolve(sparse.csc_array(system), 1e-9 * ground[inside] - held)
     return level
 
 
 def _dead_ends(ends, n):
-    """Return junctions at which one street ends, such as where an extract cuts a tunnel."""
+    """Return junctions at which only one street ends, for example where an extract cuts a tunnel."""
     streets = np.unique(np.sort(ends, axis=1), axis=0)
     return np.flatnonzero(np.bincount(streets.ravel(), minlength=n) == 1)

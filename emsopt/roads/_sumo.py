@@ -1,9 +1,9 @@
 """Read a road network in the format of the traffic simulator SUMO (``.net.xml``, also compressed by gzip).
 
-The file is read as a stream, an element at a time, so that a large network needs little memory. What no network of a
-city needs is refused as soon as it is seen, however small the file: more than `MOST_TEXT` bytes of text, an element of
-more than `MOST_ELEMENT` bytes, more than `MOST_PARTS` roads, points and turns, declared entities, encodings other than
-those in `ENCODINGS`.
+The file is read as a stream, one element at a time, to save memory. Content beyond the needs of a city is
+refused as soon as it is read: more than `MOST_TEXT` bytes of text, an element of more than `MOST_ELEMENT`
+bytes, more than `MOST_PARTS` roads, points and turns, declared entities, encodings other than those in
+`ENCODINGS`.
 """
 
 from xml.parsers import expat
@@ -16,21 +16,22 @@ from ..errors import InputError
 from ._limits import FARTHEST_M, LONGEST_M, MOST_M_S, MOST_PARTS
 
 MOST_TEXT = 2 * 10**9
-MOST_ELEMENT = 4 * 10**6  # an edge with all its lanes has some thousand
-ENCODINGS = ("UTF-8", "UTF-16", "ISO-8859-1", "US-ASCII")  # those that the parser itself knows
+MOST_ELEMENT = 4 * 10**6  # an edge with all its lanes has a few thousand
+ENCODINGS = ("UTF-8", "UTF-16", "ISO-8859-1", "US-ASCII")  # those supported by the parser
 UTM_ZONES = 60
-UTM_MIDDLE_M, UTM_REACH_M = 5e5, 1e6  # easting of a zone's meridian, and how far from it networks may lie
-UTM_SOUTH_M, UTM_NORTH_M = 1e7, 9.4e6  # northing of the equator in the south, and how far from it UTM reaches
+UTM_MIDDLE_M, UTM_REACH_M = 5e5, 1e6  # easting of a zone's meridian, and the largest distance from it
+UTM_SOUTH_M, UTM_NORTH_M = 1e7, 9.4e6  # northing of the equator in the south, and the largest distance to it
 HIGHEST_M = 1e4  # of any point
 
 
 def read_net(path, vehicle="passenger"):
-    """Return the arguments of a `RoadNetwork`: all roads that a vehicle class may use, and the turns between them.
+    """Return the arguments of a `RoadNetwork`: the roads open to a vehicle class, and the turns between them.
 
-    A lane is open to the vehicle if ``allow`` lists it, or, where there is no ``allow``, if ``disallow`` does not; a
-    road is open if any of its lanes is. Length, speed limit and geometry are those of its first open lane. A turn is
-    legal if a connection leads from an open lane to an open lane; changing lanes on the way is taken to be possible.
-    Inner roads of junctions, pavements and crossings are left out.
+    A lane is open to the vehicle if ``allow`` lists it or, without ``allow``, if ``disallow`` does not list
+    it. A road is open if any of its lanes is open; its length, speed limit and geometry are those of its
+    first open lane. A turn is legal if a connection leads from an open lane to an open lane; lane changes
+    along a road are assumed to be possible. Internal roads of junctions, pavements and crossings are left
+    out.
 
     Parameters
     ----------
@@ -45,15 +46,15 @@ def read_net(path, vehicle="passenger"):
     Raises
     ------
     InputError
-        If there is no such file, it is no SUMO network, it is cut short, it is larger than any city, or a lane lacks a
-        length, speed or shape.
+        If the file does not exist, is not a SUMO network, is truncated or too large, or a lane has no length,
+        speed or shape.
     """
     path = existing_file(path, "path", "a SUMO network, .net.xml or .net.xml.gz")
     if not isinstance(vehicle, str):
         msg = f"`vehicle` must be SUMO's name of a vehicle class, such as 'passenger'; got {shown(vehicle)}."
         raise InputError(msg)
     roads, turns, place, parts = {}, set(), {}, 0
-    lanes = {}  # of every open road: its number and the indices of its open lanes
+    lanes = {}  # for each open road: its number and the indices of its open lanes
     try:
         for tag, element, its_lanes in _top_elements(path):
             if tag == "edge":
@@ -69,16 +70,16 @@ def read_net(path, vehicle="passenger"):
         msg = f"{path} cannot be read. {error}"
         raise InputError(msg) from error
     except (expat.ExpatError, *inflate.DAMAGED) as error:
-        msg = f"{path} is cut short or is no XML ({error}). Fetch or export it again."
+        msg = f"{path} is truncated or not XML ({error}). Download or export it again."
         raise InputError(msg) from error
     if not roads:
-        msg = f"{path} has no road that is open to the vehicle class {shown(vehicle)}."
+        msg = f"{path} has no road open to the vehicle class {shown(vehicle)}."
         raise InputError(msg)
     return _as_arguments(roads, turns, place)
 
 
 def _top_elements(path):
-    """Yield tag and attributes of every child of the root once it is complete, and the attributes of lanes in it."""
+    """Yield the tag and attributes of each complete child of the root, and the attributes of its lanes."""
     depth, complete, lanes, top = 0, [], [], None
     parser = expat.ParserCreate()
 
@@ -86,7 +87,10 @@ def _top_elements(path):
         nonlocal depth, lanes, top
         depth += 1
         if depth == 1 and tag != "net":
-            msg = f"Expected a SUMO network, whose root is <net>, but {path.name} starts with <{tag:.60}>."
+            msg = (
+                f"Expected a SUMO network with the root element <net>, but {path.name} starts with "
+                f"<{tag:.60}>."
+            )
             raise InputError(msg)
         if depth == 2:
             top, lanes = attributes, []
@@ -105,7 +109,7 @@ def _top_elements(path):
             raise InputError(msg)
 
     def entity(*_):
-        msg = "It declares entities, which no SUMO network does. Fetch or export it again."
+        msg = "It declares XML entities, which SUMO networks do not use. Download or export it again."
         raise InputError(msg)
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
@@ -115,7 +119,10 @@ def _top_elements(path):
         parser.Parse(piece)
         pending = 0 if complete else pending + len(piece)
         if pending > MOST_ELEMENT:
-            msg = f"An element of it has more than {MOST_ELEMENT / 1e6:g} MB, as no road has. Fetch or export it again."
+            msg = (
+                f"One of its elements has more than {MOST_ELEMENT / 1e6:g} MB, too much for a road. Download "
+                "or export it again."
+            )
             raise InputError(msg)
         yield from complete
         complete.clear()
@@ -124,7 +131,7 @@ def _top_elements(path):
 
 
 def _add_road(element, its_lanes, vehicle, roads, lanes):
-    """Add a road if it has an open lane: length, speed, class and points of that lane. Return how much was added."""
+    """Add a road if it has an open lane, with the data of that lane; return the size of what was added."""
     if element.get("function", "normal") != "normal":
         return 0
     opened = [lane for lane in its_lanes if _is_open(lane, vehicle)]
@@ -132,7 +139,7 @@ def _add_road(element, its_lanes, vehicle, roads, lanes):
         return 0
     name = element.get("id")
     if name is None or name in roads:
-        msg = f"Every <edge> needs an id of its own; got {shown(name)}{'' if name is None else ' twice'}."
+        msg = f"Every <edge> needs a unique id; got {shown(name)}{'' if name is None else ' twice'}."
         raise InputError(msg)
     lane = opened[0]
     where = f"lane {shown(lane.get('id'))}"
@@ -156,7 +163,7 @@ def _add_turn(element, vehicle, lanes, turns):
 
 
 def _is_open(element, vehicle):
-    """Return whether a lane or connection admits the vehicle; ``allow`` goes before ``disallow``."""
+    """Return whether a lane or connection admits the vehicle; ``allow`` overrides ``disallow``."""
     allowed, refused = element.get("allow", "").split(), element.get("disallow", "").split()
     if allowed:
         return vehicle in allowed or "all" in allowed
@@ -180,7 +187,7 @@ def _number(element, key, where, unit, most):
 
 
 def _points(lane, where):
-    """Return the shape of a lane, shape (k, 3); heights that are not given are NaN."""
+    """Return the points of a lane, shape (k, 3); missing heights are NaN."""
     text = lane.get("shape", "")
     try:
         points = np.array([[*map(float, point.split(",")[:3]), np.nan][:3] for point in text.split()])
@@ -190,7 +197,8 @@ def _points(lane, where):
             raise ValueError
     except ValueError:
         msg = (
-            f"The shape of {where} must be two or more points 'x,y' or 'x,y,z' in metres, with heights of at most "
+            f"The shape of {where} must have at least two points 'x,y' or 'x,y,z' in metres, with heights "
+            "of at most "
             f"{HIGHEST_M:g}; got {text[:60]!r}."
         )
         raise InputError(msg) from None
@@ -220,13 +228,13 @@ def _as_arguments(roads, turns, place):
 
 
 def _incline(points):
-    """Return the angle between the ends of a road, upward positive; NaN without heights."""
+    """Return the incline between the ends of a road, upward positive; NaN without heights."""
     across = np.hypot(*np.diff(points[:, :2], axis=0).T).sum()
     return np.arctan2(points[-1, 2] - points[0, 2], across) if across > 0 else np.nan
 
 
 def _in_degrees(lines, place):
-    """Return lines in degrees and an empty text, or lines as they are and why they cannot be projected."""
+    """Return lines in degrees and an empty text, or unchanged lines and why they cannot be converted."""
     words = dict(word.lstrip("+").partition("=")[::2] for word in place.get("projParameter", "").split())
     unknown = "The projection is not UTM on WGS84"
     if words.get("proj") != "utm" or "WGS84" not in (words.get("ellps"), words.get("datum")):
@@ -248,10 +256,10 @@ def _in_degrees(lines, place):
 
 
 def utm_to_degrees(points, zone, *, south=False):
-    """Return longitude and latitude of UTM coordinates on WGS84.
+    """Convert UTM coordinates on WGS84 to longitude and latitude.
 
-    The inverse transverse Mercator projection by Krüger's series to the third order, which is exact to a millimetre
-    within a zone.
+    Computes the inverse transverse Mercator projection by Krüger's series to the third order, accurate to a
+    millimetre within a zone.
 
     Parameters
     ----------
@@ -260,7 +268,7 @@ def utm_to_degrees(points, zone, *, south=False):
     zone : int
         From 1 to 60.
     south : bool
-        Whether northing counts from 10,000 km south of the equator.
+        Whether northings are measured from 10,000 km south of the equator.
 
     Returns
     -------

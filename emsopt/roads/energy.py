@@ -1,14 +1,14 @@
-r"""How much energy an electric car needs for a road edge, and the contexts that edges are compared by.
+r"""Energy use of an electric car on road edges, and the contexts by which edges are compared.
 
-Equation (8) of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", with the parameters of its Table 2: the
-car keeps the speed limit from one end of the edge to the other.
+Equation (8) of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", with the parameters of its
+Table 2. The car drives at the speed limit along the whole edge.
 
 .. math:: E = (m g \ell \sin α + m g C_r \ell \cos α + \tfrac12 C_d A ρ \ell v^2) \,/\, (3600 η)
 
 ===========  =====================  ===========================================================================
 symbol       name                   meaning
 ===========  =====================  ===========================================================================
-E            -                      Wh that leave the battery; negative where braking returns some
+E            -                      energy taken from the battery, Wh; negative if braking returns energy
 ℓ, v, α      ``lengths`` ...        length (m), speed (m/s), incline (rad, upward positive)
 m, g         ``mass``, ``gravity``  1830 kg, 9.82 m/s²
 C_r          ``rolling``            rolling resistance coefficient, 0.01
@@ -17,9 +17,9 @@ A, C_d       ``front_area`` ...     front surface, 2.6 m²; air drag coefficient
 η⁺, η⁻       ``drive_efficiency``   0.98; ``recuperation_efficiency`` 0.96
 ===========  =====================  ===========================================================================
 
-The printed form divides by η whatever the sign. Dividing a negative energy by 0.96 would put more into the battery than
-the wheels give back, so that here the wheels' positive energy is divided by η⁺ and their negative energy is multiplied
-by η⁻. Turns, stops, acceleration, heating and traffic are left out.
+The printed equation divides by η for either sign. Dividing a negative energy by 0.96 would return more energy
+to the battery than the wheels supply. Here positive energy at the wheels is therefore divided by η⁺, and
+negative energy is multiplied by η⁻. Turns, stops, acceleration, heating and traffic are ignored.
 """
 
 from dataclasses import dataclass, fields
@@ -34,7 +34,7 @@ J_PER_WH = 3600.0
 
 @dataclass(frozen=True, kw_only=True)
 class Vehicle:
-    """A car and the air around it; the defaults are Table 2's.
+    """Parameters of a car and of the air; the defaults are those of Table 2.
 
     Parameters
     ----------
@@ -47,7 +47,8 @@ class Vehicle:
     drag : float
         Air drag coefficient.
     drive_efficiency, recuperation_efficiency : float
-        Part of the battery's energy that reaches the wheels, and of the wheels' that comes back; above 0, at most 1.
+        Fraction of the battery's energy that reaches the wheels, and of the wheels' energy that returns to
+        the battery; above 0, at most 1.
     gravity : float
         m/s².
     air_density : float
@@ -67,12 +68,12 @@ class Vehicle:
         for entry in fields(self):
             value = positive_number(getattr(self, entry.name), entry.name)
             if entry.name.endswith("efficiency") and value > 1:
-                msg = f"`{entry.name}` is a part of the energy, at most 1; got {value:g}."
+                msg = f"`{entry.name}` must be a fraction, at most 1; got {value:g}."
                 raise InputError(msg)
 
 
 def edge_energy(lengths, speeds, inclines=0.0, *, vehicle=None):
-    """Return the energy for each edge, equation (8).
+    """Return the energy use on each edge, equation (8).
 
     Parameters
     ----------
@@ -83,16 +84,16 @@ def edge_energy(lengths, speeds, inclines=0.0, *, vehicle=None):
     inclines : array_like, shape (E,), or float
         rad, upward positive.
     vehicle : Vehicle, optional
-        The car of Table 2 if left out.
+        Default: the car of Table 2.
 
     Returns
     -------
     ndarray, shape (E,)
-        Wh, negative where more comes back than is spent.
+        Wh; negative if more energy is recovered than spent.
 
     Examples
     --------
-    100 m at 50 km/h: on the flat, and down 0.05 rad, about 5 %.
+    100 m at 50 km/h: on level ground, and downhill at 0.05 rad, about 5 %.
 
     >>> edge_energy([100.0, 100.0], [13.89, 13.89], [0.0, -0.05]).round(3).tolist()
     [8.08, -16.356]
@@ -115,9 +116,9 @@ def edge_energy(lengths, speeds, inclines=0.0, *, vehicle=None):
 
 
 def unit_variance(columns):
-    """Return columns centred and scaled to variance 1; a constant column becomes zeros.
+    """Centre columns and scale them to unit variance; a constant column becomes zero.
 
-    The paper standardises length, speed limit and incline of the edges like this before it compares them.
+    The paper standardises the length, speed limit and incline of edges in this way.
 
     Parameters
     ----------
@@ -135,6 +136,6 @@ def unit_variance(columns):
     columns = real_array(columns, "columns", (None, None))
     centred = columns - columns.mean(axis=0)
     spread = columns.std(axis=0)
-    # the mean of equal numbers may be off by a rounding error, which must not be blown up to variance 1
+    # the mean of equal numbers may have a rounding error, which must not be scaled up to unit variance
     constant = spread <= 1e-12 * np.abs(columns).max(axis=0)
     return np.where(constant, 0.0, centred / np.where(constant, 1.0, spread))

@@ -1,12 +1,12 @@
-"""A road network as a directed line graph: its nodes are road edges, its arcs the legal turns from one into the next.
+"""A road network as a directed line graph: nodes are road edges, and arcs are legal turns.
 
-A *road edge* is one direction of a street between two junctions; a street for both directions is two edges. A
-*connection* (e1, e2) says that a car at the end of e1 may go on into e2, so that forbidden turns need no rule of their
-own: they are connections that are not there. Which U-turns are legal is up to whoever makes the connections: files say
-it themselves, and `grid_roads` allows them at dead ends only.
+A *road edge* is one direction of a street between two junctions; a two-way street gives two edges. A
+*connection* (e1, e2) means that a car at the end of e1 may continue onto e2; forbidden turns are simply
+missing connections. Legal U-turns depend on the source of the connections: files list them, and `grid_roads`
+allows them at dead ends only.
 
-A path is found by Dijkstra's algorithm on the line graph. No path passes an edge twice; it may pass a junction twice
-where turns are forbidden, as cars do.
+Paths are found by Dijkstra's algorithm on the line graph. No path contains an edge twice, but it may pass a
+junction twice if turns are forbidden.
 """
 
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ from ..errors import InputError, NoWayError
 from ._limits import FARTHEST_M, LONGEST_M, MOST_M_S
 
 ARTERIAL_M_S, RESIDENTIAL_M_S = 70 / 3.6, 50 / 3.6
-FASTEST_M_S = 45.0  # a network half of which is faster has its speeds in another unit
+FASTEST_M_S = 45.0  # a higher median speed indicates another unit
 ARTERIAL_EVERY = 3  # rows and columns of a grid
 
 
@@ -34,22 +34,23 @@ class RoadNetwork:
     speed_limits : array_like, shape (E,)
         m/s, positive, at most 1000; half of them at most 45.
     connections : array_like of int, shape (C, 2)
-        Legal turns, from edge and into edge.
+        Legal turns, as pairs of edges (from, to).
     inclines : array_like, shape (E,), or float
         rad, upward positive.
     ids, classes : sequence of str, length E, optional
-        Distinct names; kinds of road.
+        Distinct ids; classes of road.
     polylines : sequence of array_like, length E, each of shape (k, 2), optional
-        The course of every edge: longitude and latitude in degrees if ``geographic``, else metres east and north.
+        The geometry of each edge: longitude and latitude in degrees if ``geographic``, else metres east and
+        north.
     geographic : bool
         Whether polylines are longitude and latitude.
     name, notes : str
-        Title, and whatever a reader of a result must know about the data.
+        Title, and notes on the data for readers of the results.
 
     Raises
     ------
     InputError
-        If anything is missing, not positive, not finite, impossible on this earth, or of the wrong type or shape.
+        If a value is missing, not positive, not finite, too large, or of the wrong type or shape.
 
     Examples
     --------
@@ -79,7 +80,7 @@ class RoadNetwork:
         _at_most(speed_limits, "speed_limits", MOST_M_S, "m/s")
         if np.median(speed_limits) > FASTEST_M_S:
             msg = (
-                f"`speed_limits` are in m/s, and half of them are above {np.median(speed_limits):g} m/s "
+                f"`speed_limits` must be in m/s, but their median is {np.median(speed_limits):g} m/s "
                 f"({3.6 * np.median(speed_limits):.0f} km/h). Divide km/h by 3.6."
             )
             raise InputError(msg)
@@ -110,25 +111,25 @@ class RoadNetwork:
     def from_sumo(cls, path, *, vehicle="passenger", strongly_connected=True, name=None):
         """Read a SUMO network, ``.net.xml`` or ``.net.xml.gz``.
 
-        Legal turns, U-turns among them, are the connections in the file between lanes that are open to the vehicle.
-        Roads without heights have incline 0, which ``notes`` says.
+        Legal turns, including U-turns, are the connections in the file between lanes that are open to the
+        vehicle. Roads without heights have incline 0, as ``notes`` states.
 
         Parameters
         ----------
         path : path-like
         vehicle : str
-            SUMO's name of the vehicle class: a road is kept if any of its lanes is open to it.
+            SUMO's name of the vehicle class. A road is kept if any of its lanes is open to it.
         strongly_connected : bool
-            Whether to keep only the largest set of roads in which each can be reached from each.
+            Whether to keep only the largest strongly connected component.
         name : str, optional
-            Title; the name of the file if left out.
+            Title. Default: the name of the file.
 
         Raises
         ------
         InputError
-            If there is no such file, it is no SUMO network, it is cut short, or a lane lacks a length, speed or
-            shape; or if it is larger than a city needs: 2 GB of text, 4 MB for one element, 4 million points and turns
-            (a road counts as four more), or compressed more than 100 times.
+            If the file does not exist, is not a SUMO network, is truncated, or a lane has no length, speed or
+            shape; or if it has more than 2 GB of text, 4 MB in one element or 4 million points and turns
+            (plus four per road), or a compression ratio above 100.
         """
         from ._sumo import read_net
 
@@ -139,28 +140,30 @@ class RoadNetwork:
     def from_osm(cls, path, *, heights=None, speeds=None, strongly_connected=True, name=None):
         """Read an OpenStreetMap extract, ``.osm.pbf`` or ``.osm``: its roads for cars, without service roads.
 
-        All turns are legal but those a restriction forbids; U-turns where there is no other exit. `emsopt.roads._osm` says
-        how tags are read. Needs the package osmium (``emsopt[roads]``).
+        All turns are legal except those that a restriction forbids; U-turns are legal if there is no other
+        exit. `emsopt.roads._osm` describes how tags are read. Needs the package osmium (``emsopt[roads]``).
 
         Parameters
         ----------
         path : path-like
         heights : callable, optional
-            From longitude and latitude, shape (n, 2), to the ground's height in metres, shape (n,). Left out: incline
-            0, which ``notes`` says. Tunnels and bridges run straight from portal to portal.
+            Function from longitude and latitude, shape (n, 2), to the height of the ground in metres, shape
+            (n,). Without it inclines are 0, as ``notes`` states. Heights in tunnels and on bridges are
+            interpolated linearly between the portals.
         speeds : dict, optional
-            Speed limit in km/h by ``highway`` where the map has none; other kinds of road are left out. The defaults,
-            from motorway 110 to living street 20, are an assumption.
+            Speed limits in km/h by ``highway`` for roads without one; other classes of road are left out. The
+            defaults, from motorway 110 to living street 20, are an assumption.
         strongly_connected : bool
-            Whether to keep only the largest set of roads in which each can be reached from each.
+            Whether to keep only the largest strongly connected component.
         name : str, optional
-            Title; the name of the file if left out.
+            Title. Default: the name of the file.
 
         Raises
         ------
         InputError
-            If there is no such file, it is no OpenStreetMap file, is cut short, or has no road for cars; or if it is
-            larger than a city needs: 2 GB, 40 million elements, 4 million points of roads (a road counts as four more).
+            If the file does not exist, is not an OpenStreetMap file, is truncated, or has no road for cars;
+            or if it has more than 2 GB, 40 million elements or 4 million points of roads (plus four per
+            road).
         MissingDependencyError
             If osmium is not installed.
         """
@@ -170,14 +173,14 @@ class RoadNetwork:
         return net.largest_component() if _validate.truth(strongly_connected, "strongly_connected") else net
 
     def save(self, path):
-        """Write the network to one file of compressed JSON, rounded to centimetres; such as ``town.json.gz``.
+        """Write the network to one file of compressed JSON, such as ``town.json.gz``, rounded to centimetres.
 
         Raises
         ------
         InputError
-            If the path cannot be that of a file, or its folder does not exist.
+            If the path is not valid for a file, or its folder does not exist.
         WriteError
-            If the disk is full or read-only, or permission is denied. An earlier file is left as it was.
+            If the disk is full or read-only, or permission is denied. An existing file is left unchanged.
         """
         from ._file import write_roads
 
@@ -185,13 +188,13 @@ class RoadNetwork:
 
     @classmethod
     def load(cls, path):
-        """Read a network that `save` wrote.
+        """Read a network written by `save`.
 
         Raises
         ------
         InputError
-            If there is no such file, it is no such network, damaged, or larger than `from_sumo` can make one: 200 MB
-            of text, 16 million values.
+            If the file does not exist, is not a saved network, is damaged, or is larger than any network from
+            `from_sumo`: 200 MB of text, 16 million values.
         """
         from ._file import read_roads
 
@@ -200,19 +203,19 @@ class RoadNetwork:
 
     @classmethod
     def _of_file(cls, path, arguments, name):
-        """Return the network that a file describes, named after it if ``name`` is None."""
+        """Return the network described by a file, named after the file if ``name`` is None."""
         from pathlib import Path
 
         name = Path(path).name.split(".")[0] if name is None else name
         try:
             return cls(**arguments, name=name)
         except InputError as error:
-            msg = f"{path} holds no valid network: {error}"
+            msg = f"{path} does not hold a valid network: {error}"
             raise InputError(msg) from error
 
     @property
     def n_edges(self):
-        """Number of road edges E."""
+        """Number of road edges, E."""
         return len(self.lengths)
 
     @property
@@ -221,17 +224,17 @@ class RoadNetwork:
         return np.column_stack([self.lengths, self.speed_limits, self.inclines])
 
     def edges(self, values, name="edges"):
-        """Return edge indices from indices, ids or one truth value an edge, shape (k,).
+        """Return edge indices, shape (k,), from indices, ids or one truth value per edge.
 
         Parameters
         ----------
         values : array_like
-            Whole numbers, ids, or truth values of shape (E,); none at all is fine.
+            Whole numbers, ids, or truth values of shape (E,); may be empty.
         name : str
-            How an error names them.
+            Name of the argument in messages.
         """
         if isinstance(values, str) or not np.iterable(values):
-            msg = f"`{name}` must be a sequence of edges; got {values!r}. Put it in brackets."
+            msg = f"`{name}` must be a sequence of edges; got {values!r}. Put a single edge in brackets."
             raise InputError(msg)
         if not isinstance(values, np.ndarray):
             values = list(values)
@@ -241,14 +244,14 @@ class RoadNetwork:
             mask = values
             if mask.shape != (self.n_edges,):
                 msg = (
-                    f"`{name}` must hold one truth value an edge, shape ({self.n_edges},); got {mask.shape}."
+                    f"`{name}` must hold one truth value per edge, shape ({self.n_edges},); got {mask.shape}."
                 )
                 raise InputError(msg)
             return np.flatnonzero(mask)
         return np.array([self._edge(value, name) for value in values], dtype=np.intp)
 
     def _edge(self, value, name):
-        """Return the index of an edge given by its index or id."""
+        """Return the index of an edge, given by index or id."""
         if isinstance(value, str):
             if value not in self._index:
                 msg = f"`{name}`: there is no edge {value!r} in {self.name!r}; ids look like {self.ids[0]!r}."
@@ -262,22 +265,22 @@ class RoadNetwork:
 
     @cached_property
     def _search_graph(self):
-        """The line graph, ready for weights: entry (e1, e2) costs what e2 costs."""
+        """The line graph as a sparse matrix for weights: entry (e1, e2) holds the cost of e2."""
         from scipy import sparse
 
-        start, end = self.connections.T.astype(np.int32)  # as scipy before 1.15 demands
+        start, end = self.connections.T.astype(np.int32)  # required by scipy before 1.15
         n = self.n_edges
         return sparse.csr_array((np.ones(len(start)), (start, end)), shape=(n, n))
 
     def shortest_path(self, costs, start, end, *, closed=None):
-        """Return the cheapest legal way from one edge to another, both included.
+        """Return the cheapest legal path from one edge to another, including both.
 
-        An edge's cost is paid on entering it; that of the first edge once at the start.
+        The cost of a path is the sum of the costs of its edges, including the first.
 
         Parameters
         ----------
         costs : array_like, shape (E,)
-            None negative.
+            Costs of the edges, at least 0.
         start, end : int or str
             Edges, by index or id.
         closed : array_like, optional
@@ -291,14 +294,14 @@ class RoadNetwork:
         Raises
         ------
         NoWayError
-            If the start or end is closed, or no way leads from start to end.
+            If the start or end is closed, or no path leads from start to end.
         InputError
             If a cost is negative.
 
         Notes
         -----
-        Weights are written into one matrix that every search of this network shares: searches in several threads need
-        a network each; processes have one anyway.
+        All searches on a network share one matrix of weights. Concurrent threads therefore need separate
+        networks; processes have their own.
         """
         from scipy.sparse.csgraph import dijkstra
 
@@ -317,7 +320,7 @@ class RoadNetwork:
         if not np.isfinite(distance[end]):
             cause = f" with {shut.sum()} closed edges" if shut.any() else ""
             msg = (
-                f"no legal way leads from {self.ids[start]!r} to {self.ids[end]!r} in {self.name!r}{cause}. "
+                f"no legal path leads from {self.ids[start]!r} to {self.ids[end]!r} in {self.name!r}{cause}. "
                 f"{'Close fewer edges' if shut.any() else 'Use `largest_component()`'}, or choose another start or end."
             )
             raise NoWayError(msg)
@@ -327,7 +330,7 @@ class RoadNetwork:
         return np.array(path[::-1], dtype=np.intp)
 
     def subset(self, edges):
-        """Return the network of some edges and the connections between them, in the order of this network.
+        """Return the network of the given edges and the connections between them, in the present order.
 
         Parameters
         ----------
@@ -336,7 +339,7 @@ class RoadNetwork:
         """
         kept = np.unique(self.edges(edges))
         if kept.size == 0:
-            msg = "a network needs at least one edge; `edges` selects none."
+            msg = "`edges` must select at least one edge; it selects none."
             raise InputError(msg)
         new = np.full(self.n_edges, -1)
         new[kept] = np.arange(len(kept))
@@ -353,9 +356,9 @@ class RoadNetwork:
         )
 
     def largest_component(self):
-        """Return the largest part in which every edge can be reached from every other.
+        """Return the largest strongly connected component: each edge can be reached from every other.
 
-        The paper keeps this part of its networks; it drops mainly dead streets behind forbidden turns.
+        The paper keeps this component of its networks; mainly streets behind forbidden turns are dropped.
         """
         from scipy.sparse.csgraph import connected_components
 
@@ -367,7 +370,7 @@ class RoadNetwork:
         return replace(self.subset(kept), notes=f"{self.notes} {note}".strip())
 
     def to_frame(self):
-        """Return one row an edge: length, speed limit, incline and class, indexed by id.
+        """Return one row per edge, indexed by id: length, speed limit, incline and class.
 
         Returns
         -------
@@ -394,30 +397,30 @@ class RoadNetwork:
 
 
 def grid_roads(rows=6, columns=6, *, block=100.0, jitter=0.0, relief=0.0, one_way=0.0, rng=None):
-    """Return a city of rectangular blocks, for teaching and tests.
+    """Return a network of rectangular blocks, for teaching and tests.
 
-    Every third street is an arterial at 70 km/h, the others are residential at 50 km/h. All turns are legal except
-    U-turns, which are legal at dead ends only: where a road has no other exit.
+    Every third street is an arterial at 70 km/h, the others are residential at 50 km/h. All turns are legal,
+    except that U-turns are legal at dead ends only.
 
     Parameters
     ----------
     rows, columns : int
-        Junctions north to south and west to east; at least 1, and 2 in one direction.
+        Junctions from north to south and from west to east; at least 1, and at least 2 in one direction.
     block : float
         Metres between junctions.
     jitter : float
-        Junctions move by up to this part of a block in each direction, from 0 to 0.4.
+        Largest random shift of a junction in each direction, as a fraction of a block, from 0 to 0.4.
     relief : float
-        Heights of junctions lie between 0 and so many metres; neighbours are alike.
+        Largest height of a junction in metres; the smallest possible is 0, and heights vary smoothly.
     one_way : float
-        Part of streets with one direction only, drawn at random; the largest strongly connected part is returned.
+        Fraction of one-way streets, drawn at random; the largest strongly connected component is returned.
     rng : int, Generator or None
         For jitter, heights and one-way streets.
 
     Returns
     -------
     RoadNetwork
-        In metres, not geographic; ids are ``"r0c0-r0c1"``.
+        In metres, not geographic, with ids such as ``"r0c0-r0c1"``.
 
     Examples
     --------
@@ -473,7 +476,7 @@ def grid_roads(rows=6, columns=6, *, block=100.0, jitter=0.0, relief=0.0, one_wa
 
 
 def _turns(ends):
-    """Return all turns between edges that meet, U-turns only where there is no other exit, shape (C, 2)."""
+    """Return all turns between edges that meet, shape (C, 2), with U-turns only at dead ends."""
     leaving = {}
     for edge, (tail, _) in enumerate(ends.tolist()):
         leaving.setdefault(tail, []).append(edge)
@@ -511,28 +514,31 @@ def _classes(values, n):
         return ("unknown",) * n
     classes = () if isinstance(values, str) or not np.iterable(values) else tuple(map(str, values))
     if len(classes) != n:
-        msg = f"`classes` must hold {n} kinds of road, one an edge; got {_validate.shown(values)}."
+        msg = f"`classes` must hold {n} classes of road, one per edge; got {_validate.shown(values)}."
         raise InputError(msg)
     return classes
 
 
 def _at_most(array, name, most, unit):
-    """Refuse values that are larger, of either sign; such a value would end in an overflow later."""
+    """Raise if an absolute value is too large, because it would cause an overflow later."""
     largest = array.flat[np.abs(array).argmax()]
     if abs(largest) > most:
-        msg = f"`{name}` must not be larger than {most:g} {unit}, of either sign; got {largest:g}."
+        msg = f"`{name}` must not exceed {most:g} {unit} in absolute value; got {largest:g}."
         raise InputError(msg)
 
 
 def _polylines(values, n, geographic):
-    """Return n read-only arrays of at least two points."""
+    """Return n read-only arrays of at least two points each."""
     lines = tuple(values) if np.iterable(values) else ()
     if len(lines) != n:
-        msg = f"`polylines` must hold {n} lines, one an edge; got {len(lines)}."
+        msg = f"`polylines` must hold {n} lines, one per edge; got {len(lines)}."
         raise InputError(msg)
     lines = tuple(_validate.real_array(line, f"polylines[{k}]", (None, 2)) for k, line in enumerate(lines))
     if any(len(line) < 2 for line in lines):
-        msg = f"every line of `polylines` needs two points or more; line {min(range(n), key=lambda k: len(lines[k]))} has one."
+        msg = (
+            "each line of `polylines` needs at least two points; line "
+            f"{min(range(n), key=lambda k: len(lines[k]))} has one."
+        )
         raise InputError(msg)
     points = np.concatenate(lines)
     if geographic:

@@ -1,7 +1,8 @@
-"""Results as interactive pages that carry all they need.
+"""Interactive maps of results as self-contained pages.
 
-`deployments` shows deployments of a city, `roads` where agents drove; `frames` hands out GeoDataFrames and folium maps for
-layers of one's own. Every page is a template with data (`_page`), shaded by `_shading`; nothing is computed here.
+`deployments` shows deployments of a city, `roads` where agents drove; `frames` returns GeoDataFrames and
+folium maps to combine with other layers. Each page is a template filled with data (`_page`), with colours
+from `_shading`; no results are computed here.
 """
 
 from .deployments import deployment_map

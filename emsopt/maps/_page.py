@@ -1,7 +1,7 @@
-"""Pages that carry all they need: what the maps of a city and of its roads have in common.
+"""Self-contained pages: the common part of the maps of cities and roads.
 
-A page is a template in this package with %PLACES%: the title, the notes, the data that its script draws, Leaflet
-(`vendor`), and constants of its own. It asks no server for anything.
+A page is a template in this package with %PLACES% for the title, the notes, the data drawn by its script,
+Leaflet (`vendor`) and its own constants. It sends no requests to any server.
 """
 
 import json
@@ -17,15 +17,15 @@ FOLDER = files(__package__)
 
 
 class Page:
-    """Shows itself in a notebook and saves itself as one HTML file.
+    """A page that displays in a notebook and can be saved as one HTML file.
 
-    Its kinds say what to show: ``data``, ``height`` in pixels, ``_title``, ``_notes``, ``_template`` (a file's name) and
-    ``_constants`` (pairs of a place's name and its text).
+    Subclasses define the content: ``data``, ``height`` in pixels, ``_title``, ``_notes``, ``_template`` (a
+    file's name) and ``_constants`` (pairs of a place's name and its text).
     """
 
     @property
     def html(self):
-        """The whole page, self-contained."""
+        """The complete, self-contained page."""
         return "".join(self._parts(lambda text: text))
 
     def _repr_html_(self):
@@ -34,19 +34,19 @@ class Page:
         return f'<iframe srcdoc="{page}" title="Map: {escape(self._title)}" style="{style}"></iframe>'
 
     def save(self, path):
-        """Write the page to ``path``, whole or not at all, and return the path.
+        """Write the page to ``path`` atomically and return the path.
 
         Raises
         ------
         InputError
-            If the path cannot be that of a file, or its folder does not exist.
+            If the path is not valid for a file, or its folder does not exist.
         WriteError
-            If the disk is full or read-only, or permission is denied. An earlier file is left as it was.
+            If the disk is full or read-only, or permission is denied. An existing file is left unchanged.
         """
         return writing.write_file(path, self.html)
 
     def _parts(self, encode):
-        """Pieces of the page; the constant ones are encoded once and for all."""
+        """Yield the pieces of the page; constant pieces are encoded only once."""
         texts = {
             "TITLE": escape(self._title),
             "NOTES": escape(self._notes),
@@ -57,7 +57,7 @@ class Page:
 
 
 def json_text(data):
-    """JSON that can stand inside a script element: no character there can end it."""
+    """Return JSON that is safe inside a script element, because no character can end the element."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -80,12 +80,12 @@ def _pieces(template, constants, quoted):
 
 
 def _leaflet():
-    """Return Leaflet's style, with its pictures inside, and its script."""
+    """Return Leaflet's style sheet, with images embedded, and its script."""
     folder = FOLDER / "vendor" / "leaflet"
 
     def picture(match):
         image = folder / match[1]
-        if not image.is_file():  # the picture of a marker that these maps do not use
+        if not image.is_file():  # the image of a marker that these maps do not use
             return "none"
         return f"url(data:image/png;base64,{b64encode(image.read_bytes()).decode()})"
 

@@ -1,7 +1,7 @@
-"""How atoms are shaded, on interactive maps and in figures alike: which quantity, which classes, which colours.
+"""Shading of atoms on interactive maps and in figures: quantities, classes and colours.
 
-Colours run from pale to dark with falling lightness, so that they keep their order for colour-blind readers
-and in grey print. Darker is always worse (longer, later) or more (calls).
+Lightness decreases along the colour scale, which keeps the order visible for colour-blind readers and in
+greyscale. Darker always means worse (longer, later) or more (calls).
 """
 
 import math
@@ -24,19 +24,19 @@ DIVERGING = (
     "#b2560a",
 )  # blue, white, orange
 MISSING = "#d9d9d9"
-LINES = "#c8460a"  # stands out from every shade above, to colour-blind readers too
+LINES = "#c8460a"  # stands out from all shades above, also for colour-blind readers
 # Okabe and Ito's palette in an order that also separates well in grey.
 CATEGORIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
 
 
 def atom_values(city, evaluation, value):
-    """Return what to shade the atoms by: values of shape (M,), what they are, their unit.
+    """Return the values that shade the atoms, shape (M,), with their label and unit.
 
     Parameters
     ----------
     city : City
     evaluation : Evaluation or None
-        None leaves only the demand to show.
+        If None, the demand is shown.
     value : {"response", "demand"} or ("late", float)
         Mean response of each atom (min), its share of all calls (%), or the share of its answered calls that
         take a threshold (min) or longer (%).
@@ -53,7 +53,7 @@ def atom_values(city, evaluation, value):
 
 
 def class_edges(low, high, most=8):
-    """Return round, evenly spaced class limits that cover [low, high] with at most ``most`` classes."""
+    """Return round, evenly spaced class limits that cover [low, high] in at most ``most`` classes."""
     low, high = float(low), float(high)
     if not (math.isfinite(low) and math.isfinite(high)):
         return np.array([0.0, 1.0])
@@ -76,9 +76,10 @@ def colours(n, ramp=SEQUENTIAL):
 
 
 def limits_of(arrays, limits):
-    """Return the caller's own ``limits``, or a range for several arrays that leaves out stray extremes.
+    """Return the given ``limits``, or by default a range of the arrays without outliers.
 
-    Two percent at each end fall into the open outer classes: one remote atom would use up half the colours.
+    Two percent of the values at each end fall into the open outer classes; otherwise a single remote atom
+    could take up half of the colours.
     """
     if limits is None:
         values = np.concatenate([np.ravel(a) for a in arrays])
@@ -92,13 +93,13 @@ def limits_of(arrays, limits):
 
 
 def named_evaluations(city, evaluations, default="deployment"):
-    """Return evaluations as a dict by name, after a check that they are of this city."""
+    """Return evaluations as a dict by name, and check that they belong to this city."""
     from ..evaluators.evaluation import Evaluation
 
     if isinstance(evaluations, Evaluation):
         evaluations = {default: evaluations}
     if not isinstance(evaluations, Mapping) or not evaluations:
-        msg = f"an Evaluation or a dict of name to Evaluation is needed; got {type(evaluations).__name__}."
+        msg = f"expected an Evaluation or a dict of name to Evaluation; got {type(evaluations).__name__}."
         raise InputError(msg)
     named = {str(name): evaluation for name, evaluation in evaluations.items()}
     for name, evaluation in named.items():
@@ -109,7 +110,7 @@ def named_evaluations(city, evaluations, default="deployment"):
             atoms = evaluation.dispatch_fractions.shape[1]
             if atoms != city.n_atoms or evaluation.sites.max() >= city.n_sites:
                 msg = (
-                    f"the evaluation {name!r} is of another city: it has {atoms} atoms and sites up to "
+                    f"the evaluation {name!r} belongs to another city: it has {atoms} atoms and sites up to "
                     f"{evaluation.sites.max()}; {city.name!r} has {city.n_atoms} atoms and {city.n_sites} sites."
                 )
                 raise InputError(msg)
@@ -117,7 +118,7 @@ def named_evaluations(city, evaluations, default="deployment"):
 
 
 def require_locations(city):
-    """Refuse a city that cannot be drawn."""
+    """Raise if a city has no coordinates to draw."""
     check_city(city)
     for key, what in (("atom_locations", "atom"), ("site_locations", "site")):
         if getattr(city, key) is None:
@@ -129,12 +130,12 @@ def require_locations(city):
 
 
 def line_thinness(city):
-    """Factor by which lines are thinned where so many atoms are drawn that they would cover the map."""
+    """Return the factor that makes lines thinner if there are many atoms, to keep the map visible."""
     return float(np.clip(np.sqrt(150 / city.n_atoms), 0.15, 1))
 
 
 def stations(city):
-    """Group the sites that stand at one place: place of each site, shape (N,), and locations of places, (K, 2)."""
+    """Group sites at the same place: place of each site, shape (N,), and locations of places, (K, 2)."""
     places, which = {}, np.empty(city.n_sites, dtype=int)
     for site, (x, y) in enumerate(np.round(city.site_locations, 6)):
         which[site] = places.setdefault((x, y), len(places))
@@ -142,7 +143,7 @@ def stations(city):
 
 
 def by_place(city, evaluation):
-    """Add up the units that wait at one place.
+    """Add up the units at each place.
 
     Returns
     -------

@@ -1,12 +1,13 @@
-"""Maps of a city and a deployment, for a notebook or as one HTML file, that need no network.
+"""Maps of a city and a deployment, for notebooks or as one HTML file, that work offline.
 
-An atom is shaded by its mean response (or another value), a black square is a station with its number of
-units, a small white one a vacant site, and a line from station to atom is as wide as the share of the atom's
-calls that the station answers. The page carries its own copy of Leaflet (`vendor`) and asks no server
-for anything, which its content security policy enforces; only ``tiles="OpenStreetMap"`` fetches a background.
+Atoms are shaded by mean response (or another value). A black square is a station with its number of units,
+and a small white square is a vacant site. The width of a line from a station to an atom is proportional to
+the share of the atom's calls that the station answers. The page contains its own copy of Leaflet (`vendor`),
+and its content security policy prevents all requests to servers; only ``tiles="OpenStreetMap"`` downloads a
+background.
 
-Nothing is computed here: all figures come from an `Evaluation`. The matplotlib twin is
-`emsopt.plots.deployment`. Lines are straight and show who answers, not which roads are taken.
+All numbers come from an `Evaluation`. The counterpart in matplotlib is `emsopt.plots.deployment`. Straight
+lines show which station answers, not the roads taken.
 """
 
 from dataclasses import dataclass, field
@@ -37,31 +38,33 @@ def deployment_map(
     key=None,
     edit=None,
 ):
-    """Draw a deployment, or two beside each other, on a map.
+    """Draw one or several deployments on a map.
 
     Parameters
     ----------
     city : City
-        Needs ``atom_locations`` and ``site_locations``; with ``atom_shapes`` areas are shaded, otherwise
-        circles whose area is the share of calls. Plane cities (``geographic=False``) are drawn in kilometres.
+        Needs ``atom_locations`` and ``site_locations``. If there are ``atom_shapes``, areas are shaded,
+        otherwise circles whose area shows the share of calls. Plane cities (``geographic=False``) are drawn
+        in kilometres.
     evaluation : Evaluation or dict of str to Evaluation, optional
-        What to show, by name if a dict; a switch changes between several. Left out: demand and sites only.
+        What to show. Several, in a dict by name, can be selected on the map. Default: only demand and sites.
     compare : Evaluation or dict of str to Evaluation, optional
-        Further ones on the same switch. Two in all add a view of their difference.
+        Further evaluations to select from. If there are two in total, a view of their difference is added.
     value : {"response", "demand"} or ("late", float)
-        What atoms are shaded by: mean response (min), share of calls (%), or share of the answered calls that
-        take a threshold (min) or longer (%).
+        Quantity that shades the atoms: mean response (min), share of calls (%), or share of the answered
+        calls that take at least a threshold (min) (%).
     limits : (float, float), optional
-        Range of the shading, in the unit of ``value``; default: of what is shown. Fix it where a slider redraws.
+        Range of the colour scale, in the unit of ``value``. Default: the range of the values shown. Set it if
+        a slider redraws the map.
     min_fraction : float
-        Lines and lists leave out stations that answer a smaller share of an atom's calls.
+        Smallest share of an atom's calls for which a station is shown in lines and lists.
     tiles : {None, "OpenStreetMap"}
-        Background; None needs no network. OpenStreetMap's servers want to know the page that asks, so tiles
-        may stay blank in a file opened from disk.
+        Background; None works offline. OpenStreetMap's servers require a referring page, so tiles may stay
+        blank in a file opened from disk.
     height : int
         Height in a notebook, pixels.
     key : str, optional
-        Name under which a map on a page takes new results: see `DeploymentMap.update`.
+        Name by which a displayed map receives new results; see `DeploymentMap.update`.
     edit : str, optional
         Name of the evaluation whose stations can be clicked: a click on place k (see `emsopt.maps._shading.stations`) presses
         the element of class ``emsopt-KEY-place-k`` in the page around the map, such as a widget's button, and opens no
@@ -70,12 +73,12 @@ def deployment_map(
     Returns
     -------
     DeploymentMap
-        Shows itself in a notebook; `DeploymentMap.save` writes one self-contained HTML file.
+        Displays in a notebook; `DeploymentMap.save` writes one self-contained HTML file.
 
     Raises
     ------
     InputError
-        If the city has no coordinates, the evaluation is of another city, or an option is not as above.
+        If the city has no coordinates, the evaluation belongs to another city, or an option is invalid.
     """
     _shading.require_locations(city)
     named = _gather(city, evaluation, compare)
@@ -87,7 +90,7 @@ def deployment_map(
     if tiles is not None:
         _validate.choice(tiles, "tiles", ("OpenStreetMap",))
         if not city.geographic:
-            msg = f"`tiles` need longitude and latitude; {city.name!r} lies on a plane. Leave them out."
+            msg = f"`tiles` need longitude and latitude, but {city.name!r} lies on a plane. Leave them out."
             raise InputError(msg)
     if key is not None and not (isinstance(key, str) and key):
         msg = f"`key` must be a name, such as uuid.uuid4().hex; got {key!r}."
@@ -101,19 +104,19 @@ def deployment_map(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DeploymentMap(Page):
-    """A map that shows itself in a notebook and saves itself as one HTML file.
+    """A map that displays in a notebook and can be saved as one HTML file.
 
     Attributes
     ----------
     city : City
     evaluations : dict of str to Evaluation
-        What the map can switch between.
+        Evaluations that can be selected on the map.
     value, limits, min_fraction, tiles, height, key, edit
         As given to `deployment_map`.
     html : str
-        The whole page, self-contained.
+        The complete, self-contained page.
     data : dict
-        What the page's script draws; plain lists, strings and numbers.
+        Data drawn by the page's script: plain lists, strings and numbers.
     """
 
     city: object
@@ -130,7 +133,7 @@ class DeploymentMap(Page):
 
     @cached_property
     def data(self):
-        """What the page's script draws."""
+        """Data drawn by the page's script."""
         return {
             "key": self.key,
             "edit": self.edit,
@@ -139,15 +142,16 @@ class DeploymentMap(Page):
         }
 
     def update(self, evaluation, compare=None):
-        """Return a hidden HTML snippet that redraws this map where it is already shown.
+        """Return a hidden HTML snippet that redraws this map where it is displayed.
 
-        Put the map once into one HTML widget and each update into another: the map keeps its zoom and layers,
-        and a few kilobytes travel instead of the whole page. Needs a ``key``, and the same names as before.
+        Put the map into one HTML widget once, and each update into another. The map keeps its zoom and
+        layers, and only a few kilobytes are sent instead of the whole page. Needs a ``key`` and the same
+        names as before.
 
         Parameters
         ----------
         evaluation, compare
-            As for `deployment_map`, of this city or the same city under another load.
+            As for `deployment_map`, for this city or the same city under another load.
 
         Returns
         -------
@@ -166,7 +170,7 @@ class DeploymentMap(Page):
 
     @property
     def _title(self):
-        """The city, and the deployment's name if it has one and is alone: several stand on the switch."""
+        """The name of the city, with that of the deployment if there is only one."""
         names = list(self.evaluations)
         return (
             f"{self.city.name}, {names[0]}" if len(names) == 1 and names != ["deployment"] else self.city.name
@@ -178,7 +182,7 @@ class DeploymentMap(Page):
 
     @property
     def _constants(self):
-        """What the page's template has beside data: the same for every map with or without a background."""
+        """Constants of the page's template, which depend only on the background."""
         tiles = self.tiles is not None
         return (
             ("IMAGES", TILE_HOST if tiles else ""),
@@ -189,7 +193,7 @@ class DeploymentMap(Page):
         )
 
     def _views(self, named):
-        """One view for every evaluation, and one of the difference between two."""
+        """Return one view per evaluation, and the difference if there are two."""
         city, shaded = self.city, {}
         for name, evaluation in (named or {"demand": None}).items():
             shaded[name] = _shading.atom_values(city, evaluation, self.value)
@@ -225,7 +229,7 @@ def _gather(city, evaluation, compare):
 
 
 def _city_data(city, tiles):
-    """Everything that stays when a deployment moves."""
+    """Return the data that do not depend on the deployment."""
     scale, digits = (1, 5) if city.geographic else (1000, 1)  # a plane is drawn in metres, for the scale bar
     which, places = _shading.stations(city)
     titles = [
@@ -255,7 +259,7 @@ def _city_data(city, tiles):
 
 
 def _place_name(names):
-    """Name a place where several sites are listed: "Station 8" for "Station 8 (unit 1)" and "Station 8 (unit 2)"."""
+    """Name a place with several listed sites: "Station 8" for "Station 8 (unit 1)" and "... (unit 2)"."""
     before_bracket = {name.split("(")[0].rstrip() for name in names}
     shortest = min(names, key=len)
     if len(names) > 1 and len(before_bracket) == 1 and "" not in before_bracket:
@@ -264,7 +268,7 @@ def _place_name(names):
 
 
 def _view(city, name, evaluation, shaded, edges, min_fraction):
-    """Shading, stations and lines of one deployment."""
+    """Return shading, stations and lines of one deployment."""
     values, label, unit = shaded
     view = {
         "name": name,
@@ -345,7 +349,7 @@ def _difference(city, named, shaded):
 
 
 def _summary(evaluation):
-    """Headline of an evaluation, in words."""
+    """Return the main results of an evaluation as text."""
     source = (
         "simulated" if evaluation.evaluator == "simulation" else f"{evaluation.evaluator} hypercube model"
     )
@@ -380,12 +384,12 @@ def _units(count):
 
 
 def _numbers(values, digits):
-    """Plain floats, with None for what is not finite, which JSON cannot say."""
+    """Return plain floats, with None for non-finite values, which JSON does not have."""
     return [round(v, digits) if np.isfinite(v) else None for v in np.asarray(values, dtype=float).tolist()]
 
 
 def _lat_lon(points, digits):
-    """Coordinates as Leaflet wants them: north first."""
+    """Return coordinates in Leaflet's order, latitude first."""
     return np.round(np.asarray(points)[:, ::-1], digits).tolist()
 
 
@@ -411,7 +415,7 @@ def _corners(node):
 
 # -- new results for a map that is already shown ------------------------------------------------------------------
 
-# Sent again until the map has drawn it: a reopened notebook may show the update before the map is ready.
+# The message is repeated until the map has drawn it, since the update may load before the map.
 _FEED = """<!doctype html><script>
 const message = %MESSAGE%;
 message.id = Math.random();

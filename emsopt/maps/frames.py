@@ -1,8 +1,8 @@
-"""A city and its evaluation as GeoDataFrames and as a folium map, to combine with layers of one's own.
+"""Return a city and its evaluation as GeoDataFrames or a folium map, to combine with other layers.
 
-`emsopt.maps.deployment_map` is the finished map: smaller, faster, and working without a network. What this module
-returns is raw material: frames for geopandas, and a `folium.Map` that takes further layers (and fetches Leaflet and
-tiles from their servers).
+`emsopt.maps.deployment_map` is the finished map: smaller, faster and usable offline. This module returns
+building blocks: frames for geopandas, and a `folium.Map` that accepts further layers (and downloads Leaflet
+and tiles from their servers).
 """
 
 from html import escape
@@ -16,12 +16,12 @@ WGS84 = "EPSG:4326"
 
 
 def atoms_frame(city, evaluation=None):
-    """Return one row an atom: name, calls per hour, and with an evaluation mean response (min) and who answers most.
+    """Return one row per atom: name, calls per hour, and, if evaluated, mean response and main station.
 
     Parameters
     ----------
     city : City
-        With ``atom_locations``; geometries are its ``atom_shapes`` if it has them, else points.
+        Needs ``atom_locations``; geometries are its ``atom_shapes`` if available, else points.
     evaluation : Evaluation, optional
 
     Returns
@@ -44,12 +44,12 @@ def atoms_frame(city, evaluation=None):
 
 
 def sites_frame(city, evaluation=None):
-    """Return one row a candidate site: name, and with an evaluation units there, utilisation and share of calls.
+    """Return one row per candidate site: name, and, if evaluated, units, utilisation and share of calls.
 
     Parameters
     ----------
     city : City
-        With ``site_locations``.
+        Needs ``site_locations``.
     evaluation : Evaluation, optional
 
     Returns
@@ -81,16 +81,19 @@ def folium_map(city, evaluation, *, tiles="OpenStreetMap"):
         In longitude and latitude.
     evaluation : Evaluation
     tiles : str or None
-        Background, as folium names it.
+        Background tiles, by folium's name.
 
     Returns
     -------
     folium.Map
-        With a layer control; add your own layers before it is shown.
+        With a layer control; add other layers before displaying it.
     """
     folium = _need("folium")
     if not city.geographic:
-        msg = f"a folium map needs longitude and latitude; {city.name!r} lies on a plane. Use maps.deployment_map."
+        msg = (
+            f"a folium map needs longitude and latitude, but {city.name!r} lies on a plane. Use "
+            "maps.deployment_map."
+        )
         raise InputError(msg)
     atoms, sites = atoms_frame(city, evaluation).round(2), sites_frame(city, evaluation).round(3)
     ramp = colours(8)
@@ -98,7 +101,7 @@ def folium_map(city, evaluation, *, tiles="OpenStreetMap"):
         atoms["mean_response_min"], np.quantile(atoms["mean_response_min"], np.arange(1, 8) / 8)
     )
     atoms["colour"] = [ramp[k] for k in step]
-    for frame in (atoms, sites):  # folium writes texts into the page as they come
+    for frame in (atoms, sites):  # folium does not escape texts
         for column in frame.drop(columns="geometry").select_dtypes(exclude="number"):
             frame[column] = [escape(str(text)) for text in frame[column]]
     west, south, east, north = atoms.total_bounds

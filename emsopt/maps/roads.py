@@ -1,8 +1,8 @@
-"""Maps of where agents drove on a road network, for a notebook or as one HTML file, that need no network.
+"""Maps of where agents drove on a road network, for notebooks or as one HTML file, that work offline.
 
-Edges are coloured and widened by how many rounds used them; a slider shows the edges known up to a round, a list changes
-between agents, and a broad band is the path without regret. The page is made like those of `emsopt.maps`. The
-matplotlib twin is `emsopt.plots.exploration`.
+The colour and width of an edge show in how many rounds it was used. A slider selects the edges known up to a
+round, a list selects the agent, and a broad band marks the path without regret. The counterpart in matplotlib
+is `emsopt.plots.exploration`.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from ._page import Page
 
 ROADS = "#b9bdc1"
 CLASSES = ((1, "1"), (2, "2 to 5"), (6, "6 to 20"), (21, "21 to 100"), (101, "more than 100"))
-COLOURS = _shading.SEQUENTIAL[2:]  # the palest would be lost among the roads
+COLOURS = _shading.SEQUENTIAL[2:]  # the palest colours would be invisible among the roads
 WEIGHTS = (2, 2.5, 3, 4, 5)
 
 
@@ -29,27 +29,27 @@ def exploration_map(net, visits, *, route=None, best=None, rounds=None, height=5
     net : RoadNetwork
         With polylines.
     visits : NavigationRun, DataFrame, or dict of str to either
-        Of each agent, by name: its run, or columns ``edge``, ``first_round`` and ``visits`` as in
-        `NavigationRun.visits` and the stored study "navigation_exploration".
+        For each agent, by name: its run, or a table with columns ``edge``, ``first_round`` and ``visits`` as
+        in `NavigationRun.visits` and the stored study "navigation_exploration".
     route : (int or str, int or str), optional
         First and last edge, marked A and B.
     best : array_like, optional
         Edges of the best path, by index or id, such as `NavigationRun.best_path`.
     rounds : int, optional
-        Where the slider ends; left out, the last round in which an edge was new.
+        Last round on the slider. Default: the last round in which an edge was new.
     height : int
         Height in a notebook, pixels.
 
     Returns
     -------
     ExplorationMap
-        Shows itself in a notebook; ``save(path)`` writes one self-contained HTML file.
+        Displays in a notebook; ``save(path)`` writes one self-contained HTML file.
 
     Raises
     ------
     InputError
-        If the network has no polylines, a frame lacks a column or names an edge that is not there, or an option is not
-        as above.
+        If the network has no polylines, a frame lacks a column or contains an unknown edge, or an option is
+        invalid.
     """
     named = gather_visits(net, visits)
     route = [] if route is None else net.edges(list(route), "route").tolist()
@@ -66,7 +66,7 @@ def exploration_map(net, visits, *, route=None, best=None, rounds=None, height=5
 def gather_visits(net, visits):
     """Return frames of visits by name, checked against the network."""
     if net.polylines is None:
-        msg = f"{net.name!r} has no polylines, so that there is nothing to draw; read it from a map, or pass `polylines`."
+        msg = f"{net.name!r} has no polylines to draw. Read the network from a map, or pass `polylines`."
         raise InputError(msg)
     if not isinstance(visits, dict):
         visits = {getattr(visits, "policy", "agent"): visits}
@@ -83,7 +83,7 @@ def gather_visits(net, visits):
 
 
 def classes():
-    """Return the classes of visits: least number, words, colour and width."""
+    """Return the classes of visits: lower limit, label, colour and width."""
     return [
         {"from": least, "text": text, "colour": colour, "weight": weight}
         for (least, text), colour, weight in zip(CLASSES, COLOURS, WEIGHTS, strict=True)
@@ -92,7 +92,7 @@ def classes():
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExplorationMap(Page):
-    """A map that shows itself in a notebook and saves itself as one HTML file.
+    """A map that displays in a notebook and can be saved as one HTML file.
 
     Attributes
     ----------
@@ -102,9 +102,9 @@ class ExplorationMap(Page):
         Edges; empty if not given.
     rounds, height : int
     html : str
-        The whole page, self-contained.
+        The complete, self-contained page.
     data : dict
-        What the page's script draws.
+        Data drawn by the page's script.
     """
 
     net: object
@@ -119,9 +119,9 @@ class ExplorationMap(Page):
 
     @cached_property
     def data(self):
-        """What the page's script draws; plain lists, strings and numbers."""
+        """Data drawn by the page's script: plain lists, strings and numbers."""
         net = self.net
-        scale = 100_000 if net.geographic else 1  # of a degree: about a metre, as on a plane
+        scale = 100_000 if net.geographic else 1  # 1e-5 degrees is about a metre, the unit on a plane
         return {
             "net": {
                 "plane": not net.geographic,
@@ -157,6 +157,6 @@ class ExplorationMap(Page):
 
 
 def _steps(line, scale):
-    """Return a course as its first point and the steps between points, north first, in whole units."""
+    """Return a line as its first point and the steps between points, latitude first, in whole units."""
     points = np.round(np.asarray(line)[:, ::-1] * scale).astype(int)
     return np.diff(points, axis=0, prepend=0).ravel().tolist()

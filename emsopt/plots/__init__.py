@@ -1,12 +1,12 @@
-"""Figures of deployments, of roads and of how methods compare, in one style.
+"""Figures of deployments, roads and comparisons of methods, in a common style.
 
-Every function returns ``(fig, ax)`` and takes ``ax=None``. Left out, the figure comes from pyplot, so that a
-notebook shows it and a script can close it. Passed an empty ``matplotlib.figure.Figure``, it is sized and filled
-without pyplot, which is what widgets and servers want. Passed an ``Axes``, that is drawn on. Nothing is computed
-here beyond the middle and the band of what is drawn: evaluations and frames come from elsewhere.
+Every function returns ``(fig, ax)`` and takes ``ax=None``. By default the figure is created by pyplot: a
+notebook displays it and a script can close it. An empty ``matplotlib.figure.Figure`` is sized and filled
+without pyplot, as widgets and servers need. An ``Axes`` is drawn on directly. The functions compute only
+means or medians and bands; evaluations and frames are passed in.
 
-``STYLE`` is the look of them all, for ``matplotlib.pyplot.style.use(emsopt.plots.STYLE)``. Shading and colours are
-those of the interactive maps (`emsopt.maps`), distinguishable by colour-blind readers.
+``STYLE`` is the common style, for ``matplotlib.pyplot.style.use(emsopt.plots.STYLE)``. Colours are those of
+the interactive maps (`emsopt.maps`) and distinguishable for colour-blind readers.
 """
 
 from ._style import STYLE

@@ -1,4 +1,4 @@
-"""What all figures share: their style, where they are drawn, and the looks of categories."""
+"""Common parts of all figures: style, figures and axes, and line styles of categories."""
 
 from functools import wraps
 
@@ -41,14 +41,14 @@ def styled(draw):
             interactive = mpl.is_interactive()
         mpl.interactive(
             interactive
-        )  # the first figure may switch a notebook's display on; the context undoes that
+        )  # the first figure may turn on interactive mode, which the context would undo
         return result
 
     return wrapper
 
 
 def figure(ax, size):
-    """Return figure and axes: the caller's, or new ones that a notebook shows."""
+    """Return figure and axes: those of the caller, or new ones."""
     fig = new_figure(ax, size, "constrained")
     return (ax.figure, ax) if fig is None else (fig, fig.add_subplot())
 
@@ -69,7 +69,7 @@ def new_figure(ax, size, layout):
 
 
 def panels(ax, count, size, across=None, *, sharey=False):
-    """Return figure and ``count`` axes, in rows of ``across``: the caller's, or new ones, each of a size in inches."""
+    """Return figure and ``count`` axes: the caller's, or new ones of a given size (inches) in rows."""
     across = min(count, across or count)
     down = -(-count // across)
     fig = new_figure(ax, (across * size[0], down * size[1]), "constrained")
@@ -86,12 +86,12 @@ def panels(ax, count, size, across=None, *, sharey=False):
 
 
 def look(k):
-    """Return colour and dashes of the k-th category, which also tell it apart in grey; the eighth is as the first."""
+    """Return the colour and dash pattern of category k. Styles repeat after seven."""
     return {"color": _shading.CATEGORIES[k % len(_shading.CATEGORIES)], "linestyle": DASHES[k % len(DASHES)]}
 
 
 def plain_ticks(axis, values):
-    """Label a logarithmic axis of less than two decades with plain numbers."""
+    """Label a logarithmic axis of fewer than two decades with plain numbers."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     if values.max() < 100 * values.min():

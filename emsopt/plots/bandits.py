@@ -1,4 +1,4 @@
-"""Bandits on road networks: regret by route, over lengthscales, and how optimistic each rule is."""
+"""Bandits on road networks: regret by route and lengthscale, and the optimism of each rule."""
 
 import numpy as np
 
@@ -11,25 +11,25 @@ PANEL = (5.8, 4.0)  # inches
 
 @styled
 def cumulative_regret(frame, ax=None, *, by=("network", "route"), lines="policy", log=True):
-    """Draw how regret adds up over the rounds, mean and one standard error, a panel a route.
+    """Draw cumulative regret over the rounds, mean and one standard error, with one panel per route.
 
-    Regret is rectified, see `emsopt.bandits.navigation`.
+    Regret is rectified; see `emsopt.bandits.navigation`.
 
     "Bayesian Analysis of Combinatorial Gaussian Process Bandits", Figures 2 to 4.
 
     Parameters
     ----------
     frame : DataFrame
-        Rows of runs: ``round``, ``cumulative_regret`` (Wh), ``run``, and the columns below; such as
-        `emsopt.datasets.load_study` returns for "navigation_agents".
+        Columns ``round``, ``cumulative_regret`` (Wh), ``run`` and those named below, for example from
+        `emsopt.datasets.load_study` for "navigation_agents".
     ax : sequence of matplotlib Axes or empty Figure, optional
         One Axes for each panel.
     by : tuple of str
-        Columns that tell the panels apart.
+        Columns that define the panels.
     lines : str
-        Column that tells the lines apart, in the order of the frame.
+        Column that defines the lines, in the order of the frame.
     log : bool
-        Logarithmic regret: policies differ by a factor of fifty.
+        Whether the regret axis is logarithmic; policies differ by a factor of fifty.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def cumulative_regret(frame, ax=None, *, by=("network", "route"), lines="policy"
             panel.plot(table.index, table["mean"], label=str(name), **style)
             low = table["mean"] - table["sem"].fillna(0)
             high = table["mean"] + table["sem"].fillna(0)
-            if log:  # which has no room below zero
+            if log:  # values must be positive
                 low = low.where(low > 0, table["mean"] / 10)
             panel.fill_between(table.index, low, high, alpha=0.18, linewidth=0, color=style["color"])
         if log:
@@ -63,7 +63,8 @@ def final_regret(frame, ax=None, *, against="lengthscale", by=("network", "route
     Parameters
     ----------
     frame : DataFrame
-        As for `cumulative_regret`, with the column ``against``; such as the study "navigation_lengthscale".
+        As for `cumulative_regret`, with the column ``against``, for example the study
+        "navigation_lengthscale".
     ax : sequence of matplotlib Axes or empty Figure, optional
     against : str
         Column of numbers along the horizontal axis.
@@ -98,7 +99,7 @@ def final_regret(frame, ax=None, *, against="lengthscale", by=("network", "route
 
 @styled
 def confidence_parameters(rules, n_arms, horizon=500, ax=None):
-    """Draw β_t, the square of the width of the confidence bounds in standard deviations (the paper's Figure 3).
+    """Draw β_t, the squared width of confidence bounds in standard deviations (the paper's Figure 3).
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ def confidence_parameters(rules, n_arms, horizon=500, ax=None):
     fig, ax = figure(ax, (7, 4))
     for k, (name, rule) in enumerate(rules.items()):
         if not hasattr(rule, "beta"):
-            msg = f"`rules` must be UCB or BayesUCB, which have a β_t; {name!r} is {rule!r}."
+            msg = f"`rules` must be UCB or BayesUCB, which define β_t; {name!r} is {rule!r}."
             raise InputError(msg)
         ax.plot(t, rule.beta(t, n_arms), label=name, **look(k))
     ax.set(xlabel="Round t", ylabel="β_t")
@@ -127,7 +128,7 @@ def confidence_parameters(rules, n_arms, horizon=500, ax=None):
 
 
 def _by_panel(frame, ax, columns, lines):
-    """Return figure, axes, the part of the frame for each of them, and the names of all lines."""
+    """Return figure, axes, the part of the frame for each panel, and the names of all lines."""
     if frame.empty:
         msg = "there is nothing to draw: the frame has no rows."
         raise InputError(msg)

@@ -1,4 +1,4 @@
-"""What BOKE sees before a step, for a function of one input (Figures 2, 4 and 5 of its paper in one)."""
+"""The model of BOKE before a step, for a function of one input (combines Figures 2, 4 and 5 of its paper)."""
 
 import numpy as np
 
@@ -11,22 +11,22 @@ HEIGHTS = (2.4, 1, 1.2)
 
 @styled
 def boke_step(profile, points, ax=None, *, truth=None, proposal=None, title=None, layout="constrained"):
-    """Draw regression with band, density and acquisition function, one over the other, and the next point.
+    """Draw the regression with its band, the density, the acquisition function and the next point.
 
     Parameters
     ----------
     profile : DataFrame
         As `emsopt.optimizers.profile` returns it: the index is x, columns "mean", "bonus", "bound", "density".
     points : array_like, shape (t, 2)
-        Points told and their values; the last one is marked.
+        Evaluated points and their values; the last one is marked.
     ax : empty Figure, optional
     truth : array_like, shape of the index, optional
         The function itself.
     proposal : float, optional
-        Where the method wants to evaluate next.
+        The point that the method proposes next.
     title : str, optional
     layout : {"constrained", "none"}
-        "none" leaves the margins to the caller.
+        With "none", the caller sets the margins.
 
     Returns
     -------

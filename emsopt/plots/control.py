@@ -1,4 +1,4 @@
-"""Which variables to control: the idea in two variables, what a run played, and how methods compare against cost."""
+"""Choice of control variables: an example in two variables, the plays of a run, and methods against cost."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from ..maps import _shading
 from ..problems import ControlProblem
 from ._style import figure, look, new_figure, panels, plain_ticks, styled
 
-FLOOR = 1e-4  # simple regret is drawn no lower, on a logarithmic axis
+FLOOR = 1e-4  # lower bound for simple regret on a logarithmic axis
 LABELS = {
     "simple_regret": "Simple regret",
     "quality_regret": "Quality regret",
@@ -22,7 +22,7 @@ DRAWN = 128  # plays of each set
 
 @styled
 def control_sets(problem, ax=None, *, alpha=0.1):
-    """Draw a problem of two variables: its function, plays of every set at its best, and what to expect of them.
+    """Draw a problem of two variables: its function, the best plays of each set, and their expected values.
 
     Parameters
     ----------
@@ -31,17 +31,18 @@ def control_sets(problem, ax=None, *, alpha=0.1):
     ax : matplotlib Axes or empty Figure, optional
         A sequence of two Axes.
     alpha : float
-        Tolerance: expected values in the shaded band are good enough.
+        Tolerance: expected values in the shaded band are acceptable.
 
     Returns
     -------
     fig, axes
-        Two axes. Left: contours of the function, and for each set where plays at its best values fall, the other
-        variable being drawn at random. Right: expected value of the sets of one variable, over its value.
+        Two axes. Left: contours of the function, and for each set the plays at its best values, with the
+        other variable drawn at random. Right: expected value of the sets of one variable, as a function of
+        its value.
     """
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     if problem.dimension != 2:
-        msg = f"`problem` must have two variables, to be drawn on paper; got {problem.dimension}."
+        msg = f"`problem` must have exactly two variables to be drawn; got {problem.dimension}."
         raise InputError(msg)
     problem = problem.solved()
     fig, axes = panels(ax, 2, (6, 5))
@@ -97,16 +98,16 @@ def _draw_expected(ax, problem, alpha):
 
 @styled
 def control_run(run, problem, ax=None, *, alpha=0.1):
-    """Draw which set a run played, against what it had spent, and mark the target.
+    """Draw the sets played by a run against the cost spent, and mark the target.
 
     Parameters
     ----------
     run : emsopt.optimizers.ControlRun
     problem : emsopt.problems.ControlProblem
-        That it played.
+        The problem of the run.
     ax : matplotlib Axes or empty Figure, optional
     alpha : float
-        Tolerance: sets that it admits are filled, the cheapest of them is the target.
+        Tolerance: acceptable sets are drawn filled, and the cheapest of them is the target.
 
     Returns
     -------
@@ -116,7 +117,10 @@ def control_run(run, problem, ax=None, *, alpha=0.1):
     history = getattr(run, "history", None)
     _validate.columns(history, ["set", "spent", "phase"], "run.history")
     if history["set"].max() >= len(problem.costs):
-        msg = f"`problem` must be the one that was played; it has {len(problem.costs)} sets, the run played set {history['set'].max()}."
+        msg = (
+            f"`problem` must be the problem of the run; it has {len(problem.costs)} sets, the run played set "
+            f"{history['set'].max()}."
+        )
         raise InputError(msg)
     problem = problem.solved()
     good, target = problem.acceptable(alpha), problem.target(alpha)
@@ -141,17 +145,17 @@ def control_run(run, problem, ax=None, *, alpha=0.1):
 
 @styled
 def control_study(table, column="simple_regret", ax=None):
-    """Draw how methods fared against cost, a panel a problem (Figures 1 and 2 of the paper on unknown costs).
+    """Draw methods against cost, one panel per problem (Figures 1 and 2 of the paper on unknown costs).
 
-    Lines are means over the seeds, shaded by a standard error either side.
+    Lines are means over the seeds, with bands of one standard error on either side.
 
     Parameters
     ----------
     table : DataFrame
-        As `emsopt.datasets.load_study` returns "bocvs", or some of its rows.
+        The study "bocvs" from `emsopt.datasets.load_study`, or some of its rows.
     column : str
-        "simple_regret" (logarithmic, drawn at 1e-4 where it is less), "plays", "cost_regret", "quality_regret" or
-        "on_target".
+        "simple_regret" (logarithmic; smaller values are drawn at 1e-4), "plays", "cost_regret",
+        "quality_regret" or "on_target".
     ax : empty matplotlib Figure, optional
 
     Returns
@@ -166,7 +170,10 @@ def control_study(table, column="simple_regret", ax=None):
     size = (3.4 * len(settings) + 0.6, 2.5 * len(objectives) + 0.7)
     fig = new_figure(ax, size, "constrained")
     if fig is None:
-        msg = f"`ax` must be an empty Figure or None, as there are {len(objectives) * len(settings)} panels."
+        msg = (
+            f"`ax` must be an empty Figure or None, because there are {len(objectives) * len(settings)} "
+            "panels."
+        )
         raise InputError(msg)
     axes = fig.subplots(len(objectives), len(settings), squeeze=False, sharex=True)
     drawn = {}

@@ -1,4 +1,4 @@
-"""Curves: deployments over load, optimizers over evaluations, calls over response time."""
+"""Curves of deployments over load, optimizers over evaluations, and calls over response time."""
 
 import numpy as np
 
@@ -14,17 +14,17 @@ BIN_WIDTHS, MOST_BINS = (0.5, 1, 2, 5, 10, 20, 50, 100), 30  # minutes
 
 @styled
 def load_sweep(frame, ax=None, *, label="Mean response (min)"):
-    """Draw how several deployments fare as the load, or something else, grows (the papers' Tables 1 and 3).
+    """Draw several deployments against the load or another parameter (the papers' Tables 1 and 3).
 
     Parameters
     ----------
     frame : DataFrame
-        A row a load, as `emsopt.planning.sweeps.load_sweep` returns it: the index is the offered load a unit, and every
-        column of numbers is a line named after it. Names with "bound" in them are dashed in grey. An index
-        named otherwise labels the axis with its own name.
+        One row per load, as returned by `emsopt.planning.sweeps.load_sweep`: the index is the offered load
+        per unit, and each numeric column becomes a line. Columns with "bound" in their name are dashed in
+        grey. An index with another name labels the axis with that name.
     ax : matplotlib Axes or empty Figure, optional
     label : str
-        What the lines are, with unit.
+        Quantity shown, with unit.
 
     Returns
     -------
@@ -55,9 +55,9 @@ def load_sweep(frame, ax=None, *, label="Mean response (min)"):
 
 def _axis_label(name):
     known = {
-        None: "Offered load a unit, ρ = λ / (p μ)",
-        "offered_load": "Offered load a unit, ρ = λ / (p μ)",
-        "service_rate_per_day": "Service rate of a unit, μ (calls a day)",
+        None: "Offered load per unit, ρ = λ / (p μ)",
+        "offered_load": "Offered load per unit, ρ = λ / (p μ)",
+        "service_rate_per_day": "Service rate of a unit, μ (calls per day)",
     }
     return known.get(name) or words(name).capitalize()
 
@@ -83,13 +83,13 @@ def convergence(
         median is drawn, with ``band="confidence"`` the mean; a run that ended early keeps its last value.
     ax : matplotlib Axes or empty Figure, optional
     band : {"quartiles", "range", "confidence", None}
-        What is shaded around several runs; "confidence" is the 95 % interval of their mean, as in the papers.
+        Band around several runs; "confidence" is the 95 % interval of their mean, as in the papers.
     against : {"evaluations", "seconds"}
-        The horizontal axis; histories need a column ``seconds`` for the second, which is drawn on a log scale.
+        Horizontal axis; "seconds" needs a column ``seconds`` in the histories and is drawn on a log scale.
     reference : dict of str to float, optional
         Levels to compare with, such as ``{"optimum": 5.87, "lower bound": 5.33}``.
     label : str
-        What is drawn, with unit.
+        Quantity shown, with unit.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def convergence(
 
 
 def _middle_and_band(values, band):
-    """Return what is drawn of several runs, values (R, T), and the edges of the band around it."""
+    """Return the middle line of several runs, values of shape (R, T), and the edges of its band."""
     if band == "confidence" and len(values) > 1:
         return confidence_band(values)
     low, high = np.percentile(values, (0, 100) if band == "range" else (25, 75), axis=0)
@@ -159,7 +159,7 @@ def _runs(values, name, against):
     if min(map(len, steps)) == 0:
         msg = f"a history of {name!r} is empty."
         raise InputError(msg)
-    first = max(count[0] for count in steps)  # from where every run has a value
+    first = max(count[0] for count in steps)  # from here on every run has a value
     common = np.unique(np.concatenate(steps))
     common = common[common >= first]
     rows = [b[np.searchsorted(count, common, side="right") - 1] for count, b in zip(steps, best, strict=True)]
@@ -168,14 +168,14 @@ def _runs(values, name, against):
 
 @styled
 def response_distribution(evaluations, ax=None, *, thresholds=(6, 8, 10)):
-    """Draw which share of calls waits longer than any time.
+    """Draw the share of calls with a response time of t or longer, against t.
 
     Parameters
     ----------
     evaluations : Evaluation or dict of str to Evaluation
     ax : matplotlib Axes or empty Figure, optional
     thresholds : sequence of float
-        Minutes to mark; the shares there are printed for up to six.
+        Minutes to mark; for up to six, the shares are printed.
 
     Returns
     -------
@@ -209,7 +209,7 @@ def response_distribution(evaluations, ax=None, *, thresholds=(6, 8, 10)):
 
 @styled
 def response_histogram(evaluations, ax=None, *, threshold=8.0):
-    """Draw how many calls are answered in which time.
+    """Draw a histogram of response times.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Deployments as still maps, the twins of the interactive ones in `emsopt.maps`."""
+"""Static maps of deployments, the counterparts of the interactive maps in `emsopt.maps`."""
 
 from textwrap import wrap
 
@@ -8,24 +8,24 @@ from ..errors import InputError
 from ..maps import _shading
 from ._style import new_figure, styled
 
-WIDEST_LINE = 3.5  # points, of a station that answers all calls of an atom
+WIDEST_LINE = 3.5  # points, for a station that answers all calls of an atom
 
 
 @styled
 def deployment(
     city, evaluation=None, ax=None, *, value="response", limits=None, min_fraction=0.02, title=None
 ):
-    """Draw a deployment as a map: the still twin of `emsopt.maps.deployment_map`.
+    """Draw a static map of a deployment, the counterpart of `emsopt.maps.deployment_map`.
 
-    Atoms are shaded, a square is a station with its number of units and its share of all calls, and a line is
-    as wide as the share of the atom's calls that the station answers (the papers' Figure 4).
+    Atoms are shaded. A square is a station with its number of units and its share of all calls, and the width
+    of a line shows the share of the atom's calls that the station answers (the papers' Figure 4).
 
     Parameters
     ----------
     city : City
-        With ``atom_locations`` and ``site_locations``; ``atom_shapes`` are used where there are any.
+        Needs ``atom_locations`` and ``site_locations``; ``atom_shapes`` are used if available.
     evaluation : Evaluation, optional
-        Left out: demand and candidate sites only.
+        Default: only demand and candidate sites.
     ax : matplotlib Axes or empty Figure, optional
     value, limits, min_fraction
         As for `emsopt.maps.deployment_map`.
@@ -47,13 +47,13 @@ def deployment(
 
 @styled
 def deployments(city, evaluations, ax=None, *, value="response", limits=None, min_fraction=0.02):
-    """Draw several deployments side by side, shaded alike.
+    """Draw several deployments side by side with the same colour scale.
 
     Parameters
     ----------
     city : City
     evaluations : dict of str to Evaluation
-        By name, which becomes the title.
+        Evaluations by name; the names become titles.
     ax : sequence of matplotlib Axes or empty Figure, optional
         One Axes for each evaluation.
     value, limits, min_fraction
@@ -72,7 +72,7 @@ def deployments(city, evaluations, ax=None, *, value="response", limits=None, mi
 
 
 def _maps(city, named, ax, value, limits, min_fraction):
-    """Draw a map of each evaluation with one scale of colours, one legend and the city's notes."""
+    """Draw a map per evaluation with a common colour scale, one legend and the city's notes."""
     from matplotlib.cm import ScalarMappable
 
     _shading.require_locations(city)
@@ -93,9 +93,9 @@ def _maps(city, named, ax, value, limits, min_fraction):
 
 
 def _map_axes(ax, city, count):
-    """Return figure, ``count`` axes and where the colour bar goes.
+    """Return the figure, ``count`` axes and the axes of the colour bar.
 
-    New ones are placed by hand: automatic layouts leave gaps around axes of fixed aspect.
+    New axes are placed explicitly, because automatic layouts leave gaps around axes of fixed aspect.
     """
     low, high, aspect = _extent(city)
     width = 7.4 if count == 1 else 6.2
@@ -119,7 +119,7 @@ def _map_axes(ax, city, count):
 
 
 def _classes(values, edges):
-    """Return colour map and norm with the same classes as the interactive map."""
+    """Return a colour map and norm with the classes of the interactive map."""
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
     colours = _shading.colours(len(edges) - 1)
@@ -185,7 +185,7 @@ def _path(shape):
         for k, ring in enumerate(polygon):
             x, y = corners = np.asarray(ring, dtype=float)[:, :2].T
             clockwise = x[:-1] @ y[1:] < x[1:] @ y[:-1]
-            # Holes must run the other way round to stay open, which not every file heeds.
+            # Holes need the opposite orientation to stay open, which some files ignore.
             paths.append(Path(corners.T if clockwise == (k > 0) else corners.T[::-1], closed=True))
     return Path.make_compound_path(*paths)
 
@@ -219,19 +219,19 @@ def _station(ax, place, units, share):
 
 
 def _extent(city):
-    """Corners of what a map shows, in units of the coordinates, and the height of a unit of y in units of x."""
+    """Return the corners of a map in coordinate units, and the height of a unit of y in units of x."""
     points = [city.atom_locations, city.site_locations]
     points += [_path(shape).vertices for shape in city.atom_shapes or ()]
     points = np.concatenate(points)
     low, high = points.min(axis=0), points.max(axis=0)
     aspect = 1 / np.cos(np.radians((low[1] + high[1]) / 2)) if city.geographic else 1.0
-    least = 0.0005 if city.geographic else 0.05  # a city of one point still needs some room
+    least = 0.0005 if city.geographic else 0.05  # a city of one point still needs an extent
     margin = max(0.04 * (high - low).max(), least) / np.array([1, aspect])
     return low - margin * (1, 3), high + margin, aspect
 
 
 def _frame(ax, city):
-    """Fit the axes to the city, true to scale, with a scale bar in place of ticks."""
+    """Set equal axes around the city and replace the ticks by a scale bar."""
     low, high, aspect = _extent(city)
     ax.set(xticks=[], yticks=[])
     ax.grid(visible=False)
@@ -252,19 +252,19 @@ def _frame(ax, city):
         fontsize=10,
         zorder=7,
     )
-    # "datalim" fills the room there is, which layouts cope with; auto=True allows it to widen these limits.
+    # "datalim" fills the available space and works with layouts; auto=True lets it widen these limits.
     ax.set_aspect(aspect, adjustable="datalim")
     ax.set_xlim(low[0], high[0], auto=True)
     ax.set_ylim(low[1], high[1], auto=True)
 
 
 def _wrapped(notes, inches):
-    """Lines of the city's notes at font size 9."""
+    """Return the wrapped lines of the city's notes at font size 9."""
     return wrap(notes, max(40, int(inches * 14)))
 
 
 def _map_legend(axes, city, *, lines):
-    """Explain the symbols below a map, and say what a reader must know about the data."""
+    """Draw the legend of symbols and the notes on the data below a map."""
     from matplotlib.lines import Line2D
 
     square = {"marker": "s", "linestyle": "none"}

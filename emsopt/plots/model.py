@@ -1,4 +1,4 @@
-"""Inside the hypercube model: how busy units are, its approximation's error, and the correction factor."""
+"""The hypercube model: utilisation of units, error of the approximation, and the correction factor."""
 
 from .. import _validate
 from ..maps import _shading
@@ -8,12 +8,12 @@ from ._style import figure, look, styled
 
 @styled
 def utilization(evaluations, ax=None):
-    """Draw how busy the units are, station by station.
+    """Draw the utilisation of units by station.
 
     Parameters
     ----------
     evaluations : Evaluation or dict of str to Evaluation
-        Stations without a unit in one of them have no bar there; colocated units have a bar each.
+        Stations without a unit in an evaluation have no bar there; colocated units have one bar each.
     ax : matplotlib Axes or empty Figure, optional
 
     Returns
@@ -21,7 +21,7 @@ def utilization(evaluations, ax=None):
     fig, ax
     """
     named = _shading.named_evaluations(None, evaluations)
-    bars = {}  # (site, how many units came before it there) -> {evaluation: utilisation}
+    bars = {}  # (site, rank of the unit there) -> {evaluation: utilisation}
     names = {}
     for name, evaluation in named.items():
         seen = {}
@@ -56,18 +56,20 @@ def utilization(evaluations, ax=None):
 def approximation_error(
     frame, ax=None, *, load="utilization", group="geometry", error="error_min", claimed=0.002
 ):
-    """Draw boxes of the error of the approximate hypercube by load and kind of city (the papers' Figure 7).
+    """Draw box plots of the error of the approximate hypercube (the papers' Figure 7).
+
+    There is one box per load and type of city.
 
     Parameters
     ----------
     frame : DataFrame
-        A row a city: ``load`` (its unit in the column's name or a plain fraction), ``group`` and ``error``
-        (minutes; absolute, or with sign).
+        One row per city: ``load`` (with its unit in the column's name, or a fraction), ``group`` and
+        ``error`` (minutes; absolute or signed).
     ax : matplotlib Axes or empty Figure, optional
     load, group, error : str
         Columns.
     claimed : float or None
-        Largest error that the papers report, min, as a line on either side of zero.
+        Largest error reported in the papers, min, drawn as a line on either side of zero.
 
     Returns
     -------
@@ -126,7 +128,7 @@ def correction_factor(frame, ax=None):
     fig, ax
     """
     fig, ax = figure(ax, (8, 5))
-    colours = _shading.colours(len(frame.columns) + 2)[2:]  # the palest would be lost on white
+    colours = _shading.colours(len(frame.columns) + 2)[2:]  # the palest colours are invisible on white
     ax.axhline(1, color="#555", linewidth=1.2, linestyle=":")
     for k, (rho, colour) in enumerate(zip(frame.columns, colours, strict=True)):
         marker = "osD^vPX"[k % 7]

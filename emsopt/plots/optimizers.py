@@ -1,4 +1,4 @@
-"""Optimizers at work: minimum cuts, trust regions, and regret beside its bounds."""
+"""Optimizers: minimum cuts, trust regions, and regret with its bounds."""
 
 from itertools import combinations
 
@@ -36,7 +36,7 @@ def cut_graph(A, b, x=None, ax=None, *, capacities="corrected"):
         Symmetric, no entry positive; the diagonal is ignored. Legible up to about six places.
     b : array_like, shape (n,)
     x : array_like of 0 and 1, shape (n,), optional
-        The cut to mark; left out, the minimum one.
+        The cut to mark. Default: the minimum cut.
     ax : matplotlib Axes or empty Figure, optional
         For "both" a sequence of two Axes.
     capacities : {"corrected", "printed", "both"}
@@ -63,7 +63,10 @@ def cut_graph(A, b, x=None, ax=None, *, capacities="corrected"):
     A = np.array(_validate.real_array(A, "A", (len(b), len(b))))
     np.fill_diagonal(A, 0)
     if not np.array_equal(A, A.T) or (A > 0).any():
-        msg = "`A` must be symmetric with no positive entry, else no cut minimises it; pass (A + Aᵀ) / 2 of its negative part."
+        msg = (
+            "`A` must be symmetric with no positive entry, since otherwise no cut minimises it. Pass (A + "
+            "Aᵀ) / 2 of its negative part."
+        )
         raise InputError(msg)
     if x is not None:
         x = _validate.real_array(x, "x", b.shape)
@@ -140,7 +143,7 @@ def _node(ax, point, name, colour, shape="o"):
 
 
 def _cut_sum(A, b, linear, x):
-    """Return in words what is cut, and what the function is there."""
+    """Return a description of the cut and of the value of the function."""
     inner = [-A[i, j] for i in range(len(b)) for j in range(i + 1, len(b)) if x[i] != x[j] and A[i, j]]
     outer = [abs(v) for v, taken in zip(linear, x, strict=True) if (v > 0 and taken) or (v < 0 and not taken)]
     terms, offset = outer + inner, -np.minimum(linear, 0).sum()
@@ -186,14 +189,14 @@ def trust_region(
 ):
     """Draw a small solution space around the centre of a trust region (Figure 2 of "... in Spatial Queues").
 
-    A ring further out is one unit more moved, two more in Hamming distance; lines are such moves. Only deployments
-    with p units are drawn, named by their sites (numbered from 1) where a string of counts would not fit. Legible
-    up to about forty.
+    Each ring outwards is one more relocated unit, or two more in Hamming distance; lines are single
+    relocations. Only deployments with p units are drawn. They are labelled by their sites (numbered from 1)
+    if a string of counts would not fit. Legible up to about forty deployments.
 
     Parameters
     ----------
     deployments : array_like of int, shape (K, N)
-        All of them, as units at each site.
+        All deployments, as numbers of units at each site.
     centre : int
         Row of the region's centre.
     edge : float
@@ -202,7 +205,7 @@ def trust_region(
     values : dict of int to float, optional
         Values of the deployments evaluated, by row.
     proposal : int or (int, str), optional
-        Row to be evaluated next, and what to write beside it, such as its expected improvement.
+        Row to be evaluated next, with an optional label such as its expected improvement.
     optimum : int, optional
         Row to mark with a square.
     units : str
@@ -248,13 +251,13 @@ def trust_region(
 
 
 def _rings(apart, centre):
-    """Return positions, shape (K, 2), on rings around the centre wide enough for all, and the rings' radii."""
+    """Return positions, shape (K, 2), on rings around the centre, and the radii of the rings."""
     places, radii = np.zeros((len(apart), 2)), [0.0]
     for moved in range(1, apart[centre].max() + 1):
         ring = np.flatnonzero(apart[centre] == moved)
         radii.append(max(radii[-1] + 1, 0.8 * len(ring) / (2 * np.pi)))
         order, left = list(ring[:1]), list(ring[1:])
-        while left:  # the next one is the one most alike
+        while left:  # next comes the most similar deployment
             near = min(left, key=lambda k: (apart[k, order[-1]], k))
             order.append(near)
             left.remove(near)
@@ -320,7 +323,7 @@ def _note(ax, point, words, *, colour="#222"):
 def example_13(ax=None):
     """Draw the papers' Example 13 step by step: GP-pM places two units on five sites.
 
-    Values and expected improvements are those printed; the paper does not give the city behind them.
+    Values and expected improvements are as printed; the paper does not give the city.
 
     Parameters
     ----------
@@ -365,20 +368,20 @@ def example_13(ax=None):
 def regret_curves(
     curves, ax=None, *, bounds=None, label="Cumulative regret (min)", against="Evaluations", log=None
 ):
-    """Draw regret, its mean and 95 % band over replications, beside theoretical bounds.
+    """Draw the mean and 95 % band of regret over replications, with theoretical bounds.
 
     Parameters
     ----------
     curves : array_like of shape (R, T), or dict of str to these
-        Such as of `emsopt.optimizers.regret.empirical_regret`.
+        For example from `emsopt.optimizers.regret.empirical_regret`.
     ax : matplotlib Axes or empty Figure, optional
     bounds : dict of str to array_like, optional
         A bound at 1, 2, ..., shape (T,): `emsopt.optimizers.regret.sparbl_bound`, or `emsopt.optimizers.regret.gp_pm_bound` (which is of
         average regret, over restarts). Drawn in grey.
     label, against : str
-        What is drawn, with unit, and over what.
+        Labels of the axes: the quantity with unit, and the horizontal axis.
     log : bool, optional
-        Logarithmic axes, which show no zeros; left out, where a bound is ten times above all regret.
+        Logarithmic axes, which omit zeros. Default: if a bound is more than ten times all regret.
 
     Returns
     -------
@@ -398,7 +401,7 @@ def regret_curves(
         if runs > 1:
             low = (
                 np.where(low > 0, low, mean / 10) if log else low
-            )  # a logarithmic axis has no room below zero
+            )  # a logarithmic axis needs positive values
             ax.fill_between(steps, low, high, alpha=0.18, linewidth=0, color=look(k)["color"])
     for k, (name, line) in enumerate(limits.items()):
         ax.plot(

@@ -1,4 +1,4 @@
-"""A city of one's own through the day: how many calls come, and where units wait."""
+"""Daily course of a city: number of calls, and sites of units."""
 
 import numpy as np
 
@@ -11,9 +11,9 @@ PARTS = {"Mon to Fri": slice(0, 5), "Sat and Sun": slice(5, 7)}
 
 @styled
 def weekly_profile(profile, ax=None):
-    """Draw how many calls come at each hour of the day, on weekdays and at weekends.
+    """Draw the calls per hour over the day, on weekdays and at weekends.
 
-    Bands are two standard errors of a count on either side: what differs by less may be chance.
+    Bands are two standard errors of the counts on either side; smaller differences may be chance.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def weekly_profile(profile, ax=None):
     Raises
     ------
     InputError
-        If it is no such thing.
+        If the argument has another type.
     """
     from ..calls import WeeklyProfile
 
@@ -36,7 +36,7 @@ def weekly_profile(profile, ax=None):
     edges = np.arange(25)
     for k, (name, days) in enumerate(PARTS.items()):
         calls, hours = (part[days].sum(axis=0).astype(float) for part in (profile.counts, profile.hours))
-        hours[hours == 0] = np.nan  # not watched
+        hours[hours == 0] = np.nan  # not observed
         rates, error = calls / hours, 2 * np.sqrt(calls) / hours
         low, high = (np.r_[band, band[-1]] for band in (np.maximum(rates - error, 0), rates + error))
         ax.stairs(rates, edges, baseline=None, linewidth=2.2, label=name, **look(k))
@@ -49,10 +49,10 @@ def weekly_profile(profile, ax=None):
 
 @styled
 def hourly_plan(plan, ax=None):
-    """Draw where the units of a plan wait, hour by hour.
+    """Draw the sites of the units of a plan, hour by hour.
 
-    A row is a site that has a unit at some hour, a filled cell an hour in which it has one, with their number if there
-    are several. A white dot marks an hour at whose start a unit comes.
+    Each row is a site that has a unit at some hour. Filled cells are hours with a unit, with the number if
+    there are several. A white dot marks an hour at whose start a unit arrives.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def hourly_plan(plan, ax=None):
     Raises
     ------
     InputError
-        If it is no such thing.
+        If the argument has another type.
     """
     from ..planning.hourly import Plan
 
@@ -98,7 +98,7 @@ def hourly_plan(plan, ax=None):
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     moves = int(plan.moves.sum())
-    ax.set_xlabel(f"Hour of the day (h); white dot: a unit comes, {moves} in all")
+    ax.set_xlabel(f"Hour of the day (h); white dot: a unit arrives, {moves} in all")
     return fig, ax
 
 

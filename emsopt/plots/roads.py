@@ -1,4 +1,4 @@
-"""Road networks as still maps: the twin of `emsopt.maps`."""
+"""Static maps of road networks, the counterpart of `emsopt.maps`."""
 
 import numpy as np
 
@@ -12,9 +12,10 @@ WIDTH = 5.6  # inches of a map
 
 @styled
 def exploration(net, visits, ax=None, *, route=None, best=None, rounds=None):
-    """Draw which road edges agents drove and how often, a map each: the still twin of `emsopt.maps.exploration_map`.
+    """Draw one static map per agent, with edges shaded by how often they were driven.
 
-    "Bayesian Analysis of Combinatorial Gaussian Process Bandits", Figures 6 to 9.
+    Counterpart of `emsopt.maps.exploration_map`; "Bayesian Analysis of Combinatorial Gaussian Process
+    Bandits", Figures 6 to 9.
 
     Parameters
     ----------
@@ -29,7 +30,7 @@ def exploration(net, visits, ax=None, *, route=None, best=None, rounds=None):
     best : array_like, optional
         Edges of the best path.
     rounds : int, optional
-        Draw only edges known by then.
+        Draw only edges known by this round.
 
     Returns
     -------
@@ -45,7 +46,7 @@ def exploration(net, visits, ax=None, *, route=None, best=None, rounds=None):
     height = WIDTH * stretch * (high[1] - low[1]) / max(high[0] - low[0], 1e-12)
     fig, axes = panels(ax, len(named), (WIDTH, min(height, 8.0) + 0.5), across=3)
     if fig.get_layout_engine() is not None:
-        fig.get_layout_engine().set(w_pad=0.06, h_pad=0.1)  # a fixed aspect leaves titles at the edge
+        fig.get_layout_engine().set(w_pad=0.06, h_pad=0.1)  # needed because of the fixed aspect ratio
     ends = () if route is None else net.edges(list(route), "route")
     best = () if best is None else net.edges(best, "best")
     for panel, (name, frame) in zip(axes, named.items(), strict=True):
@@ -66,7 +67,7 @@ def exploration(net, visits, ax=None, *, route=None, best=None, rounds=None):
 
 
 def _roads(panel, lines, best):
-    """Draw all roads thin and the best path as a broad band."""
+    """Draw all roads as thin lines and the best path as a broad band."""
     from matplotlib.collections import LineCollection
 
     panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
@@ -76,7 +77,7 @@ def _roads(panel, lines, best):
 
 
 def _visits(panel, lines, frame):
-    """Draw the edges driven, the most driven on top."""
+    """Draw the edges driven, with the most frequent on top."""
     from matplotlib.collections import LineCollection
 
     bounds = [look["from"] for look in classes()]

@@ -1,4 +1,4 @@
-"""Small multiples: lines of a study or of functions, a panel for each problem, title or dimension."""
+"""Small multiples: lines of a study or of functions, with one panel per problem, title or dimension."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from ._style import look, plain_ticks, styled
 from ._style import panels as panels_of
 
 SIZE = (4.4, 3.4)  # of a panel, inches
-FLOOR = 1e-12  # of a logarithmic axis: regrets of zero are drawn here if nothing else is lower
+FLOOR = 1e-12  # lower end of a logarithmic axis; regrets of zero are drawn here
 
 
 @styled
@@ -35,24 +35,25 @@ def study_curves(
     Parameters
     ----------
     frame : DataFrame
-        Rows of a curve in the order they are to be joined.
+        Data of the curves; rows are joined in their order.
     ax : empty Figure or sequence of matplotlib Axes, optional
         One Axes for each panel.
     panels, lines, x, y : str
-        Columns: a panel for each value of the first, a line for each of the second, in the order they come in.
+        Column names: one panel per value of the first, one line per value of the second, in order of
+        appearance.
     band : (str, str) or None
-        Columns between which to shade.
+        Columns that bound the shaded band.
     log : {"y", "x", "both", None}
         Logarithmic axes.
     columns : int
-        Panels a row.
+        Panels per row.
     sharey : bool
-        The same vertical axis for all panels.
+        Whether all panels share the vertical axis.
     xlabel, ylabel : str
     vertical : dict of panel to float, optional
-        Where to mark the horizontal axis, such as the end of the first design.
+        Positions to mark on the horizontal axis, such as the end of the initial design.
     lowest : float, optional
-        Where logarithmic vertical axes begin at most; smaller values lie on it.
+        Lower limit of values on logarithmic vertical axes; smaller values are drawn there.
 
     Returns
     -------
@@ -103,19 +104,19 @@ def study_curves(
 
 @styled
 def line_panels(frames, ax=None, *, points=None, xlabel="x", ylabel="", columns=3):
-    """Draw functions of one variable beside each other, over the points they were learned from.
+    """Draw functions of one variable side by side, with the points they were learned from.
 
     Parameters
     ----------
     frames : dict of str to DataFrame
-        A panel each: the index is the variable, every column a line; one named "true" is dashed in grey.
+        One panel per frame: the index is the variable, and each column a line; "true" is dashed in grey.
     ax : empty Figure or sequence of matplotlib Axes, optional
         One Axes for each panel.
     points : array_like, shape (t, 2), optional
-        Drawn in every panel; with NaN for a height, as ticks at the bottom.
+        Points drawn in every panel; if all heights are NaN, they are drawn as ticks at the bottom.
     xlabel, ylabel : str
     columns : int
-        Panels a row.
+        Panels per row.
 
     Returns
     -------
@@ -123,7 +124,7 @@ def line_panels(frames, ax=None, *, points=None, xlabel="x", ylabel="", columns=
     """
     columns = _validate.whole_number(columns, "columns")
     if not frames:
-        msg = "there is nothing to draw: no panel."
+        msg = "there is nothing to draw: `frames` is empty."
         raise InputError(msg)
     fig, axes = panels_of(ax, len(frames), SIZE, columns, sharey=True)
     for axis, (title, frame) in zip(axes, frames.items(), strict=True):

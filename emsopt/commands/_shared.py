@@ -1,4 +1,4 @@
-"""What the commands share: options, the search for deployments, tables, map and figure."""
+"""Common parts of the commands: options, search for deployments, tables, map and figure."""
 
 import os
 from io import BytesIO
@@ -13,7 +13,7 @@ DEFAULT_FOLDER = "emsopt-results"
 
 
 def add_fleet_options(parser):
-    """Add the options that say what is searched for."""
+    """Add the options of the search."""
     add = parser.add_argument
     add(
         "--threshold",
@@ -26,14 +26,14 @@ def add_fleet_options(parser):
         "--metric",
         choices=["response", "late"],
         default="response",
-        help="what is minimised: mean response (default), or the fraction of late responses",
+        help="objective: mean response (default) or the fraction of late responses",
     )
     add(
         "--evaluator",
         choices=["exact", "approximate"],
         help="default: exact up to 12 units, else approximate",
     )
-    add("--queue", action="store_true", help="calls wait when all units are busy (default: are lost)")
+    add("--queue", action="store_true", help="calls wait when all units are busy (default: they are lost)")
     add("--colocate", action="store_true", help="allow several units at a site")
     for name, what in (("pinned", "keep a unit (once more: another one)"), ("closed", "get none")):
         help_text = f"names of sites that {what}"
@@ -42,7 +42,7 @@ def add_fleet_options(parser):
 
 
 def rules(options):
-    """Return what the options say of the search, as `Objective` takes it."""
+    """Return the options of the search as arguments of `Objective`."""
     return {
         "metric": metric(options),
         "colocation": options.colocate,
@@ -53,7 +53,7 @@ def rules(options):
 
 
 def metric(options):
-    """Return what is minimised."""
+    """Return the metric that is minimised."""
     return ("late", options.threshold) if options.metric == "late" else "mean_response"
 
 
@@ -63,25 +63,28 @@ def capacity(options):
 
 
 def results_folder(name, *inputs):
-    """Return the folder for results, made if need be; refuse one that holds an input, which results could replace.
+    """Return the folder for results, creating it if necessary; raise if it contains an input.
 
     Parameters
     ----------
     name : str
     *inputs : str or None
-        Files and folders that are read.
+        Input files and folders.
     """
     out = make_folder(name, "--out")
     for path in filter(None, inputs):
         holder = path if os.path.isdir(path) else os.path.dirname(os.path.realpath(path))
         if os.path.realpath(holder) in (os.path.realpath(out), os.path.realpath(out / "city")):
-            msg = f"`--out` must be another folder than that of {path}, which results could replace; got {name}."
+            msg = (
+                f"`--out` must not be the folder of the input {path}, which results could replace; got "
+                f"{name}."
+            )
             raise InputError(msg)
     return out
 
 
 def describe(city, units):
-    """Print how large the city is, how busy its units will be, and what cannot be right."""
+    """Print the size and load of the city, with a warning about implausible times."""
     print(
         f"{city.name}: {city.n_atoms} atoms, {city.n_sites} sites, {units} units, {city.total_rate:.2f} calls/h, "
         f"offered load {city.offered_load(units):.3f} per unit (share of time busy if no call were lost)"
@@ -91,20 +94,20 @@ def describe(city, units):
         f"The closest site is {closest:.1f} min away on average; a call takes {city.mean_service_time:.1f} min in all."
     )
     if closest > city.mean_service_time:
-        print("That cannot be: service includes the way there. Are all times in minutes?")
+        print("This is impossible, because service times include travel. Are all times in minutes?")
     if city.notes:
         print(city.notes)
 
 
 def searched(city, units, options):
-    """Return what is searched for, an `Objective`: a fleet that does not fit is refused here."""
+    """Return the `Objective` of the search; raise if the fleet does not fit."""
     from ..evaluators.objective import Objective
 
     return Objective(city, units, options.evaluator, **rules(options))
 
 
 def find_deployments(objective, options):
-    """Find the optimum and the p-median deployment; print them and return their evaluations by name."""
+    """Find and print the optimum and the p-median deployment; return their evaluations by name."""
     from ..evaluators import p_median
     from ..optimizers import best_deployment
     from ..planning.sweeps import evaluate_table
@@ -122,7 +125,8 @@ def find_deployments(objective, options):
     idle = units - len(np.unique(city.twin_groups[space.room > 0]))
     if idle > 0:
         print(
-            f"{idle} of the units gain the p-median nothing: it has one for every place; where they wait is arbitrary."
+            f"{idle} of the units do not improve the p-median, which already covers every place; their "
+            "sites are arbitrary."
         )
     for name, sites in deployments.items():
         print(f"  {name:10}", ", ".join(city.site_names[k] for k in sites))
@@ -135,7 +139,7 @@ def find_deployments(objective, options):
 
 
 def draw(city, found, out, options):
-    """Write map and figure of the deployments; return the files written."""
+    """Write a map and a figure of the deployments; return the files written."""
     from ..maps.deployments import deployment_map
 
     if city.atom_locations is None or city.site_locations is None:
@@ -153,27 +157,27 @@ def draw(city, found, out, options):
         return written
     from ..plots import deployments
 
-    with matplotlib.rc_context({"text.parse_math": False}):  # a dollar in a name is a dollar
-        figure, _ = deployments(city, found, Figure(), value=value)  # which pyplot would keep
+    with matplotlib.rc_context({"text.parse_math": False}):  # print dollar signs in names literally
+        figure, _ = deployments(city, found, Figure(), value=value)  # pyplot would keep the figure in memory
         png = BytesIO()
         figure.savefig(png, dpi=150, format="png")
     return [*written, write_file(out / "deployments.png", png.getvalue())]
 
 
 def say_written(out, written, seconds):
-    """Print what was written, and how long all took."""
+    """Print the files written and the elapsed time."""
     print(f"\nDone in {seconds:.0f} s. Written to {out.resolve()}:")
     for path in written:
         print(f"  {path.name}")
 
 
 def write_table(table, path, **options):
-    """Write a table that people open in a spreadsheet: no text in it is taken for a formula."""
+    """Write a table for spreadsheets, with texts escaped that look like formulas."""
     return write_file(path, without_formulas(table).to_csv(lineterminator="\n", **options))
 
 
 class Bar:
-    """A progress bar on the terminal that hands out a ``progress(done, total)`` callback."""
+    """A progress bar on the terminal; the context yields a ``progress(done, total)`` callback."""
 
     def __init__(self, label):
         from tqdm import tqdm

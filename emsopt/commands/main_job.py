@@ -1,4 +1,4 @@
-"""``emsopt``: the best deployment of St. Paul, beside the papers' figures, or of a city saved in a folder."""
+"""``emsopt``: find the best deployment of St. Paul, compared with the papers, or of a saved city."""
 
 import time
 
@@ -13,20 +13,20 @@ ST_PAUL_UNITS = 9
 def add_options(parser):
     """Add the options of the command."""
     parser.add_argument(
-        "--city", metavar="FOLDER", help="folder of a city as City.save writes it (default: St. Paul)"
+        "--city", metavar="FOLDER", help="folder of a city written by City.save (default: St. Paul)"
     )
     parser.add_argument("--units", type=int, metavar="P", help="fleet size (default: 9 for St. Paul)")
     parser.add_argument(
         "--load",
         type=float,
         metavar="RHO",
-        help="rescale the calls to this offered load per unit (default: as the data say)",
+        help="rescale the calls to this offered load per unit (default: no rescaling)",
     )
     _shared.add_fleet_options(parser)
 
 
 def run(options):
-    """Find the optimum, print tables, write map and figure."""
+    """Find the optimum, print tables, and write a map and a figure."""
     from ..city.city import City
     from ..datasets import load_st_paul
 
@@ -35,7 +35,7 @@ def run(options):
     city = load_st_paul() if ours else City.load(options.city)
     units = ST_PAUL_UNITS if ours and options.units is None else options.units
     if units is None:
-        msg = "say how many units the fleet has: --units P."
+        msg = "missing option: --units P (fleet size)."
         raise InputError(msg)
     if options.load is not None:
         city = city.with_offered_load(options.load, units)
@@ -50,14 +50,14 @@ def run(options):
 
 
 def _print_tables(city, units, options, out):
-    """Print the optimum against load, and St. Paul's as the papers print it; return the files written."""
+    """Print the optimum against load, with the papers' values for St. Paul; return the files written."""
     from ..datasets import paper_table
     from ..evaluators.metrics import metric_label
     from ..planning.sweeps import load_sweep, service_rate_sweep
 
     rules = _shared.rules(options)
     loads, rates = paper_table(1).set_index("offered_load"), paper_table(3).set_index("mu_per_day")
-    # The papers' figures are St. Paul's: nine units, calls lost, one unit a listed site, the load as it is.
+    # The papers report St. Paul with nine units, lost calls, one unit per listed site and the original load.
     changed = options.load is not None or options.queue or options.colocate
     changed = changed or options.metric == "late" or options.pinned or options.closed
     paper = options.city is None and units == ST_PAUL_UNITS and not changed
@@ -71,7 +71,7 @@ def _print_tables(city, units, options, out):
     if paper:
         with _shared.Bar("service rates") as progress:
             by_rate = service_rate_sweep(city, units, rates.index, progress=progress)
-        title = "Mean response (min) against service rate (calls a day), approximate hypercube, loss"
+        title = "Mean response (min) against service rate (calls per day), approximate hypercube, loss"
         theirs = (rates, "first version, Table 3")
         written.append(_print_table(title, by_rate, theirs, out / "by_service_rate.csv"))
     return written

@@ -1,4 +1,4 @@
-"""``emsopt city CALLS STATIONS``: from a log of past calls to the best deployment, a map and a plan for the day."""
+"""``emsopt city CALLS STATIONS``: find the best deployment and a daily plan from a log of calls."""
 
 import re
 import time
@@ -9,7 +9,7 @@ from ..errors import InputError
 from ..planning.scenarios import scenario
 from . import _shared
 
-PRACTICE_UNITS, PRACTICE_SPEED_KMH = 5, 40.0  # of the made-up town, where nothing else is said
+PRACTICE_UNITS, PRACTICE_SPEED_KMH = 5, 40.0  # defaults for the practice town
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 DESCRIPTION = (
     "From a log of past calls (CSV or GeoJSON: time, lon, lat, service_min) and a table of stations (name, lon, lat, "
@@ -22,32 +22,41 @@ def add_options(parser):
     """Add the options of the command."""
     add = parser.add_argument
     add("calls", nargs="?", metavar="CALLS", help="log of calls, .csv or .geojson")
-    add("stations", nargs="?", metavar="STATIONS", help="where units may wait, .csv or .geojson")
+    add("stations", nargs="?", metavar="STATIONS", help="table of stations, .csv or .geojson")
     add(
         "--practice",
         action="store_true",
-        help=f"take the calls and stations of a made-up town that come along, by default with {PRACTICE_UNITS} units at "
+        help=f"use the included data of a made-up town, by default with {PRACTICE_UNITS} units at "
         f"{PRACTICE_SPEED_KMH:g} km/h",
     )
-    add("--templates", metavar="FOLDER", help="write files to fill in there, and do nothing else")
+    add("--templates", metavar="FOLDER", help="write templates of the input files to this folder, and exit")
     add("--units", type=int, metavar="P", help="fleet size")
     add("--name", default="city", help="title of maps and tables")
     times = parser.add_argument_group("times")
     add = times.add_argument
-    add("--speed", type=float, metavar="KMH", help="speed by which travel times are computed")
+    add("--speed", type=float, metavar="KMH", help="driving speed for computing travel times")
     add(
         "--detour",
         type=float,
         default=1.3,
         metavar="X",
-        help="road distance over that as the crow flies (1.3)",
+        help="ratio of road to straight-line distance (1.3)",
     )
-    add("--travel-times", metavar="FILE", help="minutes, a row a station, a column an atom, .csv")
-    add("--turnout", type=float, metavar="MIN", help="minutes until a unit rolls, if the stations do not say")
+    add(
+        "--travel-times",
+        metavar="FILE",
+        help="minutes, one row per station, one column per atom, .csv",
+    )
+    add(
+        "--turnout",
+        type=float,
+        metavar="MIN",
+        help="minutes until a unit leaves, if not in STATIONS",
+    )
     add(
         "--service",
         metavar="MIN",
-        help="minutes a call keeps a unit busy, or whose column service_min: calls or stations",
+        help="minutes that a call keeps a unit busy, or the file to take service_min from: calls or stations",
     )
     calls = parser.add_argument_group("calls")
     add = calls.add_argument
@@ -59,27 +68,30 @@ def add_options(parser):
         type=float,
         default=50.0,
         metavar="KM",
-        help="leave out calls further from all stations (50)",
+        help="leave out calls further than this from all stations (50)",
     )
     add(
         "--time-zone",
         metavar="ZONE",
-        help="where the city is, such as America/Chicago, if times have an offset",
+        help="time zone of the city, such as America/Chicago, if times have an offset",
     )
     add("--time-format", metavar="FORMAT", help="such as %%d.%%m.%%Y %%H:%%M, if times are not ISO 8601")
     add("--hours", metavar="H-H", help="count only calls of these hours, such as 7-19 (until 19:00) or 22-6")
     add("--weekdays", metavar="D-D", help="count only calls of these days, such as Mon-Fri or Sat,Sun")
-    add("--drop-repeats", action="store_true", help="count calls of the same time and place once")
-    add("--skip-empty-days", action="store_true", help="take days without a call as not recorded")
+    add("--drop-repeats", action="store_true", help="count calls with the same time and place only once")
+    add("--skip-empty-days", action="store_true", help="treat days without calls as not recorded")
     plan = parser.add_argument_group("plan")
     plan.add_argument(
-        "--moves", type=int, metavar="K", help="plan the day, with at most K units moved between hours"
+        "--moves",
+        type=int,
+        metavar="K",
+        help="plan the day, with at most K units moved between two hours",
     )
     _shared.add_fleet_options(parser)
 
 
 def run(options):
-    """Read, check, evaluate, optimise, plan, and write."""
+    """Run the command: read, check, optimise, plan and write."""
     start = time.perf_counter()
     if options.templates is not None:
         _write_templates(options.templates)
@@ -89,7 +101,7 @@ def run(options):
     if options.moves is not None:
         whole_number(options.moves, "moves", low=0)
         if hours is not None:
-            msg = "`--moves` plans all hours of the day; leave out --hours."
+            msg = "`--moves` plans all hours of the day. Leave out --hours."
             raise InputError(msg)
     calls, stations = _read(options)
     checks = _check(calls, stations, options)
@@ -97,7 +109,9 @@ def run(options):
     demand = _count(calls, stations, options)
     times = {"weekdays": weekdays, "name": options.name, **_times(options)}
     city = demand.city(hours=hours, **times)
-    by_hour = None if options.moves is None else demand.cities_by_hour(**times)  # refused before work is done
+    by_hour = (
+        None if options.moves is None else demand.cities_by_hour(**times)
+    )  # raises before the long search
     _shared.describe(city, options.units)
     objective = _shared.searched(city, options.units, options)
     out = _shared.results_folder(
@@ -129,7 +143,7 @@ def _write_templates(folder):
 
 
 def _assume_practice(options):
-    """Fill in the fleet and the speed of the practice town where they were left out, and say so."""
+    """Fill in a missing fleet size and speed for the practice town, and print them."""
     assumed = []
     if options.units is None:
         options.units = PRACTICE_UNITS
@@ -169,14 +183,14 @@ def _check(calls, stations, options):
 
 
 def _require_fleet_and_speed(options):
-    """Say all that is missing at once."""
+    """Raise one error for all missing options."""
     missing = []
     if options.units is None:
-        missing.append("how many units the fleet has: --units P")
+        missing.append("--units P (fleet size)")
     if options.speed is None and options.travel_times is None:
-        missing.append("how long units drive: --speed KMH or --travel-times FILE")
+        missing.append("--speed KMH (driving speed) or --travel-times FILE")
     if missing:
-        msg = f"say {', and '.join(missing)}."
+        msg = f"missing options: {', and '.join(missing)}."
         raise InputError(msg)
 
 
@@ -195,7 +209,7 @@ def _count(calls, stations, options):
 
 
 def _times(options):
-    """Return the options of travel and service, as `Demand.city` takes them."""
+    """Return the options of travel and service as arguments of `Demand.city`."""
     table = None
     if options.travel_times is not None:
         from .._files.plain import read_csv
@@ -205,7 +219,7 @@ def _times(options):
             labelled=True,
         )
     if table is not None and options.speed is not None:
-        msg = "say how long units drive by one of --speed KMH and --travel-times FILE, not by both."
+        msg = "give only one of --speed KMH and --travel-times FILE; both were given."
         raise InputError(msg)
     service = options.service
     if service is not None and service not in ("calls", "stations"):
@@ -224,26 +238,26 @@ def _times(options):
 
 
 def _hours(text):
-    """Return the hours that "7-19" means: from 7:00 until 19:00, past midnight if need be."""
+    """Parse hours such as "7-19", from 7:00 until 19:00; ranges may pass midnight."""
     if text is None:
         return None
     found = re.fullmatch(r"\s*(\d{1,2})\s*-\s*(\d{1,2})\s*", text)
     first, last = (int(part) for part in found.groups()) if found else (99, 99)
     if first > 23 or last > 24 or first == last:
-        msg = f"`--hours` must be such as 7-19, which ends at 19:00, or 22-6; got {text!r}."
+        msg = f"`--hours` must have a form such as 7-19 (until 19:00) or 22-6; got {text!r}."
         raise InputError(msg)
     return [(first + k) % 24 for k in range((last - first) % 24 or 24)]
 
 
 def _weekdays(text):
-    """Return the days that "Mon-Fri" or "Sat,Sun" means, as numbers from Monday, 0."""
+    """Parse weekdays such as "Mon-Fri" or "Sat,Sun" to numbers, with 0 for Monday."""
     if text is None:
         return None
     days = []
     for part in text.split(","):
         ends = [end.strip().lower()[:3] for end in part.split("-")]
         if len(ends) > 2 or any(end not in WEEKDAYS for end in ends):
-            msg = f"`--weekdays` must be such as Mon-Fri or Sat,Sun; got {text!r}."
+            msg = f"`--weekdays` must have a form such as Mon-Fri or Sat,Sun; got {text!r}."
             raise InputError(msg)
         first, last = WEEKDAYS.index(ends[0]), WEEKDAYS.index(ends[-1])
         days += [(first + k) % 7 for k in range((last - first) % 7 + 1)]
@@ -254,7 +268,7 @@ def _weekdays(text):
 
 
 def _deployment_table(found):
-    """Return one row a unit: deployment, site, how busy, and what it answers."""
+    """Return one row per unit: deployment, site, utilisation, share of calls and mean response."""
     import pandas as pd
 
     parts = [e.to_frame().drop(columns="site").assign(deployment=name) for name, e in found.items()]
@@ -263,7 +277,7 @@ def _deployment_table(found):
 
 
 def _scenario_table(city, found, options):
-    """Return one row a deployment: the question that was asked, and the figures."""
+    """Return one row per deployment: the objective and the results."""
     import pandas as pd
 
     rows = [scenario(city, name, e, options.metric, options.threshold) for name, e in found.items()]
@@ -286,8 +300,9 @@ def _plan(cities, options, out):
     label = plan.objectives[0].label
     print(
         f"\nPlan of the day, at most {options.moves} unit(s) moved between hours ({plan.objectives[0].evaluator} hypercube): "
-        f"{plan.message}.\n  {label}, mean over all calls: {plan.value:.4g}; without any move {_against(plan.fixed_value, plan)}; "
-        f"with as many moves as one likes {_against(plan.free_value, plan)}."
+        f"{plan.message}.\n  {label}, mean over all calls: {plan.value:.4g}; without moves "
+        f"{_against(plan.fixed_value, plan)}; "
+        f"with unlimited moves {_against(plan.free_value, plan)}."
     )
     changes = plan.changes()
     if changes.empty:
@@ -301,7 +316,7 @@ def _plan(cities, options, out):
 
 
 def _against(value, plan):
-    """Return a value with how far it is from the plan's: whether moving units is worth the trouble."""
+    """Return a value as text, with its relative difference from the value of the plan."""
     if not plan.value:
         return f"{value:.4g}"
     percent = round(100 * (value / plan.value - 1), 1) + 0.0  # not -0.0

@@ -1,6 +1,7 @@
-"""Where files are, how they are read and written.
+"""Find, read and write files.
 
-`locate` finds data (in ``EMSOPT_DATA``, the package or the cache); `plain` reads CSV, JSON and GeoJSON within bounds, with
-`columns` and `shapes` for what is in them; `inflate` reads compressed files within bounds, and `pickles` two published ones
-as data; `writing` writes files and folders whole or not at all. Nothing here knows what a city is.
+`locate` finds data (in ``EMSOPT_DATA``, the package or the cache); `plain` reads CSV, JSON and GeoJSON with
+size limits, and `columns` and `shapes` check their content; `inflate` reads compressed files with size
+limits; `pickles` reads two published pickles as data; `writing` writes files and folders atomically. Nothing
+here depends on the definition of a city.
 """

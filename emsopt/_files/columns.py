@@ -1,4 +1,4 @@
-"""Names and numbers out of tables, with messages that name the table, the row and the column."""
+"""Extract names and numbers from tables, with errors that name the table, the row and the column."""
 
 import math
 
@@ -8,23 +8,23 @@ import pandas as pd
 from .. import _validate
 from ..errors import InputError
 
-MOST_SAID = 20  # rows or columns that a message lists
-FILE = "emsopt_file"  # key of `DataFrame.attrs`: the file that a table was read from
-FOUND = "emsopt_found"  # likewise: which columns the file has, as messages list them
+MOST_SAID = 20  # maximum number of rows or columns listed in a message
+FILE = "emsopt_file"  # key of `DataFrame.attrs`: the name of the file that a table was read from
+FOUND = "emsopt_found"  # key of `DataFrame.attrs`: the columns of the file, for messages
 
 
 def label(frame, argument):
-    """Return how messages call a table: by the file it came from, else by the argument it was passed as."""
+    """Return the name of a table for messages: that of its file, or else that of the argument."""
     return frame.attrs.get(FILE, f"`{argument}`")
 
 
 def tidy(frame, argument, name_columns):
-    """Return a table with its columns in lower case, and its names as a column if they were its index.
+    """Return a table with lower-case columns, and with names moved from the index to a column.
 
     Raises
     ------
     InputError
-        If it is no DataFrame, has no rows, or has two columns of one name.
+        If it is not a DataFrame, has no rows, or has two columns of the same name.
     """
     if not isinstance(frame, pd.DataFrame):
         msg = f"`{argument}` must be a pandas DataFrame or a GeoDataFrame; got {type(frame).__name__}."
@@ -48,18 +48,18 @@ def tidy(frame, argument, name_columns):
 
 
 def column(frame, options):
-    """Return the first of some column names that a tidy table has, or None."""
+    """Return the first option that is a column of a tidy table, or None."""
     return next((option for option in options if option in frame.columns), None)
 
 
 def missing(frame, where, needed):
-    """Return the error that a table lacks a column."""
+    """Build the error for a missing column."""
     msg = f"{where} needs {needed}; {_found(frame)}."
     return InputError(msg)
 
 
 def names(frame, where, options):
-    """Return the distinct names of the rows, numbered from 1 if there is no column of names."""
+    """Return the distinct names of the rows; without a column of names, rows are numbered from 1."""
     key = column(frame, options)
     if key is None:
         return [f"{options[-1]} {k + 1}" for k in range(len(frame))]
@@ -80,7 +80,7 @@ def names(frame, where, options):
 
 
 def text(cell):
-    """Return a name as text; blank if missing, whole numbers without a decimal point."""
+    """Return a name as text: empty if missing, and whole numbers without a decimal point."""
     if _is_missing(cell):
         return ""
     if isinstance(cell, str):
@@ -97,11 +97,11 @@ def numbers(frame, key, where, row_names, expected, **limits):
     frame : DataFrame
         Tidy table.
     key, where : str
-        Column, and how messages call the table.
+        Column, and the name of the table in messages.
     row_names : sequence of str
-        How they call its rows.
+        Names of the rows in messages.
     expected : str
-        How they call the numbers.
+        Description of a valid number in messages.
     **limits
         ``low``, ``high`` and ``strictly`` (greater than ``low``), as in `_convert`.
     """
@@ -113,21 +113,19 @@ def numbers(frame, key, where, row_names, expected, **limits):
 
 
 def matrix(frame, argument, sites, atoms, expected, **limits):
-    """Return a table with a row a site and a column an atom as floats, in the order of the names given.
+    """Return a table of one row per site and one column per atom as floats, in the order of the given names.
 
     Raises
     ------
     InputError
-        If its labels are not the names, or a cell is no number within the limits.
+        If its labels do not match the names, or a cell is not a number within the limits.
     """
     where = label(frame, argument)
     rows, columns = [text(row) for row in frame.index], [text(key) for key in frame.columns]
     if set(rows) != set(sites) and set(rows) == set(atoms) and set(columns) == set(sites):
-        msg = (
-            f"{where} is transposed: sites must be its rows and atoms its columns. Pass its transpose, `.T`."
-        )
+        msg = f"{where} is transposed: rows must be sites and columns atoms. Pass its transpose, `.T`."
         raise InputError(msg)
-    for got, wanted, kind in ((rows, sites, "row a site"), (columns, atoms, "column an atom")):
+    for got, wanted, kind in ((rows, sites, "row per site"), (columns, atoms, "column per atom")):
         _match(got, wanted, where, kind)
     cells = frame.to_numpy(dtype=object)[np.ix_(_positions(rows, sites), _positions(columns, atoms))]
 
@@ -143,7 +141,7 @@ def _positions(labels, wanted):
 
 
 def _match(got, wanted, where, kind):
-    """Refuse labels that are not the names wanted, in whatever order."""
+    """Raise unless the labels are the wanted names, in any order."""
     repeated = first_repeated(got)
     absent = [name for name in wanted if name not in set(got)]
     unknown = [name for name in got if name not in set(wanted)]
@@ -157,14 +155,14 @@ def _match(got, wanted, where, kind):
     else:
         return
     msg = (
-        f"{where} must have one {kind}, called by its name: {problem}. "
-        "(An array without labels is taken in the order of the tables.)"
+        f"{where} must have one {kind}, labelled with its name: {problem}. "
+        "(Arrays without labels follow the order of the tables.)"
     )
     raise InputError(msg)
 
 
 def _convert(cells, place, expected, *, low=-math.inf, high=math.inf, strictly=False):
-    """Return an array of objects as floats, or say which is none within the limits."""
+    """Convert an array of objects to floats, or name the first that is not a number within the limits."""
 
     def problem(cell):
         if _is_missing(cell) or (isinstance(cell, str) and not cell.strip()):
@@ -185,7 +183,7 @@ def _convert(cells, place, expected, *, low=-math.inf, high=math.inf, strictly=F
 
 
 def floats(cells):
-    """Return a column as floats, NaN where a cell is no number."""
+    """Return a column as floats, with NaN where a cell is not a number."""
     try:
         values = pd.to_numeric(cells, errors="coerce")
         if not np.iscomplexobj(values):
@@ -208,7 +206,7 @@ def _is_missing(cell):
 
 
 def first_repeated(values):
-    """Return the first value that occurs a second time, or None."""
+    """Return the first value that occurs twice, or None."""
     seen = set()
     for value in values:
         if value in seen:
@@ -222,6 +220,6 @@ def _found(frame):
 
 
 def found(columns):
-    """Return which columns a table has, as messages list them."""
+    """Return a list of the columns of a table for messages."""
     more = f" and {len(columns) - MOST_SAID} more" if len(columns) > MOST_SAID else ""
     return "columns found: " + ", ".join(_validate.shown(c, str) for c in columns[:MOST_SAID]) + more

@@ -1,8 +1,8 @@
-"""Read files that may be compressed by gzip, without trusting what they say about themselves.
+"""Read files that may be gzip-compressed, without trusting their declared sizes.
 
-A few kilobytes of gzip can hold gigabytes. Content is therefore read a piece at a time and refused once it is longer than
-any honest file would be: as a whole, or in relation to what has been read of the file on the disk. JSON is refused if
-it holds more values than fit into memory once parsed.
+A few kilobytes of gzip data can expand to gigabytes. Content is therefore read in pieces and refused once its
+size, or its ratio to the compressed size, exceeds that of any genuine file. JSON
+is refused if it holds more values than fit into memory once parsed.
 """
 
 import gzip
@@ -10,11 +10,11 @@ import zlib
 
 from ..errors import InputError
 
-DAMAGED = (OSError, EOFError, zlib.error)  # what reading a file that is cut short or unreadable raises
+DAMAGED = (OSError, EOFError, zlib.error)  # errors raised by truncated or unreadable files
 GZIP_START = b"\x1f\x8b"
 PIECE = 2**18  # bytes
-FREE = 2**24  # bytes of content for which no ratio is asked
-RATIO = 100  # bytes of content to one on the disk; road networks are compressed 5 to 10 times
+FREE = 2**24  # bytes of content below which the ratio is not checked
+RATIO = 100  # maximum compression ratio; road networks have 5 to 10
 
 
 def values_in(text):
@@ -23,18 +23,18 @@ def values_in(text):
 
 
 def pieces(path, most):
-    """Yield the content of a file, decompressed if need be, in pieces of at most `PIECE` bytes.
+    """Yield the content of a file, decompressed if necessary, in pieces of at most `PIECE` bytes.
 
     Parameters
     ----------
     path : pathlib.Path
     most : int
-        Bytes of content that are accepted.
+        Maximum number of bytes of content.
 
     Raises
     ------
     InputError
-        If the content is longer, or was compressed more than `RATIO` times.
+        If the content is longer, or its compression ratio exceeds `RATIO`.
     OSError, EOFError, zlib.error
         If the file cannot be read to its end.
     """
@@ -46,11 +46,15 @@ def pieces(path, most):
         while piece := stream.read(PIECE):
             total += len(piece)
             if total > most:
-                msg = f"It holds more than {most / 1e6:g} MB, the most that is read. Cut it to the area that you need."
+                msg = (
+                    f"It has more than {most / 1e6:g} MB of content, the maximum that is read. Cut it to the "
+                    "area that you need."
+                )
                 raise InputError(msg)
             if packed and total > max(FREE, RATIO * file.tell()):
                 msg = (
-                    f"It is compressed more than {RATIO} times, as no road network is. If it is sound, decompress it "
+                    f"It is compressed more than {RATIO} times, too much for a road network. If you trust "
+                    "it, decompress it "
                     "first."
                 )
                 raise InputError(msg)

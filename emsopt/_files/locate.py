@@ -1,12 +1,12 @@
-"""Where data files are found.
+"""Find data files.
 
 A file is looked for in three places, in this order:
 
 1. the folder named by the environment variable ``EMSOPT_DATA``,
-2. the data that come with the package,
-3. the user's cache, which a download fills.
+2. the data included in the package,
+3. the user's cache, where downloads are stored.
 
-Whatever has a checksum is checked wherever it lies; a file that does not match is never used.
+Files with a known checksum are verified in all three places; a file that does not match is never used.
 """
 
 import hashlib
@@ -22,57 +22,57 @@ DOWNLOAD_TIMEOUT_S = 30
 
 
 def package_file(*parts):
-    """Return the path of a file or folder among the data that come with the package.
+    """Return the path of a file or folder in the data included in the package.
 
     Parameters
     ----------
     *parts : str
-        Path below ``emsopt/data``, one argument a level.
+        Path below ``emsopt/data``, one argument per level.
 
     Raises
     ------
     DataUnavailableError
-        If the package holds no such file.
+        If the package does not contain the file.
     """
     path = Path(str(resources.files("emsopt").joinpath("data", *parts)))
     if not path.exists():
-        msg = f"the package should hold {path}, but does not; reinstall emsopt."
+        msg = f"{path} is missing from the installed package. Reinstall emsopt."
         raise DataUnavailableError(msg)
     return path
 
 
 def cache_folder():
-    """Return the folder where downloads are kept, by the custom of the operating system."""
+    """Return the folder for downloads, which depends on the operating system."""
     import pooch
 
     return Path(pooch.os_cache("emsopt"))
 
 
 def data_folder():
-    """Return the folder named by ``EMSOPT_DATA``, or None where that is not set.
+    """Return the folder named by ``EMSOPT_DATA``, or None if the variable is not set.
 
     Raises
     ------
     DataUnavailableError
-        If it names something that is not a folder.
+        If the variable does not name a folder.
     """
     setting = os.environ.get("EMSOPT_DATA")
     if not setting:
         return None
-    folder = Path(os.path.expanduser(setting))  # unlike the methods of Path, these two never raise
+    folder = Path(os.path.expanduser(setting))  # these functions never raise, unlike the methods of Path
     if not os.path.isdir(folder):
-        msg = f"the environment variable EMSOPT_DATA must name a folder; {setting!r} is none."
+        msg = f"the environment variable EMSOPT_DATA must name an existing folder; got {setting!r}."
         raise DataUnavailableError(msg)
     return folder
 
 
 def find_local(relative_names):
-    """Return the first of some files that is on this machine, or None.
+    """Return the first of the files that exists on this machine, or None.
 
     Parameters
     ----------
     relative_names : str or sequence of str
-        Paths below a data folder, the preferred one first.
+        Paths below a data folder, in order of preference.
     """
     for where in (data_folder, package_file, cache_folder):
         folder = where()
@@ -83,25 +83,25 @@ def find_local(relative_names):
 
 
 def find_data(relative_names, url=None, sha256=None, *, git_blob=None):
-    r"""Return the path of a data file, from this machine or else from its public home.
+    r"""Return the path of a data file, downloading it if it is not on this machine.
 
     Parameters
     ----------
     relative_names : str or sequence of str
-        Paths below a data folder at which the file may lie. The first is where messages ask for it, and where a
-        download is kept in the cache.
+        Possible paths below a data folder. The first is named in messages and used for downloads in the
+        cache.
     url : str, optional
-        Public home. Left out: the file is never fetched.
+        Public address. Default: the file is never downloaded.
     sha256 : str, optional
-        Checksum of the content, in hexadecimal digits.
+        Checksum of the content, in hexadecimal.
     git_blob : str, optional
-        Checksum as git computes it: SHA-1 of ``b"blob SIZE\0"`` and the content. Needed with ``url`` if there is
-        no ``sha256``.
+        Checksum as computed by git: SHA-1 of ``b"blob SIZE\0"`` followed by the content. Needed with ``url``
+        if ``sha256`` is not given.
 
     Raises
     ------
     DataUnavailableError
-        If the file is neither here nor could be fetched, or has the wrong checksum.
+        If the file is not on this machine and cannot be downloaded, or has the wrong checksum.
     """
     names = _listed(relative_names)
     target = names[0]
@@ -117,13 +117,13 @@ def find_data(relative_names, url=None, sha256=None, *, git_blob=None):
         msg = f"{target} is not on this machine. {_advice(target, url, sha256, git_blob)}"
         raise DataUnavailableError(msg)
     if not (sha256 or git_blob):
-        msg = f"{url} has no checksum to check a download by."
+        msg = f"{url} needs a checksum to verify the download."
         raise ValueError(msg)
     return _download(url, target, sha256, git_blob)
 
 
 def _download(url, target, sha256, git_blob):
-    """Fetch a file, check it, and only then put it in the cache."""
+    """Download a file, verify it, and then put it in the cache."""
     import pooch
 
     advice = _advice(target, url, sha256, git_blob)
@@ -136,23 +136,26 @@ def _download(url, target, sha256, git_blob):
         if not wrong:
             return writing.write_file(kept, received.getvalue())
     except EmsoptError as error:
-        msg = f"{target} is not on this machine, and a download cannot be kept: {error} {advice}"
+        msg = f"{target} is not on this machine, and a download cannot be stored: {error} {advice}"
         raise DataUnavailableError(msg) from error
-    except OSError as error:  # every failure of `requests` is one
-        msg = f"{target} is not on this machine and could not be fetched ({type(error).__name__}: {error}). {advice}"
+    except OSError as error:  # all errors of `requests` are OSErrors
+        msg = (
+            f"{target} is not on this machine and could not be downloaded ({type(error).__name__}: {error}). "
+            f"{advice}"
+        )
         raise DataUnavailableError(msg) from error
     msg = f"{url} did not send the file that was published: {wrong}. It was not kept. {advice}"
     raise DataUnavailableError(msg)
 
 
 def _mismatch(content, sha256, git_blob):
-    """Say what is wrong with the content of a file, or return an empty string."""
+    """Describe a wrong checksum, or return an empty string."""
     for kind, wanted, got in (
         ("sha256", sha256, hashlib.sha256(content).hexdigest()),
         ("git blob id", git_blob, hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()),
     ):
         if wanted and got != wanted.lower():
-            return f"its {kind} is {got}, where {wanted} was expected"
+            return f"its {kind} is {got}, but {wanted} was expected"
     return ""
 
 
@@ -163,7 +166,7 @@ def _advice(target, url, sha256, git_blob):
         if folder
         else "a folder that the environment variable EMSOPT_DATA names"
     )
-    source = f"Fetch {url} by other means" if url else "Obtain the file"
+    source = f"Download {url} by other means" if url else "Obtain the file"
     checks = [f"sha256 {sha256}"] * bool(sha256) + [f"git blob id {git_blob}"] * bool(git_blob)
     return f"{source} and put it at {target} in {place}" + (
         f"; it has {' and '.join(checks)}." if checks else "."

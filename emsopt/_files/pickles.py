@@ -1,9 +1,9 @@
-"""Read the arrays of a published pickle as data: nothing in the file is imported, made or called.
+"""Read the arrays of a published pickle without importing or calling anything that it names.
 
-Two published files that the package uses are pickles. They are recognised by their checksums, and no other file is read. The
-pickle module is not used either: of its instructions, the few below are followed on a stack of plain values, where a
-named class is no more than its name and a call no more than a record of what it was made of. An array or a number is
-taken from the records that NumPy leaves of it; all else is left where it is.
+Two published files that the package uses are pickles. They are identified by their checksums, and no other
+file is read. The pickle module is not used. Instead, the few instructions below are interpreted on a stack of
+plain values: a class is represented by its name, and a call by a record of its arguments. Arrays and numbers
+are reconstructed from NumPy's records; all other records are ignored.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import InputError
 
 ARRAY, SCALAR = (f"numpy.core.multiarray {name}" for name in ("_reconstruct", "scalar"))
-PLAIN_NUMBERS = ("f8", "i8")  # 64 bits, floating-point or whole
+PLAIN_NUMBERS = ("f8", "i8")  # 64-bit floats and integers
 
 VALUES = {
     "BININT",
@@ -33,13 +33,13 @@ TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 
 
 class _Name(str):
-    """Name of a class or function, which stays a name."""
+    """Name of a class or function, never resolved."""
 
     __slots__ = ()
 
 
 class _Record:
-    """What an object would have been made of: its class, its arguments, and its state if one follows."""
+    """The parts of an object: its class, its arguments, and its state, if any."""
 
     __slots__ = ("parts",)
 
@@ -54,22 +54,25 @@ def read_arrays(path, sha256):
     ----------
     path : path_like
     sha256 : str
-        Checksum of the published file, in hexadecimal digits. It is taken of the very bytes that are then read.
+        Checksum of the published file, in hexadecimal. It is computed from the same bytes that are then read.
 
     Returns
     -------
     dict of str to ndarray
-        Read-only. Entries that hold no array, or several, are left out.
+        Read-only. Entries with no array or with several arrays are left out.
 
     Raises
     ------
     InputError
-        If the file is another one, or holds anything but plain values, names and records.
+        If the checksum differs, or the file contains anything but plain values, names and records.
     """
     content = Path(path).read_bytes()
     found = hashlib.sha256(content).hexdigest()
     if found != sha256:
-        msg = f"{path} was not read: it has the sha256 {found}, and the published file has {sha256}. Fetch it again."
+        msg = (
+            f"{path} was not read: its sha256 is {found}, but that of the published file is {sha256}. "
+            "Download it again."
+        )
         raise InputError(msg)
     try:
         entries = {key: _arrays_in(value) for key, value in _value(content).items()}
@@ -82,11 +85,11 @@ def read_arrays(path, sha256):
 
 
 def _value(content):
-    """Return what a pickle holds, with records in place of objects."""
+    """Return the content of a pickle, with records instead of objects."""
     stack, marks, memo = [], [], {}
 
     def popped(n):
-        """Take the last n values, none from before the last mark."""
+        """Pop the last n values, not beyond the last mark."""
         start = len(stack) - n
         if start < (marks[-1] if marks else 0):
             raise ValueError("too few values")
@@ -115,7 +118,7 @@ def _value(content):
         elif name == "SETITEMS":
             items = marked()
             if not all(type(key) is str for key in items[::2]):
-                raise ValueError("a key that is no text")
+                raise ValueError("a key that is not text")
             _last(stack, dict).update(zip(items[::2], items[1::2], strict=True))
         elif name in ("BINGET", "LONG_BINGET"):
             stack.append(memo[argument])
@@ -132,7 +135,7 @@ def _value(content):
             (value,) = popped(len(stack))
             return value
         elif name not in ("PROTO", "FRAME"):
-            msg = f"instruction {name} at byte {position}, which a pickle of numbers has no need of"
+            msg = f"instruction {name} at byte {position}, which a pickle of numbers does not need"
             raise ValueError(msg)
     raise ValueError("no end")
 
@@ -145,7 +148,7 @@ def _last(stack, kind):
 
 
 def _arrays_in(value):
-    """Return all arrays within a value."""
+    """Return all arrays contained in a value."""
     found, seen, left = [], set(), [value]
     while left:
         item = left.pop()
@@ -166,7 +169,7 @@ def _arrays_in(value):
 
 
 def _array(parts):
-    """Return the array or number that NumPy's records describe, None if they are not NumPy's."""
+    """Return the array or number described by NumPy's records, or None for other records."""
     if parts[0] == ARRAY:
         _, _, (_, shape, kind, by_column, content) = parts
         return np.frombuffer(content, _dtype(kind)).reshape(shape, order="F" if by_column else "C")
@@ -177,9 +180,9 @@ def _array(parts):
 
 
 def _dtype(record):
-    """Return the type of numbers a record names, one of `PLAIN_NUMBERS`."""
+    """Return the number type named by a record, one of `PLAIN_NUMBERS`."""
     name, (kind, *_), (_, order, *_) = record.parts
     if name != "numpy dtype" or kind not in PLAIN_NUMBERS or order != "<":
-        msg = "an array of anything but plain 64-bit numbers"
+        msg = "an array that does not contain plain 64-bit numbers"
         raise ValueError(msg)
     return np.dtype(order + kind)

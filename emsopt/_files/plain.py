@@ -1,4 +1,4 @@
-"""Plain files: comma-separated tables, JSON and GeoJSON, as text and from files."""
+"""Read and write plain files: comma-separated tables, JSON and GeoJSON."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ from .shapes import check_shape
 
 
 def csv_text(header, columns):
-    """Return columns as comma-separated text with every digit of every number."""
+    """Return columns as comma-separated text, with all digits of numbers."""
     rows = [header, *zip(*columns, strict=True)]
     return "".join(",".join(map(_csv_cell, row)) + "\n" for row in rows)
 
@@ -32,12 +32,12 @@ def _csv_cell(value):
 
 
 def json_text(content):
-    """Return a dict as JSON text for people to read."""
+    """Return a dict as human-readable JSON text."""
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def shapes_text(names, shapes, note):
-    """Return the outlines of atoms as GeoJSON text, one feature a line."""
+    """Return the outlines of atoms as GeoJSON text, one feature per line."""
     features = []
     for name, shape in zip(names, shapes, strict=True):
         feature = {"type": "Feature", "properties": {"atom": name}, "geometry": shape}
@@ -49,26 +49,26 @@ def shapes_text(names, shapes, note):
 
 
 def _as_list(array):
-    """Return what JSON has for an array or a number of NumPy's."""
+    """Convert a NumPy array or number to its JSON equivalent."""
     return array.tolist()
 
 
 # -- reading ------------------------------------------------------------------------------------------------------
 
 
-# All bounds together keep whatever is read within about 1 GB of memory.
+# Together these bounds limit reading to about 1 GB of memory.
 MOST_BYTES = 2**28
 MOST_COLUMNS = 100_000
 MOST_ROWS = 2_000_000
 MOST_CELLS = 10**7
-LONGEST_RECORD = 2**23  # characters of a row: what is read before its cells can be counted
+LONGEST_RECORD = 2**23  # characters per row, because cells are counted only after a row is read
 MOST_JSON_BYTES = 2**26
-MOST_VALUES = 8 * 10**6  # in JSON, empty lists and objects included
-MOST_DIGITS = 300  # of an int in JSON: more do not fit into a float
+MOST_VALUES = 8 * 10**6  # in JSON, including empty lists and objects
+MOST_DIGITS = 300  # of an integer in JSON; more do not fit into a float
 
 
 def _content(file, most, remedy):
-    """Return the bytes of a file, without the byte-order marks that spreadsheets put first."""
+    """Return the bytes of a file, without the byte-order mark that spreadsheets write."""
     try:
         with file.open("rb") as stream:
             content = stream.read(most + 1)
@@ -76,27 +76,27 @@ def _content(file, most, remedy):
         msg = f"{file.name} cannot be read: {error.strerror}."
         raise InputError(msg) from error
     if len(content) > most:
-        msg = f"{file.name} has more than {most / 2**20:g} MB, the most that is read. {remedy}"
+        msg = f"{file.name} has more than {most / 2**20:g} MB, the maximum that is read. {remedy}"
         raise InputError(msg)
     marks = re.match(b"(?:%b)*" % BOM_UTF8, content).end()
     return content[marks:] if marks else content
 
 
 def read_csv(path, *, labelled=False, kept=None):
-    """Return a comma-separated file as a table of text; if ``labelled``, its first column is the index.
+    """Read a comma-separated file as a table of text; if ``labelled``, the first column is the index.
 
     Parameters
     ----------
     path : pathlib.Path
-        Or anything with its ``name`` and ``open``.
+        Or an object with ``name`` and ``open``.
     labelled : bool
     kept : collection of str, optional
-        Columns to keep, in lower case: memory is bounded by these. All if left out.
+        Columns to keep, in lower case, to save memory. Default: all.
 
     Raises
     ------
     InputError
-        If it is not UTF-8, not separated by commas, empty, ragged, or too large.
+        If the file is not UTF-8, not comma-separated, empty, ragged or too large.
     """
     records = _records(path)
     _, header = next(records, (0, None))
@@ -114,8 +114,9 @@ def read_csv(path, *, labelled=False, kept=None):
             raise InputError(msg)
         if len(rows) == most_rows:
             msg = (
-                f"{path.name} has more than {most_rows:,} rows, the most that are read of {len(places)} columns. Split it "
-                "by year, say."
+                f"{path.name} has more than {most_rows:,} rows, the maximum for {len(places)} columns. "
+                "Split it, "
+                "for example by year."
             )
             raise InputError(msg)
         rows.append([row[k] for k in places])
@@ -131,8 +132,8 @@ def read_csv(path, *, labelled=False, kept=None):
 
 
 def _records(path):
-    """Yield the rows of a comma-separated file with their line numbers, one at a time."""
-    content = _content(path, MOST_BYTES, "Split it by year, say.")
+    """Yield the rows of a comma-separated file with their line numbers."""
+    content = _content(path, MOST_BYTES, "Split it, for example by year.")
     file = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="")
     size, first = 0, True
 
@@ -142,11 +143,15 @@ def _records(path):
             size += len(line)
             if first and (width := re.sub('"[^"]*"', "", line).count(",") + 1) > MOST_COLUMNS:
                 msg = (
-                    f"{path.name} has {width:,} columns in its first line; at most {MOST_COLUMNS:,} are read."
+                    f"{path.name} has {width:,} columns in its first line; at most {MOST_COLUMNS:,} are "
+                    "allowed."
                 )
                 raise InputError(msg)
             if size > LONGEST_RECORD:
-                msg = f"{path.name}, line {reader.line_num + 1}: a row has over {LONGEST_RECORD:,} characters, which no table has."
+                msg = (
+                    f"{path.name}, line {reader.line_num + 1}: a row has more than {LONGEST_RECORD:,} "
+                    "characters, the maximum that is read."
+                )
                 raise InputError(msg)
             yield line
 
@@ -165,7 +170,7 @@ def _records(path):
 
 
 def _not_utf8(path, content):
-    """Return the error that a file is not UTF-8 text, by its first wrong byte."""
+    """Build the error for a file that is not UTF-8, naming the first invalid byte."""
     try:
         content.decode()
     except UnicodeDecodeError as error:
@@ -174,27 +179,30 @@ def _not_utf8(path, content):
 
 
 def read_json(path):
-    """Return the object that a JSON file holds, as a dict.
+    """Read a JSON file that contains one object, as a dict.
 
     Raises
     ------
     InputError
-        If it is not UTF-8, not JSON, too large, holds anything but an object, names an entry twice, or holds a number
-        of too many digits.
+        If the file is not UTF-8, not JSON or too large, does not contain an object, repeats an entry, or
+        contains a number with too many digits.
     """
     remedy = "Split it, or save a table of points as CSV."
     content = _content(path, MOST_JSON_BYTES, remedy)
     if values_in(content) > MOST_VALUES:
-        msg = f"{path.name} has more than {MOST_VALUES:,} values, the most that are read. {remedy}"
+        msg = f"{path.name} has more than {MOST_VALUES:,} values, the maximum that is read. {remedy}"
         raise InputError(msg)
 
     def refuse(constant):
-        msg = f"{path.name} holds {constant}, which is no number in JSON."
+        msg = f"{path.name} contains {constant}, which is not a number in JSON."
         raise InputError(msg)
 
     def whole(digits):
         if len(digits) > MOST_DIGITS:
-            msg = f"{path.name} holds a number of {len(digits):,} digits, {digits[:20]}...; at most {MOST_DIGITS} are read."
+            msg = (
+                f"{path.name} contains a number of {len(digits):,} digits, {digits[:20]}...; at most "
+                f"{MOST_DIGITS} are allowed."
+            )
             raise InputError(msg)
         return int(digits)
 
@@ -243,9 +251,9 @@ def read_shapes(path, names, *, geographic=True, key="atom"):
     ----------
     path : pathlib.Path
     names : sequence of str
-        One feature of each is needed, in any order.
+        Names of the atoms; each needs one feature, in any order.
     geographic : bool
-        Whether coordinates are longitude and latitude, and have to lie within their range.
+        Whether coordinates are longitude and latitude, which must be in range.
     key : str
         Property that holds the name.
 
@@ -257,7 +265,7 @@ def read_shapes(path, names, *, geographic=True, key="atom"):
     Raises
     ------
     InputError
-        If the file is broken, an atom is missing, unknown or there twice, or an outline is not valid.
+        If the file is damaged, an atom is missing, unknown or repeated, or an outline is invalid.
     """
     shapes = {}
     for k, feature in enumerate(read_features(path)):
@@ -274,6 +282,6 @@ def read_shapes(path, names, *, geographic=True, key="atom"):
         shapes[name] = feature["geometry"]
     absent = [name for name in names if name not in shapes]
     if absent:
-        msg = f"{path.name} lacks {len(absent)} of {len(names)} atoms, the first {absent[0]!r}."
+        msg = f"{path.name} lacks {len(absent)} of {len(names)} atoms; the first is {absent[0]!r}."
         raise InputError(msg)
     return [shapes[name] for name in names]

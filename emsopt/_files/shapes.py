@@ -1,4 +1,4 @@
-"""Outlines of atoms: GeoJSON Polygons and MultiPolygons that every map and file can take."""
+"""Check outlines of atoms: GeoJSON Polygons and MultiPolygons."""
 
 import numpy as np
 
@@ -8,21 +8,21 @@ NESTS = (list, tuple, np.ndarray)
 
 
 def check_shapes(shapes, length, *, geographic):
-    """Return the outlines of a city's atoms as a tuple.
+    """Check the outlines of a city's atoms and return them as a tuple.
 
     Parameters
     ----------
     shapes : sequence of dict
         GeoJSON geometries.
     length : int
-        How many there must be.
+        Required number.
     geographic : bool
-        Whether coordinates are longitude and latitude, and have to lie within their range.
+        Whether coordinates are longitude and latitude, which must be in range.
 
     Raises
     ------
     InputError
-        If there are not as many, or one is not valid.
+        If the number is different, or an outline is invalid.
     """
     listed = None if isinstance(shapes, (str, dict)) or not np.iterable(shapes) else tuple(shapes)
     if listed is None or len(listed) != length:
@@ -35,7 +35,7 @@ def check_shapes(shapes, length, *, geographic):
 
 
 def check_shape(shape, where, *, geographic):
-    """Refuse what is not a GeoJSON Polygon or MultiPolygon with finite coordinates in range."""
+    """Raise unless this is a GeoJSON Polygon or MultiPolygon with finite coordinates in range."""
     kind = shape.get("type") if isinstance(shape, dict) else type(shape).__name__
     if not isinstance(shape, dict) or kind not in ("Polygon", "MultiPolygon"):
         msg = f"{where}: expected a Polygon or MultiPolygon, but got {kind!r}."
@@ -53,13 +53,13 @@ def check_shape(shape, where, *, geographic):
 
 
 def _rings(polygons):
-    """Return the rings of all polygons, arrays of shape (points, 2), or None if anything is amiss."""
+    """Return the rings of all polygons as arrays of shape (points, 2), or None if any is invalid."""
     if not isinstance(polygons, NESTS) or len(polygons) == 0:
         return None
     if not all(isinstance(polygon, NESTS) and len(polygon) for polygon in polygons):
         return None
     try:
-        # Without a wanted type: text that looks like a number is none.
+        # No dtype is given, to keep text that looks like a number from being converted.
         rings = [np.array([point[:2] for point in ring]) for polygon in polygons for ring in polygon]
     except (KeyError, TypeError, ValueError, IndexError):
         return None

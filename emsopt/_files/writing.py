@@ -1,7 +1,7 @@
-"""Write files and folders whole or not at all, and say clearly why that was not possible.
+"""Write files and folders atomically, with clear errors.
 
-Content goes to a neighbour with a name of its own, is flushed to the disk, and only then gets its name. A disk that
-is full, or a kill, therefore never damages what had the name before.
+Content is written to a temporary file or folder beside the target, flushed to disk, and then renamed. A full
+disk or an interruption therefore never damages existing content.
 """
 
 import errno
@@ -15,24 +15,24 @@ from uuid import uuid4
 from .. import _validate
 from ..errors import InputError, WriteError
 
-# Cause and remedy by the number of an OSError. The first group is about the path that was given, which makes it an
-# InputError; the second is about the machine.
+# Cause and remedy by the number of an OSError. The first group concerns the given path and raises an
+# InputError; the second concerns the machine.
 _WRONG_PATHS = {
     errno.ENOENT: ("a folder of this path does not exist", "Create it"),
-    errno.ENOTDIR: ("there is a file where a folder is needed", "Rename the file"),
-    errno.EEXIST: ("there is a file where a folder is needed", "Rename the file"),
-    errno.EISDIR: ("this is a folder, and a file was to be written", "Add the name of a file"),
+    errno.ENOTDIR: ("a file is in the place of a folder", "Rename the file"),
+    errno.EEXIST: ("a file is in the place of a folder", "Rename the file"),
+    errno.EISDIR: ("the path is a folder, but a file is to be written", "Add a file name"),
     errno.ENAMETOOLONG: ("the path or a name in it is too long", "Shorten it"),
-    errno.EINVAL: ("this system does not accept the path", "Correct it"),
-    errno.ELOOP: ("symbolic links of this path lead in a circle", "Remove the circle"),
+    errno.EINVAL: ("the operating system does not accept the path", "Correct it"),
+    errno.ELOOP: ("symbolic links in the path form a loop", "Remove the loop"),
 }
 _OBSTACLES = {
     errno.ENOSPC: ("the disk is full", "Free some space"),
     errno.EDQUOT: ("your quota of disk space is used up", "Free some space"),
-    errno.EFBIG: ("the file would be larger than this system allows", "Raise the limit"),
+    errno.EFBIG: ("the file would be larger than the system allows", "Raise the limit"),
     errno.EROFS: ("the disk is read-only", "Make it writable"),
     errno.EACCES: (
-        "permission was denied (on Windows also: another program has it open)",
+        "permission was denied (on Windows, perhaps because another program has it open)",
         "Change the permissions",
     ),
     errno.EPERM: ("permission was denied", "Change the permissions"),
@@ -41,7 +41,7 @@ _OBSTACLES = {
 
 @contextmanager
 def errors_explained(path):
-    """Turn an OSError that occurs while ``path`` is written into an error that names path, cause and remedy."""
+    """Convert an OSError during writing to an error that names the path, the cause and a remedy."""
     try:
         yield
     except OSError as error:
@@ -53,32 +53,35 @@ def errors_explained(path):
         )
         name = str(path)
         name = name if len(name) <= 300 else f"{name[:140]} ... {name[-140:]}"
-        msg = f"{name} could not be written: {cause}. Nothing that was there was changed. {remedy}, or write elsewhere."
+        msg = (
+            f"{name} could not be written: {cause}. Existing content was not changed. {remedy}, or write "
+            "elsewhere."
+        )
         raise kind(msg) from error
 
 
 def write_file(path, content, name="path"):
-    """Write a file whole or not at all, and return its path.
+    """Write a file atomically and return its path.
 
     Parameters
     ----------
     path : path_like
-        In a folder that exists. A file of this name is replaced, and its permissions are kept.
+        A path in an existing folder. An existing file is replaced, and its permissions are kept.
     content : str or bytes
         Text is written as UTF-8.
     name : str
-        What messages call the path.
+        Name of the argument in messages.
 
     Raises
     ------
     InputError
-        If the path cannot be that of a file.
+        If the path is not valid for a file.
     WriteError
-        If the disk is full, or the file cannot be written for another reason.
+        If the file cannot be written, for example because the disk is full.
     """
     path = _validate.path(path, name)
     with errors_explained(path):
-        target = Path(os.path.realpath(path))  # the file behind a link is replaced, not the link
+        target = Path(os.path.realpath(path))  # replace the target of a link, not the link
         mode = _mode_to_keep(target, stat.S_ISREG)
         draft = _neighbour(target)
         try:
@@ -94,25 +97,26 @@ def write_file(path, content, name="path"):
 
 
 def write_folder(folder, files, *, marker, replaceable):
-    """Write a folder of files, all of them or none, and return its path.
+    """Write a folder of files atomically and return its path.
 
     Parameters
     ----------
     folder : path_like
-        A new folder, an empty one, or one that an earlier call wrote, which is replaced. Folders above it are made.
+        A new or empty folder, or one written by an earlier call, which is replaced. Parent folders are
+        created.
     files : dict of str to str or bytes
         Content of each file by name.
     marker : str
-        File without which an existing folder is not replaced.
+        File that an existing folder must contain to be replaced.
     replaceable : collection of str
-        The only files that a folder may hold to be replaced.
+        The only files that a folder may contain to be replaced.
 
     Raises
     ------
     InputError
-        If the folder holds anything else, or the path cannot be that of a folder.
+        If the folder contains anything else, or the path is not valid for a folder.
     WriteError
-        If the disk is full, or the folder cannot be written for another reason.
+        If the folder cannot be written, for example because the disk is full.
     """
     folder = Path(os.path.realpath(_validate.path(folder, "folder")))
     with errors_explained(folder):
@@ -133,7 +137,7 @@ def write_folder(folder, files, *, marker, replaceable):
 
 
 def make_folder(folder, name="folder"):
-    """Return a folder that exists and takes files, made if it is not there; try this before a long computation."""
+    """Return a writable folder, creating it if necessary; call this before a long computation."""
     folder = _validate.path(folder, name)
     with errors_explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -148,7 +152,7 @@ def encoded(text):
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        msg = f"the text to be written holds {text[error.start]!r}, which is no character. Remove it."
+        msg = f"the text contains {text[error.start]!r}, which is not a valid character. Remove it."
         raise InputError(msg) from error
 
 
@@ -162,7 +166,7 @@ def _write(path, content):
 
 
 def _mode_to_keep(target, is_wanted):
-    """Return the permissions of what is to be replaced, None if there is nothing; refuse what must stay."""
+    """Return the permissions of an existing target, or None; raise if it must not be replaced."""
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
@@ -174,19 +178,19 @@ def _mode_to_keep(target, is_wanted):
             raise NotADirectoryError(errno.ENOTDIR, "is a file")
         msg = f"{target} is a device or a pipe, which cannot be replaced by a file. Write elsewhere."
         raise InputError(msg)
-    if not os.access(target, os.W_OK):  # replacing it would be possible, but against its owner's will
+    if not os.access(target, os.W_OK):  # renaming would succeed, but against the owner's intent
         raise PermissionError(errno.EACCES, "is write-protected")
     return stat.S_IMODE(mode)
 
 
 def _set_mode(path, mode):
-    """Set permissions where they differ; some disks have the same for all files, and refuse."""
+    """Set permissions if they differ; some file systems do not support changing them."""
     if stat.S_IMODE(path.stat().st_mode) != mode:
         path.chmod(mode)
 
 
 def check_replaceable(folder, marker, replaceable):
-    """Refuse to replace a folder that an earlier call of `write_folder` did not write; one that is not there is fine."""
+    """Raise if a folder exists and was not written by an earlier call of `write_folder`."""
     if not folder.is_dir():
         return
     held = sorted(path.name for path in folder.iterdir())
@@ -199,7 +203,7 @@ def check_replaceable(folder, marker, replaceable):
 
 
 def _put_in_place(unfinished, folder):
-    """Give a finished folder its name; what had the name before goes only when that is done."""
+    """Rename a finished folder to its target, and only then delete the old one."""
     if not folder.exists():
         unfinished.rename(folder)
         return
@@ -210,9 +214,9 @@ def _put_in_place(unfinished, folder):
     except BaseException:
         old.rename(folder)
         raise
-    shutil.rmtree(old, ignore_errors=True)  # the new one is in place, whatever becomes of the old one
+    shutil.rmtree(old, ignore_errors=True)  # ignore errors, since the new folder is in place
 
 
 def _neighbour(path):
-    """Return a free name beside ``path``, short enough wherever that of ``path`` is allowed."""
+    """Return an unused name in the folder of ``path``."""
     return path.parent / f".{uuid4().hex}.part"

@@ -1,14 +1,14 @@
-"""The file that lets a killed run go on: a line of JSON for the problem, then one for each step.
+"""Checkpoints of runs: a file with one line of JSON for the problem, then one per step.
 
-Lines are only ever appended, each is on disk before the next step starts, and a last line that a kill cut short is
-dropped. Resuming repeats the steps with what is on file, so that the run ends in the very state in which it was killed;
-no state of its own is stored.
+Lines are only appended, each is on disk before the next step starts, and an incomplete last line is dropped.
+Resuming repeats the steps with the stored results, which restores the exact state at the interruption; the
+state itself is not stored.
 
-**On another processor** the same linear algebra rounds differently, so that a method may ask for something else than
-it did when the file was written. What is on file then stands: the method is told of it as if it had asked for it, one
-`ResumeWarning` says where the two part, and the run goes on from there. It is no longer the run that one processor
-would have made, but one as good. For the same reason the first line holds no checksum of a problem's numbers but a
-weighted sum of them, compared within a tolerance.
+**On another processor** linear algebra rounds differently, and a method may propose another step than the one
+on file. The step on file is then kept and passed to the method as if it had been proposed, one
+`ResumeWarning` reports the first difference, and the run continues from there. The result differs from that
+of an uninterrupted run on one processor, but is equally valid. For the same reason the first line stores a
+weighted sum of the problem's numbers, compared within a tolerance, instead of a checksum.
 """
 
 import json
@@ -25,7 +25,7 @@ from .json_lines import JsonLines
 
 _FORMAT = 2
 SAME = 1e-8
-"""Numbers whose relative difference is at most this count as the same on two processors."""
+"""Largest relative difference between two processors at which numbers count as equal."""
 
 
 class RunFile:
@@ -34,18 +34,18 @@ class RunFile:
     Parameters
     ----------
     path : path-like or None
-        None keeps nothing.
+        If None, nothing is stored.
     problem : dict
-        What makes two runs the same apart from the seed.
+        What identifies a run, apart from its seed.
     seed : int, optional
-        Left out: the one on file, or a fresh one.
+        Default: the seed on file, or a new one.
     kind : str
-        What the first line says the file is.
+        Type of the file, as stated in the first line.
     step : str
-        What a step is called, and the name of its number in a row.
+        Name of a step, also the key of its number in a row.
     asked, told : dict of str to callable
-        Names in a row of what is asked for and of what came of it, each with a function that says whether a value is
-        one of its kind: `is_number`, `are_numbers`, `is_index` or `are_indices`.
+        Keys in a row for the proposal and for its result, each with a function that checks a value:
+        `is_number`, `are_numbers`, `is_index` or `are_indices`.
 
     Attributes
     ----------
@@ -56,7 +56,8 @@ class RunFile:
     Raises
     ------
     InputError
-        If the file is of another problem or seed, is no checkpoint, is damaged, or another run is writing to it.
+        If the file is not a checkpoint, belongs to another problem or seed, is damaged, or is in use by
+        another run.
     WriteError
         If it cannot be written.
     """
@@ -91,8 +92,10 @@ class RunFile:
             self._file.refuse(1)
         if header[kind] != _FORMAT:
             msg = (
-                f"the checkpoint {self.path} is of format {shown(header[kind])}, and this emsopt reads format {_FORMAT}. "
-                f"Resume with the emsopt that wrote it ({shown(header.get('version'), str)}), or name another file."
+                f"the checkpoint {self.path} has format {shown(header[kind])}, but this emsopt reads format "
+                f"{_FORMAT}. "
+                f"Resume with the version of emsopt that wrote it ({shown(header.get('version'), str)}), or "
+                "name another file."
             )
             raise InputError(msg)
         if self.seed is not None:
@@ -100,7 +103,8 @@ class RunFile:
         for key, value in json.loads(json.dumps(wanted)).items():
             if not _alike(header.get(key), value):
                 msg = (
-                    f"the checkpoint {self.path} is of another run: its {key} is {shown(header.get(key))}, this one's "
+                    f"the checkpoint {self.path} belongs to another run: its {key} is "
+                    f"{shown(header.get(key))}, this one's "
                     f"{shown(value)}. Resume with the same problem, method, options and rng, or name another file."
                 )
                 raise InputError(msg)
@@ -114,27 +118,28 @@ class RunFile:
                 self.refuse(number)
 
     def refuse(self, number):
-        """Raise the error for a step on file that does not fit the problem."""
+        """Raise an error for a step on file that does not fit the problem."""
         self._file.refuse(number + 1)
 
     def row(self, number):
-        """Return the row of a step on file, or None."""
+        """Return the row of a step, or None if it is not on file."""
         return self.rows[number - 1] if number <= len(self.rows) else None
 
     def compare(self, number, *asked):
-        """Warn, once in a run, if a step on file is of something else than the run asks for now."""
+        """Warn, once per run, if a step on file differs from what the run asks for now."""
         before = [self.rows[number - 1][name] for name in self._asked]
         if not self._parted and not _alike(before, list(asked)):
             self._parted = True
             msg = (
-                f"{self._step} {number} in the checkpoint {self.path} is of {shown(before)}, where the run would now "
+                f"{self._step} {number} in the checkpoint {self.path} holds {shown(before)}, but the run "
+                "would now "
                 f"ask for {shown(list(asked))}: it was written on another processor, with other versions of the "
-                f"libraries, or with other options. The run goes on from what is on file."
+                f"libraries, or with other options. The run continues from what is on file."
             )
             warn.warn(msg, ResumeWarning)
 
     def add(self, number, **row):
-        """Put a step on file; it is on disk when this returns."""
+        """Append a step; it is on disk when this returns."""
         if self._file is not None:
             self._file.append({self._step: number, **row})
 
@@ -146,7 +151,7 @@ class RunFile:
             self._file.close()
 
 
-# -- what stands in a row ---------------------------------------------------------------------------------------------
+# -- values in a row -----------------------------------------------------------------------------------------
 
 
 def is_number(value):
@@ -173,7 +178,7 @@ def are_indices(values):
 
 
 def run_seed(rng):
-    """Return the seed of a run; None if there is nothing to take it from."""
+    """Return the seed of a run, or None without a source of randomness."""
     if rng is None:
         return None
     if _validate.is_real(rng):
@@ -182,10 +187,10 @@ def run_seed(rng):
 
 
 def summary(*arrays):
-    """Return a short summary of the numbers in some arrays by which `RunFile` tells them from others.
+    """Return a short summary of arrays by which `RunFile` distinguishes them from others.
 
-    A sum with weights that differ from place to place, in units of the sum of all absolute values: it tells other
-    numbers or another order apart, but not what rounding does to them.
+    It contains a weighted sum, with different weights for all entries, divided by the sum of absolute values.
+    It detects other numbers or another order, but not rounding errors.
     """
     numbers = np.concatenate([np.ravel(array).astype(float) for array in arrays])
     weights = np.modf(np.arange(1, len(numbers) + 1) * (math.sqrt(5) - 1) / 2)[0]
@@ -198,7 +203,7 @@ def summary(*arrays):
 
 
 def _alike(one, other):
-    """Return whether two values from JSON are the same up to what processors do to the last digits of numbers."""
+    """Return whether two values from JSON are equal up to rounding errors."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):

@@ -1,8 +1,8 @@
-"""A file of JSON lines that is only ever appended to, survives being killed at any moment, and has one writer.
+"""An append-only file of JSON lines that survives interruptions at any moment and has one writer.
 
-The first line says what the file is; it is read and judged before the rest. Each line is on disk before
-`JsonLines.append` returns. A last line that a kill cut short is removed when the file is opened again. A line that does
-not fit on the disk is removed at once.
+The first line states the type of the file and is checked before the rest is read. Each line is on disk before
+`JsonLines.append` returns. An incomplete last line is removed when the file is opened again, and a line that
+does not fit on the disk is removed at once.
 """
 
 import json
@@ -20,7 +20,7 @@ MOST_VALUES = 16 * 10**6
 
 
 class JsonLines:
-    """The lines of such a file, and a way to add more; a context manager.
+    """The lines of the file, with a method to append; a context manager.
 
     Parameters
     ----------
@@ -29,19 +29,19 @@ class JsonLines:
     kind : str
         First key of the first line.
     noun : str
-        What messages call the file.
+        Name of the file in messages.
     name : str
-        The argument it came by.
+        Name of the argument that gave the path.
 
     Attributes
     ----------
     lines : list of dict
-        Found on file.
+        Lines found in the file.
 
     Raises
     ------
     InputError
-        If the file is something else, is damaged, or another run is writing to it.
+        If the file has another type, is damaged, or is in use by another run.
     WriteError
         If it cannot be written.
     """
@@ -68,7 +68,7 @@ class JsonLines:
             raise
 
     def _read(self, kind):
-        """Return the lines on file, and cut off what follows the last line end."""
+        """Return the lines on file, and cut off an incomplete last line."""
         lines, end = [], 0
         size = os.fstat(self._file.fileno()).st_size
         with open(self.path, "rb") as file:
@@ -76,7 +76,10 @@ class JsonLines:
                 if end == 0:
                     self._check_start(line, kind)
                     if size > MOST_BYTES:
-                        msg = f"{self.path} has {size / 2**20:.0f} MB; a {self.noun} has at most {MOST_BYTES >> 20}. Name another file."
+                        msg = (
+                            f"{self.path} has {size / 2**20:.0f} MB; a {self.noun} may have at most "
+                            f"{MOST_BYTES >> 20} MB. Name another file."
+                        )
                         raise InputError(msg)
                 if not line.endswith(b"\n"):
                     if len(line) == LONGEST_LINE:
@@ -84,7 +87,10 @@ class JsonLines:
                     break
                 self._values += values_in(line)
                 if self._values > MOST_VALUES:
-                    msg = f"{self.path} has more than {MOST_VALUES:,} values, the most that a {self.noun} has. Name another file."
+                    msg = (
+                        f"{self.path} has more than {MOST_VALUES:,} values, the maximum for a {self.noun}. "
+                        "Name another file."
+                    )
                     raise InputError(msg)
                 lines.append(self._parsed(line, len(lines) + 1))
                 end += len(line)
@@ -94,7 +100,7 @@ class JsonLines:
         return lines
 
     def _check_start(self, line, kind):
-        """Refuse a file that does not begin as one of this kind does, or as far as a kill let it begin."""
+        """Raise unless the file begins like one of this kind; an incomplete first line is allowed."""
         start = f'{{"{kind}"'.encode()
         if not (line.startswith(start) or (start.startswith(line) and not line.endswith(b"\n"))):
             msg = f"{self.path} is not a {self.noun} of {kind.split()[0]}; name another file."
@@ -118,13 +124,13 @@ class JsonLines:
         raise InputError(msg)
 
     def append(self, line):
-        """Put a line on file; it is on disk when this returns."""
+        """Append a line; it is on disk when this returns."""
         content = json.dumps(line).encode() + b"\n"
         before, self._values = os.fstat(self._file.fileno()).st_size, self._values + values_in(content)
         if before + len(content) > MOST_BYTES or len(content) > LONGEST_LINE or self._values > MOST_VALUES:
             msg = (
                 f"the {self.noun} {self.path} is full: it would hold more than {MOST_BYTES >> 20} MB or {MOST_VALUES:,} "
-                "values, and could not be read again. What is on file is whole. Name another file."
+                "values and could not be read again. The lines on file are intact. Name another file."
             )
             raise WriteError(msg)
         rest = memoryview(content)
@@ -152,13 +158,13 @@ class JsonLines:
 
 
 def _claim(file):
-    """Return whether this is now the only writer; the system ends the claim with the process, however that ends."""
+    """Lock the file and return whether that succeeded; the system releases the lock when the process ends."""
     try:
         import fcntl
     except ImportError:  # Windows
         import msvcrt
 
-        file.seek(2**62)  # a byte that nobody reads: there a claim keeps others from reading, too
+        file.seek(2**62)  # a byte beyond the content, because Windows locks also block reading
         lock, arguments = msvcrt.locking, (file.fileno(), msvcrt.LK_NBLCK, 1)
     else:
         lock, arguments = fcntl.flock, (file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -166,6 +172,6 @@ def _claim(file):
         lock(*arguments)
     except (BlockingIOError, PermissionError):
         return False
-    except OSError:  # some network disks have no locks; a run there is still better than none
+    except OSError:  # some network disks have no locks; run without one there
         return True
     return True

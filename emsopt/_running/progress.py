@@ -1,4 +1,4 @@
-"""Show how far long work has got, the way the caller wants it."""
+"""Show the progress of long computations."""
 
 from contextlib import contextmanager, nullcontext
 
@@ -8,9 +8,9 @@ _NOTHING = nullcontext(lambda done, note="", total=None: None)
 
 
 def shown(progress, total, unit):
-    """Return a context that hands out a function of (number done, a note on the state, total) that shows progress.
+    """Return a context that yields a function of (number done, note, total) that shows progress.
 
-    Its ``total`` is left out unless it changes as the work goes on.
+    Its ``total`` is needed only if it changes during the work.
 
     Parameters
     ----------
@@ -18,10 +18,10 @@ def shown(progress, total, unit):
         True shows a bar; a function is called with (done, total); False or None shows nothing.
     total : int
     unit : str
-        What is counted.
+        Name of the items counted.
     """
     if progress is None or progress is False:
-        return _NOTHING  # ready made, because it is in the way of evaluations that take microseconds
+        return _NOTHING  # a shared instance, to save time in evaluations that take microseconds
     if progress is True:
         return _bar(total, unit)
     if callable(progress):

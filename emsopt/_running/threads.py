@@ -1,4 +1,4 @@
-"""Spread rows of work over threads, or keep linear algebra to one."""
+"""Distribute rows of work over threads, or restrict linear algebra to one thread."""
 
 import os
 import threading
@@ -13,9 +13,10 @@ from .progress import shown
 class _OneThread:
     """A context in which linear algebra uses one thread, everywhere in the process.
 
-    Matrices of a hundred rows gain nothing from more, threads that wait for a busy core cost many times the work, and
-    rounding, hence the run of an optimizer, would depend on how many cores there are. Several threads may be inside:
-    the first to enter sets the limit, the last to leave lifts it.
+    Matrices of a hundred rows gain nothing from more threads, and threads that wait for a busy core cost many
+    times the work itself. Rounding, and with it the course of an optimizer, would also depend on the number
+    of cores. Several threads may be inside the context: the first to enter sets the limit, and the last to
+    leave lifts it.
     """
 
     def __init__(self):
@@ -24,7 +25,7 @@ class _OneThread:
     def __enter__(self):
         with self._lock:
             if self._libraries is None:
-                import scipy.linalg  # noqa: F401 - brings its libraries, so that the limit holds for them too
+                import scipy.linalg  # noqa: F401 - loads its libraries, to limit them too
                 from threadpoolctl import ThreadpoolController
 
                 self._libraries = ThreadpoolController()
@@ -37,7 +38,7 @@ class _OneThread:
             self._inside -= 1
             if self._inside == 0:
                 for library in self._libraries.lib_controllers:
-                    # OpenBLAS listens to the thread that set the limit alone, which need not be this one.
+                    # OpenBLAS obeys only the thread that set the limit, which may be another one.
                     getattr(library, "clear_controlling_thread", lambda force: None)(force=True)
                 self._limit.restore_original_limits()
 
@@ -48,15 +49,15 @@ one_thread = _OneThread()
 def map_rows(function, rows, workers=None, progress=None):
     """Apply ``function`` to chunks of ``rows`` and return the concatenated results in order.
 
-    The kernels release the interpreter lock.
+    Threads run in parallel because the kernels release the interpreter lock.
 
     Parameters
     ----------
     function : callable
-        From an array of rows to one value a row.
+        Function from an array of rows to one value per row.
     rows : array_like, shape (K, ...)
     workers : int, optional
-        Threads; as many as this process may use cores if left out.
+        Number of threads. Default: the number of cores available to this process.
     progress : bool or callable
         True shows a bar; a function is called with (rows done, K) after each chunk.
     """
@@ -78,7 +79,7 @@ def map_rows(function, rows, workers=None, progress=None):
             done += len(results[-1])
             show(done)
 
-        serial = parts if workers == 1 else parts[:1]  # one row, here, so that kernels compile once
+        serial = parts if workers == 1 else parts[:1]  # one row in this thread, to compile kernels only once
         for part in serial:
             collect(function(part))
         if len(serial) < len(parts):

@@ -322,7 +322,7 @@ def test_a_forged_pickle_is_refused_with_and_without_the_right_checksum(tmp_path
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
     with pytest.raises(DataUnavailableError, match=r"Saint_Paul.pkl is not the file that was published"):
         eo.datasets.load_st_paul("published")
-    with pytest.raises(InputError, match=r"Saint_Paul.pkl was not read: it has the sha256"):
+    with pytest.raises(InputError, match=r"Saint_Paul.pkl was not read: its sha256 is"):
         pickles.read_arrays(path, datasets.PUBLISHED_SHA256)
     monkeypatch.setattr(datasets, "PUBLISHED_SHA256", hashlib.sha256(content).hexdigest())
     with pytest.raises(InputError, match=r"Saint_Paul.pkl is not a readable pickle"):
@@ -457,7 +457,7 @@ def test_without_a_network_the_message_says_which_file_to_put_where(cache, serve
     """No server at that port, no such file on the server, and the same with EMSOPT_DATA set."""
     with http.server.HTTPServer(("127.0.0.1", 0), Quiet) as closed:
         nowhere = f"http://127.0.0.1:{closed.server_port}/good.bin"
-    wanted = f"could not be fetched.*Fetch {nowhere} by other means and put it at some/good.bin in.*EMSOPT_DATA.*{SHA256}"
+    wanted = f"could not be downloaded.*Download {nowhere} by other means and put it at some/good.bin in.*EMSOPT_DATA.*{SHA256}"
     with pytest.raises(DataUnavailableError, match=wanted):
         locate.find_data(["some/good.bin", "x.bin"], nowhere, SHA256)
     with pytest.raises(DataUnavailableError, match=r"HTTPError: 404"):
@@ -499,12 +499,12 @@ def test_emsopt_data_comes_first_then_the_package_then_the_cache(cache, tmp_path
 def test_what_cannot_be_found_or_checked_is_said(cache, tmp_path, monkeypatch):
     with pytest.raises(DataUnavailableError, match=r"nothing.csv is not on this machine. Obtain the file"):
         locate.find_data("nothing.csv")
-    with pytest.raises(ValueError, match="no checksum"):
+    with pytest.raises(ValueError, match="needs a checksum"):
         locate.find_data("nothing.csv", "http://127.0.0.1:9/nothing.csv")
-    with pytest.raises(DataUnavailableError, match="the package should hold"):
+    with pytest.raises(DataUnavailableError, match="is missing from the installed package"):
         locate.package_file("nothing.csv")
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path / "missing"))
-    with pytest.raises(DataUnavailableError, match=r"EMSOPT_DATA must name a folder.*missing"):
+    with pytest.raises(DataUnavailableError, match=r"EMSOPT_DATA must name an existing folder.*missing"):
         locate.find_data("nothing.csv")
 
 

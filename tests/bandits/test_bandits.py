@@ -123,7 +123,7 @@ def test_paths_cost_what_networkx_says():
         )
         oracle = bandits.ShortestPath(net, start, end)
         if not nx.has_path(graph, start, end):
-            with pytest.raises(InputError, match="no legal way"):
+            with pytest.raises(InputError, match="no legal path"):
                 oracle(costs, is_open)
             continue
         path = oracle(costs, is_open)
@@ -377,7 +377,7 @@ def test_wrong_options_are_refused(net, prior, change, message):
 
 def test_start_and_end_must_be_connected():
     net = RoadNetwork([50.0, 60.0, 70.0], [10.0, 9.0, 8.0], [(0, 1), (1, 0)])
-    with pytest.raises(InputError, match="no legal way leads from 'edge 1' to 'edge 3'"):
+    with pytest.raises(InputError, match="no legal path leads from 'edge 1' to 'edge 3'"):
         bandits.run(net, 0, 2, horizon=2, rng=0)
 
 

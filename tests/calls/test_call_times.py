@@ -191,7 +191,7 @@ def test_whatever_else_is_refused_by_its_row(text):
 
 @pytest.mark.parametrize("text", [f"{DAY} 24:00", f"{DAY} 16:05:60", f"{DAY} 4:05 PM", f"{DAY} noon"])
 def test_part_of_a_date_is_not_taken_for_an_offset(text):
-    with pytest.raises(InputError, match="Write times like that, or say what is meant by `time_format`"):
+    with pytest.raises(InputError, match="Write times like that, or describe their form by `time_format`"):
         log(text)
 
 

@@ -152,7 +152,7 @@ MALFORMED = [
     (csv("2025-01-01 10:00Z,-30,45", "2025-01-01 10:00,-30,45"), "has no offset"),
     (csv("2025-01-01,45,-100"), "look swapped"),
     (csv("2025-01-01,-30,91"), "from -90 to 90"),
-    (csv("2025-01-01,500000,4900000"), "projection"),
+    (csv("2025-01-01,500000,4900000"), "Convert projected coordinates"),
     (csv("2025-01-01,inf,45"), "got 'inf'"),
     (csv("2025-01-01,1e400,45"), "lon"),
     (csv('2025-01-01,"-30,5",45'), "decimal point"),
@@ -173,7 +173,7 @@ MALFORMED = [
     (upload("[" * 100_000, "c.json"), "not valid JSON"),
     (upload('{"a": NaN}', "c.json"), "NaN"),
     (upload("PK", "calls.xlsx"), "Save the sheet as CSV"),
-    (upload("x", "calls"), "ends in .csv or .geojson"),
+    (upload("x", "calls"), "file ending in .csv or .geojson"),
     (upload(point('["a"]')[:-1] + ', "type": "x"}', "c.json"), "the entry 'type' more than once"),
     (upload(point("9" * 400), "c.json"), "a number of 400 digits, 99999999999999999999"),
     (upload(point("9" * 5000), "c.json"), "a number of 5,000 digits"),
@@ -182,9 +182,9 @@ MALFORMED = [
     (upload(point("1", '"when": "2025-01-01"'), "c.json"), "needs a column 'time'.*columns found: when, lon, lat"),
     (upload(point("1", '"time": "\\ud800"'), "c.json"), r"got '\\ud800'"),
     (upload(point('{"a": ' + "[" * 400 + "]" * 400 + "}"), "c.json"), "degrees"),
-    (upload(b"," * 100_000), "100,001 columns in its first line; at most 100,000 are read"),
-    (upload(b"time,lon,lat\n" + b"," * (2**23 + 1)), "line 2: a row has over 8,388,608 characters"),
-    (upload(b'time,lon,lat\n"' + b'\n","' * 2**21), "a row has over 8,388,608 characters"),
+    (upload(b"," * 100_000), "100,001 columns in its first line; at most 100,000 are allowed"),
+    (upload(b"time,lon,lat\n" + b"," * (2**23 + 1)), "line 2: a row has more than 8,388,608 characters"),
+    (upload(b'time,lon,lat\n"' + b'\n","' * 2**21), "a row has more than 8,388,608 characters"),
     (upload(b"time,lon,lat\n2025-01-01,1,\xff\n"), "not UTF-8 text .* at byte 26"),
     (pd.DataFrame({"time": ["2025-01-01"], "lon": [10**400], "lat": [45]}, dtype=object), "from -180 to 180, but got '10000"),
     (pd.DataFrame({"time": ["2025-01-01"], "lon": [-(10**5000)], "lat": [45]}, dtype=object), "but got 'a value of type int"),
@@ -231,7 +231,7 @@ def test_whatever_a_cell_holds_is_read_or_refused(time, lon, lat):
 
 def test_a_file_too_large_is_refused_unread(monkeypatch):
     monkeypatch.setattr(ec._points._plain, "MOST_BYTES", 20)
-    with pytest.raises(InputError, match="the most that is read"):
+    with pytest.raises(InputError, match="the maximum that is read"):
         ec.read_calls(csv("2025-01-01,-30,45"))
     monkeypatch.setattr(ec._points._plain, "MOST_ROWS", 1)
     with pytest.raises(InputError, match="2 rows"):
@@ -299,9 +299,9 @@ def test_stations():
     assert frame["name"].tolist() == ["<b>", "B"]  # text stays text
     assert list(frame.columns) == ["name", "lon", "lat"]
     for text, words in (
-        ("name,lon,lat\nA,,45\n", "row 1: a station without a place"),
+        ("name,lon,lat\nA,,45\n", "row 1: the station has no place"),
         ("name,lon,lat\nA\x1b[2J,-30,45\n", "cannot be seen"),
-        (f"name,lon,lat\n{'A' * 201},-30,45\n", "201 characters"),
+        (f"name,lon,lat\n{'A' * 201},-30,45\n", "got 201"),
         ("name,lon,lat\nA\u202e,-30,45\n", "cannot be seen"),
         ("name,lon,lat\nA\0,-30,45\n", r"row 1: 'A\\x00' holds a character that cannot be seen"),
     ):
@@ -364,7 +364,7 @@ def test_cells_depend_on_the_stations_alone_and_tell_no_place():
     said = json.dumps([demand.shapes, demand.locations.tolist(), demand.notes, demand.atom_names])
     for value in one.iloc[0][["lon", "lat"]]:
         assert f"{value:.4f}" not in said
-    with pytest.raises(InputError, match="who called"):
+    with pytest.raises(InputError, match="could identify callers"):
         ec.aggregate_calls(one, STATIONS, cell_km=0.01)
 
 
@@ -562,7 +562,7 @@ def test_the_shares_of_an_hour_are_its_calls_and_the_pull():
 
 def test_hours_the_log_does_not_cover_are_refused():
     demand = ec.aggregate_calls(random_log(50, days=1), STATIONS)
-    with pytest.raises(InputError, match="covers none"):
+    with pytest.raises(InputError, match="does not cover any"):
         demand.rates([3], ["Sun"])
     with pytest.raises(InputError, match="does not cover the hour"):
         demand.cities_by_hour(weekdays=["Sun", "Mon"], speed_kmh=40, service_times=4) if demand.hours[
@@ -605,7 +605,7 @@ def test_service_times_come_from_where_they_are():
         assert city.mean_service_time == pytest.approx(minutes)
     with pytest.raises(InputError, match="both have"):
         eo.calls.city_from_calls(frame, timed, **options)
-    with pytest.raises(InputError, match="nothing says how long"):
+    with pytest.raises(InputError, match="that a call keeps a unit busy is missing"):
         eo.calls.city_from_calls(bare, STATIONS, **options)
     with pytest.raises(InputError, match="stations have no column"):
         eo.calls.city_from_calls(frame, STATIONS, service_times="stations", **options)
@@ -622,7 +622,7 @@ def test_a_city_says_what_was_left_out():
 
 
 def test_files_of_two_cities_are_refused():
-    with pytest.raises(InputError, match="of another city"):
+    with pytest.raises(InputError, match="belongs to another city"):
         ec.aggregate_calls(random_log(10), STATIONS.assign(lon=10.0))
     with pytest.raises(InputError, match="both were given"):
         ec.aggregate_calls(random_log(10), STATIONS, cell_km=1, areas="x.geojson")
@@ -777,5 +777,5 @@ def test_templates_can_be_read_as_they_are(tmp_path):
     with pytest.raises(InputError, match="left as it is"):
         eo.datasets.write_templates(tmp_path / "mine")
     (tmp_path / "file").write_text("x")
-    with pytest.raises(InputError, match="a file where a folder is needed"):
+    with pytest.raises(InputError, match="a file is in the place of a folder"):
         eo.datasets.write_templates(tmp_path / "file")

@@ -263,7 +263,7 @@ def test_twins_are_alike_in_every_time_and_preference():
 def test_names_and_repr():
     assert city().site_names == ("site 1", "site 2", "site 3", "site 4")
     assert city(site_names=list("dcba")).sites_named(["a", "d"]).tolist() == [3, 0]
-    assert repr(city(name="Utopia")) == "<City 'Utopia': 3 atoms, 4 sites, 1.8 calls/h, 40 min a call>"
+    assert repr(city(name="Utopia")) == "<City 'Utopia': 3 atoms, 4 sites, 1.8 calls/h, 40 min per call>"
 
 
 def test_names_of_every_script_and_kind_are_kept():

@@ -101,7 +101,7 @@ MALFORMED = [
     ("more units than room", lambda: space(5), ["5 units", "hold 4", "colocation"]),
     ("no room left", lambda: space(closed=[0, 1, 2]), ["2 units", "hold 1"]),
     ("pinned beyond the last site", lambda: space(pinned=[7]), ["0 to 3", "7"]),
-    ("pinned twice", lambda: space(pinned=[1, 1]), ["site 2", "pinned to 2", "at most 1"]),
+    ("pinned twice", lambda: space(pinned=[1, 1]), ["site 2", "2 pinned", "at most 1"]),
     ("more pinned than units", lambda: space(1, pinned=[1, 2]), ["2 units are pinned", "only 1"]),
     ("pinned and closed", lambda: space(pinned=[1], closed=[1, 2]), ["site 2", "pinned and closed"]),
     ("closed beyond the last site", lambda: space(closed=[-1]), ["0 to 3", "-1"]),

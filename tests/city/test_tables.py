@@ -339,9 +339,9 @@ BAD_FRAMES = {
         demand_frame(),
         site_frame(x=0, y=0).drop(columns=["lon", "lat"]),
         TIMES,
-        "`demand` and `sites` must have coordinates of one kind",
+        "`demand` and `sites` must have the same kind of coordinates",
     ),
-    "no times": (demand_frame(), site_frame(), {}, "`travel_times` or by `speed_kmh`.*neither"),
+    "no times": (demand_frame(), site_frame(), {}, "`travel_times` and `speed_kmh`.*neither"),
     "times twice": (demand_frame(), site_frame(), {**TIMES, "speed_kmh": 40}, "`speed_kmh`.*both"),
     "speed of zero": (demand_frame(), site_frame(), {"speed_kmh": 0}, "`speed_kmh`.*got 0"),
     "detour below one": (demand_frame(), site_frame(), {"speed_kmh": 40, "detour": 0.7}, "`detour`.*got 0.7"),
@@ -368,13 +368,13 @@ BAD_FRAMES = {
         demand_frame(),
         site_frame(),
         {"travel_times": matrix_frame().drop(columns="East")},
-        "`travel_times`.*column an atom.*1 of 3 missing, the first 'East'",
+        "`travel_times`.*column per atom.*1 of 3 missing, the first 'East'",
     ),
     "matrix lacks a site": (
         demand_frame(),
         site_frame(),
         {"travel_times": matrix_frame().iloc[:1]},
-        "`travel_times`.*row a site.*1 of 2 missing, the first 'River'",
+        "`travel_times`.*row per site.*1 of 2 missing, the first 'River'",
     ),
     "matrix has one too many": (
         demand_frame(),
@@ -392,7 +392,7 @@ BAD_FRAMES = {
         demand_frame(),
         site_frame(),
         {"travel_times": pd.DataFrame(np.ones((2, 3)))},
-        "`travel_times`.*the first 'Hill', and '0' is not known.*array without labels",
+        "`travel_times`.*the first 'Hill', and '0' is not known.*Arrays without labels",
     ),
     "time blank": (
         demand_frame(),
@@ -422,7 +422,7 @@ BAD_FRAMES = {
         demand_frame(),
         site_frame(turnout_min=[150, 200]),
         TIMES,
-        "`turnout_times` must be minutes",
+        "`turnout_times` must be in minutes",
     ),
     "no service": (
         demand_frame(),
@@ -713,7 +713,7 @@ BAD_FOLDERS = {
         swap("city.json", '"version": 1', '"version": 2'),
         "city.json, entry 'version'.*got 2",
     ),
-    "geographic against its columns": (swap("city.json", "true", "false"), "city.json says.*false.*x and y"),
+    "geographic against its columns": (swap("city.json", "true", "false"), "city.json sets.*false.*x and y"),
     "empty file": ({"atoms.csv": ""}, "atoms.csv is empty"),
     "header alone": ({"atoms.csv": "name,lon,lat,arrival_rate\n"}, "atoms.csv has no rows"),
     "semicolons": (
@@ -774,7 +774,10 @@ BAD_FOLDERS = {
         swap("travel_times.csv", "5,6", "-5,6"),
         "travel_times.csv, row 'Hill', column 'North'.*got -5",
     ),
-    "times in seconds": (swap("travel_times.csv", "5,6", "5000,6"), "`travel_times` must be minutes; 5000"),
+    "times in seconds": (
+        swap("travel_times.csv", "5,6", "5000,6"),
+        "`travel_times` must be in minutes; got 5000",
+    ),
     "preference blank": (
         swap("preference.csv", "1,2", "1,"),
         "preference.csv, row 'Hill', column 'East'.*blank",

@@ -595,7 +595,7 @@ def test_links_to_names_that_are_too_long(tmp_path):
 @pytest.mark.parametrize("setting", ["~nouser/x", "x" * 5_000])
 def test_a_data_folder_that_cannot_be(setting, monkeypatch):
     monkeypatch.setenv("EMSOPT_DATA", setting)
-    with pytest.raises(eo.errors.DataUnavailableError, match="must name a folder"):
+    with pytest.raises(eo.errors.DataUnavailableError, match="must name an existing folder"):
         eo.datasets.load_st_paul("published")
 
 

@@ -106,7 +106,7 @@ class HalfFull:
 def check_message(error, path):
     message = str(error)
     assert message.startswith(f"{path} could not be written: ")
-    assert "Nothing that was there was changed." in message
+    assert "Existing content was not changed." in message
     assert message.endswith(", or write elsewhere.")
     assert "Errno" not in message
 
@@ -155,7 +155,7 @@ def test_a_file_that_the_system_cuts_off_is_not_kept(save, town, tmp_path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (40, limits[1]))
     try:
-        with pytest.raises(WriteError, match="larger than this system allows") as caught:
+        with pytest.raises(WriteError, match="larger than the system allows") as caught:
             save(town, 2, tmp_path / "kept")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -333,7 +333,7 @@ def test_a_path_that_cannot_be_is_an_input_error(save, path, town, tmp_path, mon
 @pytest.mark.parametrize("save", [save_map, save_roads, save_table])
 def test_a_folder_is_not_replaced_by_a_file(save, town, tmp_path):
     (tmp_path / "kept").mkdir()
-    with pytest.raises(InputError, match="this is a folder, and a file was to be written"):
+    with pytest.raises(InputError, match="the path is a folder, but a file is to be written"):
         save(town, 1, tmp_path / "kept")
     assert snapshot(tmp_path) == {"kept": None}
 
@@ -341,13 +341,13 @@ def test_a_folder_is_not_replaced_by_a_file(save, town, tmp_path):
 @pytest.mark.parametrize("save", [*REPLACING, save_templates])
 def test_a_file_is_no_folder_to_write_to(save, town, tmp_path):
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(InputError, match="there is a file where a folder is needed"):
+    with pytest.raises(InputError, match="a file is in the place of a folder"):
         save(town, 1, tmp_path / "file" / "new")
     assert snapshot(tmp_path) == {"file": b"mine"}
 
 
 def test_half_a_character_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"'\\ud800', which is no character"):
+    with pytest.raises(InputError, match=r"'\\ud800', which is not a valid character"):
         _writing.write_file(tmp_path / "new", "Half \ud800")
     assert not list(tmp_path.iterdir())
 
@@ -375,7 +375,7 @@ def test_a_full_disk_keeps_no_download(download, tmp_path, fill_disk):
     fill_disk()
     with pytest.raises(
         DataUnavailableError,
-        match=r"b\.bin could not be written: the disk is full.*Fetch http://h/b\.bin.*EMSOPT_DATA",
+        match=r"b\.bin could not be written: the disk is full.*Download http://h/b\.bin.*EMSOPT_DATA",
     ):
         download()
     assert set(snapshot(tmp_path)) == {"cache", str(Path("cache", "a"))}
@@ -383,7 +383,7 @@ def test_a_full_disk_keeps_no_download(download, tmp_path, fill_disk):
 
 def test_a_cache_that_cannot_be_written_is_said(download, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "mkdir", raising(errno.EROFS))
-    with pytest.raises(DataUnavailableError, match=r"cannot be kept: .*the disk is read-only.*EMSOPT_DATA"):
+    with pytest.raises(DataUnavailableError, match=r"cannot be stored: .*the disk is read-only.*EMSOPT_DATA"):
         download()
     assert not list(tmp_path.iterdir())
 

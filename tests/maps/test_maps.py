@@ -357,7 +357,7 @@ def test_the_evaluation_must_be_of_this_city(both):
     other = City(
         [1.0, 1.0], [[1.0, 2.0]], 1.0, 30.0, atom_locations=[[0, 51], [0.1, 51]], site_locations=[[0, 51]]
     )
-    with pytest.raises(InputError, match="of another city"):
+    with pytest.raises(InputError, match="belongs to another city"):
         deployment_map(other, both)
 
 

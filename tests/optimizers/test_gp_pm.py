@@ -209,7 +209,7 @@ def test_before_the_first_model_it_says_how_many_observations_are_missing(st_pau
     )
     with pytest.raises(eo.errors.InputError, match=r"shape \(K, p\)"):
         optimizer.predict(optimizer.sites[0])
-    with pytest.raises(eo.errors.InputError, match="no allowed deployment"):
+    with pytest.raises(eo.errors.InputError, match="not an allowed deployment"):
         optimizer.acquisition([[0, 1, 2]])
 
 

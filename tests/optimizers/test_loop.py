@@ -353,7 +353,7 @@ def test_a_checkpoint_of_another_run_is_refused(city, objective, tmp_path):
         "pinned": {"objective": eo.Objective(city, 4, "approximate", pinned=[0])},
     }
     for key, other in others.items():
-        with pytest.raises(InputError, match=f"is of another run: its {key} is"):
+        with pytest.raises(InputError, match=f"belongs to another run: its {key} is"):
             run(**other)
     assert file.read_bytes() == content
     assert run().nfev == 5

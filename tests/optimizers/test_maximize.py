@@ -275,14 +275,14 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     }
     for key, change in others.items():
         options = settings("random", checkpoint=file) | {"f": eo.problems.forrester()} | change
-        with pytest.raises(InputError, match=f"of another run: its {key} is"):
+        with pytest.raises(InputError, match=f"to another run: its {key} is"):
             eo.minimize(options.pop("f"), **options)
 
 
 def test_a_checkpoint_of_the_other_direction_is_refused(tmp_path):
     file = tmp_path / "run.jsonl"
     eo.minimize(plain, **settings("random", bounds=[(0, 1)], checkpoint=file))
-    with pytest.raises(InputError, match="of another run: its sense is 'min', this one's 'max'"):
+    with pytest.raises(InputError, match="to another run: its sense is 'min', this one's 'max'"):
         eo.maximize(plain, **settings("random", bounds=[(0, 1)], checkpoint=file))
     assert eo.minimize(plain, **settings("random", bounds=[(0, 1)], checkpoint=file)).nfev == BUDGET
 

@@ -207,7 +207,7 @@ def test_searching_pays(st_paul):
     ("build", "message"),
     [
         (lambda o: LocalSearch(o, improvement="worst"), "`improvement` must be one of 'first', 'best'"),
-        (lambda o: LocalSearch(o, starts=[[0, 1]]), "no allowed deployment"),
+        (lambda o: LocalSearch(o, starts=[[0, 1]]), "not an allowed deployment"),
         (lambda o: Genetic(o, population=1), "`population` must be a whole number of at least 2"),
         (lambda o: Genetic(o, mutation=-1), "`mutation` must be a number of at least 0"),
         (lambda o: SimulatedAnnealing(o, initial=0), "`initial` must be a whole number of at least 1"),

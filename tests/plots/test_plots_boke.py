@@ -72,7 +72,7 @@ def test_what_cannot_be_drawn_is_refused(study):
     count = study["problem"].nunique()
     with pytest.raises(InputError, match=f"`ax` must hold {count} Axes; got {count + 1}"):
         plots.study_curves(study, plt.subplots(1, count + 1)[1])
-    with pytest.raises(InputError, match="no panel"):
+    with pytest.raises(InputError, match="`frames` is empty"):
         plots.line_panels({})
 
 

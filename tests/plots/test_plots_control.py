@@ -35,7 +35,7 @@ def test_control_sets_show_where_plays_fall_and_what_to_expect():
     assert curve[1].max() == pytest.approx(problem.set_values[1], abs=1e-3)
     assert curve[0][curve[1].argmax()] == pytest.approx(0.7)
     assert set(lines["control all, cost 1"].get_ydata()) == {1.0}
-    with pytest.raises(InputError, match="must have two variables, to be drawn on paper; got 5"):
+    with pytest.raises(InputError, match="must have exactly two variables to be drawn; got 5"):
         plots.control_sets(eo.problems.airfoil_control())
     with pytest.raises(InputError, match=r"must be an emsopt\.problems\.ControlProblem; got Problem"):
         plots.control_sets(problem.objective)
@@ -59,7 +59,7 @@ def test_control_run_shows_every_play_at_its_cost():
         "bold"
     ]
     with pytest.raises(
-        InputError, match="`problem` must be the one that was played; it has 1 sets, the run played set 2"
+        InputError, match="`problem` must be the problem of the run; it has 1 sets, the run played set 2"
     ):
         plots.control_run(run, eo.problems.ControlProblem(problem.objective, [[0]], [1.0], problem.marginals))
     rival = eo.optimizers.bocvs(problem, "ucb-psq", budget=3, rng=0)
@@ -124,5 +124,5 @@ def test_what_cannot_be_drawn_is_refused():
         plots.control_study(table(), "seconds")
     with pytest.raises(InputError, match="must have a column 'cost_regret'"):
         plots.control_study(table(), "cost_regret")
-    with pytest.raises(InputError, match="an empty Figure or None, as there are 4 panels"):
+    with pytest.raises(InputError, match="an empty Figure or None, because there are 4 panels"):
         plots.control_study(table(), ax=plt.figure().subplots())

@@ -219,15 +219,15 @@ def test_unknown_projection_stays_in_metres(net_file):
         ),
         ('speed="8.33"', 'speed="fast"', "got 'fast'"),
         ('speed="8.33"', 'speed="nan"', "got 'nan'"),
-        ('shape="0,100,15 50,100,15"', 'shape="0,100"', "two or more points"),
-        ('shape="0,100,15 50,100,15"', 'shape="a,b c,d"', "two or more points"),
+        ('shape="0,100,15 50,100,15"', 'shape="0,100"', "at least two points"),
+        ('shape="0,100,15 50,100,15"', 'shape="a,b c,d"', "at least two points"),
         ('speed="8.33"', 'speed="1e300"', "at most 1000 .*got '1e300'"),
         ('length="50.00" shape="0', 'length="1e8" shape="0', r"at most 4e\+07 .*got '1e8'"),
-        ('shape="0,100,15 50,100,15"', 'shape="0,1e300 50,-1e300"', "two or more points"),
+        ('shape="0,100,15 50,100,15"', 'shape="0,1e300 50,-1e300"', "at least two points"),
         ('shape="0,100,15 50,100,15"', 'shape="0,100,15 50,100,1e300"', "with heights of at most 10000"),
-        ('id="east" ', 'id="north" ', "an id of its own; got 'north' twice"),
-        ("</net>", "", "cut short"),
-        ("<net ", "<routes ", "cut short|starts with <routes>"),
+        ('id="east" ', 'id="north" ', "a unique id; got 'north' twice"),
+        ("</net>", "", "truncated"),
+        ("<net ", "<routes ", "truncated|starts with <routes>"),
     ],
 )
 def test_broken_sumo_files_are_refused(net_file, old, new, message):
@@ -246,21 +246,21 @@ def test_wrong_files_are_refused(net_file, tmp_path):
             RoadNetwork.from_sumo(path)
     with pytest.raises(InputError, match="`vehicle` must be SUMO's name"):
         RoadNetwork.from_sumo(net_file(NET), vehicle=None)
-    with pytest.raises(InputError, match=r"town.net.xml holds no valid network: `name` must be text"):
+    with pytest.raises(InputError, match=r"town.net.xml does not hold a valid network: `name` must be text"):
         RoadNetwork.from_sumo(net_file(NET), name=5)
     with pytest.raises(InputError, match=r"Expected a SUMO network.*<osm>"):
         RoadNetwork.from_sumo(net_file("<osm><node/></osm>"))
     for text in ("", "length,speed\n1,2\n", NET[: len(NET) // 2]):
-        with pytest.raises(InputError, match="cut short or is no XML"):
+        with pytest.raises(InputError, match="truncated or not XML"):
             RoadNetwork.from_sumo(net_file(text))
     packed = gzip.compress(NET.encode())
     for content in (packed[: len(packed) // 2], packed[:40] + bytes(40) + packed[80:]):
         broken = tmp_path / "broken.net.xml.gz"
         broken.write_bytes(content)
-        with pytest.raises(InputError, match="cut short or is no XML"):
+        with pytest.raises(InputError, match="truncated or not XML"):
             RoadNetwork.from_sumo(broken)
     shut = '<net><edge id="a"><lane id="a_0" index="0" disallow="all" speed="1" length="1" shape="0,0 1,1"/></edge></net>'
-    with pytest.raises(InputError, match="no road that is open to the vehicle class 'passenger'"):
+    with pytest.raises(InputError, match="no road open to the vehicle class 'passenger'"):
         RoadNetwork.from_sumo(net_file(shut))
 
 
@@ -285,7 +285,9 @@ def test_an_element_without_end_is_refused_early(tmp_path, start, unit, packed):
     content = start.encode() + unit.encode() * (10_000_000 // len(unit))
     path = tmp_path / "town.net.xml"
     path.write_bytes(gzip.compress(content, compresslevel=1) if packed else content)
-    with pytest.raises(InputError, match=r"town.net.xml cannot be read. An element of it has more than 4 MB"):
+    with pytest.raises(
+        InputError, match=r"town.net.xml cannot be read. One of its elements has more than 4 MB"
+    ):
         RoadNetwork.from_sumo(path)
 
 
@@ -299,7 +301,7 @@ def test_files_larger_than_any_city_are_refused(tmp_path, monkeypatch, net_file)
     with pytest.raises(InputError, match="It has more than 20 roads, points and turns"):
         RoadNetwork.from_sumo(path)
     monkeypatch.setattr(_sumo, "MOST_TEXT", 1000)
-    with pytest.raises(InputError, match=r"It holds more than 0.001 MB"):
+    with pytest.raises(InputError, match=r"It has more than 0.001 MB"):
         RoadNetwork.from_sumo(path)
 
 
@@ -325,7 +327,7 @@ def test_encodings_of_the_parser_are_read(tmp_path, encoding):
     "entity", ['<!ENTITY a "b">', '<!ENTITY a SYSTEM "file:///etc/passwd">', '<!ENTITY % a "b">']
 )
 def test_declared_entities_are_refused(net_file, entity):
-    with pytest.raises(InputError, match="It declares entities"):
+    with pytest.raises(InputError, match="It declares XML entities"):
         RoadNetwork.from_sumo(net_file(f"<!DOCTYPE net [{entity}]><net>{ROAD}</net>"))
 
 
@@ -352,7 +354,7 @@ TWO = {"lengths": [1.0, 2.0], "speed_limits": [3.0, 4.0], "connections": [(0, 1)
     [
         ({"lengths": [1.0, 0.0]}, "`lengths` must be greater than 0"),
         ({"speed_limits": [3.0, np.nan]}, "`speed_limits` must be finite"),
-        ({"speed_limits": [50.0, 70.0]}, r"m/s, and half of them are above 60 m/s \(216 km/h\). Divide"),
+        ({"speed_limits": [50.0, 70.0]}, r"m/s, but their median is 60 m/s \(216 km/h\). Divide"),
         ({"speed_limits": [3.0]}, "`speed_limits` must have shape"),
         ({"connections": [(0, 2)]}, "from 0 to 1; got 2"),
         ({"connections": [(0.0, 1.0)]}, "whole edge indices"),
@@ -361,11 +363,11 @@ TWO = {"lengths": [1.0, 2.0], "speed_limits": [3.0, 4.0], "connections": [(0, 1)
         ({"classes": ["a"]}, "`classes` must hold 2"),
         ({"polylines": [[[0, 0], [1, 1]]]}, "`polylines` must hold 2"),
         ({"polylines": [[[0, 0], [1, 1]], [[0, 0]]]}, "line 1 has one"),
-        ({"polylines": [[[0, 0], [1, 1e300]]] * 2}, r"`polylines` must not be larger than 1e\+08 m"),
+        ({"polylines": [[[0, 0], [1, 1e300]]] * 2}, r"`polylines` must not exceed 1e\+08 m"),
         ({"polylines": [[[0, 0], [999, 1]]] * 2, "geographic": True}, "360 degrees of longitude.*got 999"),
         ({"polylines": [[[0, 0], [1, -91]]] * 2, "geographic": True}, "90 degrees of latitude.*got -91"),
-        ({"lengths": [1.0, 1e300]}, r"`lengths` must not be larger than 4e\+07 m"),
-        ({"speed_limits": [1.0, 1e300]}, "`speed_limits` must not be larger than 1000 m/s"),
+        ({"lengths": [1.0, 1e300]}, r"`lengths` must not exceed 4e\+07 m"),
+        ({"speed_limits": [1.0, 1e300]}, "`speed_limits` must not exceed 1000 m/s"),
         ({"inclines": [[0.0], [0.0, 1.0]]}, "`inclines` must be numbers"),
         ({"inclines": "flat"}, "`inclines` must be real numbers"),
         ({"connections": [(0, 1), (1,)]}, "`connections` must be whole edge indices"),
@@ -383,7 +385,7 @@ def test_wrong_networks_are_refused(change, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([1.0, 1.0], 1, 0), "no legal way leads from 'edge 2' to 'edge 1'.*largest_component"),
+        (([1.0, 1.0], 1, 0), "no legal path leads from 'edge 2' to 'edge 1'.*largest_component"),
         (([1.0, -1.0], 0, 1), "`costs` must be at least 0"),
         (([1.0, np.inf], 0, 1), "`costs` must be finite"),
         (([1.0], 0, 1), "`costs` must have shape"),
@@ -403,7 +405,7 @@ def test_wrong_searches_are_refused(arguments, message):
         ([0], "the start 'edge 1' is closed"),
         (["edge 2"], "the end 'edge 2' is closed"),
         ("edge 2", "in brackets"),
-        ([True], "one truth value an edge"),
+        ([True], "one truth value per edge"),
         ([[0], [1, 0]], "`closed` must be a whole number"),
     ],
 )

@@ -158,14 +158,14 @@ def test_a_file_too_large_is_not_read(run, file):
     run(file, 3)
     with open(file, "ab") as stream:
         stream.truncate(MOST_BYTES + 1)  # sparse
-    with pytest.raises(InputError, match="has at most 256"):
+    with pytest.raises(InputError, match="may have at most 256"):
         run(file)
 
 
 def test_a_file_with_too_many_values_is_not_parsed(run, file, monkeypatch):
     run(file, 3)
     monkeypatch.setattr("emsopt._running.json_lines.MOST_VALUES", 10)
-    with pytest.raises(InputError, match="more than 10 values, the most that a"):
+    with pytest.raises(InputError, match="more than 10 values, the maximum for a"):
         run(file)
 
 
@@ -173,7 +173,7 @@ def test_a_file_never_grows_beyond_what_can_be_read(run, file, monkeypatch):
     run(file, 3)
     whole = file.read_bytes()
     monkeypatch.setattr(json_lines, "MOST_BYTES", len(whole) + 10)
-    with pytest.raises(WriteError, match=r"is full: .* What is on file is whole"):
+    with pytest.raises(WriteError, match=r"is full: .* The lines on file are intact"):
         run(file)
     assert file.read_bytes() == whole
     assert run(file, 3) is not None

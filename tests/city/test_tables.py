@@ -667,11 +667,11 @@ BAD_FOLDERS = {
     ),
     "json speed of 400 digits": (
         {"city.json": '{"speed_kmh": 1' + "0" * 400 + "}", "travel_times.csv": None},
-        "city.json holds a number of 401 digits, 10000000000000000000...; at most 300 are read",
+        "city.json contains a number of 401 digits, 10000000000000000000...; at most 300 are allowed",
     ),
     "json speed of 5,000 digits": (
         {"city.json": '{"speed_kmh": 1' + "0" * 5000 + "}", "travel_times.csv": None},
-        "city.json holds a number of 5,001 digits",
+        "city.json contains a number of 5,001 digits",
     ),
     "json speed without end": (
         {"city.json": '{"speed_kmh": 1e400}', "travel_times.csv": None},
@@ -703,7 +703,7 @@ BAD_FOLDERS = {
     ),
     "more columns than any table has": (
         {"atoms.csv": "name,lon,lat,arrival_rate" + "," * 100_000},
-        "atoms.csv has 100,004 columns in its first line; at most 100,000 are read",
+        "atoms.csv has 100,004 columns in its first line; at most 100,000 are allowed",
     ),
     "json speed as text": (
         {"city.json": '{"speed_kmh": "40"}', "travel_times.csv": None},
@@ -792,7 +792,7 @@ BAD_FOLDERS = {
     "shape twice": (swap("atoms.geojson", "East", "North"), "atoms.geojson, feature 2.*'North' occurs twice"),
     "shape missing": (
         {"atoms.geojson": SAVED["atoms.geojson"].partition(', {"type": "Feature"')[0] + "]}"},
-        "atoms.geojson lacks 1 of 2 atoms, the first 'East'",
+        "atoms.geojson lacks 1 of 2 atoms; the first is 'East'",
     ),
     "shape a point": (
         swap("atoms.geojson", "Polygon", "Point"),
@@ -806,7 +806,7 @@ BAD_FOLDERS = {
         swap("atoms.geojson", "[[[-93, 45], [-92.9, 45], [-93, 45.1]]]", "[[[-93, 45], [-92.9, 45]]]"),
         "feature 1 .'North'.*at least three points",
     ),
-    "shape not a number": ({"atoms.geojson": NAN_JSON}, "atoms.geojson holds NaN"),
+    "shape not a number": ({"atoms.geojson": NAN_JSON}, "atoms.geojson contains NaN"),
     "shape swapped": (
         swap(
             "atoms.geojson",
@@ -883,9 +883,9 @@ def test_a_table_may_have_a_column_for_each_of_many_atoms(tmp_path):
 @pytest.mark.parametrize(
     ("bound", "most", "words"),
     [
-        ("MOST_BYTES", 70, "csv has more than .* MB, the most that is read. Split it"),
-        ("MOST_CELLS", 8, "csv has more than 1 rows, the most that are read of . columns"),
-        ("MOST_JSON_BYTES", 300, "json has more than .* MB, the most that is read. Split it, or save"),
+        ("MOST_BYTES", 70, "csv has more than .* MB, the maximum that is read. Split it"),
+        ("MOST_CELLS", 8, "csv has more than 1 rows, the maximum for . columns"),
+        ("MOST_JSON_BYTES", 300, "json has more than .* MB, the maximum that is read. Split it, or save"),
         ("MOST_VALUES", 20, "json has more than 20 values"),
         ("MOST_ROWS", 1, "more than 1 rows|from 1 to 1 features"),
     ],
@@ -950,7 +950,7 @@ def test_a_folder_that_is_not_a_city_alone_is_left_alone(tmp_path, held, culprit
 
 def test_a_file_is_not_overwritten_by_a_folder(tmp_path):
     (tmp_path / "city").write_text("precious", encoding="utf-8")
-    with pytest.raises(InputError, match="is a file"):
+    with pytest.raises(InputError, match="a file is in the place"):
         full_city().save(tmp_path / "city")
     assert (tmp_path / "city").read_text(encoding="utf-8") == "precious"
 

@@ -622,7 +622,7 @@ def test_a_city_says_what_was_left_out():
 
 
 def test_files_of_two_cities_are_refused():
-    with pytest.raises(InputError, match="belongs to another city"):
+    with pytest.raises(InputError, match="file of another city"):
         ec.aggregate_calls(random_log(10), STATIONS.assign(lon=10.0))
     with pytest.raises(InputError, match="both were given"):
         ec.aggregate_calls(random_log(10), STATIONS, cell_km=1, areas="x.geojson")

@@ -295,7 +295,7 @@ def test_a_run_cut_off_goes_on_to_the_same_end(tmp_path):
     assert resumed.history[columns].equals(whole.history[columns])
     assert resumed.control_set == whole.control_set
     assert len(path.read_text().splitlines()) == 1 + len(whole.history)
-    with pytest.raises(InputError, match="is of another run: its seed is 4"):
+    with pytest.raises(InputError, match="to another run: its seed is 4"):
         bocvs(problem, budget=3, rng=5, checkpoint=path)
     with pytest.raises(InputError, match="its method is 'unknown-cost'"):
         bocvs(problem, "ucb-psq", budget=3, checkpoint=path)

@@ -1,8 +1,8 @@
 """Read files that may be gzip-compressed, without trusting their declared sizes.
 
 A few kilobytes of gzip data can expand to gigabytes. Content is therefore read in pieces and refused once its
-size, or its ratio to the compressed size, exceeds that of any genuine file. JSON
-is refused if it holds more values than fit into memory once parsed.
+size, or its ratio to the compressed size, exceeds that of any genuine file. JSON is
+refused if it holds more values than fit into memory once parsed.
 """
 
 import gzip

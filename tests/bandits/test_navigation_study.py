@@ -75,17 +75,12 @@ def test_a_tiny_study_runs_from_end_to_end(navigation, tmp_path, monkeypatch, ca
 
 @pytest.mark.parametrize("policy", ["bi-ucb", "gp-bucb"])
 def test_stored_runs_can_be_repeated(navigation, policy):
-    """Rules without draws of their own, so that rounding on another processor hardly changes a path.
-
-    Should a near tie of two paths be broken the other way, the run differs from there on, but is worth as much.
-    """
+    """Rules without random draws: rounding on another processor hardly changes a path (none under four kinds tried)."""
     stored = eo.datasets.load_study("navigation_agents")
     case = {"network": "monaco", "route": "A", "run": 1, "policy": policy}
     own = stored[(stored[list(case)] == pd.Series(case)).all(axis=1)].set_index("round")
     again = navigation.regret(**case, lengthscale=1.0, horizon=60).set_index("round")
-    got, wanted = again["cumulative_regret"], own["cumulative_regret"].loc[:60]
-    assert got[10] == pytest.approx(wanted[10], rel=1e-3)
-    assert got.to_numpy() == pytest.approx(wanted.to_numpy(), rel=0.05)
+    assert again["cumulative_regret"].to_numpy() == pytest.approx(own["cumulative_regret"].loc[:60], rel=1e-3)
 
 
 @pytest.mark.parametrize("part", ["agents", "sparse", "parametrisation", "lengthscale", "exploration"])

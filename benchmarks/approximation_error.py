@@ -62,9 +62,7 @@ def unequal_units(cities=20):
         minutes[rng.choice(n_sites, 2, replace=False)] = 30, 30 * ratio
         city = eo.datasets.grid_city(n_sites, units, rng=seed, size=6).replace(service_times=minutes)
         served = 60 * (1 / minutes[sites]).sum()
-        for capacity, load in product(
-            ("loss", "queue"), (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 1.5, 3, 10)
-        ):
+        for capacity, load in product(("loss", "queue"), (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 1.5, 3, 10)):
             if capacity == "queue" and load > 1:
                 continue
             loaded = city.scaled(load * served / city.total_rate)
@@ -114,9 +112,7 @@ def st_paul():
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--units", type=int, default=15)
     parser.add_argument("--cities", type=int, default=100)
     parser.add_argument("--unequal", action="store_true")

@@ -39,14 +39,10 @@ def measure(net, route, policy, horizon, prior):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--network", choices=["monaco", "luxembourg"], default="monaco")
     parser.add_argument("--route", choices=["A", "B"], default="A")
-    parser.add_argument(
-        "--policies", nargs="+", choices=list(bandits.POLICIES), default=list(bandits.POLICIES)
-    )
+    parser.add_argument("--policies", nargs="+", choices=list(bandits.POLICIES), default=list(bandits.POLICIES))
     parser.add_argument("--horizon", type=int, default=500)
     options = parser.parse_args()
     net = datasets.load_roads(options.network)
@@ -74,9 +70,7 @@ def main():
         edges, seen = run.history["path"].str.len().mean(), (run.counts > 0).sum()
         rounds[policy] = wall
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-        print(
-            f"{policy:12}{wall:10.4f}{cpu:10.4f}{edges:8.0f}{seen:8}{run.regret:12.0f}{peak:9.2f}", flush=True
-        )
+        print(f"{policy:12}{wall:10.4f}{cpu:10.4f}{edges:8.0f}{seen:8}{run.regret:12.0f}{peak:9.2f}", flush=True)
     print()
     exact = [seconds for policy, seconds in rounds.items() if policy.startswith("gp-")]
     if exact:

@@ -107,18 +107,14 @@ def whole(table):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--horizon", action="store_true", help="the small study of the cost regret's growth")
     parser.add_argument("--objectives", nargs="+", choices=[*OBJECTIVES, "levy"], default=OBJECTIVES)
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--backend", choices=["serial", "processes"], default="serial")
     parser.add_argument("--workers", type=int, help="processes")
     parser.add_argument("--folder", type=Path, default=Path("emsopt-results"), help="of the finished cases")
-    parser.add_argument(
-        "--smoke", action="store_true", help="a tiny study, kept in the folder and not stored"
-    )
+    parser.add_argument("--smoke", action="store_true", help="a tiny study, kept in the folder and not stored")
     options = parser.parse_args()
     tiny = options.smoke
     if options.horizon:
@@ -150,9 +146,7 @@ def main():
     table = whole(table.drop(columns=["budget", "most"]))
     digits = dict.fromkeys(("quality_regret", "cost_regret"), 3) | {"simple_regret": 6, "cost_error": 4}
     table.round(digits).to_csv(stored, index=False)
-    print(
-        f"{len(table)} rows in {stored}\n\nsimple regret at the end:\n{summary(table).round(4).to_string()}\n"
-    )
+    print(f"{len(table)} rows in {stored}\n\nsimple regret at the end:\n{summary(table).round(4).to_string()}\n")
     print(control_verdicts(table).round(4).to_string())
 
 

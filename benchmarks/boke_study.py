@@ -171,9 +171,7 @@ def results(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=[*PROBLEMS, "fill"], required=True)
     parser.add_argument("--problems", nargs="+", help="these only, instead of all of the part")
     parser.add_argument("--methods", nargs="+", help="these only, instead of all")
@@ -182,9 +180,7 @@ def main():
     parser.add_argument("--backend", choices=["serial", "processes"], default="serial")
     parser.add_argument("--workers", type=int, help="processes")
     parser.add_argument("--folder", type=Path, default=Path("emsopt-results"), help="of the finished cases")
-    parser.add_argument(
-        "--smoke", action="store_true", help="a tiny study, kept in the folder and not stored"
-    )
+    parser.add_argument("--smoke", action="store_true", help="a tiny study, kept in the folder and not stored")
     options = parser.parse_args()
     if options.part == "fill":
         fill(options)
@@ -195,9 +191,7 @@ def main():
     for what, part in (("curves", curves(table)), ("ends", ends(table))):
         part.to_csv(folder / f"{name}_{what}.csv", index=False, float_format="%.4g")
     print(f"{name}_curves.csv and {name}_ends.csv in {folder}; median regret after the last evaluation:")
-    last = ends(table).pivot_table(
-        index="problem", columns="method", values="regret", aggfunc="median", sort=False
-    )
+    last = ends(table).pivot_table(index="problem", columns="method", values="regret", aggfunc="median", sort=False)
     print(last.to_string(float_format="%.4g"))
 
 

@@ -65,8 +65,7 @@ def grid(seeds, cities):
                 if method is GPpM:
                     seconds += spent[95:105]
             print(
-                f"  ({units}) seed {seed}: "
-                + ", ".join(f"{m.__name__} {g[-1]:.2f} %" for m, g in gaps.items()),
+                f"  ({units}) seed {seed}: " + ", ".join(f"{m.__name__} {g[-1]:.2f} %" for m, g in gaps.items()),
                 flush=True,
             )
         for method, gap in gaps.items():
@@ -80,9 +79,7 @@ def grid(seeds, cities):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=("st-paul", "grid"))
     parser.add_argument("--cities", type=int, default=10, help="different grid cities among the seeds")
     parser.add_argument("--seeds", type=int, default=10)

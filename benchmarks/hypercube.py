@@ -67,22 +67,16 @@ def exact_line(p, spread, runs):
     seconds = median_seconds(lambda: exact_hypercube(grid, sites), runs)
     e = exact_hypercube(grid, sites)
     rates = "unit-specific rates" if spread else "equal rates"
-    line = (
-        f"  p = {p:2}, {rates:19}: {seconds * 1e3:8.2f} ms, {e.iterations} sweeps, residual {e.residual:.0e}"
-    )
+    line = f"  p = {p:2}, {rates:19}: {seconds * 1e3:8.2f} ms, {e.iterations} sweeps, residual {e.residual:.0e}"
     if p <= 12:
         general = median_seconds(lambda: general_solver(grid, sites), 3)
         apart = abs(general_solver(grid, sites) - e.mean_response)
-        line += (
-            f"; scipy sparse solve {general * 1e3:6.0f} ms ({general / seconds:.0f} x), {apart:.0e} min apart"
-        )
+        line += f"; scipy sparse solve {general * 1e3:6.0f} ms ({general / seconds:.0f} x), {apart:.0e} min apart"
     return line
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--alone", type=int, metavar="P", help="only P units, and the memory that takes")
     options = parser.parse_args()
@@ -103,9 +97,7 @@ def main():
     seconds = median_seconds(lambda: approximate_values(city, listed), 7, time.perf_counter)
     print(f"  all {len(listed):,} listed deployments, all cores: {seconds:.2f} s wall (target 0.5)")
 
-    print(
-        "exact hypercube, M = 100, load 0.5, CPU of one core (targets 1 ms for p = 9, 0.1 s for 15, 8 s for 20)"
-    )
+    print("exact hypercube, M = 100, load 0.5, CPU of one core (targets 1 ms for p = 9, 0.1 s for 15, 8 s for 20)")
     for p in (9, 12, 15):
         for spread in (0.0, 1.0):
             print(exact_line(p, spread, 9))
@@ -114,9 +106,7 @@ def main():
         start = time.perf_counter()
         everything = evaluate_all(city, 9, "exact")
         seconds = time.perf_counter() - start
-        print(
-            f"  all {len(everything.values):,} deployments of St. Paul, all cores: {seconds:.1f} s wall (target 15)"
-        )
+        print(f"  all {len(everything.values):,} deployments of St. Paul, all cores: {seconds:.1f} s wall (target 15)")
 
 
 if __name__ == "__main__":

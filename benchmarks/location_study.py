@@ -180,9 +180,7 @@ def merged(stored, table, methods):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=list(BUDGET), required=True)
     parser.add_argument("--methods", nargs="+", help="these only, instead of all of the part")
     parser.add_argument("--runs", type=int, help="replications, or cities in part grid")
@@ -190,9 +188,7 @@ def main():
     parser.add_argument("--backend", choices=["serial", "processes"], default="serial")
     parser.add_argument("--workers", type=int, help="processes")
     parser.add_argument("--folder", type=Path, default=Path("emsopt-results"), help="of the finished cases")
-    parser.add_argument(
-        "--smoke", action="store_true", help="a tiny study, kept in the folder and not stored"
-    )
+    parser.add_argument("--smoke", action="store_true", help="a tiny study, kept in the folder and not stored")
     options = parser.parse_args()
     table = results(options.part, options)
     name = f"location_{options.part.replace('-', '_')}"

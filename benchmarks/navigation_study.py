@@ -127,17 +127,12 @@ def for_store(table, part):
     """Return the table without columns that say nothing, and of the largest part fewer rounds."""
     if part == "exploration":
         return table.drop(columns=["horizon", "lengthscale", "run"])
-    if part == "lengthscale":
-        table = table[table["round"] % (5 * EVERY) == 0]
-    else:
-        table = table.drop(columns="lengthscale")
+    table = table[table["round"] % (5 * EVERY) == 0] if part == "lengthscale" else table.drop(columns="lengthscale")
     return table.drop(columns="horizon").round({"cumulative_regret": 1})
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=list(COMPARED), required=True)
     parser.add_argument("--policies", nargs="+", help="these only, instead of all of the part")
     parser.add_argument("--networks", nargs="+", default=["monaco", "luxembourg"])
@@ -146,9 +141,7 @@ def main():
     parser.add_argument("--backend", choices=["serial", "processes"], default="serial")
     parser.add_argument("--workers", type=int, help="processes; each needs a gigabyte for Luxembourg")
     parser.add_argument("--folder", type=Path, default=Path("emsopt-results"), help="of the finished cases")
-    parser.add_argument(
-        "--smoke", action="store_true", help="a tiny study, kept in the folder and not stored"
-    )
+    parser.add_argument("--smoke", action="store_true", help="a tiny study, kept in the folder and not stored")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     name = f"{'smoke_' if options.smoke else ''}navigation_{options.part}"
@@ -161,13 +154,9 @@ def main():
         progress=True,
     )
     kept = for_store(table, options.part)
-    file = (
-        options.folder if options.smoke else STORED
-    ) / f"{name}.csv{'.gz' * (options.part == 'exploration')}"
+    file = (options.folder if options.smoke else STORED) / f"{name}.csv{'.gz' * (options.part == 'exploration')}"
     file.parent.mkdir(parents=True, exist_ok=True)
-    kept.to_csv(
-        file, index=False, compression={"method": "gzip", "mtime": 0} if file.suffix == ".gz" else None
-    )
+    kept.to_csv(file, index=False, compression={"method": "gzip", "mtime": 0} if file.suffix == ".gz" else None)
     print(f"{len(kept)} rows in {file}")
     if options.part != "exploration":
         keys = ["network", "lengthscale", "route", "policy"]

@@ -57,9 +57,7 @@ def measure(name, arguments, folder):
         "PYTHONPATH": os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH")]))
     }
     before, start = os.times(), time.perf_counter()
-    subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL
-    )
+    subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
     wall, after = time.perf_counter() - start, os.times()
     processor = sum(after[2:4]) - sum(before[2:4])
     print(f"{name:24} {wall:6.1f} s, {processor:5.1f} s of the processor")

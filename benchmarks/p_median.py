@@ -63,9 +63,7 @@ def pseudo_boolean(city, units, limit):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", nargs="+", default=["100x100x10"], metavar="NxMxP")
     parser.add_argument("--kind", choices=("plane", "scattered"), default="plane")
     parser.add_argument("--instances", type=int, default=5)

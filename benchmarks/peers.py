@@ -192,14 +192,10 @@ def table(title, cases, methods, budget, known):
     """Run every method on every (seed, objective, best known) and print a row each."""
     results, least = {}, [best for _, _, best in cases]
     for name, method in methods.items():
-        results[name] = [
-            search(method, o, seed, budget, best if known else -np.inf) for seed, o, best in cases
-        ]
+        results[name] = [search(method, o, seed, budget, best if known else -np.inf) for seed, o, best in cases]
         least = [min(a, r[0]) for a, r in zip(least, results[name], strict=True)]
         print(f"  {name} done", file=sys.stderr, flush=True)
-    results["p-median"] = [
-        (o(eo.evaluators.p_median(o.city, o.space.units).sites), None, []) for _, o, _ in cases
-    ]
+    results["p-median"] = [(o(eo.evaluators.p_median(o.city, o.space.units).sites), None, []) for _, o, _ in cases]
     print(f"{title}\n  {'method':9} {'gap, %: median':>14} {'each':>20} {'optimum after':>18} {'CPU s':>7}")
     for name, runs in results.items():
         gaps = [(r[0] / best - 1) * 100 for r, best in zip(runs, least, strict=True)]
@@ -222,9 +218,7 @@ def chosen(ours_named, peers):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=list(PEERS))
     parser.add_argument("--methods", nargs="*", choices=list(eo.optimizers.METHODS), default=list(OURS))
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="seeds 0 to N - 1")

@@ -40,9 +40,7 @@ def median_seconds(function, repeats=5):
 def coverage(units=6, runs=300):
     """Print in how many runs out of 100 the intervals hold the exact values, by load and length of the run."""
     city = grid_city(units, 20)
-    print(
-        f"95 % intervals of {runs} runs, {units} units that queue calls: runs out of 100 that hold the exact value"
-    )
+    print(f"95 % intervals of {runs} runs, {units} units that queue calls: runs out of 100 that hold the exact value")
     names = "mean_wait", "queue_probability", "mean_response", "mean_utilization"
     print(f"{'load':>6} {'calls':>8} {'relaxation times':>17}", *names)
     for load in (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999):

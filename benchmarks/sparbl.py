@@ -104,9 +104,7 @@ def compare_searches(runs):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--search", type=int, default=0, metavar="RUNS")
     options = parser.parse_args()
     print(f"horseshoe sweep, n = 100, D = 1276: {sweep_milliseconds():.2f} ms")

@@ -80,9 +80,7 @@ def known_heights():
 def on_cells(points):
     """Average places and heights on square cells, so that heights a step apart do not make a cliff."""
     points = np.column_stack([metres(points[:, :2]), points[:, 2]])
-    _, cell, counts = np.unique(
-        np.floor(points[:, :2] / CELL_M), axis=0, return_inverse=True, return_counts=True
-    )
+    _, cell, counts = np.unique(np.floor(points[:, :2] / CELL_M), axis=0, return_inverse=True, return_counts=True)
     return np.column_stack([np.bincount(cell.ravel(), column) / counts for column in points.T])
 
 
@@ -143,9 +141,7 @@ def residual(path):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dry-run", action="store_true", help="build and print, but write nothing")
     parser.add_argument("--extract", type=Path, help="an OpenStreetMap extract to cut the raw file out of")
     parser.add_argument("--elevation", type=Path, help="a SUMO network whose junctions have heights")
@@ -155,9 +151,7 @@ def main():
     net = build()
     surveyed, coast = known_heights()
     print(net, net.notes, sep="\n")
-    print(
-        f"{len(surveyed)} surveyed heights, {len(coast)} places on the coast; left out one by one, the surveyed ones"
-    )
+    print(f"{len(surveyed)} surveyed heights, {len(coast)} places on the coast; left out one by one, the surveyed ones")
     print(f"are missed by {left_out_error(surveyed, coast):.0f} m (root mean square)")
     if options.elevation:
         residual(options.elevation)

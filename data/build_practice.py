@@ -32,9 +32,7 @@ BY_HOUR = np.r_[
     [1.33, 1.34, 1.36, 1.38, 1.38, 1.36, 1.30, 1.22, 1.12, 1.01, 0.90, 0.80],
 ]
 BY_WEEKDAY = np.array([1.02, 0.98, 0.98, 0.99, 1.05, 1.02, 0.96])
-AT_WORK = np.array(
-    [0.1] * 7 + [0.3, 0.5] + [0.6] * 8 + [0.45, 0.3] + [0.15] * 5
-)  # share of calls from the centre
+AT_WORK = np.array([0.1] * 7 + [0.3, 0.5] + [0.6] * 8 + [0.45, 0.3] + [0.15] * 5)  # share of calls from the centre
 
 STATIONS = [
     ("Harbour", (0.2, -0.6), 1.5),
@@ -70,9 +68,7 @@ def draw_calls(rng):
     places = draw_places(HOMES, n, rng)
     working = rng.random(n) < AT_WORK[clock] * np.where(weekday < 5, 1.0, 0.6)
     places[working] = draw_places(CENTRE, working.sum(), rng)
-    late = np.isin(
-        weekday * 24 + clock, [4 * 24 + h for h in (22, 23)] + [5 * 24 + h for h in (0, 1, 2, 3, 22, 23)]
-    )
+    late = np.isin(weekday * 24 + clock, [4 * 24 + h for h in (22, 23)] + [5 * 24 + h for h in (0, 1, 2, 3, 22, 23)])
     late |= (weekday == 6) & (clock < 4)
     out = late & (rng.random(n) < 0.5)
     places[out] = draw_places(NIGHT_LIFE, out.sum(), rng)
@@ -96,9 +92,7 @@ def add_faults(rows, rng):
     """Put in what the checks are to find; return the rows that are left."""
     rows = [row for row in rows if not "2025-04-16" <= row[0] < "2025-04-18"]  # two days without records
     marked = rng.choice(len(rows), 60, replace=False)
-    for kind, k in zip(
-        np.repeat(["time", "place", "swap", "zero", "far"], [8, 12, 12, 6, 3]), marked, strict=False
-    ):
+    for kind, k in zip(np.repeat(["time", "place", "swap", "zero", "far"], [8, 12, 12, 6, 3]), marked, strict=False):
         time, x, y, service = rows[k]
         rows[k] = {
             "time": ["", x, y, service],
@@ -125,8 +119,7 @@ def main():
     columns = ["time", "lon", "lat", "service_min"]
     write_csv(PACKAGE / "practice" / "calls.csv", columns, rows)
     stations = [
-        [name, *(f"{v:.4f}" for v in MIDDLE + np.array(place) * KM), turnout]
-        for name, place, turnout in STATIONS
+        [name, *(f"{v:.4f}" for v in MIDDLE + np.array(place) * KM), turnout] for name, place, turnout in STATIONS
     ]
     header = ["name", "lon", "lat", "turnout_min"]
     write_csv(PACKAGE / "practice" / "stations.csv", header, stations)

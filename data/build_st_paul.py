@@ -128,16 +128,10 @@ def residuals(city):
 
 def write_checksums():
     """List the sha256 of every raw and every package file, as ``sha256sum -c`` reads them from this folder."""
-    files = sorted(
-        path for folder in (HERE / "raw", *EMBEDDED) for path in folder.rglob("*") if path.is_file()
-    )
+    files = sorted(path for folder in (HERE / "raw", *EMBEDDED) for path in folder.rglob("*") if path.is_file())
     lines = []
     for path in files:
-        name = (
-            path.relative_to(HERE)
-            if path.is_relative_to(HERE)
-            else Path("..") / path.relative_to(HERE.parent)
-        )
+        name = path.relative_to(HERE) if path.is_relative_to(HERE) else Path("..") / path.relative_to(HERE.parent)
         lines.append(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {name.as_posix()}\n")
     CHECKSUMS.write_text("".join(lines), encoding="utf-8")
 

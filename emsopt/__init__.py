@@ -99,8 +99,7 @@ def __getattr__(name):
         return _import_module(f".{name}", __name__)
     if name in _NAMES:
         return getattr(_import_module(f".{_NAMES[name]}", __name__), name)
-    msg = f"module 'emsopt' has no attribute {name!r}"
-    raise AttributeError(msg)
+    raise AttributeError(f"module 'emsopt' has no attribute {name!r}")
 
 
 def __dir__():

@@ -27,33 +27,24 @@ def real_array(values, name, shape, *, unit="", low=None, strictly=False):
         Smallest admissible value; excluded itself if ``strictly``.
     """
     array = floats(values, name, unit)
-    wanted = (
-        "("
-        + ", ".join("any" if n is None else str(n) for n in shape)
-        + ("," if len(shape) == 1 else "")
-        + ")"
-    )
-    if array.ndim != len(shape) or any(
-        n is not None and n != m for n, m in zip(shape, array.shape, strict=True)
-    ):
-        msg = f"`{name}` must have shape {wanted}; got {array.shape}."
-        raise InputError(msg)
+    wanted = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
+    if array.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, array.shape, strict=True)):
+        raise InputError(f"`{name}` must have shape {wanted}; got {array.shape}.")
     if array.size == 0:
-        msg = f"`{name}` is empty; at least one value is needed."
-        raise InputError(msg)
+        raise InputError(f"`{name}` is empty; at least one value is needed.")
     bad = ~np.isfinite(array)
     if bad.any():
-        msg = f"`{name}` must be finite{_in(unit)}; {bad.sum()} value(s) are NaN or infinite, the first at {_where(bad)}."
-        raise InputError(msg)
+        raise InputError(
+            f"`{name}` must be finite{_in(unit)}; {bad.sum()} value(s) are NaN or infinite, the first at {_where(bad)}."
+        )
     if low is not None:
         bad = array <= low if strictly else array < low
         if bad.any():
             sign = "greater than" if strictly else "at least"
-            msg = (
+            raise InputError(
                 f"`{name}` must be {sign} {low:g}{_in(unit)}; {bad.sum()} value(s) are not, "
                 f"the first at {_where(bad)}: {array[bad][0]:g}."
             )
-            raise InputError(msg)
     array.flags.writeable = False
     return array
 
@@ -61,8 +52,7 @@ def real_array(values, name, shape, *, unit="", low=None, strictly=False):
 def floats(values, name, unit=""):
     """Convert to floats only what is plainly numbers: no text, truth values, complex numbers or masks."""
     if np.ma.isMaskedArray(values):
-        msg = f"`{name}` must be plain numbers{_in(unit)}; got an array with a mask. Fill it first."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be plain numbers{_in(unit)}; got an array with a mask. Fill it first.")
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
@@ -83,26 +73,21 @@ def names(values, name, length, prefix):
     if values is None:
         return tuple(f"{prefix} {k + 1}" for k in range(length))
     if isinstance(values, str):
-        msg = f"`{name}` must be a sequence of {length} names; got the single string {shown(values)}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be a sequence of {length} names; got the single string {shown(values)}.")
     if not np.iterable(values):
-        msg = f"`{name}` must be a sequence of {length} names; got {shown(values)}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be a sequence of {length} names; got {shown(values)}.")
     values = list(values)  # a generator can be read only once
     for value in values:
         _check_is_name(value, name)
     result = tuple(visible(value, f"`{name}`") for value in values)
     if len(result) != length:
-        msg = f"`{name}` must hold {length} names; got {len(result)}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must hold {length} names; got {len(result)}.")
     seen = set()
     for value in result:
         if value in seen:
-            msg = f"`{name}` must be distinct; {value!r} occurs more than once. Number the duplicates."
-            raise InputError(msg)
+            raise InputError(f"`{name}` must be distinct; {value!r} occurs more than once. Number the duplicates.")
         if not value.strip():
-            msg = f"`{name}` must not be blank; entry {result.index(value)} is."
-            raise InputError(msg)
+            raise InputError(f"`{name}` must not be blank; entry {result.index(value)} is.")
         seen.add(value)
     return result
 
@@ -114,8 +99,7 @@ def _check_is_name(value, name):
     except (TypeError, ValueError):  # pandas.NA, arrays
         missing = True
     if missing or (np.iterable(value) and not isinstance(value, str)):
-        msg = f"`{name}` must be names, each a text; got {shown(value)}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be names, each a text; got {shown(value)}.")
 
 
 def visible(value, where, allowed=""):
@@ -128,9 +112,7 @@ def visible(value, where, allowed=""):
     if not text.isprintable():
         for character in text:
             if unicodedata.category(character) in UNSEEN and character not in JOINERS + allowed:
-                msg = (
-                    f"{where}: {shown(text)} holds a character that cannot be seen, {character!a}. Remove it."
-                )
+                msg = f"{where}: {shown(text)} holds a character that cannot be seen, {character!a}. Remove it."
                 raise InputError(msg)
     return text
 
@@ -161,17 +143,14 @@ def as_float(value):
 def truth(value, name):
     """Return ``value`` as a bool if it is one: the text "no" would count as true."""
     if not isinstance(value, (bool, np.bool_)):
-        msg = f"`{name}` must be True or False; got {shown(value)}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be True or False; got {shown(value)}.")
     return bool(value)
 
 
 def is_real(value):
     """Return whether ``value`` is one real number (not a truth value, text or an array)."""
     # numpy takes a duration for a whole number
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
-        value, (bool, np.timedelta64)
-    )
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.timedelta64))
 
 
 def whole_number(value, name, low=1, high=None):
@@ -179,11 +158,9 @@ def whole_number(value, name, low=1, high=None):
     limit = f"from {low} to {high}" if high is not None else f"of at least {low}"
     # whole numbers as they are: seeds may have more digits than a float holds
     if not is_real(value) or not (isinstance(value, int) or (np.isfinite(value) and int(value) == value)):
-        msg = f"`{name}` must be a whole number {limit}; got {shown(value)}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be a whole number {limit}; got {shown(value)}.")
     if value < low or (high is not None and value > high):
-        msg = f"`{name}` must be a whole number {limit}; got {shown(int(value))}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be a whole number {limit}; got {shown(int(value))}.")
     return int(value)
 
 
@@ -200,8 +177,7 @@ def finite_number(value, name):
     """Return ``value`` as a finite float."""
     number = as_float(value) if is_real(value) else np.nan
     if not np.isfinite(number):
-        msg = f"`{name}` must be a finite number; got {shown(value)}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be a finite number; got {shown(value)}.")
     return number
 
 
@@ -210,24 +186,21 @@ def positive_number(value, name, unit="", *, zero=False):
     sign = "a number of at least 0" if zero else "a number above 0"
     number = as_float(value) if is_real(value) else np.nan
     if not np.isfinite(number) or number < 0 or (number == 0 and not zero):
-        msg = f"`{name}` must be {sign}{_in(unit)}; got {shown(value)}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be {sign}{_in(unit)}; got {shown(value)}.")
     return number
 
 
 def probability(value, name):
     """Return ``value`` as a float above 0 and at most 1."""
     if not is_real(value) or not 0 < value <= 1:
-        msg = f"`{name}` must be a probability in (0, 1]; got {shown(value)}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be a probability in (0, 1]; got {shown(value)}.")
     return float(value)
 
 
 def choice(value, name, options):
     """Return ``value`` if it is one of ``options``."""
     if not isinstance(value, str) or value not in options:
-        msg = f"`{name}` must be one of {', '.join(map(repr, options))}; got {shown(value)}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be one of {', '.join(map(repr, options))}; got {shown(value)}.")
     return value
 
 
@@ -250,16 +223,14 @@ def existing_file(value, name, wanted):
     """Return the path of a file that is there; ``wanted`` says what to give otherwise."""
     result = path(value, name)
     if not os.path.isfile(result):  # the method of `Path` raises on a name that is too long
-        msg = f"`{name}`: there is no file {shown(str(result))}; give the path of {wanted}."
-        raise InputError(msg)
+        raise InputError(f"`{name}`: there is no file {shown(str(result))}; give the path of {wanted}.")
     return result
 
 
 def instance(value, name, kind, title):
     """Return ``value`` if it is of a class, whose public name is ``title``."""
     if not isinstance(value, kind):
-        msg = f"`{name}` must be an {title}; got {type(value).__name__}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be an {title}; got {type(value).__name__}.")
     return value
 
 
@@ -270,8 +241,7 @@ def columns(frame, wanted, name="frame", like=""):
     if missing:
         example = f", as {like} has" if like else ""
         found = ", ".join(map(str, has)) or "none"
-        msg = f"`{name}` must have a column {missing[0]!r}{example}; its columns are {found}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must have a column {missing[0]!r}{example}; its columns are {found}.")
 
 
 def _in(unit):

@@ -36,9 +36,7 @@ PUBLISHED_SHA256 = "2d75885d302108d9707ea2ed0a54c8d2c0f98b1b2e1c1ae31f58a76832b8
 
 LUXEMBOURG_REPOSITORY = "lcodeca/LuSTScenario"
 LUXEMBOURG_COMMIT = "5edb7ecb9ad196c39172b6eb95d19ed789f4b1a6"
-LUXEMBOURG_URL = (
-    f"https://raw.githubusercontent.com/{LUXEMBOURG_REPOSITORY}/{LUXEMBOURG_COMMIT}/scenario/lust.net.xml"
-)
+LUXEMBOURG_URL = f"https://raw.githubusercontent.com/{LUXEMBOURG_REPOSITORY}/{LUXEMBOURG_COMMIT}/scenario/lust.net.xml"
 LUXEMBOURG_GIT_BLOB = "c507ce16eb340bede88ac0c8e74c19519e09409f"
 
 ROUTES = {
@@ -104,8 +102,7 @@ def load_st_paul(version="embedded", *, call_group="f"):
     if version == "published":
         return _with_published_demand(city, call_group)
     if call_group != "f":
-        msg = f"`call_group` requires version='published'; got {call_group!r} with version='embedded'."
-        raise InputError(msg)
+        raise InputError(f"`call_group` requires version='published'; got {call_group!r} with version='embedded'.")
     return city
 
 
@@ -238,7 +235,9 @@ def grid_city(n_sites=30, units=15, load=0.5, *, rng=None, size=10, geometry="pl
     else:
         low, high = GRID_UNIFORM_MIN
         times = rng.uniform(low, high, (n_sites, size**2))
-        notes = f"Random demand on {size} x {size} cells; times drawn between {low} and {high} min, whatever the distance."
+        notes = (
+            f"Random demand on {size} x {size} cells; times drawn between {low} and {high} min, whatever the distance."
+        )
     square = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]])
     return City(
         arrival_rates=demand,
@@ -347,8 +346,7 @@ def write_templates(folder):
     targets = [folder / source.name for source in sources]
     for target in targets:
         if target.exists():
-            msg = f"{target} is there already and was left as it is; choose another folder."
-            raise InputError(msg)
+            raise InputError(f"{target} is there already and was left as it is; choose another folder.")
     written = []
     try:
         for source, target in zip(sources, targets, strict=True):

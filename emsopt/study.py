@@ -98,8 +98,7 @@ def run(task, cases, *, file=None, backend="serial", workers=None, progress=Fals
     """
     name = getattr(task, "__qualname__", None)
     if not callable(task) or name is None:
-        msg = f"`task` must be a function defined at the top level of a module; got {task!r}."
-        raise InputError(msg)
+        raise InputError(f"`task` must be a function defined at the top level of a module; got {task!r}.")
     by_key = _checked(cases)
     columns = list(next(iter(by_key.values())))
     parallel = _parallel(backend, workers)
@@ -132,8 +131,7 @@ def cases(**dimensions):
     {'method': 'local', 'seed': 1, 'budget': 50}
     """
     values = [
-        list(v) if isinstance(v, Iterable) and not isinstance(v, (str, Mapping)) else [v]
-        for v in dimensions.values()
+        list(v) if isinstance(v, Iterable) and not isinstance(v, (str, Mapping)) else [v] for v in dimensions.values()
     ]
     return [dict(zip(dimensions, row, strict=True)) for row in itertools.product(*values)]
 
@@ -152,46 +150,37 @@ def seed_of(case):
 def _checked(cases):
     """Return a dict from keys to cases with plain values, in the given order."""
     if isinstance(cases, (str, Mapping)) or not np.iterable(cases):
-        msg = f"`cases` must be a list of dicts; got {cases!r}."
-        raise InputError(msg)
+        raise InputError(f"`cases` must be a list of dicts; got {cases!r}.")
     by_key, names = {}, None
     for case in cases:
         key = _key(case)
         names = list(case) if names is None else names
         if set(case) != set(names):
-            msg = f"All cases must have the same names; got {names} and {list(case)}."
-            raise InputError(msg)
+            raise InputError(f"All cases must have the same names; got {names} and {list(case)}.")
         if key in by_key:
-            msg = f"Cases must be distinct; {key} occurs more than once."
-            raise InputError(msg)
+            raise InputError(f"Cases must be distinct; {key} occurs more than once.")
         plain = json.loads(key)
         by_key[key] = {name: plain[name] for name in names}
     if not by_key or not names:
-        msg = f"`cases` must hold at least one case with at least one value; got {cases!r}."
-        raise InputError(msg)
+        raise InputError(f"`cases` must hold at least one case with at least one value; got {cases!r}.")
     return by_key
 
 
 def _key(case):
     """Return a case as text; equal values yield equal text."""
     if not isinstance(case, Mapping) or not all(isinstance(name, str) for name in case):
-        msg = f"A case must be a dict of values by name; got {case!r}."
-        raise InputError(msg)
+        raise InputError(f"A case must be a dict of values by name; got {case!r}.")
     try:
         return json.dumps(case, sort_keys=True, allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:
-        msg = (
-            f"A case must hold only text, finite numbers, booleans, None or lists of them; got {case!r}: "
-            f"{error}."
-        )
+        msg = f"A case must hold only text, finite numbers, booleans, None or lists of them; got {case!r}: {error}."
         raise InputError(msg) from error
 
 
 def _plain(value):
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
-    msg = f"{type(value).__name__} {value!r} is not a plain value"
-    raise TypeError(msg)
+    raise TypeError(f"{type(value).__name__} {value!r} is not a plain value")
 
 
 def outcomes(runs, *, within=0.0):
@@ -223,8 +212,7 @@ def outcomes(runs, *, within=0.0):
     within = _validate.positive_number(within, "within", "%", zero=True)
     missing = {"evaluation", "best", "best_known", "cpu_seconds"} - set(getattr(runs, "columns", ()))
     if missing:
-        msg = f"`runs` must be a DataFrame with a column {min(missing)!r}, such as a location study."
-        raise InputError(msg)
+        raise InputError(f"`runs` must be a DataFrame with a column {min(missing)!r}, such as a location study.")
     keys = [name for name in runs if name not in _NOT_KEYS]
     ends = runs.groupby(keys, sort=False).tail(1).set_index(keys)
     ends["gap"] = 100 * (ends["best"] / ends["best_known"] - 1)
@@ -241,8 +229,7 @@ def _parallel(backend, workers):
     if workers is not None:
         workers = _validate.whole_number(workers, "workers")
         if backend != "processes":
-            msg = f"`workers` requires backend='processes'; got workers={workers} with backend={backend!r}."
-            raise InputError(msg)
+            raise InputError(f"`workers` requires backend='processes'; got workers={workers} with backend={backend!r}.")
     if isinstance(backend, str) and backend == "serial":
         return None
     if isinstance(backend, str) and backend == "processes":
@@ -289,15 +276,12 @@ def _rows(result, case):
         result = (result.reset_index(named) if named else result).to_dict("records")
     rows = [result] if isinstance(result, Mapping) else result
     if not isinstance(rows, (list, tuple)) or not all(isinstance(row, Mapping) for row in rows):
-        msg = f"A task must return a dict, a list of dicts or a DataFrame; got {result!r}."
-        raise InputError(msg)
+        raise InputError(f"A task must return a dict, a list of dicts or a DataFrame; got {result!r}.")
     for row in rows:
         if not all(isinstance(name, str) for name in row):
-            msg = f"Column names returned by a task must be text; got {list(row)}."
-            raise InputError(msg)
+            raise InputError(f"Column names returned by a task must be text; got {list(row)}.")
         if both := sorted(set(row) & set(case)):
-            msg = f"A task must not return columns that its case has; both have {', '.join(both)}."
-            raise InputError(msg)
+            raise InputError(f"A task must not return columns that its case has; both have {', '.join(both)}.")
     return json.loads(json.dumps(rows, default=_plain))
 
 
@@ -355,8 +339,7 @@ def _check_header(path, log, task, columns):
         ("names of a case's values", sorted(names), sorted(columns)),
     ):
         if theirs != ours:
-            msg = (
+            raise InputError(
                 f"The file {path} belongs to another study: {what} {theirs!r} there, {ours!r} here. Resume "
                 "that study, or name another file."
             )
-            raise InputError(msg)

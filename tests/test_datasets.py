@@ -105,9 +105,7 @@ def test_demand_is_population_falling_off_from_downtown(build):
         places[k] += weight * np.array([float(tract["lon"]), float(tract["lat"])])
     assert len(tracts) == 82
     lived_in = population > 0
-    assert city.atom_locations[lived_in] == pytest.approx(
-        places[lived_in] / population[lived_in, None], abs=1e-6
-    )
+    assert city.atom_locations[lived_in] == pytest.approx(places[lived_in] / population[lived_in, None], abs=1e-6)
     km = travel.great_circle_km([build.DOWNTOWN], city.atom_locations)[0]
     slope, _ = np.polyfit(km[lived_in], np.log(city.arrival_rates[lived_in] / population[lived_in]), 1)
     assert slope == pytest.approx(-0.18, abs=1e-6)
@@ -422,9 +420,7 @@ def test_git_blob_ids_are_what_git_says():
     assert git_blob(b"hello world\n") == "3b18e512dba79e4c8300dd08aeb37f8e728b8dad"
 
 
-@pytest.mark.parametrize(
-    "check", [{"sha256": SHA256}, {"git_blob": git_blob(CONTENT)}, {"sha256": SHA256.upper()}]
-)
+@pytest.mark.parametrize("check", [{"sha256": SHA256}, {"git_blob": git_blob(CONTENT)}, {"sha256": SHA256.upper()}])
 def test_a_file_is_fetched_once_and_then_kept(cache, server, check):
     address, requests = server
     for _ in range(2):
@@ -439,9 +435,7 @@ def test_a_file_is_fetched_once_and_then_kept(cache, server, check):
 def test_a_download_with_the_wrong_checksum_is_not_kept(cache, server, check):
     address, _ = server
     wanted = next(iter(check.values()))
-    with pytest.raises(
-        DataUnavailableError, match=f"{address}/bad.bin did not send.*{wanted}.*not kept.*EMSOPT_DATA"
-    ):
+    with pytest.raises(DataUnavailableError, match=f"{address}/bad.bin did not send.*{wanted}.*not kept.*EMSOPT_DATA"):
         locate.find_data("bad.bin", f"{address}/bad.bin", **check)
     assert not list(cache.iterdir())
 
@@ -474,9 +468,7 @@ def test_without_a_network_the_message_says_which_file_to_put_where(cache, serve
 
 def test_offline_published_st_paul_says_where_to_put_its_file(cache, monkeypatch):
     monkeypatch.setattr(datasets, "PUBLISHED_URL", "http://127.0.0.1:9/Saint_Paul.pkl")
-    with pytest.raises(
-        DataUnavailableError, match=r"put it at Saint_Paul.pkl in.*EMSOPT_DATA.*sha256 2d75885d"
-    ):
+    with pytest.raises(DataUnavailableError, match=r"put it at Saint_Paul.pkl in.*EMSOPT_DATA.*sha256 2d75885d"):
         eo.datasets.load_st_paul("published")
 
 
@@ -526,13 +518,9 @@ def test_utilization_follows_from_calls_and_ambulances():
     follows = table.calls_per_year / (365 * table.ambulances * 42.17)
     assert (table.utilization - follows).abs().max() < 0.004
     lower = table.utilization < follows
-    assert (
-        lower.tolist() == [True] * 7 + [False] * 10
-    )  # two service times were used, of 34.0 and of 34.46 min
+    assert lower.tolist() == [True] * 7 + [False] * 10  # two service times were used, of 34.0 and of 34.46 min
     minutes = np.where(lower, 34.0, 34.46)
-    assert (
-        np.abs(table.calls_per_year * minutes / 525_600 / table.ambulances - table.utilization).max() < 0.0007
-    )
+    assert np.abs(table.calls_per_year * minutes / 525_600 / table.ambulances - table.utilization).max() < 0.0007
     wrong = (table.calls_per_minute - table.calls_per_year / 525_600).abs() > 0.0051
     assert table.city[wrong].tolist() == ["St. Paul"]
     assert (table.note != "").tolist() == wrong.tolist()

@@ -27,9 +27,7 @@ def path(request):
 
 def cells(path, kind):
     return [
-        "".join(cell["source"])
-        for cell in json.loads(path.read_text("utf-8"))["cells"]
-        if cell["cell_type"] == kind
+        "".join(cell["source"]) for cell in json.loads(path.read_text("utf-8"))["cells"] if cell["cell_type"] == kind
     ]
 
 
@@ -100,9 +98,7 @@ def test_they_begin_with_what_one_can_do_and_end_with_exercises_and_a_page(path)
     texts = cells(path, "markdown")
     assert "you can\n" in texts[0]
     assert len(re.findall("^- ", texts[0], re.MULTILINE)) >= 3
-    headings = [
-        line for text in texts for line in text.splitlines() if line in ("## Exercises", "## In one page")
-    ]
+    headings = [line for text in texts for line in text.splitlines() if line in ("## Exercises", "## In one page")]
     assert headings == ["## Exercises", "## In one page"]
 
 

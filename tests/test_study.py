@@ -44,9 +44,7 @@ def slow(x):
     """Take a moment; the last cases wait until the study they belong to is killed, if it is to be."""
     time.sleep(0.02)
     while x >= 25 and "EMSOPT_STUDY_TO_KILL" in os.environ:
-        os.kill(
-            int(os.environ["EMSOPT_STUDY_TO_KILL"]), 0
-        )  # fails, and ends the worker, once the study is gone
+        os.kill(int(os.environ["EMSOPT_STUDY_TO_KILL"]), 0)  # fails, and ends the worker, once the study is gone
         time.sleep(0.01)
     return {"third": x / 3, "text": f"case {x} " + "x" * 200}
 
@@ -120,9 +118,7 @@ def test_cases_do_not_depend_on_which_others_run(serial):
 
 @pytest.mark.parametrize("backend", ["serial", "processes"])
 def test_one_thread_each(backend):
-    workers = (
-        2 if backend == "processes" else None
-    )  # with one core the default is one worker, which is this process
+    workers = 2 if backend == "processes" else None  # with one core the default is one worker, which is this process
     table = study.run(threads, [{"x": 0}, {"x": 1}], backend=backend, workers=workers)
     assert all(pools and set(pools) == {1} for pools in table["blas"])
     if backend == "processes":

@@ -27,17 +27,14 @@ def tidy(frame, argument, name_columns):
         If it is not a DataFrame, has no rows, or has two columns of the same name.
     """
     if not isinstance(frame, pd.DataFrame):
-        msg = f"`{argument}` must be a pandas DataFrame or a GeoDataFrame; got {type(frame).__name__}."
-        raise InputError(msg)
+        raise InputError(f"`{argument}` must be a pandas DataFrame or a GeoDataFrame; got {type(frame).__name__}.")
     where = label(frame, argument)
     columns = [str(column).strip().lower() for column in frame.columns]
     repeated = first_repeated(columns)
     if repeated is not None:
-        msg = f"{where} has more than one column {repeated!r}; {_found(frame)}."
-        raise InputError(msg)
+        raise InputError(f"{where} has more than one column {repeated!r}; {_found(frame)}.")
     if len(frame) == 0:
-        msg = f"{where} has no rows; at least one is needed."
-        raise InputError(msg)
+        raise InputError(f"{where} has no rows; at least one is needed.")
     frame = frame.set_axis(columns, axis=1)
     own = None if frame.index.name is None else str(frame.index.name).strip().lower()
     name_columns = name_columns or (own or "name",)
@@ -67,15 +64,15 @@ def names(frame, where, options):
     for k, cell in enumerate(frame[key]):
         name = text(cell)
         if not name.strip():
-            msg = f"{where}, column {key!r}, row {k + 1}: the name is blank."
-            raise InputError(msg)
+            raise InputError(f"{where}, column {key!r}, row {k + 1}: the name is blank.")
         result.append(_validate.visible(name, f"{where}, column {key!r}, row {k + 1}"))
     repeated = first_repeated(result)
     if repeated is not None:
         rows = [k + 1 for k, name in enumerate(result) if name == repeated]
         more = f" and {len(rows) - MOST_SAID} more" if len(rows) > MOST_SAID else ""
-        msg = f"{where}, column {key!r}: names must be distinct, but rows {rows[:MOST_SAID]}{more} are all {repeated!r}."
-        raise InputError(msg)
+        raise InputError(
+            f"{where}, column {key!r}: names must be distinct, but rows {rows[:MOST_SAID]}{more} are all {repeated!r}."
+        )
     return result
 
 
@@ -123,8 +120,7 @@ def matrix(frame, argument, sites, atoms, expected, **limits):
     where = label(frame, argument)
     rows, columns = [text(row) for row in frame.index], [text(key) for key in frame.columns]
     if set(rows) != set(sites) and set(rows) == set(atoms) and set(columns) == set(sites):
-        msg = f"{where} is transposed: rows must be sites and columns atoms. Pass its transpose, `.T`."
-        raise InputError(msg)
+        raise InputError(f"{where} is transposed: rows must be sites and columns atoms. Pass its transpose, `.T`.")
     for got, wanted, kind in ((rows, sites, "row per site"), (columns, atoms, "column per atom")):
         _match(got, wanted, where, kind)
     cells = frame.to_numpy(dtype=object)[np.ix_(_positions(rows, sites), _positions(columns, atoms))]
@@ -154,11 +150,10 @@ def _match(got, wanted, where, kind):
         problem = f"{unknown[0]!r} is not known"
     else:
         return
-    msg = (
+    raise InputError(
         f"{where} must have one {kind}, labelled with its name: {problem}. "
         "(Arrays without labels follow the order of the tables.)"
     )
-    raise InputError(msg)
 
 
 def _convert(cells, place, expected, *, low=-math.inf, high=math.inf, strictly=False):
@@ -177,8 +172,7 @@ def _convert(cells, place, expected, *, low=-math.inf, high=math.inf, strictly=F
     for index, cell in np.ndenumerate(cells):
         found = problem(cell)
         if found:
-            msg = f"{place(index)}: expected {expected}, but {found}."
-            raise InputError(msg)
+            raise InputError(f"{place(index)}: expected {expected}, but {found}.")
     return cells.astype(float)
 
 

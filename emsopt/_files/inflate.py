@@ -46,16 +46,13 @@ def pieces(path, most):
         while piece := stream.read(PIECE):
             total += len(piece)
             if total > most:
-                msg = (
+                raise InputError(
                     f"It has more than {most / 1e6:g} MB of content, the maximum that is read. Cut it to the "
                     "area that you need."
                 )
-                raise InputError(msg)
             if packed and total > max(FREE, RATIO * file.tell()):
-                msg = (
-                    f"It is compressed more than {RATIO} times, too much for a road network. If you trust "
-                    "it, decompress it "
-                    "first."
+                raise InputError(
+                    f"It is compressed more than {RATIO} times, too much for a road network. If you trust it, "
+                    "decompress it first."
                 )
-                raise InputError(msg)
             yield piece

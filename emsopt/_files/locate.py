@@ -36,8 +36,7 @@ def package_file(*parts):
     """
     path = Path(str(resources.files("emsopt").joinpath("data", *parts)))
     if not path.exists():
-        msg = f"{path} is missing from the installed package. Reinstall emsopt."
-        raise DataUnavailableError(msg)
+        raise DataUnavailableError(f"{path} is missing from the installed package. Reinstall emsopt.")
     return path
 
 
@@ -114,11 +113,9 @@ def find_data(relative_names, url=None, sha256=None, *, git_blob=None):
             msg = f"{found} is not the file that was published: {wrong}. {_advice(target, url, sha256, git_blob)}"
             raise DataUnavailableError(msg)
     if url is None:
-        msg = f"{target} is not on this machine. {_advice(target, url, sha256, git_blob)}"
-        raise DataUnavailableError(msg)
+        raise DataUnavailableError(f"{target} is not on this machine. {_advice(target, url, sha256, git_blob)}")
     if not (sha256 or git_blob):
-        msg = f"{url} needs a checksum to verify the download."
-        raise ValueError(msg)
+        raise ValueError(f"{url} needs a checksum to verify the download.")
     return _download(url, target, sha256, git_blob)
 
 
@@ -139,13 +136,9 @@ def _download(url, target, sha256, git_blob):
         msg = f"{target} is not on this machine, and a download cannot be stored: {error} {advice}"
         raise DataUnavailableError(msg) from error
     except OSError as error:  # all errors of `requests` are OSErrors
-        msg = (
-            f"{target} is not on this machine and could not be downloaded ({type(error).__name__}: {error}). "
-            f"{advice}"
-        )
+        msg = f"{target} is not on this machine and could not be downloaded ({type(error).__name__}: {error}). {advice}"
         raise DataUnavailableError(msg) from error
-    msg = f"{url} did not send the file that was published: {wrong}. It was not kept. {advice}"
-    raise DataUnavailableError(msg)
+    raise DataUnavailableError(f"{url} did not send the file that was published: {wrong}. It was not kept. {advice}")
 
 
 def _mismatch(content, sha256, git_blob):
@@ -161,16 +154,10 @@ def _mismatch(content, sha256, git_blob):
 
 def _advice(target, url, sha256, git_blob):
     folder = data_folder()
-    place = (
-        f"EMSOPT_DATA (now {folder})"
-        if folder
-        else "a folder that the environment variable EMSOPT_DATA names"
-    )
+    place = f"EMSOPT_DATA (now {folder})" if folder else "a folder that the environment variable EMSOPT_DATA names"
     source = f"Download {url} by other means" if url else "Obtain the file"
     checks = [f"sha256 {sha256}"] * bool(sha256) + [f"git blob id {git_blob}"] * bool(git_blob)
-    return f"{source} and put it at {target} in {place}" + (
-        f"; it has {' and '.join(checks)}." if checks else "."
-    )
+    return f"{source} and put it at {target} in {place}" + (f"; it has {' and '.join(checks)}." if checks else ".")
 
 
 def _listed(names):

@@ -69,18 +69,16 @@ def read_arrays(path, sha256):
     content = Path(path).read_bytes()
     found = hashlib.sha256(content).hexdigest()
     if found != sha256:
-        msg = (
+        raise InputError(
             f"{path} was not read: its sha256 is {found}, but that of the published file is {sha256}. "
             "Download it again."
         )
-        raise InputError(msg)
     try:
         entries = {key: _arrays_in(value) for key, value in _value(content).items()}
     except InputError:
         raise
     except Exception as error:  # a damaged pickle can fail in any way
-        msg = f"{path} is not a readable pickle of numbers ({type(error).__name__}: {error})."
-        raise InputError(msg) from error
+        raise InputError(f"{path} is not a readable pickle of numbers ({type(error).__name__}: {error}).") from error
     return {key: arrays[0] for key, arrays in entries.items() if len(arrays) == 1}
 
 
@@ -135,15 +133,13 @@ def _value(content):
             (value,) = popped(len(stack))
             return value
         elif name not in ("PROTO", "FRAME"):
-            msg = f"instruction {name} at byte {position}, which a pickle of numbers does not need"
-            raise ValueError(msg)
+            raise ValueError(f"instruction {name} at byte {position}, which a pickle of numbers does not need")
     raise ValueError("no end")
 
 
 def _last(stack, kind):
     if type(stack[-1]) is not kind:
-        msg = f"a {type(stack[-1]).__name__} where a {kind.__name__} is needed"
-        raise ValueError(msg)
+        raise ValueError(f"a {type(stack[-1]).__name__} where a {kind.__name__} is needed")
     return stack[-1]
 
 
@@ -183,6 +179,5 @@ def _dtype(record):
     """Return the number type named by a record, one of `PLAIN_NUMBERS`."""
     name, (kind, *_), (_, order, *_) = record.parts
     if name != "numpy dtype" or kind not in PLAIN_NUMBERS or order != "<":
-        msg = "an array that does not contain plain 64-bit numbers"
-        raise ValueError(msg)
+        raise ValueError("an array that does not contain plain 64-bit numbers")
     return np.dtype(order + kind)

@@ -42,9 +42,7 @@ def shapes_text(names, shapes, note):
     for name, shape in zip(names, shapes, strict=True):
         feature = {"type": "Feature", "properties": {"atom": name}, "geometry": shape}
         features.append(json.dumps(feature, ensure_ascii=False, default=_as_list))
-    start = (
-        '{"type": "FeatureCollection", "note": ' + json.dumps(note, ensure_ascii=False) + ', "features": [\n'
-    )
+    start = '{"type": "FeatureCollection", "note": ' + json.dumps(note, ensure_ascii=False) + ', "features": [\n'
     return start + ",\n".join(features) + "\n]}\n"
 
 
@@ -73,11 +71,9 @@ def _content(file, most, remedy):
         with file.open("rb") as stream:
             content = stream.read(most + 1)
     except OSError as error:
-        msg = f"{file.name} cannot be read: {error.strerror}."
-        raise InputError(msg) from error
+        raise InputError(f"{file.name} cannot be read: {error.strerror}.") from error
     if len(content) > most:
-        msg = f"{file.name} has more than {most / 2**20:g} MB, the maximum that is read. {remedy}"
-        raise InputError(msg)
+        raise InputError(f"{file.name} has more than {most / 2**20:g} MB, the maximum that is read. {remedy}")
     marks = re.match(b"(?:%b)*" % BOM_UTF8, content).end()
     return content[marks:] if marks else content
 
@@ -101,11 +97,9 @@ def read_csv(path, *, labelled=False, kept=None):
     records = _records(path)
     _, header = next(records, (0, None))
     if header is None:
-        msg = f"{path.name} is empty; its first line must name the columns."
-        raise InputError(msg)
+        raise InputError(f"{path.name} is empty; its first line must name the columns.")
     if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
-        msg = f"{path.name} must be separated by commas; its first line is {shown(header[0])}."
-        raise InputError(msg)
+        raise InputError(f"{path.name} must be separated by commas; its first line is {shown(header[0])}.")
     places = [k for k, key in enumerate(header) if kept is None or key.strip().lower() in kept]
     rows, most_rows = [], min(MOST_ROWS, MOST_CELLS // max(len(places), 1))
     for number, row in records:
@@ -113,12 +107,10 @@ def read_csv(path, *, labelled=False, kept=None):
             msg = f"{path.name}, line {number}: expected {len(header)} cells as in the first line, but got {len(row)}."
             raise InputError(msg)
         if len(rows) == most_rows:
-            msg = (
-                f"{path.name} has more than {most_rows:,} rows, the maximum for {len(places)} columns. "
-                "Split it, "
-                "for example by year."
+            raise InputError(
+                f"{path.name} has more than {most_rows:,} rows, the maximum for {len(places)} columns. Split it, for "
+                "example by year."
             )
-            raise InputError(msg)
         rows.append([row[k] for k in places])
     cells = np.array(rows, dtype=object).reshape(len(rows), len(places))
     columns = [header[k] for k in places]
@@ -142,17 +134,13 @@ def _records(path):
         while line := file.readline(LONGEST_RECORD + 1):
             size += len(line)
             if first and (width := re.sub('"[^"]*"', "", line).count(",") + 1) > MOST_COLUMNS:
-                msg = (
-                    f"{path.name} has {width:,} columns in its first line; at most {MOST_COLUMNS:,} are "
-                    "allowed."
-                )
+                msg = f"{path.name} has {width:,} columns in its first line; at most {MOST_COLUMNS:,} are allowed."
                 raise InputError(msg)
             if size > LONGEST_RECORD:
-                msg = (
+                raise InputError(
                     f"{path.name}, line {reader.line_num + 1}: a row has more than {LONGEST_RECORD:,} "
                     "characters, the maximum that is read."
                 )
-                raise InputError(msg)
             yield line
 
     reader = csv.reader(lines(), strict=True)
@@ -163,8 +151,7 @@ def _records(path):
                 first = False
                 yield reader.line_num, row
     except csv.Error as error:
-        msg = f"{path.name}, line {reader.line_num}: {error}."
-        raise InputError(msg) from error
+        raise InputError(f"{path.name}, line {reader.line_num}: {error}.") from error
     except UnicodeDecodeError as error:
         raise _not_utf8(path, content) from error
 
@@ -190,44 +177,35 @@ def read_json(path):
     remedy = "Split it, or save a table of points as CSV."
     content = _content(path, MOST_JSON_BYTES, remedy)
     if values_in(content) > MOST_VALUES:
-        msg = f"{path.name} has more than {MOST_VALUES:,} values, the maximum that is read. {remedy}"
-        raise InputError(msg)
+        raise InputError(f"{path.name} has more than {MOST_VALUES:,} values, the maximum that is read. {remedy}")
 
     def refuse(constant):
-        msg = f"{path.name} contains {constant}, which is not a number in JSON."
-        raise InputError(msg)
+        raise InputError(f"{path.name} contains {constant}, which is not a number in JSON.")
 
     def whole(digits):
         if len(digits) > MOST_DIGITS:
-            msg = (
+            raise InputError(
                 f"{path.name} contains a number of {len(digits):,} digits, {digits[:20]}...; at most "
                 f"{MOST_DIGITS} are allowed."
             )
-            raise InputError(msg)
         return int(digits)
 
     def distinct(pairs):
         result = dict(pairs)
         if len(result) < len(pairs):
             twice = _columns.first_repeated(key for key, _ in pairs)
-            msg = (
-                f"{path.name} has the entry {shown(twice)} more than once in one object. Remove all but one."
-            )
+            msg = f"{path.name} has the entry {shown(twice)} more than once in one object. Remove all but one."
             raise InputError(msg)
         return result
 
     try:
-        content = json.loads(
-            content.decode(), parse_constant=refuse, parse_int=whole, object_pairs_hook=distinct
-        )
+        content = json.loads(content.decode(), parse_constant=refuse, parse_int=whole, object_pairs_hook=distinct)
     except UnicodeDecodeError as error:
         raise _not_utf8(path, content) from error
     except (json.JSONDecodeError, RecursionError) as error:
-        msg = f"{path.name} is not valid JSON: {error}."
-        raise InputError(msg) from error
+        raise InputError(f"{path.name} is not valid JSON: {error}.") from error
     if not isinstance(content, dict):
-        msg = f"{path.name} must hold one JSON object, {{...}}; got a {type(content).__name__}."
-        raise InputError(msg)
+        raise InputError(f"{path.name} must hold one JSON object, {{...}}; got a {type(content).__name__}.")
     return content
 
 
@@ -236,11 +214,9 @@ def read_features(file):
     content = read_json(file)
     features = content.get("features")
     if content.get("type") != "FeatureCollection" or not isinstance(features, list):
-        msg = f"{file.name} must be a GeoJSON FeatureCollection; its type is {shown(content.get('type'))}."
-        raise InputError(msg)
+        raise InputError(f"{file.name} must be a GeoJSON FeatureCollection; its type is {shown(content.get('type'))}.")
     if not 0 < len(features) <= MOST_ROWS:
-        msg = f"{file.name} must have from 1 to {MOST_ROWS:,} features; it has {len(features):,}."
-        raise InputError(msg)
+        raise InputError(f"{file.name} must have from 1 to {MOST_ROWS:,} features; it has {len(features):,}.")
     return features
 
 
@@ -272,16 +248,13 @@ def read_shapes(path, names, *, geographic=True, key="atom"):
         where = f"{path.name}, feature {k + 1}"
         properties = feature.get("properties") if isinstance(feature, dict) else None
         if not isinstance(properties, dict) or key not in properties:
-            msg = f"{where} needs the property {key!r}, the name of its atom."
-            raise InputError(msg)
+            raise InputError(f"{where} needs the property {key!r}, the name of its atom.")
         name = _columns.text(properties[key])
         if name in shapes or name not in names:
-            msg = f"{where}: the atom {name!r} {'occurs twice' if name in shapes else 'is not known'}."
-            raise InputError(msg)
+            raise InputError(f"{where}: the atom {name!r} {'occurs twice' if name in shapes else 'is not known'}.")
         check_shape(feature.get("geometry"), f"{where} ({name!r})", geographic=geographic)
         shapes[name] = feature["geometry"]
     absent = [name for name in names if name not in shapes]
     if absent:
-        msg = f"{path.name} lacks {len(absent)} of {len(names)} atoms; the first is {absent[0]!r}."
-        raise InputError(msg)
+        raise InputError(f"{path.name} lacks {len(absent)} of {len(names)} atoms; the first is {absent[0]!r}.")
     return [shapes[name] for name in names]

@@ -27,8 +27,7 @@ def check_shapes(shapes, length, *, geographic):
     listed = None if isinstance(shapes, (str, dict)) or not np.iterable(shapes) else tuple(shapes)
     if listed is None or len(listed) != length:
         got = type(shapes).__name__ if listed is None else len(listed)
-        msg = f"`atom_shapes` must hold {length} GeoJSON geometries; got {got}."
-        raise InputError(msg)
+        raise InputError(f"`atom_shapes` must hold {length} GeoJSON geometries; got {got}.")
     for k, shape in enumerate(listed):
         check_shape(shape, f"`atom_shapes`, number {k}", geographic=geographic)
     return listed
@@ -38,18 +37,15 @@ def check_shape(shape, where, *, geographic):
     """Raise unless this is a GeoJSON Polygon or MultiPolygon with finite coordinates in range."""
     kind = shape.get("type") if isinstance(shape, dict) else type(shape).__name__
     if not isinstance(shape, dict) or kind not in ("Polygon", "MultiPolygon"):
-        msg = f"{where}: expected a Polygon or MultiPolygon, but got {kind!r}."
-        raise InputError(msg)
+        raise InputError(f"{where}: expected a Polygon or MultiPolygon, but got {kind!r}.")
     rings = _rings([shape.get("coordinates")] if kind == "Polygon" else shape.get("coordinates"))
     if rings is None:
-        msg = f"{where}: its coordinates are not rings of at least three points, each of two numbers."
-        raise InputError(msg)
+        raise InputError(f"{where}: its coordinates are not rings of at least three points, each of two numbers.")
     if geographic:
         longitude, latitude = np.abs(np.concatenate(rings)).max(axis=0)
         if longitude > 180 or latitude > 90:
             swapped = " Latitude and longitude look swapped." if longitude <= 90 and latitude <= 180 else ""
-            msg = f"{where}: its coordinates are not longitude and latitude in degrees.{swapped}"
-            raise InputError(msg)
+            raise InputError(f"{where}: its coordinates are not longitude and latitude in degrees.{swapped}")
 
 
 def _rings(polygons):

@@ -48,15 +48,10 @@ def errors_explained(path):
         if isinstance(error, WriteError):
             raise
         kind = InputError if error.errno in _WRONG_PATHS else WriteError
-        cause, remedy = (_WRONG_PATHS | _OBSTACLES).get(
-            error.errno, (error.strerror or str(error), "Remove the cause")
-        )
+        cause, remedy = (_WRONG_PATHS | _OBSTACLES).get(error.errno, (error.strerror or str(error), "Remove the cause"))
         name = str(path)
         name = name if len(name) <= 300 else f"{name[:140]} ... {name[-140:]}"
-        msg = (
-            f"{name} could not be written: {cause}. Existing content was not changed. {remedy}, or write "
-            "elsewhere."
-        )
+        msg = f"{name} could not be written: {cause}. Existing content was not changed. {remedy}, or write elsewhere."
         raise kind(msg) from error
 
 
@@ -176,8 +171,7 @@ def _mode_to_keep(target, is_wanted):
             raise IsADirectoryError(errno.EISDIR, "is a folder")
         if stat.S_ISREG(mode):
             raise NotADirectoryError(errno.ENOTDIR, "is a file")
-        msg = f"{target} is a device or a pipe, which cannot be replaced by a file. Write elsewhere."
-        raise InputError(msg)
+        raise InputError(f"{target} is a device or a pipe, which cannot be replaced by a file. Write elsewhere.")
     if not os.access(target, os.W_OK):  # renaming would succeed, but against the owner's intent
         raise PermissionError(errno.EACCES, "is write-protected")
     return stat.S_IMODE(mode)
@@ -195,11 +189,10 @@ def check_replaceable(folder, marker, replaceable):
         return
     held = sorted(path.name for path in folder.iterdir())
     if held and (marker not in held or not set(held) <= set(replaceable)):
-        msg = (
+        raise InputError(
             f"{folder} was left as it is: a folder is replaced only if it holds {marker} and nothing foreign; it "
             f"holds {', '.join(sorted(set(held) - set(replaceable))[:5] or held[:5])}. Choose a new folder."
         )
-        raise InputError(msg)
 
 
 def _put_in_place(unfinished, folder):

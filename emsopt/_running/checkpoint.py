@@ -91,23 +91,20 @@ class RunFile:
         if not is_index(seed):
             self._file.refuse(1)
         if header[kind] != _FORMAT:
-            msg = (
-                f"the checkpoint {self.path} has format {shown(header[kind])}, but this emsopt reads format "
-                f"{_FORMAT}. "
-                f"Resume with the version of emsopt that wrote it ({shown(header.get('version'), str)}), or "
-                "name another file."
+            raise InputError(
+                f"the checkpoint {self.path} has format {shown(header[kind])}, but this emsopt reads format {_FORMAT}. "
+                f"Resume with the version of emsopt that wrote it ({shown(header.get('version'), str)}), or name "
+                "another file."
             )
-            raise InputError(msg)
         if self.seed is not None:
             wanted = {**wanted, "seed": self.seed}
         for key, value in json.loads(json.dumps(wanted)).items():
             if not _alike(header.get(key), value):
-                msg = (
+                raise InputError(
                     f"the checkpoint {self.path} belongs to another run: its {key} is "
                     f"{shown(header.get(key))}, this one's "
                     f"{shown(value)}. Resume with the same problem, method, options and rng, or name another file."
                 )
-                raise InputError(msg)
         self.seed = seed
 
     def _check_rows(self):
@@ -131,10 +128,9 @@ class RunFile:
         if not self._parted and not _alike(before, list(asked)):
             self._parted = True
             msg = (
-                f"{self._step} {number} in the checkpoint {self.path} holds {shown(before)}, but the run "
-                "would now "
-                f"ask for {shown(list(asked))}: it was written on another processor, with other versions of the "
-                f"libraries, or with other options. The run continues from what is on file."
+                f"{self._step} {number} in the checkpoint {self.path} holds {shown(before)}, but the run would now ask "
+                f"for {shown(list(asked))}: it was written on another processor, with other versions of the libraries, "
+                "or with other options. The run continues from what is on file."
             )
             warn.warn(msg, ResumeWarning)
 

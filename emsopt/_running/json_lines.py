@@ -49,19 +49,16 @@ class JsonLines:
     def __init__(self, path, kind, noun, name):
         self.path, self.noun, self._values = _validate.path(path, name), noun, 0
         if os.path.lexists(self.path) and not os.path.isfile(self.path):  # `is_file` may raise
-            msg = (
-                f"`{name}` must be a file; {path} is a folder, a device or a broken link. Name another file."
-            )
+            msg = f"`{name}` must be a file; {path} is a folder, a device or a broken link. Name another file."
             raise InputError(msg)
         with errors_explained(self.path):
             self._file = open(self.path, "a+b", buffering=0)  # noqa: SIM115 - closed by close()
         try:
             if not _claim(self._file):
-                msg = (
+                raise InputError(
                     f"another run is writing to the {noun} {path}. Wait for it to end, or name another file. "
                     "A run that was killed no longer counts as writing."
                 )
-                raise InputError(msg)
             self.lines = self._read(kind)
         except BaseException:
             self._file.close()
@@ -76,22 +73,20 @@ class JsonLines:
                 if end == 0:
                     self._check_start(line, kind)
                     if size > MOST_BYTES:
-                        msg = (
+                        raise InputError(
                             f"{self.path} has {size / 2**20:.0f} MB; a {self.noun} may have at most "
                             f"{MOST_BYTES >> 20} MB. Name another file."
                         )
-                        raise InputError(msg)
                 if not line.endswith(b"\n"):
                     if len(line) == LONGEST_LINE:
                         self.refuse(len(lines) + 1)
                     break
                 self._values += values_in(line)
                 if self._values > MOST_VALUES:
-                    msg = (
+                    raise InputError(
                         f"{self.path} has more than {MOST_VALUES:,} values, the maximum for a {self.noun}. "
                         "Name another file."
                     )
-                    raise InputError(msg)
                 lines.append(self._parsed(line, len(lines) + 1))
                 end += len(line)
         if end < size:
@@ -103,8 +98,7 @@ class JsonLines:
         """Raise unless the file begins like one of this kind; an incomplete first line is allowed."""
         start = f'{{"{kind}"'.encode()
         if not (line.startswith(start) or (start.startswith(line) and not line.endswith(b"\n"))):
-            msg = f"{self.path} is not a {self.noun} of {kind.split()[0]}; name another file."
-            raise InputError(msg)
+            raise InputError(f"{self.path} is not a {self.noun} of {kind.split()[0]}; name another file.")
 
     def _parsed(self, line, number):
         try:
@@ -117,22 +111,20 @@ class JsonLines:
 
     def refuse(self, number):
         """Raise the error for a line that cannot be read."""
-        msg = (
+        raise InputError(
             f"line {number} of the {self.noun} {self.path} is damaged. Cut the file off before that line to resume "
             "from there, or name another file."
         )
-        raise InputError(msg)
 
     def append(self, line):
         """Append a line; it is on disk when this returns."""
         content = json.dumps(line).encode() + b"\n"
         before, self._values = os.fstat(self._file.fileno()).st_size, self._values + values_in(content)
         if before + len(content) > MOST_BYTES or len(content) > LONGEST_LINE or self._values > MOST_VALUES:
-            msg = (
+            raise WriteError(
                 f"the {self.noun} {self.path} is full: it would hold more than {MOST_BYTES >> 20} MB or {MOST_VALUES:,} "
                 "values and could not be read again. The lines on file are intact. Name another file."
             )
-            raise WriteError(msg)
         rest = memoryview(content)
         with errors_explained(self.path):
             try:

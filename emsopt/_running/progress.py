@@ -26,8 +26,7 @@ def shown(progress, total, unit):
         return _bar(total, unit)
     if callable(progress):
         return nullcontext(lambda done, note="", total=total: progress(done, total))
-    msg = f"`progress` must be True, False or a function of (done, total); got {progress!r}."
-    raise InputError(msg)
+    raise InputError(f"`progress` must be True, False or a function of (done, total); got {progress!r}.")
 
 
 @contextmanager

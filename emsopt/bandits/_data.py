@@ -11,14 +11,10 @@ def checked(arms, values, n_arms):
     values = _validate.real_array(values, "values", (None,))
     arms = np.asarray(arms)
     if arms.dtype.kind not in "iu" or arms.shape != values.shape:
-        msg = (
-            f"`arms` must be {len(values)} integer indices, one per value; got {arms.dtype} of shape "
-            f"{arms.shape}."
-        )
+        msg = f"`arms` must be {len(values)} integer indices, one per value; got {arms.dtype} of shape {arms.shape}."
         raise InputError(msg)
     if arms.min() < 0 or arms.max() >= n_arms:
-        msg = f"`arms` must be indices from 0 to {n_arms - 1}; got {arms.min()} to {arms.max()}."
-        raise InputError(msg)
+        raise InputError(f"`arms` must be indices from 0 to {n_arms - 1}; got {arms.min()} to {arms.max()}.")
     return arms, values
 
 

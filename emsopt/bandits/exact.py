@@ -132,10 +132,7 @@ class ExactGP:
             factor = cholesky(S, lower=True, overwrite_a=True, check_finite=False)
             explained = solve_triangular(factor, rows, lower=True, check_finite=False)
             surprise = self._sums / self._counts - self._base_mean[self._arms]
-            mean = (
-                self._base_mean
-                + solve_triangular(factor, surprise, lower=True, check_finite=False) @ explained
-            )
+            mean = self._base_mean + solve_triangular(factor, surprise, lower=True, check_finite=False) @ explained
             variance = self._base_variance - np.einsum("ij,ij->j", explained, explained)
             self._solution = factor, explained, mean, np.maximum(variance, 0.0)
         return self._solution
@@ -162,9 +159,7 @@ class ExactGP:
             left = self._bank[:, self._next :]
             self._bank, self._next = self._conditioned(left, self._rng), 0
         # the matrix is in Fortran order, so dsyrk overwrites it without a copy
-        self._base_covariance = dsyrk(
-            -1.0, explained.T, beta=1.0, c=self._base_covariance, overwrite_c=1, lower=1
-        )
+        self._base_covariance = dsyrk(-1.0, explained.T, beta=1.0, c=self._base_covariance, overwrite_c=1, lower=1)
         self._base_mean, self._base_variance = mean, variance
         self._arms, self._counts, self._sums = self._arms[:0], self._counts[:0], self._sums[:0]
         self._solution, self._is_prior = None, False

@@ -105,16 +105,12 @@ class TopK:
     def __call__(self, indices, allowed=None):
         """Return positions of the best arms; ``allowed`` is one boolean per arm, or None to allow all."""
         if allowed is not None and np.shape(allowed) != np.shape(indices):
-            msg = (
-                f"`allowed` must hold one boolean per arm, shape {np.shape(indices)}; got shape "
-                f"{np.shape(allowed)}."
-            )
+            msg = f"`allowed` must hold one boolean per arm, shape {np.shape(indices)}; got shape {np.shape(allowed)}."
             raise InputError(msg)
         scores = np.array(indices if self.sense == "max" else np.negative(indices), dtype=float)
         usable = len(scores) if allowed is None else np.count_nonzero(allowed)
         if usable < self.size:
-            msg = f"Cannot choose {self.size} arms: only {usable} are allowed. Choose fewer."
-            raise InputError(msg)
+            raise InputError(f"Cannot choose {self.size} arms: only {usable} are allowed. Choose fewer.")
         if allowed is not None:
             scores[~np.asarray(allowed, dtype=bool)] = -np.inf
         return np.sort(np.argpartition(-scores, self.size - 1)[: self.size])
@@ -132,9 +128,7 @@ class ShortestPath:
 
     def __init__(self, net, start, end):
         self.net = net
-        self.start, self.end = (
-            int(net.edges([edge], name)[0]) for edge, name in ((start, "start"), (end, "end"))
-        )
+        self.start, self.end = (int(net.edges([edge], name)[0]) for edge, name in ((start, "start"), (end, "end")))
 
     def __call__(self, indices, allowed=None):
         """Return the path's edges in driving order; ``allowed`` is one boolean per edge, or None for all."""

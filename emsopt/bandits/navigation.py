@@ -75,11 +75,10 @@ class Navigation:
     def __init__(self, net, start, end, prior, *, expected=None, closed=None, seed=0):
         hours, odd = divmod(prior.n_arms, net.n_edges)
         if odd:
-            msg = (
+            raise InputError(
                 f"The number of arms of `prior` must be a multiple of the number of edges, {net.n_edges}; "
                 f"it is {prior.n_arms}."
             )
-            raise InputError(msg)
         if expected is None:
             expected = prior.draw(rng=_stream(_validate.whole_number(seed, "seed", low=0), TRUTH))[:, 0]
         self.net, self.hours, self.seed = net, hours, seed
@@ -255,13 +254,11 @@ def run(
     _validate.instance(net, "net", RoadNetwork, "emsopt.roads.RoadNetwork")
     horizon = _validate.whole_number(horizon, "horizon")
     if callback is not None and not callable(callback):
-        msg = f"`callback` must be a function of one argument, a Round; got {callback!r}."
-        raise InputError(msg)
+        raise InputError(f"`callback` must be a function of one argument, a Round; got {callback!r}.")
     time_limit = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
     name, regression, rule = _policy(policy)
     if prior is not None and kernel:
-        msg = f"Pass either `prior` or kernel options, not both; got `prior` and {', '.join(kernel)}."
-        raise InputError(msg)
+        raise InputError(f"Pass either `prior` or kernel options, not both; got `prior` and {', '.join(kernel)}.")
     prior = navigation_prior(net, **kernel) if prior is None else prior
     _validate.instance(prior, "prior", Prior, "emsopt.bandits.Prior")
     problem = None if checkpoint is None else _describe(net, start, end, name, prior, expected, closed)
@@ -321,11 +318,10 @@ class _OnFile:
         if len(filed) != len(self._row["values"]):
             self._log.refuse(t)
         if not self._environment.oracle.allows(filed, is_open):
-            msg = (
+            raise InputError(
                 f"The path of round {t} in the checkpoint {self._log.path} is closed now or not a valid "
                 "path. Resume with the same `closed`, or name another file."
             )
-            raise InputError(msg)
         self._log.compare(t, (first + path).tolist())
         return filed
 
@@ -344,19 +340,15 @@ def _policy(policy):
     """Return the name, the regression and the rule of a policy."""
     if isinstance(policy, str):
         return policy, *POLICIES[_validate.choice(policy, "policy", tuple(POLICIES))]
-    if not (
-        isinstance(policy, tuple) and len(policy) == 2 and isinstance(policy[1], (Thompson, UCB, BayesUCB))
-    ):
-        msg = (
+    if not (isinstance(policy, tuple) and len(policy) == 2 and isinstance(policy[1], (Thompson, UCB, BayesUCB))):
+        raise InputError(
             f"`policy` must be one of {', '.join(map(repr, POLICIES))}, or a regression and a rule such as "
             f"('gp', BayesUCB(xi=0.5)); got {policy!r}."
         )
-        raise InputError(msg)
     regression, rule = policy
     _validate.choice(regression, "policy[0]", REGRESSIONS)
     if regression == "svgp" and rule == Thompson(joint=True):
-        msg = "Joint samples need the exact Gaussian process: use ('gp', Thompson(joint=True))."
-        raise InputError(msg)
+        raise InputError("Joint samples need the exact Gaussian process: use ('gp', Thompson(joint=True)).")
     return f"{regression}, {rule}", regression, rule
 
 
@@ -388,9 +380,7 @@ def _describe(net, start, end, name, prior, expected, closed):
         "expected": None
         if expected is None
         else summary(_validate.real_array(expected, "expected", (prior.n_arms,), unit="Wh")),
-        "closed": "by a function"
-        if callable(closed)
-        else net.edges(() if closed is None else closed).tolist(),
+        "closed": "by a function" if callable(closed) else net.edges(() if closed is None else closed).tolist(),
     }
 
 

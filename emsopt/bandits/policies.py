@@ -160,16 +160,14 @@ class Agent:
             msg = f"`rule` must be UCB, BayesUCB or Thompson, or have a method beta(t, n_arms); got {rule!r}."
             raise InputError(msg)
         if rule == Thompson(joint=True) and not hasattr(regression, "sample"):
-            msg = (
+            raise InputError(
                 f"Joint samples need a regression with a method `sample`, such as ExactGP; "
                 f"{type(regression).__name__} does not have one."
             )
-            raise InputError(msg)
         self.regression, self.rule, self.rectify = regression, rule, rectify
         self.sense = _validate.choice(sense, "sense", ("max", "min"))
         if rectify and sense == "max":
-            msg = "Rectified indices are costs: pass sense='min' with rectify=True."
-            raise InputError(msg)
+            raise InputError("Rectified indices are costs: pass sense='min' with rectify=True.")
         self.rng = _validate.generator(rng)
 
     def indices(self, t, arms):

@@ -58,26 +58,19 @@ class Prior:
         if not (isinstance(covariance, np.ndarray) and covariance.dtype == float):
             covariance = _validate.real_array(covariance, "covariance", (None, None))
         if covariance.shape != (len(mean), len(mean)):
-            msg = (
-                f"`covariance` must have shape {(len(mean), len(mean))} to match `mean`; got "
-                f"{covariance.shape}."
-            )
+            msg = f"`covariance` must have shape {(len(mean), len(mean))} to match `mean`; got {covariance.shape}."
             raise InputError(msg)
         diagonal = np.diag(covariance)
         # one product with a random vector detects NaN and asymmetry without a second matrix
         probe = np.random.default_rng(0).standard_normal(len(mean))
         forth, back = covariance @ probe, probe @ covariance
         if not np.isfinite(forth).all() or (diagonal < 0).any():
-            msg = "`covariance` must be finite and its diagonal at least 0."
-            raise InputError(msg)
+            raise InputError("`covariance` must be finite and its diagonal at least 0.")
         if np.abs(forth - back).max() > 1e-9 * (1e-300 + np.abs(forth).max()):
-            msg = "`covariance` must be symmetric. If rounding is the cause, average it with its transpose."
-            raise InputError(msg)
+            raise InputError("`covariance` must be symmetric. If rounding is the cause, average it with its transpose.")
         object.__setattr__(self, "mean", mean)
         object.__setattr__(self, "covariance", covariance)
-        object.__setattr__(
-            self, "noise_variance", _validate.positive_number(self.noise_variance, "noise_variance")
-        )
+        object.__setattr__(self, "noise_variance", _validate.positive_number(self.noise_variance, "noise_variance"))
 
     @property
     def n_arms(self):
@@ -110,11 +103,10 @@ def cholesky(covariance):
     try:
         return cholesky(jittered, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError as error:
-        msg = (
+        raise InputError(
             "The covariance must be positive semi-definite to draw samples; it has a negative eigenvalue. "
             "Check its kernel."
-        )
-        raise InputError(msg) from error
+        ) from error
 
 
 def navigation_prior(
@@ -170,29 +162,25 @@ def navigation_prior(
     hours = len(factors)
     size = 8e-9 * (hours * net.n_edges) ** 2
     if size > LARGEST_GB:
-        msg = (
+        raise InputError(
             f"{net.n_edges} edges at {hours} hours are {hours * net.n_edges} arms, whose covariance would "
             f"take {size:.0f} GB; at most {LARGEST_GB:g} GB are allowed. Use fewer hours or a part of the "
             "network (`subset`)."
         )
-        raise InputError(msg)
     speeds = (factors * net.speed_limits).ravel()
     lengths, inclines = np.tile(net.lengths, hours), np.tile(net.inclines, hours)
     mean = edge_energy(lengths, speeds, inclines, vehicle=vehicle)
     scale = mean.var()
     if not scale > 1e-12 * np.abs(mean).max() ** 2:
-        msg = (
+        raise InputError(
             "All edges need the same energy. The prior is scaled by the variance of these energies, which "
             "must be above zero."
         )
-        raise InputError(msg)
     contexts = unit_variance(np.column_stack([lengths, speeds, inclines]))
     graph = graph_matern(incidence_laplacian(net.lengths, net.connections), nu=nu, kappa=kappa)
     if hours > 1:
         graph = np.tile(graph, (hours, hours))
-    covariance = product_plus_sum(
-        graph, contexts, outputscale=spread**2 * scale, share=share, lengthscales=lengthscale
-    )
+    covariance = product_plus_sum(graph, contexts, outputscale=spread**2 * scale, share=share, lengthscales=lengthscale)
     return Prior(mean, covariance, noise**2 * scale)
 
 

@@ -54,8 +54,7 @@ class SparseGP:
         self.steps = _validate.whole_number(steps, "steps")
         self.rate = _validate.positive_number(rate, "rate")
         if self.rate > 1:
-            msg = f"`rate`, the step size, must be above 0 and at most 1; got {rate:g}."
-            raise InputError(msg)
+            raise InputError(f"`rate`, the step size, must be above 0 and at most 1; got {rate:g}.")
         self.rng = _validate.generator(rng)
         self._history = np.empty(0, dtype=np.intp), np.empty(0)
         self._visits = np.zeros(prior.n_arms)
@@ -90,9 +89,7 @@ class SparseGP:
     def update(self, arms, values):
         """Learn from one value per arm, by Algorithm 3."""
         arms, values = checked(arms, values, self.n_arms)
-        self._history = tuple(
-            np.concatenate(pair) for pair in zip(self._history, (arms, values), strict=True)
-        )
+        self._history = tuple(np.concatenate(pair) for pair in zip(self._history, (arms, values), strict=True))
         np.add.at(self._visits, arms, 1)
         self._choose_points(arms)
         self.step(self.steps)

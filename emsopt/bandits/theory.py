@@ -193,15 +193,13 @@ def regret_bound(rule, rounds, *, n_arms, size, gain, noise_variance, eigenvalue
             rule, rounds, n_arms, size, gain, eigenvalue + noise_variance
         )
     if isinstance(rule, UCB) and rule.factor != 1:
-        msg = f"The bound of UCB holds only for `factor` 1; got {rule.factor:g}."
-        raise InputError(msg)
+        raise InputError(f"The bound of UCB holds only for `factor` 1; got {rule.factor:g}.")
     width = _width(UCB(), rounds, n_arms, size, gain, eigenvalue + noise_variance)
     if isinstance(rule, UCB):
         return scale * math.pi**2 / 6 + width
     if isinstance(rule, Thompson):
         return scale * math.pi**2 / 3 + 2 * width
-    msg = f"`rule` must be UCB, BayesUCB or Thompson; got {rule!r}."
-    raise InputError(msg)
+    raise InputError(f"`rule` must be UCB, BayesUCB or Thompson; got {rule!r}.")
 
 
 def _width(rule, rounds, n_arms, size, gain, half_constant):

@@ -42,11 +42,10 @@ class Table(NamedTuple):
             k = int(np.argmax(bad))
             cell = shown(cells.iloc[k], str, 80)
             hint = " Use a decimal point, not a comma, and no thousands separator." if "," in cell else ""
-            msg = (
+            raise InputError(
                 f"{self.where}, column {column!r}, row {k + 1}: expected {expected}, but got {cell!r}"
                 f"{others(bad)}.{hint}"
             )
-            raise InputError(msg)
         return values
 
     def points(self):
@@ -79,9 +78,7 @@ def _typical(cells):
 
 def blank(cells):
     """Return a mask of the blank cells, including those marked with a word in `BLANK`."""
-    return cells.isna().to_numpy(dtype=bool) | np.array(
-        [text.lower() in BLANK for text in texts(cells)], bool
-    )
+    return cells.isna().to_numpy(dtype=bool) | np.array([text.lower() in BLANK for text in texts(cells)], bool)
 
 
 def texts(cells):
@@ -116,9 +113,7 @@ def read_table(source, argument, columns):
         frame = _plain.read_csv(file, kept={*LONGITUDE, *LATITUDE, *columns})
     else:
         hint = " Save the sheet as CSV." if kind in (".xls", ".xlsx", ".ods") else ""
-        msg = (
-            f"{file.name}: expected a file ending in .csv or .geojson, but got {kind or 'no ending'!r}.{hint}"
-        )
+        msg = f"{file.name}: expected a file ending in .csv or .geojson, but got {kind or 'no ending'!r}.{hint}"
         raise InputError(msg)
     return _checked(frame, argument)
 
@@ -151,8 +146,7 @@ def _from_frame(frame, argument):
     if geometry is None:
         return _checked(frame, argument)
     if not (geometry.geom_type == "Point").all():
-        msg = f"`{argument}` must have Point geometries; got {sorted(set(geometry.geom_type.astype(str)))}."
-        raise InputError(msg)
+        raise InputError(f"`{argument}` must have Point geometries; got {sorted(set(geometry.geom_type.astype(str)))}.")
     points = geometry if geometry.crs is None else geometry.to_crs(4326)
     plain = pd.DataFrame(frame.drop(columns=[geometry.name, *LONGITUDE, *LATITUDE], errors="ignore"))
     return _checked(plain.assign(lon=points.x.to_numpy(), lat=points.y.to_numpy()), argument)
@@ -161,11 +155,9 @@ def _from_frame(frame, argument):
 def _checked(frame, argument):
     where = _columns.label(frame, argument)
     if len(frame) > _plain.MOST_ROWS:
-        msg = (
-            f"{where} has {len(frame):,} rows; at most {_plain.MOST_ROWS:,} can be read. Split it, for "
-            "example by year."
+        raise InputError(
+            f"{where} has {len(frame):,} rows; at most {_plain.MOST_ROWS:,} can be read. Split it, for example by year."
         )
-        raise InputError(msg)
     return Table(_columns.tidy(frame, argument, ()), where)
 
 
@@ -189,8 +181,7 @@ def _from_geojson(file, columns):
         row = {key: value for key, value in named if key in columns}
         if len(row) < sum(key in columns for key, _ in named):
             twice = _columns.first_repeated(key for key, _ in named if key in columns)
-            msg = f"{file.name}, feature {k + 1} has more than one property {twice!r}. Remove all but one."
-            raise InputError(msg)
+            raise InputError(f"{file.name}, feature {k + 1} has more than one property {twice!r}. Remove all but one.")
         rows.append(row | ({"lon": point[0], "lat": point[1]} if usable else {"lon": None, "lat": None}))
     frame = pd.DataFrame(rows, dtype=object)
     frame.attrs.update({_columns.FILE: file.name, _columns.FOUND: _columns.found([*found, "lon", "lat"])})

@@ -34,8 +34,7 @@ ISO = re.compile(
 PARTS = ("year", "month", "day", "hour", "minute", "second", "offset")
 # Text in the position of an offset, after a time or after a date alone; "PM" is not a zone.
 ZONE = re.compile(
-    DAY
-    + r"(?:(?:[Tt]|\s+)\d\d?(?::?\d\d){0,2}(?:[.,]\d+)?\s*(?![AaPp]\.?[Mm]\b)(?P<after_time>[-+\u2212\[(A-Za-z].*)"
+    DAY + r"(?:(?:[Tt]|\s+)\d\d?(?::?\d\d){0,2}(?:[.,]\d+)?\s*(?![AaPp]\.?[Mm]\b)(?P<after_time>[-+\u2212\[(A-Za-z].*)"
     r"|\s*(?P<after_date>[Zz]|[-+\u2212]\d.*))",
     re.ASCII | re.DOTALL,
 )
@@ -59,9 +58,7 @@ def read_times(table, time_zone, time_format):
         # pandas writes a date with a time of zero
         dates = [date.removesuffix(" 00:00:00") for date in _points.texts(table.frame[DATE])]
         texts = [f"{date} {time}" for date, time in zip(dates, texts, strict=True)]
-    texts = pd.Series(
-        [None if nothing else text for text, nothing in zip(texts, empty, strict=True)], dtype=object
-    )
+    texts = pd.Series([None if nothing else text for text, nothing in zip(texts, empty, strict=True)], dtype=object)
     if time_format is not None:
         times = _by_format(texts, time_format)
         aware = np.zeros(len(texts), dtype=bool)
@@ -76,11 +73,10 @@ def read_times(table, time_zone, time_format):
         return times, "local"
     if not aware[~empty].all():
         k = int(np.argmax(~aware & ~empty))
-        msg = (
+        raise InputError(
             f"{table.where}, row {k + 1}: {shown(texts[k])} has no offset, but other times do. Write all "
             "times in the same way."
         )
-        raise InputError(msg)
     if time_zone is None:
         return times, "as written" if minutes.any() else "UTC"
     utc = pd.Series(times - minutes.astype("timedelta64[m]")).dt.tz_localize("UTC")
@@ -95,11 +91,10 @@ def moment(value):
     elif isinstance(value, (datetime.date, np.datetime64)) and not aware and not pd.isna(value):
         found = np.datetime64(value, "s")
     if np.isnat(found) or aware:
-        msg = (
+        raise InputError(
             "`start` and `end` must be dates such as '2025-01-01' or times such as '2025-01-01 16:05', without an offset; "
             f"got {shown(value)}."
         )
-        raise InputError(msg)
     return found
 
 
@@ -124,12 +119,11 @@ def check_far(times, rows, where):
     far = (times < first - reach) | (times > last + reach)
     if far.any() and far.sum() <= max(1, len(times) // 100):
         k = int(np.argmax(far))
-        msg = (
+        raise InputError(
             f"{where}, row {rows[k]}: the call of {str(times[k])[:10]}{_points.others(far)} is far from the others, "
             f"which span {str(first)[:10]} to {str(last)[:10]}. Rates are calls per hour of the whole period and would be "
             "far too low. Correct or remove it."
         )
-        raise InputError(msg)
 
 
 def _from_iso(texts):
@@ -165,18 +159,8 @@ def _from_iso(texts):
     number, day = np.divmod(number, 100)
     year, month = np.divmod(number, 100)
     start = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
-    days = ((start + np.timedelta64(1, "M")).astype("datetime64[D]") - start.astype("datetime64[D]")).astype(
-        np.int64
-    )
-    right = (
-        (month >= 1)
-        & (month <= 12)
-        & (day >= 1)
-        & (day <= days)
-        & (hour < 24)
-        & (minute < 60)
-        & (second < 60)
-    )
+    days = ((start + np.timedelta64(1, "M")).astype("datetime64[D]") - start.astype("datetime64[D]")).astype(np.int64)
+    right = (month >= 1) & (month <= 12) & (day >= 1) & (day <= days) & (hour < 24) & (minute < 60) & (second < 60)
     since = (((day - 1) * 24 + hour) * 60 + minute) * 60 + second
     times = start.astype("datetime64[s]") + since.astype("timedelta64[s]")
     times[~right] = np.datetime64("NaT", "s")
@@ -198,18 +182,15 @@ def _by_format(texts, time_format):
     example = "`time_format` must be such as '%d.%m.%Y %H:%M', with a year and without a zone"
     parts = re.findall("%.", time_format) if isinstance(time_format, str) else []
     if not {"%Y", "%y", "%G", "%c", "%x"}.intersection(parts) or {"%Z", "%z"}.intersection(parts):
-        msg = f"{example}; got {shown(time_format)}."
-        raise InputError(msg)
+        raise InputError(f"{example}; got {shown(time_format)}.")
     # pandas reads "now" and "today" as the current time, whatever the format
     numbered = texts.map(lambda text: text if text and re.search(r"\d", text) else None).astype(object)
     try:
         moments = pd.to_datetime(numbered, format=time_format, errors="coerce")
     except (ValueError, TypeError, LookupError, OverflowError, re.error) as error:
-        msg = f"{example}; {shown(time_format)} cannot be used: {error}."
-        raise InputError(msg) from error
+        raise InputError(f"{example}; {shown(time_format)} cannot be used: {error}.") from error
     if not pd.api.types.is_datetime64_dtype(moments.dtype):
-        msg = f"{example}; with {shown(time_format)} times have one."
-        raise InputError(msg)
+        raise InputError(f"{example}; with {shown(time_format)} times have one.")
     return _seconds(moments)
 
 
@@ -221,14 +202,12 @@ def _not_a_time(table, column, texts, bad, time_format):
     zone = ZONE.fullmatch(texts[k]) if time_format is None else None
     if zone is None and time_format is None:
         return InputError(
-            f"{start}a time such as 2025-03-14 16:05, but got {got} Write times like that, or describe "
-            "their form by "
+            f"{start}a time such as 2025-03-14 16:05, but got {got} Write times like that, or describe their form by "
             "`time_format`, such as '%d.%m.%Y %H:%M' or '%m/%d/%Y %I:%M %p'."
         )
     if zone is None:
         return InputError(
-            f"{start}a time by `time_format` {shown(time_format)}, but got {got} Correct the cell or the "
-            "format."
+            f"{start}a time by `time_format` {shown(time_format)}, but got {got} Correct the cell or the format."
         )
     what, taken = zone["after_time"], "an offset or a time zone"
     if not what:
@@ -251,24 +230,20 @@ def _from_timestamps(cells, time_zone):
 
 def _on_the_wall(moments, time_zone):
     if not isinstance(time_zone, str) or not re.fullmatch(r"[A-Za-z0-9_+\-/]{1,60}", time_zone):
-        msg = f"`time_zone` must be a name such as 'America/Chicago'; got {shown(time_zone)}."
-        raise InputError(msg)
+        raise InputError(f"`time_zone` must be a name such as 'America/Chicago'; got {shown(time_zone)}.")
     try:
         return moments.dt.tz_convert(time_zone).dt.tz_localize(None)
     except (KeyError, ValueError, OSError) as error:
-        msg = (
-            f"`time_zone` {time_zone!r} is not known; names are such as 'America/Chicago' or 'Europe/Berlin'."
-        )
+        msg = f"`time_zone` {time_zone!r} is not known; names are such as 'America/Chicago' or 'Europe/Berlin'."
         raise InputError(msg) from error
 
 
 def _refuse_zone(time_zone):
     if time_zone is not None:
-        msg = (
+        raise InputError(
             f"`time_zone` is {shown(time_zone)}, but the times have no offset and are taken as local times. "
             "Leave out `time_zone`. If the times are in UTC, write them with a Z at the end."
         )
-        raise InputError(msg)
 
 
 def _seconds(moments):
@@ -280,9 +255,8 @@ def _within(table, cells, times):
     bad = (times < EARLIEST) | (times >= LATEST)
     if bad.any():
         k = int(np.argmax(bad))
-        msg = (
+        raise InputError(
             f"{table.where}, row {k + 1}: expected a time from 1970 to 2099, but got {shown(cells.iloc[k], str, 80)!r}"
             f"{_points.others(bad)}. Correct or remove it."
         )
-        raise InputError(msg)
     return times

@@ -67,19 +67,17 @@ def cells(points, stations, width_km=None):
     middle = np.round(np.median(stations, axis=0), 2)
     stretch = np.array([np.cos(np.radians(middle[1])), 1.0]) * KM_PER_DEGREE  # km per degree
     if not stretch[0] > 1:
-        msg = f"cells cannot be formed near the poles; the stations are at latitude {middle[1]:g}."
-        raise InputError(msg)
+        raise InputError(f"cells cannot be formed near the poles; the stations are at latitude {middle[1]:g}.")
     offsets = (points - middle) * stretch
     if width_km is None:
         fitting = (width for width in WIDTHS_KM if len(np.unique(_keys(offsets, width))) <= ENOUGH_ATOMS)
         width_km = next(fitting, WIDTHS_KM[-1])
     width_km = _validate.positive_number(width_km, "cell_km", "km")
     if width_km < LEAST_WIDTH_KM:
-        msg = (
+        raise InputError(
             f"`cell_km` must be at least {LEAST_WIDTH_KM:g}, because narrower cells could identify callers; "
             f"got {width_km:g}."
         )
-        raise InputError(msg)
     _, first, index = np.unique(_keys(offsets, width_km), return_index=True, return_inverse=True)
     corners = np.floor(offsets[first] / width_km)
     if len(corners) > MOST_ATOMS:
@@ -128,22 +126,19 @@ def read_areas(source, *, key=None):
         If a polygon is invalid, or names are blank or not distinct.
     """
     if key is not None and not isinstance(key, str):
-        msg = f"`key` must be the name of a property, as text; got {_validate.shown(key)}."
-        raise InputError(msg)
+        raise InputError(f"`key` must be the name of a property, as text; got {_validate.shown(key)}.")
     if hasattr(source, "to_json") and hasattr(source, "geometry"):
         source = _from_geodataframe(source)
     file = _points.open_file(source, "areas")
     features = plain.read_features(file)
     if len(features) > MOST_ATOMS:
-        msg = f"{file.name} has {len(features):,} areas; at most {MOST_ATOMS:,} are allowed. Merge some."
-        raise InputError(msg)
+        raise InputError(f"{file.name} has {len(features):,} areas; at most {MOST_ATOMS:,} are allowed. Merge some.")
     owned = [f.get("properties") if isinstance(f, dict) else None for f in features]
     owned = [p if isinstance(p, dict) else {} for p in owned]
     keys = NAMES if key is None else (key,)
     key = next((name for name in keys if all(name in p for p in owned)), None)
     if key is None:
-        msg = f"{file.name}: every feature needs its name as a property {' or '.join(map(repr, keys))}."
-        raise InputError(msg)
+        raise InputError(f"{file.name}: every feature needs its name as a property {' or '.join(map(repr, keys))}.")
     names = _validate.names([p[key] for p in owned], f"{file.name}, property {key!r}", len(owned), "area")
     for name, feature in zip(names, features, strict=True):
         check_name(name, file.name)
@@ -182,8 +177,7 @@ def within(points, areas):
     try:
         import shapely
     except ImportError as error:
-        msg = "areas need the package shapely: pip install 'emsopt[maps]'."
-        raise MissingDependencyError(msg) from error
+        raise MissingDependencyError("areas need the package shapely: pip install 'emsopt[maps]'.") from error
     shapes = []
     for name, geometry in zip(areas.names, areas.shapes, strict=True):
         try:
@@ -192,22 +186,19 @@ def within(points, areas):
         except (ValueError, shapely.errors.ShapelyError) as error:
             problem = str(error)
         if problem:
-            msg = (
-                f"the area {name!r} is not a valid polygon: {problem[:200]}. Repair it with `make_valid` of "
-                "geopandas."
+            raise InputError(
+                f"the area {name!r} is not a valid polygon: {problem[:200]}. Repair it with `make_valid` of geopandas."
             )
-            raise InputError(msg)
         shapes.append(shape)
     point, area = shapely.STRtree(shapes).query(shapely.points(points), predicate="intersects")
     index = np.full(len(points), len(shapes))
     np.minimum.at(index, point, area)
     index[index == len(shapes)] = -1
     if (index < 0).all():
-        msg = (
+        raise InputError(
             f"none of the {len(points):,} calls lies in any of the {len(shapes)} areas. Check that both "
             "files describe the same city."
         )
-        raise InputError(msg)
     inside = [shapely.point_on_surface(shape) for shape in shapes]
     locations = np.array([[p.x, p.y] for p in inside])
     return Atoms(areas.names, locations, areas.shapes, index, "Atoms are areas as given.")

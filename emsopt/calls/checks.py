@@ -128,18 +128,15 @@ def check_calls(calls, stations=None, *, reach_km=REACH_KM):
 
 def _rows_left_out(calls):
     for what, count in calls.left_out.items():
-        yield Finding(
-            "look", f"rows without {what}", f"{count:,} row(s) have no {what} and were left out.", count
-        )
+        yield Finding("look", f"rows without {what}", f"{count:,} row(s) have no {what} and were left out.", count)
 
 
 def _number(calls):
     n = len(calls)
     if n < 1000:
         text = (
-            f"{n:,} call(s): the total rate is uncertain by {200 / np.sqrt(n):.0f} % (two standard errors), "
-            "rates of single "
-            "places and hours by far more. Use a longer log or wider cells."
+            f"{n:,} call(s): the total rate is uncertain by {200 / np.sqrt(n):.0f} % (two standard errors), rates of "
+            "single places and hours by far more. Use a longer log or wider cells."
         )
         yield Finding("look", "few calls", text, n)
 
@@ -148,8 +145,7 @@ def _repeats(calls):
     repeated = calls.repeated
     if repeated.any():
         text = (
-            f"{_share(repeated)} repeat an earlier one in time and place. If each row is a dispatched unit, "
-            "calls are "
+            f"{_share(repeated)} repeat an earlier one in time and place. If each row is a dispatched unit, calls are "
             "counted more than once: use without_repeats() or --drop-repeats."
         )
         yield _finding("look", "repeated calls", text, calls, repeated)
@@ -179,9 +175,7 @@ def _places(calls, places, reach_km):
         if possible.any():
             near[possible] = nearest_km(moved[possible], places) <= reach_km
         if near.any():
-            text = (
-                f"{_share(near)} are far outside, but would lie within {reach_km:g} km {hint}. Correct them."
-            )
+            text = f"{_share(near)} are far outside, but would lie within {reach_km:g} km {hint}. Correct them."
             yield _finding("wrong", what, text, calls, near)
         rest &= ~near
     if rest.any():
@@ -193,8 +187,7 @@ def _one_place(calls):
     steps = calls.locations * 1000
     if np.abs(steps - np.round(steps)).max() < 1e-6:
         text = (
-            "Coordinates have at most three decimals, a resolution of about 100 m or coarser. Choose much "
-            "wider cells."
+            "Coordinates have at most three decimals, a resolution of about 100 m or coarser. Choose much wider cells."
         )
         yield Finding("look", "rounded places", text, len(calls))
         return
@@ -216,10 +209,7 @@ def _stations(calls, places, names, reach_km):
         who = f"station {k + 1}" if names is None else f"station {names[k]!r}"
         flipped = place[None, ::-1]
         if abs(flipped[0, 1]) <= 90 and nearest_km(flipped, calls.locations)[0] <= reach_km < apart:
-            text = (
-                f"{who} is far from all calls, but close to them with longitude and latitude swapped. "
-                "Correct it."
-            )
+            text = f"{who} is far from all calls, but close to them with longitude and latitude swapped. Correct it."
             yield Finding("wrong", "station swapped", text, 1, (k + 1,))
         else:
             text = f"{who} is {apart:.0f} km from the closest call. Check its coordinates."
@@ -245,13 +235,10 @@ def _gaps(calls):
         k = gaps[lengths.argmax()]
         first, last = (str(t).replace("T", " ")[:16] for t in calls.times[[k, k + 1]])
         text = (
-            f"{gaps.size} gap(s), {lengths.sum():.1f} days in all, too long to be chance; the longest is "
-            f"from {first} "
+            f"{gaps.size} gap(s), {lengths.sum():.1f} days in all, too long to be chance; the longest is from {first} "
             f"to {last}. If records are missing, use between(), or empty_days='missing' (--skip-empty-days)."
         )
-        yield Finding(
-            "wrong", "gaps in time", text, int(gaps.size), tuple(calls.rows[gaps[:MOST_ROWS_NAMED]].tolist())
-        )
+        yield Finding("wrong", "gaps in time", text, int(gaps.size), tuple(calls.rows[gaps[:MOST_ROWS_NAMED]].tolist()))
 
 
 def _clock(calls):
@@ -273,8 +260,7 @@ def _clock(calls):
     quiet = int(in_six.argmin())
     if len(calls) >= 500 and in_six.max() > 1.5 * in_six.min() and quiet not in NIGHT:
         text = (
-            f"The quietest six hours start at {quiet} h, but usually lie at night. Are the times in another "
-            "zone, or "
+            f"The quietest six hours start at {quiet} h, but usually lie at night. Are the times in another zone, or "
             "on a 12-hour clock?"
         )
         yield Finding("look", "quiet by day", text, len(calls))
@@ -307,9 +293,8 @@ def _steadiness(calls):
     spread = ((counts - usual) ** 2 / np.maximum(usual, 1e-9)).sum() / (len(counts) - 7)
     if spread > 1 + 5 * np.sqrt(2 / (len(counts) - 7)) and spread > 1.5:
         text = (
-            f"The daily number of calls varies {spread:.1f} times as much as by chance (same weekday). This "
-            "may be due to "
-            "events, holidays or missing records. The queueing models assume independent calls."
+            f"The daily number of calls varies {spread:.1f} times as much as by chance (same weekday). This may be due "
+            "to events, holidays or missing records. The queueing models assume independent calls."
         )
         yield Finding("look", "bunches of calls", text, len(calls))
 
@@ -319,9 +304,8 @@ def _service(calls):
     if none.any():
         level = "wrong" if none.mean() > 0.2 else "look"
         text = (
-            f"{_share(none)} have a service time of 0 or less. They count as calls with unknown service "
-            "time. "
-            "If no unit was sent to them, remove them."
+            f"{_share(none)} have a service time of 0 or less. They count as calls with unknown service time. If no "
+            "unit was sent to them, remove them."
         )
         yield _finding(level, "no service time", text, calls, none)
     if calls.service_min is None:
@@ -336,8 +320,7 @@ def _service(calls):
     if typical < 5 or typical > 240:
         unit = "hours, or only the time on scene" if typical < 5 else "seconds"
         text = (
-            f"Half of the service times are {'under' if typical < 5 else 'over'} {typical:.3g} min. Are they "
-            f"in {unit}?"
+            f"Half of the service times are {'under' if typical < 5 else 'over'} {typical:.3g} min. Are they in {unit}?"
         )
         yield Finding("wrong", "service time", text, len(calls))
     with np.errstate(invalid="ignore"):

@@ -67,8 +67,7 @@ class Demand:
         chosen = slots(hours, weekdays)
         watched = self.hours[chosen].sum()
         if watched == 0:
-            msg = "the log does not cover any of these hours. Choose others."
-            raise InputError(msg)
+            raise InputError("the log does not cover any of these hours. Choose others.")
         return self.counts[:, chosen].sum(axis=1) / watched
 
     def city(
@@ -113,8 +112,7 @@ class Demand:
             }
         )
         if demand["arrival_rate"].sum() == 0:
-            msg = "there are no calls in these hours. Choose others."
-            raise InputError(msg)
+            raise InputError("there are no calls in these hours. Choose others.")
         stations, minutes = self._service(service_times)
         city = City.from_frames(
             demand,
@@ -154,11 +152,10 @@ class Demand:
         counts = np.where(chosen, self.counts, 0).sum(axis=1).astype(float)  # (M, 24)
         watched = np.where(chosen, self.hours, 0).sum(axis=0)
         if (watched == 0).any():
-            msg = (
+            raise InputError(
                 f"the log does not cover the hour {int(np.argmin(watched))} of the chosen days, which a plan "
                 "of the day needs. Use a longer log."
             )
-            raise InputError(msg)
         overall = counts.sum(axis=1) / counts.sum()
         totals = np.maximum(counts.sum(axis=0), 0.5)
         pull = pull_of_the_whole(counts) if pattern == "pulled" else np.inf
@@ -167,9 +164,7 @@ class Demand:
             shares = (counts + pull * shares) / (counts.sum(axis=0) + pull)
         rates = shares * totals / watched
         return {
-            hour: base.replace(
-                arrival_rates=rates[:, hour], name=f"{base.name}, {hour:02d} to {hour + 1:02d} h"
-            )
+            hour: base.replace(arrival_rates=rates[:, hour], name=f"{base.name}, {hour:02d} to {hour + 1:02d} h")
             for hour in range(24)
         }
 
@@ -179,33 +174,26 @@ class Demand:
         without = self.stations.drop(columns="service_min", errors="ignore")
         if service_times is None:
             if ours and theirs:
-                msg = (
-                    "calls and stations both have 'service_min'. Choose one with service_times='calls' or "
-                    "'stations'."
-                )
+                msg = "calls and stations both have 'service_min'. Choose one with service_times='calls' or 'stations'."
                 raise InputError(msg)
             if not (ours or theirs):
-                msg = (
-                    "the time that a call keeps a unit busy is missing. Add a column 'service_min' "
-                    "(minutes) to the calls or "
-                    "the stations, or give `service_times`."
+                raise InputError(
+                    "the time that a call keeps a unit busy is missing. Add a column 'service_min' (minutes) to the "
+                    "calls or the stations, or give `service_times`."
                 )
-                raise InputError(msg)
             service_times = "calls" if ours else "stations"
         if not isinstance(service_times, str):
             return without, service_times
         _validate.choice(service_times, "service_times", ("calls", "stations"))
         if not (ours if service_times == "calls" else theirs):
-            msg = f"the {service_times} have no column 'service_min'. Give `service_times` in minutes."
-            raise InputError(msg)
+            raise InputError(f"the {service_times} have no column 'service_min'. Give `service_times` in minutes.")
         return (without, self.service_min) if service_times == "calls" else (self.stations, None)
 
     def _times_note(self, speed_kmh, detour):
         if speed_kmh is None:
             return ""
         speed, detour = (
-            _validate.positive_number(value, name)
-            for value, name in ((speed_kmh, "speed_kmh"), (detour, "detour"))
+            _validate.positive_number(value, name) for value, name in ((speed_kmh, "speed_kmh"), (detour, "detour"))
         )
         return f" Travel times: {speed:g} km/h on great-circle distance x {detour:g}; not measured."
 
@@ -250,17 +238,15 @@ def aggregate_calls(
     stations = read_stations(stations)
     places = stations[["lon", "lat"]].to_numpy(dtype=float)
     if areas is not None and cell_km is not None:
-        msg = "give either `areas` or `cell_km`; both were given."
-        raise InputError(msg)
+        raise InputError("give either `areas` or `cell_km`; both were given.")
     reach_km = _validate.positive_number(reach_km, "reach_km", "km")
     near = nearest_km(calls.locations, places) <= reach_km
     if not near.any():
-        msg = (
+        raise InputError(
             f"no call is within {reach_km:g} km of a station; the first is at {calls.locations[0].tolist()}, the first "
             f"station at {places[0].tolist()} (longitude, latitude). Check for swapped coordinates and for "
             "a file of another city."
         )
-        raise InputError(msg)
     atoms = (
         _areas.cells(calls.locations[near], places, cell_km)
         if areas is None
@@ -331,9 +317,7 @@ def city_from_calls(
 def nearest_km(points, places):
     """Return the great-circle distance (km) from each point to the closest place, shape (K,)."""
     size = max(1, 2_000_000 // len(places))
-    parts = [
-        travel.great_circle_km(points[k : k + size], places).min(axis=1) for k in range(0, len(points), size)
-    ]
+    parts = [travel.great_circle_km(points[k : k + size], places).min(axis=1) for k in range(0, len(points), size)]
     return np.concatenate(parts)
 
 

@@ -85,11 +85,9 @@ class CallLog:
         except ValueError:  # rows of unequal length
             kept = np.empty(0)
         if kept.shape != self.times.shape or kept.dtype != bool:
-            msg = f"`kept` must be one truth value for each of {len(self)} calls; got shape {kept.shape}."
-            raise InputError(msg)
+            raise InputError(f"`kept` must be one truth value for each of {len(self)} calls; got shape {kept.shape}.")
         if not kept.any():
-            msg = f"none of the {len(self)} calls is selected; at least one is needed."
-            raise InputError(msg)
+            raise InputError(f"none of the {len(self)} calls is selected; at least one is needed.")
         service = None if self.service_min is None else self.service_min[kept]
         return replace(
             self,
@@ -168,8 +166,7 @@ def read_calls(source, *, time_zone=None, time_format=None):
     no_time, no_place = np.isnat(times), np.isnan(points[:, 0])
     kept = ~no_time & ~no_place
     if not kept.any():
-        msg = f"{table.where}: no row has both a time and a place; rows read: {len(kept)}."
-        raise InputError(msg)
+        raise InputError(f"{table.where}: no row has both a time and a place; rows read: {len(kept)}.")
     order = np.flatnonzero(kept)[np.argsort(times[kept], kind="stable")]
     _times.check_far(times[order], order + 1, table.where)
     left_out = {"time": int(no_time.sum()), "place": int((no_place & ~no_time).sum())}
@@ -207,11 +204,10 @@ def read_stations(source):
     key = table.column(NAMES, None)
     points = table.points()
     if np.isnan(points).any():
-        msg = (
+        raise InputError(
             f"{table.where}, row {int(np.argmax(np.isnan(points[:, 0]))) + 1}: the station has no place. "
             "Fill in 'lon' and 'lat'."
         )
-        raise InputError(msg)
     frame = table.frame.rename(columns={} if key is None else {key: "name"})
     frame = frame[[c for c in ("name", *MINUTES) if c in frame]]
     frame = frame.assign(lon=points[:, 0], lat=points[:, 1])
@@ -224,8 +220,7 @@ def read_stations(source):
 def check_name(name, where):
     """Raise if a name is too long or contains invisible characters."""
     if len(name) > LONGEST_NAME:
-        msg = f"{where}: names may have at most {LONGEST_NAME} characters; got {len(name)}."
-        raise InputError(msg)
+        raise InputError(f"{where}: names may have at most {LONGEST_NAME} characters; got {len(name)}.")
     visible(name, where)
 
 

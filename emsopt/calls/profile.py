@@ -155,8 +155,7 @@ def _ratio(calls, hours):
 
 def _listed(values, name):
     if isinstance(values, str) or not np.iterable(values) or len(list(values)) == 0:
-        msg = f"`{name}` must be a sequence with at least one entry; got {values!r}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be a sequence with at least one entry; got {values!r}.")
     return list(values)
 
 

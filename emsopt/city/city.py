@@ -90,60 +90,46 @@ class City:
     notes: str = field(default="", kw_only=True)
 
     def __post_init__(self):
-        travel_times = _validate.real_array(
-            self.travel_times, "travel_times", (None, None), unit="min", low=0
-        )
+        travel_times = _validate.real_array(self.travel_times, "travel_times", (None, None), unit="min", low=0)
         n_sites, n_atoms = travel_times.shape
         object.__setattr__(self, "geographic", _validate.truth(self.geographic, "geographic"))
         rates = _validate.real_array(self.arrival_rates, "arrival_rates", (None,), unit="calls/h", low=0)
         if len(rates) != n_atoms:
             hint = " It looks transposed: sites are rows, atoms are columns." if len(rates) == n_sites else ""
-            msg = (
+            raise InputError(
                 f"`travel_times` must have one column for each of the {len(rates)} `arrival_rates`; "
                 f"got shape {travel_times.shape}.{hint}"
             )
-            raise InputError(msg)
         with np.errstate(over="ignore"):
             total = rates.sum()
         if total == 0:
-            msg = "`arrival_rates` are all zero; at least one must be positive."
-            raise InputError(msg)
+            raise InputError("`arrival_rates` are all zero; at least one must be positive.")
         if travel_times.max() > LONGEST_DRIVE_MIN:
-            msg = (
-                f"`travel_times` must be in minutes; got {travel_times.max():g}, more than a day. Divide "
-                "seconds by 60."
+            raise InputError(
+                f"`travel_times` must be in minutes; got {travel_times.max():g}, more than a day. Divide seconds by 60."
             )
-            raise InputError(msg)
         turnout = self._spread(self.turnout_times, "turnout_times", (n_sites,), low=0)
         if turnout.max() > LONGEST_TURNOUT_MIN:
-            msg = (
-                f"`turnout_times` must be in minutes, at most {LONGEST_TURNOUT_MIN}; got {turnout.max():g}, "
-                "which suggests "
-                "seconds. Divide them by 60."
+            raise InputError(
+                f"`turnout_times` must be in minutes, at most {LONGEST_TURNOUT_MIN}; got {turnout.max():g}, which "
+                "suggests seconds. Divide them by 60."
             )
-            raise InputError(msg)
         service = self._spread(self.service_times, "service_times", (n_sites, n_atoms), low=0, strictly=True)
         if service.max() < 0.5:
-            msg = (
+            raise InputError(
                 f"`service_times` must be in minutes per call; the longest is {service.max():g}. "
                 "Invert rates (calls per hour), and multiply hours by 60."
             )
-            raise InputError(msg)
         if service.max() > LONGEST_SERVICE_MIN:
-            msg = (
-                f"`service_times` must be in minutes; got {service.max():g}, more than a day. Divide seconds "
-                "by 60."
-            )
+            msg = f"`service_times` must be in minutes; got {service.max():g}, more than a day. Divide seconds by 60."
             raise InputError(msg)
         work = total / 60 * service.mean() / n_sites
         if work > MOST_WORK:
-            msg = (
+            raise InputError(
                 f"`arrival_rates` must be calls per hour; {total:g} of {service.mean():g} min each would keep "
-                f"{work:.3g} units busy at every site. Divide calls per year by 8760, per month by 730, per day by "
-                "24. To study an extreme load, build the city with its real load and use scaled() or "
-                "with_offered_load()."
+                f"{work:.3g} units busy at every site. Divide calls per year by 8760, per month by 730, per day by 24. "
+                "To study an extreme load, build the city with its real load and use scaled() or with_offered_load()."
             )
-            raise InputError(msg)
         values = {
             "arrival_rates": rates,
             "travel_times": travel_times,
@@ -188,8 +174,7 @@ class City:
             else:
                 hint = "For kilometres on a plane, pass geographic=False."
             got = points[0].tolist()
-            msg = f"`{name}` must be longitude and latitude in degrees; got values such as {got}. {hint}"
-            raise InputError(msg)
+            raise InputError(f"`{name}` must be longitude and latitude in degrees; got values such as {got}. {hint}")
         return points
 
     # -- sizes and derived quantities -------------------------------------------------------------------------
@@ -259,10 +244,7 @@ class City:
         """Return a validated copy with some fields changed."""
         unknown = sorted(set(changes) - {f.name for f in fields(self)})
         if unknown:
-            msg = (
-                f"a city has no field {unknown[0]!r}; its fields are "
-                f"{', '.join(f.name for f in fields(self))}."
-            )
+            msg = f"a city has no field {unknown[0]!r}; its fields are {', '.join(f.name for f in fields(self))}."
             raise InputError(msg)
         return _replace(self, **changes)
 
@@ -275,12 +257,10 @@ class City:
             rates = self.arrival_rates * theta
             work = rates.sum() / 60 * self.mean_service_time
         if not LEAST_STUDIED <= work <= MOST_STUDIED:
-            msg = (
-                f"`theta` must scale `arrival_rates` to an offered work of {LEAST_STUDIED:g} to "
-                f"{MOST_STUDIED:g} erlangs; "
-                f"{theta:g} gives {work:g}."
+            raise InputError(
+                f"`theta` must scale `arrival_rates` to an offered work of {LEAST_STUDIED:g} to {MOST_STUDIED:g} "
+                f"erlangs; {theta:g} gives {work:g}."
             )
-            raise InputError(msg)
         _frozen(rates)
         object.__setattr__(city, "arrival_rates", rates)
         return city
@@ -296,8 +276,7 @@ class City:
     def sites_named(self, names):
         """Return the indices of the sites with these names, shape (p,)."""
         if isinstance(names, str) or not np.iterable(names):
-            msg = f"`names` must be a sequence of site names; got {names!r}."
-            raise InputError(msg)
+            raise InputError(f"`names` must be a sequence of site names; got {names!r}.")
         index = {name: k for k, name in enumerate(self.site_names)}
         names = [str(name) for name in names]
         unknown = [name for name in names if name not in index]
@@ -442,15 +421,11 @@ def _check_same_region(atoms, sites):
         return
     flipped = sites[:1, ::-1]
     if np.abs(flipped[:, 1]).max() <= 90 and travel.great_circle_km(flipped, atoms[:1])[0, 0] <= 1000:
-        msg = (
-            "`site_locations` or `atom_locations` appear to have latitude and longitude swapped; longitude "
-            "comes "
+        raise InputError(
+            "`site_locations` or `atom_locations` appear to have latitude and longitude swapped; longitude comes "
             f"first. Sites start at {sites[0].tolist()}, atoms at {atoms[0].tolist()}."
         )
-        raise InputError(msg)
-    msg = (
-        f"`site_locations` and `atom_locations` lie {apart:.0f} km apart; both must belong to the same city."
-    )
+    msg = f"`site_locations` and `atom_locations` lie {apart:.0f} km apart; both must belong to the same city."
     raise InputError(msg)
 
 

@@ -28,8 +28,7 @@ def check_sites(city, sites, name="sites"):
     """
     array = _indices(city, sites, name)
     if array.ndim != 1 or array.size == 0:
-        msg = f"`{name}` must be a flat sequence of at least one site index; got shape {array.shape}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be a flat sequence of at least one site index; got shape {array.shape}.")
     return array
 
 
@@ -37,10 +36,7 @@ def check_deployments(city, deployments):
     """Return ``deployments`` as an integer array of valid site indices, shape (K, p), K and p at least 1."""
     array = _indices(city, deployments, "deployments")
     if array.ndim != 2 or array.size == 0:
-        msg = (
-            "`deployments` must hold site indices, one row per deployment, shape (K, p); got shape "
-            f"{array.shape}."
-        )
+        msg = f"`deployments` must hold site indices, one row per deployment, shape (K, p); got shape {array.shape}."
         raise InputError(msg)
     return np.ascontiguousarray(array)
 
@@ -52,24 +48,19 @@ def _indices(city, values, name):
     try:
         array = np.asarray(values)
     except ValueError as error:
-        msg = f"`{name}` must be {limits} in rows of equal length; got {values!r}."
-        raise InputError(msg) from error
+        raise InputError(f"`{name}` must be {limits} in rows of equal length; got {values!r}.") from error
     if np.ma.isMaskedArray(values):
-        msg = f"`{name}` must be {limits}; got a masked array. Fill it first."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be {limits}; got a masked array. Fill it first.")
     if array.dtype.kind in "UOT" and array.size and all(isinstance(value, str) for value in array.flat):
         return city.sites_named(array.ravel()).reshape(array.shape)
     if array.dtype.kind == "b":
-        msg = f"`{name}` must be {limits}; got truth values. Pass numpy.flatnonzero(...) of the mask."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be {limits}; got truth values. Pass numpy.flatnonzero(...) of the mask.")
     is_whole = array.dtype.kind in "iu" or (array.dtype.kind == "f" and np.all(array == np.floor(array)))
     if not is_whole:
-        msg = f"`{name}` must be {limits}; got {array.tolist()}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be {limits}; got {array.tolist()}.")
     bad = (array < 0) | (array >= city.n_sites)
     if np.count_nonzero(bad):  # faster than `any` for one deployment
-        msg = f"`{name}` must be {limits}; got {array[bad].ravel()[0]:g}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be {limits}; got {array[bad].ravel()[0]:g}.")
     return array.astype(np.intp)
 
 
@@ -114,8 +105,7 @@ class DeploymentSpace:
         pinned, closed = self._some(self.pinned, "pinned"), self._some(self.closed, "closed")
         both = np.intersect1d(pinned, closed)
         if both.size:
-            msg = f"site {self.city.site_names[both[0]]!r} is both pinned and closed."
-            raise InputError(msg)
+            raise InputError(f"site {self.city.site_names[both[0]]!r} is both pinned and closed.")
         room = np.full(self.city.n_sites, each)
         room[closed] = 0
         kept = np.bincount(pinned, minlength=self.city.n_sites)
@@ -124,15 +114,13 @@ class DeploymentSpace:
             msg = f"site {self.city.site_names[k]!r} has {kept[k]} pinned units but holds at most {room[k]}."
             raise InputError(msg)
         if len(pinned) > units:
-            msg = f"{len(pinned)} units are pinned, but the fleet has only {units}."
-            raise InputError(msg)
+            raise InputError(f"{len(pinned)} units are pinned, but the fleet has only {units}.")
         if room.sum() < units:
             others = "." if self.colocation else ", or allow colocation (several units at a site)."
-            msg = (
+            raise InputError(
                 f"{units} units do not fit: the open sites hold {room.sum()}. Use fewer units, close fewer "
                 f"sites{others}"
             )
-            raise InputError(msg)
         for key, value in {"units": units, "room": room, "kept": kept}.items():
             object.__setattr__(self, key, value)
         object.__setattr__(self, "pinned", tuple(int(k) for k in pinned))
@@ -140,8 +128,7 @@ class DeploymentSpace:
 
     def _some(self, sites, name):
         if isinstance(sites, str) or not np.iterable(sites):
-            msg = f"`{name}` must be a sequence of sites, which may be empty; got {sites!r}."
-            raise InputError(msg)
+            raise InputError(f"`{name}` must be a sequence of sites, which may be empty; got {sites!r}.")
         sites = sites if isinstance(sites, np.ndarray) else list(sites)
         return check_sites(self.city, sites, name) if len(sites) else np.empty(0, np.intp)
 
@@ -192,8 +179,7 @@ class DeploymentSpace:
         sites = check_sites(self.city, sites)
         counts = self._counts(sites)
         if len(sites) != self.units or (counts > self.capacities).any() or (counts < self.floors).any():
-            msg = f"{sites.tolist()} is not an allowed deployment of {self.units} units."
-            raise InputError(msg)
+            raise InputError(f"{sites.tolist()} is not an allowed deployment of {self.units} units.")
         return np.sort(np.concatenate([slots[:n] for slots, n in zip(self._groups, counts, strict=True)]))
 
     def __contains__(self, sites):
@@ -219,9 +205,7 @@ class DeploymentSpace:
         free_units = self.units - len(self.pinned)
 
         def one():
-            return self.canonical(
-                np.r_[self.pinned, rng.choice(places, free_units, replace=False)].astype(int)
-            )
+            return self.canonical(np.r_[self.pinned, rng.choice(places, free_units, replace=False)].astype(int))
 
         if size is None:
             return one()

@@ -73,13 +73,10 @@ def arguments_of_frames(
     stations = _places(sites, "sites", ("name", "site"))
     kinds = {places.geographic for places in (atoms, stations) if places.points is not None}
     if len(kinds) > 1:
-        msg = (
-            f"{atoms.where} and {stations.where} must have the same kind of coordinates, longitude and "
-            "latitude or x and y; "
-            f"{(atoms if atoms.geographic else stations).where} has longitude and latitude, the other x and "
-            "y."
+        raise InputError(
+            f"{atoms.where} and {stations.where} must have the same kind of coordinates, longitude and latitude or x "
+            f"and y; {(atoms if atoms.geographic else stations).where} has longitude and latitude, the other x and y."
         )
-        raise InputError(msg)
 
     def by_site_and_atom(values, argument, expected, **limits):
         if isinstance(values, pd.DataFrame):
@@ -95,8 +92,7 @@ def arguments_of_frames(
 
     if (travel_times is None) == (speed_kmh is None):
         both = "both were" if speed_kmh is not None else "neither was"
-        msg = f"give travel times by exactly one of `travel_times` and `speed_kmh` (km/h); {both} given."
-        raise InputError(msg)
+        raise InputError(f"give travel times by exactly one of `travel_times` and `speed_kmh` (km/h); {both} given.")
     if speed_kmh is not None:
         travel_times = travel.constant_speed(positive_number(speed_kmh, "speed_kmh", "km/h"))
     if callable(travel_times):
@@ -171,10 +167,7 @@ def _degrees(places):
     except InputError as error:
         if not (np.abs(columns.floats(places.table[y])) > 90).any():
             raise
-        msg = (
-            f"{error} Latitude and longitude look swapped, or are kilometres, which belong in columns x and "
-            "y."
-        )
+        msg = f"{error} Latitude and longitude look swapped, or are kilometres, which belong in columns x and y."
         raise InputError(msg) from error
     return np.column_stack([longitude, latitude])
 
@@ -186,8 +179,9 @@ def _kilometres(places):
     points = np.column_stack([places.numbers(key, "kilometres") for key in pair])
     span = np.ptp(points, axis=0).max()
     if span > WIDEST_PLANE_KM:
-        msg = f"{places.where}, columns 'x' and 'y': expected kilometres, but they span {span:g}. Divide metres by 1000."
-        raise InputError(msg)
+        raise InputError(
+            f"{places.where}, columns 'x' and 'y': expected kilometres, but they span {span:g}. Divide metres by 1000."
+        )
     return points
 
 
@@ -210,18 +204,16 @@ def _from_geometry(geometry, where, names):
         elif (shape.geom_type == "Point") != (geometry.iloc[0].geom_type == "Point"):
             problem = "points and polygons are mixed"
         if problem:
-            msg = f"{where}, row {k + 1} ({names[k]!r}): {problem}."
-            raise InputError(msg)
+            raise InputError(f"{where}, row {k + 1} ({names[k]!r}): {problem}.")
     if geometry.crs is not None:
         geometry = geometry.to_crs(4326)
     inside = geometry.representative_point()
     points = np.column_stack([inside.x, inside.y])
     if not np.isfinite(points).all() or np.abs(points[:, 0]).max() > 180 or np.abs(points[:, 1]).max() > 90:
-        msg = (
+        raise InputError(
             f"{where}: the geometry is not in degrees, such as {points[0].tolist()}. "
             "Declare its coordinate system with `set_crs`; coordinates are then converted."
         )
-        raise InputError(msg)
     if geometry.iloc[0].geom_type == "Point":
         return points, None
     return points, [_as_geojson(shape) for shape in geometry]
@@ -242,17 +234,13 @@ def _arrival_rates(atoms, period_hours):
         return atoms.numbers("arrival_rate", "calls per hour of at least 0", low=0)
     if "calls" not in atoms.table.columns:
         raise columns.missing(atoms.table, atoms.where, "a column 'calls' to go with `period_hours`")
-    return atoms.numbers("calls", "a number of calls", low=0) / positive_number(
-        period_hours, "period_hours", "hours"
-    )
+    return atoms.numbers("calls", "a number of calls", low=0) / positive_number(period_hours, "period_hours", "hours")
 
 
 def _by_law(law, stations, atoms, detour):
     """Return travel times, shape (N, M), by a travel-time law."""
     if positive_number(detour, "detour") < 1:
-        msg = (
-            f"`detour` must be the ratio of road to straight-line distance, at least 1; got {shown(detour)}."
-        )
+        msg = f"`detour` must be the ratio of road to straight-line distance, at least 1; got {shown(detour)}."
         raise InputError(msg)
     for places in (stations, atoms):
         if places.points is None:
@@ -337,24 +325,20 @@ def reading(folder):
     try:
         yield folder
     except InputError as error:
-        msg = f"the city in {shown(str(folder), str, 300)} cannot be read. {error}"
-        raise InputError(msg) from error
+        raise InputError(f"the city in {shown(str(folder), str, 300)} cannot be read. {error}") from error
 
 
 def arguments_of_folder(folder):
     """Return the arguments of a `City` from a folder of plain files, as a dict."""
     if not os.path.isdir(folder):  # `Path.is_dir` raises if the name is too long
-        msg = "There is no such folder."
-        raise InputError(msg)
+        raise InputError("There is no such folder.")
     missing = [name for name in (CITY, ATOMS, SITES) if not os.path.lexists(folder / name)]
     if missing:
         held = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
-        msg = f"A city needs {CITY}, {ATOMS} and {SITES}; {missing[0]} is missing. The folder holds {held}."
-        raise InputError(msg)
+        raise InputError(f"A city needs {CITY}, {ATOMS} and {SITES}; {missing[0]} is missing. The folder holds {held}.")
     for name in FILES:
         if os.path.lexists(folder / name) and not os.path.isfile(folder / name):  # `is_file` may raise
-            msg = f"{name} must be a file, but is a folder or a broken link."
-            raise InputError(msg)
+            raise InputError(f"{name} must be a file, but is a folder or a broken link.")
 
     about = _read_about(folder / CITY)
 
@@ -365,17 +349,14 @@ def arguments_of_folder(folder):
     travel_times = matrix(TRAVEL)
     if (travel_times is None) == ("speed_kmh" not in about):
         both = "both are there" if travel_times is not None else "neither is there"
-        msg = f"Travel times must be given by exactly one of {TRAVEL} and 'speed_kmh' in {CITY}; {both}."
-        raise InputError(msg)
+        raise InputError(f"Travel times must be given by exactly one of {TRAVEL} and 'speed_kmh' in {CITY}; {both}.")
     sites = plain.read_csv(folder / SITES)
     service_times = matrix(SERVICE)
     if (service_times is None) == ("service_min" not in columns.tidy(sites, "sites", ()).columns):
         both = "both are there" if service_times is not None else "neither is there"
-        msg = (
-            f"Service times must be given by exactly one of the column 'service_min' of {SITES} and "
-            f"{SERVICE}; {both}."
+        raise InputError(
+            f"Service times must be given by exactly one of the column 'service_min' of {SITES} and {SERVICE}; {both}."
         )
-        raise InputError(msg)
     arguments = arguments_of_frames(
         plain.read_csv(folder / ATOMS),
         sites,
@@ -390,10 +371,7 @@ def arguments_of_folder(folder):
     if geographic != arguments["geographic"]:
         if arguments["atom_locations"] is not None or arguments["site_locations"] is not None:
             wanted, found = ("lon and lat", "x and y") if geographic else ("x and y", "lon and lat")
-            msg = (
-                f"{CITY} sets geographic to {str(geographic).lower()}, which needs columns {wanted}; found "
-                f"{found}."
-            )
+            msg = f"{CITY} sets geographic to {str(geographic).lower()}, which needs columns {wanted}; found {found}."
             raise InputError(msg)
         arguments["geographic"] = geographic
     if (folder / SHAPES).is_file():
@@ -406,18 +384,15 @@ def _read_about(path):
     about = plain.read_json(path)
     for key, value in about.items():
         if key not in CITY_KEYS:
-            msg = f"{path.name} has an unknown entry {key!r}; allowed are {', '.join(CITY_KEYS)}."
-            raise InputError(msg)
+            raise InputError(f"{path.name} has an unknown entry {key!r}; allowed are {', '.join(CITY_KEYS)}.")
         wanted = CITY_KEYS[key]
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not (is_number if wanted in (int, float) else isinstance(value, wanted)):
             kind = {bool: "true or false", str: "text"}.get(wanted, "a number")
-            msg = f"{path.name}, entry {key!r}: expected {kind}, but got {shown(value, json.dumps)}."
-            raise InputError(msg)
+            raise InputError(f"{path.name}, entry {key!r}: expected {kind}, but got {shown(value, json.dumps)}.")
     if about.get("version", FORMAT_VERSION) != FORMAT_VERSION:
-        msg = (
+        raise InputError(
             f"{path.name}, entry 'version': expected {FORMAT_VERSION}, but got {shown(about['version'])}. "
             "Update emsopt."
         )
-        raise InputError(msg)
     return about

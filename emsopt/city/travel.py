@@ -70,8 +70,7 @@ def budge_median_seconds(distance, a, v):
     """
     distance = np.asarray(distance, float)
     if (distance < 0).any():
-        msg = f"distances must be at least 0; got {distance.min():g}."
-        raise InputError(msg)
+        raise InputError(f"distances must be at least 0; got {distance.min():g}.")
     return np.where(distance <= v**2 / a, 2 * np.sqrt(distance / a), v / a + distance / v)
 
 
@@ -110,9 +109,7 @@ def budge_law(a, v, b0, b1, b2, metres_per_unit):
 
     def law(distance_km):
         m = budge_median_seconds(np.asarray(distance_km, float) * 1000 / metres_per_unit, a, v)
-        spread = np.maximum(
-            b0 * (b2 + 1) + b1 * (b2 + 1) * m + b2 * m**2, 0
-        )  # negative below the fitted range
+        spread = np.maximum(b0 * (b2 + 1) + b1 * (b2 + 1) * m + b2 * m**2, 0)  # negative below the fitted range
         squared_variation = np.divide(spread, m**2, out=np.zeros_like(m), where=m > 0)
         return m * np.exp(squared_variation / 2) / 60
 

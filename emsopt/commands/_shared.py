@@ -75,10 +75,7 @@ def results_folder(name, *inputs):
     for path in filter(None, inputs):
         holder = path if os.path.isdir(path) else os.path.dirname(os.path.realpath(path))
         if os.path.realpath(holder) in (os.path.realpath(out), os.path.realpath(out / "city")):
-            msg = (
-                f"`--out` must not be the folder of the input {path}, which results could replace; got "
-                f"{name}."
-            )
+            msg = f"`--out` must not be the folder of the input {path}, which results could replace; got {name}."
             raise InputError(msg)
     return out
 
@@ -143,9 +140,7 @@ def draw(city, found, out, options):
     from ..maps.deployments import deployment_map
 
     if city.atom_locations is None or city.site_locations is None:
-        print(
-            "\nNo map and no figure: the city has no coordinates (columns lon, lat or x, y of atoms and sites)."
-        )
+        print("\nNo map and no figure: the city has no coordinates (columns lon, lat or x, y of atoms and sites).")
         return []
     value = "response" if options.metric == "response" else metric(options)
     written = [deployment_map(city, found, value=value).save(out / "deployments.html")]

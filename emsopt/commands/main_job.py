@@ -12,9 +12,7 @@ ST_PAUL_UNITS = 9
 
 def add_options(parser):
     """Add the options of the command."""
-    parser.add_argument(
-        "--city", metavar="FOLDER", help="folder of a city written by City.save (default: St. Paul)"
-    )
+    parser.add_argument("--city", metavar="FOLDER", help="folder of a city written by City.save (default: St. Paul)")
     parser.add_argument("--units", type=int, metavar="P", help="fleet size (default: 9 for St. Paul)")
     parser.add_argument(
         "--load",
@@ -35,8 +33,7 @@ def run(options):
     city = load_st_paul() if ours else City.load(options.city)
     units = ST_PAUL_UNITS if ours and options.units is None else options.units
     if units is None:
-        msg = "missing option: --units P (fleet size)."
-        raise InputError(msg)
+        raise InputError("missing option: --units P (fleet size).")
     if options.load is not None:
         city = city.with_offered_load(options.load, units)
     positive_number(options.threshold, "threshold", "min")

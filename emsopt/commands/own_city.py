@@ -101,22 +101,17 @@ def run(options):
     if options.moves is not None:
         whole_number(options.moves, "moves", low=0)
         if hours is not None:
-            msg = "`--moves` plans all hours of the day. Leave out --hours."
-            raise InputError(msg)
+            raise InputError("`--moves` plans all hours of the day. Leave out --hours.")
     calls, stations = _read(options)
     checks = _check(calls, stations, options)
     _require_fleet_and_speed(options)
     demand = _count(calls, stations, options)
     times = {"weekdays": weekdays, "name": options.name, **_times(options)}
     city = demand.city(hours=hours, **times)
-    by_hour = (
-        None if options.moves is None else demand.cities_by_hour(**times)
-    )  # raises before the long search
+    by_hour = None if options.moves is None else demand.cities_by_hour(**times)  # raises before the long search
     _shared.describe(city, options.units)
     objective = _shared.searched(city, options.units, options)
-    out = _shared.results_folder(
-        options.out, options.calls, options.stations, options.areas, options.travel_times
-    )
+    out = _shared.results_folder(options.out, options.calls, options.stations, options.areas, options.travel_times)
     check_replaceable(out / "city")
     found = _shared.find_deployments(objective, options)
     written = [
@@ -161,14 +156,11 @@ def _read(options):
 
     if options.practice:
         if options.calls is not None:
-            msg = "give either --practice or files; both were given."
-            raise InputError(msg)
+            raise InputError("give either --practice or files; both were given.")
         _assume_practice(options)
         return practice_calls()
     if options.stations is None:
-        msg = (
-            "give a log of calls and a table of stations: emsopt city calls.csv stations.csv (or --practice)."
-        )
+        msg = "give a log of calls and a table of stations: emsopt city calls.csv stations.csv (or --practice)."
         raise InputError(msg)
     calls = read_calls(options.calls, time_zone=options.time_zone, time_format=options.time_format)
     return calls, read_stations(options.stations)
@@ -190,8 +182,7 @@ def _require_fleet_and_speed(options):
     if options.speed is None and options.travel_times is None:
         missing.append("--speed KMH (driving speed) or --travel-times FILE")
     if missing:
-        msg = f"missing options: {', and '.join(missing)}."
-        raise InputError(msg)
+        raise InputError(f"missing options: {', and '.join(missing)}.")
 
 
 def _count(calls, stations, options):
@@ -219,15 +210,13 @@ def _times(options):
             labelled=True,
         )
     if table is not None and options.speed is not None:
-        msg = "give only one of --speed KMH and --travel-times FILE; both were given."
-        raise InputError(msg)
+        raise InputError("give only one of --speed KMH and --travel-times FILE; both were given.")
     service = options.service
     if service is not None and service not in ("calls", "stations"):
         try:
             service = float(service)
         except ValueError as error:
-            msg = f"`--service` must be minutes, 'calls' or 'stations'; got {service!r}."
-            raise InputError(msg) from error
+            raise InputError(f"`--service` must be minutes, 'calls' or 'stations'; got {service!r}.") from error
     return {
         "speed_kmh": options.speed,
         "detour": options.detour,
@@ -244,8 +233,7 @@ def _hours(text):
     found = re.fullmatch(r"\s*(\d{1,2})\s*-\s*(\d{1,2})\s*", text)
     first, last = (int(part) for part in found.groups()) if found else (99, 99)
     if first > 23 or last > 24 or first == last:
-        msg = f"`--hours` must have a form such as 7-19 (until 19:00) or 22-6; got {text!r}."
-        raise InputError(msg)
+        raise InputError(f"`--hours` must have a form such as 7-19 (until 19:00) or 22-6; got {text!r}.")
     return [(first + k) % 24 for k in range((last - first) % 24 or 24)]
 
 
@@ -257,8 +245,7 @@ def _weekdays(text):
     for part in text.split(","):
         ends = [end.strip().lower()[:3] for end in part.split("-")]
         if len(ends) > 2 or any(end not in WEEKDAYS for end in ends):
-            msg = f"`--weekdays` must have a form such as Mon-Fri or Sat,Sun; got {text!r}."
-            raise InputError(msg)
+            raise InputError(f"`--weekdays` must have a form such as Mon-Fri or Sat,Sun; got {text!r}.")
         first, last = WEEKDAYS.index(ends[0]), WEEKDAYS.index(ends[-1])
         days += [(first + k) % 7 for k in range((last - first) % 7 + 1)]
     return sorted(set(days))
@@ -299,10 +286,9 @@ def _plan(cities, options, out):
         )
     label = plan.objectives[0].label
     print(
-        f"\nPlan of the day, at most {options.moves} unit(s) moved between hours ({plan.objectives[0].evaluator} hypercube): "
-        f"{plan.message}.\n  {label}, mean over all calls: {plan.value:.4g}; without moves "
-        f"{_against(plan.fixed_value, plan)}; "
-        f"with unlimited moves {_against(plan.free_value, plan)}."
+        f"\nPlan of the day, at most {options.moves} unit(s) moved between hours ({plan.objectives[0].evaluator} "
+        f"hypercube): {plan.message}.\n  {label}, mean over all calls: {plan.value:.4g}; without moves "
+        f"{_against(plan.fixed_value, plan)}; with unlimited moves {_against(plan.free_value, plan)}."
     )
     changes = plan.changes()
     if changes.empty:

@@ -138,9 +138,7 @@ def approximate_hypercube(city, sites, *, capacity="loss", tol=1e-10):
     )
 
 
-def approximate_values(
-    city, deployments, costs=None, *, capacity="loss", tol=1e-8, workers=None, progress=None
-):
+def approximate_values(city, deployments, costs=None, *, capacity="loss", tol=1e-8, workers=None, progress=None):
     """Evaluate many deployments approximately, in parallel: about 15 microseconds each on a core for 9 units, 71 atoms.
 
     Parameters
@@ -235,17 +233,15 @@ def _warn_of_unequal_units(city, sites, trusted, capacity=None):
 
 def _check(city, units, steps):
     if steps == -1:
-        msg = (
+        raise UnstableQueueError(
             f"calls offer {city.offered_load(units):.3g} times the work that {units} units can do, so the queue never "
             "settles. Add units, lower the load, or use capacity='loss'."
         )
-        raise UnstableQueueError(msg)
     if steps == -2:
-        msg = (
+        raise ConvergenceError(
             f"the approximate hypercube did not converge in {MAX_STEPS} steps; raise `tol`, or use evaluator='exact' "
             "(small fleets) or 'simulation'."
         )
-        raise ConvergenceError(msg)
 
 
 @njit(cache=True, nogil=True)

@@ -36,8 +36,7 @@ def split_options(evaluator, options):
     single, many = map(_defaults, _EVALUATORS[evaluator][:2])
     for name in options:
         if name not in single and name not in many:
-            msg = f"the {evaluator} evaluator has no option {name!r}; it has {', '.join(single | many)}."
-            raise InputError(msg)
+            raise InputError(f"the {evaluator} evaluator has no option {name!r}; it has {', '.join(single | many)}.")
     return tuple({name: options.get(name, known[name]) for name in known} for known in (single, many))
 
 

@@ -106,9 +106,7 @@ def mclp(city, units, threshold, *, colocation=False, pinned=(), closed=(), time
     return _maximise(space, threshold, 0.0, time_limit)
 
 
-def mexclp(
-    city, units, threshold, busy_fraction=None, *, colocation=True, pinned=(), closed=(), time_limit=None
-):
+def mexclp(city, units, threshold, busy_fraction=None, *, colocation=True, pinned=(), closed=(), time_limit=None):
     """Find the sites with the largest expected share of calls reached in less than ``threshold`` minutes.
 
     Daskin (1983): with n units in reach, each busy with probability q independently of the others, an atom is
@@ -194,8 +192,7 @@ def _maximise(space, threshold, busy_fraction, time_limit):
         options=options,
     )
     if result.x is None:
-        msg = f"no deployment was found within `time_limit`: {result.message} Allow more seconds."
-        raise ConvergenceError(msg)
+        raise ConvergenceError(f"no deployment was found within `time_limit`: {result.message} Allow more seconds.")
     sites = _sites(space, np.rint(result.x[:n_groups]).astype(int))
     reached_by = (city.response_times[sites] < threshold).sum(axis=0)
     coverage = float(city.demand_shares @ (1 - busy_fraction**reached_by))

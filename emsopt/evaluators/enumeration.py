@@ -166,11 +166,10 @@ def evaluate_all(
     )
     space, options, total = objective.space, objective.options, objective.space.count
     if total > MOST_DEPLOYMENTS:
-        msg = (
+        raise InputError(
             f"{total:,} deployments are too many to enumerate (at most {MOST_DEPLOYMENTS:,}). Pin or close sites, or "
             "search with emsopt.minimize."
         )
-        raise InputError(msg)
     if objective.evaluator == "simulation":
         # Common random numbers: one seed, so that all deployments face the same calls.
         rng = options.get("rng", 0)

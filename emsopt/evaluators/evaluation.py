@@ -151,8 +151,7 @@ class Evaluation:
         """Return the response time that ``q`` percent of answered calls do not exceed, min."""
         q = positive_number(q, "q", "percent")
         if q > 100:
-            msg = f"`q` must be a percentage of at most 100; got {q:g}."
-            raise InputError(msg)
+            raise InputError(f"`q` must be a percentage of at most 100; got {q:g}.")
         times, weights = self._distribution
         return float(times[np.searchsorted(np.cumsum(weights), min(q / 100, 1 - 1e-12))])
 
@@ -180,9 +179,7 @@ class Evaluation:
                 "name": self.site_names,
                 "utilization": self.utilizations,
                 "share_of_calls": shares,
-                "mean_response_min": np.divide(
-                    minutes, shares, out=np.full_like(shares, np.nan), where=shares > 0
-                ),
+                "mean_response_min": np.divide(minutes, shares, out=np.full_like(shares, np.nan), where=shares > 0),
             }
         )
 

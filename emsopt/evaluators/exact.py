@@ -146,11 +146,10 @@ class _Stations:
         by_size = np.argsort(counts, kind="stable")  # stations with a single unit come first: see `_sweep`
         self.counts, self.station = counts[by_size], np.argsort(by_size)[station]
         if np.log2(self.counts + 1).sum() > MOST_UNITS:
-            msg = (
+            raise InputError(
                 f"the exact hypercube takes at most {MOST_UNITS} single units (2^p states); got {len(sites)}. "
                 "Use evaluator='approximate' or 'simulation'."
             )
-            raise InputError(msg)
         self.sites = np.array([sites[np.argmax(self.station == g)] for g in range(len(twins))])
         place = np.full(city.n_sites, -1)
         place[self.sites] = np.arange(len(twins))
@@ -162,14 +161,12 @@ class _Stations:
 
     def check(self, iterations, queue):
         if iterations == -1 and queue:
-            msg = (
+            raise UnstableQueueError(
                 f"calls arrive at {self.load * 60:g} an hour, faster than {self.counts.sum()} units can serve, so the "
                 "queue never settles. Add units, lower the load, or use capacity='loss'."
             )
-            raise UnstableQueueError(msg)
         if iterations < 0:
-            msg = f"the exact hypercube did not converge in {MAX_SWEEPS} sweeps; raise `tol`."
-            raise ConvergenceError(msg)
+            raise ConvergenceError(f"the exact hypercube did not converge in {MAX_SWEEPS} sweeps; raise `tol`.")
 
 
 @njit(cache=True, nogil=True)
@@ -364,9 +361,7 @@ def _relax(P, counts, strides, dispatch, mu, leave, total, tol):
             before = wrong
         elif sweep % TUNE_EVERY == 0:
             rate = (wrong / before) ** (1 / (TUNE_EVERY - 1))
-            if (
-                rate > omega - 1
-            ):  # not yet over-relaxed: Young's formula gives Jacobi's rate, and that the factor
+            if rate > omega - 1:  # not yet over-relaxed: Young's formula gives Jacobi's rate, and that the factor
                 jacobi = min((rate + omega - 1) ** 2 / (omega**2 * rate), 0.95)
                 omega = 2 / (1 + np.sqrt(1 - jacobi))
             if rate > 0.95:  # over-relaxation does not pay here
@@ -394,9 +389,7 @@ def _rescale_levels(P, counts, leave, total):
         target[k] = target[k - 1] * total * mass[k] / flow[k]
         if target[k] > 1e100:
             target[: k + 1] *= 1e-100
-    scale = (
-        np.maximum(target / target.sum(), 1e-290) / mass
-    )  # no level may vanish: its states would never return
+    scale = np.maximum(target / target.sum(), 1e-290) / mass  # no level may vanish: its states would never return
     level = 0
     for start in range(0, len(P), size):
         for k in range(size):

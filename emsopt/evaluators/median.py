@@ -75,9 +75,7 @@ class Bounds:
         return f"<Bounds ({self.evaluator}): mean response from {self.lower:.3f} to {self.upper:.3f} min>"
 
 
-def p_median(
-    city, units, *, weights=None, colocation=False, pinned=(), closed=(), time_limit=None, progress=None
-):
+def p_median(city, units, *, weights=None, colocation=False, pinned=(), closed=(), time_limit=None, progress=None):
     """Find the sites with the least weighted response time if every unit is always free: (4a)-(4f).
 
     Parameters
@@ -210,8 +208,7 @@ def _weights(city, weights):
         return city.demand_shares
     weights = _validate.real_array(weights, "weights", (city.n_atoms,), low=0)
     if not weights.any():
-        msg = "`weights` are all zero; at least one atom must count."
-        raise InputError(msg)
+        raise InputError("`weights` are all zero; at least one atom must count.")
     return weights
 
 

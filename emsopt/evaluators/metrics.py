@@ -28,13 +28,10 @@ def metric_costs(city, metric):
         return city.response_times
     if isinstance(metric, Mapping) and metric:
         if not any(metric.values()):
-            msg = f"at least one weight of a mix must be above 0; got {metric!r}."
-            raise InputError(msg)
+            raise InputError(f"at least one weight of a mix must be above 0; got {metric!r}.")
         costs = np.zeros_like(city.response_times)
         for part, weight in metric.items():
-            costs += _validate.positive_number(weight, f"weight of {part!r}", zero=True) * metric_costs(
-                city, part
-            )
+            costs += _validate.positive_number(weight, f"weight of {part!r}", zero=True) * metric_costs(city, part)
         return costs
     if isinstance(metric, tuple) and len(metric) == 2 and isinstance(metric[0], str) and metric[0] == "late":
         threshold = _validate.positive_number(metric[1], "threshold", "min")

@@ -87,8 +87,7 @@ class Objective:
     def _counted(self, deployments):
         """Return the values of checked deployments."""
         if deployments.shape[1] != self.units:
-            msg = f"a deployment must hold {self.units} site indices; got {deployments.shape[1]}."
-            raise InputError(msg)
+            raise InputError(f"a deployment must hold {self.units} site indices; got {deployments.shape[1]}.")
         result = self.ready(deployments)
         self.evaluations += len(deployments)
         return result

@@ -41,8 +41,7 @@ def service_law(service="exponential", cv=None):
         _refuse_cv(cv, "observed minutes")
         minutes = real_array(service, "service", (None,), unit="min", low=0)
         if minutes.max() == 0:
-            msg = "`service` holds only zeros; observed service times need a mean above 0 min."
-            raise InputError(msg)
+            raise InputError("`service` holds only zeros; observed service times need a mean above 0 min.")
         factors = minutes / minutes.mean()
         return lambda rng, n: factors[rng.integers(len(factors), size=n)], float(factors.var())
     choice(service, "service", LAWS)
@@ -61,8 +60,7 @@ def service_law(service="exponential", cv=None):
 
 def _refuse_cv(cv, law):
     if cv is not None:
-        msg = (
+        raise InputError(
             f"`cv` is set by `service` being {law}; got cv={cv!r}. Leave it out, or choose "
             "service='lognormal' or 'gamma'."
         )
-        raise InputError(msg)

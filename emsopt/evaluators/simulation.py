@@ -149,9 +149,7 @@ def simulate(
     minutes, blocked, waited = totals.T
     blocked_fraction = float(blocked.sum() / calls)
     share = _twin_share(city, sites)
-    free_rate = 1 / (
-        city.service_times[sites] @ city.demand_shares
-    )  # a call that waits goes to who frees up next
+    free_rate = 1 / (city.service_times[sites] @ city.demand_shares)  # a call that waits goes to who frees up next
     result = Evaluation.of(
         city,
         sites,
@@ -389,8 +387,7 @@ def _fractions(answered, order):
     """
     calls = answered.sum(axis=0)
     if not calls.any():
-        msg = "every counted call found all units busy, so no response was observed; raise `calls`."
-        raise InputError(msg)
+        raise InputError("every counted call found all units busy, so no response was observed; raise `calls`.")
     fractions = answered / np.maximum(calls, 1)
     unheard = np.flatnonzero(calls == 0)
     by_rank = np.take_along_axis(answered, order.T, axis=0).sum(axis=1)
@@ -452,8 +449,7 @@ def _checked_level(level):
     level = positive_number(level, "level")
     if level >= 1:
         hint = f" For {level:g} percent pass {level / 100:g}." if 1 < level < 100 else ""
-        msg = f"`level` must be a confidence above 0 and below 1; got {level:g}.{hint}"
-        raise InputError(msg)
+        raise InputError(f"`level` must be a confidence above 0 and below 1; got {level:g}.{hint}")
     return level
 
 
@@ -496,11 +492,10 @@ def _stable_load(city, sites):
     """Return λ / Σ_i μ_i, where 1 / μ_i is the mean minutes of unit i over all calls; refuse a queue that grows for ever."""
     most = 60 * (1 / (city.service_times[sites] @ city.demand_shares)).sum()
     if city.total_rate >= most * (1 - 1e-12):
-        msg = (
+        raise UnstableQueueError(
             "with capacity='queue' calls must arrive more slowly than the units can serve them; got an "
             f"offered load of {city.total_rate / most:.4g} a unit: {city.total_rate:.4g} calls/h, of which "
             f"the {len(sites)} units at these sites can serve {most:.4g}. Add units, lower the arrival rates "
             "(City.scaled) or use capacity='loss'."
         )
-        raise UnstableQueueError(msg)
     return city.total_rate / most

@@ -48,8 +48,7 @@ def atom_values(city, evaluation, value):
     if isinstance(value, (tuple, list)) and len(value) == 2 and value[0] == "late":
         threshold = _validate.positive_number(value[1], "value[1]", "min")
         return 100 * evaluation.atom_late(threshold), f"Late ({threshold:g} min or more)", "%"
-    msg = f'`value` must be "response", "demand" or ("late", minutes); got {value!r}.'
-    raise InputError(msg)
+    raise InputError(f'`value` must be "response", "demand" or ("late", minutes); got {value!r}.')
 
 
 def class_edges(low, high, most=8):
@@ -87,8 +86,7 @@ def limits_of(arrays, limits):
         return tuple(np.percentile(values, [2, 98])) if values.size else (0.0, 1.0)
     pair = _validate.real_array(limits, "limits", (2,))
     if pair[0] >= pair[1]:
-        msg = f"`limits` must be (low, high) with low < high; got {pair.tolist()}."
-        raise InputError(msg)
+        raise InputError(f"`limits` must be (low, high) with low < high; got {pair.tolist()}.")
     return float(pair[0]), float(pair[1])
 
 
@@ -99,21 +97,18 @@ def named_evaluations(city, evaluations, default="deployment"):
     if isinstance(evaluations, Evaluation):
         evaluations = {default: evaluations}
     if not isinstance(evaluations, Mapping) or not evaluations:
-        msg = f"expected an Evaluation or a dict of name to Evaluation; got {type(evaluations).__name__}."
-        raise InputError(msg)
+        raise InputError(f"expected an Evaluation or a dict of name to Evaluation; got {type(evaluations).__name__}.")
     named = {str(name): evaluation for name, evaluation in evaluations.items()}
     for name, evaluation in named.items():
         if not isinstance(evaluation, Evaluation):
-            msg = f"{name!r} must be an Evaluation; got {type(evaluation).__name__}."
-            raise InputError(msg)
+            raise InputError(f"{name!r} must be an Evaluation; got {type(evaluation).__name__}.")
         if city is not None:
             atoms = evaluation.dispatch_fractions.shape[1]
             if atoms != city.n_atoms or evaluation.sites.max() >= city.n_sites:
-                msg = (
+                raise InputError(
                     f"the evaluation {name!r} belongs to another city: it has {atoms} atoms and sites up to "
                     f"{evaluation.sites.max()}; {city.name!r} has {city.n_atoms} atoms and {city.n_sites} sites."
                 )
-                raise InputError(msg)
     return named
 
 
@@ -122,11 +117,10 @@ def require_locations(city):
     check_city(city)
     for key, what in (("atom_locations", "atom"), ("site_locations", "site")):
         if getattr(city, key) is None:
-            msg = (
+            raise InputError(
                 f"{city.name!r} has no `{key}`, so it cannot be drawn on a map. Give the coordinates of every "
                 f"{what}: city.replace({key}=...), in degrees, or in kilometres with geographic=False."
             )
-            raise InputError(msg)
 
 
 def line_thinness(city):

@@ -85,19 +85,15 @@ def deployment_map(
     _shading.atom_values(city, next(iter(named.values()), None), value)
     min_fraction = _validate.positive_number(min_fraction, "min_fraction", zero=True)
     if min_fraction > 1:
-        msg = f"`min_fraction` must be a share from 0 to 1; got {min_fraction:g}."
-        raise InputError(msg)
+        raise InputError(f"`min_fraction` must be a share from 0 to 1; got {min_fraction:g}.")
     if tiles is not None:
         _validate.choice(tiles, "tiles", ("OpenStreetMap",))
         if not city.geographic:
-            msg = f"`tiles` need longitude and latitude, but {city.name!r} lies on a plane. Leave them out."
-            raise InputError(msg)
+            raise InputError(f"`tiles` need longitude and latitude, but {city.name!r} lies on a plane. Leave them out.")
     if key is not None and not (isinstance(key, str) and key):
-        msg = f"`key` must be a name, such as uuid.uuid4().hex; got {key!r}."
-        raise InputError(msg)
+        raise InputError(f"`key` must be a name, such as uuid.uuid4().hex; got {key!r}.")
     if edit is not None and (key is None or edit not in named):
-        msg = f"`edit` must name one of the evaluations {list(named)}, and needs a `key`; got {edit!r}."
-        raise InputError(msg)
+        raise InputError(f"`edit` must name one of the evaluations {list(named)}, and needs a `key`; got {edit!r}.")
     height = _validate.whole_number(height, "height", 150, 5000)
     return DeploymentMap(city, named, value, limits, min_fraction, tiles, height, key, edit)
 
@@ -158,12 +154,10 @@ class DeploymentMap(Page):
         str
         """
         if self.key is None:
-            msg = "only a map with a `key` can be updated: deployment_map(..., key=uuid.uuid4().hex)."
-            raise InputError(msg)
+            raise InputError("only a map with a `key` can be updated: deployment_map(..., key=uuid.uuid4().hex).")
         named = _gather(self.city, evaluation, compare)
         if list(named) != list(self.evaluations):
-            msg = f"an update needs evaluations named {list(self.evaluations)}; got {list(named)}."
-            raise InputError(msg)
+            raise InputError(f"an update needs evaluations named {list(self.evaluations)}; got {list(named)}.")
         views = json_text({"emsoptMap": self.key, "views": self._views(named)})
         page = _FEED.replace("%MESSAGE%", views)
         return f'<iframe srcdoc="{escape(page)}" aria-hidden="true" hidden></iframe>'
@@ -172,9 +166,7 @@ class DeploymentMap(Page):
     def _title(self):
         """The name of the city, with that of the deployment if there is only one."""
         names = list(self.evaluations)
-        return (
-            f"{self.city.name}, {names[0]}" if len(names) == 1 and names != ["deployment"] else self.city.name
-        )
+        return f"{self.city.name}, {names[0]}" if len(names) == 1 and names != ["deployment"] else self.city.name
 
     @property
     def _notes(self):
@@ -199,9 +191,7 @@ class DeploymentMap(Page):
             shaded[name] = _shading.atom_values(city, evaluation, self.value)
         limits = _shading.limits_of([values for values, *_ in shaded.values()], self.limits)
         edges = _shading.class_edges(*limits)
-        views = [
-            _view(city, name, named.get(name), shaded[name], edges, self.min_fraction) for name in shaded
-        ]
+        views = [_view(city, name, named.get(name), shaded[name], edges, self.min_fraction) for name in shaded]
         if len(named) == 2 and self.value != "demand":
             views.append(_difference(city, named, shaded))
         return views
@@ -211,16 +201,14 @@ def _gather(city, evaluation, compare):
     """Return all evaluations by name."""
     if evaluation is None:
         if compare is not None:
-            msg = "`compare` needs an `evaluation` to compare with."
-            raise InputError(msg)
+            raise InputError("`compare` needs an `evaluation` to compare with.")
         return {}
     named = _shading.named_evaluations(city, evaluation)
     if compare is not None:
         others = _shading.named_evaluations(city, compare, "comparison")
         twice = sorted(set(named) & set(others))
         if twice:
-            msg = f"two evaluations are named {twice[0]!r}; give them different names."
-            raise InputError(msg)
+            raise InputError(f"two evaluations are named {twice[0]!r}; give them different names.")
         named = {**named, **others}
     return named
 
@@ -232,10 +220,7 @@ def _city_data(city, tiles):
     """Return the data that do not depend on the deployment."""
     scale, digits = (1, 5) if city.geographic else (1000, 1)  # a plane is drawn in metres, for the scale bar
     which, places = _shading.stations(city)
-    titles = [
-        _place_name([city.site_names[site] for site in np.flatnonzero(which == k)])
-        for k in range(len(places))
-    ]
+    titles = [_place_name([city.site_names[site] for site in np.flatnonzero(which == k)]) for k in range(len(places))]
     shapes = city.atom_shapes and [_rounded(shape, scale, digits) for shape in city.atom_shapes]
     points = [np.array(city.atom_locations) * scale, places * scale]
     corners = points + [np.array(list(_corners(shape["coordinates"]))) for shape in shapes or ()]
@@ -246,9 +231,7 @@ def _city_data(city, tiles):
         "bounds": _lat_lon([corners.min(axis=0), corners.max(axis=0)], digits),
         "largest": float(np.clip(220 / np.sqrt(city.n_atoms), 5, 16)),
         "thinness": round(_shading.line_thinness(city), 3),
-        "places": [
-            {"name": title, "at": at} for title, at in zip(titles, _lat_lon(points[1], digits), strict=True)
-        ],
+        "places": [{"name": title, "at": at} for title, at in zip(titles, _lat_lon(points[1], digits), strict=True)],
         "atoms": {
             "name": list(city.atom_names),
             "at": _lat_lon(points[0], digits),
@@ -295,8 +278,7 @@ def _view(city, name, evaluation, shaded, edges, min_fraction):
                 "text": str(len(units)),
                 "label": f"{_units(len(units))}, {busy:.0%} busy, {share:.1%} of all calls",
                 "rows": [
-                    [evaluation.site_names[k], f"{evaluation.utilizations[k]:.1%}", f"{shares[k]:.1%}"]
-                    for k in units
+                    [evaluation.site_names[k], f"{evaluation.utilizations[k]:.1%}", f"{shares[k]:.1%}"] for k in units
                 ],
             }
         )
@@ -350,9 +332,7 @@ def _difference(city, named, shaded):
 
 def _summary(evaluation):
     """Return the main results of an evaluation as text."""
-    source = (
-        "simulated" if evaluation.evaluator == "simulation" else f"{evaluation.evaluator} hypercube model"
-    )
+    source = "simulated" if evaluation.evaluator == "simulation" else f"{evaluation.evaluator} hypercube model"
     if evaluation.capacity == "loss":
         lost = 100 * evaluation.loss_probability
         rest = f"{lost:.2g}% of calls lost" if lost >= 0.01 else "fewer than 0.01% of calls lost"

@@ -90,16 +90,11 @@ def folium_map(city, evaluation, *, tiles="OpenStreetMap"):
     """
     folium = _need("folium")
     if not city.geographic:
-        msg = (
-            f"a folium map needs longitude and latitude, but {city.name!r} lies on a plane. Use "
-            "maps.deployment_map."
-        )
+        msg = f"a folium map needs longitude and latitude, but {city.name!r} lies on a plane. Use maps.deployment_map."
         raise InputError(msg)
     atoms, sites = atoms_frame(city, evaluation).round(2), sites_frame(city, evaluation).round(3)
     ramp = colours(8)
-    step = np.digitize(
-        atoms["mean_response_min"], np.quantile(atoms["mean_response_min"], np.arange(1, 8) / 8)
-    )
+    step = np.digitize(atoms["mean_response_min"], np.quantile(atoms["mean_response_min"], np.arange(1, 8) / 8))
     atoms["colour"] = [ramp[k] for k in step]
     for frame in (atoms, sites):  # folium does not escape texts
         for column in frame.drop(columns="geometry").select_dtypes(exclude="number"):
@@ -127,9 +122,7 @@ def folium_map(city, evaluation, *, tiles="OpenStreetMap"):
             folium.GeoJson(
                 rows,
                 name=label,
-                marker=folium.CircleMarker(
-                    radius=7, color="black", fill_color=fill, fill_opacity=1, weight=1
-                ),
+                marker=folium.CircleMarker(radius=7, color="black", fill_color=fill, fill_opacity=1, weight=1),
                 tooltip=folium.GeoJsonTooltip(["name", "units", "utilization", "share_of_calls"]),
             ).add_to(result)
     folium.LayerControl(collapsed=False).add_to(result)
@@ -142,5 +135,4 @@ def _need(name):
     try:
         return import_module(name)
     except ImportError as error:
-        msg = f"this needs the package {name}: pip install 'emsopt[maps]'."
-        raise MissingDependencyError(msg) from error
+        raise MissingDependencyError(f"this needs the package {name}: pip install 'emsopt[maps]'.") from error

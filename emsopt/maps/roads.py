@@ -54,8 +54,7 @@ def exploration_map(net, visits, *, route=None, best=None, rounds=None, height=5
     named = gather_visits(net, visits)
     route = [] if route is None else net.edges(list(route), "route").tolist()
     if len(route) not in (0, 2):
-        msg = f"`route` must be a first and a last edge; got {len(route)} edges."
-        raise InputError(msg)
+        raise InputError(f"`route` must be a first and a last edge; got {len(route)} edges.")
     best = [] if best is None else net.edges(best, "best").tolist()
     last = max([1, *(int(frame["first_round"].max()) for frame in named.values() if len(frame))])
     rounds = last if rounds is None else _validate.whole_number(rounds, "rounds", last)
@@ -66,13 +65,11 @@ def exploration_map(net, visits, *, route=None, best=None, rounds=None, height=5
 def gather_visits(net, visits):
     """Return frames of visits by name, checked against the network."""
     if net.polylines is None:
-        msg = f"{net.name!r} has no polylines to draw. Read the network from a map, or pass `polylines`."
-        raise InputError(msg)
+        raise InputError(f"{net.name!r} has no polylines to draw. Read the network from a map, or pass `polylines`.")
     if not isinstance(visits, dict):
         visits = {getattr(visits, "policy", "agent"): visits}
     if not visits:
-        msg = "`visits` must hold at least one agent; got none."
-        raise InputError(msg)
+        raise InputError("`visits` must hold at least one agent; got none.")
     named = {}
     for name, frame in visits.items():
         frame = getattr(frame, "visits", frame) if hasattr(frame, "history") else frame
@@ -131,8 +128,7 @@ class ExplorationMap(Page):
             },
             "classes": classes(),
             "route": [
-                [text, edge, int(last)]
-                for text, edge, last in zip("AB", self.route, (False, True), strict=False)
+                [text, edge, int(last)] for text, edge, last in zip("AB", self.route, (False, True), strict=False)
             ],
             "best": self.best,
             "rounds": self.rounds,

@@ -84,8 +84,7 @@ class AskTell:
                 rows.append(self.ask())
             return np.array(rows)
         if self.exhausted:
-            msg = f"all {self.space.count} allowed {self.noun}s have been asked for; there is none left."
-            raise InputError(msg)
+            raise InputError(f"all {self.space.count} allowed {self.noun}s have been asked for; there is none left.")
         with one_thread:
             x = self.space.canonical(self._propose())
         if not self.objective.noisy and self.is_taken(x):

@@ -35,9 +35,7 @@ def _deployments(objective):
         "metric": objective.label,
         "costs": summary(objective.costs),
         "evaluator": objective.evaluator,
-        "options": {
-            key: repr(value) for key, value in sorted(objective.options.items()) if key not in skipped
-        },
+        "options": {key: repr(value) for key, value in sorted(objective.options.items()) if key not in skipped},
         "room": space.room.tolist(),
         "pinned": sorted(space.pinned),
     }

@@ -193,9 +193,7 @@ def maximize(
     )
 
 
-def _search(
-    sense, objective, method, *, budget, box, rng, progress, callback, checkpoint, target, time_limit
-):
+def _search(sense, objective, method, *, budget, box, rng, progress, callback, checkpoint, target, time_limit):
     """Run the loop that `minimize` and `maximize` share."""
     if not isinstance(objective, Objective) and not callable(objective):
         msg = "`objective` must be an emsopt.Objective, a Problem or a function of a point, shape (d,); "
@@ -222,8 +220,7 @@ def _search(
     objective = _goal(sense, objective, method, box)
     budget = _validate.whole_number(budget, "budget")
     if callback is not None and not callable(callback):
-        msg = f"`callback` must be a function of (the optimizer); got {callback!r}."
-        raise InputError(msg)
+        raise InputError(f"`callback` must be a function of (the optimizer); got {callback!r}.")
     target = None if target is None else _validate.finite_number(target, "target")
     time_limit = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
     problem = None if checkpoint is None else describe(objective, name, method)
@@ -283,11 +280,9 @@ def _goal(sense, objective, method, box):
         return objective if isinstance(objective, Objective) else on_box(objective, **box, sense=sense)
     goal = method.objective
     if objective is not goal and objective is not getattr(goal, "function", goal):
-        msg = "`method` must be an optimizer of this very `objective`; it was set up with another one."
-        raise InputError(msg)
+        raise InputError("`method` must be an optimizer of this very `objective`; it was set up with another one.")
     if given:
-        msg = f"`{given[0]}` is the optimizer's own: leave it out, or set up `method` with it."
-        raise InputError(msg)
+        raise InputError(f"`{given[0]}` is the optimizer's own: leave it out, or set up `method` with it.")
     if goal.sense != sense:  # of a function that does not say its own
         msg = f"`method` is set up to {goal.sense}imise: use `{_VERBS[goal.sense]}`, or set it up with "
         msg += f"emsopt.optimizers.on_box(f, bounds=..., sense={sense!r}) in place of the function f."
@@ -317,11 +312,10 @@ def _check_function(objective, x, value, checkpoint):
         return  # which are told apart by what the first line says of them, or cannot be
     again = _validate.finite_number(objective(x.copy()), "value")
     if not np.isclose(again, value, rtol=1e-3, atol=1e-9):
-        msg = (
+        raise InputError(
             f"the checkpoint {checkpoint} is of another function: it has {value:.6g} at {x.tolist()}, where this one "
             f"gives {again:.6g}. Name another file; or pass noisy=True if its values vary."
         )
-        raise InputError(msg)
 
 
 def _evaluate(objective, x, seed, number):

@@ -83,11 +83,10 @@ def empirical_regret(runs, optimum, kind="cumulative"):
     optimum = float(_validate.real_array(optimum, "optimum", ()))
     slack = 1e-9 * max(1.0, abs(optimum))
     if values.min() < optimum - slack:
-        msg = (
+        raise InputError(
             f"`optimum` must be at most every value; got {optimum:g} and a value of {values.min():g}. "
             f"With noise pass the noise-free values of the deployments."
         )
-        raise InputError(msg)
     losses = np.maximum(values - optimum, 0)
     if kind == "simple":
         return np.minimum.accumulate(losses, axis=1)
@@ -97,9 +96,7 @@ def empirical_regret(runs, optimum, kind="cumulative"):
 
 def _values(runs):
     """Return the values of runs as an array of shape (R, T), T that of the shortest."""
-    several = (
-        isinstance(runs, (list, tuple)) and len(runs) and (hasattr(runs[0], "history") or np.ndim(runs[0]))
-    )
+    several = isinstance(runs, (list, tuple)) and len(runs) and (hasattr(runs[0], "history") or np.ndim(runs[0]))
     rows = [
         _validate.real_array(run.history["value"] if hasattr(run, "history") else run, "runs", (None,))
         for run in (runs if several or np.ndim(runs) == 2 else [runs])
@@ -125,8 +122,7 @@ def confidence_band(curves, level=0.95):
     """
     curves = _validate.real_array(curves, "curves", (None, None))
     if not 0 < level < 1:
-        msg = f"`level` must be between 0 and 1, such as 0.95; got {level!r}."
-        raise InputError(msg)
+        raise InputError(f"`level` must be between 0 and 1, such as 0.95; got {level!r}.")
     mean = curves.mean(axis=0)
     if len(curves) == 1:
         return mean, mean.copy(), mean.copy()
@@ -184,9 +180,7 @@ def sparbl_bound(rounds, sites, *, sparsity, contraction, noise, norm=0.0, rate=
     bound = 4 * contraction * noise * sparsity * np.sqrt(rounds * math.log(features))
     if norm > 0:
         if rate is None:
-            msg = (
-                "`rate`, c of Assumption 9, is needed where `norm` is above 0; pass it, or leave out `norm`."
-            )
+            msg = "`rate`, c of Assumption 9, is needed where `norm` is above 0; pass it, or leave out `norm`."
             raise InputError(msg)
         bound += 4 * norm / math.expm1(_validate.positive_number(rate, "rate"))
     return bound + 2 * norm * np.minimum(rounds, start - 1)
@@ -231,11 +225,9 @@ def gp_pm_bound(restarts, sites, units, gain, *, noise_variance, prior_variance=
     noise_variance = _validate.positive_number(noise_variance, "noise_variance", "min²")
     prior_variance = _validate.positive_number(prior_variance, "prior_variance", "min²")
     if not 0 < _validate.positive_number(delta, "delta") < 1:
-        msg = f"`delta` must be between 0 and 1, such as 0.05; got {delta!r}."
-        raise InputError(msg)
+        raise InputError(f"`delta` must be between 0 and 1, such as 0.05; got {delta!r}.")
     if gain.shape not in ((), restarts.shape):
-        msg = f"`gain` must be one number or shaped as `restarts`, {restarts.shape}; got {gain.shape}."
-        raise InputError(msg)
+        raise InputError(f"`gain` must be one number or shaped as `restarts`, {restarts.shape}; got {gain.shape}.")
     beta = 2 * (np.log(math.pi**2 * restarts**2 / (6 * delta)) + math.log(math.comb(sites, units)))
     constant = prior_variance / math.log1p(prior_variance / noise_variance)
     return np.sqrt(8 * constant * beta * gain / restarts)
@@ -262,8 +254,7 @@ def information_gain(kernel_matrix, noise_variance):
     K = _validate.real_array(kernel_matrix, "kernel_matrix", (None, None))
     noise_variance = _validate.positive_number(noise_variance, "noise_variance")
     if K.shape[0] != K.shape[1] or not np.allclose(K, K.T):
-        msg = f"`kernel_matrix` must be square and symmetric; got shape {K.shape}."
-        raise InputError(msg)
+        raise InputError(f"`kernel_matrix` must be square and symmetric; got shape {K.shape}.")
     try:
         factor = np.linalg.cholesky(np.eye(len(K)) + K / noise_variance)
     except np.linalg.LinAlgError as error:
@@ -299,8 +290,7 @@ def greedy_gain(kernel, points, steps, *, noise_variance):
     """
     points = np.asarray(points)
     if points.ndim != 2 or not len(points):
-        msg = f"`points` must have shape (n, N), n at least 1; got {points.shape}."
-        raise InputError(msg)
+        raise InputError(f"`points` must have shape (n, N), n at least 1; got {points.shape}.")
     steps = _validate.whole_number(steps, "steps")
     noise_variance = _validate.positive_number(noise_variance, "noise_variance")
     variance = np.array(kernel.diag(points), dtype=float)  # posterior, at every candidate
@@ -372,6 +362,5 @@ def _counts(values, name):
     """Return whole numbers from 1 on as floats."""
     array = _validate.real_array(values, name, np.shape(values), low=1)
     if (array % 1 != 0).any():
-        msg = f"`{name}` must be whole numbers; got {array[array % 1 != 0].flat[0]:g}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be whole numbers; got {array[array % 1 != 0].flat[0]:g}.")
     return array

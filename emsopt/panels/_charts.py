@@ -33,9 +33,7 @@ def busy(evaluations):
     body = ""
     for _, units in sorted(rows.items()):
         title = next(iter(units.values()))[0]
-        bars = (
-            _bar(units[name][1], k) if name in units else "<td></td>" for k, name in enumerate(evaluations)
-        )
+        bars = (_bar(units[name][1], k) if name in units else "<td></td>" for k, name in enumerate(evaluations))
         body += f"<tr><th scope='row'>{escape(title)}</th>{''.join(bars)}</tr>"
     title = "How busy each unit is (share of the time)"
     return (
@@ -47,9 +45,7 @@ def busy(evaluations):
 def _bar(share, k):
     """Return a cell with a bar as long as ``share`` and its figure beside it."""
     colour = _shading.CATEGORIES[k % len(_shading.CATEGORIES)]
-    style = (
-        f"display:inline-block;height:0.8em;width:{10 * share:.2f}em;background:{colour};margin-right:0.4em"
-    )
+    style = f"display:inline-block;height:0.8em;width:{10 * share:.2f}em;background:{colour};margin-right:0.4em"
     return f"<td style='text-align:left;padding:0.05em 0.9em'><span style='{style}'></span>{share:.0%}</td>"
 
 
@@ -68,9 +64,7 @@ def responses(evaluations, threshold):
 def alternatives(everything, k, threshold):
     """Return a table of the best deployments, as HTML; nothing if not all were tried."""
     if everything is None:
-        return _widgets.lines(
-            "There are too many deployments to try all at every change, so no list of alternatives."
-        )
+        return _widgets.lines("There are too many deployments to try all at every change, so no list of alternatives.")
     frame = everything.alternatives(k, threshold=threshold)
     rows = {}
     for row in frame.to_dict("records"):

@@ -144,9 +144,7 @@ def _controls():
     control = _widgets.control
     narrow = widgets.Layout(width="19em")
     return {
-        "city": control(
-            widgets.Dropdown, "City", "Which city to look at", options=[ST_PAUL, GRID, PRACTICE, UPLOAD]
-        ),
+        "city": control(widgets.Dropdown, "City", "Which city to look at", options=[ST_PAUL, GRID, PRACTICE, UPLOAD]),
         "sites_count": control(
             widgets.IntSlider, "Sites", "Candidate sites of the random city", value=12, min=4, max=30
         ),

@@ -39,9 +39,7 @@ class Job:
     """
 
     def __init__(self, label, tip, message, work, done):
-        self.start = widgets.Button(
-            description=label, tooltip=tip, button_style="primary", layout={"width": "auto"}
-        )
+        self.start = widgets.Button(description=label, tooltip=tip, button_style="primary", layout={"width": "auto"})
         self.cancel = widgets.Button(description="Cancel", tooltip="End the search", disabled=True)
         self.bar = widgets.FloatProgress(
             value=0.0, min=0.0, max=1.0, description="Searching", layout={"visibility": "hidden"}

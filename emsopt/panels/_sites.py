@@ -52,8 +52,7 @@ class SiteBoxes:
         """
         ticked = tuple(site for site, box in enumerate(self.boxes) if box.value)
         if not ticked:
-            msg = "no site is ticked: tick at least one."
-            raise InputError(msg)
+            raise InputError("no site is ticked: tick at least one.")
         return ticked
 
     def take(self, sites):

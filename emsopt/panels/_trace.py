@@ -82,8 +82,7 @@ class Trace:
         sites = optimizer.space.canonical(sites)
         known = [k for k, told in enumerate(optimizer.sites, 1) if (told == sites).all()]
         if known and not optimizer.objective.noisy:
-            msg = f"this deployment is known from evaluation {known[0]}: move a unit."
-            raise InputError(msg)
+            raise InputError(f"this deployment is known from evaluation {known[0]}: move a unit.")
         self._evaluate(sites, own=True)
 
     def expectation(self, sites):
@@ -199,9 +198,7 @@ def units_at(city, sites):
     """Say in words where units wait: "Station 4, Station 9 × 2"."""
     counts = place_counts(city, sites)
     names = place_names(city)
-    return ", ".join(
-        f"{names[k]} × {counts[k]}" if counts[k] > 1 else names[k] for k in np.flatnonzero(counts)
-    )
+    return ", ".join(f"{names[k]} × {counts[k]}" if counts[k] > 1 else names[k] for k in np.flatnonzero(counts))
 
 
 def measure(metric):

@@ -64,14 +64,12 @@ def bare_name(upload):
 def _named(uploads):
     """Return the content of every file by its bare name."""
     if not uploads:
-        msg = (
+        raise InputError(
             "no files have arrived: none were chosen since files were last read, they are still on their way, or they are "
             f"larger than {MOST_MB} MB together. Choose {WANTED}."
         )
-        raise InputError(msg)
     if len(uploads) > MOST_FILES:
-        msg = f"{len(uploads)} files are chosen; at most {MOST_FILES} are read. Choose {WANTED}."
-        raise InputError(msg)
+        raise InputError(f"{len(uploads)} files are chosen; at most {MOST_FILES} are read. Choose {WANTED}.")
     size = sum(len(upload["content"]) for upload in uploads) / 2**20
     if size > MOST_MB:
         msg = f"the files have {size:.1f} MB together; at most {MOST_MB} are read here. Split a log by year, say."
@@ -80,8 +78,7 @@ def _named(uploads):
     for upload in uploads:
         name = bare_name(upload)
         if name.lower() in map(str.lower, files):
-            msg = f"{name} is chosen twice, upper and lower case taken alike; choose each file once."
-            raise InputError(msg)
+            raise InputError(f"{name} is chosen twice, upper and lower case taken alike; choose each file once.")
         files[name] = bytes(upload["content"])
     return files
 
@@ -89,8 +86,7 @@ def _named(uploads):
 def _from_folder(files, name):
     foreign = sorted(file for file in files if file.lower() not in FILES)
     if foreign:
-        msg = f"{foreign[0]!r} is no file of a city; those are {', '.join(FILES)}."
-        raise InputError(msg)
+        raise InputError(f"{foreign[0]!r} is no file of a city; those are {', '.join(FILES)}.")
     most = {SITES: MOST_SITES, ATOMS: MOST_ATOMS}
     for file, content in files.items():
         if file.lower() in most:
@@ -118,19 +114,17 @@ def _check_rows(rows, most, where):
 
 def _from_calls(files, speed_kmh, name):
     if not SLOWEST <= speed_kmh <= FASTEST:
-        msg = (
+        raise InputError(
             f"the speed must be from {SLOWEST} to {FASTEST} km/h; got {speed_kmh:g}. Change it, then choose and read the files "
             "again."
         )
-        raise InputError(msg)
     parts = {}
     for what in ("call", "station"):
         found = [file for file in files if what in file.lower() and file.lower().endswith(POINTS)]
         if len(found) != 1:
             got = ", ".join(sorted(files))[:200]
             many = f"{len(found)} files have" if found else "no file has"
-            msg = f"{many} {what!r} in the name and end in {', '.join(POINTS)}; got {got}. Choose {WANTED}."
-            raise InputError(msg)
+            raise InputError(f"{many} {what!r} in the name and end in {', '.join(POINTS)}; got {got}. Choose {WANTED}.")
         parts[what] = _File(found[0], files[found[0]])
     if len(files) != 2 or parts["call"].name == parts["station"].name:
         msg = f"two files are needed, one of calls and one of stations; got {', '.join(sorted(files))[:200]}."

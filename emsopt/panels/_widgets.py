@@ -108,9 +108,7 @@ class Message(widgets.HTML):
 
     def say(self, text=""):
         """Show ``text``; nothing if it is empty."""
-        style = (
-            "padding:0.3em 0.7em;border-left:4px solid #b35900;background:#fff4e5;color:#222;max-width:56em"
-        )
+        style = "padding:0.3em 0.7em;border-left:4px solid #b35900;background:#fff4e5;color:#222;max-width:56em"
         if len(text) > LONGEST_MESSAGE:
             text = text[:LONGEST_MESSAGE] + " …"
         self.times += 1
@@ -175,9 +173,7 @@ def table(caption, columns, rows):
 
 def lines(*texts):
     """Return texts as HTML paragraphs."""
-    return "".join(
-        f"<p style='margin:0.2em 0;line-height:1.4;max-width:56em'>{escape(text)}</p>" for text in texts
-    )
+    return "".join(f"<p style='margin:0.2em 0;line-height:1.4;max-width:56em'>{escape(text)}</p>" for text in texts)
 
 
 def picture(draw, title, alt, size=(5.6, 3.5), box=(0.16, 0.17, 0.8, 0.78)):
@@ -226,9 +222,7 @@ def places(city, sites):
     counts = {}
     for site in sites:
         counts[site] = counts.get(site, 0) + 1
-    return ", ".join(
-        f"{city.site_names[site]} × {n}" if n > 1 else city.site_names[site] for site, n in counts.items()
-    )
+    return ", ".join(f"{city.site_names[site]} × {n}" if n > 1 else city.site_names[site] for site, n in counts.items())
 
 
 class MapView:

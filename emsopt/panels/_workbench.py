@@ -258,12 +258,8 @@ def _controls(city, units):
         ),
         "objective": control(widgets.Dropdown, "Minimise", "What the optimum is best at", options=OBJECTIVES),
         "threshold": _widgets.threshold_slider(),
-        "evaluator": control(
-            widgets.Dropdown, "Figures by", "Model that values the deployments", options=EVALUATORS
-        ),
-        "count": control(
-            widgets.IntSlider, "Alternatives", "How many of the best to list", value=5, min=1, max=20
-        ),
+        "evaluator": control(widgets.Dropdown, "Figures by", "Model that values the deployments", options=EVALUATORS),
+        "count": control(widgets.IntSlider, "Alternatives", "How many of the best to list", value=5, min=1, max=20),
         "pinned": control(
             widgets.SelectMultiple,
             "Keep a unit at",

@@ -52,8 +52,7 @@ def boke_panel(f=None, *, rng=0):
     """
     f = decaying_wave(noise=SAMPLE_NOISE) if f is None else f
     if getattr(f, "dimension", None) != 1 or f.sense != "max":
-        msg = f"`f` must be a Problem of one input with sense 'max'; got {f!r}."
-        raise InputError(msg)
+        raise InputError(f"`f` must be a Problem of one input with sense 'max'; got {f!r}.")
     seed = _widgets.seed_of(rng)
     controls, message = _controls(seed), _widgets.Message()
     picture, figures = widgets.HTML(), widgets.HTML()
@@ -101,9 +100,7 @@ def boke_panel(f=None, *, rng=0):
         low, high = f.bounds[0]
         x = low + (high - low) * (state["rng"].permutation(FIRST) + state["rng"].random(FIRST)) / FIRST
         noise = f.noise * state["rng"].standard_normal(FIRST)
-        state["told"] = [
-            (float(at), float(f.exact([at]) + shift)) for at, shift in zip(x, noise, strict=True)
-        ]
+        state["told"] = [(float(at), float(f.exact([at]) + shift)) for at, shift in zip(x, noise, strict=True)]
         show()
 
     controls["step"].on_click(_widgets.guarded(message, lambda: advance(1)))
@@ -160,12 +157,8 @@ def _controls(seed):
         "kernel": control(
             widgets.Dropdown, "Kernel", "Of regression and density", options=list(KERNELS), value="gaussian"
         ),
-        "seed": _widgets.seed_input(
-            seed, "Of the first points, the noise and all choices; another one begins anew"
-        ),
-        "step": widgets.Button(
-            description="Step", button_style="primary", tooltip="Evaluate the dotted point"
-        ),
+        "seed": _widgets.seed_input(seed, "Of the first points, the noise and all choices; another one begins anew"),
+        "step": widgets.Button(description="Step", button_style="primary", tooltip="Evaluate the dotted point"),
         "run": widgets.Button(description="Run 10", tooltip="Ten steps"),
         "restart": widgets.Button(description="Restart", tooltip="Back to the first five points"),
     }
@@ -176,9 +169,7 @@ def _picture(frame, known, **options):
     from matplotlib.figure import Figure
 
     figure = Figure()
-    boke_step(
-        frame, known, figure, layout="none", **options
-    )  # fitting margins takes longer than all the rest
+    boke_step(frame, known, figure, layout="none", **options)  # fitting margins takes longer than all the rest
     figure.subplots_adjust(left=0.11, right=0.98, bottom=0.08, top=0.88, hspace=0.12)
     png = BytesIO()
     figure.savefig(png, format="png", dpi=72)
@@ -201,9 +192,7 @@ def _figures(method, proposal, f):
         "bandwidth by leave-one-out": [f"{leave_one_out_bandwidth(points, method.gains):.4f}"],
         "β": [f"{exploration(t, method.noise):.3g}"],
         "best told": [f"{value:.3f} at {best[0]:.3f}"],
-        "best there is": [f"{f.best_value:.3f} at {f.best_x[0]:.3f}"]
-        if f.best_value is not None
-        else ["unknown"],
+        "best there is": [f"{f.best_value:.3f} at {f.best_x[0]:.3f}"] if f.best_value is not None else ["unknown"],
         "next": [f"{proposal:.4f}"],
     }
     caption = f"δ = {CONFIDENCE}; the default of p in BOKE+ is {EXPLORING}."

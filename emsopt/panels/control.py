@@ -52,8 +52,7 @@ def control_panel(problem, *, budget=20, rng=0):
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     budget = _validate.positive_number(budget, "budget")
     if not 1 <= budget <= 100:
-        msg = f"`budget` must be from 1 to 100; got {budget:g}."
-        raise InputError(msg)
+        raise InputError(f"`budget` must be from 1 to 100; got {budget:g}.")
     seed = _widgets.seed_of(rng)
     problem = problem.solved()
     controls, costs = _controls(budget, seed), _cost_fields(problem)
@@ -79,11 +78,7 @@ def control_panel(problem, *, budget=20, rng=0):
         state["run"] = found
         picture.value = _picture(found, now, at["alpha"])
         figures.value = _figures(found, now, at["alpha"])
-        return (
-            f"Stopped after {MOST_PLAYS} plays, before the budget was spent."
-            if found.plays == MOST_PLAYS
-            else ""
-        )
+        return f"Stopped after {MOST_PLAYS} plays, before the budget was spent." if found.plays == MOST_PLAYS else ""
 
     def clicked(_=None):
         controls["play"].disabled = True
@@ -164,9 +159,7 @@ def _controls(budget, seed):
             "As in the paper's experiments: in the end only the best set is good enough",
             value=False,
         ),
-        "play": widgets.Button(
-            description="Play", button_style="primary", tooltip="Spend the budget by this method"
-        ),
+        "play": widgets.Button(description="Play", button_style="primary", tooltip="Spend the budget by this method"),
     }
 
 
@@ -202,7 +195,9 @@ def _sets(problem, alpha):
         for i, name in enumerate(problem.set_names)
     }
     columns = ["mean cost", "best expected value", "of the best", f"good enough at α = {alpha:.2f}"]
-    caption = f"The sets by what they control. The target is the cheapest that is good enough: {problem.set_names[target]}."
+    caption = (
+        f"The sets by what they control. The target is the cheapest that is good enough: {problem.set_names[target]}."
+    )
     return _widgets.table(caption, columns, rows)
 
 

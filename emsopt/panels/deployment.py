@@ -123,15 +123,11 @@ def deployment_panel(city, units):
     children = [
         _widgets.heading(f"{city.name}: a deployment of your own", EXPLANATION),
         sites.grid,
-        widgets.HBox(
-            [controls["optimum"], controls["p_median"], controls["clear"]], layout={"flex_flow": "row wrap"}
-        ),
+        widgets.HBox([controls["optimum"], controls["p_median"], controls["clear"]], layout={"flex_flow": "row wrap"}),
         controls["threshold"],
         message,
         figures,
-        widgets.HBox(
-            [controls["service"], controls["calls"], controls["run"]], layout={"flex_flow": "row wrap"}
-        ),
+        widgets.HBox([controls["service"], controls["calls"], controls["run"]], layout={"flex_flow": "row wrap"}),
         simulation,
         view.shown,
         view.feed,

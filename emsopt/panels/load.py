@@ -111,9 +111,7 @@ def _controls(city, units):
             step=0.1,
             readout_format=".3g",
         ),
-        "units": control(
-            widgets.IntSlider, "Fleet (units)", "Number of units, p", value=units, min=1, max=most
-        ),
+        "units": control(widgets.IntSlider, "Fleet (units)", "Number of units, p", value=units, min=1, max=most),
         "objective": control(
             widgets.Dropdown,
             "Minimise",

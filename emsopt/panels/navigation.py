@@ -63,9 +63,7 @@ def navigation_panel(net, start, end, *, agent="gp-ts", horizon=60, rng=0):
     start, end = (int(net.edges([edge], name)[0]) for edge, name in ((start, "start"), (end, "end")))
     net.shortest_path(net.lengths, start, end)
     controls, message = _controls(agent, horizon, seed), _widgets.Message()
-    progress = widgets.IntProgress(
-        value=0, min=0, max=1, description="Driving", layout={"visibility": "hidden"}
-    )
+    progress = widgets.IntProgress(value=0, min=0, max=1, description="Driving", layout={"visibility": "hidden"})
     figures, regret, shown = widgets.HTML(), widgets.HTML(), widgets.HTML(layout={"width": "100%"})
     prior = lru_cache(maxsize=2)(  # a prior and its factor take 150 MB in Monaco
         lambda lengthscale, noise: bandits.navigation_prior(net, lengthscale=lengthscale, noise=noise)
@@ -113,11 +111,7 @@ def navigation_panel(net, start, end, *, agent="gp-ts", horizon=60, rng=0):
         """Close the edge that the latest agent drove most often and can do without, of several the longest."""
         if not state["runs"]:
             return "No agent has driven under these settings: change them, or open all roads."
-        seen = (
-            list(state["runs"].values())[-1]
-            .visits.set_index("edge")["visits"]
-            .drop([start, end], errors="ignore")
-        )
+        seen = list(state["runs"].values())[-1].visits.set_index("edge")["visits"].drop([start, end], errors="ignore")
         shut = _names(controls["closed"].value)
         for edge in sorted(seen.index, key=lambda edge: (-seen[edge], -net.lengths[edge])):
             try:
@@ -229,9 +223,7 @@ def _figures(net, runs, closed):
         "last tenth (Wh a drive)",
         "edges driven",
     ]
-    caption = (
-        f"{len(latest.history)} drives from {net.ids[latest.best_path[0]]} to {net.ids[latest.best_path[-1]]}"
-    )
+    caption = f"{len(latest.history)} drives from {net.ids[latest.best_path[0]]} to {net.ids[latest.best_path[-1]]}"
     return f"<div>{_widgets.table(caption, columns, rows)}{_widgets.lines(said)}</div>"
 
 

@@ -100,8 +100,7 @@ def optimizer_panel(objective, method="gp-pm", *, rng=0):
     def own():
         sites = np.repeat(np.arange(city.n_sites), [int(field.value) for field in fields])
         if len(sites) != space.units:
-            msg = f"{space.units} units are to be placed; you placed {len(sites)}."
-            raise InputError(msg)
+            raise InputError(f"{space.units} units are to be placed; you placed {len(sites)}.")
         state["trace"].evaluate(sites)
         show()
 
@@ -146,13 +145,9 @@ def optimizer_panel(objective, method="gp-pm", *, rng=0):
     refs = {**controls, "sites": fields, "placed": placed, "message": message, "said": said, **pictures}
     refs |= {"where": where, "map": view.shown, "feed": view.feed, "trace": lambda: state["trace"]}
     wrap = {"flex_flow": "row wrap"}
-    own_buttons = widgets.HBox(
-        [*(controls[name] for name in ("take", "clear", "evaluate")), placed], layout=wrap
-    )
+    own_buttons = widgets.HBox([*(controls[name] for name in ("take", "clear", "evaluate")), placed], layout=wrap)
     children = [
-        _widgets.heading(
-            f"{city.name}: stepping an optimizer", f"{EXPLANATION} Minimised: {objective.label}."
-        ),
+        _widgets.heading(f"{city.name}: stepping an optimizer", f"{EXPLANATION} Minimised: {objective.label}."),
         widgets.HBox([controls["method"], controls["seed"]], layout=wrap),
         widgets.HBox([controls[name] for name in ("step", "run", "restart")], layout=wrap),
         widgets.Accordion([widgets.VBox([_grid(fields), own_buttons])], titles=("A deployment of your own",)),
@@ -185,9 +180,7 @@ def _controls(method, seed):
         ),
         "run": button(description="Run 10", tooltip="Ten steps"),
         "restart": button(description="Restart", tooltip="Forget all evaluations and begin anew"),
-        "take": button(
-            description="Take the best so far", tooltip="Place the units as in the best deployment so far"
-        ),
+        "take": button(description="Take the best so far", tooltip="Place the units as in the best deployment so far"),
         "clear": button(description="Clear", tooltip="Take away all units but those that are pinned"),
         "evaluate": button(
             description="Evaluate",
@@ -206,18 +199,14 @@ def _fields(space):
             shared |= {"tooltip": f"Units at {name}", "style": {"description_width": "8em"}}
             fields.append(widgets.BoundedIntText(value=kept, min=kept, max=room, **shared))
         else:
-            fields.append(
-                widgets.Checkbox(value=bool(kept), indent=False, tooltip=f"A unit at {name}", **shared)
-            )
+            fields.append(widgets.Checkbox(value=bool(kept), indent=False, tooltip=f"A unit at {name}", **shared))
     return fields
 
 
 def _grid(fields):
     """Return the inputs of the sites in as many columns as fit."""
     columns = "repeat(auto-fill, minmax(13em, 1fr))"
-    return widgets.GridBox(
-        fields, layout={"grid_template_columns": columns, "max_height": "14em", "overflow": "auto"}
-    )
+    return widgets.GridBox(fields, layout={"grid_template_columns": columns, "max_height": "14em", "overflow": "auto"})
 
 
 def _where(trace, city):
@@ -274,9 +263,7 @@ def _predictions(facts, metric):
     known = facts[facts.expected.notna()]
     if known.empty:
         return _widgets.caption("What is expected: no model yet.")
-    value, expected, band = (
-        factor * part for part in (known.value, known.expected, 2 * known.deviation.fillna(0))
-    )
+    value, expected, band = (factor * part for part in (known.value, known.expected, 2 * known.deviation.fillna(0)))
     drawn = known.deviation.isna().all()
 
     def draw(axes):
@@ -285,16 +272,12 @@ def _predictions(facts, metric):
         if not drawn:
             axes.errorbar(value, expected, band, fmt="none", ecolor="#888", elinewidth=1.2)
         _points(axes, value, expected, known)
-        axes.set(
-            xlabel=f"Value found{unit and f' ({unit.strip()})'}", ylabel="Drawn" if drawn else "Mean ± 2 sd"
-        )
+        axes.set(xlabel=f"Value found{unit and f' ({unit.strip()})'}", ylabel="Drawn" if drawn else "Mean ± 2 sd")
         if known.own.any():
             axes.legend(fontsize=9, loc="upper left")
 
     if drawn:
-        caption = alt = (
-            f"What the model drawn said of {len(known)} evaluations before they were made (dotted: equal)"
-        )
+        caption = alt = f"What the model drawn said of {len(known)} evaluations before they were made (dotted: equal)"
     else:
         caption = "What was expected, before each evaluation (dotted: equal)"
         within = int(((value - expected).abs() <= band).sum())
@@ -311,15 +294,15 @@ def _edges(facts):
     def draw(axes):
         axes.step(known.evaluation, known.edge, where="post", color=_shading.CATEGORIES[0])
         for k, at in enumerate(known.evaluation[known.restart]):
-            axes.axvline(
-                at, color=_shading.CATEGORIES[4], linestyle="--", label="new region" if k == 0 else None
-            )
+            axes.axvline(at, color=_shading.CATEGORIES[4], linestyle="--", label="new region" if k == 0 else None)
         axes.set(xlabel="Evaluation", ylabel="Hamming distance", ylim=(0, None))
         axes.xaxis.get_major_locator().set_params(integer=True)
         if known.restart.any():
             axes.legend(fontsize=9)
 
-    alt = f"Edge {known.edge.iloc[-1]:.3g} after evaluation {known.evaluation.iloc[-1]}; {known.restart.sum()} given up."
+    alt = (
+        f"Edge {known.edge.iloc[-1]:.3g} after evaluation {known.evaluation.iloc[-1]}; {known.restart.sum()} given up."
+    )
     return _widgets.picture(draw, "Edge of the trust region (two for each unit that may move)", alt)
 
 
@@ -345,7 +328,9 @@ def _thoughts(optimizer, unit):
             return _widgets.caption("What it thinks: no model yet.")
         shares = frame.value.abs() / max(frame.value.abs().max(), 1e-300)
         faint = frame.value > 0
-        caption = f"Largest coefficients of the model drawn last{unit and f' ({unit.strip()})'}. Faint: raises the value."
+        caption = (
+            f"Largest coefficients of the model drawn last{unit and f' ({unit.strip()})'}. Faint: raises the value."
+        )
         texts = [f"{value:+.3g}" for value in frame.value]
     else:
         return ""
@@ -355,9 +340,8 @@ def _thoughts(optimizer, unit):
 def _bars(caption, names, shares, texts, faint):
     """Return a table of bars; ``shares`` of the full width."""
     rows = "".join(
-        f"<tr><th scope='row'>{escape(name)}</th><td>{text}</td><td style='width:11em;text-align:left'>"
-        f"<div style='height:0.8em;width:{100 * share:.1f}%;background:{_shading.CATEGORIES[0]}"
-        f"{';opacity:0.35' if pale else ''}'></div></td></tr>"
+        f"<tr><th scope='row'>{escape(name)}</th><td>{text}</td><td style='width:11em;text-align:left'><div "
+        f"style='height:0.8em;width:{100 * share:.1f}%;background:{_shading.CATEGORIES[0]}{';opacity:0.35' if pale else ''}'></div></td></tr>"
         for name, share, text, pale in zip(names, shares, texts, faint, strict=True)
     )
     return (

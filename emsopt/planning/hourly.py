@@ -196,11 +196,9 @@ def hourly_plan(
     if evaluator is None and not _affordable(objectives):
         objectives = [Objective(city, units, "approximate", **rules, **options) for city in cities.values()]
     if objectives[0].noisy:
-        msg = (
-            "`rng` must be a whole number if the evaluator is a simulation, to use the same calls for all "
-            "deployments."
+        raise InputError(
+            "`rng` must be a whole number if the evaluator is a simulation, to use the same calls for all deployments."
         )
-        raise InputError(msg)
     weights = np.array([city.total_rate for city in cities.values()])
     weights /= weights.sum()
     with shown(progress, len(objectives), "hour") as show:
@@ -239,10 +237,7 @@ def _sequence(cities):
 
     listed = [] if isinstance(cities, (str, City)) or not np.iterable(cities) else list(cities)
     if not listed:
-        msg = (
-            "`cities` must be a sequence or mapping of at least one City, in order of the hours; got "
-            f"{cities!r}."
-        )
+        msg = f"`cities` must be a sequence or mapping of at least one City, in order of the hours; got {cities!r}."
         raise InputError(msg)
     return listed
 
@@ -251,18 +246,15 @@ def _check_same_sites(cities):
     from ..city.city import City
 
     if not cities:
-        msg = "`cities` is empty; at least one City is needed."
-        raise InputError(msg)
+        raise InputError("`cities` is empty; at least one City is needed.")
     for label, city in cities.items():
         if not isinstance(city, City):
-            msg = f"`cities` must contain emsopt.City only; got {type(city).__name__} at {label!r}."
-            raise InputError(msg)
+            raise InputError(f"`cities` must contain emsopt.City only; got {type(city).__name__} at {label!r}.")
     first = next(iter(cities.values()))
     for label, city in cities.items():
         same = city.site_names == first.site_names and np.array_equal(city.twin_groups, first.twin_groups)
         if not same:
-            msg = f"all hours must have the same sites in the same order; the sites of {label!r} differ."
-            raise InputError(msg)
+            raise InputError(f"all hours must have the same sites in the same order; the sites of {label!r} differ.")
 
 
 def _affordable(objectives):
@@ -271,11 +263,7 @@ def _affordable(objectives):
     places = int((space.capacities > space.floors).sum())
     steps = space.count * places * min(places, space.units)
     evaluations = space.count * len(objectives)
-    return (
-        space.count <= MOST_STATES
-        and steps <= MOST_STEPS
-        and evaluations <= AFFORDABLE[objectives[0].evaluator]
-    )
+    return space.count <= MOST_STATES and steps <= MOST_STEPS and evaluations <= AFFORDABLE[objectives[0].evaluator]
 
 
 def _over_all(objectives, weights, limit, cyclic, show):
@@ -340,9 +328,7 @@ def _table(objectives, rows, show=None):
 def _between(bests, space, cyclic):
     """Return the intermediate deployments, one move apart, between the best ones of consecutive hours."""
     result = []
-    for x, y in zip(
-        bests if cyclic else bests[1:], np.roll(bests, 1, axis=0)[0 if cyclic else 1 :], strict=True
-    ):
+    for x, y in zip(bests if cyclic else bests[1:], np.roll(bests, 1, axis=0)[0 if cyclic else 1 :], strict=True):
         gone, come = _difference(x, y, space.city)
         way = list(x)
         for a, b in zip(gone[:-1], come[:-1], strict=True):
@@ -377,6 +363,4 @@ def _unique(rows):
 
 def _unseen(rows, pool):
     known = set(map(tuple, pool.tolist()))
-    return np.array([row for row in rows if tuple(row.tolist()) not in known], dtype=np.intp).reshape(
-        -1, rows.shape[1]
-    )
+    return np.array([row for row in rows if tuple(row.tolist()) not in known], dtype=np.intp).reshape(-1, rows.shape[1])

@@ -42,14 +42,12 @@ def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=Non
     import pandas as pd
 
     if not isinstance(cities, Mapping) or not cities:
-        msg = f"`cities` must map labels to at least one City; got {cities!r}."
-        raise InputError(msg)
+        raise InputError(f"`cities` must map labels to at least one City; got {cities!r}.")
     if isinstance(units, Mapping) and set(cities) - set(units):
-        msg = (
+        raise InputError(
             "`units` must be one number or have an entry for every label of `cities`; missing: "
             f"{next(iter(set(cities) - set(units)))!r}."
         )
-        raise InputError(msg)
     rows, before = [], None
     with shown(progress, len(cities), "city") as show:
         for done, (label, city) in enumerate(cities.items(), 1):
@@ -64,15 +62,11 @@ def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=Non
                 if before is not None and before in space:
                     run = min(run, local_search(objective, starts=[before]), key=lambda r: r.fun)
             before = run.x
-            median = p_median(
-                city, space.units, pinned=space.pinned, closed=space.closed, colocation=space.colocation
-            )
+            median = p_median(city, space.units, pinned=space.pinned, closed=space.closed, colocation=space.colocation)
             row = {"optimum": run.fun, "p_median": objective(median.sites)}
             if metric == "mean_response":
                 row["lower_bound"] = median.objective
-            rows.append(
-                row | {"sites": run.x.tolist(), "p_median_sites": median.sites.tolist(), "found": run.message}
-            )
+            rows.append(row | {"sites": run.x.tolist(), "p_median_sites": median.sites.tolist(), "found": run.message})
             show(done)
     return pd.DataFrame(rows, index=pd.Index(list(cities), name="label"))
 
@@ -80,9 +74,7 @@ def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=Non
 def load_sweep(city, units, loads, **options):
     """Run `sweep` over offered loads λ / (p μ) with the approximate evaluator (the papers' Table 1)."""
     check_city(city)
-    table = sweep(
-        {r: city.with_offered_load(r, units) for r in _series(loads, "loads")}, units, **_paper(options)
-    )
+    table = sweep({r: city.with_offered_load(r, units) for r in _series(loads, "loads")}, units, **_paper(options))
     return table.rename_axis("offered_load")
 
 
@@ -96,8 +88,7 @@ def service_rate_sweep(city, units, rates, **options):
 
 def _series(values, name):
     if isinstance(values, str) or not np.iterable(values):
-        msg = f"`{name}` must be a sequence of numbers; got {values!r}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be a sequence of numbers; got {values!r}.")
     return [_validate.positive_number(value, name) for value in values]
 
 
@@ -111,8 +102,5 @@ def evaluate_table(city, deployments, *, threshold=8.0, evaluator=None, **option
     import pandas as pd
 
     return pd.DataFrame(
-        {
-            name: evaluate(city, sites, evaluator, **options).summary(threshold)
-            for name, sites in deployments.items()
-        }
+        {name: evaluate(city, sites, evaluator, **options).summary(threshold) for name, sites in deployments.items()}
     ).T

@@ -39,9 +39,7 @@ def styled(draw):
         with mpl.rc_context(STYLE):
             result = draw(*args, **kwargs)
             interactive = mpl.is_interactive()
-        mpl.interactive(
-            interactive
-        )  # the first figure may turn on interactive mode, which the context would undo
+        mpl.interactive(interactive)  # the first figure may turn on interactive mode, which the context would undo
         return result
 
     return wrapper
@@ -76,8 +74,7 @@ def panels(ax, count, size, across=None, *, sharey=False):
     if fig is None:
         axes = np.ravel(np.array(ax, dtype=object))
         if len(axes) != count:
-            msg = f"`ax` must hold {count} Axes; got {len(axes)}."
-            raise InputError(msg)
+            raise InputError(f"`ax` must hold {count} Axes; got {len(axes)}.")
         return axes[0].figure, axes
     axes = np.ravel(fig.subplots(down, across, squeeze=False, sharey=sharey))
     for spare in axes[count:]:

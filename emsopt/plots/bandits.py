@@ -117,8 +117,7 @@ def confidence_parameters(rules, n_arms, horizon=500, ax=None):
     fig, ax = figure(ax, (7, 4))
     for k, (name, rule) in enumerate(rules.items()):
         if not hasattr(rule, "beta"):
-            msg = f"`rules` must be UCB or BayesUCB, which define β_t; {name!r} is {rule!r}."
-            raise InputError(msg)
+            raise InputError(f"`rules` must be UCB or BayesUCB, which define β_t; {name!r} is {rule!r}.")
         ax.plot(t, rule.beta(t, n_arms), label=name, **look(k))
     ax.set(xlabel="Round t", ylabel="β_t")
     ax.set_ylim(bottom=0)
@@ -130,8 +129,7 @@ def confidence_parameters(rules, n_arms, horizon=500, ax=None):
 def _by_panel(frame, ax, columns, lines):
     """Return figure, axes, the part of the frame for each panel, and the names of all lines."""
     if frame.empty:
-        msg = "there is nothing to draw: the frame has no rows."
-        raise InputError(msg)
+        raise InputError("there is nothing to draw: the frame has no rows.")
     groups = list(frame.groupby(list(columns), sort=False))
     fig, axes = panels(ax, len(groups), PANEL, across=2)
     for panel, (key, _) in zip(axes, groups, strict=True):

@@ -42,9 +42,7 @@ def boke_step(profile, points, ax=None, *, truth=None, proposal=None, title=None
     room = 0.35 * (np.ptp(values) or 1.0)
     ceiling, floor = values.max() + room, values.min() - room
     spread = np.minimum(profile["bonus"], 10 * room)
-    top.fill_between(
-        x, profile["mean"] - spread, profile["mean"] + spread, color=blue, alpha=0.15, label="± √(β / W)"
-    )
+    top.fill_between(x, profile["mean"] - spread, profile["mean"] + spread, color=blue, alpha=0.15, label="± √(β / W)")
     if truth is not None:
         top.plot(x, truth, color="#777", linestyle="--", linewidth=1.6, label="true")
     top.plot(x, profile["mean"], color=blue, label="regression m")
@@ -61,9 +59,7 @@ def boke_step(profile, points, ax=None, *, truth=None, proposal=None, title=None
     axes[2].set(ylabel="m + √(β / W)", xlabel="x")
     if proposal is not None:
         for k, axis in enumerate(axes):
-            axis.axvline(
-                proposal, color=_shading.LINES, linewidth=1.8, linestyle=":", label=None if k else "next"
-            )
+            axis.axvline(proposal, color=_shading.LINES, linewidth=1.8, linestyle=":", label=None if k else "next")
     if title:
         top.set_title(title)
     where = "outside upper center" if layout == "constrained" else "upper center"

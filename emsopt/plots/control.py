@@ -42,8 +42,7 @@ def control_sets(problem, ax=None, *, alpha=0.1):
     """
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     if problem.dimension != 2:
-        msg = f"`problem` must have exactly two variables to be drawn; got {problem.dimension}."
-        raise InputError(msg)
+        raise InputError(f"`problem` must have exactly two variables to be drawn; got {problem.dimension}.")
     problem = problem.solved()
     fig, axes = panels(ax, 2, (6, 5))
     _draw_plays(axes[0], problem)
@@ -117,11 +116,10 @@ def control_run(run, problem, ax=None, *, alpha=0.1):
     history = getattr(run, "history", None)
     _validate.columns(history, ["set", "spent", "phase"], "run.history")
     if history["set"].max() >= len(problem.costs):
-        msg = (
+        raise InputError(
             f"`problem` must be the problem of the run; it has {len(problem.costs)} sets, the run played set "
             f"{history['set'].max()}."
         )
-        raise InputError(msg)
     problem = problem.solved()
     good, target = problem.acceptable(alpha), problem.target(alpha)
     fig, ax = figure(ax, (9, 1.2 + 0.42 * len(problem.costs)))
@@ -170,10 +168,7 @@ def control_study(table, column="simple_regret", ax=None):
     size = (3.4 * len(settings) + 0.6, 2.5 * len(objectives) + 0.7)
     fig = new_figure(ax, size, "constrained")
     if fig is None:
-        msg = (
-            f"`ax` must be an empty Figure or None, because there are {len(objectives) * len(settings)} "
-            "panels."
-        )
+        msg = f"`ax` must be an empty Figure or None, because there are {len(objectives) * len(settings)} panels."
         raise InputError(msg)
     axes = fig.subplots(len(objectives), len(settings), squeeze=False, sharex=True)
     drawn = {}

@@ -32,8 +32,7 @@ def load_sweep(frame, ax=None, *, label="Mean response (min)"):
     """
     lines = frame.select_dtypes("number")
     if lines.empty:
-        msg = f"there is nothing to draw: the frame has {len(frame)} rows and no column of numbers."
-        raise InputError(msg)
+        raise InputError(f"there is nothing to draw: the frame has {len(frame)} rows and no column of numbers.")
     loads = lines.index.to_numpy(dtype=float)
     fig, ax = figure(ax, (8, 5))
     for k, name in enumerate(lines.columns):
@@ -140,14 +139,11 @@ def _middle_and_band(values, band):
 
 def _runs(values, name, against):
     """Return the numbers of evaluations or seconds, shape (T,), and the best so far of each run there, (R, T)."""
-    frames = [
-        getattr(run, "history", run) for run in (values if isinstance(values, (list, tuple)) else [values])
-    ]
+    frames = [getattr(run, "history", run) for run in (values if isinstance(values, (list, tuple)) else [values])]
     if not frames or (against == "evaluations" and not all(hasattr(frame, "columns") for frame in frames)):
         array = np.atleast_2d(np.asarray(values, dtype=float))
         if array.ndim != 2 or array.size == 0:
-            msg = f"the runs of {name!r} must have shape (T,) or (R, T); got {np.shape(values)}."
-            raise InputError(msg)
+            raise InputError(f"the runs of {name!r} must have shape (T,) or (R, T); got {np.shape(values)}.")
         return np.arange(1, array.shape[1] + 1), array
     steps, best = [], []
     for frame in frames:
@@ -157,8 +153,7 @@ def _runs(values, name, against):
         steps.append(np.asarray(counts, dtype=float))
         best.append(np.asarray(frame["best"], dtype=float))
     if min(map(len, steps)) == 0:
-        msg = f"a history of {name!r} is empty."
-        raise InputError(msg)
+        raise InputError(f"a history of {name!r} is empty.")
     first = max(count[0] for count in steps)  # from here on every run has a value
     common = np.unique(np.concatenate(steps))
     common = common[common >= first]

@@ -12,9 +12,7 @@ WIDEST_LINE = 3.5  # points, for a station that answers all calls of an atom
 
 
 @styled
-def deployment(
-    city, evaluation=None, ax=None, *, value="response", limits=None, min_fraction=0.02, title=None
-):
+def deployment(city, evaluation=None, ax=None, *, value="response", limits=None, min_fraction=0.02, title=None):
     """Draw a static map of a deployment, the counterpart of `emsopt.maps.deployment_map`.
 
     Atoms are shaded. A square is a station with its number of units and its share of all calls, and the width
@@ -38,9 +36,7 @@ def deployment(
     """
     named = {"": None} if evaluation is None else _shading.named_evaluations(city, evaluation)
     fig, axes = _maps(city, named, ax, value, limits, min_fraction)
-    headline = (
-        city.name if evaluation is None else f"{city.name}: mean response {evaluation.mean_response:.2f} min"
-    )
+    headline = city.name if evaluation is None else f"{city.name}: mean response {evaluation.mean_response:.2f} min"
     axes[0].set_title(headline if title is None else title)
     return fig, axes[0]
 
@@ -107,8 +103,7 @@ def _map_axes(ax, city, count):
     if fig is None:
         axes = np.ravel(ax)
         if len(axes) != count:
-            msg = f"`ax` must hold one Axes for each of the {count} evaluations; got {len(axes)}."
-            raise InputError(msg)
+            raise InputError(f"`ax` must hold one Axes for each of the {count} evaluations; got {len(axes)}.")
         return axes[0].figure, axes, {"ax": list(axes)}
 
     def axes_at(*box):
@@ -126,9 +121,7 @@ def _classes(values, edges):
     finite = values[np.isfinite(values)]
     below, above = bool((finite < edges[0] - 1e-9).any()), bool((finite > edges[-1] + 1e-9).any())
     inner = slice(int(below), len(colours) - int(above))  # the outer classes become the open ends
-    cmap = ListedColormap(colours[inner]).with_extremes(
-        under=colours[0], over=colours[-1], bad=_shading.MISSING
-    )
+    cmap = ListedColormap(colours[inner]).with_extremes(under=colours[0], over=colours[-1], bad=_shading.MISSING)
     inner_edges = edges[int(below) : len(edges) - int(above)]
     extend = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
     return cmap, BoundaryNorm(inner_edges, cmap.N), extend[below, above]
@@ -145,9 +138,7 @@ def _map(ax, city, evaluation, values, cmap, norm, min_fraction):
         ax.add_collection(PathCollection(paths, facecolors=colours, edgecolors="white", linewidths=0.8))
     else:
         sizes = 450 * min(1, 100 / city.n_atoms) * city.demand_shares / city.demand_shares.max()
-        ax.scatter(
-            *city.atom_locations.T, s=np.maximum(sizes, 8), c=colours, edgecolors="#555", linewidths=0.6
-        )
+        ax.scatter(*city.atom_locations.T, s=np.maximum(sizes, 8), c=colours, edgecolors="#555", linewidths=0.6)
     _, places = _shading.stations(city)
     counts = np.zeros(len(places), dtype=int)
     if evaluation is not None:
@@ -159,9 +150,7 @@ def _map(ax, city, evaluation, values, cmap, norm, min_fraction):
         thinness = _shading.line_thinness(city)
         opaque[:, 3] = thinness * (0.3 + 0.55 * drawn)
         ax.add_collection(
-            LineCollection(
-                segments, colors=opaque, linewidths=thinness * _width(drawn), zorder=3, capstyle="round"
-            )
+            LineCollection(segments, colors=opaque, linewidths=thinness * _width(drawn), zorder=3, capstyle="round")
         )
         shares = np.bincount(at, weights=evaluation.unit_shares, minlength=len(places))
         for place in np.flatnonzero(counts):
@@ -274,9 +263,7 @@ def _map_legend(axes, city, *, lines):
         handles.insert(0, Line2D([], [], color="#111", markersize=12, **square))
         labels.insert(0, "station: units, share of calls")
         for share in (0.1, 0.5, 1):
-            handles.append(
-                Line2D([], [], color=_shading.LINES, linewidth=_shading.line_thinness(city) * _width(share))
-            )
+            handles.append(Line2D([], [], color=_shading.LINES, linewidth=_shading.line_thinness(city) * _width(share)))
             labels.append(f"{share:.0%}")
         labels[-1] += " of an atom's calls"
     ax, dpi = axes[0], axes[0].figure.dpi

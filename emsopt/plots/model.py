@@ -35,9 +35,7 @@ def utilization(evaluations, ax=None):
     fig, ax = figure(ax, (8, 1.4 + 0.3 * len(rows) * max(1, 0.75 * len(named))))
     thickness = 0.8 / len(named)
     for k, name in enumerate(named):
-        places = [
-            row + (k - (len(named) - 1) / 2) * thickness for row, key in enumerate(rows) if name in bars[key]
-        ]
+        places = [row + (k - (len(named) - 1) / 2) * thickness for row, key in enumerate(rows) if name in bars[key]]
         busy = [100 * bars[key][name] for key in rows if name in bars[key]]
         ax.barh(places, busy, 0.9 * thickness, color=look(k)["color"], label=name)
         mean = 100 * float(named[name].utilizations.mean())
@@ -53,9 +51,7 @@ def utilization(evaluations, ax=None):
 
 
 @styled
-def approximation_error(
-    frame, ax=None, *, load="utilization", group="geometry", error="error_min", claimed=0.002
-):
+def approximation_error(frame, ax=None, *, load="utilization", group="geometry", error="error_min", claimed=0.002):
     """Draw box plots of the error of the approximate hypercube (the papers' Figure 7).
 
     There is one box per load and type of city.

@@ -63,16 +63,14 @@ def cut_graph(A, b, x=None, ax=None, *, capacities="corrected"):
     A = np.array(_validate.real_array(A, "A", (len(b), len(b))))
     np.fill_diagonal(A, 0)
     if not np.array_equal(A, A.T) or (A > 0).any():
-        msg = (
+        raise InputError(
             "`A` must be symmetric with no positive entry, since otherwise no cut minimises it. Pass (A + "
             "Aᵀ) / 2 of its negative part."
         )
-        raise InputError(msg)
     if x is not None:
         x = _validate.real_array(x, "x", b.shape)
         if not np.isin(x, (0, 1)).all():
-            msg = f"`x` must hold zeros and ones; got {x}."
-            raise InputError(msg)
+            raise InputError(f"`x` must hold zeros and ones; got {x}.")
     kinds = ("printed", "corrected") if capacities == "both" else (capacities,)
     fig, axes = panels(ax, len(kinds), (5.6, 1.4 + 1.25 * len(b)))
     for kind, panel in zip(kinds, axes, strict=True):
@@ -150,12 +148,8 @@ def _cut_sum(A, b, linear, x):
     cut, reached = sum(terms), x @ A @ x + b @ x
     total = f"{' + '.join(f'{term:.4g}' for term in terms)} = {cut:.4g}" if len(terms) > 1 else f"{cut:.4g}"
     agrees = abs(cut - offset - reached) < 1e-9 * max(1, np.abs(b).sum())
-    claim = (
-        f"{'f(x) = ' if agrees else ''}cut - capacity into t = {cut:.4g} - {offset:.4g} = {cut - offset:.4g}"
-    )
-    return f"x = ({', '.join(map(str, x))}), cut {total}\n{claim}" + (
-        "" if agrees else f", but f(x) = {reached:.4g}"
-    )
+    claim = f"{'f(x) = ' if agrees else ''}cut - capacity into t = {cut:.4g} - {offset:.4g} = {cut - offset:.4g}"
+    return f"x = ({', '.join(map(str, x))}), cut {total}\n{claim}" + ("" if agrees else f", but f(x) = {reached:.4g}")
 
 
 def _sides_legend(ax):
@@ -261,9 +255,7 @@ def _rings(apart, centre):
             near = min(left, key=lambda k: (apart[k, order[-1]], k))
             order.append(near)
             left.remove(near)
-        angles = np.pi / 2 - 2 * np.pi * (np.arange(len(order)) + (0.5 if moved % 2 else 0)) / max(
-            len(order), 1
-        )
+        angles = np.pi / 2 - 2 * np.pi * (np.arange(len(order)) + (0.5 if moved % 2 else 0)) / max(len(order), 1)
         places[order] = radii[-1] * np.column_stack([np.cos(angles), np.sin(angles)])
     return places, np.array(radii)
 
@@ -272,9 +264,7 @@ def _draw_region(ax, radii, edge):
     from matplotlib.patches import Circle
 
     for radius in radii[1:]:
-        ax.add_patch(
-            Circle((0, 0), radius, fill=False, edgecolor="#bbb", linestyle=":", linewidth=1, zorder=0)
-        )
+        ax.add_patch(Circle((0, 0), radius, fill=False, edgecolor="#bbb", linestyle=":", linewidth=1, zorder=0))
     inside = radii[min(int(edge // 2), len(radii) - 1)] + 0.42
     ax.add_patch(Circle((0, 0), inside, facecolor=INSIDE, alpha=0.12, edgecolor="none", zorder=0))
 
@@ -365,9 +355,7 @@ def example_13(ax=None):
 
 
 @styled
-def regret_curves(
-    curves, ax=None, *, bounds=None, label="Cumulative regret (min)", against="Evaluations", log=None
-):
+def regret_curves(curves, ax=None, *, bounds=None, label="Cumulative regret (min)", against="Evaluations", log=None):
     """Draw the mean and 95 % band of regret over replications, with theoretical bounds.
 
     Parameters
@@ -399,9 +387,7 @@ def regret_curves(
         title = f"{name} (mean of {runs} runs, 95 %)" if runs > 1 else name
         ax.plot(steps, _positive(mean) if log else mean, label=title.strip() or None, **look(k))
         if runs > 1:
-            low = (
-                np.where(low > 0, low, mean / 10) if log else low
-            )  # a logarithmic axis needs positive values
+            low = np.where(low > 0, low, mean / 10) if log else low  # a logarithmic axis needs positive values
             ax.fill_between(steps, low, high, alpha=0.18, linewidth=0, color=look(k)["color"])
     for k, (name, line) in enumerate(limits.items()):
         ax.plot(

@@ -93,11 +93,8 @@ def _legend(fig, with_best):
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D([], [], color=look["colour"], linewidth=0.6 * look["weight"], label=look["text"])
-        for look in classes()
+        Line2D([], [], color=look["colour"], linewidth=0.6 * look["weight"], label=look["text"]) for look in classes()
     ]
     if with_best:
-        handles.append(
-            Line2D([], [], color=_shading.LINES, linewidth=6, alpha=0.4, label="best path, without regret")
-        )
+        handles.append(Line2D([], [], color=_shading.LINES, linewidth=6, alpha=0.4, label="best path, without regret"))
     fig.legend(handles=handles, title="Rounds in which an edge was driven", loc="outside lower left", ncols=6)

@@ -63,8 +63,7 @@ def study_curves(
     _validate.columns(frame, [panels, lines, x, y, *(band or ())])
     _validate.choice(log, "log", ("y", "x", "both", None))
     if frame.empty:
-        msg = "there is nothing to draw: the frame has no rows."
-        raise InputError(msg)
+        raise InputError("there is nothing to draw: the frame has no rows.")
     titles, names = list(dict.fromkeys(frame[panels])), list(dict.fromkeys(frame[lines]))
     fig, axes = panels_of(ax, len(titles), SIZE, columns, sharey=sharey)
     for axis, title in zip(axes, titles, strict=True):
@@ -93,12 +92,8 @@ def study_curves(
         axis.margins(x=0.02)
     for row in axes[::columns]:
         row.set_ylabel(ylabel)
-    handles = {
-        text: handle for axis in axes for handle, text in zip(*axis.get_legend_handles_labels(), strict=True)
-    }
-    fig.legend(
-        handles.values(), handles, loc="outside upper center", ncols=min(len(handles), 2 * columns + 1)
-    )
+    handles = {text: handle for axis in axes for handle, text in zip(*axis.get_legend_handles_labels(), strict=True)}
+    fig.legend(handles.values(), handles, loc="outside upper center", ncols=min(len(handles), 2 * columns + 1))
     return fig, axes
 
 
@@ -124,8 +119,7 @@ def line_panels(frames, ax=None, *, points=None, xlabel="x", ylabel="", columns=
     """
     columns = _validate.whole_number(columns, "columns")
     if not frames:
-        msg = "there is nothing to draw: `frames` is empty."
-        raise InputError(msg)
+        raise InputError("there is nothing to draw: `frames` is empty.")
     fig, axes = panels_of(ax, len(frames), SIZE, columns, sharey=True)
     for axis, (title, frame) in zip(axes, frames.items(), strict=True):
         for k, name in enumerate([name for name in frame.columns if name != "true"]):

@@ -48,9 +48,7 @@ def decaying_wave(*, noise=0.0, rng=None):
 
     Options as in `forrester`.
     """
-    return Problem(
-        "decaying_wave", _decaying_wave, [(0, 1)], "max", 0.6757608313797878, [0.27419669], noise, rng
-    )
+    return Problem("decaying_wave", _decaying_wave, [(0, 1)], "max", 0.6757608313797878, [0.27419669], noise, rng)
 
 
 def goldstein_price(*, noise=0.0, rng=None):
@@ -115,9 +113,7 @@ def levy6(*, noise=0.0, rng=None):
 
 HARTMANN_WEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
 HARTMANN3_SHAPES = np.array([[3.0, 10, 30], [0.1, 10, 35], [3.0, 10, 30], [0.1, 10, 35]])
-HARTMANN3_CENTRES = 1e-4 * np.array(
-    [[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]]
-)
+HARTMANN3_CENTRES = 1e-4 * np.array([[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]])
 HARTMANN6_SHAPES = np.array(
     [
         [10, 3, 17, 3.5, 1.7, 8],

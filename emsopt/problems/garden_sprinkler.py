@@ -114,9 +114,7 @@ def _outputs(points):
     for k in range(len(points)):
         alpha, beta, area, diameter, dry, viscous, bar, hose = points[k]
         alpha, beta = alpha * pi / 180, beta * pi / 180
-        turns, jet, relative = _turning(
-            cos(alpha) * cos(beta), area, diameter / 2, dry, viscous, 1e5 * bar, hose
-        )
+        turns, jet, relative = _turning(cos(alpha) * cos(beta), area, diameter / 2, dry, viscous, 1e5 * bar, hose)
         result[k, 0] = 2 * relative * area * 60_000
         result[k, 1] = _flight(jet, alpha, area)
         result[k, 2] = turns

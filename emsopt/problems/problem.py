@@ -57,19 +57,15 @@ class Problem:
 
     def __post_init__(self):
         if not callable(self.function):
-            msg = f"`function` must be a function of points, shape (n, d); got {self.function!r}."
-            raise InputError(msg)
+            raise InputError(f"`function` must be a function of points, shape (n, d); got {self.function!r}.")
         bounds = _validate.real_array(self.bounds, "bounds", (None, 2))
         if (bounds[:, 0] >= bounds[:, 1]).any():
             k = int(np.argmax(bounds[:, 0] >= bounds[:, 1]))
-            msg = f"`bounds` must have low < high in every row; row {k} is {bounds[k].tolist()}."
-            raise InputError(msg)
+            raise InputError(f"`bounds` must have low < high in every row; row {k} is {bounds[k].tolist()}.")
         _validate.choice(self.sense, "sense", ("min", "max"))
         settled = {
             "bounds": bounds,
-            "best_x": None
-            if self.best_x is None
-            else _validate.real_array(self.best_x, "best_x", (len(bounds),)),
+            "best_x": None if self.best_x is None else _validate.real_array(self.best_x, "best_x", (len(bounds),)),
             "noise": _validate.positive_number(self.noise, "noise", zero=True),
             "rng": np.random.default_rng(self.rng),
             "variables": _validate.names(self.variables, "variables", len(bounds), "x")
@@ -113,19 +109,17 @@ class Problem:
         rows = np.atleast_2d(points)
         values = np.asarray(self.function(rows), dtype=float)
         if values.shape != rows.shape[:1]:
-            msg = (
+            raise InputError(
                 f"`function` of {self.name} must take points, shape (n, {rows.shape[1]}), and return their "
                 f"values, shape (n,); for {len(rows)} point(s) it returned shape {values.shape}."
             )
-            raise InputError(msg)
         return float(values[0]) if points.ndim == 1 else values
 
     def _points(self, x):
         points = _validate.floats(x, "x")
         d = len(self.bounds)
         if points.ndim not in (1, 2) or points.shape[-1] != d:
-            msg = f"`x` must have shape ({d},) or (n, {d}) for {self.name}; got {points.shape}."
-            raise InputError(msg)
+            raise InputError(f"`x` must have shape ({d},) or (n, {d}) for {self.name}; got {points.shape}.")
         low, high = self.bounds.T
         slack = ROUNDING * (high - low)
         inside = (points >= low - slack) & (points <= high + slack)  # False for NaN
@@ -133,11 +127,10 @@ class Problem:
             index = tuple(int(i) for i in np.argwhere(~inside)[0])
             k = index[-1]
             row = f" in row {index[0]}" if points.ndim == 2 else ""
-            msg = (
+            raise InputError(
                 f"`x` must lie in the box of {self.name}; {self.variables[k]} is {points[index]:g}{row}, "
                 f"not from {low[k]:g} to {high[k]:g}."
             )
-            raise InputError(msg)
         points = np.clip(points, low, high)
         whole = list(self.whole)
         points[..., whole] = np.rint(points[..., whole])

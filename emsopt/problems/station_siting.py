@@ -73,8 +73,7 @@ def siting(city, stations, *, travel_time=None, metric="mean_response", evaluato
     metric_costs(city, metric)  # raise at once if the metric is invalid
     low, high = atoms.min(axis=0), atoms.max(axis=0)
     if (low >= high).any():
-        msg = "`city.atom_locations` must span an area; they lie on one line parallel to an axis."
-        raise InputError(msg)
+        raise InputError("`city.atom_locations` must span an area; they lie on one line parallel to an axis.")
 
     def function(points):
         return np.array([_value(city, x.reshape(p, 2), law, metric, evaluator) for x in points])
@@ -109,8 +108,7 @@ def sited_city(city, x, *, travel_time=None):
     """
     x = _validate.floats(x, "x")
     if x.size == 0 or x.size % 2:
-        msg = f"`x` must hold two coordinates per station; got shape {x.shape}."
-        raise InputError(msg)
+        raise InputError(f"`x` must hold two coordinates per station; got shape {x.shape}.")
     law = fitted_travel_time(city) if travel_time is None else travel_time
     return _with_stations(city, x.reshape(-1, 2), law).replace(atom_shapes=city.atom_shapes)
 
@@ -136,11 +134,9 @@ def fitted_travel_time(city):
     """
     km = _crow_km(city, _locations(city, "site_locations"))
     if np.ptp(km) == 0:
-        msg = (
-            "Fitting a line needs sites at different distances from atoms; all distances are equal. Pass "
-            "`travel_time`."
+        raise InputError(
+            "Fitting a line needs sites at different distances from atoms; all distances are equal. Pass `travel_time`."
         )
-        raise InputError(msg)
     slope, start = np.polyfit(km.ravel(), city.travel_times.ravel(), 1)
     return lambda km: np.maximum(start + slope * np.asarray(km, dtype=float), 0.0)
 
@@ -177,6 +173,5 @@ def _crow_km(city, places):
 def _locations(city, name):
     locations = getattr(check_city(city), name)
     if locations is None:
-        msg = f"`city` must have `{name}`, which siting needs to compute distances."
-        raise InputError(msg)
+        raise InputError(f"`city` must have `{name}`, which siting needs to compute distances.")
     return locations

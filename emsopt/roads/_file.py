@@ -38,9 +38,7 @@ def write_roads(net, path):
         "speed_limits": net.speed_limits.round(4).tolist(),
         "inclines": net.inclines.round(5).tolist(),
         "classes": list(net.classes),
-        "polylines": None
-        if net.polylines is None
-        else [line.round(places).tolist() for line in net.polylines],
+        "polylines": None if net.polylines is None else [line.round(places).tolist() for line in net.polylines],
         "connections": net.connections.tolist(),
     }
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))

@@ -91,14 +91,12 @@ def read_osm(path, *, heights=None, speeds=None):
     """
     path = _validate.existing_file(path, "path", "an OpenStreetMap extract, .osm.pbf or .osm")
     if heights is not None and not callable(heights):
-        msg = f"`heights` must be a function of longitudes and latitudes; got {_validate.shown(heights)}."
-        raise InputError(msg)
+        raise InputError(f"`heights` must be a function of longitudes and latitudes; got {_validate.shown(heights)}.")
     speeds = SPEEDS_KMH if speeds is None else _checked(speeds)
     ways, places, restrictions, shut = _elements(path, speeds)
     pieces, missing = _cut(ways, places, speeds, shut)
     if not pieces:
-        msg = f"{path} has no road for cars ({', '.join(list(speeds)[:4])} ...)."
-        raise InputError(msg)
+        raise InputError(f"{path} has no road for cars ({', '.join(list(speeds)[:4])} ...).")
     edges = _directed(pieces)
     leaving = _leaving(edges)
     points = [np.array([places[node] for node in nodes]) for _, nodes, *_ in edges]
@@ -130,12 +128,10 @@ def _elements(path, speeds):
         raise MissingDependencyError(msg) from error
 
     if not path.name.endswith((".pbf", ".osm")):
-        msg = (
-            f"{path} does not have the name of an OpenStreetMap extract, .osm.pbf or .osm. Decompress "
-            ".osm.gz and "
+        raise InputError(
+            f"{path} does not have the name of an OpenStreetMap extract, .osm.pbf or .osm. Decompress .osm.gz and "
             ".osm.bz2 first."
         )
-        raise InputError(msg)
     ways, places, restrictions, shut = [], {}, [], set()
     msg = f"{path} is too large for a city, or compressed too strongly. Cut it to the area that you need."
     parts, size = 0, path.stat().st_size
@@ -160,8 +156,7 @@ def _elements(path, speeds):
     except InputError:
         raise
     except Exception as error:  # osmium raises many types of errors
-        msg = f"{path} is truncated or not an OpenStreetMap file ({error}). Download it again."
-        raise InputError(msg) from error
+        raise InputError(f"{path} is truncated or not an OpenStreetMap file ({error}). Download it again.") from error
     return ways, places, restrictions, shut
 
 
@@ -218,9 +213,7 @@ def _checked(speeds):
         got = _validate.shown(speeds)
         msg = f"`speeds` must be a dict from classes of road to km/h, such as {{'primary': 70.0}}; got {got}."
         raise InputError(msg)
-    return {
-        key: _validate.positive_number(value, f"speeds[{key!r}]", "km/h") for key, value in speeds.items()
-    }
+    return {key: _validate.positive_number(value, f"speeds[{key!r}]", "km/h") for key, value in speeds.items()}
 
 
 def _is_open(tags, *, default=True):
@@ -361,10 +354,7 @@ def _inclines(edges, lengths, places, heights):
     index = index.reshape(ends.shape)
     ground = np.asarray(heights(np.array([places[node] for node in nodes])), dtype=float)
     if ground.shape != nodes.shape or not np.isfinite(ground).all():
-        msg = (
-            f"`heights` must return one finite height per point, shape {nodes.shape}; got shape "
-            f"{ground.shape}."
-        )
+        msg = f"`heights` must return one finite height per point, shape {nodes.shape}; got shape {ground.shape}."
         raise InputError(msg)
     structure = np.array([is_structure for *_, is_structure, _ in edges])
     level = _straight_inside(ground, index, lengths, structure)

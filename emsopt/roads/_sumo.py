@@ -67,14 +67,11 @@ def read_net(path, vehicle="passenger"):
                 msg = f"It has more than {MOST_PARTS:,} roads, points and turns. Cut it to the area that you need."
                 raise InputError(msg)
     except InputError as error:
-        msg = f"{path} cannot be read. {error}"
-        raise InputError(msg) from error
+        raise InputError(f"{path} cannot be read. {error}") from error
     except (expat.ExpatError, *inflate.DAMAGED) as error:
-        msg = f"{path} is truncated or not XML ({error}). Download or export it again."
-        raise InputError(msg) from error
+        raise InputError(f"{path} is truncated or not XML ({error}). Download or export it again.") from error
     if not roads:
-        msg = f"{path} has no road open to the vehicle class {shown(vehicle)}."
-        raise InputError(msg)
+        raise InputError(f"{path} has no road open to the vehicle class {shown(vehicle)}.")
     return _as_arguments(roads, turns, place)
 
 
@@ -87,10 +84,7 @@ def _top_elements(path):
         nonlocal depth, lanes, top
         depth += 1
         if depth == 1 and tag != "net":
-            msg = (
-                f"Expected a SUMO network with the root element <net>, but {path.name} starts with "
-                f"<{tag:.60}>."
-            )
+            msg = f"Expected a SUMO network with the root element <net>, but {path.name} starts with <{tag:.60}>."
             raise InputError(msg)
         if depth == 2:
             top, lanes = attributes, []
@@ -105,12 +99,10 @@ def _top_elements(path):
 
     def declared(_version, encoding, _standalone):
         if encoding is not None and encoding.upper() not in ENCODINGS:
-            msg = f"Its encoding {shown(encoding)} is not one of {', '.join(ENCODINGS)}. Save it as UTF-8."
-            raise InputError(msg)
+            raise InputError(f"Its encoding {shown(encoding)} is not one of {', '.join(ENCODINGS)}. Save it as UTF-8.")
 
     def entity(*_):
-        msg = "It declares XML entities, which SUMO networks do not use. Download or export it again."
-        raise InputError(msg)
+        raise InputError("It declares XML entities, which SUMO networks do not use. Download or export it again.")
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.XmlDeclHandler, parser.EntityDeclHandler = declared, entity
@@ -119,11 +111,10 @@ def _top_elements(path):
         parser.Parse(piece)
         pending = 0 if complete else pending + len(piece)
         if pending > MOST_ELEMENT:
-            msg = (
+            raise InputError(
                 f"One of its elements has more than {MOST_ELEMENT / 1e6:g} MB, too much for a road. Download "
                 "or export it again."
             )
-            raise InputError(msg)
         yield from complete
         complete.clear()
     parser.Parse(b"", True)
@@ -139,8 +130,7 @@ def _add_road(element, its_lanes, vehicle, roads, lanes):
         return 0
     name = element.get("id")
     if name is None or name in roads:
-        msg = f"Every <edge> needs a unique id; got {shown(name)}{'' if name is None else ' twice'}."
-        raise InputError(msg)
+        raise InputError(f"Every <edge> needs a unique id; got {shown(name)}{'' if name is None else ' twice'}.")
     lane = opened[0]
     where = f"lane {shown(lane.get('id'))}"
     length = _number(lane, "length", where, "m", LONGEST_M)
@@ -154,11 +144,7 @@ def _add_road(element, its_lanes, vehicle, roads, lanes):
 def _add_turn(element, vehicle, lanes, turns):
     start, its_lanes = lanes.get(element.get("from"), (None, ()))
     end, next_lanes = lanes.get(element.get("to"), (None, ()))
-    if (
-        element.get("fromLane") in its_lanes
-        and element.get("toLane") in next_lanes
-        and _is_open(element, vehicle)
-    ):
+    if element.get("fromLane") in its_lanes and element.get("toLane") in next_lanes and _is_open(element, vehicle):
         turns.add((start, end))
 
 
@@ -178,11 +164,10 @@ def _number(element, key, where, unit, most):
         value = np.nan
     if not 0 < value <= most:
         got = "it is missing" if text is None else f"got {shown(text)}"
-        msg = (
+        raise InputError(
             f"The {key} of {where} must be a number above 0 and at most {most:g} ({unit}); {got}. Correct the file or "
             "leave the road out."
         )
-        raise InputError(msg)
     return value
 
 
@@ -196,12 +181,10 @@ def _points(lane, where):
         if not (np.abs(points[:, :2]) <= FARTHEST_M).all() or (np.abs(points[:, 2]) > HIGHEST_M).any():
             raise ValueError
     except ValueError:
-        msg = (
-            f"The shape of {where} must have at least two points 'x,y' or 'x,y,z' in metres, with heights "
-            "of at most "
+        raise InputError(
+            f"The shape of {where} must have at least two points 'x,y' or 'x,y,z' in metres, with heights of at most "
             f"{HIGHEST_M:g}; got {text[:60]!r}."
-        )
-        raise InputError(msg) from None
+        ) from None
     return points
 
 

@@ -68,8 +68,7 @@ class Vehicle:
         for entry in fields(self):
             value = positive_number(getattr(self, entry.name), entry.name)
             if entry.name.endswith("efficiency") and value > 1:
-                msg = f"`{entry.name}` must be a fraction, at most 1; got {value:g}."
-                raise InputError(msg)
+                raise InputError(f"`{entry.name}` must be a fraction, at most 1; got {value:g}.")
 
 
 def edge_energy(lengths, speeds, inclines=0.0, *, vehicle=None):

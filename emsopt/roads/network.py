@@ -73,17 +73,14 @@ class RoadNetwork:
     def __post_init__(self):
         lengths = _validate.real_array(self.lengths, "lengths", (None,), unit="m", low=0.0, strictly=True)
         n = len(lengths)
-        speed_limits = _validate.real_array(
-            self.speed_limits, "speed_limits", (n,), unit="m/s", low=0.0, strictly=True
-        )
+        speed_limits = _validate.real_array(self.speed_limits, "speed_limits", (n,), unit="m/s", low=0.0, strictly=True)
         _at_most(lengths, "lengths", LONGEST_M, "m")
         _at_most(speed_limits, "speed_limits", MOST_M_S, "m/s")
         if np.median(speed_limits) > FASTEST_M_S:
-            msg = (
+            raise InputError(
                 f"`speed_limits` must be in m/s, but their median is {np.median(speed_limits):g} m/s "
                 f"({3.6 * np.median(speed_limits):.0f} km/h). Divide km/h by 3.6."
             )
-            raise InputError(msg)
         inclines = np.full(n, self.inclines) if _validate.is_real(self.inclines) else self.inclines
         inclines = _validate.real_array(inclines, "inclines", (n,), unit="rad")
         if (np.abs(inclines) >= np.pi / 2).any():
@@ -92,8 +89,7 @@ class RoadNetwork:
         geographic = _validate.truth(self.geographic, "geographic")
         for key in ("name", "notes"):
             if not isinstance(getattr(self, key), str):
-                msg = f"`{key}` must be text; got {_validate.shown(getattr(self, key))}."
-                raise InputError(msg)
+                raise InputError(f"`{key}` must be text; got {_validate.shown(getattr(self, key))}.")
         values = {
             "lengths": lengths,
             "speed_limits": speed_limits,
@@ -210,8 +206,7 @@ class RoadNetwork:
         try:
             return cls(**arguments, name=name)
         except InputError as error:
-            msg = f"{path} does not hold a valid network: {error}"
-            raise InputError(msg) from error
+            raise InputError(f"{path} does not hold a valid network: {error}") from error
 
     @property
     def n_edges(self):
@@ -234,8 +229,7 @@ class RoadNetwork:
             Name of the argument in messages.
         """
         if isinstance(values, str) or not np.iterable(values):
-            msg = f"`{name}` must be a sequence of edges; got {values!r}. Put a single edge in brackets."
-            raise InputError(msg)
+            raise InputError(f"`{name}` must be a sequence of edges; got {values!r}. Put a single edge in brackets.")
         if not isinstance(values, np.ndarray):
             values = list(values)
             if values and all(isinstance(value, (bool, np.bool_)) for value in values):
@@ -243,9 +237,7 @@ class RoadNetwork:
         if isinstance(values, np.ndarray) and values.dtype == bool:
             mask = values
             if mask.shape != (self.n_edges,):
-                msg = (
-                    f"`{name}` must hold one truth value per edge, shape ({self.n_edges},); got {mask.shape}."
-                )
+                msg = f"`{name}` must hold one truth value per edge, shape ({self.n_edges},); got {mask.shape}."
                 raise InputError(msg)
             return np.flatnonzero(mask)
         return np.array([self._edge(value, name) for value in values], dtype=np.intp)
@@ -312,18 +304,16 @@ class RoadNetwork:
             shut[self.edges(closed, "closed")] = True
         for name, edge in (("start", start), ("end", end)):
             if shut[edge]:
-                msg = f"the {name} {self.ids[edge]!r} is closed. Open it, or choose another {name}."
-                raise NoWayError(msg)
+                raise NoWayError(f"the {name} {self.ids[edge]!r} is closed. Open it, or choose another {name}.")
         graph = self._search_graph
         np.take(np.where(shut, np.inf, costs), graph.indices, out=graph.data)
         distance, before = dijkstra(graph, indices=start, return_predecessors=True)
         if not np.isfinite(distance[end]):
             cause = f" with {shut.sum()} closed edges" if shut.any() else ""
-            msg = (
+            raise NoWayError(
                 f"no legal path leads from {self.ids[start]!r} to {self.ids[end]!r} in {self.name!r}{cause}. "
                 f"{'Close fewer edges' if shut.any() else 'Use `largest_component()`'}, or choose another start or end."
             )
-            raise NoWayError(msg)
         path = [end]
         while path[-1] != start:
             path.append(int(before[path[-1]]))
@@ -339,8 +329,7 @@ class RoadNetwork:
         """
         kept = np.unique(self.edges(edges))
         if kept.size == 0:
-            msg = "`edges` must select at least one edge; it selects none."
-            raise InputError(msg)
+            raise InputError("`edges` must select at least one edge; it selects none.")
         new = np.full(self.n_edges, -1)
         new[kept] = np.arange(len(kept))
         connections = new[self.connections]
@@ -366,7 +355,9 @@ class RoadNetwork:
         kept = part == np.argmax(np.bincount(part))
         if kept.all():
             return self
-        note = f"{(~kept).sum()} of {self.n_edges} edges lie outside the largest strongly connected part and are left out."
+        note = (
+            f"{(~kept).sum()} of {self.n_edges} edges lie outside the largest strongly connected part and are left out."
+        )
         return replace(self.subset(kept), notes=f"{self.notes} {note}".strip())
 
     def to_frame(self):
@@ -438,8 +429,7 @@ def grid_roads(rows=6, columns=6, *, block=100.0, jitter=0.0, relief=0.0, one_wa
     relief = _validate.positive_number(relief, "relief", "m", zero=True)
     for name, value, most in (("jitter", jitter, 0.4), ("one_way", one_way, 1.0)):
         if _validate.positive_number(value, name, zero=True) > most:
-            msg = f"`{name}` must lie between 0 and {most:g}; got {value:g}."
-            raise InputError(msg)
+            raise InputError(f"`{name}` must lie between 0 and {most:g}; got {value:g}.")
     row, column = np.divmod(np.arange(rows * columns), columns)
     places = np.column_stack([column, -row]) + rng.uniform(-jitter, jitter, (rows * columns, 2))
     waves, phases = rng.uniform(-0.7, 0.7, (4, 2)), rng.uniform(0, 2 * np.pi, 4)
@@ -502,8 +492,7 @@ def _connections(values, n):
         raise InputError(msg)
     bad = (array < 0) | (array >= n)
     if bad.any():
-        msg = f"`connections` must be edge indices from 0 to {n - 1}; got {array[bad][0]}."
-        raise InputError(msg)
+        raise InputError(f"`connections` must be edge indices from 0 to {n - 1}; got {array[bad][0]}.")
     array = np.unique(array.astype(np.intp), axis=0)
     array.flags.writeable = False
     return array
@@ -514,8 +503,7 @@ def _classes(values, n):
         return ("unknown",) * n
     classes = () if isinstance(values, str) or not np.iterable(values) else tuple(map(str, values))
     if len(classes) != n:
-        msg = f"`classes` must hold {n} classes of road, one per edge; got {_validate.shown(values)}."
-        raise InputError(msg)
+        raise InputError(f"`classes` must hold {n} classes of road, one per edge; got {_validate.shown(values)}.")
     return classes
 
 
@@ -523,23 +511,20 @@ def _at_most(array, name, most, unit):
     """Raise if an absolute value is too large, because it would cause an overflow later."""
     largest = array.flat[np.abs(array).argmax()]
     if abs(largest) > most:
-        msg = f"`{name}` must not exceed {most:g} {unit} in absolute value; got {largest:g}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must not exceed {most:g} {unit} in absolute value; got {largest:g}.")
 
 
 def _polylines(values, n, geographic):
     """Return n read-only arrays of at least two points each."""
     lines = tuple(values) if np.iterable(values) else ()
     if len(lines) != n:
-        msg = f"`polylines` must hold {n} lines, one per edge; got {len(lines)}."
-        raise InputError(msg)
+        raise InputError(f"`polylines` must hold {n} lines, one per edge; got {len(lines)}.")
     lines = tuple(_validate.real_array(line, f"polylines[{k}]", (None, 2)) for k, line in enumerate(lines))
     if any(len(line) < 2 for line in lines):
-        msg = (
+        raise InputError(
             "each line of `polylines` needs at least two points; line "
             f"{min(range(n), key=lambda k: len(lines[k]))} has one."
         )
-        raise InputError(msg)
     points = np.concatenate(lines)
     if geographic:
         _at_most(points[:, 0], "polylines[:, 0]", 360, "degrees of longitude")

@@ -169,8 +169,7 @@ def condition(kernel, X, y, prior=0.0, *, noise=1e-6, amplitude=None):
     noise = _validate.positive_number(noise, "noise")
     factor = _cholesky(kernel(X), noise)
     if factor is None:
-        msg = f"The covariance of {len(X)} points is singular with noise {noise:g}. Increase `noise`."
-        raise ConvergenceError(msg)
+        raise ConvergenceError(f"The covariance of {len(X)} points is singular with noise {noise:g}. Increase `noise`.")
     coefficients = _solve(factor, residuals)
     if amplitude is None:
         amplitude = _profiled(residuals, coefficients)
@@ -291,15 +290,13 @@ def _data(X, y, prior):
     X = np.asarray(X)
     y = np.asarray(y, dtype=float)
     if X.ndim != 2 or y.shape != X.shape[:1] or not len(y):
-        msg = f"`X` must have shape (n, N) and `y` shape (n,), n at least 1; got {X.shape} and {y.shape}."
-        raise InputError(msg)
+        raise InputError(f"`X` must have shape (n, N) and `y` shape (n,), n at least 1; got {X.shape} and {y.shape}.")
     residuals = y - prior
     if residuals.shape != y.shape or not np.isfinite(residuals).all():
-        msg = (
+        raise InputError(
             f"`prior` must be one number or {len(y)} numbers, and `prior` and `y` must be finite; got a "
             f"prior of shape {np.shape(prior)}."
         )
-        raise InputError(msg)
     return X, residuals
 
 

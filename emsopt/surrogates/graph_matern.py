@@ -66,14 +66,12 @@ def incidence_laplacian(lengths, connections):
     if turns.size == 0:
         return sparse.csr_array((n, n))
     if turns.dtype.kind not in "iu" or turns.ndim != 2 or turns.shape[1] != 2:
-        msg = (
+        raise InputError(
             f"`connections` must be an integer array of edge indices, shape (C, 2); got {turns.dtype} of "
             f"shape {turns.shape}."
         )
-        raise InputError(msg)
     if turns.min() < 0 or turns.max() >= n:
-        msg = f"`connections` must be edge indices from 0 to {n - 1}; got {turns.min()} to {turns.max()}."
-        raise InputError(msg)
+        raise InputError(f"`connections` must be edge indices from 0 to {n - 1}; got {turns.min()} to {turns.max()}.")
     lengths = np.maximum(lengths, SHORTEST_M)
     weights = lengths.mean() / lengths[turns[:, 0]]
     columns = np.arange(len(turns))
@@ -112,14 +110,9 @@ def graph_matern(laplacian, *, nu=2.0, kappa=1.0, outputscale=1.0):
     laplacian = sparse.csc_array(laplacian, dtype=float)
     n, m = laplacian.shape
     if n != m or n == 0:
-        msg = f"`laplacian` must be square with at least one row; got shape {(n, m)}."
-        raise InputError(msg)
-    if (
-        not np.isfinite(laplacian.data).all()
-        or abs(laplacian - laplacian.T).max() > 1e-9 * abs(laplacian).max()
-    ):
-        msg = "`laplacian` must be finite and symmetric, as `incidence_laplacian` returns it."
-        raise InputError(msg)
+        raise InputError(f"`laplacian` must be square with at least one row; got shape {(n, m)}.")
+    if not np.isfinite(laplacian.data).all() or abs(laplacian - laplacian.T).max() > 1e-9 * abs(laplacian).max():
+        raise InputError("`laplacian` must be finite and symmetric, as `incidence_laplacian` returns it.")
     shift = 2 * nu / kappa**2
     if nu == int(nu):
         K = _by_solves(sparse.csc_array(laplacian + shift * sparse.eye_array(n)), int(nu))
@@ -191,9 +184,7 @@ def matern52(X, Y=None, *, lengthscales=1.0, outputscale=1.0):
     return K
 
 
-def product_plus_sum(
-    graph, X, Y=None, *, outputscale=1.0, share=0.5, lengthscales=1.0, sum_lengthscales=None
-):
+def product_plus_sum(graph, X, Y=None, *, outputscale=1.0, share=0.5, lengthscales=1.0, sum_lengthscales=None):
     """Return k_G k_f + k_f', the kernel of the navigation experiments.
 
     The product models effects of location and context together, the sum effects of context at any location.
@@ -219,18 +210,16 @@ def product_plus_sum(
     X, Y = _contexts(X, Y)
     graph = np.asarray(graph, dtype=float)
     if graph.shape != (len(X), len(Y)):
-        msg = (
+        raise InputError(
             f"`graph` must have one row per row of X and one column per row of Y, shape {(len(X), len(Y))}; "
             f"got {graph.shape}."
         )
-        raise InputError(msg)
     outputscale, share = (
         positive_number(outputscale, "outputscale"),
         positive_number(share, "share", zero=True),
     )
     if share > 1:
-        msg = f"`share`, the product's fraction of the variance, must be from 0 to 1; got {share:g}."
-        raise InputError(msg)
+        raise InputError(f"`share`, the product's fraction of the variance, must be from 0 to 1; got {share:g}.")
     scales = _lengthscales(lengthscales, "lengthscales", X.shape[1])
     others = scales
     if sum_lengthscales is not None:

@@ -82,9 +82,7 @@ class Horseshoe:
         return cls(np.zeros(n), 1.0, np.ones(n), np.ones(n), 1.0, 1.0)
 
     def __repr__(self):
-        return (
-            f"<Horseshoe: {len(self.coef)} coefficients, noise {self.noise:.3g}, overall {self.overall:.3g}>"
-        )
+        return f"<Horseshoe: {len(self.coef)} coefficients, noise {self.noise:.3g}, overall {self.overall:.3g}>"
 
 
 def sample(state, X, y, sweeps=1, rng=None, *, noise_prior=(0.0, 0.0), method=None):
@@ -118,9 +116,7 @@ def sample(state, X, y, sweeps=1, rng=None, *, noise_prior=(0.0, 0.0), method=No
     (n, D), (shape, scale) = X.shape, noise_prior
     if method is None:
         method = "fast" if n < D else "cholesky"
-    draw = {"fast": _draw_fast, "cholesky": _draw_cholesky}[
-        _validate.choice(method, "method", ("fast", "cholesky"))
-    ]
+    draw = {"fast": _draw_fast, "cholesky": _draw_cholesky}[_validate.choice(method, "method", ("fast", "cholesky"))]
 
     noise, local, local_aux = state.noise, state.local, state.local_aux
     overall, overall_aux = state.overall, state.overall_aux
@@ -128,9 +124,7 @@ def sample(state, X, y, sweeps=1, rng=None, *, noise_prior=(0.0, 0.0), method=No
         prior = np.clip(local * overall, SMALLEST, WIDEST)  # Σ* in (26): prior variances over σ²
         coef = draw(X, y, prior, noise, rng)
         missed = y - X @ coef
-        noise = _inverse_gamma(
-            shape + (n + D) / 2, scale + (missed @ missed + coef @ (coef / prior)) / 2, rng
-        )
+        noise = _inverse_gamma(shape + (n + D) / 2, scale + (missed @ missed + coef @ (coef / prior)) / 2, rng)
         squares = coef**2 / (2 * noise)
         local = _inverse_gamma(1.0, 1 / local_aux + squares / overall, rng)
         overall = _inverse_gamma((D + 1) / 2, 1 / overall_aux + (squares / local).sum(), rng)
@@ -141,11 +135,7 @@ def sample(state, X, y, sweeps=1, rng=None, *, noise_prior=(0.0, 0.0), method=No
 
 def _inverse_gamma(shape, scale, rng):
     """Draw one value per scale from inverse gammas with a common shape."""
-    draws = (
-        rng.standard_exponential(np.shape(scale))
-        if shape == 1
-        else rng.standard_gamma(shape, np.shape(scale))
-    )
+    draws = rng.standard_exponential(np.shape(scale)) if shape == 1 else rng.standard_gamma(shape, np.shape(scale))
     return _bounded(scale / np.maximum(draws, SMALLEST))
 
 
@@ -231,11 +221,10 @@ def standardize(X, y, *, scale_features=True):
     means, centre = X.mean(axis=0), y.mean()
     spread = y.std()
     if len(y) < 2 or spread <= 1e-12 * max(1.0, abs(centre)):
-        msg = (
+        raise InputError(
             f"`y` must hold at least two different observations; got {len(y)} close to {centre:g}. "
             "Add observations that differ."
         )
-        raise InputError(msg)
     centred = X - means
     scales = np.ones(X.shape[1])
     if scale_features:

@@ -93,11 +93,9 @@ class KernelRegression:
         x = np.ascontiguousarray(x, dtype=float)
         d = len(self.bandwidth)
         if x.ndim != 2 or x.shape[1] != d:
-            msg = f"`x` must have shape (n, {d}), one row per point; got {x.shape}."
-            raise InputError(msg)
+            raise InputError(f"`x` must have shape (n, {d}), one row per point; got {x.shape}.")
         if not np.isfinite(x).all():
-            msg = f"`x` must be finite; row {int(np.argmin(np.isfinite(x).all(axis=1)))} is not."
-            raise InputError(msg)
+            raise InputError(f"`x` must be finite; row {int(np.argmin(np.isfinite(x).all(axis=1)))} is not.")
         return _evaluate(x, self.X, self.y, 1 / self.bandwidth, KERNELS.index(self.kernel))
 
     def __repr__(self):
@@ -139,15 +137,11 @@ def condition(X, y, bandwidth, *, kernel="gaussian"):
     _validate.choice(kernel, "kernel", KERNELS)
     h = np.atleast_1d(_validate.real_array(bandwidth, "bandwidth", np.shape(bandwidth)))
     if h.shape not in ((1,), X.shape[1:]):
-        msg = (
-            f"`bandwidth` must be one number or {X.shape[1]} numbers, one per coordinate; got shape "
-            f"{h.shape}."
-        )
+        msg = f"`bandwidth` must be one number or {X.shape[1]} numbers, one per coordinate; got shape {h.shape}."
         raise InputError(msg)
     if h.min() < NARROWEST or h.max() > WIDEST:
         worst = h.min() if h.min() < NARROWEST else h.max()
-        msg = f"`bandwidth` must be between {NARROWEST:g} and {WIDEST:g}; got {worst:g}."
-        raise InputError(msg)
+        raise InputError(f"`bandwidth` must be between {NARROWEST:g} and {WIDEST:g}; got {worst:g}.")
     return KernelRegression(X, y, np.broadcast_to(h, X.shape[1:]).copy(), kernel)
 
 
@@ -243,9 +237,7 @@ def leave_one_out_bandwidth(X, y, *, kernel="gaussian", per_dimension=False):
     _validate.choice(kernel, "kernel", KERNELS)
     number = KERNELS.index(kernel)
     if per_dimension and number == UNIFORM:
-        msg = (
-            "`per_dimension` needs a kernel with slopes, 'gaussian' or 'epanechnikov'; got kernel='uniform'."
-        )
+        msg = "`per_dimension` needs a kernel with slopes, 'gaussian' or 'epanechnikov'; got kernel='uniform'."
         raise InputError(msg)
     squared = _squared_distances(X)
     low, high = _range(squared)
@@ -285,8 +277,7 @@ def _data(X, y):
 def _several(X, y):
     X, y = _data(X, y)
     if not np.ptp(X, axis=0).any():
-        msg = f"`X` must hold at least two distinct points to leave one out; got {len(X)} identical row(s)."
-        raise InputError(msg)
+        raise InputError(f"`X` must hold at least two distinct points to leave one out; got {len(X)} identical row(s).")
     return X, y
 
 
@@ -326,9 +317,7 @@ def _one_each(X, y, kernel, common, low, high):
 
     start = np.full(X.shape[1], np.log(common))
     bounds = [(np.log(low), np.log(10 * high))] * len(start)
-    return np.exp(
-        minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 50}).x
-    )
+    return np.exp(minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 50}).x)
 
 
 @njit(cache=True, nogil=True)

@@ -89,8 +89,7 @@ class DeploymentKernel(Kernel):
         weights = self._weights(X)
         if Y is not None:
             if eval_gradient:
-                msg = "The gradient is available only between X and itself. Omit `Y` or `eval_gradient`."
-                raise InputError(msg)
+                raise InputError("The gradient is available only between X and itself. Omit `Y` or `eval_gradient`.")
             Y = _counts(Y)
             location, configuration, _ = self._terms(X, Y, weights)
             return location + configuration
@@ -141,8 +140,7 @@ class DeploymentKernel(Kernel):
         """ℓ, shape (N,)."""
         weights = np.asarray(self.weights, dtype=float)
         if weights.ndim == 1 and len(weights) != X.shape[1]:
-            msg = f"`weights` must hold one weight per location, {X.shape[1]} in all; got {len(weights)}."
-            raise InputError(msg)
+            raise InputError(f"`weights` must hold one weight per location, {X.shape[1]} in all; got {len(weights)}.")
         return np.broadcast_to(weights, X.shape[1:])
 
     def _terms(self, X, Y, weights):
@@ -154,9 +152,7 @@ class DeploymentKernel(Kernel):
             swaps = (X.sum(axis=1)[:, None] + Y.sum(axis=1)) / 2 - X @ Y.T
             location = np.exp(weights.sum() - apart)
         else:
-            location = np.exp(
-                sum((x * weights) @ y.T for x, y in zip(_levels(X, top), _levels(Y, top), strict=True))
-            )
+            location = np.exp(sum((x * weights) @ y.T for x, y in zip(_levels(X, top), _levels(Y, top), strict=True)))
             swaps = sum(np.abs(X[:, None, i] - Y[:, i]) for i in range(X.shape[1])) / 2
         return location, np.exp(np.log(np.tanh(self.gamma)) * swaps), swaps
 
@@ -183,10 +179,7 @@ def _counts(X):
     """Return rows of whole, non-negative counts as floats, shape (n, N)."""
     X = np.asarray(X, dtype=float)
     if X.ndim != 2 or X.size == 0 or (X < 0).any() or (X % 1 != 0).any():
-        msg = (
-            f"`X` must hold whole numbers of units, one row per deployment, shape (n, N); got shape "
-            f"{X.shape}."
-        )
+        msg = f"`X` must hold whole numbers of units, one row per deployment, shape (n, N); got shape {X.shape}."
         raise InputError(msg)
     return X
 

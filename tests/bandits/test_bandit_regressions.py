@@ -125,9 +125,7 @@ def test_sparse_process_with_few_points_is_the_best_approximation_there_is(prior
     assert visits[Z].min() >= np.delete(visits, Z).max()
     K, noise = prior.covariance, prior.noise_variance
     inner = K[np.ix_(Z, Z)] + K[np.ix_(Z, arms)] @ K[np.ix_(arms, Z)] / noise
-    mean = prior.mean + K[:, Z] @ np.linalg.solve(
-        inner, K[np.ix_(Z, arms)] @ (values - prior.mean[arms]) / noise
-    )
+    mean = prior.mean + K[:, Z] @ np.linalg.solve(inner, K[np.ix_(Z, arms)] @ (values - prior.mean[arms]) / noise)
     known = K[:, Z] @ (np.linalg.inv(K[np.ix_(Z, Z)]) - np.linalg.inv(inner)) @ K[Z]
     got_mean, got_variance = sparse.predict()
     assert np.abs(got_mean - mean).max() < 1e-6

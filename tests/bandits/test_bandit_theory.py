@@ -64,9 +64,7 @@ def test_gains_enclose_the_largest(tiny, steps):
 def test_spectral_bound_is_attained_by_equal_independent_arms():
     """n arms of variance v seen m times each: n/2 log(1 + m v / ς²)."""
     prior = bandits.Prior(np.zeros(6), 2.0 * np.eye(6), 0.5)
-    assert bandits.spectral_gain(prior, [6, 30]) == pytest.approx(
-        [3 * math.log(5), 3 * math.log(21)], rel=1e-12
-    )
+    assert bandits.spectral_gain(prior, [6, 30]) == pytest.approx([3 * math.log(5), 3 * math.log(21)], rel=1e-12)
     assert bandits.greedy_gain(prior, 30)[0][-1] == pytest.approx(3 * math.log(21), rel=1e-12)
 
 
@@ -104,15 +102,12 @@ def test_bounds_are_theorem_3_1s():
     bound = bandits.regret_bound
     assert bound(bandits.UCB(), 100, **known) == pytest.approx(math.pi**2 / 6 + width, rel=1e-12)
     assert bound(bandits.Thompson(), 100, **known) == pytest.approx(math.pi**2 / 3 + 2 * width, rel=1e-12)
-    assert bound(bandits.UCB(), 100, **known, prior_variance=4.0) == pytest.approx(
-        math.pi**2 / 3 + width, rel=1e-12
-    )
+    assert bound(bandits.UCB(), 100, **known, prior_variance=4.0) == pytest.approx(math.pi**2 / 3 + width, rel=1e-12)
     width = math.sqrt(2 * 2.1 * 100 * 3 * bandits.bayes_ucb_beta(100, 50, omega=1.5, xi=2.0) * 60)
     lost = (math.sqrt(math.pi) * 1.5 / math.sqrt(2 * math.e * 0.5)) ** (1 / 1.5)
     got = [bound(bandits.BayesUCB(1.5, xi), 100, **known) for xi in (2.0, 1.5, 0.5)]
     widths = [
-        math.sqrt(2 * 2.1 * 100 * 3 * bandits.bayes_ucb_beta(100, 50, omega=1.5, xi=xi) * 60)
-        for xi in (2.0, 1.5, 0.5)
+        math.sqrt(2 * 2.1 * 100 * 3 * bandits.bayes_ucb_beta(100, 50, omega=1.5, xi=xi) * 60) for xi in (2.0, 1.5, 0.5)
     ]
     assert widths[0] == width
     extra = [lost * 2.0 / 0.5, lost * (1 + math.log(100)), lost * 1.5 / 1.0 * 100 ** (1 - 0.5 / 1.5)]
@@ -138,9 +133,7 @@ def test_learners_stay_below_the_bound_and_guessing_does_not(rule):
         regrets.append(lost.sum() + (rounds - 300) * lost[-50:].mean())
         guesses.append(rounds * (truth.max() - truth).mean())
     gain = bandits.spectral_gain(prior, rounds)
-    bound = bandits.regret_bound(
-        rule, rounds, n_arms=size, size=1, gain=gain, noise_variance=0.01, eigenvalue=1.0
-    )
+    bound = bandits.regret_bound(rule, rounds, n_arms=size, size=1, gain=gain, noise_variance=0.01, eigenvalue=1.0)
     assert np.mean(regrets) < bound
     assert np.mean(guesses) > bound
 

@@ -160,9 +160,7 @@ class Sleepers:
         return np.sort(self.truth[self.awake])[-3:].sum() - self.truth[arms].sum()
 
 
-@pytest.mark.parametrize(
-    "rule", [bandits.UCB(0.2), bandits.BayesUCB(), bandits.Thompson(), bandits.Thompson(True)]
-)
+@pytest.mark.parametrize("rule", [bandits.UCB(0.2), bandits.BayesUCB(), bandits.Thompson(), bandits.Thompson(True)])
 def test_another_problem_plugs_in(rule):
     """Best three of the arms awake, on a line of 30: regret falls to less than a third of what it was."""
     x = np.arange(30.0)
@@ -214,9 +212,7 @@ def test_an_agent_that_knows_all_has_no_regret(net, prior):
 
 
 def test_policies_face_the_same_city_and_noise(net, prior):
-    runs = [
-        bandits.run(net, START, END, policy, horizon=3, rng=4, prior=prior) for policy in bandits.POLICIES
-    ]
+    runs = [bandits.run(net, START, END, policy, horizon=3, rng=4, prior=prior) for policy in bandits.POLICIES]
     for run in runs[1:]:
         assert np.array_equal(run.expected, runs[0].expected)
     again = bandits.run(net, START, END, "gp-ts", horizon=3, rng=4, prior=prior)
@@ -334,9 +330,7 @@ def test_why_a_run_ends(net, prior):
     assert (len(run.history), run.message) == (2, "stopped by the callback")
     run = bandits.run(net, START, END, **options, closed=lambda t: [END] if t == 6 else [])
     assert len(run.history) == 5
-    assert (
-        run.message == f"round 6 has no open path: the end {END!r} is closed. Open it, or choose another end."
-    )
+    assert run.message == f"round 6 has no open path: the end {END!r} is closed. Open it, or choose another end."
     run = bandits.run(net, START, END, **options, time_limit=1e-9)
     assert (len(run.history), run.message) == (1, "time limit of 1e-09 s reached")
     shown = []
@@ -451,7 +445,5 @@ def test_agent_and_oracle_both_take_rewards_if_nothing_is_said():
             return truth[arms]
 
     prior = bandits.Prior(np.full(4, 0.5), np.eye(4), noise_variance=0.01)
-    rounds = list(
-        bandits.play(bandits.Agent(bandits.ExactGP(prior), bandits.UCB()), Town(), bandits.TopK(2), 60)
-    )
+    rounds = list(bandits.play(bandits.Agent(bandits.ExactGP(prior), bandits.UCB()), Town(), bandits.TopK(2), 60))
     assert sorted(rounds[-1].arms.tolist()) == [1, 3]

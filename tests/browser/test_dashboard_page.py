@@ -152,9 +152,7 @@ def test_visitors_come_and_go(browser, voila, record_property):  # noqa: F811
                 seconds.append(time.perf_counter() - start)
             ids = [kernel_of(visitor) for visitor in visitors]
             came |= set(ids)
-            megabytes += [
-                process.memory_info().rss / 2**20 for id_, process in kernels().items() if id_ in ids
-            ]
+            megabytes += [process.memory_info().rss / 2**20 for id_, process in kernels().items() if id_ in ids]
             for k, visitor in enumerate(visitors):
                 if k % 2:
                     visitor.close(run_before_unload=True)
@@ -234,9 +232,7 @@ def test_files_that_are_too_large_replace_those_before(browser, voila, tmp_path)
     too_large = tmp_path / "large_calls.csv"
     with too_large.open("wb") as file:
         file.truncate(15 * 2**20)
-    calls, stations = (
-        ROOT / "emsopt" / "data" / "practice" / f"{name}.csv" for name in ("calls", "stations")
-    )
+    calls, stations = (ROOT / "emsopt" / "data" / "practice" / f"{name}.csv" for name in ("calls", "stations"))
     with watched(browser, voila) as page:
         page.goto(voila)
         drawn(page)
@@ -274,9 +270,7 @@ def check_other_cities(page, too_large):
     page.get_by_label("City", exact=True).select_option("Your own files")
     folder = ROOT / "emsopt" / "data" / "practice"
     choose_files(page, [too_large])
-    over = page.get_by_role("alert").filter(
-        has_text="The files have 50.0 MB together; at most 8 are read here"
-    )
+    over = page.get_by_role("alert").filter(has_text="The files have 50.0 MB together; at most 8 are read here")
     until(page, lambda: over.count() == 1, "that the file is too large")
     choose_files(page, [folder / "calls.csv", folder / "stations.csv"])
     until(page, lambda: over.count() == 0, "nothing about the file before")

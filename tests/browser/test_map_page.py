@@ -36,9 +36,7 @@ def page(browser):
     tab = context.new_page()
     trouble = []
     tab.on("pageerror", lambda error: trouble.append(f"error: {error}"))
-    tab.on(
-        "console", lambda line: line.type in ("error", "warning") and trouble.append(f"console: {line.text}")
-    )
+    tab.on("console", lambda line: line.type in ("error", "warning") and trouble.append(f"console: {line.text}"))
     tab.on("requestfailed", lambda request: trouble.append(f"failed: {request.url}"))
     tab.on("request", lambda r: re.match("file:|data:|about:", r.url) or trouble.append(f"request: {r.url}"))
     tab.on("dialog", lambda dialog: trouble.append(f"dialog: {dialog.message}"))
@@ -77,9 +75,7 @@ def degrees(**changes):
     for east, north in atoms:
         w, s, e, n = east - 0.007, north - 0.0045, east + 0.007, north + 0.0045
         shapes.append({"type": "Polygon", "coordinates": [[[w, s], [w, n], [e, n], [e, s], [w, s]]]})
-    return make_city(
-        atom_locations=atoms, site_locations=sites, atom_shapes=shapes, geographic=True, **changes
-    )
+    return make_city(atom_locations=atoms, site_locations=sites, atom_shapes=shapes, geographic=True, **changes)
 
 
 def evaluation(city, sites, busy=0.2):
@@ -289,9 +285,7 @@ def test_an_update_redraws_the_map_in_place(page, tmp_path):
 def test_a_map_born_in_a_hidden_tab_fits_when_shown(page, tmp_path):
     city = degrees()
     frame = deployment_map(city, evaluation(city, [0, 2, 3]))._repr_html_()
-    (tmp_path / "tabs.html").write_text(
-        f"<!doctype html><div id='tab' style='display:none'>{frame}</div>", "utf-8"
-    )
+    (tmp_path / "tabs.html").write_text(f"<!doctype html><div id='tab' style='display:none'>{frame}</div>", "utf-8")
     page.goto((tmp_path / "tabs.html").as_uri())
     page.wait_for_timeout(500)
     page.evaluate("document.getElementById('tab').style.display = 'block'")

@@ -64,9 +64,7 @@ def served(arguments, home, question):
     command = [sys.executable, "-m", *arguments, "--no-browser", f"--port={port}"]
     environment = os.environ | {"HOME": str(home), "EMSOPT_FAST": "1"}
     environment["JUPYTER_PATH"] = str(ROOT / "emsopt" / "jupyter")  # as if installed
-    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(
-        os.pathsep
-    )
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     log = home / "server.log"
     with log.open("w") as sink:
         server = subprocess.Popen(command, stdout=sink, stderr=subprocess.STDOUT, env=environment)
@@ -105,9 +103,7 @@ def watched(browser, address):
     page.on("requestfailed", lambda request: trouble.append(f"failed: {request.url}"))
     page.on(
         "request",
-        lambda r: (
-            r.url.startswith((address, "data:", "about:", "blob:")) or trouble.append(f"request: {r.url}")
-        ),
+        lambda r: r.url.startswith((address, "data:", "about:", "blob:")) or trouble.append(f"request: {r.url}"),
     )
     try:
         yield page

@@ -43,9 +43,7 @@ def written(draw):
     text += draw(st.sampled_from(["T", "t", " ", "  "])) + colon.join(clock)
     if parts == 4:
         text += draw(st.sampled_from(".,")) + f"{wall.microsecond:06d}"[: draw(st.integers(1, 6))]
-    wall = wall.replace(
-        minute=wall.minute if parts > 1 else 0, second=wall.second if parts > 2 else 0, microsecond=0
-    )
+    wall = wall.replace(minute=wall.minute if parts > 1 else 0, second=wall.second if parts > 2 else 0, microsecond=0)
     form = draw(st.sampled_from(["", "Z", "hh", "hhmm", "hh:mm"]))
     if form in ("", "Z"):
         return text + form, wall, 0 if form else None
@@ -238,9 +236,7 @@ def test_formats_that_cannot_be_used_are_refused(layout):
 
 
 def test_a_time_that_does_not_fit_the_format_is_named_with_the_format():
-    with pytest.raises(
-        InputError, match=r"row 2: expected a time by `time_format` '%d\.%m\.%Y', but got '2025-03-14'"
-    ):
+    with pytest.raises(InputError, match=r"row 2: expected a time by `time_format` '%d\.%m\.%Y', but got '2025-03-14'"):
         log("14.3.2025", DAY, time_format="%d.%m.%Y")
 
 
@@ -315,7 +311,5 @@ def test_logs_with_long_gaps_are_read():
 
 
 def test_a_year_mistyped_by_one_is_refused():
-    with pytest.raises(
-        InputError, match=r"the call of 2026-01-01 is far from the others, which span 2025-01-01"
-    ):
+    with pytest.raises(InputError, match=r"the call of 2026-01-01 is far from the others, which span 2025-01-01"):
         log(*days(20), "2026-01-01")

@@ -18,9 +18,7 @@ from emsopt.city import travel
 from emsopt.errors import InputError
 
 MIDDLE = np.array([-30.0, 45.0])
-STATIONS = pd.DataFrame(
-    {"name": ["A", "B"], "lon": [-30.0, -29.95], "lat": [45.0, 45.02], "turnout_min": 1.5}
-)
+STATIONS = pd.DataFrame({"name": ["A", "B"], "lon": [-30.0, -29.95], "lat": [45.0, 45.02], "turnout_min": 1.5})
 
 
 def upload(text, name="calls.csv"):
@@ -105,9 +103,7 @@ def test_frames_uploads_and_geojson_give_the_same_log(tmp_path):
     geopandas = pytest.importorskip("geopandas")
     points = geopandas.points_from_xy(frame["lon"], frame["lat"])
     geo = geopandas.GeoDataFrame(frame[["time", "service_min"]], geometry=points, crs=4326).to_crs(3857)
-    split = frame.assign(
-        date=frame["time"].dt.strftime("%Y-%m-%d"), time=frame["time"].dt.strftime("%H:%M:%S")
-    )
+    split = frame.assign(date=frame["time"].dt.strftime("%Y-%m-%d"), time=frame["time"].dt.strftime("%H:%M:%S"))
     reference = ec.read_calls(frame)
     sources = [
         tmp_path / "c.csv",
@@ -240,9 +236,7 @@ def test_a_file_too_large_is_refused_unread(monkeypatch):
 
 def test_only_columns_that_are_used_take_memory(tmp_path):
     """As many more columns or properties as one likes: the table has the same size."""
-    wide = csv(
-        "2025-01-01,-30,45" + ",x" * 5000, header="Time ,lon,lat" + "".join(f",c{k}" for k in range(5000))
-    )
+    wide = csv("2025-01-01,-30,45" + ",x" * 5000, header="Time ,lon,lat" + "".join(f",c{k}" for k in range(5000)))
     assert list(ec._points.read_table(wide, "calls", {"time"}).frame.columns) == ["time", "lon", "lat"]
     wide.seek(0)
     assert len(ec.read_calls(wide)) == 1
@@ -293,9 +287,7 @@ def test_unknown_zones_are_refused(zone):
 
 
 def test_stations():
-    frame = ec.read_stations(
-        upload("Station,Longitude,latitude,phone\n<b>,-30,45,1\nB,-30.1,45,2\n", "s.csv")
-    )
+    frame = ec.read_stations(upload("Station,Longitude,latitude,phone\n<b>,-30,45,1\nB,-30.1,45,2\n", "s.csv"))
     assert frame["name"].tolist() == ["<b>", "B"]  # text stays text
     assert list(frame.columns) == ["name", "lon", "lat"]
     for text, words in (
@@ -565,12 +557,8 @@ def test_hours_the_log_does_not_cover_are_refused():
     with pytest.raises(InputError, match="does not cover any"):
         demand.rates([3], ["Sun"])
     with pytest.raises(InputError, match="does not cover the hour"):
-        demand.cities_by_hour(weekdays=["Sun", "Mon"], speed_kmh=40, service_times=4) if demand.hours[
-            0, 23
-        ] == 0 else (
-            ec.aggregate_calls(random_log(50, days=1).iloc[:5], STATIONS).cities_by_hour(
-                speed_kmh=40, service_times=4
-            )
+        demand.cities_by_hour(weekdays=["Sun", "Mon"], speed_kmh=40, service_times=4) if demand.hours[0, 23] == 0 else (
+            ec.aggregate_calls(random_log(50, days=1).iloc[:5], STATIONS).cities_by_hour(speed_kmh=40, service_times=4)
         )
 
 
@@ -595,9 +583,7 @@ def test_service_times_come_from_where_they_are():
     timed = STATIONS.assign(service_min=25.0)
     options = {"speed_kmh": 40}
     assert eo.calls.city_from_calls(frame, STATIONS, **options).mean_service_time == pytest.approx(40)
-    assert eo.calls.city_from_calls(
-        frame, STATIONS, service_times=35, **options
-    ).mean_service_time == pytest.approx(35)
+    assert eo.calls.city_from_calls(frame, STATIONS, service_times=35, **options).mean_service_time == pytest.approx(35)
     bare = frame.drop(columns="service_min")
     assert eo.calls.city_from_calls(bare, timed, **options).mean_service_time == pytest.approx(25)
     for whose, minutes in (("calls", 40), ("stations", 25)):
@@ -735,9 +721,7 @@ def test_quiet_nights_are_no_finding():
 
 def test_stations_outside_are_found():
     log = random_log(2000)
-    stations = pd.DataFrame(
-        {"name": ["A", "<script>", "C"], "lon": [-30, 45.0, -29.7], "lat": [45, -30.0, 45.2]}
-    )
+    stations = pd.DataFrame({"name": ["A", "<script>", "C"], "lon": [-30, 45.0, -29.7], "lat": [45, -30.0, 45.2]})
     findings = list(ec.check_calls(log, stations))
     assert [(f.what, f.rows) for f in findings] == [("station swapped", (2,)), ("station outside", (3,))]
     assert [f.level for f in findings] == ["wrong", "look"]

@@ -184,9 +184,7 @@ def raises_clearly(provoke, words):
     assert not missing, f"{missing} not in: {message}"
 
 
-@pytest.mark.parametrize(
-    ("provoke", "words"), [case[1:] for case in MALFORMED], ids=[case[0] for case in MALFORMED]
-)
+@pytest.mark.parametrize(("provoke", "words"), [case[1:] for case in MALFORMED], ids=[case[0] for case in MALFORMED])
 def test_malformed_cities_are_refused_by_name(provoke, words):
     raises_clearly(provoke, words)
 

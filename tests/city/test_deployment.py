@@ -161,9 +161,7 @@ MALFORMED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("provoke", "words"), [case[1:] for case in MALFORMED], ids=[case[0] for case in MALFORMED]
-)
+@pytest.mark.parametrize(("provoke", "words"), [case[1:] for case in MALFORMED], ids=[case[0] for case in MALFORMED])
 def test_malformed_deployments_and_options_are_refused_by_name(provoke, words):
     with pytest.raises(EmsoptError) as caught:
         provoke()
@@ -185,9 +183,7 @@ def test_a_queue_that_never_settles_is_refused(evaluator, load):
 # -- what is allowed -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "sites", [[2, 0], (2, 0), np.array([2, 0], dtype=np.uint8), [2.0, 0.0], ["site 3", "site 1"]]
-)
+@pytest.mark.parametrize("sites", [[2, 0], (2, 0), np.array([2, 0], dtype=np.uint8), [2.0, 0.0], ["site 3", "site 1"]])
 def test_sites_may_be_any_whole_numbers_or_names(sites):
     assert check_sites(CITY, sites).tolist() == [2, 0]
     assert check_sites(CITY, sites).dtype == np.intp
@@ -215,11 +211,7 @@ def spaces(draw):
     each = {False: 1, True: units}.get(colocation, colocation) if isinstance(colocation, bool) else colocation
     closed = draw(st.sets(st.integers(0, len(kinds) - 1), max_size=2))
     open_places = [site for site in range(len(kinds)) if site not in closed for _ in range(each)]
-    pinned = (
-        draw(st.lists(st.sampled_from(range(len(open_places))), unique=True, max_size=2))
-        if open_places
-        else []
-    )
+    pinned = draw(st.lists(st.sampled_from(range(len(open_places))), unique=True, max_size=2)) if open_places else []
     pinned = [open_places[k] for k in pinned]
     options = {"colocation": colocation, "pinned": pinned, "closed": sorted(closed)}
     if len(open_places) < units or len(pinned) > units:

@@ -68,9 +68,7 @@ def assert_equal(one, other):
 
 
 def test_frames_give_the_city_that_arrays_give():
-    city = eo.City.from_frames(
-        demand_frame(), site_frame(), travel_times=matrix_frame(), name="two", notes="made up"
-    )
+    city = eo.City.from_frames(demand_frame(), site_frame(), travel_times=matrix_frame(), name="two", notes="made up")
     wanted = eo.City(
         [1.5, 0.25, 0.0],
         [[5, 6, 7], [9, 4, 3]],
@@ -107,9 +105,7 @@ def test_service_times_and_preference_may_be_labelled_matrices_too():
 
 def test_columns_in_any_case_with_extras_and_names_in_the_index():
     demand = demand_frame(population=[1, 2, 3]).rename(columns=str.upper).set_index("NAME")
-    sites = site_frame(capacity=[2, 1]).rename(
-        columns={"name": " Site ", "lon": "Longitude", "lat": "LATITUDE"}
-    )
+    sites = site_frame(capacity=[2, 1]).rename(columns={"name": " Site ", "lon": "Longitude", "lat": "LATITUDE"})
     city = eo.City.from_frames(demand, sites, travel_times=matrix_frame())
     assert city.atom_names == ("North", "East", "South")
     assert city.site_names == ("Hill", "River")
@@ -551,9 +547,7 @@ def cities(draw):
         atom_names=named(m),
         site_names=named(n),
         atom_locations=plane and numbers((m, 2), -50, 50),
-        site_locations=draw(st.none() | arrays(float, (n, 2), elements=st.floats(-50, 50)))
-        if plane
-        else None,
+        site_locations=draw(st.none() | arrays(float, (n, 2), elements=st.floats(-50, 50))) if plane else None,
         atom_shapes=draw(st.none() | st.just([{"type": "Polygon", "coordinates": [SQUARE]}] * m)),
         geographic=False if plane else draw(st.booleans()),
         name=draw(TEXT),
@@ -579,9 +573,7 @@ def test_files_may_list_rows_and_columns_in_any_order(tmp_path_factory, order, f
         .save(tmp_path_factory.mktemp("cities") / "city")
     )
     city = eo.City.load(folder)
-    table = pd.read_csv(folder / "travel_times.csv", index_col=0, dtype=str).iloc[
-        :: -1 if flip else 1, list(order)
-    ]
+    table = pd.read_csv(folder / "travel_times.csv", index_col=0, dtype=str).iloc[:: -1 if flip else 1, list(order)]
     table.to_csv(folder / "travel_times.csv")
     shapes = json.loads((folder / "atoms.geojson").read_text(encoding="utf-8"))
     shapes["features"] = [shapes["features"][k] for k in order]

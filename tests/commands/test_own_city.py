@@ -112,9 +112,7 @@ def test_the_command_says_what_the_package_says(done):
     plan = hourly_plan(demand.cities_by_hour(speed_kmh=40), 2, 1)
     assert pd.read_csv(out / "plan.csv")["value"].tolist() == pytest.approx(plan.values.tolist())
     assert f"{plan.value:.4g}" in text
-    assert (
-        f"without moves {plan.fixed_value:.4g} ({100 * (plan.fixed_value / plan.value - 1):+.1f} %)" in text
-    )
+    assert f"without moves {plan.fixed_value:.4g} ({100 * (plan.fixed_value / plan.value - 1):+.1f} %)" in text
     assert len(pd.read_csv(out / "plan_moves.csv")) == plan.moves.sum()
     again = eo.City.load(out / "city")
     assert np.array_equal(again.arrival_rates, city.arrival_rates)
@@ -199,9 +197,7 @@ def test_malicious_names_stay_text_in_every_export(done):
 
 
 def test_no_text_of_a_table_is_a_formula(tmp_path):
-    table = pd.DataFrame(
-        {"=a": ["=1+1", "+1", "-x", "@SUM", "\tx", "safe", None], "b": [-1.5, 2, 3, 4, 5, 6, 7]}
-    )
+    table = pd.DataFrame({"=a": ["=1+1", "+1", "-x", "@SUM", "\tx", "safe", None], "b": [-1.5, 2, 3, 4, 5, 6, 7]})
     _shared.write_table(table, tmp_path / "t.csv", index=False)
     rows = list(csv.reader(io.StringIO((tmp_path / "t.csv").read_text("utf-8"), newline="")))
     assert rows[0] == ["'=a", "b"]
@@ -254,9 +250,7 @@ def test_practice_needs_no_further_option(tmp_path, capsys, no_figure):
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     """Files of a small log and of stations with plain names."""
-    return write_log(tmp_path_factory.mktemp("small"), n=60, names=("Harbour", "South", "Mill", "Old Town"))[
-        :2
-    ]
+    return write_log(tmp_path_factory.mktemp("small"), n=60, names=("Harbour", "South", "Mill", "Old Town"))[:2]
 
 
 @pytest.mark.parametrize(

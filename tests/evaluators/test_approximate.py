@@ -168,6 +168,4 @@ def test_mean_wait_follows_from_the_chance_to_wait():
     served, calls = (1 / city.service_times[sites, 0]).sum(), city.total_rate / 60
     assert e.mean_wait == pytest.approx(e.queue_probability / (served - calls), rel=1e-9)
     exact = exact_hypercube(city, sites, capacity="queue")
-    assert e.mean_wait / exact.mean_wait == pytest.approx(
-        e.queue_probability / exact.queue_probability, rel=1e-9
-    )
+    assert e.mean_wait / exact.mean_wait == pytest.approx(e.queue_probability / exact.queue_probability, rel=1e-9)

@@ -107,9 +107,7 @@ def test_load_moves_the_optimum_from_p_median_to_1_median(seed):
     """Theorems 4 and 5 (the papers' Figure 5)."""
     city = eo.datasets.grid_city(n_sites=12, units=4, rng=seed)
     light = evaluate_all(city.with_offered_load(1e-4, 4), 4, colocation=True)
-    assert light.evaluation(p_median(city, 4).sites).mean_response == pytest.approx(
-        light.values.min(), abs=1e-3
-    )
+    assert light.evaluation(p_median(city, 4).sites).mean_response == pytest.approx(light.values.min(), abs=1e-3)
     heavy = evaluate_all(city.with_offered_load(1e3, 4), 4, colocation=True)
     assert set(heavy.best_sites) == set(one_median(city).sites)
 

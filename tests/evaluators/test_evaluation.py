@@ -150,9 +150,7 @@ def test_frames(loss):
     assert units["site"].tolist() == [0, 1]
     assert units["name"].tolist() == list(CITY.site_names)
     np.testing.assert_allclose(units["share_of_calls"], [39 / 72, 33 / 72], rtol=1e-10)
-    np.testing.assert_allclose(
-        units["mean_response_min"], [(34 * 4 + 5 * 10) / 39, (14 * 9 + 19 * 3) / 33], rtol=1e-10
-    )
+    np.testing.assert_allclose(units["mean_response_min"], [(34 * 4 + 5 * 10) / 39, (14 * 9 + 19 * 3) / 33], rtol=1e-10)
     assert units["share_of_calls"] @ units["mean_response_min"] == pytest.approx(loss.mean_response)
     atoms = loss.atoms_frame()
     assert atoms["atom"].tolist() == ["<b>north", "south"]
@@ -197,9 +195,7 @@ def test_summaries(loss, queue):
 
 
 def test_repr_is_short_and_html_is_escaped(loss):
-    assert (
-        repr(loss) == "<Evaluation (exact, loss): mean response 5.125 min, 2 units, mean utilization 0.400>"
-    )
+    assert repr(loss) == "<Evaluation (exact, loss): mean response 5.125 min, 2 units, mean utilization 0.400>"
     html = loss._repr_html_()
     assert "<script" not in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
@@ -228,9 +224,7 @@ def six_sites():
 @pytest.mark.parametrize("metric", ["mean_response", ("late", 6.0)])
 def test_enumeration_agrees_with_one_at_a_time(six_sites, evaluator, metric):
     found = evaluate_all(six_sites, 3, evaluator, metric=metric, workers=2)
-    assert (
-        len(found.values) == 14
-    )  # none, one or both of the twins and 3, 2 or 1 of the other four: 4 + 6 + 4
+    assert len(found.values) == 14  # none, one or both of the twins and 3, 2 or 1 of the other four: 4 + 6 + 4
     for sites, value in zip(found.sites, found.values, strict=True):
         e = evaluate(six_sites, sites, evaluator)
         expected = e.mean_response if metric == "mean_response" else e.late_fraction(6.0)

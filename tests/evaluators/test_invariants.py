@@ -157,9 +157,7 @@ def test_names_of_sites_atoms_and_units_do_not_matter(case, seed):
     e = EVALUATORS[evaluator](city, sites, capacity=capacity)
     other = EVALUATORS[evaluator](relabelled, np.argsort(new_site)[sites][new_unit], capacity=capacity)
     np.testing.assert_allclose(other.utilizations, e.utilizations[new_unit], rtol=1e-7)
-    np.testing.assert_allclose(
-        other.dispatch_fractions, e.dispatch_fractions[np.ix_(new_unit, new_atom)], atol=1e-7
-    )
+    np.testing.assert_allclose(other.dispatch_fractions, e.dispatch_fractions[np.ix_(new_unit, new_atom)], atol=1e-7)
     assert other.mean_response == pytest.approx(e.mean_response, rel=1e-7)
     assert other.mean_wait == pytest.approx(e.mean_wait, rel=1e-7)
 

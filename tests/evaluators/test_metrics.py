@@ -28,9 +28,7 @@ def test_costs_of_mean_response_are_response_times():
 
 def test_costs_of_lateness_start_at_the_threshold():
     """Version one's (22): late is t_ij >= threshold; 7 min occur at (2, 0) and (2, 1)."""
-    np.testing.assert_array_equal(
-        metric_costs(CITY, ("late", 7.0)), [[0, 1, 0], [1, 0, 0], [1, 1, 0], [0, 0, 1]]
-    )
+    np.testing.assert_array_equal(metric_costs(CITY, ("late", 7.0)), [[0, 1, 0], [1, 0, 0], [1, 1, 0], [0, 0, 1]])
     np.testing.assert_array_equal(metric_costs(CITY, ("late", np.nextafter(7.0, 8)))[2], [0, 0, 0])
 
 
@@ -77,9 +75,7 @@ def test_malformed_metrics_are_refused_by_name(metric, words):
 @pytest.mark.parametrize("evaluator", ["approximate", "exact"])
 @pytest.mark.parametrize("capacity", ["loss", "queue"])
 def test_an_objective_is_the_evaluation_s_metric(evaluator, capacity):
-    e = {"approximate": approximate_hypercube, "exact": exact_hypercube}[evaluator](
-        CITY, [0, 1, 1], capacity=capacity
-    )
+    e = {"approximate": approximate_hypercube, "exact": exact_hypercube}[evaluator](CITY, [0, 1, 1], capacity=capacity)
     expected = {"mean_response": e.mean_response, ("late", 7.0): e.late_fraction(7.0)}
     expected[None] = expected["mean_response"] + 20 * expected["late", 7.0]
     for metric, value in expected.items():

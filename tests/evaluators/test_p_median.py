@@ -89,9 +89,7 @@ def test_optimal_by_brute_force(make):
         pinned = order[: rng.integers(0, units + 1)] if seed % 2 else order[:0]
         closed = order[units + rng.integers(0, n - units + 1) :] if seed % 3 else order[:0]
         found = p_median(city, units, pinned=pinned, closed=closed)
-        assert found.objective == pytest.approx(
-            brute_force(city, units, None, pinned, closed), rel=1e-12, abs=1e-12
-        )
+        assert found.objective == pytest.approx(brute_force(city, units, None, pinned, closed), rel=1e-12, abs=1e-12)
         assert found.gap == 0
         assert found.lower_bound == found.objective
         assert found.sites in eo.DeploymentSpace(city, units, pinned=pinned, closed=closed)
@@ -119,9 +117,7 @@ def test_weights_replace_the_demand_and_are_not_normalised():
     city = plane_city(8, 10, 1)
     weights = np.random.default_rng(1).integers(0, 4, 10).astype(float)
     assert p_median(city, 3, weights=weights).objective == pytest.approx(brute_force(city, 3, weights))
-    assert p_median(city, 3, weights=5 * weights).objective == pytest.approx(
-        5 * brute_force(city, 3, weights)
-    )
+    assert p_median(city, 3, weights=5 * weights).objective == pytest.approx(5 * brute_force(city, 3, weights))
 
 
 def test_every_atom_is_served_by_its_closest_unit():
@@ -175,9 +171,7 @@ def test_twins_are_used_last_and_named_by_the_lowest_index():
 def test_sites_that_differ_only_in_service_time_are_one_place():
     """They are no twins, but serve alike here: a second one helps nobody."""
     city = plane_city(6, 15, 6)
-    doubled = eo.City(
-        city.arrival_rates, np.repeat(city.travel_times, 2, axis=0), 1.75, np.tile([20.0, 40.0], 6)
-    )
+    doubled = eo.City(city.arrival_rates, np.repeat(city.travel_times, 2, axis=0), 1.75, np.tile([20.0, 40.0], 6))
     for units in (1, 3, 6):
         found = p_median(doubled, units)
         assert found.objective == pytest.approx(p_median(city, units).objective, rel=1e-12)
@@ -200,9 +194,7 @@ def test_one_median(make):
     for seed in range(20):
         city = make(9, 12, seed)
         found = one_median(city)
-        assert found.sites.tolist() == [
-            np.argmin((city.response_times * city.arrival_rates).sum(axis=1).round(9))
-        ]
+        assert found.sites.tolist() == [np.argmin((city.response_times * city.arrival_rates).sum(axis=1).round(9))]
         assert found.objective == pytest.approx(p_median(city, 1).objective, rel=1e-12)
         assert found.gap == 0
         assert (found.assignment == found.sites[0]).all()
@@ -304,8 +296,7 @@ def test_st_paul_by_every_listed_choice():
     city = eo.datasets.load_st_paul()
     listed = np.array(list(combinations(range(17), 9)))
     best = min(
-        (city.response_times[rows].min(axis=1) @ city.demand_shares).min()
-        for rows in np.array_split(listed, 10)
+        (city.response_times[rows].min(axis=1) @ city.demand_shares).min() for rows in np.array_split(listed, 10)
     )
     assert p_median(city, 9).objective == pytest.approx(best, rel=1e-12)
 

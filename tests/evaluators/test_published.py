@@ -36,9 +36,7 @@ def test_service_rates_of_version_ones_table_3(city, median):
     assert len(table) == 13
     for row in table.itertuples():
         slowed = city.replace(service_times=24 * 60 / row.mu_per_day)
-        assert evaluate_all(slowed, 9, evaluator="approximate").values.min() == pytest.approx(
-            row.optimum_min, abs=0.01
-        )
+        assert evaluate_all(slowed, 9, evaluator="approximate").values.min() == pytest.approx(row.optimum_min, abs=0.01)
         upper = approximate_hypercube(slowed, median.sites).mean_response
         assert upper == pytest.approx(row.upper_bound_min, abs=0.02)
         assert median.objective == pytest.approx(row.lower_bound_min, abs=0.005)
@@ -61,9 +59,7 @@ def test_late_fractions(city, median):
     figures follow from its published inputs.
     """
     thresholds = [10.0, 9.0, 8.0, 7.0, 6.0]
-    best = [
-        evaluate_all(city, 9, evaluator="approximate", metric=("late", t)).values.min() for t in thresholds
-    ]
+    best = [evaluate_all(city, 9, evaluator="approximate", metric=("late", t)).values.min() for t in thresholds]
     assert best == pytest.approx([0.0172, 0.0388, 0.0783, 0.1703, 0.3475], abs=5e-4)
     at_median = approximate_hypercube(city, median.sites).late_fraction(thresholds)
     assert at_median == pytest.approx([0.0366, 0.0577, 0.1090, 0.1994, 0.3634], abs=5e-4)

@@ -36,9 +36,7 @@ def random_city(rng, n_sites=8, n_atoms=15, *, by_atom=False):
     where, sites = rng.random((n_atoms, 2)) * 15, rng.random((n_sites, 2)) * 15
     travel = np.abs(where[None] - sites[:, None]).sum(axis=2)
     service = 20 + 40 * rng.random((n_sites, n_atoms) if by_atom else n_sites)
-    return eo.City(
-        rng.exponential(size=n_atoms), travel, turnout_times=rng.random(n_sites), service_times=service
-    )
+    return eo.City(rng.exponential(size=n_atoms), travel, turnout_times=rng.random(n_sites), service_times=service)
 
 
 def erlang_b(units, offered):
@@ -324,9 +322,7 @@ def test_intervals_near_saturation_hold_the_exact_values(load):
 @pytest.mark.parametrize(("load", "times"), [(0.95, "3.4"), (0.99, "0.13")])
 def test_a_run_short_for_its_queue_says_so(load, times):
     city, sites = one_station(load, 3)
-    with pytest.warns(
-        AccuracyWarning, match=rf"offered load of {load}.*5,000 were counted, {times} times"
-    ) as told:
+    with pytest.warns(AccuracyWarning, match=rf"offered load of {load}.*5,000 were counted, {times} times") as told:
         result = simulate(city, sites, capacity="queue", calls=5000, rng=0)
     assert [warning.filename for warning in told] == [__file__]
     low, high = result.intervals["mean_wait"]
@@ -542,9 +538,7 @@ def test_a_queue_that_never_settles_is_refused(load):
 def test_stability_is_that_of_the_deployed_units():
     """A fast site and a slow one: one deployment of the same city settles, the other does not."""
     city = eo.City([1.5], [[1.0], [1.0]], turnout_times=0, service_times=[30.0, 90.0])
-    assert simulate(city, [0], capacity="queue", rng=0).mean_wait == pytest.approx(
-        90, rel=0.15
-    )  # M/M/1, load 3/4
+    assert simulate(city, [0], capacity="queue", rng=0).mean_wait == pytest.approx(90, rel=0.15)  # M/M/1, load 3/4
     with pytest.raises(UnstableQueueError):
         simulate(city, [1], capacity="queue", rng=0)
 

@@ -180,10 +180,7 @@ def csv(header, rows):
 
 def collection(features):
     """Return GeoJSON text of (properties, kind of geometry, coordinates)."""
-    rows = [
-        {"type": "Feature", "properties": p, "geometry": {"type": t, "coordinates": c}}
-        for p, t, c in features
-    ]
+    rows = [{"type": "Feature", "properties": p, "geometry": {"type": t, "coordinates": c}} for p, t, c in features]
     return json.dumps({"type": "FeatureCollection", "features": rows}, indent=1).encode()
 
 

@@ -59,10 +59,7 @@ REPLACING = [save_city, save_map, save_roads, save_table]
 
 def snapshot(folder):
     """Return the content of every file below a folder by name; None for a folder."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
-        for path in folder.rglob("*")
-    }
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
 def raising(code):
@@ -122,9 +119,7 @@ def test_a_write_error_is_of_both_families_and_prints_its_message():
 # -- a full disk --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("save", "after"), [*[(save, 0) for save in REPLACING], (save_city, 1), (save_city, 3)]
-)
+@pytest.mark.parametrize(("save", "after"), [*[(save, 0) for save in REPLACING], (save_city, 1), (save_city, 3)])
 def test_a_full_disk_leaves_what_was_there(save, after, town, tmp_path, fill_disk):
     save(town, 1, tmp_path / "kept")
     before = snapshot(tmp_path)
@@ -171,9 +166,7 @@ def test_the_last_steps_may_fail_too(save, step, town, tmp_path, monkeypatch):
     before = snapshot(tmp_path)
     rename, count = Path.rename, itertools.count()
 
-    def second_fails(
-        self, target
-    ):  # the earlier folder steps aside, the new one is refused, the earlier returns
+    def second_fails(self, target):  # the earlier folder steps aside, the new one is refused, the earlier returns
         return raising(errno.EDQUOT)() if next(count) == 1 else rename(self, target)
 
     if (save, step) in ((save_city, "os.replace"), (save_map, "pathlib.Path.rename")):
@@ -322,9 +315,7 @@ if sys.platform != "win32":  # which takes any name for a user's
 @pytest.mark.parametrize("save", [*REPLACING, save_templates])
 def test_a_path_that_cannot_be_is_an_input_error(save, path, town, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        InputError, match=r"must be the path of a file or folder.*got|too long.*Shorten it"
-    ) as caught:
+    with pytest.raises(InputError, match=r"must be the path of a file or folder.*got|too long.*Shorten it") as caught:
         save(town, 1, path)
     assert len(str(caught.value)) < 600
     assert not list(tmp_path.iterdir())
@@ -399,9 +390,7 @@ def test_a_full_disk_keeps_no_upload(town, tmp_path, monkeypatch, fill_disk):
         city_from_uploads(uploads, speed_kmh=40)
     assert not list((tmp_path / "scratch").iterdir())
     monkeypatch.setattr(tempfile, "mkdtemp", raising(errno.EROFS))
-    with pytest.raises(
-        WriteError, match="folder for temporary files could not be written: the disk is read-only"
-    ):
+    with pytest.raises(WriteError, match="folder for temporary files could not be written: the disk is read-only"):
         city_from_uploads(uploads, speed_kmh=40)
 
 
@@ -437,9 +426,7 @@ def test_the_command_tries_its_folder_before_it_works(command, tmp_path, monkeyp
     monkeypatch.setattr(Path, "touch", raising(errno.EROFS))
     (tmp_path / "out").mkdir()
     assert main([*command, "--out", str(tmp_path / "out")]) == 2
-    assert (
-        f"emsopt: {tmp_path / 'out'} could not be written: the disk is read-only" in capsys.readouterr().err
-    )
+    assert f"emsopt: {tmp_path / 'out'} could not be written: the disk is read-only" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("path", [path for path in BAD_PATHS if isinstance(path, str)])
@@ -466,9 +453,7 @@ def test_what_is_printed_may_meet_a_full_disk_too(command, tmp_path):
     with open("/dev/full", "w") as full:
         done = run_as_program([*command, "--out", str(tmp_path / "out")], stdout=full)
     assert done.returncode == 2
-    assert (
-        "emsopt: the output could not be printed: No space left on device. Print it elsewhere." in done.stderr
-    )
+    assert "emsopt: the output could not be printed: No space left on device. Print it elsewhere." in done.stderr
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
 

@@ -131,9 +131,7 @@ def test_vendored_files_are_those_that_the_notice_names():
     for checksum, name in listed:
         assert hashlib.sha256((VENDOR / name).read_bytes()).hexdigest() == checksum, name
     folder = Path(str(VENDOR))
-    shipped = {
-        path.relative_to(folder).as_posix() for path in (folder / "leaflet").rglob("*") if path.is_file()
-    }
+    shipped = {path.relative_to(folder).as_posix() for path in (folder / "leaflet").rglob("*") if path.is_file()}
     assert shipped == {name for _, name in listed}
 
 
@@ -226,9 +224,7 @@ def test_two_evaluations_give_a_view_of_their_difference(both, doubled, city):
     spread, together, difference = shown.data["views"]
     assert [v["name"] for v in shown.data["views"]] == ["spread", "together", "spread minus together"]
     assert spread["classes"]["edges"] == together["classes"]["edges"]  # comparable at a glance
-    assert difference["columns"][0]["values"] == pytest.approx(
-        both.atom_response - doubled.atom_response, abs=1e-4
-    )
+    assert difference["columns"][0]["values"] == pytest.approx(both.atom_response - doubled.atom_response, abs=1e-4)
     assert [(u["text"], u["tone"]) for u in difference["units"]] == [("−1", "loss"), ("+1", "gain")]
     edges = np.array(difference["classes"]["edges"])
     assert edges == pytest.approx(-edges[::-1])
@@ -354,9 +350,7 @@ def test_a_comparison_needs_something_to_compare_with(both, city):
 
 
 def test_the_evaluation_must_be_of_this_city(both):
-    other = City(
-        [1.0, 1.0], [[1.0, 2.0]], 1.0, 30.0, atom_locations=[[0, 51], [0.1, 51]], site_locations=[[0, 51]]
-    )
+    other = City([1.0, 1.0], [[1.0, 2.0]], 1.0, 30.0, atom_locations=[[0, 51], [0.1, 51]], site_locations=[[0, 51]])
     with pytest.raises(InputError, match="belongs to another city"):
         deployment_map(other, both)
 

@@ -48,9 +48,7 @@ def test_visits_are_those_of_the_history(run):
 def test_best_path_has_no_regret(net, run):
     costs = bandits.rectified_mean(run.expected, np.sqrt(bandits.navigation_prior(net).noise_variance))
     path = run.history["path"].iloc[-1]
-    assert costs[list(path)].sum() - costs[list(run.best_path)].sum() == pytest.approx(
-        run.history["regret"].iloc[-1]
-    )
+    assert costs[list(path)].sum() - costs[list(run.best_path)].sum() == pytest.approx(run.history["regret"].iloc[-1])
     assert (run.best_path[0], run.best_path[-1]) == tuple(net.edges(ROUTE))
 
 

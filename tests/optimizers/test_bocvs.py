@@ -331,9 +331,7 @@ def test_interrupt_callback_and_progress():
     assert (run.plays, run.message) == (3, "interrupted")
     run = bocvs(problem, budget=5, rng=0, callback=lambda learner: learner.spent > 1, regret=False)
     assert run.message == "stopped by the callback"
-    run = bocvs(
-        problem, budget=5, rng=0, most_plays=4, regret=False, progress=lambda *state: seen.append(state)
-    )
+    run = bocvs(problem, budget=5, rng=0, most_plays=4, regret=False, progress=lambda *state: seen.append(state))
     assert run.message == "4 plays made"
     assert seen[-1] == (int(run.spent), 5)
     assert len(seen) == 4
@@ -344,9 +342,7 @@ def test_regrets_are_those_of_the_definition():
     run = bocvs(problem, "ucb-psq", budget=3, rng=1, alpha=0.2)
     solved, history = problem.solved(), run.history
     optimum = solved.expected(2, solved.set_points[2], NODES)
-    expected = np.array(
-        [problem.expected(i, x, NODES) for i, x in zip(history["set"], history["x"], strict=True)]
-    )
+    expected = np.array([problem.expected(i, x, NODES) for i, x in zip(history["set"], history["x"], strict=True)])
     np.testing.assert_allclose(history["expected"], expected)
     np.testing.assert_allclose(history["quality_regret"], np.cumsum(0.8 * optimum - expected))
     np.testing.assert_allclose(history["simple_regret"], optimum - np.maximum.accumulate(expected))
@@ -354,9 +350,7 @@ def test_regrets_are_those_of_the_definition():
     np.testing.assert_allclose(history["cost_regret"], np.cumsum(above))
     stricter = with_regret(history, problem, 0.0)
     assert (stricter["quality_regret"] > history["quality_regret"]).all()
-    with pytest.raises(
-        InputError, match="`history` must have a column 'x', as the history of a ControlRun has"
-    ):
+    with pytest.raises(InputError, match="`history` must have a column 'x', as the history of a ControlRun has"):
         with_regret(history[["set"]], problem)
     with pytest.raises(InputError, match=r"must be an emsopt\.problems\.ControlProblem; got Problem"):
         with_regret(history, problem.objective)

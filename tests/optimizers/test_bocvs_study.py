@@ -123,15 +123,11 @@ def test_stored_optima_can_be_rebuilt(name, i):
 
 def test_verdicts():
     def rows(method, ends):
-        return [
-            ("f", "cheap", 0.02, method, k, c, v + 9 * (c == 1)) for k, v in enumerate(ends) for c in (1, 100)
-        ]
+        return [("f", "cheap", 0.02, method, k, c, v + 9 * (c == 1)) for k, v in enumerate(ends) for c in (1, 100)]
 
     def verdict(ours, theirs):
         names = [*KEYS[:4], "seed", "cost", "simple_regret"]
-        table = pd.DataFrame(
-            [*rows("unknown-cost", ours), *rows("a", theirs), *rows("b", [5, 6])], columns=names
-        )
+        table = pd.DataFrame([*rows("unknown-cost", ours), *rows("a", theirs), *rows("b", [5, 6])], columns=names)
         return control_verdicts(table).iloc[0]
 
     row = verdict([1.0, 1.2], [2.0, 2.2])
@@ -146,7 +142,5 @@ def test_verdicts():
     assert verdict([2.0], [1.9])["verdict"] == "behind"  # one run proves nothing
     with pytest.raises(eo.errors.InputError, match="must have a column 'objective'"):
         control_verdicts(pd.DataFrame({"cost": [1]}))
-    with pytest.raises(
-        eo.errors.InputError, match="`ours` must be a method of the table, beside others; got 'mine'"
-    ):
+    with pytest.raises(eo.errors.InputError, match="`ours` must be a method of the table, beside others; got 'mine'"):
         control_verdicts(eo.datasets.load_study("bocvs"), "mine")

@@ -161,16 +161,12 @@ def test_the_density_is_of_the_variances_that_each_point_alone_would_leave(proce
     x = np.random.default_rng(2).random((20, 2))
     mean, density, _, _ = mean_and_density(process, x)
     half = SquaredExponential([0.15, 0.4])
-    alone = [
-        condition(half, p[None], [0.0], noise=process.noise, amplitude=1.0).predict(x)[1] for p in process.X
-    ]
+    alone = [condition(half, p[None], [0.0], noise=process.noise, amplitude=1.0).predict(x)[1] for p in process.X]
     np.testing.assert_allclose(np.exp(-density), np.prod(alone, axis=0), rtol=1e-9)
     np.testing.assert_allclose(mean, process.predict(x)[0], atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "function", [lambda p, x: upper_bound(p, 2.0, x), emptiness], ids=["bound", "emptiness"]
-)
+@pytest.mark.parametrize("function", [lambda p, x: upper_bound(p, 2.0, x), emptiness], ids=["bound", "emptiness"])
 def test_slopes_are_those_of_differences(process, function):
     x = np.random.default_rng(2).random((20, 2))
     slope = function(process, x)[1]
@@ -275,9 +271,7 @@ def test_a_cone_on_a_plain_is_found():
     def cone(x):
         return max(0.0, 1 - np.linalg.norm(x - 0.43) / 0.12)
 
-    found = [
-        eo.maximize(cone, "boke-auto", bounds=[(0, 1)] * 2, budget=50, rng=seed).fun for seed in range(3)
-    ]
+    found = [eo.maximize(cone, "boke-auto", bounds=[(0, 1)] * 2, budget=50, rng=seed).fun for seed in range(3)]
     assert min(found) > 0.5
 
 

@@ -21,9 +21,7 @@ def test_a_row_is_the_regret_of_the_best_point_so_far(study, name, noisy):
     run = verb(f, "random", budget=25, rng=3)
     clean = f.exact(np.array(run.history["x"].tolist()))
     best = (
-        np.minimum.accumulate(clean) - f.best_value
-        if f.sense == "min"
-        else f.best_value - np.maximum.accumulate(clean)
+        np.minimum.accumulate(clean) - f.best_value if f.sense == "min" else f.best_value - np.maximum.accumulate(clean)
     )
     np.testing.assert_allclose(rows["regret"], best, rtol=1e-5)
     assert rows["evaluation"].tolist() == list(range(1, 26))
@@ -121,9 +119,7 @@ def test_density_fills_best_in_the_stored_designs():
 def test_a_stored_design_can_be_repeated(study):
     """A Latin hypercube: its fill distances over the seeds have the stored mean."""
     stored = eo.datasets.load_study("boke_fill").query("design == 'latin hypercube' and inputs == 2")
-    rows = pd.DataFrame(
-        [row for k in range(study.FILL_RUNS) for row in study.filled("latin hypercube", 2, k)]
-    )
+    rows = pd.DataFrame([row for k in range(study.FILL_RUNS) for row in study.filled("latin hypercube", 2, k)])
     means = rows.groupby("t")["distance"].mean()
     np.testing.assert_allclose(means, stored.set_index("t")["mean"], rtol=1e-3)
 

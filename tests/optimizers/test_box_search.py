@@ -73,9 +73,7 @@ def test_starts_are_in_the_box_and_half_of_them_near():
     assert ((starts >= bounds[:, 0]) & (starts <= bounds[:, 1])).all()
     gaps = np.abs((starts[:, None] - near) / [1.0, 20.0]).max(axis=2).min(axis=1)
     assert 190 <= np.count_nonzero(gaps < 0.05) <= 215
-    np.testing.assert_array_equal(
-        starts, starts_on_box(bounds, 400, np.random.default_rng(0), near=near, spread=0.01)
-    )
+    np.testing.assert_array_equal(starts, starts_on_box(bounds, 400, np.random.default_rng(0), near=near, spread=0.01))
     assert starts_on_box(bounds, 3, np.random.default_rng(0)).shape == (3, 2)
 
 

@@ -16,9 +16,7 @@ from emsopt.optimizers.deployments.gp_pm import EDGE, GPpM, GPzero, log_expected
 
 def small_city(sites=9, atoms=14, seed=0):
     rng = np.random.default_rng(seed)
-    return eo.City(
-        rng.random(atoms) + 0.1, rng.uniform(3, 15, (sites, atoms)), turnout_times=1, service_times=30
-    )
+    return eo.City(rng.random(atoms) + 0.1, rng.uniform(3, 15, (sites, atoms)), turnout_times=1, service_times=30)
 
 
 def steps(optimizer, objective, n):
@@ -46,9 +44,7 @@ def test_finds_the_optimum_of_st_paul(st_paul, seed):
     assert optimizer.best[1] == pytest.approx(best, abs=1e-7)
 
 
-@pytest.mark.skipif(
-    "EMSOPT_DATA" not in os.environ, reason="needs the published St. Paul, found by EMSOPT_DATA"
-)
+@pytest.mark.skipif("EMSOPT_DATA" not in os.environ, reason="needs the published St. Paul, found by EMSOPT_DATA")
 def test_finds_the_optimum_of_published_st_paul():
     city = eo.datasets.load_st_paul("published")
     best = eo.evaluators.evaluate_all(city, 9, evaluator="approximate").values.min()
@@ -204,9 +200,7 @@ def test_before_the_first_model_it_says_how_many_observations_are_missing(st_pau
         with pytest.raises(eo.errors.InputError, match=r"20 observations and has 13; tell it 7 more"):
             ask(optimizer.sites)
     steps(optimizer, objective, 7)
-    assert (
-        optimizer.predict(optimizer.sites)[0].shape == optimizer.acquisition(optimizer.sites).shape == (20,)
-    )
+    assert optimizer.predict(optimizer.sites)[0].shape == optimizer.acquisition(optimizer.sites).shape == (20,)
     with pytest.raises(eo.errors.InputError, match=r"shape \(K, p\)"):
         optimizer.predict(optimizer.sites[0])
     with pytest.raises(eo.errors.InputError, match="not an allowed deployment"):
@@ -218,9 +212,7 @@ def test_acquisition_is_expected_improvement_over_the_best_told_and_ignores_orde
     city, _ = st_paul
     objective = eo.Objective(city, 9, "approximate")
     optimizer = steps(GPpM(objective, rng=9), objective, 22)
-    rows = np.array(
-        [[0, 1, 2, 3, 4, 6, 7, 8, 9], [9, 5, 2, 3, 4, 6, 7, 8, 1], [1, 2, 3, 4, 6, 8, 10, 11, 12]]
-    )
+    rows = np.array([[0, 1, 2, 3, 4, 6, 7, 8, 9], [9, 5, 2, 3, 4, 6, 7, 8, 1], [1, 2, 3, 4, 6, 8, 10, 11, 12]])
     mean, deviation = optimizer.predict(rows)
     z = (min(optimizer.values) - mean) / deviation
     got = optimizer.acquisition(rows)
@@ -241,9 +233,7 @@ def test_noisy_objectives_may_be_asked_again_and_do_not_break_the_search():
 @pytest.mark.parametrize(("goal", "mean", "deviation"), [(5.0, 5.2, 0.1), (5.0, 4.9, 0.3), (5.0, 5.6, 0.1)])
 def test_expected_improvement_equals_its_integral(goal, mean, deviation):
     """(18), the integral itself."""
-    integral = quad(
-        lambda f: (goal - f) * norm.pdf(f, mean, deviation), mean - 12 * deviation, goal, epsabs=0
-    )[0]
+    integral = quad(lambda f: (goal - f) * norm.pdf(f, mean, deviation), mean - 12 * deviation, goal, epsabs=0)[0]
     got = log_expected_improvement(goal, np.array([mean]), np.array([deviation]))
     assert got[0] == pytest.approx(np.log(integral), abs=1e-7)
 

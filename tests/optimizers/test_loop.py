@@ -15,9 +15,7 @@ from emsopt.optimizers import METHODS, Genetic, Optimizer, RandomSearch, loop
 
 BUDGET = 40
 CHEAP = ("random", "genetic", "annealing", "local")  # the methods that need no model
-needs_fork = pytest.mark.skipif(
-    not hasattr(os, "fork"), reason="a process is started in a moment by fork alone"
-)
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="a process is started in a moment by fork alone")
 
 
 @pytest.fixture(scope="module")
@@ -288,9 +286,7 @@ def lines_of(file):
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # the child uses no thread
 @pytest.mark.parametrize(("method", "is_noisy"), [("genetic", False), ("annealing", True)])
-def test_killed_at_20_random_moments_it_resumes_to_the_same_result(
-    city, objective, method, is_noisy, tmp_path
-):
+def test_killed_at_20_random_moments_it_resumes_to_the_same_result(city, objective, method, is_noisy, tmp_path):
     objective = noisy(city) if is_noisy else objective
     budget, rng, left = 25, np.random.default_rng(0), []
     full = eo.minimize(objective, method, budget=budget, rng=0)
@@ -299,9 +295,7 @@ def test_killed_at_20_random_moments_it_resumes_to_the_same_result(
 
         def work(pause, file=file):
             spread = rng.uniform(0.001, 0.003)  # so that a kill meets the run anywhere
-            eo.minimize(
-                objective, method, budget=budget, rng=0, checkpoint=file, callback=lambda _: pause(spread)
-            )
+            eo.minimize(objective, method, budget=budget, rng=0, checkpoint=file, callback=lambda _: pause(spread))
 
         left.append(killed(work, file, rng.integers(budget), rng.uniform(0, 0.004)))
         assert same(eo.minimize(objective, method, budget=budget, rng=0, checkpoint=file), full)
@@ -379,9 +373,7 @@ def test_an_optimizer_that_asks_otherwise_is_refused(objective, tmp_path):
     full = eo.minimize(objective, Genetic(objective, rng=0), budget=30, checkpoint=file)
     assert same(eo.minimize(objective, Genetic(objective, rng=0), budget=30, checkpoint=file), full)
     for other in (Genetic(objective, rng=1), Genetic(objective, population=5, rng=0)):
-        with pytest.raises(
-            InputError, match=r"its (rng|settings) is .* Resume with the same problem, method, options"
-        ):
+        with pytest.raises(InputError, match=r"its (rng|settings) is .* Resume with the same problem, method, options"):
             eo.minimize(objective, other, budget=30, checkpoint=file)
 
 
@@ -502,9 +494,7 @@ def test_each_search_takes_its_own_kind_of_optimizer():
     points = eo.optimizers.RandomPoints(lambda x: x.sum(), bounds=bounds, whole=[0, 1])
     sites = eo.optimizers.RandomSearch(objective)
     for method in (points, eo.optimizers.RandomSearch):
-        with pytest.raises(
-            InputError, match="or an instance of Optimizer set up with this objective; got Random"
-        ):
+        with pytest.raises(InputError, match="or an instance of Optimizer set up with this objective; got Random"):
             eo.minimize(objective, method, budget=3)
     with pytest.raises(
         InputError,

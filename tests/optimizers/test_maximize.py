@@ -177,9 +177,7 @@ def test_both_verbs_take_the_same_options():
 def test_all_methods_begin_with_the_same_latin_hypercube():
     f, n = eo.problems.hartmann3(), box_optimizer.default_initial(3)
     firsts = [
-        eo.minimize(f, **settings(method, budget=n)).history["x"].tolist()
-        for method in METHODS
-        if method != "random"
+        eo.minimize(f, **settings(method, budget=n)).history["x"].tolist() for method in METHODS if method != "random"
     ]
     assert all(first == firsts[0] for first in firsts)
     cells = np.sort((np.array(firsts[0]) * n).astype(int), axis=0)

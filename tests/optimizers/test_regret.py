@@ -94,9 +94,7 @@ def test_sparbl_bound_by_hand():
     assert sparbl_bound(4, 3, **options) == pytest.approx(1.115967, abs=1e-6)
     bad = sum(4 * 1.5 * math.exp(-0.3 * t) for t in range(1, 400))
     bound = sparbl_bound([4, 9], 3, **options, norm=1.5, rate=0.3, start=6)
-    np.testing.assert_allclose(
-        bound, [1.115967 + bad + 2 * 1.5 * 4, 1.115967 * 1.5 + bad + 2 * 1.5 * 5], rtol=1e-6
-    )
+    np.testing.assert_allclose(bound, [1.115967 + bad + 2 * 1.5 * 4, 1.115967 * 1.5 + bad + 2 * 1.5 * 5], rtol=1e-6)
     with pytest.raises(InputError, match="`rate`"):
         sparbl_bound(4, 3, **options, norm=1.5)
     with pytest.raises(InputError, match="`rounds` must be whole numbers"):
@@ -137,9 +135,7 @@ def lower_confidence_search(K, noise_variance, rounds, delta, units, sites, rng)
         mean, variance = np.zeros(n), np.diag(K).copy()
         if chosen:
             across = K[:, chosen]
-            weights = np.linalg.solve(
-                K[np.ix_(chosen, chosen)] + noise_variance * np.eye(len(chosen)), across.T
-            )
+            weights = np.linalg.solve(K[np.ix_(chosen, chosen)] + noise_variance * np.eye(len(chosen)), across.T)
             mean, variance = weights.T @ y, variance - (across * weights.T).sum(axis=1)
         beta = 2 * math.log(math.comb(sites, units) * math.pi**2 * v**2 / (6 * delta))
         k = int(np.argmin(mean - math.sqrt(beta) * np.sqrt(np.maximum(variance, 0))))

@@ -194,9 +194,7 @@ def test_searching_pays(st_paul):
         rival: [played(rival(st_paul, rng=seed), 150).best[1] - optimum for seed in range(5)]
         for rival in (RandomSearch, Genetic, SimulatedAnnealing)
     }
-    gaps[LocalSearch] = [
-        played(LocalSearch(st_paul, starts=(), rng=seed), 150).best[1] - optimum for seed in range(5)
-    ]
+    gaps[LocalSearch] = [played(LocalSearch(st_paul, starts=(), rng=seed), 150).best[1] - optimum for seed in range(5)]
     assert min(map(min, gaps.values())) >= -1e-12
     chance = np.median(gaps.pop(RandomSearch))
     for rival, gap in gaps.items():

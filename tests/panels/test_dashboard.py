@@ -228,8 +228,7 @@ CITY = {
     "sites.csv": "name,turnout_min,service_min,lon,lat\ns,1,40,-30,45\nt,1,40,-30.1,45\nu,1,40,-30,45.1\n",
 }
 LOG = {
-    "my_calls.csv": "time,lon,lat,service_min\n"
-    + "2025-03-14 16:05,-30.0,45.0,30\n2025-03-15 10:00,-30.1,45.05,50\n",
+    "my_calls.csv": "time,lon,lat,service_min\n" + "2025-03-14 16:05,-30.0,45.0,30\n2025-03-15 10:00,-30.1,45.05,50\n",
     "my_stations.csv": "name,lon,lat,turnout_min\ns,-30,45,1\nt,-30.1,45,1\n",
 }
 
@@ -352,9 +351,7 @@ def test_names_stay_text(refs):
     read(refs, CITY | {"sites.csv": text, "city.json": CITY["city.json"].replace("Mine", NASTY)})
     refs["add"].click()
     refs["save"].click()
-    texts = [
-        w.value for w in refs.values() if isinstance(getattr(w, "value", None), str) and w is not refs["map"]
-    ]
+    texts = [w.value for w in refs.values() if isinstance(getattr(w, "value", None), str) and w is not refs["map"]]
     assert sum("&lt;script&gt;1" in text for text in texts) >= 2
     assert not any(NASTY in text for text in texts)
     assert refs["sites"][0].description == NASTY
@@ -464,10 +461,7 @@ def malformed():
     yield (
         "too many sites",
         CITY
-        | {
-            "sites.csv": "name,turnout_min,service_min,lon,lat\n"
-            + "".join(f"s{k},1,40,-30,45\n" for k in range(201))
-        },
+        | {"sites.csv": "name,turnout_min,service_min,lon,lat\n" + "".join(f"s{k},1,40,-30,45\n" for k in range(201))},
     )
 
 

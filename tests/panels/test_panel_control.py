@@ -31,9 +31,7 @@ def rows(widget):
 def answers(panel):
     """Return which sets the table calls good enough, and which the target."""
     said = {name: cells[-1] for name, cells in rows(panel.refs["sets"]).items()}
-    return [text.startswith("yes") for text in said.values()], [
-        text.endswith("cheapest") for text in said.values()
-    ]
+    return [text.startswith("yes") for text in said.values()], [text.endswith("cheapest") for text in said.values()]
 
 
 def test_the_table_answers_for_alpha_and_costs(panel):
@@ -74,9 +72,7 @@ def test_a_run_is_the_packages_run(panel, method):
     assert not refs["play"].disabled
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("alpha", 0.2), ("budget", 3.0), ("seed", 1), ("method", "ts-psq")]
-)
+@pytest.mark.parametrize(("name", "value"), [("alpha", 0.2), ("budget", 3.0), ("seed", 1), ("method", "ts-psq")])
 def test_a_run_of_other_settings_is_taken_away(panel, name, value):
     refs = panel.refs
     refs["play"].click()

@@ -208,11 +208,7 @@ def test_names_cannot_smuggle_in_html():
         name="<img src=x>",
     )
     for panel in (eo.panels.load_panel(city, 2), eo.panels.deployment_panel(city, 2)):
-        texts = [
-            child.value
-            for child in panel.children
-            if hasattr(child, "value") and isinstance(child.value, str)
-        ]
+        texts = [child.value for child in panel.children if hasattr(child, "value") and isinstance(child.value, str)]
         assert texts
         assert not any("<script>1" in text or "<img" in text for text in texts)
 
@@ -237,9 +233,7 @@ def test_two_hundred_moves_at_random_end_in_no_exception(load_panel):
 
 def test_what_was_asked_once_is_remembered(city, monkeypatch):
     solve, solved = load._solve, []
-    monkeypatch.setattr(
-        load, "_solve", lambda city, theta, *asked: solved.append(theta) or solve(city, theta, *asked)
-    )
+    monkeypatch.setattr(load, "_solve", lambda city, theta, *asked: solved.append(theta) or solve(city, theta, *asked))
     refs = eo.panels.load_panel(city, 9).refs
     for theta in [3.0, 4.0, 1.0] * 2:
         refs["load"].value = theta

@@ -149,11 +149,7 @@ def test_no_sequence_of_changes_ends_in_an_exception(name, quick):
                     panel.refs["cancel"].click()
                 panel.refs["wait"]()
         check(panel)
-        said = [
-            panel.refs[key].value
-            for key in ("message", "answer", "figures", "said", "sets")
-            if key in panel.refs
-        ]
+        said = [panel.refs[key].value for key in ("message", "answer", "figures", "said", "sets") if key in panel.refs]
         assert any(said), done
 
 

@@ -115,8 +115,7 @@ def test_a_plan_is_the_best_sequence_of_deployments(evaluator, cyclic):
         best = min(
             sum(weights[h] * values[h, s] for h, s in enumerate(walk))
             for walk in product(range(len(rows)), repeat=3)
-            if all(apart[a, b] <= most for a, b in pairwise(walk))
-            and (not cyclic or apart[walk[-1], walk[0]] <= most)
+            if all(apart[a, b] <= most for a, b in pairwise(walk)) and (not cyclic or apart[walk[-1], walk[0]] <= most)
         )
         result = hourly_plan(cities, 2, most, evaluator, cyclic=cyclic)
         assert result.proven
@@ -140,9 +139,7 @@ def test_more_moves_are_never_worse_and_bounds_hold():
 
 
 def test_no_move_is_made_for_nothing():
-    result = hourly_plan(
-        [TOWN.scaled(x) for x in (0.9, 1, 1.1)], 5, 3, colocation=False
-    )  # one deployment is all
+    result = hourly_plan([TOWN.scaled(x) for x in (0.9, 1, 1.1)], 5, 3, colocation=False)  # one deployment is all
     assert result.moves.sum() == 0
     result = hourly_plan([TOWN] * 5, 2, 2)
     assert result.moves.sum() == 0

@@ -94,8 +94,7 @@ def test_lines_are_as_wide_as_the_shares_they_stand_for(city, both):
     _, ax = plots.deployment(city, both, min_fraction=0.05)
     (lines,) = of_kind(ax, LineCollection)
     drawn = {
-        (*np.round(ends[1], 6), width)
-        for ends, width in zip(lines.get_segments(), lines.get_linewidths(), strict=True)
+        (*np.round(ends[1], 6), width) for ends, width in zip(lines.get_segments(), lines.get_linewidths(), strict=True)
     }
     shares = [(0, 0.9), (1, 0.4), (0, 0.1), (1, 0.6), (2, 0.99)]  # (atom, share); 1 percent is left out
     wanted = {(*CENTRES[atom], maps._width(share)) for atom, share in shares}
@@ -152,9 +151,7 @@ def test_holes_in_an_atom_stay_open(turn):
         square(0, 0)["coordinates"][0],
         [[0, 0], [0.005, 0], [0.005, 0.005], [0, 0.005], [0, 0]][::turn],
     )
-    path = maps._path(
-        {"type": "MultiPolygon", "coordinates": [[outer, hole], square(0.04, 0)["coordinates"]]}
-    )
+    path = maps._path({"type": "MultiPolygon", "coordinates": [[outer, hole], square(0.04, 0)["coordinates"]]})
     fig = Figure(figsize=(5, 2), dpi=100)
     ax = fig.add_axes((0, 0, 1, 1), xlim=(-0.02, 0.08), ylim=(-0.02, 0.02))
     ax.add_collection(PathCollection([path], facecolors="black"))
@@ -315,9 +312,7 @@ def test_boxes_stand_where_the_errors_lie():
     ]
     frame = pd.DataFrame(rows, columns=["utilization", "geometry", "error_min"])
     _, ax = plots.approximation_error(frame)
-    medians = sorted(
-        line.get_ydata()[0] for line in ax.lines if line.get_color() == "black" and len(line.get_ydata())
-    )
+    medians = sorted(line.get_ydata()[0] for line in ax.lines if line.get_color() == "black" and len(line.get_ydata()))
     assert medians == pytest.approx([0.24, 0.48, 0.96, 1.92])
     assert [t.get_text() for t in ax.get_legend().get_texts()] == [
         "plane",

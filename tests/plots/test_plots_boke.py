@@ -53,9 +53,7 @@ def test_a_study_has_a_panel_a_problem_and_a_line_a_method(study):
 
 def test_few_points_are_marked_and_bands_may_be_left_out(study):
     fig = Figure()
-    got, axes = plots.study_curves(
-        study[study["evaluation"] <= 5], fig, band=None, log="both", columns=1, ylabel="y"
-    )
+    got, axes = plots.study_curves(study[study["evaluation"] <= 5], fig, band=None, log="both", columns=1, ylabel="y")
     assert got is fig
     assert axes[1].lines[0].get_marker() == "o"
     assert not axes[0].collections
@@ -95,9 +93,7 @@ def test_a_step_of_boke_shows_three_views_of_one_axis(layout):
     )
     profile.loc[0.5:, "bonus"] = 1e200  # far from all points
     told = [[0.1, 0.5], [0.4, 0.7]]
-    fig, axes = plots.boke_step(
-        profile, told, Figure(), truth=x, proposal=0.8, title="two points", layout=layout
-    )
+    fig, axes = plots.boke_step(profile, told, Figure(), truth=x, proposal=0.8, title="two points", layout=layout)
     assert len(axes) == 3
     assert axes[0].get_ylim()[1] < 3
     assert axes[2].get_ylim()[1] < 10

@@ -55,9 +55,7 @@ def test_control_run_shows_every_play_at_its_cost():
     assert [label.get_text() for label in labels] == ["x2 (0.1)", "x1 (0.3)", "all (1)"]
     assert [label.get_weight() for label in labels] == ["normal", "bold", "normal"]
     assert [patch.get_label() for patch in ax.patches] == ["exploration"]
-    assert [plots.control_run(run, problem, ax=Figure(), alpha=0.0)[1].get_yticklabels()[2].get_weight()] == [
-        "bold"
-    ]
+    assert [plots.control_run(run, problem, ax=Figure(), alpha=0.0)[1].get_yticklabels()[2].get_weight()] == ["bold"]
     with pytest.raises(
         InputError, match="`problem` must be the problem of the run; it has 1 sets, the run played set 2"
     ):

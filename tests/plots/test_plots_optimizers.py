@@ -117,9 +117,7 @@ def test_rings_are_units_moved_and_the_region_is_coloured():
     np.testing.assert_allclose(radii, np.abs(SPACE - SPACE[centre]).sum(axis=1) / 2, atol=1e-12)
     colours = [line.get_markerfacecolor() for line in dots]
     assert len(set(colours)) == 3
-    assert (
-        sum(c != max(colours, key=colours.count) for c in colours) == 4
-    )  # six of one colour, one centre, three out
+    assert sum(c != max(colours, key=colours.count) for c in colours) == 4  # six of one colour, one centre, three out
     assert [line.get_marker() for line in dots].count("s") == 1
     assert texts(ax)[-1] == "next"
 

@@ -286,9 +286,7 @@ def test_bad_queries_are_refused():
         ready.hartmann_control("free")
     with pytest.raises(InputError, match="`alpha` must be a fraction"):
         problem.acceptable(1.0)
-    with pytest.raises(
-        InputError, match="`worst` must be a lower bound of the objective; it is 9, but the best"
-    ):
+    with pytest.raises(InputError, match="`worst` must be a lower bound of the objective; it is 9, but the best"):
         replace(problem, worst=9.0).target(0.1)
 
 
@@ -309,14 +307,10 @@ def test_plays_that_cannot_have_happened_are_refused(play, message):
         Play(*play)
 
 
-@pytest.mark.parametrize(
-    "function", [lambda u: (u[0] - 0.3) ** 2, lambda u: 1.0, lambda u: u[:, :1], lambda u: None]
-)
+@pytest.mark.parametrize("function", [lambda u: (u[0] - 0.3) ** 2, lambda u: 1.0, lambda u: u[:, :1], lambda u: None])
 def test_functions_of_one_point_are_refused(function):
     f = Problem("mine", function, [(0, 1)] * 3, "max")
-    with pytest.raises(
-        InputError, match=r"must take points, shape \(n, 3\), and return their values, shape \(n,\)"
-    ):
+    with pytest.raises(InputError, match=r"must take points, shape \(n, 3\), and return their values, shape \(n,\)"):
         f([0.5, 0.5, 0.5])
 
 
@@ -415,9 +409,7 @@ def test_a_forged_plant_is_refused(tmp_path, monkeypatch):
     (tmp_path / "gp_leaf_dict.p").write_bytes(b"cos\ngetcwd\n)R.")
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
     plant_growth._trained.cache_clear()
-    with pytest.raises(
-        eo.errors.DataUnavailableError, match=r"gp_leaf_dict.p is not the file that was published"
-    ):
+    with pytest.raises(eo.errors.DataUnavailableError, match=r"gp_leaf_dict.p is not the file that was published"):
         eo.problems.plant()
 
 

@@ -181,9 +181,7 @@ def test_range_of_a_standing_sprinkler_is_that_of_a_thrown_drop():
         assert f([alpha, 90, area, 0.15, 0.015, 0.015, bar, hose]) == pytest.approx(flight.y[0, -1], rel=0.01)
 
 
-@pytest.mark.parametrize(
-    ("output", "known"), [("range", 8.3358), ("consumption", 3.3073), ("speed", 19.8307)]
-)
+@pytest.mark.parametrize(("output", "known"), [("range", 8.3358), ("consumption", 3.3073), ("speed", 19.8307)])
 def test_best_of_the_sprinkler_is_reached_and_not_passed(output, known):
     f = eo.problems.sprinkler(output)
     sign = -1 if f.sense == "max" else 1
@@ -207,9 +205,7 @@ def test_best_of_the_sprinkler_is_reached_and_not_passed(output, known):
 
 def test_what_is_wrong_is_named():
     f = eo.problems.six_hump_camel()
-    with pytest.raises(
-        InputError, match=r"must have shape \(2,\) or \(n, 2\) for six_hump_camel; got \(3,\)"
-    ):
+    with pytest.raises(InputError, match=r"must have shape \(2,\) or \(n, 2\) for six_hump_camel; got \(3,\)"):
         f([0, 0, 0])
     with pytest.raises(InputError, match=r"got \(1, 1, 2\)"):
         f([[[0, 0]]])

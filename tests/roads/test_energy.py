@@ -48,9 +48,7 @@ def test_energy_is_proportional_to_length_and_to_one_over_efficiency():
 
 def test_contexts_have_unit_variance_and_a_constant_column_stays_finite():
     rng = np.random.default_rng(1)
-    columns = np.column_stack(
-        [rng.lognormal(4, 1, 301), np.full(301, 13.89), rng.normal(size=301), np.zeros(301)]
-    )
+    columns = np.column_stack([rng.lognormal(4, 1, 301), np.full(301, 13.89), rng.normal(size=301), np.zeros(301)])
     scaled = unit_variance(columns)
     assert np.allclose(scaled.var(axis=0), [1, 0, 1, 0], atol=1e-12)
     assert np.abs(scaled.mean(axis=0)).max() < 1e-12

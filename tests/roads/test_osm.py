@@ -106,9 +106,7 @@ def test_map_read_by_eye(osm):
 )
 def test_turn_restrictions(osm, kind, left):
     members = [("way", 10, "from"), ("node", 5, "via"), ("way", 20, "to")]
-    net = RoadNetwork.from_osm(
-        osm(relations=[({"type": "restriction", **kind}, members)]), strongly_connected=False
-    )
+    net = RoadNetwork.from_osm(osm(relations=[({"type": "restriction", **kind}, members)]), strongly_connected=False)
     assert {b for a, b in turns(net) if a == "10#0"} == left
     assert ("20#0", "20#1") in turns(net), "it binds those who come from way 10 alone"
 
@@ -179,9 +177,7 @@ def test_inclines_follow_the_terrain_but_tunnels_run_straight(osm):
         assert incline[name] == pytest.approx(slope, rel=1e-5)
         assert incline[f"-{name}"] == pytest.approx(-slope, rel=1e-5)
     assert incline["20#0"] == pytest.approx(0.0, abs=1e-12)
-    open_air = {
-        way: (nodes, {k: v for k, v in tags.items() if k != "tunnel"}) for way, (nodes, tags) in WAYS.items()
-    }
+    open_air = {way: (nodes, {k: v for k, v in tags.items() if k != "tunnel"}) for way, (nodes, tags) in WAYS.items()}
     steep = RoadNetwork.from_osm(osm(ways=open_air), heights=ground, strongly_connected=False)
     assert steep.inclines.max() == pytest.approx(_osm.STEEPEST)
     assert "4 edges would be steeper than 0.35 rad: heights of 9 junctions are moved" in steep.notes
@@ -400,9 +396,7 @@ def test_monaco_is_what_its_script_builds(script):
     assert np.abs(built.inclines - stored.inclines).max() <= 1.1e-5
     surveyed, coast = module.known_heights()
     assert module.left_out_error(surveyed, coast) == pytest.approx(119, abs=1)
-    elevation = (
-        Path(os.environ.get("EMSOPT_DATA", "nowhere")) / "monaco_elevation" / "monaco_rebuilt.net.xml.gz"
-    )
+    elevation = Path(os.environ.get("EMSOPT_DATA", "nowhere")) / "monaco_elevation" / "monaco_rebuilt.net.xml.gz"
     if elevation.is_file():
         places, wanted = module.reference(elevation)
         error = module.terrain(np.vstack([surveyed, coast]))(places) - wanted

@@ -259,7 +259,9 @@ def test_wrong_files_are_refused(net_file, tmp_path):
         broken.write_bytes(content)
         with pytest.raises(InputError, match="truncated or not XML"):
             RoadNetwork.from_sumo(broken)
-    shut = '<net><edge id="a"><lane id="a_0" index="0" disallow="all" speed="1" length="1" shape="0,0 1,1"/></edge></net>'
+    shut = (
+        '<net><edge id="a"><lane id="a_0" index="0" disallow="all" speed="1" length="1" shape="0,0 1,1"/></edge></net>'
+    )
     with pytest.raises(InputError, match="no road open to the vehicle class 'passenger'"):
         RoadNetwork.from_sumo(net_file(shut))
 
@@ -285,9 +287,7 @@ def test_an_element_without_end_is_refused_early(tmp_path, start, unit, packed):
     content = start.encode() + unit.encode() * (10_000_000 // len(unit))
     path = tmp_path / "town.net.xml"
     path.write_bytes(gzip.compress(content, compresslevel=1) if packed else content)
-    with pytest.raises(
-        InputError, match=r"town.net.xml cannot be read. One of its elements has more than 4 MB"
-    ):
+    with pytest.raises(InputError, match=r"town.net.xml cannot be read. One of its elements has more than 4 MB"):
         RoadNetwork.from_sumo(path)
 
 
@@ -310,9 +310,7 @@ def test_files_larger_than_any_city_are_refused(tmp_path, monkeypatch, net_file)
     ["bogus", "idna", "utf-7", "punycode", "undefined", "hex", "unicode_escape", "cp1252", "x" * 200],
 )
 def test_other_encodings_are_refused_by_name(net_file, encoding):
-    with pytest.raises(
-        InputError, match=rf"Its encoding '{encoding[:50]}.* is not one of UTF-8.*Save it as UTF-8"
-    ):
+    with pytest.raises(InputError, match=rf"Its encoding '{encoding[:50]}.* is not one of UTF-8.*Save it as UTF-8"):
         RoadNetwork.from_sumo(net_file(NET.replace("UTF-8", encoding)))
 
 
@@ -323,9 +321,7 @@ def test_encodings_of_the_parser_are_read(tmp_path, encoding):
     assert RoadNetwork.from_sumo(path).n_edges == 4
 
 
-@pytest.mark.parametrize(
-    "entity", ['<!ENTITY a "b">', '<!ENTITY a SYSTEM "file:///etc/passwd">', '<!ENTITY % a "b">']
-)
+@pytest.mark.parametrize("entity", ['<!ENTITY a "b">', '<!ENTITY a SYSTEM "file:///etc/passwd">', '<!ENTITY % a "b">'])
 def test_declared_entities_are_refused(net_file, entity):
     with pytest.raises(InputError, match="It declares XML entities"):
         RoadNetwork.from_sumo(net_file(f"<!DOCTYPE net [{entity}]><net>{ROAD}</net>"))

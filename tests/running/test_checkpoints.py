@@ -80,9 +80,7 @@ def test_a_second_writer_is_refused_and_the_file_undamaged(run, file):
     before = file.read_bytes()
     kind = next(iter(json.loads(lines(before)[0])))
     with JsonLines(file, kind, "file", "path"):
-        with pytest.raises(
-            InputError, match=rf"another run is writing to the .* \S+{file.name}\. Wait for it"
-        ):
+        with pytest.raises(InputError, match=rf"another run is writing to the .* \S+{file.name}\. Wait for it"):
             run(file)
         assert file.read_bytes() == before
     run(file)
@@ -229,9 +227,7 @@ def test_every_value_of_a_row_is_checked(run, file):
 DEEP = b'{"evaluation": ' + b"[" * 50_000 + b"]" * 50_000 + b"}"
 
 
-@pytest.mark.parametrize(
-    "damage", [DEEP, b"[1]", b'{"case": {"x": 1}, "rows": [1]}', b"1" * 5000, b"\xff\xfe", b""]
-)
+@pytest.mark.parametrize("damage", [DEEP, b"[1]", b'{"case": {"x": 1}, "rows": [1]}', b"1" * 5000, b"\xff\xfe", b""])
 def test_a_damaged_line_is_named_and_stays(run, damage, file):
     run(file)
     whole = lines(file.read_bytes())
@@ -319,9 +315,7 @@ def test_what_is_on_file_stands_where_the_run_now_asks_for_something_else(run, k
     first, *rows = map(json.loads, lines(file.read_text()))
     rows[1], rows[3] = {**rows[3], "evaluation": 2}, {**rows[1], "evaluation": 4}
     file.write_text("".join(json.dumps(row) + "\n" for row in (first, *rows)))
-    with pytest.warns(
-        ResumeWarning, match=r"evaluation 2 in the checkpoint .* from what is on file"
-    ) as warned:
+    with pytest.warns(ResumeWarning, match=r"evaluation 2 in the checkpoint .* from what is on file") as warned:
         history = run(file, 6).history
     assert len(warned) == 1
     assert [list(x) for x in history[key]][:4] == [row[key] for row in rows]

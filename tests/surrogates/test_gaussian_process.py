@@ -30,9 +30,7 @@ KERNELS = [DeploymentKernel(np.linspace(0.5, 2, 10), 0.8), DeploymentKernel(0.5)
 def test_posterior_and_likelihood_equal_scikit_learns(data, kernel):
     X, y, prior, elsewhere, prior_elsewhere = data
     process = condition(kernel, X, y, prior, noise=1e-3, amplitude=0.7)
-    peer = GaussianProcessRegressor(ConstantKernel(0.7) * kernel, alpha=0.7e-3, optimizer=None).fit(
-        X, y - prior
-    )
+    peer = GaussianProcessRegressor(ConstantKernel(0.7) * kernel, alpha=0.7e-3, optimizer=None).fit(X, y - prior)
     mean, deviation = peer.predict(elsewhere, return_std=True)
     got_mean, got_variance = process.predict(elsewhere, prior_elsewhere)
     np.testing.assert_allclose(got_mean, prior_elsewhere + mean, atol=1e-8)

@@ -198,8 +198,7 @@ def test_likelihood_bandwidth_is_the_best_of_a_fine_grid(kernel):
 
     def likelihood(h):
         left_out = [
-            condition(np.delete(X, i, 0), np.zeros(29), h, kernel=kernel).predict(X[i : i + 1])[1][0]
-            for i in range(30)
+            condition(np.delete(X, i, 0), np.zeros(29), h, kernel=kernel).predict(X[i : i + 1])[1][0] for i in range(30)
         ]
         return np.sum(left_out) - 30 * log_normalizer(kernel, [h])
 

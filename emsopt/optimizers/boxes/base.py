@@ -52,9 +52,7 @@ class BoxOptimizer(AskTell):
     def __init__(self, f, *, bounds=None, whole=None, noisy=None, initial=None, rng=None):
         super().__init__(on_box(f, bounds=bounds, whole=whole, noisy=noisy), rng)
         d = self.space.dimension
-        self.initial = (
-            default_initial(d) if initial is None else _validate.whole_number(initial, "initial", low=0)
-        )
+        self.initial = default_initial(d) if initial is None else _validate.whole_number(initial, "initial", low=0)
         self._design = list(self.space.latin_hypercube(self.initial, self.rng))
 
     @property

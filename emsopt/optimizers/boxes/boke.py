@@ -165,25 +165,18 @@ def profile(optimizer, n=501):
     import pandas as pd
 
     if type(optimizer) not in (BOKE, BOKEPlus):
-        msg = (
-            f"`optimizer` must be a BOKE or BOKEPlus, whose bound is (3.12); got {type(optimizer).__name__}."
-        )
+        msg = f"`optimizer` must be a BOKE or BOKEPlus, whose bound is (3.12); got {type(optimizer).__name__}."
         raise InputError(msg)
     if optimizer.space.dimension != 1 or not optimizer.values:
-        msg = (
+        raise InputError(
             "a profile needs an optimizer of one input with values told; got "
             f"{optimizer.space.dimension} inputs and {len(optimizer.values)} values."
         )
-        raise InputError(msg)
     unit = np.linspace(0, 1, _validate.whole_number(n, "n", low=2))[:, None]
     model, gains = optimizer.surrogate(), optimizer.gains
     mean, log_density = model.predict(unit)
     scale, sign = gains.std() or 1.0, 1 if optimizer.better is max else -1
-    bonus = (
-        scale
-        * np.sqrt(exploration(len(model.y), optimizer.noise))
-        * np.exp(-np.maximum(log_density, EMPTIEST) / 2)
-    )
+    bonus = scale * np.sqrt(exploration(len(model.y), optimizer.noise)) * np.exp(-np.maximum(log_density, EMPTIEST) / 2)
     mean = sign * (gains.mean() + scale * mean)
     columns = {"mean": mean, "bonus": bonus, "bound": mean + sign * bonus, "density": np.exp(log_density)}
     return pd.DataFrame(columns, index=pd.Index(optimizer.space.from_unit(unit)[:, 0], name="x"))

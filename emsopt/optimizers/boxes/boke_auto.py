@@ -108,8 +108,7 @@ class BOKEAuto(BoxOptimizer):
         from ...surrogates.squared_exponential import SquaredExponential
 
         if not self.values:
-            msg = "there is no process before a value is told; got none."
-            raise InputError(msg)
+            raise InputError("there is no process before a value is told; got none.")
         y = clipped(self.points, self.gains)
         if self._fitted is None:
             broad = SquaredExponential(np.full(self.space.dimension, 0.5))
@@ -222,9 +221,7 @@ def emptiness(process, x):
 
 def mean_and_density(process, x):
     """Return m(x) and V(x), each of shape (n,), and the slopes of both, (n, d), in O(t d) a point."""
-    lengthscales = np.ascontiguousarray(
-        np.broadcast_to(process.kernel.length_scale, x.shape[1:]), dtype=float
-    )
+    lengthscales = np.ascontiguousarray(np.broadcast_to(process.kernel.length_scale, x.shape[1:]), dtype=float)
     return _evaluate(np.ascontiguousarray(x), process.X, lengthscales, process.coefficients, process.noise)
 
 

@@ -42,18 +42,15 @@ class Box:
         bounds = _validate.real_array(self.bounds, "bounds", (None, 2))
         if (bounds[:, 0] >= bounds[:, 1]).any():
             k = int(np.argmax(bounds[:, 0] >= bounds[:, 1]))
-            msg = f"`bounds` must have low < high in every row; row {k} is {bounds[k].tolist()}."
-            raise InputError(msg)
+            raise InputError(f"`bounds` must have low < high in every row; row {k} is {bounds[k].tolist()}.")
         d = len(bounds)
         if not np.iterable(self.whole) or isinstance(self.whole, str):
-            msg = f"`whole` must be the indices of the inputs that are whole numbers; got {self.whole!r}."
-            raise InputError(msg)
+            raise InputError(f"`whole` must be the indices of the inputs that are whole numbers; got {self.whole!r}.")
         whole = tuple(sorted({_validate.whole_number(k, "whole", 0, d - 1) for k in self.whole}))
         fractions = [k for k in whole if (bounds[k] % 1 != 0).any()]
         if fractions:
             k = fractions[0]
-            msg = f"`bounds` of a whole-numbered input must be whole; row {k} is {bounds[k].tolist()}."
-            raise InputError(msg)
+            raise InputError(f"`bounds` of a whole-numbered input must be whole; row {k} is {bounds[k].tolist()}.")
         object.__setattr__(self, "bounds", bounds)
         object.__setattr__(self, "whole", whole)
         object.__setattr__(self, "is_whole", np.isin(np.arange(d), whole))
@@ -85,8 +82,7 @@ class Box:
         outside = (x < low - ROUNDING * (high - low)) | (x > high + ROUNDING * (high - low))
         if outside.any():
             k = int(np.argmax(outside))
-            msg = f"`x` must lie in the box; input {k} is {x[k]:g}, not from {low[k]:g} to {high[k]:g}."
-            raise InputError(msg)
+            raise InputError(f"`x` must lie in the box; input {k} is {x[k]:g}, not from {low[k]:g} to {high[k]:g}.")
         return np.clip(x, low, high)
 
     def sample(self, rng):
@@ -173,16 +169,13 @@ def on_box(f, *, bounds=None, whole=None, noisy=None, sense=None):
     own = own if own is None else _validate.choice(own, "sense", ("min", "max"))
     sense = (own or "max") if sense is None else _validate.choice(sense, "sense", ("min", "max"))
     if own not in (None, sense):
-        msg = f"`sense` is {sense!r}, but `f` has the `sense` {own!r}. Leave one of the two out."
-        raise InputError(msg)
+        raise InputError(f"`sense` is {sense!r}, but `f` has the `sense` {own!r}. Leave one of the two out.")
     if isinstance(f, BoxObjective):
         if any(value is not None for value in (bounds, whole, noisy)):
-            msg = "`bounds`, `whole` and `noisy` of a BoxObjective are its own: leave them out."
-            raise InputError(msg)
+            raise InputError("`bounds`, `whole` and `noisy` of a BoxObjective are its own: leave them out.")
         return f
     if not callable(f):
-        msg = f"`f` must be a Problem or a function of a point, shape (d,); got {type(f).__name__}."
-        raise InputError(msg)
+        raise InputError(f"`f` must be a Problem or a function of a point, shape (d,); got {type(f).__name__}.")
     bounds = getattr(f, "bounds", None) if bounds is None else bounds
     if bounds is None:
         msg = "`bounds` must be given for a function that has none: the lowest and highest value of each input. "

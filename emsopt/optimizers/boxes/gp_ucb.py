@@ -69,9 +69,7 @@ class GPUCBFixed(BoxOptimizer):
         def bound(x):
             return upper_bound(process, self.confidence, x)
 
-        pool = np.vstack(
-            [starts_on_box(cube, POOL // 2, self.rng, near=leaders, spread=spread) for spread in NEAR]
-        )
+        pool = np.vstack([starts_on_box(cube, POOL // 2, self.rng, near=leaders, spread=spread) for spread in NEAR])
         ranked = pool[np.argsort(-bound(pool)[0], kind="stable")]
         yield maximize_on_box(bound, ranked[: self.starts], cube)[0]
         yield from ranked

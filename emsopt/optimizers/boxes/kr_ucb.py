@@ -47,9 +47,7 @@ class KRUCB(BOKE):
         α, between 0 and 1; of no effect in noise-free runs.
     """
 
-    def __init__(
-        self, f, *, confidence=CONFIDENCE, closeness=CLOSENESS, widening=WIDENING, scale=SCALE, **options
-    ):
+    def __init__(self, f, *, confidence=CONFIDENCE, closeness=CLOSENESS, widening=WIDENING, scale=SCALE, **options):
         super().__init__(f, scale=scale, kernel="gaussian", **options)
         self.confidence = _validate.positive_number(confidence, "confidence", zero=True)
         self.closeness = _fraction(closeness, "closeness")
@@ -90,6 +88,5 @@ class KRUCB(BOKE):
 def _fraction(value, name):
     value = _validate.positive_number(value, name)
     if value >= 1:
-        msg = f"`{name}` must be between 0 and 1; got {value:g}."
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be between 0 and 1; got {value:g}.")
     return value

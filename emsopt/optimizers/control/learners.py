@@ -87,13 +87,11 @@ class ControlLearner:
     ):
         _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
         if isinstance(beta, str) and beta != "theorem":
-            msg = f"`beta` must be a number above 0, or 'theorem'; got {beta!r}."
-            raise InputError(msg)
+            raise InputError(f"`beta` must be a number above 0, or 'theorem'; got {beta!r}.")
         if not isinstance(beta, str):
             beta = _validate.positive_number(beta, "beta")
         if hyperparameters is not None and not isinstance(hyperparameters, Hyperparameters):
-            msg = f"`hyperparameters` must be emsopt.optimizers.Hyperparameters; got {hyperparameters!r}."
-            raise InputError(msg)
+            raise InputError(f"`hyperparameters` must be emsopt.optimizers.Hyperparameters; got {hyperparameters!r}.")
         check_alpha(alpha)
         norm = _validate.positive_number(norm, "norm")
         delta = _validate.probability(delta, "delta")
@@ -101,9 +99,7 @@ class ControlLearner:
             budget = _validate.positive_number(budget, "budget")
         self.problem, self.budget, self.alpha = problem, budget, alpha
         self.rng = _validate.generator(rng)
-        self.model = ControlModel(
-            problem, self.rng, beta=beta, norm=norm, delta=delta, hyperparameters=hyperparameters
-        )
+        self.model = ControlModel(problem, self.rng, beta=beta, norm=norm, delta=delta, hyperparameters=hyperparameters)
         m = len(problem.control_sets)
         self.counts, self.paid, self.plays = np.zeros(m, dtype=int), np.zeros(m), []
 
@@ -145,8 +141,7 @@ class ControlLearner:
         if not isinstance(play, Play) or len(play.point) != self.problem.dimension:
             wanted = f"`play` must be an emsopt.problems.Play of {self.problem.dimension} variables"
             got = f"{len(play.point)} variables" if isinstance(play, Play) else repr(play)
-            msg = f"{wanted}; got {got}."
-            raise InputError(msg)
+            raise InputError(f"{wanted}; got {got}.")
         self.model.tell(play.point, play.value)
         self.counts[i] += 1
         self.paid[i] += play.cost
@@ -161,8 +156,7 @@ class ControlLearner:
             If no play has been told.
         """
         if not self.plays:
-            msg = "nothing can be recommended before the first play is told."
-            raise InputError(msg)
+            raise InputError("nothing can be recommended before the first play is told.")
         if self.model.process is None:
             return self.plays[int(np.argmax(self.model.values))]
         best, top = self.plays[0], -np.inf
@@ -330,11 +324,9 @@ class UnknownCost(ControlLearner):
     def __init__(self, problem, *, exploration=0.6, halving=True, **options):
         super().__init__(problem, **options)
         if not _validate.is_real(exploration) or not 0 <= exploration <= 1:
-            msg = f"`exploration` must be a share of the budget, from 0 to 1; got {exploration!r}."
-            raise InputError(msg)
+            raise InputError(f"`exploration` must be a share of the budget, from 0 to 1; got {exploration!r}.")
         if not np.isfinite(self.budget):
-            msg = "the method needs a finite `budget`, of which it explores a share."
-            raise InputError(msg)
+            raise InputError("the method needs a finite `budget`, of which it explores a share.")
         self.exploration, self.halving = exploration, halving
         self.first_alpha = self.alpha
         self.phase = "explore"

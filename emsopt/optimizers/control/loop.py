@@ -133,15 +133,12 @@ def bocvs(
     if most_plays is not None:
         most_plays = _validate.whole_number(most_plays, "most_plays")
     if callback is not None and not callable(callback):
-        msg = f"`callback` must be a function of (the learner); got {callback!r}."
-        raise InputError(msg)
+        raise InputError(f"`callback` must be a function of (the learner); got {callback!r}.")
     check_alpha(alpha)
     regret = _validate.truth(regret, "regret")
     _check_options(method, options)
     # a function differs by its name alone: its address does not last
-    named = sorted(
-        (name, value.__qualname__ if callable(value) else value) for name, value in options.items()
-    )
+    named = sorted((name, value.__qualname__ if callable(value) else value) for name, value in options.items())
     about = {"method": method, "budget": budget, "alpha": alpha, "options": repr(named)}
     total = max(1, int(budget))
     with RunFile(checkpoint, {**about, **_described(problem)}, run_seed(rng), **_IN_A_ROW) as log:
@@ -169,9 +166,7 @@ def bocvs(
                         asked = {"set": int(i), "x": x.tolist(), "point": play.point.tolist()}
                         log.add(number, **asked, value=play.value, cost=play.cost, seconds=seconds)
                     learner.tell(i, x, play)
-                    rows.append(
-                        (number, i, tuple(x.tolist()), play.value, play.cost, learner.spent, phase, seconds)
-                    )
+                    rows.append((number, i, tuple(x.tolist()), play.value, play.cost, learner.spent, phase, seconds))
                     show(int(learner.spent), f"{number} plays")
                     stop = callback is not None and callback(learner)
                     if number == most_plays:
@@ -216,8 +211,7 @@ def _check_options(method, options):
     taken -= {"rng", "budget", "alpha"}
     for name in options:
         if name not in taken:
-            msg = f"{method!r} takes no option {name!r}, but {', '.join(sorted(taken))}."
-            raise InputError(msg)
+            raise InputError(f"{method!r} takes no option {name!r}, but {', '.join(sorted(taken))}.")
 
 
 def _history(rows):

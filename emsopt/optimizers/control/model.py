@@ -170,9 +170,7 @@ class ControlModel:
             kernel, noise = self.process.kernel, self.process.noise
         X, y = np.array(self.points), np.array(self.values)
         self.prior = float(y.mean())
-        self.process = fit(
-            kernel, X, y, self.prior, noise=noise, noise_bounds=NOISE, spread=SPREAD, steps=FIT_STEPS
-        )
+        self.process = fit(kernel, X, y, self.prior, noise=noise, noise_bounds=NOISE, spread=SPREAD, steps=FIT_STEPS)
         self._fitted_with = len(y)
         self.fits += 1
 
@@ -186,10 +184,7 @@ class ControlModel:
         lower = dpotri(process.factor, lower=1)[0]
         self._inverse = lower + np.tril(lower, -1).T
         self._averages = np.column_stack(
-            [
-                X.gaussian_average(process.X[:, k], self._lengthscales[k])
-                for k, X in enumerate(self.problem.marginals)
-            ]
+            [X.gaussian_average(process.X[:, k], self._lengthscales[k]) for k, X in enumerate(self.problem.marginals)]
         )
 
     def best_upper(self, i):

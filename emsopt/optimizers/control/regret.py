@@ -98,7 +98,5 @@ def control_verdicts(table, ours="unknown-cost"):
     result["their_error"] = [error.loc[key, name] for key, name in rival.items()]
     apart = 2 * np.hypot(result["error"], result["their_error"])
     tied = result["ours"] - result["theirs"] <= apart
-    result["verdict"] = np.where(
-        result["ours"] <= result["theirs"], "lowest", np.where(tied, "tied", "behind")
-    )
+    result["verdict"] = np.where(result["ours"] <= result["theirs"], "lowest", np.where(tied, "tied", "behind"))
     return result

@@ -30,8 +30,7 @@ class Optimizer(AskTell):
 
     def __init__(self, objective, *, rng=None):
         if not isinstance(getattr(objective, "space", None), DeploymentSpace):
-            msg = f"`objective` must be an emsopt.Objective; got {type(objective).__name__}."
-            raise InputError(msg)
+            raise InputError(f"`objective` must be an emsopt.Objective; got {type(objective).__name__}.")
         super().__init__(objective, rng)
 
     @property

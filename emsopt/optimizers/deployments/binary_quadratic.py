@@ -121,9 +121,7 @@ def _problem(A, b, units, floors, room):
         msg = f"`floors` and `room` must hold {len(b)} whole numbers, floors from 0 to room; got {floors}, {room}."
         raise InputError(msg)
     if not floors.sum() <= units <= room.sum():
-        msg = (
-            f"`units` must be {floors.sum()} to {room.sum()}, what the places must and can hold; got {units}."
-        )
+        msg = f"`units` must be {floors.sum()} to {room.sum()}, what the places must and can hold; got {units}."
         raise InputError(msg)
     return np.ascontiguousarray((A + A.T) / 2), b, units, floors, room
 
@@ -342,9 +340,7 @@ def submodular_relaxation(A, b, units, *, floors=None, room=None, cuts=60, tol=1
         gamma = np.clip(gamma + step * slope, 0, 1)
         multiplier += step * excess
     counts = floors + np.bincount(place, weights=best, minlength=len(b)).astype(int)
-    return QuadraticMinimum(
-        counts, value(A, b, counts), min(bound, best_value) + constant, "submodular relaxation"
-    )
+    return QuadraticMinimum(counts, value(A, b, counts), min(bound, best_value) + constant, "submodular relaxation")
 
 
 def _slots(A, b, units, floors, room):
@@ -445,8 +441,7 @@ def exact(A, b, units, *, floors=None, room=None, time_limit=60.0, rng=None):
         options={"time_limit": _validate.positive_number(time_limit, "time_limit"), "mip_rel_gap": 0.0},
     )
     if result.x is None:
-        msg = f"no solution of {n} places in {time_limit:g} s: {result.message}. Use method 'swap'."
-        raise ConvergenceError(msg)
+        raise ConvergenceError(f"no solution of {n} places in {time_limit:g} s: {result.message}. Use method 'swap'.")
     x = np.round(result.x[:n])
     counts = floors + np.bincount(place, weights=x, minlength=len(b)).astype(int)
     total = value(A, b, counts)

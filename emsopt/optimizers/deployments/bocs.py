@@ -102,9 +102,7 @@ def anneal(A, b, units, *, floors=None, room=None, restarts=20, steps=None, rng=
     restarts = _validate.whole_number(restarts, "restarts")
     steps = 100 * len(b) if steps is None else _validate.whole_number(steps, "steps")
     rng = _validate.generator(rng)
-    slots = np.repeat(
-        np.arange(len(b)), room - floors
-    )  # the place of each: one that holds several has several
+    slots = np.repeat(np.arange(len(b)), room - floors)  # the place of each: one that holds several has several
     moving = units - floors.sum()
     best, least = None, np.inf
     for _ in range(restarts):

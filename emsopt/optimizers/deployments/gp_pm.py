@@ -150,11 +150,10 @@ class GPpM(Optimizer):
         """Units in each twin group of deployments that someone asks the surrogate about, shape (K, G)."""
         if self.process is None:
             told = len(self.values)
-            msg = (
+            raise InputError(
                 f"the surrogate is first trained on {self.initial} observations and has {told}; "
                 f"tell it {self.initial - told} more."
             )
-            raise InputError(msg)
         rows = check_deployments(self.space.city, deployments)
         return np.array([self._counts(self.space.canonical(row)) for row in rows])
 

@@ -180,9 +180,7 @@ class SparBL(Optimizer):
 
     def _sites(self, counts):
         """Return the canonical deployment with these units at each place."""
-        return np.sort(
-            np.concatenate([slots[:n] for slots, n in zip(self.space._groups, counts, strict=True)])
-        )
+        return np.sort(np.concatenate([slots[:n] for slots, n in zip(self.space._groups, counts, strict=True)]))
 
 
 class SparBLPlus(SparBL):
@@ -260,9 +258,7 @@ def _descend(A, b, weights, starts, floors, room, order, ranks, cost):
     """Minimise xᵀA x + bᵀx + weights · cover(x) by best swaps from each start; return the best counts."""
     G, M = cost.shape
     best, best_value = starts[0].copy(), np.inf
-    rank = np.empty(
-        (M, 2), np.int64
-    )  # of the first two units of each atom when one has left, and what they cost
+    rank = np.empty((M, 2), np.int64)  # of the first two units of each atom when one has left, and what they cost
     paid = np.empty((M, 2))
     first_as_second = np.empty(M)
     for s in range(len(starts)):

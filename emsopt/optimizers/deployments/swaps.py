@@ -163,9 +163,7 @@ def _classical_starts(space):
         starts.append(space.canonical(median))
     places = np.repeat(np.arange(city.n_sites), space.room - space.kept)
     central = places[np.argsort((city.response_times @ city.demand_shares)[places], kind="stable")]
-    starts.append(
-        space.canonical(np.r_[space.pinned, central[: space.units - len(space.pinned)]].astype(int))
-    )
+    starts.append(space.canonical(np.r_[space.pinned, central[: space.units - len(space.pinned)]].astype(int)))
     return starts
 
 

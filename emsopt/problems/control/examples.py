@@ -173,10 +173,7 @@ def _ready(f, control_sets, costs, variance, noise, cost_noise, worst):
     """Return the control problem, with the stored optima if available for this variance."""
     if isinstance(costs, str):
         if costs not in COSTS or len(control_sets) != len(COSTS[costs]):
-            msg = (
-                f"`costs` must be {' or '.join(map(repr, COSTS))}, or {len(control_sets)} numbers; got "
-                f"{costs!r}."
-            )
+            msg = f"`costs` must be {' or '.join(map(repr, COSTS))}, or {len(control_sets)} numbers; got {costs!r}."
             raise InputError(msg)
         costs = COSTS[costs]
     X = TruncatedNormal(_validate.positive_number(variance, "variance"))

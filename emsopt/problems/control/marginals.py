@@ -56,18 +56,15 @@ class TruncatedNormal:
         _check_support(self.low, self.high)
         _validate.positive_number(self.variance, "variance")
         if not _validate.is_real(self.centre) or not self.low <= self.centre <= self.high:
-            msg = (
-                f"`centre` must lie in the support, from {self.low:g} to {self.high:g}; got {self.centre!r}."
-            )
+            msg = f"`centre` must lie in the support, from {self.low:g} to {self.high:g}; got {self.centre!r}."
             raise InputError(msg)
         width = self.high - self.low
         most = self._moments(WIDEST * width)[1]
         if self.variance >= most:
-            msg = (
+            raise InputError(
                 f"`variance` must be below that of the uniform distribution, {width**2 / 12:.6g}; got "
                 f"{self.variance:g}. Use Uniform for a distribution without a peak."
             )
-            raise InputError(msg)
         from scipy.optimize import brentq
 
         small = np.log(np.sqrt(self.variance) / 2)
@@ -157,11 +154,10 @@ class Empirical:
         values = np.sort(_validate.real_array(self.values, "values", (None,)))
         outside = values[(values < 0) | (values > 1)]
         if len(outside):
-            msg = (
+            raise InputError(
                 f"`values` must lie in [0, 1], the domain of the variable; {len(outside)} do not, such as "
                 f"{outside[0]:g}. Scale them in the same way as the variable."
             )
-            raise InputError(msg)
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
 
@@ -200,8 +196,5 @@ def _legendre():
 
 def _check_support(low, high):
     if not (_validate.is_real(low) and _validate.is_real(high) and 0 <= low < high <= 1):
-        msg = (
-            f"The support must lie in [0, 1], the domain of the variable, with low < high; got {low!r} to "
-            f"{high!r}."
-        )
+        msg = f"The support must lie in [0, 1], the domain of the variable, with low < high; got {low!r} to {high!r}."
         raise InputError(msg)

@@ -105,11 +105,10 @@ class ControlProblem:
         costs = _validate.real_array(self.costs, "costs", (len(control_sets),), low=0.0, strictly=True)
         if costs.max() > 1:
             k = int(np.argmax(costs))
-            msg = (
+            raise InputError(
                 f"`costs` must be mean costs in (0, 1], the support of the random cost; that of set {k} is "
                 f"{costs[k]:g}. Divide all costs by the largest."
             )
-            raise InputError(msg)
         settled = {
             "control_sets": control_sets,
             "costs": costs,
@@ -121,11 +120,10 @@ class ControlProblem:
         if self.set_values is not None or self.set_points is not None:
             given = [0 if values is None else len(values) for values in (self.set_values, self.set_points)]
             if given != [len(control_sets)] * 2:
-                msg = (
+                raise InputError(
                     f"`set_values` and `set_points` must both hold {len(control_sets)} values, one per "
                     f"control set, or both be omitted; got {given[0]} and {given[1]}."
                 )
-                raise InputError(msg)
             settled["set_values"] = _validate.real_array(self.set_values, "set_values", (None,))
             settled["set_points"] = tuple(
                 _validate.real_array(x, f"set_points[{i}]", (len(s),))
@@ -173,8 +171,7 @@ class ControlProblem:
         """Return the common points, shape (n, d), that represent the marginals; n must be a power of 2."""
         n = _validate.whole_number(n, "nodes", high=MOST_NODES)
         if n & (n - 1):
-            msg = f"`nodes` must be a power of 2, for which Sobol points are balanced; got {n}."
-            raise InputError(msg)
+            raise InputError(f"`nodes` must be a power of 2, for which Sobol points are balanced; got {n}.")
         u = _sobol(self.dimension, n)
         return np.column_stack([X.quantile(u[:, k]) for k, X in enumerate(self.marginals)])
 
@@ -269,18 +266,13 @@ class ControlProblem:
         try:
             x = np.asarray(x, dtype=float)
         except (TypeError, ValueError):
-            msg = (
-                f"`x` must be the values of {', '.join(self.variables[j] for j in self.control_sets[i])}; "
-                f"got {x!r}."
-            )
+            msg = f"`x` must be the values of {', '.join(self.variables[j] for j in self.control_sets[i])}; got {x!r}."
             raise InputError(msg) from None
         if x.shape != (k,) and not (several and x.ndim == 2 and x.shape[1] == k):
             rows = f" or (K, {k})" if several else ""
-            msg = f"`x` must have shape ({k},){rows} for set {i}; got {x.shape}."
-            raise InputError(msg)
+            raise InputError(f"`x` must have shape ({k},){rows} for set {i}; got {x.shape}.")
         if not ((x >= 0) & (x <= 1)).all():
-            msg = f"`x` must lie in [0, 1]; it ranges from {x.min():g} to {x.max():g}."
-            raise InputError(msg)
+            raise InputError(f"`x` must lie in [0, 1]; it ranges from {x.min():g} to {x.max():g}.")
         return i, x
 
     def solved(self):
@@ -296,11 +288,10 @@ class ControlProblem:
         check_alpha(alpha)
         values = self.solved().set_values
         if values.max() <= self.worst:
-            msg = (
+            raise InputError(
                 f"`worst` must be a lower bound of the objective; it is {self.worst:g}, but the best "
                 f"expected value of all sets is {values.max():g}."
             )
-            raise InputError(msg)
         values = values - self.worst
         return np.flatnonzero(values >= (1 - alpha) * values.max())
 
@@ -342,15 +333,13 @@ class Play:
     def __post_init__(self):
         point = _validate.real_array(self.point, "point", (None,))
         if point.min() < 0 or point.max() > 1:
-            msg = f"`point` must lie in [0, 1]; it ranges from {point.min():g} to {point.max():g}."
-            raise InputError(msg)
+            raise InputError(f"`point` must lie in [0, 1]; it ranges from {point.min():g} to {point.max():g}.")
         _validate.finite_number(self.value, "value")
         if not _validate.is_real(self.cost) or not 0 <= self.cost <= 1:
-            msg = (
+            raise InputError(
                 f"`cost` must lie in [0, 1], the support of the random cost; got {self.cost!r}. Divide all "
                 "costs by the largest possible cost."
             )
-            raise InputError(msg)
         object.__setattr__(self, "point", point)
 
 

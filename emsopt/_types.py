@@ -1,0 +1,23 @@
+"""Names for the types that annotations share. Shapes and units stand in the docstrings."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["ArrayLike", "BoolArray", "Callback", "FloatArray", "IntArray", "PathLike", "Progress", "Rng", "Sites"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+Sites: TypeAlias = Sequence[int] | IntArray
+"""A deployment: one site index per unit."""
+PathLike: TypeAlias = str | os.PathLike[str]
+Rng: TypeAlias = int | np.random.Generator | np.random.SeedSequence | None
+"""What `rng` takes everywhere."""
+Progress: TypeAlias = bool | Callable[[int, int], object]
+"""What `progress` takes everywhere: whether to show a bar, or a function of (steps done, steps in all)."""
+Callback: TypeAlias = Callable[[Any], object]
+"""What `callback` takes everywhere: a function whose True ends the run."""

@@ -19,6 +19,7 @@ MOST_ENTRIES = 26
 ORDER = [
     "errors",
     "_version",
+    "_types",
     "_validate",
     "_files",
     "_running",

@@ -89,7 +89,7 @@ def search(problem_name, method, noisy, budget, seed):
     verb = eo.minimize if f.sense == "min" else eo.maximize
     options = {"budget": budget, "rng": seed, "callback": note}
     # with noise the run needs the Problem, whose noise it draws itself at no cost
-    run = verb(f, method, **options) if noisy else verb(timed, method, bounds=f.bounds, whole=f.whole, **options)
+    run = verb(f, method, **options) if noisy else verb(timed, method, bounds=f.bounds, integers=f.integers, **options)
     points = np.array(run.history["x"].tolist())
     values = f.exact(points) if noisy else run.history["value"].to_numpy()
     best = f.best_value if f.best_value is not None else 1.0

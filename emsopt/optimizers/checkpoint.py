@@ -49,5 +49,5 @@ def _box(objective):
         "sense": objective.sense,
         "noise": float(getattr(f, "noise", 0) or 0) or objective.noisy,
         "bounds": space.bounds.tolist(),
-        "whole": list(space.whole),
+        "integers": list(space.integers),
     }

@@ -58,7 +58,7 @@ def minimize(
     *,
     budget,
     bounds=None,
-    whole=None,
+    integers=None,
     noisy=None,
     rng=None,
     progress=False,
@@ -85,8 +85,8 @@ def minimize(
         Most evaluations. Nothing is evaluated twice unless the objective is noisy.
     bounds : array_like, shape (d, 2), optional
         Boxes only: lowest and highest value of each input; left out, the ``bounds`` of the objective.
-    whole : sequence of int, optional
-        Boxes only: inputs, by index, that are whole numbers; left out, the ``whole`` of the objective, or none.
+    integers : sequence of int, optional
+        Boxes only: inputs, by index, that are whole numbers; left out, the ``integers`` of the objective, or none.
     noisy : bool, optional
         Boxes only: whether the same point can get different values; left out, whether the objective has ``noise``.
     rng : int or Generator, optional
@@ -141,7 +141,7 @@ def minimize(
         objective,
         method,
         budget=budget,
-        box={"bounds": bounds, "whole": whole, "noisy": noisy},
+        box={"bounds": bounds, "integers": integers, "noisy": noisy},
         rng=rng,
         progress=progress,
         callback=callback,
@@ -157,7 +157,7 @@ def maximize(
     *,
     budget,
     bounds=None,
-    whole=None,
+    integers=None,
     noisy=None,
     rng=None,
     progress=False,
@@ -183,7 +183,7 @@ def maximize(
         objective,
         method,
         budget=budget,
-        box={"bounds": bounds, "whole": whole, "noisy": noisy},
+        box={"bounds": bounds, "integers": integers, "noisy": noisy},
         rng=rng,
         progress=progress,
         callback=callback,

@@ -34,7 +34,7 @@ class Problem:
         Source of randomness for the noise, one draw per value.
     variables : tuple of str
         Names of the inputs. Default: "x1", "x2" ...
-    whole : tuple of int
+    integers : tuple of int
         Indices of the inputs that are whole numbers. These inputs are rounded before evaluation.
 
     Examples
@@ -53,7 +53,7 @@ class Problem:
     noise: float = 0.0
     rng: object = None
     variables: tuple = None
-    whole: tuple = ()
+    integers: tuple = ()
 
     def __post_init__(self):
         if not callable(self.function):
@@ -71,7 +71,7 @@ class Problem:
             "variables": _validate.names(self.variables, "variables", len(bounds), "x")
             if self.variables is not None
             else tuple(f"x{k + 1}" for k in range(len(bounds))),
-            "whole": tuple(_validate.whole_number(k, "whole", 0, len(bounds) - 1) for k in self.whole),
+            "integers": tuple(_validate.whole_number(k, "integers", 0, len(bounds) - 1) for k in self.integers),
         }
         for name, value in settled.items():
             object.__setattr__(self, name, value)
@@ -132,8 +132,8 @@ class Problem:
                 f"not from {low[k]:g} to {high[k]:g}."
             )
         points = np.clip(points, low, high)
-        whole = list(self.whole)
-        points[..., whole] = np.rint(points[..., whole])
+        integers = list(self.integers)
+        points[..., integers] = np.rint(points[..., integers])
         return points
 
     def __repr__(self):
@@ -184,5 +184,5 @@ def on_unit_cube(problem):
         sense="max",
         best_value=None if problem.best_value is None else sign * problem.best_value + 0.0,
         best_x=None if problem.best_x is None else (problem.best_x - low) / width,
-        whole=(),
+        integers=(),
     )

@@ -90,7 +90,7 @@ def _problem(model, ranges, data, whole):
         list(ranges.values()),
         "max",
         variables=names,
-        whole=[k for k, name in enumerate(names) if name in WHOLE],
+        integers=[k for k, name in enumerate(names) if name in WHOLE],
     )
 
 

@@ -156,7 +156,7 @@ def test_calls_as_people_write_them(deployments, tmp_path, capsys):
 
 
 def test_boxes_are_no_matter_of_deployments(deployments):
-    for name, value in {"bounds": [(0, 1)], "whole": [0], "noisy": True}.items():
+    for name, value in {"bounds": [(0, 1)], "integers": [0], "noisy": True}.items():
         with pytest.raises(InputError, match=f"`{name}` is for functions on a box"):
             eo.minimize(deployments, "random", budget=3, **{name: value})
 
@@ -208,7 +208,7 @@ def test_whole_numbers_are_whole_and_no_point_comes_twice(method):
         seen.append(x.tolist())
         return mixed(x)
 
-    run = eo.maximize(f, bounds=[(0, 1), (1, 6)], whole=[1], **settings(method, budget=30))
+    run = eo.maximize(f, bounds=[(0, 1), (1, 6)], integers=[1], **settings(method, budget=30))
     points = np.array(seen)
     assert (points[:, 1] % 1 == 0).all()
     assert points.min() >= 0
@@ -224,13 +224,13 @@ def test_a_box_of_whole_numbers_is_searched_to_its_end(method):
     def f(x):
         return -((x[0] - 2) ** 2) - (x[1] - 1) ** 2
 
-    run = eo.maximize(f, bounds=[(0, 3), (0, 2)], whole=[0, 1], **settings(method, budget=100))
+    run = eo.maximize(f, bounds=[(0, 3), (0, 2)], integers=[0, 1], **settings(method, budget=100))
     assert (run.nfev, run.fun, run.x.tolist()) == (12, 0.0, [2.0, 1.0])
     assert run.message == "every allowed point evaluated, so this is the optimum"
 
 
 def test_a_problem_knows_its_whole_numbers():
-    f = eo.problems.Problem("step", lambda x: x.sum(axis=1), [(0, 1), (0, 4)], "max", 5, [1, 4], whole=[1])
+    f = eo.problems.Problem("step", lambda x: x.sum(axis=1), [(0, 1), (0, 4)], "max", 5, [1, 4], integers=[1])
     assert f([0.5, 2.4]) == 2.5
     run = eo.maximize(f, **settings("random"))
     assert all(x[1] % 1 == 0 for x in run.history["x"])
@@ -356,9 +356,9 @@ def test_a_box_of_whole_numbers_lists_its_points():
         (3, {}, r"`objective` must be an emsopt\.Objective, a Problem or a function .* got int"),
         (mixed, {}, "`bounds` must be given"),
         (mixed, {"bounds": [(0, 0)]}, "`bounds` must have low < high in every row; row 0"),
-        (mixed, {"bounds": [(0, 1)] * 2, "whole": [2]}, "`whole` must be a whole number from 0 to 1"),
-        (mixed, {"bounds": [(0, 1)] * 2, "whole": 1}, "`whole` must be the indices"),
-        (mixed, {"bounds": [(0, 1), (0, 2.5)], "whole": [1]}, "`bounds` of a whole-numbered input"),
+        (mixed, {"bounds": [(0, 1)] * 2, "integers": [2]}, "`integers` must be a whole number from 0 to 1"),
+        (mixed, {"bounds": [(0, 1)] * 2, "integers": 1}, "`integers` must be the indices"),
+        (mixed, {"bounds": [(0, 1), (0, 2.5)], "integers": [1]}, "`bounds` of a whole-numbered input"),
         (mixed, {"bounds": [(0, 1)] * 2, "method": "gp-pm"}, "`method` must be one of 'boke'"),
         (mixed, {"bounds": [(0, 1)] * 2, "budget": 0}, "`budget` must be a whole number"),
         (mixed, {"bounds": [(0, 1)] * 2, "target": "low"}, "`target` must be a finite number"),

@@ -324,7 +324,7 @@ def test_problems_can_be_put_on_the_unit_cube():
     assert f(f.best_x) == pytest.approx(f.best_value, abs=1e-12)
     assert (f.sense, f.variables, f.bounds.tolist()) == ("max", tuple("abcdef"), [[0, 1]] * 6)
     np.testing.assert_allclose(on_unit_cube(base)(u), -base(u))
-    steps = Problem("steps", lambda x: x[:, 0], [(1, 5)], "max", whole=[0])
+    steps = Problem("steps", lambda x: x[:, 0], [(1, 5)], "max", integers=[0])
     assert on_unit_cube(steps)([[0.0], [0.3], [1.0]]).tolist() == [1, 2, 5]
     assert on_unit_cube(f)(u).tolist() == f(u).tolist()
     with pytest.raises(InputError, match=r"must be an emsopt\.problems\.Problem; got function"):

@@ -41,7 +41,7 @@ def test_a_forest_scores_as_by_hand():
     assert f(SMALL) == f([10.4, 2.7, 2.2, 1.0, 0.0])  # rounded
     assert f.sense == "max"
     assert f.best_value is None
-    assert [f.variables[k] for k in f.whole] == list(WHOLE)
+    assert [f.variables[k] for k in f.integers] == list(WHOLE)
     assert f.bounds.tolist() == [list(map(float, pair)) for pair in FOREST.values()]
     assert "forest on wine" in repr(f)
 

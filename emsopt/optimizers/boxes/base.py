@@ -28,8 +28,8 @@ class BoxOptimizer(AskTell):
         What to optimise, in the sense that its ``sense`` says ("max" if it has none); `on_box` sets that of a function.
     bounds : array_like, shape (d, 2), optional
         Lowest and highest value of each input; left out, the ``bounds`` of ``f``.
-    whole : sequence of int, optional
-        Inputs, by index, that are whole numbers; left out, the ``whole`` of ``f``, or none.
+    integers : sequence of int, optional
+        Inputs, by index, that are whole numbers; left out, the ``integers`` of ``f``, or none.
     noisy : bool, optional
         Whether the same point can get different values; left out, whether ``f`` has ``noise``.
     initial : int, optional
@@ -49,8 +49,8 @@ class BoxOptimizer(AskTell):
 
     noun, column = "point", "x"
 
-    def __init__(self, f, *, bounds=None, whole=None, noisy=None, initial=None, rng=None):
-        super().__init__(on_box(f, bounds=bounds, whole=whole, noisy=noisy), rng)
+    def __init__(self, f, *, bounds=None, integers=None, noisy=None, initial=None, rng=None):
+        super().__init__(on_box(f, bounds=bounds, integers=integers, noisy=noisy), rng)
         d = self.space.dimension
         self.initial = default_initial(d) if initial is None else _validate.whole_number(initial, "initial", low=0)
         self._design = list(self.space.latin_hypercube(self.initial, self.rng))

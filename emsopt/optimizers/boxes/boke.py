@@ -51,7 +51,7 @@ class BOKE(BoxOptimizer):
 
     Parameters
     ----------
-    f, bounds, whole, noisy, initial, rng
+    f, bounds, integers, noisy, initial, rng
         As of `BoxOptimizer`.
     scale : float
         Factor of the bandwidth; see the table above.
@@ -103,7 +103,7 @@ class BOKEPlus(BOKE):
 
     Parameters
     ----------
-    f, scale, noise, kernel, starts, bounds, whole, noisy, initial, rng
+    f, scale, noise, kernel, starts, bounds, integers, noisy, initial, rng
         As of `BOKE`.
     exploring : float
         p, from 0 (excluded) to 1.

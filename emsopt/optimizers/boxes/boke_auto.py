@@ -79,7 +79,7 @@ class BOKEAuto(BoxOptimizer):
 
     Parameters
     ----------
-    f, bounds, whole, noisy, initial, rng
+    f, bounds, integers, noisy, initial, rng
         As of `BoxOptimizer`.
     exploring : float
         Probability of a step by the upper bound, from 0 (excluded) to 1; more follow where nothing is worth climbing.

@@ -24,19 +24,19 @@ class Box:
     ----------
     bounds : array_like, shape (d, 2)
         Lowest and highest value of each input.
-    whole : sequence of int
+    integers : sequence of int
         Inputs, by index, that are whole numbers; their bounds must be, too.
 
     Examples
     --------
-    >>> box = Box([(0.0, 1.0), (1, 3)], whole=[1])
+    >>> box = Box([(0.0, 1.0), (1, 3)], integers=[1])
     >>> box.from_unit([0.25, 0.99])
     array([0.25, 3.  ])
     """
 
     bounds: np.ndarray
-    whole: tuple = ()
-    is_whole: np.ndarray = field(init=False, repr=False)
+    integers: tuple = ()
+    is_integer: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self):
         bounds = _validate.real_array(self.bounds, "bounds", (None, 2))
@@ -44,16 +44,16 @@ class Box:
             k = int(np.argmax(bounds[:, 0] >= bounds[:, 1]))
             raise InputError(f"`bounds` must have low < high in every row; row {k} is {bounds[k].tolist()}.")
         d = len(bounds)
-        if not np.iterable(self.whole) or isinstance(self.whole, str):
-            raise InputError(f"`whole` must be the indices of the inputs that are whole numbers; got {self.whole!r}.")
-        whole = tuple(sorted({_validate.whole_number(k, "whole", 0, d - 1) for k in self.whole}))
-        fractions = [k for k in whole if (bounds[k] % 1 != 0).any()]
+        if not np.iterable(self.integers) or isinstance(self.integers, str):
+            raise InputError(f"`integers` must be the indices of whole-number inputs; got {self.integers!r}.")
+        integers = tuple(sorted({_validate.whole_number(k, "integers", 0, d - 1) for k in self.integers}))
+        fractions = [k for k in integers if (bounds[k] % 1 != 0).any()]
         if fractions:
             k = fractions[0]
             raise InputError(f"`bounds` of a whole-numbered input must be whole; row {k} is {bounds[k].tolist()}.")
         object.__setattr__(self, "bounds", bounds)
-        object.__setattr__(self, "whole", whole)
-        object.__setattr__(self, "is_whole", np.isin(np.arange(d), whole))
+        object.__setattr__(self, "integers", integers)
+        object.__setattr__(self, "is_integer", np.isin(np.arange(d), integers))
 
     @property
     def dimension(self):
@@ -63,7 +63,7 @@ class Box:
     @cached_property
     def count(self):
         """Number of points: infinite unless all inputs are whole numbers."""
-        if len(self.whole) < self.dimension:
+        if len(self.integers) < self.dimension:
             return np.inf
         return prod(int(high - low) + 1 for low, high in self.bounds)
 
@@ -77,7 +77,7 @@ class Box:
     def canonical(self, x):
         """Return the point in the box, shape (d,), with whole numbers where they belong."""
         x = np.array(_validate.real_array(x, "x", (self.dimension,)))
-        x[self.is_whole] = np.rint(x[self.is_whole])
+        x[self.is_integer] = np.rint(x[self.is_integer])
         low, high = self.bounds.T
         outside = (x < low - ROUNDING * (high - low)) | (x > high + ROUNDING * (high - low))
         if outside.any():
@@ -101,15 +101,15 @@ class Box:
     def from_unit(self, unit):
         """Return the points of the box, shape (..., d), that stand at these places of the unit cube."""
         x = self._low + np.asarray(unit, dtype=float) * self._width
-        return np.clip(np.where(self.is_whole, np.rint(x), x), *self.bounds.T)
+        return np.clip(np.where(self.is_integer, np.rint(x), x), *self.bounds.T)
 
     @property
     def _low(self):
-        return self.bounds[:, 0] - 0.5 * self.is_whole
+        return self.bounds[:, 0] - 0.5 * self.is_integer
 
     @property
     def _width(self):
-        return np.ptp(self.bounds, axis=1) + self.is_whole
+        return np.ptp(self.bounds, axis=1) + self.is_integer
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,14 +146,14 @@ class BoxObjective:
         return f"<BoxObjective: {self.space.dimension} inputs, {self.sense}>"
 
 
-def on_box(f, *, bounds=None, whole=None, noisy=None, sense=None):
+def on_box(f, *, bounds=None, integers=None, noisy=None, sense=None):
     """Return a function as an objective.
 
     Parameters
     ----------
     f : Problem, BoxObjective or callable
         What is left out below is taken from its attributes of that name and its ``noise``.
-    bounds, whole
+    bounds, integers
         As in `Box`.
     noisy : bool
         Whether the same point can get different values.
@@ -171,8 +171,8 @@ def on_box(f, *, bounds=None, whole=None, noisy=None, sense=None):
     if own not in (None, sense):
         raise InputError(f"`sense` is {sense!r}, but `f` has the `sense` {own!r}. Leave one of the two out.")
     if isinstance(f, BoxObjective):
-        if any(value is not None for value in (bounds, whole, noisy)):
-            raise InputError("`bounds`, `whole` and `noisy` of a BoxObjective are its own: leave them out.")
+        if any(value is not None for value in (bounds, integers, noisy)):
+            raise InputError("`bounds`, `integers` and `noisy` of a BoxObjective are its own: leave them out.")
         return f
     if not callable(f):
         raise InputError(f"`f` must be a Problem or a function of a point, shape (d,); got {type(f).__name__}.")
@@ -181,6 +181,6 @@ def on_box(f, *, bounds=None, whole=None, noisy=None, sense=None):
         msg = "`bounds` must be given for a function that has none: the lowest and highest value of each input. "
         msg += "(Deployments are searched with an emsopt.Objective.)"
         raise InputError(msg)
-    box = Box(bounds, getattr(f, "whole", ()) if whole is None else whole)
+    box = Box(bounds, getattr(f, "integers", ()) if integers is None else integers)
     noisy = (getattr(f, "noise", 0) or 0) > 0 if noisy is None else _validate.truth(noisy, "noisy")
     return BoxObjective(f, box, sense, bool(noisy))

@@ -36,7 +36,7 @@ class GPUCBFixed(BoxOptimizer):
 
     Parameters
     ----------
-    f, bounds, whole, noisy, initial, rng
+    f, bounds, integers, noisy, initial, rng
         As of `BoxOptimizer`.
     confidence : float
         √β, in posterior standard deviations.
@@ -80,7 +80,7 @@ class GPUCB(GPUCBFixed):
 
     Parameters
     ----------
-    f, confidence, starts, bounds, whole, noisy, initial, rng
+    f, confidence, starts, bounds, integers, noisy, initial, rng
         As of `GPUCBFixed`.
     """
 

@@ -37,7 +37,7 @@ class KRUCB(BOKE):
 
     Parameters
     ----------
-    f, scale, starts, bounds, whole, noisy, initial, rng
+    f, scale, starts, bounds, integers, noisy, initial, rng
         As of `BOKE`; the kernel is Gaussian.
     confidence : float
         C.

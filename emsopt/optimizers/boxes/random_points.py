@@ -8,7 +8,7 @@ class RandomPoints(BoxOptimizer):
 
     Parameters
     ----------
-    f, bounds, whole, noisy, rng
+    f, bounds, integers, noisy, rng
         As of `BoxOptimizer`.
 
     Examples
@@ -22,8 +22,8 @@ class RandomPoints(BoxOptimizer):
     (array([0.637]), -5.65)
     """
 
-    def __init__(self, f, *, bounds=None, whole=None, noisy=None, rng=None):
-        super().__init__(f, bounds=bounds, whole=whole, noisy=noisy, initial=0, rng=rng)
+    def __init__(self, f, *, bounds=None, integers=None, noisy=None, rng=None):
+        super().__init__(f, bounds=bounds, integers=integers, noisy=noisy, initial=0, rng=rng)
 
     def _propose(self):
         return self.draw()

@@ -66,7 +66,7 @@ def problem(name, noisy):
     f = make()
     low, high = f.bounds.T
     points = low + (high - low) * np.random.default_rng(0).random((100_000, f.dimension))
-    return make(noise=NOISE * float(f(points).std()))
+    return make(noise_sd=NOISE * float(f(points).std()))
 
 
 def search(problem_name, method, noisy, budget, seed):

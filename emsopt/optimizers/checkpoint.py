@@ -47,7 +47,7 @@ def _box(objective):
     return {
         "function": str(getattr(f, "name", getattr(f, "__qualname__", type(f).__qualname__))),
         "sense": objective.sense,
-        "noise": float(getattr(f, "noise", 0) or 0) or objective.noisy,
+        "noise": float(getattr(f, "noise_sd", 0) or 0) or objective.noisy,
         "bounds": space.bounds.tolist(),
         "integers": list(space.integers),
     }

@@ -88,7 +88,7 @@ def minimize(
     integers : sequence of int, optional
         Boxes only: inputs, by index, that are whole numbers; left out, the ``integers`` of the objective, or none.
     noisy : bool, optional
-        Boxes only: whether the same point can get different values; left out, whether the objective has ``noise``.
+        Boxes only: whether the same point can get different values; left out, whether the objective has ``noise_sd``.
     rng : int or Generator, optional
         Decides everything random in the run: the method (unless ``method`` is an optimizer, which has its own), the
         calls that a noisy `Objective` simulates and the noise of a Problem, whatever their own ``rng``. The noise of a

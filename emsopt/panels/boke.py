@@ -50,7 +50,7 @@ def boke_panel(f=None, *, rng=0):
     InputError
         If the function has several inputs or is to be minimised, or the seed is none.
     """
-    f = decaying_wave(noise=SAMPLE_NOISE) if f is None else f
+    f = decaying_wave(noise_sd=SAMPLE_NOISE) if f is None else f
     if getattr(f, "dimension", None) != 1 or f.sense != "max":
         raise InputError(f"`f` must be a Problem of one input with sense 'max'; got {f!r}.")
     seed = _widgets.seed_of(rng)
@@ -90,7 +90,7 @@ def boke_panel(f=None, *, rng=0):
         for k in range(min(steps, MOST - len(state["told"]))):
             if k:
                 state["next"] = float(optimizer().ask()[0])
-            value = f.exact([state["next"]]) + f.noise * state["rng"].standard_normal()
+            value = f.exact([state["next"]]) + f.noise_sd * state["rng"].standard_normal()
             state["told"].append((state["next"], value))
         show()
         return f"That is {MOST} points, as many as this panel takes." if len(state["told"]) >= MOST else ""
@@ -99,7 +99,7 @@ def boke_panel(f=None, *, rng=0):
         state["rng"] = np.random.default_rng(controls["seed"].value)
         low, high = f.bounds[0]
         x = low + (high - low) * (state["rng"].permutation(FIRST) + state["rng"].random(FIRST)) / FIRST
-        noise = f.noise * state["rng"].standard_normal(FIRST)
+        noise = f.noise_sd * state["rng"].standard_normal(FIRST)
         state["told"] = [(float(at), float(f.exact([at]) + shift)) for at, shift in zip(x, noise, strict=True)]
         show()
 

@@ -11,7 +11,7 @@
 ``levy6``            6 inputs, ripples along every axis
 
 Sphere and Ackley have their minimum at the centre of the box, which favours methods that start there. All
-functions take ``noise``, the standard deviation of the noise on each value, and ``rng``, its source of
+functions take ``noise_sd``, the standard deviation of the noise on each value, and ``rng``, its source of
 randomness.
 
 References
@@ -26,12 +26,12 @@ import numpy as np
 from .problem import Problem
 
 
-def forrester(*, noise=0.0, rng=None):
+def forrester(*, noise_sd=0.0, rng=None):
     """Return (6x - 2)² sin(12x - 4) on [0, 1]: minimum -6.02074 at 0.757249.
 
     Parameters
     ----------
-    noise : float
+    noise_sd : float
         Standard deviation of the noise on each value.
     rng : int or Generator, optional
         Source of randomness for the noise.
@@ -40,75 +40,75 @@ def forrester(*, noise=0.0, rng=None):
     -------
     Problem
     """
-    return Problem("forrester", _forrester, [(0, 1)], "min", -6.020740055767083, [0.75724876], noise, rng)
+    return Problem("forrester", _forrester, [(0, 1)], "min", -6.020740055767083, [0.75724876], noise_sd, rng)
 
 
-def decaying_wave(*, noise=0.0, rng=None):
+def decaying_wave(*, noise_sd=0.0, rng=None):
     """Return -exp(-1.4 x) cos(3.5 π x) on [0, 1], (3.5) of the BOKE paper: maximum 0.675761 at 0.274197.
 
     Options as in `forrester`.
     """
-    return Problem("decaying_wave", _decaying_wave, [(0, 1)], "max", 0.6757608313797878, [0.27419669], noise, rng)
+    return Problem("decaying_wave", _decaying_wave, [(0, 1)], "max", 0.6757608313797878, [0.27419669], noise_sd, rng)
 
 
-def goldstein_price(*, noise=0.0, rng=None):
+def goldstein_price(*, noise_sd=0.0, rng=None):
     """Return the Goldstein-Price function on [-2, 2]²: minimum 3 at (0, -1); options as in `forrester`."""
-    return Problem("goldstein_price", _goldstein_price, [(-2, 2)] * 2, "min", 3.0, [0, -1], noise, rng)
+    return Problem("goldstein_price", _goldstein_price, [(-2, 2)] * 2, "min", 3.0, [0, -1], noise_sd, rng)
 
 
-def six_hump_camel(*, noise=0.0, rng=None):
+def six_hump_camel(*, noise_sd=0.0, rng=None):
     """Return (4 - 2.1 x1² + x1⁴/3) x1² + x1 x2 + (4 x2² - 4) x2² on [-3, 3] x [-2, 2].
 
     Minimum -1.031628 at (0.089842, -0.712656) and, by symmetry, at (-0.089842, 0.712656). Options as in
     `forrester`.
     """
     box, best = [(-3, 3), (-2, 2)], [0.08984201, -0.7126564]
-    return Problem("six_hump_camel", _six_hump_camel, box, "min", -1.0316284534898774, best, noise, rng)
+    return Problem("six_hump_camel", _six_hump_camel, box, "min", -1.0316284534898774, best, noise_sd, rng)
 
 
-def hartmann3(*, noise=0.0, rng=None):
+def hartmann3(*, noise_sd=0.0, rng=None):
     """Return the Hartmann function of 3 inputs on [0, 1]³.
 
     Minimum -3.862780 at (0.114589, 0.555649, 0.852547). Options as in `forrester`.
     """
     best = [0.11458888, 0.5556489, 0.85254698]
-    return Problem("hartmann3", _hartmann3, [(0, 1)] * 3, "min", -3.862779787332663, best, noise, rng)
+    return Problem("hartmann3", _hartmann3, [(0, 1)] * 3, "min", -3.862779787332663, best, noise_sd, rng)
 
 
-def hartmann6(*, noise=0.0, rng=None):
+def hartmann6(*, noise_sd=0.0, rng=None):
     """Return the Hartmann function of 6 inputs on [0, 1]⁶.
 
     Minimum -3.322368 at (0.201690, 0.150011, 0.476874, 0.275332, 0.311652, 0.657301). Options as in
     `forrester`.
     """
     best = [0.20168951, 0.15001069, 0.47687397, 0.27533243, 0.31165162, 0.65730054]
-    return Problem("hartmann6", _hartmann6, [(0, 1)] * 6, "min", -3.322368011415515, best, noise, rng)
+    return Problem("hartmann6", _hartmann6, [(0, 1)] * 6, "min", -3.322368011415515, best, noise_sd, rng)
 
 
-def rosenbrock4(*, noise=0.0, rng=None):
+def rosenbrock4(*, noise_sd=0.0, rng=None):
     """Return Σ 100 (x_{k+1} - x_k²)² + (1 - x_k)² on [-5, 10]⁴: minimum 0 at ones.
 
     Options as in `forrester`.
     """
-    return Problem("rosenbrock4", _rosenbrock, [(-5, 10)] * 4, "min", 0.0, [1] * 4, noise, rng)
+    return Problem("rosenbrock4", _rosenbrock, [(-5, 10)] * 4, "min", 0.0, [1] * 4, noise_sd, rng)
 
 
-def sphere6(*, noise=0.0, rng=None):
+def sphere6(*, noise_sd=0.0, rng=None):
     """Return Σ x_k² on [-5.12, 5.12]⁶: minimum 0 at the origin; options as in `forrester`."""
-    return Problem("sphere6", _sphere, [(-5.12, 5.12)] * 6, "min", 0.0, [0] * 6, noise, rng)
+    return Problem("sphere6", _sphere, [(-5.12, 5.12)] * 6, "min", 0.0, [0] * 6, noise_sd, rng)
 
 
-def ackley6(*, noise=0.0, rng=None):
+def ackley6(*, noise_sd=0.0, rng=None):
     """Return the Ackley function on [-32.768, 32.768]⁶: minimum 0 at the origin.
 
     Options as in `forrester`.
     """
-    return Problem("ackley6", _ackley, [(-32.768, 32.768)] * 6, "min", 0.0, [0] * 6, noise, rng)
+    return Problem("ackley6", _ackley, [(-32.768, 32.768)] * 6, "min", 0.0, [0] * 6, noise_sd, rng)
 
 
-def levy6(*, noise=0.0, rng=None):
+def levy6(*, noise_sd=0.0, rng=None):
     """Return the Levy function on [-10, 10]⁶: minimum 0 at ones; options as in `forrester`."""
-    return Problem("levy6", _levy, [(-10, 10)] * 6, "min", 0.0, [1] * 6, noise, rng)
+    return Problem("levy6", _levy, [(-10, 10)] * 6, "min", 0.0, [1] * 6, noise_sd, rng)
 
 
 HARTMANN_WEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])

@@ -53,7 +53,7 @@ VARIABLES = (
 OUTPUTS = ("consumption", "range", "speed")
 
 
-def sprinkler(output="range", *, noise=0.0, rng=None):
+def sprinkler(output="range", *, noise_sd=0.0, rng=None):
     """Return the garden sprinkler of 8 inputs.
 
     The box: α and β 0 to 90 deg, A 2e-6 to 4e-6 m², d 0.1 to 0.2 m, M_c and M_v 0.01 to 0.02, p 1 to 2 bar,
@@ -64,7 +64,7 @@ def sprinkler(output="range", *, noise=0.0, rng=None):
     output : str
         "range" (m), to be maximised, best known 8.3358; "consumption" (l/min), to be minimised; or "speed"
         (turns per second), to be maximised.
-    noise : float
+    noise_sd : float
         Standard deviation of the noise on each value.
     rng : int or Generator, optional
         Source of randomness for the noise.
@@ -80,7 +80,7 @@ def sprinkler(output="range", *, noise=0.0, rng=None):
     """
     _validate.choice(output, "output", OUTPUTS)
     sense, value, x = BEST[output]
-    return Problem(f"sprinkler {output}", FUNCTIONS[output], BOUNDS, sense, value, x, noise, rng, VARIABLES)
+    return Problem(f"sprinkler {output}", FUNCTIONS[output], BOUNDS, sense, value, x, noise_sd, rng, VARIABLES)
 
 
 def _consumption(x):

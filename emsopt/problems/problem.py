@@ -28,7 +28,7 @@ class Problem:
         Best known noise-free value, or None if unknown.
     best_x : ndarray, shape (d,), or None
         A point that attains it.
-    noise : float
+    noise_sd : float
         Standard deviation of the Gaussian noise on each value.
     rng : Generator
         Source of randomness for the noise, one draw per value.
@@ -50,7 +50,7 @@ class Problem:
     sense: str
     best_value: float = None
     best_x: np.ndarray = None
-    noise: float = 0.0
+    noise_sd: float = 0.0
     rng: object = None
     variables: tuple = None
     integers: tuple = ()
@@ -66,7 +66,7 @@ class Problem:
         settled = {
             "bounds": bounds,
             "best_x": None if self.best_x is None else _validate.real_array(self.best_x, "best_x", (len(bounds),)),
-            "noise": _validate.positive_number(self.noise, "noise", zero=True),
+            "noise_sd": _validate.positive_number(self.noise_sd, "noise_sd", zero=True),
             "rng": np.random.default_rng(self.rng),
             "variables": _validate.names(self.variables, "variables", len(bounds), "x")
             if self.variables is not None
@@ -98,9 +98,9 @@ class Problem:
             If the shape is wrong, or a point is not finite or lies outside the box.
         """
         value = self.exact(x)
-        if self.noise == 0:
+        if self.noise_sd == 0:
             return value
-        noise = self.noise * self.rng.standard_normal(np.shape(value) or None)
+        noise = self.noise_sd * self.rng.standard_normal(np.shape(value) or None)
         return value + noise
 
     def exact(self, x):
@@ -137,7 +137,7 @@ class Problem:
         return points
 
     def __repr__(self):
-        noise = f", noise {self.noise:g}" if self.noise else ""
+        noise = f", noise {self.noise_sd:g}" if self.noise_sd else ""
         best = "" if self.best_value is None else f" {self.best_value:.6g}"
         return f"<Problem {self.name}: {self.dimension} inputs, {self.sense}{best}{noise}>"
 

@@ -31,7 +31,7 @@ def random_problem(seed, costs=(0.05, 0.1, 0.2, 0.5), marginals=None):
     best = grid[np.argmax(function(grid))]
     f = Problem("draw", function, [(0, 1)] * 3, "max", float(function(best[None])[0]), best)
     marginals = TruncatedNormal(0.04) if marginals is None else marginals
-    return ControlProblem(f, SETS, costs, marginals, noise=0.01, worst=float(function(grid).min()) - 0.2)
+    return ControlProblem(f, SETS, costs, marginals, noise_sd=0.01, worst=float(function(grid).min()) - 0.2)
 
 
 def told(problem, n, seed=0, **options):

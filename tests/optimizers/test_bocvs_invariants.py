@@ -143,7 +143,7 @@ def random_problem(seed):
         sets,
         [0.05, 0.98] if seed in DEAR else rng.uniform(0.05, 1, len(sets)),
         marginals,
-        noise=noise,
+        noise_sd=noise,
         worst=least - 0.1,
         price=PRICES[list(PRICES)[rng.integers(len(PRICES))]],
     )

@@ -151,7 +151,7 @@ def test_kr_ucb_keeps_its_distance_in_more_dimensions():
 
 def test_kr_ucb_widens_as_t_to_the_alpha():
     """With noise the number of different points stays at t^α, to one point."""
-    f = eo.problems.forrester(noise=1.0, rng=0)
+    f = eo.problems.forrester(noise_sd=1.0, rng=0)
     optimizer = KRUCB(f, widening=0.6, rng=0, initial=3)
     for t in range(1, 80):
         x = optimizer.ask()

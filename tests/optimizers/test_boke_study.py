@@ -32,7 +32,7 @@ def test_a_row_is_the_regret_of_the_best_point_so_far(study, name, noisy):
 def test_noise_is_a_twentieth_of_the_spread(study):
     f = study.problem("forrester", True)
     x = np.linspace(0, 1, 100_001)[:, None]
-    assert f.noise == pytest.approx(0.05 * f.exact(x).std(), rel=0.01)
+    assert f.noise_sd == pytest.approx(0.05 * f.exact(x).std(), rel=0.01)
 
 
 def test_tables_summarise_the_runs(study):

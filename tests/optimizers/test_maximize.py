@@ -238,7 +238,7 @@ def test_a_problem_knows_its_whole_numbers():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_noise_is_decided_by_the_run(method):
-    one, other = (eo.problems.forrester(noise=0.5, rng=seed) for seed in (1, 2))
+    one, other = (eo.problems.forrester(noise_sd=0.5, rng=seed) for seed in (1, 2))
     runs = [eo.minimize(f, **settings(method)) for f in (one, other)]
     assert same(*runs)
     clean = one.exact(np.array(runs[0].history["x"].tolist()))
@@ -252,7 +252,7 @@ def test_noise_is_decided_by_the_run(method):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_a_run_cut_off_resumes_to_the_same_end(method, noise, tmp_path):
-    f, file = eo.problems.six_hump_camel(noise=noise), tmp_path / "run.jsonl"
+    f, file = eo.problems.six_hump_camel(noise_sd=noise), tmp_path / "run.jsonl"
     full = eo.minimize(f, **settings(method, checkpoint=file))
     lines = file.read_bytes().splitlines(keepends=True)
     assert set(json.loads(lines[1])) == {"evaluation", "x", "value", "seconds"}
@@ -268,7 +268,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         "method": {"method": "boke"},
         "seed": {"rng": 1},
         "function": {"f": eo.problems.hartmann3()},
-        "noise": {"f": eo.problems.forrester(noise=0.1)},
+        "noise": {"f": eo.problems.forrester(noise_sd=0.1)},
         "bounds": {"bounds": [(0, 0.5)]},
     }
     for key, change in others.items():

@@ -197,7 +197,7 @@ def test_plays_draw_what_is_not_controlled_and_costs_keep_their_mean():
 @example(mean=0.5, noise=2.3e-311, seed=0)
 def test_costs_never_leave_their_support(mean, noise, seed):
     f = Problem("flat", lambda u: u[:, 0], [(0, 1)], "max", 1.0, [1.0])
-    problem = ControlProblem(f, [[0]], [mean], Uniform(), cost_noise=noise)
+    problem = ControlProblem(f, [[0]], [mean], Uniform(), cost_noise_sd=noise)
     rng = np.random.default_rng(seed)
     assert all(0 <= problem.play(0, [0.5], rng).cost <= 1 for _ in range(20))
 
@@ -236,7 +236,7 @@ FLAT = Problem("flat", lambda u: u[:, 0], [(0, 1)] * 3, "max", 1.0, [1.0, 0, 0],
         ({"set_values": [0.5, 1.0]}, "must both hold 2 values.*got 2 and 0"),
         ({"set_values": [0.5, 1.0], "set_points": [[0.5]]}, "must both hold 2 values.*got 2 and 1"),
         ({"marginals": [Uniform(), Uniform(), 0.5]}, "The marginal of c must be one of TruncatedNormal"),
-        ({"noise": -1}, "`noise` must be a number of at least 0"),
+        ({"noise_sd": -1}, "`noise_sd` must be a number of at least 0"),
         (
             {"objective": eo.problems.hartmann6()},
             "have sense 'max'; hartmann6 has 'min'. Convert it",
@@ -246,8 +246,8 @@ FLAT = Problem("flat", lambda u: u[:, 0], [(0, 1)] * 3, "max", 1.0, [1.0, 0, 0],
             "on the unit cube; b of boxed ranges from 0 to 20. Scale it with on_unit_cube",
         ),
         (
-            {"objective": replace(FLAT, noise=0.1)},
-            "free of noise; flat has noise 0.1. Pass `noise` to the ControlProblem",
+            {"objective": replace(FLAT, noise_sd=0.1)},
+            "free of noise; flat has noise 0.1. Pass `noise_sd` to the ControlProblem",
         ),
         ({"objective": lambda u: u}, "`objective` must be an emsopt.problems.Problem; got <function"),
     ],

@@ -126,12 +126,12 @@ def test_rows_are_evaluated_like_single_points(name):
 
 
 def test_noise_is_gaussian_reproducible_and_can_be_left_out():
-    f = eo.problems.hartmann3(noise=0.3, rng=5)
+    f = eo.problems.hartmann3(noise_sd=0.3, rng=5)
     x = np.full((4000, 3), 0.5)
     values = f(x)
     assert values.std() == pytest.approx(0.3, rel=0.05)
     assert values.mean() == pytest.approx(f.exact(x[0]), abs=0.02)
-    one_by_one = eo.problems.hartmann3(noise=0.3, rng=5)
+    one_by_one = eo.problems.hartmann3(noise_sd=0.3, rng=5)
     np.testing.assert_allclose([one_by_one(row) for row in x[:5]], values[:5], rtol=1e-14)
     np.testing.assert_array_equal(replace(f, rng=5)(x), values)
     assert (replace(f, rng=6)(x) != values).all()
@@ -220,8 +220,8 @@ def test_what_is_wrong_is_named():
     assert f([3 + 1e-12, 0]) == f([3, 0])  # an optimizer's rounding is no error
     with pytest.raises(InputError, match="`output` must be one of 'consumption', 'range', 'speed'"):
         eo.problems.sprinkler("colour")
-    with pytest.raises(InputError, match="`noise` must be a number of at least 0"):
-        eo.problems.forrester(noise=-1)
+    with pytest.raises(InputError, match="`noise_sd` must be a number of at least 0"):
+        eo.problems.forrester(noise_sd=-1)
     with pytest.raises(InputError, match="low < high in every row; row 1"):
         eo.problems.Problem("flat", np.sum, [(0, 1), (2, 2)], "min", 0.0, [0, 2])
     with pytest.raises(InputError, match="`sense` must be one of 'min', 'max'"):

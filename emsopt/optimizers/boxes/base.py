@@ -31,7 +31,7 @@ class BoxOptimizer(AskTell):
     integers : sequence of int, optional
         Inputs, by index, that are whole numbers; left out, the ``integers`` of ``f``, or none.
     noisy : bool, optional
-        Whether the same point can get different values; left out, whether ``f`` has ``noise``.
+        Whether the same point can get different values; left out, whether ``f`` has ``noise_sd``.
     initial : int, optional
         Points of a Latin hypercube to begin with; left out: see `default_initial`. The same rng gives the same ones,
         whatever the method.

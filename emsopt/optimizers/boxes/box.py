@@ -152,7 +152,7 @@ def on_box(f, *, bounds=None, integers=None, noisy=None, sense=None):
     Parameters
     ----------
     f : Problem, BoxObjective or callable
-        What is left out below is taken from its attributes of that name and its ``noise``.
+        What is left out below is taken from its attributes of that name and its ``noise_sd``.
     bounds, integers
         As in `Box`.
     noisy : bool
@@ -182,5 +182,5 @@ def on_box(f, *, bounds=None, integers=None, noisy=None, sense=None):
         msg += "(Deployments are searched with an emsopt.Objective.)"
         raise InputError(msg)
     box = Box(bounds, getattr(f, "integers", ()) if integers is None else integers)
-    noisy = (getattr(f, "noise", 0) or 0) > 0 if noisy is None else _validate.truth(noisy, "noisy")
+    noisy = (getattr(f, "noise_sd", 0) or 0) > 0 if noisy is None else _validate.truth(noisy, "noisy")
     return BoxObjective(f, box, sense, bool(noisy))

@@ -235,6 +235,6 @@ def _described(problem):
         "problem": problem.name,
         "control_sets": [list(s) for s in problem.control_sets],
         "marginals": [type(X).__name__ for X in problem.marginals],
-        "noise": [problem.noise, problem.cost_noise, problem.worst],
+        "noise": [problem.noise_sd, problem.cost_noise_sd, problem.worst],
         "numbers": summary(*numbers),
     }

@@ -21,9 +21,9 @@ def check_objective(f):
             f"`objective` must be on the unit cube; {f.variables[k]} of {f.name} ranges from {low:g} to "
             f"{high:g}. Scale it with on_unit_cube."
         )
-    if f.noise:
+    if f.noise_sd:
         raise InputError(
-            f"`objective` must be free of noise; {f.name} has noise {f.noise:g}. Pass `noise` to the "
+            f"`objective` must be free of noise; {f.name} has noise {f.noise_sd:g}. Pass `noise_sd` to the "
             "ControlProblem instead."
         )
 

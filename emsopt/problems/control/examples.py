@@ -53,7 +53,7 @@ AIRFOIL = ((3, 4), (1, 4), (0, 3), (1, 2), (2, 4), (0, 1), (2, 3))
 PLANT = ((0, 1), (2, 3), (3, 4), (0, 1, 2), (1, 2, 3), (2, 3, 4), (0, 1, 2, 3, 4))
 
 
-def hartmann_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.02):
+def hartmann_control(costs="cheap", variance=0.02, *, noise_sd=0.01, cost_noise_sd=0.02):
     """Return the negated Hartmann function of 6 inputs, with 6 irrelevant inputs; maximum 3.32237.
 
     Parameters
@@ -62,7 +62,7 @@ def hartmann_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.0
         Mean costs of the control sets; names as in `COSTS`.
     variance : float
         Variance of every uncontrolled variable; 0.02 and 0.04 in the paper.
-    noise, cost_noise : float
+    noise_sd, cost_noise_sd : float
         Standard deviation of the noise on values, and of the noise on costs with a mean of at least 0.1.
 
     Returns
@@ -77,26 +77,26 @@ def hartmann_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.0
     >>> problem.acceptable(0.1).tolist(), problem.target(0.1)
     ([4, 6], 4)
     """
-    return _with_irrelevant("hartmann", hartmann6(), 0.0, costs, variance, noise, cost_noise)
+    return _with_irrelevant("hartmann", hartmann6(), 0.0, costs, variance, noise_sd, cost_noise_sd)
 
 
-def ackley_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.02):
+def ackley_control(costs="cheap", variance=0.02, *, noise_sd=0.01, cost_noise_sd=0.02):
     """Return the negated Ackley function of 6 inputs on [-32.768, 32.768]⁶, with 6 irrelevant inputs.
 
     The maximum, 0, is attained where all relevant variables take their mean. See `hartmann_control`.
     """
-    return _with_irrelevant("ackley", ackley6(), -22.33, costs, variance, noise, cost_noise)
+    return _with_irrelevant("ackley", ackley6(), -22.33, costs, variance, noise_sd, cost_noise_sd)
 
 
-def levy_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.02):
+def levy_control(costs="cheap", variance=0.02, *, noise_sd=0.01, cost_noise_sd=0.02):
     """Return the negated Levy function of 6 inputs on [-10, 10]⁶, with 6 irrelevant inputs.
 
     See `hartmann_control`.
     """
-    return _with_irrelevant("levy", levy6(), -415.0, costs, variance, noise, cost_noise)
+    return _with_irrelevant("levy", levy6(), -415.0, costs, variance, noise_sd, cost_noise_sd)
 
 
-def airfoil_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.02):
+def airfoil_control(costs="cheap", variance=0.02, *, noise_sd=0.01, cost_noise_sd=0.02):
     """Return the noise of an airfoil (`emsopt.problems.airfoil`), with seven control sets of two variables.
 
     See `hartmann_control`.
@@ -107,10 +107,10 @@ def airfoil_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.02
     >>> round(problem.objective(problem.objective.best_x), 5)
     2.06996
     """
-    return _ready(airfoil(), AIRFOIL, costs, variance, noise, cost_noise, AIRFOIL_WORST)
+    return _ready(airfoil(), AIRFOIL, costs, variance, noise_sd, cost_noise_sd, AIRFOIL_WORST)
 
 
-def plant_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.02):
+def plant_control(costs="cheap", variance=0.02, *, noise_sd=0.01, cost_noise_sd=0.02):
     """Return the growth of a plant (`emsopt.problems.plant`); see `hartmann_control`.
 
     Raises
@@ -120,17 +120,17 @@ def plant_control(costs="cheap", variance=0.02, *, noise=0.01, cost_noise=0.02):
     """
     from .plant_growth import WORST_VALUE, plant
 
-    return _ready(plant(), PLANT, costs, variance, noise, cost_noise, WORST_VALUE)
+    return _ready(plant(), PLANT, costs, variance, noise_sd, cost_noise_sd, WORST_VALUE)
 
 
-def ems_control(costs=None, variance=0.04, *, noise=0.01, cost_noise=0.02):
+def ems_control(costs=None, variance=0.04, *, noise_sd=0.01, cost_noise_sd=0.02):
     """Return minutes of response saved by the levers of an ambulance service (`emsopt.problems.ems_levers`).
 
     Parameters
     ----------
     costs : array_like, shape (7,), optional
         Mean costs of a trial month of each control set. Default: those of `emsopt.problems.ems_levers`.
-    variance, noise, cost_noise
+    variance, noise_sd, cost_noise_sd
         As in `hartmann_control`.
 
     Returns
@@ -140,10 +140,10 @@ def ems_control(costs=None, variance=0.04, *, noise=0.01, cost_noise=0.02):
     from .ems_service import CONTROL_SETS, SET_COSTS, ems_levers
 
     costs = SET_COSTS if costs is None else costs
-    return _ready(ems_levers(), CONTROL_SETS, costs, variance, noise, cost_noise, 0.0)
+    return _ready(ems_levers(), CONTROL_SETS, costs, variance, noise_sd, cost_noise_sd, 0.0)
 
 
-def hill_control(costs=(0.1, 0.3, 1.0), variance=0.02, *, noise=0.01, cost_noise=0.02):
+def hill_control(costs=(0.1, 0.3, 1.0), variance=0.02, *, noise_sd=0.01, cost_noise_sd=0.02):
     """Return a minimal example: a ridge over 2 variables, which can be controlled separately or together.
 
     Along the ridge the second variable matters little: controlling only the first is nearly as good as
@@ -151,14 +151,14 @@ def hill_control(costs=(0.1, 0.3, 1.0), variance=0.02, *, noise=0.01, cost_noise
     """
     peak = [0.7, 0.4]
     hill = Problem("hill", _hill, [(0, 1)] * 2, "max", 1.0, peak)
-    return _ready(hill, ((1,), (0,), (0, 1)), costs, variance, noise, cost_noise, 0.0)
+    return _ready(hill, ((1,), (0,), (0, 1)), costs, variance, noise_sd, cost_noise_sd, 0.0)
 
 
 def _hill(u):
     return np.exp(-(((u[:, 0] - 0.7) / 0.15) ** 2) / 2 - ((u[:, 1] - 0.4) / 0.5) ** 2 / 2)
 
 
-def _with_irrelevant(name, base, worst, costs, variance, noise, cost_noise):
+def _with_irrelevant(name, base, worst, costs, variance, noise_sd, cost_noise_sd):
     low, high = base.bounds.T
 
     def function(u):
@@ -166,10 +166,10 @@ def _with_irrelevant(name, base, worst, costs, variance, noise, cost_noise):
 
     best_x = np.append((base.best_x - low) / (high - low), np.full(IRRELEVANT, 0.5))
     f = Problem(name, function, [(0, 1)] * len(best_x), "max", -base.best_value, best_x)
-    return _ready(f, TWELVE, costs, variance, noise, cost_noise, worst)
+    return _ready(f, TWELVE, costs, variance, noise_sd, cost_noise_sd, worst)
 
 
-def _ready(f, control_sets, costs, variance, noise, cost_noise, worst):
+def _ready(f, control_sets, costs, variance, noise_sd, cost_noise_sd, worst):
     """Return the control problem, with the stored optima if available for this variance."""
     if isinstance(costs, str):
         if costs not in COSTS or len(control_sets) != len(COSTS[costs]):
@@ -177,11 +177,11 @@ def _ready(f, control_sets, costs, variance, noise, cost_noise, worst):
             raise InputError(msg)
         costs = COSTS[costs]
     X = TruncatedNormal(_validate.positive_number(variance, "variance"))
-    problem = ControlProblem(f, control_sets, costs, X, noise, cost_noise, worst)
+    problem = ControlProblem(f, control_sets, costs, X, noise_sd, cost_noise_sd, worst)
     values, points = stored_optima(f.name, variance, len(control_sets))
     if values is None:
         return problem
-    return ControlProblem(f, control_sets, costs, X, noise, cost_noise, worst, values, points)
+    return ControlProblem(f, control_sets, costs, X, noise_sd, cost_noise_sd, worst, values, points)
 
 
 def stored_optima(name, variance, count):

@@ -11,7 +11,7 @@ I_1, ..., I_m  ``control_sets``    variables that may be controlled together
 x^i            -                   values of the variables in set i
 P_l            ``marginals``       known distribution of variable l when not controlled; all independent
 c_i            ``costs``           mean cost of a play of set i, in (0, 1]; unknown to the learner
-ξ              ``noise``           standard deviation of the noise on an observed value
+ξ              ``noise_sd``        standard deviation of the noise on an observed value
 α              -                   tolerance: acceptable loss, as a fraction of the best value above ``worst``
 =============  ==================  ===========================================================================
 
@@ -64,9 +64,9 @@ class ControlProblem:
         Mean cost of a play of each set, in (0, 1].
     marginals : tuple
         One of `emsopt.problems.control.marginals` per variable. A single one applies to all variables.
-    noise : float
+    noise_sd : float
         Standard deviation of the noise on an observed value.
-    cost_noise : float
+    cost_noise_sd : float
         Standard deviation of the noise on a cost with a mean of at least 0.1.
     worst : float
         Lower bound of the objective, from which the tolerance α is measured. Default: 0.
@@ -92,8 +92,8 @@ class ControlProblem:
     control_sets: tuple
     costs: np.ndarray
     marginals: tuple
-    noise: float = 0.01
-    cost_noise: float = 0.02
+    noise_sd: float = 0.01
+    cost_noise_sd: float = 0.02
     worst: float = 0.0
     set_values: np.ndarray = None
     set_points: tuple = None
@@ -113,8 +113,8 @@ class ControlProblem:
             "control_sets": control_sets,
             "costs": costs,
             "marginals": checked_marginals(self.marginals, f.variables),
-            "noise": _validate.positive_number(self.noise, "noise", zero=True),
-            "cost_noise": _validate.positive_number(self.cost_noise, "cost_noise", zero=True),
+            "noise_sd": _validate.positive_number(self.noise_sd, "noise_sd", zero=True),
+            "cost_noise_sd": _validate.positive_number(self.cost_noise_sd, "cost_noise_sd", zero=True),
             "worst": float(_validate.real_array(self.worst, "worst", ())),
         }
         if self.set_values is not None or self.set_points is not None:
@@ -238,7 +238,7 @@ class ControlProblem:
         u = rng.random(self.dimension)
         point = np.array([float(X.quantile(p)) for X, p in zip(self.marginals, u, strict=True)])
         point[list(self.control_sets[i])] = x
-        value = self.objective.exact(point) + self.noise * rng.standard_normal()
+        value = self.objective.exact(point) + self.noise_sd * rng.standard_normal()
         return Play(point, float(value), self._cost(self.costs[i], rng.random()))
 
     def _cost(self, mean, u):
@@ -246,11 +246,11 @@ class ControlProblem:
         from scipy.special import ndtr, ndtri
 
         room = min(mean, 1 - mean)
-        if mean < NOISY_FROM or room == 0 or self.cost_noise == 0:
+        if mean < NOISY_FROM or room == 0 or self.cost_noise_sd == 0:
             return float(mean)
         with np.errstate(over="ignore"):  # very small noise has no tail
-            tail = ndtr(-room / self.cost_noise)
-        cost = mean + self.cost_noise * ndtri(tail + u * (1 - 2 * tail))
+            tail = ndtr(-room / self.cost_noise_sd)
+        cost = mean + self.cost_noise_sd * ndtri(tail + u * (1 - 2 * tail))
         return float(np.clip(cost, mean - room, mean + room))  # rounding may exceed these bounds
 
     def checked_query(self, i, x, *, several=False):

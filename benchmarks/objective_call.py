@@ -32,7 +32,7 @@ def microseconds(functions, rounds=15, repeats=200):
 def main():
     city = eo.datasets.load_st_paul()
     objective, serial = eo.Objective(city, 9, "approximate"), eo.Objective(city, 9, "approximate", workers=1)
-    many = objective.space.sample(np.random.default_rng(0), 4000)
+    many = objective.space.sample(4000, rng=0)
     one = many[:1].copy()
     arrays = city.preferred_order, city.arrival_rates / 60, city.service_times, objective.costs, False, 1e-8
     for sites, value in zip(many[:20], approximate._values(many[:20], *arrays), strict=True):

@@ -128,9 +128,9 @@ class GaussianProcess(Optimizer):
                     return reached, at
                 reached, at = scores[k], near[k]
 
-        starts = [*told[np.argsort(self.values)[:2]], *self._counts([space.sample(self.rng)])]
+        starts = [*told[np.argsort(self.values)[:2]], *self._counts([space.sample(rng=self.rng)])]
         best = max((climb(at) for at in starts), key=lambda found: found[0])[1].astype(int)
-        return np.concatenate([slots[:n] for slots, n in zip(space._groups, best, strict=True)])
+        return space.deployment(best)
 
     def _score(self, model, counts):
         import torch
@@ -158,7 +158,7 @@ class GaussianProcess(Optimizer):
 
     def _counts(self, rows):
         """Units a place, (K, G), as floats."""
-        return np.array([self.space._counts(np.array(row)) for row in rows], dtype=float)
+        return np.array([self.space.group_counts(np.array(row)) for row in rows], dtype=float)
 
 
 PEERS = {"optuna": TPE, "botorch": GaussianProcess}

@@ -79,7 +79,7 @@ def main():
         print(f"{load:6.1f}", *(f"{speed:{width}.1f}" for speed, width in zip(speeds, widths, strict=True)))
 
     loaded = city.with_offered_load(0.4, UNITS)
-    deployments = eo.DeploymentSpace(loaded, UNITS).sample(0, 200)
+    deployments = eo.DeploymentSpace(loaded, UNITS).sample(200, rng=0)
     print("\n200 deployments of 100,000 calls each on the same calls: million calls a second")
     for workers in (1, None):
         seconds = median_seconds(partial(simulation_values, loaded, deployments, rng=0, workers=workers), 3)

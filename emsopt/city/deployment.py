@@ -1,24 +1,29 @@
 """Deployments: the sites at which p units wait, and the set of allowed deployments.
 
-A deployment is an array of p site indices; an index that occurs twice means two units at that site. Units at
-the same site are interchangeable, and so are the sites of a twin group (`City.twin_groups`).
+A deployment is an array of p site indices. An index that occurs twice means two units at that site. Units at the same
+site are interchangeable, and so are the sites of a twin group (`City.twin_groups`).
 """
 
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import comb, prod
+from typing import Any, cast
 
 import numpy as np
 from numba import njit
 
 from .. import _validate
+from .._types import IntArray, Rng, Sites
 from ..errors import InputError
-from .city import check_city
+from .city import City, check_city
 
 MOST_UNITS = 10_000
 
 
-def check_sites(city, sites, name="sites"):
+def check_sites(city: City, sites: Any, name: str = "sites") -> IntArray:
     """Return sites, given by index or name, as a non-empty array of valid indices, shape (p,).
 
     Raises
@@ -32,16 +37,15 @@ def check_sites(city, sites, name="sites"):
     return array
 
 
-def check_deployments(city, deployments):
+def check_deployments(city: City, deployments: Any) -> IntArray:
     """Return ``deployments`` as an integer array of valid site indices, shape (K, p), K and p at least 1."""
     array = _indices(city, deployments, "deployments")
     if array.ndim != 2 or array.size == 0:
-        msg = f"`deployments` must hold site indices, one row per deployment, shape (K, p); got shape {array.shape}."
-        raise InputError(msg)
+        raise InputError(f"`deployments` must hold one row per deployment, shape (K, p); got shape {array.shape}.")
     return np.ascontiguousarray(array)
 
 
-def _indices(city, values, name):
+def _indices(city: City, values: Any, name: str) -> IntArray:
     """Return valid site indices of any shape from whole numbers or site names."""
     check_city(city)
     limits = f"whole site indices from 0 to {city.n_sites - 1}"
@@ -55,18 +59,19 @@ def _indices(city, values, name):
         return city.sites_named(array.ravel()).reshape(array.shape)
     if array.dtype.kind == "b":
         raise InputError(f"`{name}` must be {limits}; got truth values. Pass numpy.flatnonzero(...) of the mask.")
-    is_whole = array.dtype.kind in "iu" or (array.dtype.kind == "f" and np.all(array == np.floor(array)))
-    if not is_whole:
+    if array.dtype.kind not in "iu" and not (array.dtype.kind == "f" and np.all(array == np.floor(array))):
         raise InputError(f"`{name}` must be {limits}; got {array.tolist()}.")
     bad = (array < 0) | (array >= city.n_sites)
     if np.count_nonzero(bad):  # faster than `any` for one deployment
         raise InputError(f"`{name}` must be {limits}; got {array[bad].ravel()[0]:g}.")
-    return array.astype(np.intp)
+    return array.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class DeploymentSpace:
     """The set of allowed deployments of a fleet.
+
+    Functions that take a fleet size p take a space in its place, also one made for another city with the same sites.
 
     Parameters
     ----------
@@ -76,92 +81,116 @@ class DeploymentSpace:
         Fleet size p.
     colocation : bool or int
         Units that a listed site may hold: one (False), any number (True), or the given number.
-    pinned : sequence of int
-        Sites that must have a unit; a repeated index means two units.
-    closed : sequence of int
+    pinned : sequence of int or str
+        Sites that must have a unit; a site listed twice must have two.
+    closed : sequence of int or str
         Sites that must have no unit.
+
+    Attributes
+    ----------
+    site_floors, site_capacities : ndarray of int, shape (N,)
+        Fewest and most units at each listed site.
 
     Notes
     -----
-    Deployments that differ only in the choice among twin sites are identical. Each is listed once, with the
-    lowest indices; `multiplicity` counts the sets of listed sites that it stands for.
+    Deployments that differ only in the choice among twin sites are identical. Each is listed once, with the lowest
+    indices; `multiplicity` counts the sets of listed sites that it stands for.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=0)
+    >>> space = eo.DeploymentSpace(city, 3, pinned=[0], closed=[4, 5])
+    >>> len(space)
+    3
+    >>> eo.evaluators.evaluate_all(city.scaled(2), space, "approximate").sites.tolist()
+    [[0, 1, 2], [0, 1, 3], [0, 2, 3]]
     """
 
-    city: object
+    city: City
     units: int
     colocation: bool | int = False
-    pinned: tuple[int, ...] = ()
-    closed: tuple[int, ...] = ()
-    room: np.ndarray = field(init=False)  # capacity of each listed site, shape (N,)
-    kept: np.ndarray = field(init=False)  # pinned units at each site, shape (N,)
+    pinned: Sites = ()
+    closed: Sites = ()
+    site_floors: IntArray = field(init=False)
+    site_capacities: IntArray = field(init=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_city(self.city)
         units = _validate.whole_number(self.units, "units", high=MOST_UNITS)
         if isinstance(self.colocation, (bool, np.bool_)):
             each = units if self.colocation else 1
         else:
             each = _validate.whole_number(self.colocation, "colocation", high=MOST_UNITS)
-        pinned, closed = self._some(self.pinned, "pinned"), self._some(self.closed, "closed")
-        both = np.intersect1d(pinned, closed)
-        if both.size:
-            raise InputError(f"site {self.city.site_names[both[0]]!r} is both pinned and closed.")
-        room = np.full(self.city.n_sites, each)
-        room[closed] = 0
-        kept = np.bincount(pinned, minlength=self.city.n_sites)
-        if (kept > room).any():
-            k = int(np.argmax(kept > room))
-            msg = f"site {self.city.site_names[k]!r} has {kept[k]} pinned units but holds at most {room[k]}."
-            raise InputError(msg)
+        pinned, closed = self._listed(self.pinned, "pinned"), self._listed(self.closed, "closed")
+        names = self.city.site_names
+        if both := set(pinned.tolist()) & set(closed.tolist()):
+            raise InputError(f"site {names[min(both)]!r} is both pinned and closed.")
+        floors, capacities = np.bincount(pinned, minlength=len(names)), np.full(len(names), each)
+        capacities[closed] = 0
+        if (floors > capacities).any():
+            k = int(np.argmax(floors > capacities))
+            raise InputError(f"site {names[k]!r} has {floors[k]} pinned units but holds at most {capacities[k]}.")
         if len(pinned) > units:
             raise InputError(f"{len(pinned)} units are pinned, but the fleet has only {units}.")
-        if room.sum() < units:
-            others = "." if self.colocation else ", or allow colocation (several units at a site)."
-            raise InputError(
-                f"{units} units do not fit: the open sites hold {room.sum()}. Use fewer units, close fewer "
-                f"sites{others}"
-            )
-        for key, value in {"units": units, "room": room, "kept": kept}.items():
-            object.__setattr__(self, key, value)
-        object.__setattr__(self, "pinned", tuple(int(k) for k in pinned))
-        object.__setattr__(self, "closed", tuple(int(k) for k in closed))
+        if capacities.sum() < units:
+            remedy = "Use fewer units, close fewer sites, or raise `colocation`."
+            raise InputError(f"{units} units do not fit: the open sites hold {capacities.sum()}. {remedy}")
+        vars(self).update(units=units, site_floors=floors, site_capacities=capacities)
+        vars(self).update(pinned=tuple(pinned.tolist()), closed=tuple(closed.tolist()))
 
-    def _some(self, sites, name):
+    def _listed(self, sites: Any, name: str) -> IntArray:
+        """Return the indices of sites that a caller listed, which may be none, shape (k,)."""
         if isinstance(sites, str) or not np.iterable(sites):
             raise InputError(f"`{name}` must be a sequence of sites, which may be empty; got {sites!r}.")
         sites = sites if isinstance(sites, np.ndarray) else list(sites)
-        return check_sites(self.city, sites, name) if len(sites) else np.empty(0, np.intp)
+        return check_sites(self.city, sites, name) if len(sites) else np.empty(0, np.int64)
+
+    @classmethod
+    def of(cls, city: City, units: int | DeploymentSpace, *, colocation: bool = False) -> DeploymentSpace:
+        """Return the space that ``units`` stands for: a fleet size, or a space for a city with the same sites.
+
+        Raises
+        ------
+        InputError
+            If the fleet does not fit, or the space was made for a city with other sites.
+        """
+        if not isinstance(units, DeploymentSpace):
+            return cls(city, units, colocation=colocation)
+        if check_city(city) is units.city:
+            return units
+        if city.site_names != units.city.site_names:
+            raise InputError(f"`units` is a space for other sites than {city.name!r} has; make one for this city.")
+        return replace(units, city=city)
 
     @cached_property
-    def _groups(self):
+    def _groups(self) -> list[IntArray]:
         """Lists of site indices by twin group, with each site repeated for every unit that it may hold."""
-        groups = [[] for _ in range(self.city.twin_groups.max() + 1)]
-        for site, group in enumerate(self.city.twin_groups):
-            groups[group] += [site] * int(self.room[site])
-        return [np.array(slots, dtype=np.intp) for slots in groups]
+        order = np.argsort(self.city.twin_groups, kind="stable")
+        return np.split(np.repeat(order, self.site_capacities[order]), np.cumsum(self.capacities)[:-1])
 
     @cached_property
-    def capacities(self):
-        """Capacity of each twin group, shape (G,)."""
-        return np.array([len(slots) for slots in self._groups])
+    def capacities(self) -> IntArray:
+        """Most units in each twin group, shape (G,)."""
+        return np.bincount(self.city.twin_groups, weights=self.site_capacities).astype(int)
 
     @cached_property
-    def floors(self):
-        """Minimum number of units in each twin group, shape (G,)."""
-        return np.bincount(self.city.twin_groups, weights=self.kept).astype(int)
+    def floors(self) -> IntArray:
+        """Fewest units in each twin group, shape (G,)."""
+        return np.bincount(self.city.twin_groups, weights=self.site_floors).astype(int)
 
     @cached_property
-    def count(self):
+    def count(self) -> int:
         """Number of distinct deployments, which may be too large for `len`."""
         ways = [1] + [0] * self.units  # ways to place k units in the groups seen so far
         for low, high in zip(self.floors, self.capacities, strict=True):
             ways = [sum(ways[k - n] for n in range(low, min(high, k) + 1)) for k in range(self.units + 1)]
         return ways[-1]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.count
 
-    def chunks(self, size=4096):
+    def chunks(self, size: int = 4096) -> Iterator[IntArray]:
         """Yield all distinct deployments as arrays of at most ``size`` rows, shape (k, p), rows sorted."""
         size = _validate.whole_number(size, "size")
         free = self.capacities - self.floors
@@ -170,71 +199,71 @@ class DeploymentSpace:
         slots, starts = np.concatenate(self._groups), np.r_[0, np.cumsum(self.capacities)]
         more = True
         while more:
-            rows = np.empty((size, self.units), dtype=np.intp)
+            rows = np.empty((size, self.units), dtype=np.int64)
             filled, more = _next_rows(counts, free, self.floors, slots, starts, rows)
             yield rows[:filled]
 
-    def canonical(self, sites):
-        """Return the deployment with the lowest indices of its twin groups, sorted, shape (p,)."""
-        sites = check_sites(self.city, sites)
-        counts = self._counts(sites)
-        if len(sites) != self.units or (counts > self.capacities).any() or (counts < self.floors).any():
-            raise InputError(f"{sites.tolist()} is not an allowed deployment of {self.units} units.")
+    def group_counts(self, sites: Sites) -> IntArray:
+        """Return the number of units in each twin group, shape (G,)."""
+        return np.bincount(self.city.twin_groups[sites], minlength=len(self.floors))
+
+    def deployment(self, counts: IntArray) -> IntArray:
+        """Return the deployment with ``counts`` units in each twin group, shape (p,): lowest indices, sorted."""
         return np.sort(np.concatenate([slots[:n] for slots, n in zip(self._groups, counts, strict=True)]))
 
-    def __contains__(self, sites):
+    def canonical(self, sites: Sites) -> IntArray:
+        """Return an allowed deployment with the lowest indices of its twin groups, sorted, shape (p,)."""
+        sites = check_sites(self.city, sites)
+        counts = self.group_counts(sites)
+        if len(sites) != self.units or (counts > self.capacities).any() or (counts < self.floors).any():
+            raise InputError(f"{sites.tolist()} is not an allowed deployment of {self.units} units.")
+        return self.deployment(counts)
+
+    def __contains__(self, sites: object) -> bool:
         try:
-            self.canonical(sites)
+            self.canonical(cast(Sites, sites))
         except InputError:
             return False
         return True
 
-    def multiplicity(self, sites):
+    def multiplicity(self, sites: Sites) -> int:
         """Return the number of sets of listed sites that this deployment stands for (without colocation)."""
-        counts = self._counts(self.canonical(sites))
-        return prod(comb(int(c), int(n)) for c, n in zip(self.capacities, counts, strict=True))
+        return prod(map(comb, self.capacities.tolist(), self.group_counts(self.canonical(sites)).tolist()))
 
-    def _counts(self, sites):
-        """Units in each twin group, shape (G,)."""
-        return np.bincount(self.city.twin_groups[sites], minlength=len(self._groups))
+    def sample(self, size: int | None = None, *, rng: Rng = None) -> IntArray:
+        """Place the units that are not pinned at random; return one deployment, shape (p,), or (size, p)."""
+        generator = _validate.generator(rng)
+        if size is not None:
+            return np.array([self.sample(rng=generator) for _ in range(_validate.whole_number(size, "size"))])
+        places = np.repeat(np.arange(self.city.n_sites), self.site_capacities - self.site_floors)
+        drawn = generator.choice(places, self.units - len(self.pinned), replace=False)
+        return self.canonical(np.r_[self.pinned, drawn].astype(int))
 
-    def sample(self, rng, size=None):
-        """Draw deployments by placing unpinned units on free places at random; shape (p,) or (size, p)."""
-        rng = _validate.generator(rng)
-        places = np.repeat(np.arange(self.city.n_sites), self.room - self.kept)
-        free_units = self.units - len(self.pinned)
-
-        def one():
-            return self.canonical(np.r_[self.pinned, rng.choice(places, free_units, replace=False)].astype(int))
-
-        if size is None:
-            return one()
-        return np.array([one() for _ in range(_validate.whole_number(size, "size"))])
-
-    def neighbours(self, sites):
-        """Return all allowed deployments that differ by one relocated unit, shape (k, p)."""
-        counts = self._counts(self.canonical(sites))
+    def moves(self, counts: IntArray) -> IntArray:
+        """Return the counts by twin group of all allowed deployments one relocated unit away, shape (k, G)."""
         gives, takes = np.flatnonzero(counts > self.floors), np.flatnonzero(counts < self.capacities)
-        rows = []
-        for i in gives:
-            for k in takes[takes != i]:
-                moved = counts.copy()
-                moved[i] -= 1
-                moved[k] += 1
-                rows.append(np.concatenate([slots[:n] for slots, n in zip(self._groups, moved, strict=True)]))
-        return np.sort(np.array(rows, dtype=np.intp).reshape(-1, self.units), axis=1)
+        unit = np.eye(len(counts), dtype=counts.dtype)
+        moves = (unit[takes] - unit[gives][:, None]).reshape(-1, len(counts))
+        return cast(IntArray, counts + moves[moves.any(axis=1)])
+
+    def neighbours(self, sites: Sites) -> IntArray:
+        """Return all allowed deployments one relocated unit away, shape (k, p)."""
+        rows = [self.deployment(counts) for counts in self.moves(self.group_counts(self.canonical(sites)))]
+        return np.array(rows, dtype=np.int64).reshape(-1, self.units)
 
 
 @njit(cache=True)
-def _fill(counts, room, start, units):
-    """Place ``units`` from ``start`` on, as far left as capacities allow."""
+def _fill(counts: IntArray, room: IntArray, start: int, units: int) -> None:
+    """Place ``units`` from ``start`` on, as far left as there is room."""
     for k in range(start, len(counts)):
         counts[k] = min(room[k], units)
         units -= counts[k]
 
 
 @njit(cache=True)
-def _next_rows(counts, room, floors, slots, starts, rows):
+def _next_rows(
+    counts: IntArray, room: IntArray, floors: IntArray, slots: IntArray, starts: IntArray, rows: IntArray
+) -> tuple[int, bool]:
     """Write deployments from ``counts`` on into ``rows``; return their number and whether more remain."""
     n_groups, filled = len(counts), 0
     while filled < len(rows):

@@ -45,11 +45,15 @@ def rules(options):
     """Return the options of the search as arguments of `Objective`."""
     return {
         "metric": metric(options),
-        "colocation": options.colocate,
-        "pinned": options.pinned,
-        "closed": options.closed,
         "capacity": capacity(options),
     }
+
+
+def allowed(city, units, options):
+    """Return the deployments that are allowed; raise if the fleet does not fit."""
+    from ..city import DeploymentSpace
+
+    return DeploymentSpace(city, units, colocation=options.colocate, pinned=options.pinned, closed=options.closed)
 
 
 def metric(options):
@@ -100,7 +104,7 @@ def searched(city, units, options):
     """Return the `Objective` of the search; raise if the fleet does not fit."""
     from ..evaluators.objective import Objective
 
-    return Objective(city, units, options.evaluator, **rules(options))
+    return Objective(city, allowed(city, units, options), options.evaluator, **rules(options))
 
 
 def find_deployments(objective, options):
@@ -113,13 +117,13 @@ def find_deployments(objective, options):
     with Bar(f"{objective.evaluator} optimum") as progress:
         run = best_deployment(objective, progress=progress)
     space = objective.space
-    median = p_median(city, units, colocation=space.colocation, pinned=space.pinned, closed=space.closed)
+    median = p_median(city, space)
     best = "optimum" if "proven" in run.message else "best found"
     deployments = {best: run.x, "p-median": median.sites}
     print(
         f"\n{best.capitalize()} by {objective.label} ({objective.evaluator} hypercube, {capacity(options)}): {run.message}."
     )
-    idle = units - len(np.unique(city.twin_groups[space.room > 0]))
+    idle = units - len(np.unique(city.twin_groups[space.site_capacities > 0]))
     if idle > 0:
         print(
             f"{idle} of the units do not improve the p-median, which already covers every place; their "

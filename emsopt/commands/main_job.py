@@ -60,7 +60,7 @@ def _print_tables(city, units, options, out):
     paper = options.city is None and units == ST_PAUL_UNITS and not changed
     settled = [load for load in loads.index if load < 1 or not options.queue]
     with _shared.Bar("loads") as progress:
-        by_load = load_sweep(city, units, settled, progress=progress, **rules)
+        by_load = load_sweep(city, _shared.allowed(city, units, options), settled, progress=progress, **rules)
     label = metric_label(rules["metric"])
     title = f"{label[0].upper()}{label[1:]} against offered load, approximate hypercube, {rules['capacity']}"
     theirs = (loads, "second version, Table 1") if paper else None

@@ -278,7 +278,7 @@ def _plan(cities, options, out):
     with _shared.Bar("hours") as progress:
         plan = hourly_plan(
             cities,
-            options.units,
+            _shared.allowed(next(iter(cities.values())), options.units, options),
             options.moves,
             options.evaluator,
             progress=progress,

@@ -66,7 +66,7 @@ class Coverage:
         )
 
 
-def mclp(city, units, threshold, *, colocation=False, pinned=(), closed=(), time_limit=None):
+def mclp(city, units, threshold, *, time_limit=None):
     """Find the sites that reach the largest share of calls in less than ``threshold`` minutes.
 
     Church and ReVelle (1974), with the demand shares as weights and turnout counted in the response.
@@ -74,12 +74,10 @@ def mclp(city, units, threshold, *, colocation=False, pinned=(), closed=(), time
     Parameters
     ----------
     city : City
-    units : int
-        Fleet size p.
+    units : int or DeploymentSpace
+        Fleet size p, or the allowed deployments (`DeploymentSpace`); for a fleet size, one unit at a listed site.
     threshold : float
         Minutes.
-    colocation, pinned, closed
-        See `DeploymentSpace`. Colocation brings no benefit here, but lets more units than sites find room.
     time_limit : float, optional
         Seconds after which the best sites found are returned, with the gap that is left.
 
@@ -102,11 +100,11 @@ def mclp(city, units, threshold, *, colocation=False, pinned=(), closed=(), time
     >>> mclp(city, 1, threshold=6)
     <Coverage: sites [2], 57.14% of calls in less than 6 min, optimal>
     """
-    space = DeploymentSpace(city, units, colocation=colocation, pinned=pinned, closed=closed)
+    space = DeploymentSpace.of(city, units)
     return _maximise(space, threshold, 0.0, time_limit)
 
 
-def mexclp(city, units, threshold, busy_fraction=None, *, colocation=True, pinned=(), closed=(), time_limit=None):
+def mexclp(city, units, threshold, busy_fraction=None, *, time_limit=None):
     """Find the sites with the largest expected share of calls reached in less than ``threshold`` minutes.
 
     Daskin (1983): with n units in reach, each busy with probability q independently of the others, an atom is
@@ -115,15 +113,13 @@ def mexclp(city, units, threshold, busy_fraction=None, *, colocation=True, pinne
     Parameters
     ----------
     city : City
-    units : int
-        Fleet size p.
+    units : int or DeploymentSpace
+        Fleet size p, or the allowed deployments; for a fleet size, any number of units at a site.
     threshold : float
         Minutes.
     busy_fraction : float, optional
         Probability q that a unit is busy, at least 0 and below 1. Left out: the offered load a unit,
         λ / (p μ), at most 0.99.
-    colocation, pinned, closed
-        See `DeploymentSpace`.
     time_limit : float, optional
         Seconds after which the best sites found are returned, with the gap that is left.
 
@@ -147,9 +143,9 @@ def mexclp(city, units, threshold, busy_fraction=None, *, colocation=True, pinne
     >>> mexclp(city, 2, threshold=6, busy_fraction=0.6)
     <Coverage: sites [1, 2], 40.00% of calls in less than 6 min, optimal>
     """
-    space = DeploymentSpace(city, units, colocation=colocation, pinned=pinned, closed=closed)
+    space = DeploymentSpace.of(city, units, colocation=True)
     if busy_fraction is None:
-        busy_fraction = min(city.offered_load(units), BUSIEST)
+        busy_fraction = min(city.offered_load(space.units), BUSIEST)
     busy_fraction = _validate.positive_number(busy_fraction, "busy_fraction", zero=True)
     if busy_fraction >= 1:
         msg = f"`busy_fraction` must be below 1; got {busy_fraction:g}. A unit that is always busy covers nothing."
@@ -193,15 +189,8 @@ def _maximise(space, threshold, busy_fraction, time_limit):
     )
     if result.x is None:
         raise ConvergenceError(f"no deployment was found within `time_limit`: {result.message} Allow more seconds.")
-    sites = _sites(space, np.rint(result.x[:n_groups]).astype(int))
+    sites = space.deployment(np.rint(result.x[:n_groups]).astype(int))
     reached_by = (city.response_times[sites] < threshold).sum(axis=0)
     coverage = float(city.demand_shares @ (1 - busy_fraction**reached_by))
     bound = coverage if result.status == 0 else max(coverage, -result.mip_dual_bound / SCALE)
     return Coverage(sites, coverage, threshold, busy_fraction, bound, bound - coverage, reached_by)
-
-
-def _sites(space, counts):
-    """Return the deployment with ``counts`` units in each twin group, shape (p,)."""
-    places = np.repeat(np.arange(space.city.n_sites), space.room)
-    groups = space.city.twin_groups[places]
-    return space.canonical(np.concatenate([places[groups == g][:n] for g, n in enumerate(counts)]))

@@ -134,9 +134,6 @@ def evaluate_all(
     evaluator=None,
     *,
     metric="mean_response",
-    colocation=False,
-    pinned=(),
-    closed=(),
     workers=None,
     progress=None,
     **options,
@@ -145,7 +142,7 @@ def evaluate_all(
 
     Parameters
     ----------
-    city, units, evaluator, metric, colocation, pinned, closed, **options
+    city, units, evaluator, metric, **options
         As in `Objective`.
     workers : int, optional
         Threads; all cores if left out.
@@ -161,9 +158,7 @@ def evaluate_all(
     InputError
         If there are more than 20 million deployments, or none.
     """
-    objective = Objective(
-        city, units, evaluator, metric, colocation=colocation, pinned=pinned, closed=closed, **options
-    )
+    objective = Objective(city, units, evaluator, metric, **options)
     space, options, total = objective.space, objective.options, objective.space.count
     if total > MOST_DEPLOYMENTS:
         raise InputError(

@@ -75,18 +75,16 @@ class Bounds:
         return f"<Bounds ({self.evaluator}): mean response from {self.lower:.3f} to {self.upper:.3f} min>"
 
 
-def p_median(city, units, *, weights=None, colocation=False, pinned=(), closed=(), time_limit=None, progress=None):
+def p_median(city, units, *, weights=None, time_limit=None, progress=None):
     """Find the sites with the least weighted response time if every unit is always free: (4a)-(4f).
 
     Parameters
     ----------
     city : City
-    units : int
-        Fleet size p.
+    units : int or DeploymentSpace
+        Fleet size p, or the allowed deployments (`DeploymentSpace`); for a fleet size, one unit at a listed site.
     weights : array_like, shape (M,), optional
         Weight of each atom, at least 0; `City.demand_shares` if left out.
-    colocation, pinned, closed
-        See `DeploymentSpace`. Colocation brings no benefit here, but lets more units than sites find room.
     time_limit : float, optional
         Seconds after which the best sites found are returned, with the gap that is left. Looked at between
         branches of the search, so a large city takes somewhat longer.
@@ -116,11 +114,11 @@ def p_median(city, units, *, weights=None, colocation=False, pinned=(), closed=(
     >>> p_median(city, 2)
     <Location: sites [1, 2], weighted response 1.571, optimal>
     """
-    space = DeploymentSpace(city, units, colocation=colocation, pinned=pinned, closed=closed)
+    space = DeploymentSpace.of(city, units)
     if time_limit is not None:
         time_limit = _validate.positive_number(time_limit, "time_limit", "s")
     weights = _weights(city, weights)
-    listed = np.flatnonzero(space.room)
+    listed = np.flatnonzero(space.site_capacities)
     costs, station = _fold(city.response_times[listed][:, weights > 0] * weights[weights > 0])
     forced = np.zeros(len(costs), dtype=np.bool_)
     forced[station[np.isin(listed, space.pinned)]] = True
@@ -136,7 +134,7 @@ def p_median(city, units, *, weights=None, colocation=False, pinned=(), closed=(
 
     first = listed[np.unique(station, return_index=True)[1]]
     sites = np.r_[space.pinned, first[chosen & ~forced]].astype(np.intp)
-    places = np.repeat(np.arange(city.n_sites), space.room - np.bincount(sites, minlength=city.n_sites))
+    places = np.repeat(np.arange(city.n_sites), space.site_capacities - np.bincount(sites, minlength=city.n_sites))
     sites = space.canonical(np.r_[sites, places[: space.units - len(sites)]])
     return _location(city, sites, weights, bound)
 
@@ -168,9 +166,6 @@ def bounds(
     units,
     evaluator=None,
     *,
-    colocation=False,
-    pinned=(),
-    closed=(),
     time_limit=None,
     **options,
 ):
@@ -182,11 +177,11 @@ def bounds(
     Parameters
     ----------
     city : City
-    units : int
-        Fleet size p.
+    units : int or DeploymentSpace
+        Fleet size p, or the allowed deployments (`DeploymentSpace`); for a fleet size, one unit at a listed site.
     evaluator : {"exact", "approximate", "simulation"}, optional
         What values the p-median deployment; left out: exact up to 12 units, else approximate.
-    colocation, pinned, closed, time_limit
+    time_limit
         As for `p_median`.
     **options
         Passed to the evaluator, such as ``capacity``.
@@ -197,7 +192,7 @@ def bounds(
     """
     from .by_name import evaluate
 
-    median = p_median(city, units, colocation=colocation, pinned=pinned, closed=closed, time_limit=time_limit)
+    median = p_median(city, units, time_limit=time_limit)
     evaluation = evaluate(city, median.sites, evaluator, **options)
     return Bounds(median.lower_bound, evaluation.mean_response, median.sites, evaluation.evaluator)
 

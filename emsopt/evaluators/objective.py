@@ -17,14 +17,12 @@ class Objective:
     Parameters
     ----------
     city : City
-    units : int
-        Fleet size p.
+    units : int or DeploymentSpace
+        Fleet size p, or the deployments that a search may propose. Any other of the same size can still be evaluated.
     evaluator : {"exact", "approximate", "simulation"}, optional
         Left out: exact up to 12 units, else approximate.
     metric : str, tuple or mapping
         "mean_response" (min), ("late", minutes), or a weighted mix: see `emsopt.evaluators.metrics`.
-    colocation, pinned, closed
-        Which deployments a search may propose: see `DeploymentSpace`. Any other can still be evaluated.
     **options
         Passed to the evaluator, such as ``capacity``; for a simulation ``calls`` and ``rng``.
 
@@ -57,14 +55,10 @@ class Objective:
         units,
         evaluator=None,
         metric="mean_response",
-        *,
-        colocation=False,
-        pinned=(),
-        closed=(),
         **options,
     ):
         self.city = city
-        self.space = DeploymentSpace(city, units, colocation=colocation, pinned=pinned, closed=closed)
+        self.space = DeploymentSpace.of(city, units)
         self.units = self.space.units
         self.evaluator = check_evaluator(evaluator, self.units)
         _validate.choice(options.get("capacity", "loss"), "capacity", ("loss", "queue"))

@@ -122,7 +122,7 @@ class AskTell:
     def draw(self):
         """Return a random allowed candidate that is not taken unless the objective is noisy."""
         for _ in range(DRAWS):
-            x = self.space.sample(self.rng)
+            x = self.space.sample(rng=self.rng)
             if self.objective.noisy or not self.is_taken(x):
                 return x
         left = [row for rows in self.space.chunks() for row in rows if not self.is_taken(row)]

@@ -36,7 +36,7 @@ def _deployments(objective):
         "costs": summary(objective.costs),
         "evaluator": objective.evaluator,
         "options": {key: repr(value) for key, value in sorted(objective.options.items()) if key not in skipped},
-        "room": space.room.tolist(),
+        "room": space.site_capacities.tolist(),
         "pinned": sorted(space.pinned),
     }
 

@@ -5,6 +5,7 @@ from threading import RLock
 
 import ipywidgets as widgets
 
+from ..city import DeploymentSpace
 from ..evaluators import EXACT_UP_TO, evaluate_all, p_median
 from ..evaluators.by_name import evaluate
 from ..evaluators.objective import Objective
@@ -90,11 +91,11 @@ class Workbench:
 
     def _solve(self, load, units, metric, pinned, closed):
         """Return the city, the sites of the p-median, and all deployments if trying them is quick, else None."""
-        city, rules = self.city.scaled(load), {"pinned": pinned, "closed": closed}
-        guide = Objective(city, units, "approximate", metric, **rules)
-        median = tuple(p_median(city, units, time_limit=PATIENCE, **rules).sites.tolist())
-        quick = guide.space.count * city.n_atoms * units <= QUICK
-        everything = evaluate_all(city, units, "approximate", metric=metric, **rules) if quick else None
+        city = self.city.scaled(load)
+        space = DeploymentSpace(city, units, pinned=pinned, closed=closed)
+        median = tuple(p_median(city, space, time_limit=PATIENCE).sites.tolist())
+        quick = space.count * city.n_atoms * units <= QUICK
+        everything = evaluate_all(city, space, "approximate", metric=metric) if quick else None
         return city, median, everything
 
     def _evaluate(self, load, sites, evaluator):
@@ -169,7 +170,7 @@ class Workbench:
         load, units, metric, pinned, closed = settings = self.settings()
         evaluator = "exact" if units <= EXACT_UP_TO else "approximate"
         city = self.city.scaled(load)
-        objective = _Watched(city, units, evaluator, metric, pinned=pinned, closed=closed)
+        objective = _Watched(city, DeploymentSpace(city, units, pinned=pinned, closed=closed), evaluator, metric)
 
         def work(progress):
             last = [0, 1]

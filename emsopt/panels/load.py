@@ -7,6 +7,7 @@ import ipywidgets as widgets
 import numpy as np
 
 from .. import _validate
+from ..city import DeploymentSpace
 from ..evaluators import EXACT_UP_TO, one_median, p_median
 from ..evaluators.objective import Objective
 from ..optimizers import local_search
@@ -33,14 +34,15 @@ class _Answer:
 def _solve(city, load, units, metric, colocation, evaluator):
     """Return the best deployment found at ``load`` times the city's call rates, beside the p-median's."""
     city = city.scaled(load)
-    median = p_median(city, units, colocation=colocation)
-    guide = Objective(city, units, "approximate", metric, colocation=colocation)
+    space = DeploymentSpace(city, units, colocation=colocation)
+    median = p_median(city, space)
+    guide = Objective(city, space, "approximate", metric)
     found = local_search(guide, restarts=RESTARTS, rng=0).x
     note = ""
     if evaluator == "exact" and units > EXACT_UP_TO:
         evaluator = "approximate"
         note = f"Above {EXACT_UP_TO} units the figures here come from the approximate model."
-    judge = Objective(city, units, evaluator, metric, colocation=colocation)
+    judge = Objective(city, space, evaluator, metric)
     best = min((median.sites, found), key=judge)  # the models may disagree by a hair
     return _Answer(city, judge.evaluation(best), judge.evaluation(median.sites), median.objective, note)
 

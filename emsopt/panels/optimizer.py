@@ -137,7 +137,7 @@ def optimizer_panel(objective, method="gp-pm", *, rng=0):
     for name in ("method", "seed"):
         controls[name].observe(busy(begin), "value")
     controls["take"].on_click(_widgets.guarded(message, take))
-    controls["clear"].on_click(_widgets.guarded(message, lambda: place(space.kept)))
+    controls["clear"].on_click(_widgets.guarded(message, lambda: place(space.site_floors)))
     for field in fields:
         field.observe(count, "value")
     count()
@@ -193,13 +193,14 @@ def _controls(method, seed):
 def _fields(space):
     """Return an input a site: a checkbox, or a number where sites may hold several units."""
     fields = []
-    for name, kept, room in zip(space.city.site_names, space.kept.tolist(), space.room.tolist(), strict=True):
-        shared = {"description": name, "disabled": kept == room, "layout": {"width": "auto"}}
-        if (space.room > 1).any():
+    limits = space.site_floors.tolist(), space.site_capacities.tolist()
+    for name, least, most in zip(space.city.site_names, *limits, strict=True):
+        shared = {"description": name, "disabled": least == most, "layout": {"width": "auto"}}
+        if (space.site_capacities > 1).any():
             shared |= {"tooltip": f"Units at {name}", "style": {"description_width": "8em"}}
-            fields.append(widgets.BoundedIntText(value=kept, min=kept, max=room, **shared))
+            fields.append(widgets.BoundedIntText(value=least, min=least, max=most, **shared))
         else:
-            fields.append(widgets.Checkbox(value=bool(kept), indent=False, tooltip=f"A unit at {name}", **shared))
+            fields.append(widgets.Checkbox(value=bool(least), indent=False, tooltip=f"A unit at {name}", **shared))
     return fields
 
 

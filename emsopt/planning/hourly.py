@@ -132,9 +132,6 @@ def hourly_plan(
     *,
     metric="mean_response",
     cyclic=True,
-    colocation=False,
-    pinned=(),
-    closed=(),
     rng=0,
     progress=None,
     **options,
@@ -146,8 +143,8 @@ def hourly_plan(
     cities : mapping or sequence of City
         One city per hour, in order; the keys of a mapping are the labels (see
         `emsopt.calls.Demand.cities_by_hour`). All must have the same sites.
-    units : int
-        Fleet size p, the same for all hours.
+    units : int or DeploymentSpace
+        Fleet size p, or the allowed deployments, the same for all hours.
     moves : int
         Maximum number of units that move between two hours, k.
     evaluator : {"exact", "approximate", "simulation"}, optional
@@ -157,8 +154,6 @@ def hourly_plan(
         See `emsopt.evaluators.metrics`.
     cyclic : bool
         Whether the first hour follows the last, as in a day that repeats.
-    colocation, pinned, closed
-        See `DeploymentSpace`.
     rng : int or Generator
         For the random starts of a search.
     progress : bool or callable
@@ -189,23 +184,22 @@ def hourly_plan(
     """
     cities = dict(cities) if isinstance(cities, Mapping) else dict(enumerate(_sequence(cities)))
     _check_same_sites(cities)
-    units = _validate.whole_number(units, "units")
     limit = _validate.whole_number(moves, "moves", low=0)
-    rules = {"metric": metric, "colocation": colocation, "pinned": pinned, "closed": closed}
-    objectives = [Objective(city, units, evaluator, **rules, **options) for city in cities.values()]
+    objectives = [Objective(city, units, evaluator, metric, **options) for city in cities.values()]
     if evaluator is None and not _affordable(objectives):
-        objectives = [Objective(city, units, "approximate", **rules, **options) for city in cities.values()]
+        objectives = [Objective(city, units, "approximate", metric, **options) for city in cities.values()]
     if objectives[0].noisy:
         raise InputError(
             "`rng` must be a whole number if the evaluator is a simulation, to use the same calls for all deployments."
         )
+    most = min(limit, objectives[0].units)
     weights = np.array([city.total_rate for city in cities.values()])
     weights /= weights.sum()
     with shown(progress, len(objectives), "hour") as show:
         if _affordable(objectives):
-            found = _over_all(objectives, weights, min(limit, units), cyclic, show)
+            found = _over_all(objectives, weights, most, cyclic, show)
         else:
-            found = _over_candidates(objectives, weights, min(limit, units), cyclic, rng, show)
+            found = _over_candidates(objectives, weights, most, cyclic, rng, show)
     rows, values, walk, proven, message = found
     sites = rows[walk.states]
     constant = int(np.argmin(weights @ values))

@@ -7,6 +7,7 @@ import numpy as np
 from .. import _validate
 from .._running.progress import shown
 from ..city.city import check_city
+from ..city.deployment import DeploymentSpace
 from ..errors import InputError
 from ..evaluators.by_name import evaluate
 from ..evaluators.median import p_median
@@ -21,8 +22,8 @@ def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=Non
     ----------
     cities : mapping
         From a label, such as an offered load, to a `City`.
-    units : int or mapping
-        Fleet size p, or one for each label.
+    units : int, DeploymentSpace or mapping
+        Fleet size p or the allowed deployments, for all cities or for each label.
     evaluator, metric, **options
         As for `Objective`.
     progress : bool or callable
@@ -62,7 +63,7 @@ def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=Non
                 if before is not None and before in space:
                     run = min(run, local_search(objective, starts=[before]), key=lambda r: r.fun)
             before = run.x
-            median = p_median(city, space.units, pinned=space.pinned, closed=space.closed, colocation=space.colocation)
+            median = p_median(city, space)
             row = {"optimum": run.fun, "p_median": objective(median.sites)}
             if metric == "mean_response":
                 row["lower_bound"] = median.objective
@@ -73,8 +74,8 @@ def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=Non
 
 def load_sweep(city, units, loads, **options):
     """Run `sweep` over offered loads λ / (p μ) with the approximate evaluator (the papers' Table 1)."""
-    check_city(city)
-    table = sweep({r: city.with_offered_load(r, units) for r in _series(loads, "loads")}, units, **_paper(options))
+    fleet = DeploymentSpace.of(city, units).units
+    table = sweep({r: city.with_offered_load(r, fleet) for r in _series(loads, "loads")}, units, **_paper(options))
     return table.rename_axis("offered_load")
 
 

@@ -46,7 +46,7 @@ MALFORMED = [
     ("ragged pinned", lambda: space(pinned=[[1], [1, 2]]), ["pinned"]),
     ("chunks of nothing", lambda: next(space().chunks(0)), ["size", "at least 1"]),
     ("chunks of half", lambda: next(space().chunks(1.5)), ["size", "whole number"]),
-    ("sample of fewer than none", lambda: space().sample(0, -1), ["size"]),
+    ("sample of fewer than none", lambda: space().sample(-1, rng=0), ["size"]),
     ("neighbours of too few units", lambda: space().neighbours([1]), ["[1]", "2 units"]),
     ("neighbours of what is not allowed", lambda: space().neighbours([1, 1]), ["[1, 1]", "allowed"]),
     ("multiplicity of no site", lambda: space().multiplicity([1, 7]), ["0 to 3", "7"]),
@@ -238,7 +238,7 @@ def test_chunks_list_every_distinct_deployment_once(case, size):
     assert len(space) == len(rows) == len(expected)
     np.testing.assert_array_equal(rows, np.sort(rows, axis=1))
     np.testing.assert_array_equal(rows, next(space.chunks()))
-    assert (np.apply_along_axis(np.bincount, 1, rows, minlength=space.city.n_sites) <= space.room).all()
+    assert (np.apply_along_axis(np.bincount, 1, rows, minlength=space.city.n_sites) <= space.site_capacities).all()
 
 
 @examples
@@ -248,7 +248,7 @@ def test_multiplicities_count_the_listed_sites(case):
     for row in next(space.chunks()):
         assert space.multiplicity(row) == expected[by_groups(space, row)]
     if not space.pinned:
-        places = int(space.room.sum())
+        places = int(space.site_capacities.sum())
         assert sum(expected.values()) == len(list(combinations(range(places), space.units)))
 
 
@@ -284,22 +284,22 @@ def test_neighbours_are_all_at_one_move_and_mutual(case):
 @given(spaces(), st.integers(0, 1000))
 def test_samples_are_allowed_and_reach_everything(case, seed):
     space, expected = case
-    drawn = space.sample(np.random.default_rng(seed), 40)
+    drawn = space.sample(40, rng=np.random.default_rng(seed))
     assert drawn.shape == (40, space.units)
     assert all(row in space for row in drawn)
     np.testing.assert_array_equal(drawn, [space.canonical(row) for row in drawn])
-    np.testing.assert_array_equal(drawn, space.sample(np.random.default_rng(seed), 40))
-    single = space.sample(seed)
+    np.testing.assert_array_equal(drawn, space.sample(40, rng=np.random.default_rng(seed)))
+    single = space.sample(rng=seed)
     assert single.shape == (space.units,)
     if len(expected) <= 4:
-        assert {by_groups(space, row) for row in space.sample(seed, 400)} == set(expected)
+        assert {by_groups(space, row) for row in space.sample(400, rng=seed)} == set(expected)
 
 
 def test_samples_follow_the_listed_sites():
     """Ten sites of which three are twins: a set of sites is as likely as any other, so a form as its multiplicity."""
     travel = np.r_[[5.0, 5.0, 5.0], np.arange(6, 13)][:, None]
     space = DeploymentSpace(eo.City([1.0], travel, turnout_times=0, service_times=30), 2)
-    drawn = Counter(map(tuple, space.sample(0, 9000).tolist()))
+    drawn = Counter(map(tuple, space.sample(9000, rng=0).tolist()))
     for row in next(space.chunks()):
         expected = 9000 * space.multiplicity(row) / 45
         assert abs(drawn[tuple(row.tolist())] - expected) < 5 * np.sqrt(expected)
@@ -317,3 +317,15 @@ def test_st_paul_sized_spaces():
         1
         for _ in combinations_with_replacement(range(13), 6)  # six units free to stand anywhere but at site 5
     )
+
+
+def test_a_space_serves_other_cities_with_the_same_sites():
+    space = DeploymentSpace(CITY, 2, closed=[0])
+    assert DeploymentSpace.of(CITY, space) is space
+    busy = CITY.scaled(3)
+    moved = DeploymentSpace.of(busy, space)
+    assert moved.city is busy
+    assert moved.closed == (0,)
+    assert eo.Objective(busy, space)([1, 2]) == eo.Objective(busy, 2)([1, 2])
+    with pytest.raises(eo.EmsoptError, match="other sites"):
+        eo.Objective(CITY.replace(site_names=["a", "b", "c", "d"]), space)

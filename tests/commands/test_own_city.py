@@ -313,7 +313,9 @@ def test_the_main_job_pins_closes_and_counts_late_responses(tmp_path, capsys, no
     arguments += ["--pinned", pinned, "--closed", *closed, "--metric", "late", "--threshold", "5"]
     assert main(arguments) == 0
     text = capsys.readouterr().out
-    best = eo.evaluators.evaluate_all(town, 3, metric=("late", 5.0), pinned=[1], closed=[0, 5]).best
+    best = eo.evaluators.evaluate_all(
+        town, eo.DeploymentSpace(town, 3, pinned=[1], closed=[0, 5]), metric=("late", 5.0)
+    ).best
     assert ", ".join(best.site_names) in text
     assert "Fraction of responses of 5 min or more against offered load" in text
     assert "lower_bound" not in text

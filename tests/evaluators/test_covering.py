@@ -50,12 +50,13 @@ def test_mclp_by_brute_force(make):
         order = rng.permutation(n)
         pinned = order[: rng.integers(0, units + 1)] if seed % 2 else order[:0]
         closed = order[units:] if seed % 3 == 0 else order[:0]
-        found = mclp(city, units, threshold, pinned=pinned, closed=closed)
+        space = eo.DeploymentSpace(city, units, pinned=pinned, closed=closed)
+        found = mclp(city, space, threshold)
         expected = brute_force(city, units, threshold, pinned=pinned, closed=closed)
         assert found.coverage == pytest.approx(expected, abs=1e-9)
         assert found.gap == 0
         assert found.upper_bound == found.coverage
-        assert found.sites in eo.DeploymentSpace(city, units, pinned=pinned, closed=closed)
+        assert found.sites in space
 
 
 @pytest.mark.parametrize("colocation", [True, False])
@@ -69,11 +70,12 @@ def test_mexclp_by_brute_force(make, colocation):
         threshold = float(rng.uniform(4, 14)) if make is plane_city else float(rng.integers(1, 4))
         busy = float(rng.uniform(0.05, 0.95))
         pinned = (0,) if seed % 2 else ()
-        found = mexclp(city, units, threshold, busy, colocation=colocation, pinned=pinned)
+        space = eo.DeploymentSpace(city, units, colocation=colocation, pinned=pinned)
+        found = mexclp(city, space, threshold, busy)
         expected = brute_force(city, units, threshold, busy, colocation, pinned)
         assert found.coverage == pytest.approx(expected, abs=1e-9)
         assert found.gap == 0
-        assert found.sites in eo.DeploymentSpace(city, units, colocation=colocation, pinned=pinned)
+        assert found.sites in space
 
 
 def test_mexclp_with_idle_units_is_mclp():
@@ -113,7 +115,7 @@ def test_busy_units_gather_where_demand_is():
     city = eo.City([90.0, 5.0, 5.0], [[1, 20, 20], [20, 1, 20], [20, 20, 1]], 1.0, 2.0)
     assert mexclp(city, 3, 8.0, 0.01).sites.tolist() == [0, 1, 2]
     assert mexclp(city, 3, 8.0, 0.9).sites.tolist() == [0, 0, 0]
-    assert mexclp(city, 3, 8.0, 0.9, colocation=False).sites.tolist() == [0, 1, 2]
+    assert mexclp(city, eo.DeploymentSpace(city, 3), 8.0, 0.9).sites.tolist() == [0, 1, 2]
     assert mexclp(city, 3, 8.0, 0.9).coverage == pytest.approx(0.9 * (1 - 0.9**3))
     assert mexclp(city, 3, 8.0, 0.9).reached_by.tolist() == [3, 0, 0]
 
@@ -134,11 +136,11 @@ def test_nothing_within_reach():
 
 def test_colocation_makes_room():
     city = plane_city(3, 10, 0)
-    assert len(mclp(city, 5, 8.0, colocation=True).sites) == 5
+    assert len(mclp(city, eo.DeploymentSpace(city, 5, colocation=True), 8.0).sites) == 5
     with pytest.raises(InputError, match="do not fit"):
         mclp(city, 5, 8.0)
     with pytest.raises(InputError, match="do not fit"):
-        mexclp(city, 5, 8.0, colocation=False)
+        mexclp(city, eo.DeploymentSpace(city, 5), 8.0)
 
 
 def test_time_limit():

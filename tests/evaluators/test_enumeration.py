@@ -29,7 +29,7 @@ def test_best_of_all_by_brute_force(city, evaluator):
 
 
 def test_colocation_by_brute_force(city):
-    everything = evaluate_all(city, 3, "exact", colocation=True, metric=("late", 6.0))
+    everything = evaluate_all(city, eo.DeploymentSpace(city, 3, colocation=True), "exact", metric=("late", 6.0))
     values = [exact_hypercube(city, s).late_fraction(6.0) for s in combinations_with_replacement(range(9), 3)]
     assert len(everything.values) == len(values)
     assert np.sort(everything.values) == pytest.approx(np.sort(values), abs=1e-9)
@@ -59,7 +59,7 @@ def test_alternatives_rank_and_differ(city):
 
 
 def test_pinned_and_closed_sites(city):
-    everything = evaluate_all(city, 3, "approximate", pinned=[2], closed=[0, 5])
+    everything = evaluate_all(city, eo.DeploymentSpace(city, 3, pinned=[2], closed=[0, 5]), "approximate")
     assert (everything.sites == 2).any(axis=1).all()
     assert not np.isin(everything.sites, [0, 5]).any()
     assert len(everything.values) == 15  # 2 more out of 6
@@ -83,9 +83,10 @@ def test_local_search_finds_the_optimum(city):
     for seed in range(10):
         small = eo.datasets.grid_city(n_sites=10, units=4, load=0.6, rng=seed)
         for colocation in (False, True):
-            objective = eo.Objective(small, 4, "approximate", colocation=colocation)
+            space = eo.DeploymentSpace(small, 4, colocation=colocation)
+            objective = eo.Objective(small, space, "approximate")
             run = local_search(objective, rng=0)
-            best = evaluate_all(small, 4, "approximate", colocation=colocation).values.min()
+            best = evaluate_all(small, space, "approximate").values.min()
             assert run.fun == pytest.approx(best, abs=1e-7)
             assert run.fun == pytest.approx(objective(run.x), abs=1e-12)
             assert run.history["best"].is_monotonic_decreasing
@@ -106,9 +107,10 @@ def test_best_deployment_says_what_is_proven():
 def test_load_moves_the_optimum_from_p_median_to_1_median(seed):
     """Theorems 4 and 5 (the papers' Figure 5)."""
     city = eo.datasets.grid_city(n_sites=12, units=4, rng=seed)
-    light = evaluate_all(city.with_offered_load(1e-4, 4), 4, colocation=True)
+    space = eo.DeploymentSpace(city, 4, colocation=True)
+    light = evaluate_all(city.with_offered_load(1e-4, 4), space)
     assert light.evaluation(p_median(city, 4).sites).mean_response == pytest.approx(light.values.min(), abs=1e-3)
-    heavy = evaluate_all(city.with_offered_load(1e3, 4), 4, colocation=True)
+    heavy = evaluate_all(city.with_offered_load(1e3, 4), space)
     assert set(heavy.best_sites) == set(one_median(city).sites)
 
 

@@ -120,7 +120,7 @@ def test_an_overloaded_queue_is_refused():
 
 def test_values_agree_with_single_evaluations():
     city = eo.datasets.grid_city(n_sites=12, units=4, load=0.4, rng=1)
-    deployments = eo.DeploymentSpace(city, 4).sample(2, 20)
+    deployments = eo.DeploymentSpace(city, 4).sample(20, rng=2)
     late = (city.response_times >= 8).astype(float)
     singles = [exact_hypercube(city, sites) for sites in deployments]
     assert exact_values(city, deployments) == pytest.approx([e.mean_response for e in singles], abs=1e-9)

@@ -79,7 +79,9 @@ def test_an_objective_is_the_evaluation_s_metric(evaluator, capacity):
     expected = {"mean_response": e.mean_response, ("late", 7.0): e.late_fraction(7.0)}
     expected[None] = expected["mean_response"] + 20 * expected["late", 7.0]
     for metric, value in expected.items():
-        objective = eo.Objective(CITY, 3, evaluator, metric or MIX, colocation=True, capacity=capacity)
+        objective = eo.Objective(
+            CITY, eo.DeploymentSpace(CITY, 3, colocation=True), evaluator, metric or MIX, capacity=capacity
+        )
         assert objective([0, 1, 1]) == pytest.approx(value, abs=1e-6)
         assert objective.evaluation([0, 1, 1]).capacity == capacity
 
@@ -132,13 +134,13 @@ def test_an_objective_that_was_called_can_be_pickled_and_copied(evaluator):
 
 
 def test_an_objective_chooses_its_evaluator_by_fleet():
-    assert eo.Objective(CITY, 12, colocation=True).evaluator == "exact"
-    assert eo.Objective(CITY, 13, colocation=True).evaluator == "approximate"
+    assert eo.Objective(CITY, eo.DeploymentSpace(CITY, 12, colocation=True)).evaluator == "exact"
+    assert eo.Objective(CITY, eo.DeploymentSpace(CITY, 13, colocation=True)).evaluator == "approximate"
     assert eo.Objective(CITY, 2, "approximate").evaluator == "approximate"
 
 
 def test_an_objective_knows_its_deployments_and_its_name():
-    objective = eo.Objective(CITY, 2, pinned=[3], closed=["site 1"])
+    objective = eo.Objective(CITY, eo.DeploymentSpace(CITY, 2, pinned=[3], closed=["site 1"]))
     assert len(objective.space) == 2
     assert repr(objective) == "<Objective: mean response (min) of 2 units in 'city', exact>"
     assert objective.label == "mean response (min)"

@@ -72,7 +72,7 @@ def test_prior_mean_is_the_p_median_objective():
 def test_twins_and_colocated_units_share_one_prior_and_one_name(st_paul):
     """St. Paul's sites 0 and 5 are one station."""
     city, _ = st_paul
-    optimizer = GPpM(eo.Objective(city, 3, colocation=True), rng=0)
+    optimizer = GPpM(eo.Objective(city, eo.DeploymentSpace(city, 3, colocation=True)), rng=0)
     assert optimizer.prior_mean([0, 3, 4]) == optimizer.prior_mean([5, 3, 4])
     assert optimizer.prior_mean([3, 3, 4]) == pytest.approx(
         city.demand_shares @ city.response_times[[3, 4]].min(axis=0), rel=1e-12
@@ -84,7 +84,8 @@ def test_twins_and_colocated_units_share_one_prior_and_one_name(st_paul):
     "options", [{}, {"pinned": [2], "closed": [4]}, {"colocation": 2, "pinned": [1, 1]}, {"colocation": True}]
 )
 def test_proposals_are_allowed_and_never_repeated_until_the_space_is_used_up(method, options):
-    objective = eo.Objective(small_city(6), 3, "approximate", **options)
+    city = small_city(6)
+    objective = eo.Objective(city, eo.DeploymentSpace(city, 3, **options), "approximate")
     optimizer = method(objective, rng=1, initial=4)
     steps(optimizer, objective, min(objective.space.count, 25))
     asked = [tuple(sites) for sites in optimizer.sites]
@@ -151,7 +152,7 @@ def test_centre_follows_the_best_of_the_region_and_nothing_else(st_paul):
     optimizer.edge = 2.0
     far = next(
         sites
-        for sites in map(optimizer.space.canonical, optimizer.space.sample(optimizer.rng, 50))
+        for sites in map(optimizer.space.canonical, optimizer.space.sample(50, rng=optimizer.rng))
         if np.abs(np.bincount(city.twin_groups[sites], minlength=14) - optimizer.centre).sum() > 2
     )
     assert not tell(far, 1.0)
@@ -188,7 +189,7 @@ def test_surrogate_knows_what_it_was_told_and_is_unsure_elsewhere(st_paul):
     city, _ = st_paul
     objective = eo.Objective(city, 9, "approximate")
     optimizer = steps(GPpM(objective, rng=8), objective, 25)
-    told, elsewhere = np.array(optimizer.sites), objective.space.sample(9, 10)
+    told, elsewhere = np.array(optimizer.sites), objective.space.sample(10, rng=9)
     np.testing.assert_allclose(optimizer.predict(told)[0], optimizer.values, atol=0.02)
     assert np.median(optimizer.predict(elsewhere)[1]) > np.median(optimizer.predict(told)[1])
 

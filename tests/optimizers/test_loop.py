@@ -103,9 +103,10 @@ def test_noise_is_fresh_in_each_evaluation(city):
 
 @pytest.mark.parametrize("method", CHEAP)
 def test_the_whole_space_is_seen_and_the_optimum_proven(city, method):
-    objective = eo.Objective(city, 3, "exact", colocation=2)
+    space = eo.DeploymentSpace(city, 3, colocation=2)
+    objective = eo.Objective(city, space, "exact")
     run = eo.minimize(objective, method, budget=10_000, rng=0)
-    everything = eo.evaluators.evaluate_all(city, 3, "exact", colocation=2)
+    everything = eo.evaluators.evaluate_all(city, space, "exact")
     assert run.nfev == objective.space.count == len(everything.values)
     assert run.fun == pytest.approx(everything.values.min(), abs=1e-12)
     assert "optimum" in run.message
@@ -343,8 +344,8 @@ def test_a_checkpoint_of_another_run_is_refused(city, objective, tmp_path):
         "metric": {"objective": eo.Objective(city, 4, "approximate", ("late", 5.0))},
         "evaluator": {"objective": eo.Objective(city, 4, "exact")},
         "options": {"objective": eo.Objective(city, 4, "approximate", capacity="queue")},
-        "room": {"objective": eo.Objective(city, 4, "approximate", closed=[0])},
-        "pinned": {"objective": eo.Objective(city, 4, "approximate", pinned=[0])},
+        "room": {"objective": eo.Objective(city, eo.DeploymentSpace(city, 4, closed=[0]), "approximate")},
+        "pinned": {"objective": eo.Objective(city, eo.DeploymentSpace(city, 4, pinned=[0]), "approximate")},
     }
     for key, other in others.items():
         with pytest.raises(InputError, match=f"belongs to another run: its {key} is"):

@@ -43,7 +43,8 @@ def objectives(draw):
     pinned = order[len(closed) :][: draw(st.integers(0, units))]
     if colocation and len(pinned) < units and draw(st.booleans()):
         pinned = [*pinned, *pinned[:1]]  # one site keeps two units
-    return eo.Objective(city, units, "approximate", colocation=colocation, pinned=pinned, closed=closed)
+    space = eo.DeploymentSpace(city, units, colocation=colocation, pinned=pinned, closed=closed)
+    return eo.Objective(city, space, "approximate")
 
 
 def check_allowed(objective, sites):
@@ -93,7 +94,7 @@ def test_noisy_objectives_are_searched_within_the_allowed_too(rival, objective, 
 @given(objective=objectives(), seed=st.integers(0, 100))
 def test_a_random_neighbour_is_one_of_the_neighbours(objective, seed):
     rng = np.random.default_rng(seed)
-    sites = objective.space.sample(rng)
+    sites = objective.space.sample(rng=rng)
     neighbours = {tuple(row) for row in objective.space.neighbours(sites).tolist()}
     drawn = {tuple(random_neighbour(objective.space, sites, rng).tolist()) for _ in range(300)}
     assert drawn == (neighbours or {tuple(sites.tolist())})
@@ -103,7 +104,7 @@ def test_a_random_neighbour_is_one_of_the_neighbours(objective, seed):
 @given(objective=objectives(), seed=st.integers(0, 100))
 def test_a_child_takes_after_both_parents(objective, seed):
     rng, size = np.random.default_rng(seed), objective.city.n_sites
-    mother, father = objective.space.sample(rng, 2)
+    mother, father = objective.space.sample(2, rng=rng)
     child = cross(objective.space, mother, father, rng)
     assert (objective.space.canonical(child) == child).all()
     m, f, c = (np.bincount(sites, minlength=size) for sites in (mother, father, child))
@@ -135,7 +136,7 @@ def test_local_search_ends_in_local_optima(st_paul, improvement):
 
 def test_best_improvement_steps_as_the_batched_search(st_paul):
     """The same descent as `local_search`, which evaluates whole neighbourhoods: same optimum, same centres."""
-    for start in st_paul.space.sample(0, 4):
+    for start in st_paul.space.sample(4, rng=0):
         whole = eo.optimizers.local_search(st_paul, starts=[start])
         optimizer = LocalSearch(st_paul, improvement="best", starts=[start], rng=0)
         optimizer.tell(x := optimizer.ask(), st_paul(x))
@@ -149,7 +150,7 @@ def test_best_improvement_steps_as_the_batched_search(st_paul):
 
 
 def test_local_search_starts_where_it_is_told(st_paul):
-    starts = st_paul.space.sample(1, 2)
+    starts = st_paul.space.sample(2, rng=1)
     assert LocalSearch(st_paul, starts=starts).ask().tolist() == starts[0].tolist()
     median = eo.evaluators.p_median(st_paul.city, 9).sites
     assert LocalSearch(st_paul).ask().tolist() == st_paul.space.canonical(median).tolist()
@@ -158,7 +159,7 @@ def test_local_search_starts_where_it_is_told(st_paul):
 def test_annealing_climbs_by_metropolis(st_paul):
     """At temperature 0 never; at a given temperature with probability exp(-climb / T)."""
     space = st_paul.space
-    here, there = space.sample(0), space.sample(1)
+    here, there = space.sample(rng=0), space.sample(rng=1)
     for temperature, chance in ((0.0, 0.0), (2.0, np.exp(-1.5 / 2.0)), (1e9, 1.0)):
         climbed = 0
         for seed in range(400):

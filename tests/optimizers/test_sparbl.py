@@ -28,15 +28,15 @@ def st_paul():
 @pytest.mark.parametrize("options", [{}, {"colocation": 3, "pinned": (0, 4), "closed": (2, 9)}])
 def test_quadratic_form_equals_the_linear_model(st_paul, options):
     """Equation (7) is (5): A and b rebuilt from coefficients give the model's value up to what is fixed."""
-    optimizer = SparBL(eo.Objective(st_paul, 6, "approximate", **options))
-    rows = optimizer.space.sample(1, 30)
+    optimizer = SparBL(eo.Objective(st_paul, eo.DeploymentSpace(st_paul, 6, **options), "approximate"))
+    rows = optimizer.space.sample(30, rng=1)
     features = optimizer.features(rows)
     coef = np.random.default_rng(2).standard_normal(features.shape[1])
     A, b = optimizer._quadratic(coef)
     x = optimizer._counts(rows)
     quadratic = np.array([n @ A @ n - np.diag(A) @ n + b @ n for n in x])
     assert quadratic == pytest.approx(features @ coef)
-    assert all((optimizer._sites(n) == row).all() for n, row in zip(x, rows, strict=True))
+    assert all((optimizer.space.deployment(n) == row).all() for n, row in zip(x, rows, strict=True))
 
 
 def test_without_twins_features_are_the_papers(st_paul):
@@ -50,7 +50,7 @@ def test_without_twins_features_are_the_papers(st_paul):
 def test_first_unit_costs_are_the_p_median_objective(st_paul):
     """Of a deployment with several units the first preferred is the nearest; twins hold two."""
     optimizer = SparBLPlus(eo.Objective(st_paul, 9, "approximate"))
-    for sites in optimizer.space.sample(3, 10):
+    for sites in optimizer.space.sample(10, rng=3):
         near = np.sort(st_paul.response_times[sites], axis=0)[:2] @ st_paul.demand_shares
         found = _cover(optimizer._counts([sites])[0], optimizer._order, optimizer._cost)
         assert found == pytest.approx(near)
@@ -59,7 +59,7 @@ def test_first_unit_costs_are_the_p_median_objective(st_paul):
 def test_plus_descends_to_a_local_minimum_of_its_draw():
     """No single move improves the draw: against features computed anew for every neighbour."""
     city = eo.datasets.grid_city(10, 4, rng=5)
-    objective = eo.Objective(city, 4, "approximate", colocation=2, pinned=(3,))
+    objective = eo.Objective(city, eo.DeploymentSpace(city, 4, colocation=2, pinned=(3,)), "approximate")
     optimizer = run(SparBLPlus, objective, 20, 0)
     coef = optimizer._draw_model()
     reached = optimizer.space.canonical(optimizer._minimizer(coef))
@@ -72,7 +72,7 @@ def test_plus_descends_to_a_local_minimum_of_its_draw():
 @pytest.mark.parametrize("method", KIN)
 def test_proposals_are_new_and_allowed_until_none_is_left(method):
     city = eo.datasets.grid_city(7, 3, rng=1)
-    objective = eo.Objective(city, 3, "approximate", colocation=2, pinned=(2,), closed=(5,))
+    objective = eo.Objective(city, eo.DeploymentSpace(city, 3, colocation=2, pinned=(2,), closed=(5,)), "approximate")
     optimizer = method(objective, initial=5, sweeps=5, rng=0)
     while not optimizer.exhausted:
         x = optimizer.ask()

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import emsopt as eo
+from emsopt import DeploymentSpace
 from emsopt.evaluators import evaluate_all, exact_hypercube, p_median
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
@@ -94,8 +95,11 @@ def test_every_control_changes_the_answers(refs):
 def test_pinned_and_closed_sites_bind_the_optimum_and_are_said_of_ones_own(refs, st_paul):
     refs["evaluator"].value = "approximate"
     refs["pinned"].value, refs["closed"].value = (8,), (0, 5)
-    best = evaluate_all(st_paul, 9, "approximate", pinned=(8,), closed=(0, 5))
-    assert best.values.min() > evaluate_all(st_paul, 9, "approximate", closed=(0, 5)).values.min()
+    best = evaluate_all(st_paul, DeploymentSpace(st_paul, 9, pinned=(8,), closed=(0, 5)), "approximate")
+    assert (
+        best.values.min()
+        > evaluate_all(st_paul, DeploymentSpace(st_paul, 9, closed=(0, 5)), "approximate").values.min()
+    )
     assert cells(refs["figures"])["mean response (min)"][1] == f"{best.values.min():.3f}"
     names = st_paul.site_names  # one's own is the p-median, with a unit at 0 and none at 8
     assert f"no unit at {names[8]}, which is to keep one" in refs["answer"].value

@@ -444,7 +444,7 @@ def test_names_cannot_smuggle_in_html(small):
 
 
 def test_sites_that_hold_several_are_numbers_and_pinned_ones_stay(city):
-    objective = eo.Objective(city, 4, "approximate", colocation=2, pinned=[3], closed=[4])
+    objective = eo.Objective(city, eo.DeploymentSpace(city, 4, colocation=2, pinned=[3], closed=[4]), "approximate")
     panel = eo.panels.optimizer_panel(objective, "sparbl")
     refs = panel.refs
     advance(panel, 22)

@@ -139,7 +139,7 @@ def test_more_moves_are_never_worse_and_bounds_hold():
 
 
 def test_no_move_is_made_for_nothing():
-    result = hourly_plan([TOWN.scaled(x) for x in (0.9, 1, 1.1)], 5, 3, colocation=False)  # one deployment is all
+    result = hourly_plan([TOWN.scaled(x) for x in (0.9, 1, 1.1)], 5, 3)  # one deployment is all
     assert result.moves.sum() == 0
     result = hourly_plan([TOWN] * 5, 2, 2)
     assert result.moves.sum() == 0
@@ -178,7 +178,7 @@ def test_changes_are_paired_so_that_ways_are_short():
 
 def test_pinned_and_closed_sites_stay_so():
     cities = shifted(eo.datasets.grid_city(n_sites=8, units=3, rng=4, size=5), 5, rng=7)
-    result = hourly_plan(cities, 3, 2, pinned=[2], closed=[0, 5])
+    result = hourly_plan(cities, DeploymentSpace(cities[0], 3, pinned=[2], closed=[0, 5]), 2)
     assert (result.sites == 2).any(axis=1).all()
     assert not np.isin(result.sites, [0, 5]).any()
 

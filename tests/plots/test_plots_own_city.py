@@ -35,7 +35,9 @@ def test_hours_that_were_not_watched_are_left_blank():
 def test_a_plan_has_a_cell_for_every_unit_and_a_dot_for_every_one_that_comes():
     base = eo.datasets.grid_city(n_sites=5, units=2, rng=1)
     west, east = (base.replace(arrival_rates=np.eye(base.n_atoms)[k]) for k in (0, -1))
-    plan = eo.planning.hourly_plan({"night": west, "day": east}, 2, 2, "approximate", colocation=True)
+    plan = eo.planning.hourly_plan(
+        {"night": west, "day": east}, eo.DeploymentSpace(west, 2, colocation=True), 2, "approximate"
+    )
     _, ax = hourly_plan(plan, Figure())
     rows = [label.get_text() for label in ax.get_yticklabels()]
     assert set(rows) == {base.site_names[site] for site in plan.sites.ravel()}

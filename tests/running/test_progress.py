@@ -14,7 +14,7 @@ LEVERS = eo.problems.airfoil_control(costs="cheap", variance=0.02)
 
 
 def some(rng):
-    return eo.DeploymentSpace(CITY, 2).sample(rng, 3)
+    return eo.DeploymentSpace(CITY, 2).sample(3, rng=rng)
 
 
 def square(side):

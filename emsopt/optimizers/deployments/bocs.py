@@ -68,7 +68,7 @@ class BOCS(SparBL):
         A, b = self._quadratic(coef)
         space = self.space
         found = anneal(A, b, space.units, floors=space.floors, room=space.capacities, rng=self.rng)
-        return self._sites(found.x)
+        return space.deployment(found.x)
 
 
 def anneal(A, b, units, *, floors=None, room=None, restarts=20, steps=None, rng=None):

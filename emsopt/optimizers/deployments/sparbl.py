@@ -133,7 +133,7 @@ class SparBL(Optimizer):
         return np.hstack([x, x[:, i] * x[:, j], s * (s - 1) / 2])
 
     def _counts(self, deployments):
-        return np.array([self.space._counts(row) for row in deployments])
+        return np.array([self.space.group_counts(row) for row in deployments])
 
     def _draw_model(self):
         """Continue the chain with all values told; return the coefficients (D,) of the features as they are."""
@@ -176,11 +176,7 @@ class SparBL(Optimizer):
             method=self.method,
             rng=self.rng,
         )
-        return self._sites(found.x)
-
-    def _sites(self, counts):
-        """Return the canonical deployment with these units at each place."""
-        return np.sort(np.concatenate([slots[:n] for slots, n in zip(self.space._groups, counts, strict=True)]))
+        return self.space.deployment(found.x)
 
 
 class SparBLPlus(SparBL):
@@ -219,7 +215,7 @@ class SparBLPlus(SparBL):
     def _minimizer(self, coef):
         A, b = self._quadratic(coef)
         told = [self.sites[k] for k in np.argsort(self.values, kind="stable")[:4]]
-        starts = self._counts([*told, *self.space.sample(self.rng, 4)])
+        starts = self._counts([*told, *self.space.sample(4, rng=self.rng)])
         best = _descend(
             A,
             b,
@@ -231,7 +227,7 @@ class SparBLPlus(SparBL):
             self._ranks,
             self._cost,
         )
-        return self._sites(best)
+        return self.space.deployment(best)
 
 
 def _differ(values):

@@ -19,7 +19,7 @@ from .base import Optimizer
 AFFORDABLE = {"approximate": 1_000_000, "exact": 20_000, "simulation": 200}
 
 
-def local_search(objective, *, starts=None, restarts=8, rng=None, max_evaluations=None, progress=None):
+def local_search(objective, *, starts=None, restarts=8, rng=None, budget=None, progress=None):
     """Descend from several deployments, one relocated unit at a time.
 
     Parameters
@@ -31,7 +31,7 @@ def local_search(objective, *, starts=None, restarts=8, rng=None, max_evaluation
     restarts : int
         Random starts.
     rng : int or Generator, optional
-    max_evaluations : int, optional
+    budget : int, optional
         Stop after about this many evaluations.
     progress : bool or callable
         True shows a bar; a function is called with (starts done, starts in all).
@@ -49,7 +49,7 @@ def local_search(objective, *, starts=None, restarts=8, rng=None, max_evaluation
     space = objective.space
     if starts is None:
         restarts = _validate.whole_number(restarts, "restarts", low=0)
-        starts = [*_classical_starts(space), *(space.sample(rng, restarts) if restarts else ())]
+        starts = [*_classical_starts(space), *(space.sample(restarts, rng=rng) if restarts else ())]
     else:
         starts = [space.canonical(check_sites(objective.city, start)) for start in starts]
     before, best, best_value, rows = objective.evaluations, None, np.inf, []
@@ -65,7 +65,7 @@ def local_search(objective, *, starts=None, restarts=8, rng=None, max_evaluation
                     break
                 values = objective.values(neighbours)
                 k = values.argmin()
-                stopped = max_evaluations is not None and objective.evaluations - before >= max_evaluations
+                stopped = budget is not None and objective.evaluations - before >= budget
                 if values[k] >= value - 1e-12:
                     break
                 x, value = neighbours[k], values[k]
@@ -77,7 +77,7 @@ def local_search(objective, *, starts=None, restarts=8, rng=None, max_evaluation
             if stopped:
                 break
     history = pd.DataFrame(rows, columns=["evaluations", "best"])
-    message = "stopped at max_evaluations" if stopped else "no single move improves it"
+    message = "stopped at budget" if stopped else "no single move improves it"
     return Run(best, float(best_value), objective.evaluations - before, message, history)
 
 
@@ -142,7 +142,7 @@ class LocalSearch(Optimizer):
 def random_neighbour(space, sites, rng):
     """Return a canonical deployment with one unit relocated at random, shape (p,); itself if none can be."""
     groups = space.city.twin_groups
-    counts = np.bincount(groups[sites], minlength=len(space.capacities))
+    counts = space.group_counts(sites)
     movable = (counts > space.floors)[groups[sites]]
     free = (counts < space.capacities)[groups]
     moves = np.argwhere(movable[:, None] & free & (groups[sites][:, None] != groups))
@@ -157,14 +157,10 @@ def random_neighbour(space, sites, rng):
 def _classical_starts(space):
     """Return the p-median deployment, and all units on the sites with the shortest mean response."""
     city = space.city
-    starts = []
-    if len(np.unique(space.pinned)) == len(space.pinned) and space.units <= np.count_nonzero(space.room):
-        median = p_median(city, space.units, pinned=space.pinned, closed=space.closed).sites
-        starts.append(space.canonical(median))
-    places = np.repeat(np.arange(city.n_sites), space.room - space.kept)
+    places = np.repeat(np.arange(city.n_sites), space.site_capacities - space.site_floors)
     central = places[np.argsort((city.response_times @ city.demand_shares)[places], kind="stable")]
-    starts.append(space.canonical(np.r_[space.pinned, central[: space.units - len(space.pinned)]].astype(int)))
-    return starts
+    crowd = np.r_[space.pinned, central[: space.units - len(space.pinned)]].astype(int)
+    return [p_median(city, space).sites, space.canonical(crowd)]
 
 
 def best_deployment(objective, *, rng=0, progress=None):
@@ -193,12 +189,9 @@ def best_deployment(objective, *, rng=0, progress=None):
     if space.count <= AFFORDABLE[objective.evaluator]:
         everything = evaluate_all(
             space.city,
-            space.units,
+            space,
             objective.evaluator,
             metric=objective.metric,
-            colocation=space.colocation,
-            pinned=space.pinned,
-            closed=space.closed,
             progress=progress,
             **objective.options,
         )
@@ -210,12 +203,9 @@ def best_deployment(objective, *, rng=0, progress=None):
     if objective.evaluator != "approximate":
         guide = Objective(
             space.city,
-            space.units,
+            space,
             "approximate",
             objective.metric,
-            colocation=space.colocation,
-            pinned=space.pinned,
-            closed=space.closed,
             capacity=objective.options.get("capacity", "loss"),
         )
         starts = [local_search(guide, rng=rng).x]

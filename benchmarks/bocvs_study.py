@@ -52,7 +52,9 @@ def problem(objective, costs, variance):
 def search(objective, costs, variance, method, seed, budget, most):
     """Task: one run of a method; a row for every cost of the grid."""
     solved = problem(objective, costs, variance)
-    history = bocvs(solved, method, budget=budget, rng=seed, most_plays=most).history
+    history = bocvs(
+        solved, method, budget=budget, rng=seed, callback=lambda learner: len(learner.plays) == most
+    ).history
     target, rows = solved.target(0.1), []
     for cost in [c for c in GRID if c <= budget]:
         done = int(np.searchsorted(history["spent"], cost, side="right"))

@@ -180,14 +180,6 @@ def search(method, objective, seed, budget, optimum):
     return optimizer.best[1], None, seconds[INITIAL:]
 
 
-def ours(name):
-    """Return the class of one of our methods."""
-    from importlib import import_module
-
-    module, attribute = eo.optimizers.METHODS[name]
-    return getattr(import_module(f"emsopt.optimizers.{module}"), attribute)
-
-
 def table(title, cases, methods, budget, known):
     """Run every method on every (seed, objective, best known) and print a row each."""
     results, least = {}, [best for _, _, best in cases]
@@ -208,7 +200,7 @@ def table(title, cases, methods, budget, known):
 
 def chosen(ours_named, peers):
     """Classes by name; peers that are not installed are left out, with a word on it."""
-    methods = {name: ours(name) for name in ours_named}
+    methods = {name: eo.optimizers.METHODS[name] for name in ours_named}
     for name in peers:
         if util.find_spec(name) is None:
             print(f"{name} is not installed, so it is left out: pip install {name}")

@@ -22,7 +22,7 @@ import numpy as np
 
 from . import _validate
 from ._running.json_lines import JsonLines
-from ._running.progress import shown
+from ._running.progress import bar
 from ._version import __version__
 from .errors import EmsoptError, InputError
 
@@ -102,7 +102,7 @@ def run(task, cases, *, file=None, backend="serial", workers=None, progress=Fals
     by_key = _checked(cases)
     columns = list(next(iter(by_key.values())))
     parallel = _parallel(backend, workers)
-    with _on_file(file, name, columns) as (done, keep), shown(progress, len(by_key), "case") as show:
+    with _on_file(file, name, columns) as (done, keep), bar(progress, len(by_key), "case") as show:
         rows = {key: done[key] for key in by_key if key in done}
         left = {key: case for key, case in by_key.items() if key not in rows}
         failed = {}

@@ -13,10 +13,15 @@ weighted sum of the problem's numbers, compared within a tolerance, instead of a
 
 import json
 import math
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from .. import _validate
+from .._types import ArrayLike, PathLike, Rng
 from .._validate import shown
 from .._version import __version__
 from ..errors import InputError, ResumeWarning
@@ -28,17 +33,12 @@ SAME = 1e-8
 """Largest relative difference between two processors at which numbers count as equal."""
 
 
-class RunFile:
-    """The steps on file; a context manager.
+@dataclass(frozen=True)
+class Form:
+    """What the file of a kind of runs looks like.
 
-    Parameters
+    Attributes
     ----------
-    path : path-like or None
-        If None, nothing is stored.
-    problem : dict
-        What identifies a run, apart from its seed.
-    seed : int, optional
-        Default: the seed on file, or a new one.
     kind : str
         Type of the file, as stated in the first line.
     step : str
@@ -46,6 +46,26 @@ class RunFile:
     asked, told : dict of str to callable
         Keys in a row for the proposal and for its result, each with a function that checks a value:
         `is_number`, `are_numbers`, `is_index` or `are_indices`.
+    """
+
+    kind: str
+    step: str
+    asked: dict[str, Callable[[object], bool]]
+    told: dict[str, Callable[[object], bool]]
+
+
+class RunFile:
+    """The steps on file; a context manager.
+
+    Parameters
+    ----------
+    path : path-like or None
+        If None, nothing is stored.
+    form : Form
+    about : dict
+        What identifies a run, apart from its seed.
+    seed : int, optional
+        Default: the seed on file, or a new one.
 
     Attributes
     ----------
@@ -62,118 +82,110 @@ class RunFile:
         If it cannot be written.
     """
 
-    def __init__(self, path, problem, seed=None, *, kind, step, asked, told):
-        self.path, self.seed, self.rows, self._file = path, seed, [], None
-        self._step, self._asked, self._kinds = step, tuple(asked), {**asked, **told}
+    def __init__(self, path: PathLike | None, form: Form, about: dict[str, Any], seed: int | None = None) -> None:
+        self.path, self.form, self.rows = path, form, list[dict[str, Any]]()
         self._parted = False
-        if path is None:
-            self._fresh_seed()
-            return
-        self._file = JsonLines(path, kind, "checkpoint", "checkpoint")
+        self._file = None if path is None else JsonLines(path, form.kind, "checkpoint", "checkpoint")
         try:
-            if self._file.lines:
+            if self._file is not None and self._file.lines:
                 header, *self.rows = self._file.lines
-                self._check_header(header, kind, problem)
+                self.seed = self._checked_seed(header, about, seed)
                 self._check_rows()
-            else:
-                self._fresh_seed()
-                self._file.append({kind: _FORMAT, "version": __version__, "seed": self.seed, **problem})
+                return
+            self.seed = secrets.randbits(128) if seed is None else seed
+            if self._file is not None:
+                self._file.append({form.kind: _FORMAT, "version": __version__, "seed": self.seed, **about})
         except BaseException:
-            self._file.close()
+            self.__exit__()
             raise
 
-    def _fresh_seed(self):
-        if self.seed is None:
-            self.seed = int(np.random.SeedSequence().entropy)
-
-    def _check_header(self, header, kind, wanted):
-        seed = header.get("seed")
+    def _checked_seed(self, header: dict[str, Any], about: dict[str, Any], wanted: int | None) -> int:
+        """Return the seed on file if the first line fits the run."""
+        seed, written_in = header.get("seed"), header[self.form.kind]
         if not is_index(seed):
-            self._file.refuse(1)
-        if header[kind] != _FORMAT:
+            self.refuse(0)
+        if written_in != _FORMAT:
             raise InputError(
-                f"the checkpoint {self.path} has format {shown(header[kind])}, but this emsopt reads format {_FORMAT}. "
-                f"Resume with the version of emsopt that wrote it ({shown(header.get('version'), str)}), or name "
-                "another file."
+                f"the checkpoint {self.path} has format {shown(written_in)}, but this emsopt reads format {_FORMAT}. "
+                f"Resume with emsopt {shown(header.get('version'), str)}, which wrote it, or name another file."
             )
-        if self.seed is not None:
-            wanted = {**wanted, "seed": self.seed}
-        for key, value in json.loads(json.dumps(wanted)).items():
+        about = about | {"seed": seed if wanted is None else wanted}
+        for key, value in json.loads(json.dumps(about)).items():
             if not _alike(header.get(key), value):
                 raise InputError(
-                    f"the checkpoint {self.path} belongs to another run: its {key} is "
-                    f"{shown(header.get(key))}, this one's "
-                    f"{shown(value)}. Resume with the same problem, method, options and rng, or name another file."
+                    f"the checkpoint {self.path} belongs to another run: its {key} is {shown(header.get(key))}, this "
+                    f"one's {shown(value)}. Resume with the same problem, method, options and rng, or name another file."
                 )
-        self.seed = seed
+        return seed
 
-    def _check_rows(self):
+    def _check_rows(self) -> None:
+        checks = {self.form.step: is_index, **self.form.asked, **self.form.told, "seconds": is_number}
         for number, row in enumerate(self.rows, 1):
-            kinds = {self._step: is_index, **self._kinds}
-            fits = row.keys() == kinds.keys() and all(kinds[name](value) for name, value in row.items())
-            if not fits or row[self._step] != number:
+            fits = row.keys() == checks.keys() and all(checks[name](value) for name, value in row.items())
+            if not fits or row[self.form.step] != number:
                 self.refuse(number)
 
-    def refuse(self, number):
+    def refuse(self, number: int) -> NoReturn:
         """Raise an error for a step on file that does not fit the problem."""
+        assert self._file is not None
         self._file.refuse(number + 1)
 
-    def row(self, number):
+    def row(self, number: int) -> dict[str, Any] | None:
         """Return the row of a step, or None if it is not on file."""
         return self.rows[number - 1] if number <= len(self.rows) else None
 
-    def compare(self, number, *asked):
+    def compare(self, number: int, *asked: object) -> None:
         """Warn, once per run, if a step on file differs from what the run asks for now."""
-        before = [self.rows[number - 1][name] for name in self._asked]
+        before = [self.rows[number - 1][name] for name in self.form.asked]
         if not self._parted and not _alike(before, list(asked)):
             self._parted = True
-            msg = (
-                f"{self._step} {number} in the checkpoint {self.path} holds {shown(before)}, but the run would now ask "
-                f"for {shown(list(asked))}: it was written on another processor, with other versions of the libraries, "
-                "or with other options. The run continues from what is on file."
+            message = (
+                f"{self.form.step} {number} in the checkpoint {self.path} holds {shown(before)}, but the run would now "
+                f"ask for {shown(list(asked))}: it was written on another processor, with other versions of the "
+                "libraries, or with other options. The run continues from what is on file."
             )
-            warn.warn(msg, ResumeWarning)
+            warn.warn(message, ResumeWarning)
 
-    def add(self, number, **row):
+    def add(self, number: int, **values: object) -> None:
         """Append a step; it is on disk when this returns."""
         if self._file is not None:
-            self._file.append({self._step: number, **row})
+            self._file.append({self.form.step: number, **values})
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         if self._file is not None:
             self._file.close()
 
 
-# -- values in a row -----------------------------------------------------------------------------------------
+# -- values in a row ---------------------------------------------------------------------------------------------------
 
 
-def is_number(value):
+def is_number(value: Any) -> bool:
     """Return whether this is a finite number that a float can hold."""
     return _validate.is_real(value) and abs(value) < 1e300
 
 
-def is_index(value):
+def is_index(value: object) -> bool:
     """Return whether this is a whole number of at least 0."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def are_numbers(values):
+def are_numbers(values: object) -> bool:
     """Return whether this is a list of finite numbers."""
     return isinstance(values, list) and all(map(is_number, values))
 
 
-def are_indices(values):
+def are_indices(values: object) -> bool:
     """Return whether this is a list of indices."""
     return isinstance(values, list) and all(is_index(value) and value < 2**31 for value in values)
 
 
-# -- what makes two runs the same ---------------------------------------------------------------------------------
+# -- what makes two runs the same --------------------------------------------------------------------------------------
 
 
-def run_seed(rng):
+def run_seed(rng: Rng) -> int | None:
     """Return the seed of a run, or None without a source of randomness."""
     if rng is None:
         return None
@@ -182,7 +194,7 @@ def run_seed(rng):
     return int(_validate.generator(rng).integers(2**63))
 
 
-def summary(*arrays):
+def summary(*arrays: ArrayLike) -> dict[str, Any]:
     """Return a short summary of arrays by which `RunFile` distinguishes them from others.
 
     It contains a weighted sum, with different weights for all entries, divided by the sum of absolute values.
@@ -198,7 +210,7 @@ def summary(*arrays):
     }
 
 
-def _alike(one, other):
+def _alike(one: Any, other: Any) -> bool:
     """Return whether two values from JSON are equal up to rounding errors."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)

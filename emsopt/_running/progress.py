@@ -1,13 +1,23 @@
 """Show the progress of long computations."""
 
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Protocol
 
+from .._types import Progress
 from ..errors import InputError
 
-_NOTHING = nullcontext(lambda done, note="", total=None: None)
+
+class Show(Protocol):
+    """Show how many items are done, a note beside the bar, and their total if it has changed."""
+
+    def __call__(self, done: int, note: str = "", total: int | None = None) -> object: ...
 
 
-def shown(progress, total, unit):
+_NOTHING = nullcontext[Show](lambda done, note="", total=None: None)
+
+
+def bar(progress: Progress | None, total: int | None, unit: str) -> AbstractContextManager[Show]:
     """Return a context that yields a function of (number done, note, total) that shows progress.
 
     Its ``total`` is needed only if it changes during the work.
@@ -16,28 +26,29 @@ def shown(progress, total, unit):
     ----------
     progress : bool or callable
         True shows a bar; a function is called with (done, total); False or None shows nothing.
-    total : int
+    total : int or None
+        None if it is not known yet.
     unit : str
         Name of the items counted.
     """
     if progress is None or progress is False:
         return _NOTHING  # a shared instance, to save time in evaluations that take microseconds
     if progress is True:
-        return _bar(total, unit)
-    if callable(progress):
-        return nullcontext(lambda done, note="", total=total: progress(done, total))
-    raise InputError(f"`progress` must be True, False or a function of (done, total); got {progress!r}.")
+        return _tqdm_bar(total, unit)
+    if not callable(progress):
+        raise InputError(f"`progress` must be True, False or a function of (done, total); got {progress!r}.")
+    return nullcontext(lambda done, note="", total=total: progress(done, total))
 
 
 @contextmanager
-def _bar(total, unit):
+def _tqdm_bar(total: int | None, unit: str) -> Iterator[Show]:
     from tqdm import tqdm
 
-    with tqdm(total=total, unit=unit) as bar:
+    with tqdm(total=total, unit=unit) as shown:
 
-        def show(done, note="", total=total):
-            bar.total = total
-            bar.set_postfix_str(note, refresh=False)
-            bar.update(done - bar.n)
+        def show(done: int, note: str = "", total: int | None = total) -> None:
+            shown.total = total
+            shown.set_postfix_str(note, refresh=False)
+            shown.update(done - shown.n)
 
         yield show

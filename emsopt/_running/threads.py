@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from .._validate import whole_number
-from .progress import shown
+from .progress import bar
 
 
 class _OneThread:
@@ -71,7 +71,7 @@ def map_rows(function, rows, workers=None, progress=None):
     size = max(1, min(512, -(-len(rows) // (4 * workers))))
     parts = [rows[:1], *(rows[k : k + size] for k in range(1, len(rows), size))] if len(rows) else []
     results, done = [], 0
-    with shown(progress, len(rows), "deployment") as show:
+    with bar(progress, len(rows), "deployment") as show:
 
         def collect(result):
             nonlocal done

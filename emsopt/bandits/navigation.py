@@ -20,23 +20,27 @@ rectified.
 hour, with the speed of that hour; each round is one hour, and the hours repeat in cycles.
 """
 
-import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
 from .. import _validate
-from .._running.checkpoint import RunFile, are_indices, are_numbers, is_number, run_seed, summary
-from .._running.progress import shown
+from .._running.checkpoint import Form, are_indices, are_numbers, summary
+from .._running.loop import Steps, loop
+from .._types import ArrayLike, BoolArray, FloatArray, IntArray
 from ..errors import InputError, NoWayError
 from ..roads.network import RoadNetwork
 from .exact import ExactGP
-from .framework import ShortestPath, play
+from .framework import Round, ShortestPath
 from .independent import IndependentArms
 from .policies import UCB, Agent, BayesUCB, Thompson, rectified_mean
 from .prior import Prior, navigation_prior
 from .sparse import SparseGP
+
+Closed: TypeAlias = ArrayLike | Callable[[int], ArrayLike] | None
 
 REGRESSIONS = ("gp", "svgp", "bi")
 RULES = {"ts": Thompson(), "bucb": BayesUCB(), "ucb": UCB()}
@@ -44,12 +48,7 @@ POLICIES = {f"{regression}-{rule}": (regression, RULES[rule]) for regression in 
 POLICIES["gp-ts-joint"] = ("gp", Thompson(joint=True))
 """Policies by name: a regression (exact or sparse Gaussian process, or independent edges) and a rule."""
 
-_IN_A_ROW = {
-    "kind": "emsopt bandit run",
-    "step": "round",
-    "asked": {"arms": are_indices},
-    "told": {"values": are_numbers, "seconds": is_number},
-}
+_FORM = Form("emsopt bandit run", "round", asked={"arms": are_indices}, told={"values": are_numbers})
 TRUTH, NOISE, AGENT = range(3)  # the random streams derived from a run's seed
 
 
@@ -253,87 +252,63 @@ def run(
     """
     _validate.instance(net, "net", RoadNetwork, "emsopt.roads.RoadNetwork")
     horizon = _validate.whole_number(horizon, "horizon")
-    if callback is not None and not callable(callback):
-        raise InputError(f"`callback` must be a function of one argument, a Round; got {callback!r}.")
-    time_limit = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
     name, regression, rule = _policy(policy)
     if prior is not None and kernel:
         raise InputError(f"Pass either `prior` or kernel options, not both; got `prior` and {', '.join(kernel)}.")
     prior = navigation_prior(net, **kernel) if prior is None else prior
     _validate.instance(prior, "prior", Prior, "emsopt.bandits.Prior")
-    problem = None if checkpoint is None else _describe(net, start, end, name, prior, expected, closed)
-    with (
-        RunFile(checkpoint, problem, run_seed(rng), **_IN_A_ROW) as log,
-        shown(progress, horizon, "round") as show,
-    ):
-        environment = Navigation(net, start, end, prior, expected=expected, closed=closed, seed=log.seed)
+    with loop(
+        _FORM,
+        lambda: _description(net, start, end, name, prior, expected, closed),
+        message=f"horizon of {horizon} rounds reached",
+        steps=horizon,
+        rng=rng,
+        progress=progress,
+        callback=callback,
+        checkpoint=checkpoint,
+        time_limit=time_limit,
+    ) as steps:
+        environment = Navigation(net, start, end, prior, expected=expected, closed=closed, seed=steps.file.seed)
         environment.best(1)  # raise at once if there is no path from start to end
-        agent = _agent(regression, rule, prior, log.seed)
-        logged = _OnFile(environment, log)
-        rows, total, message = [], 0.0, f"horizon of {horizon} rounds reached"
-        try:
-            for step in play(agent, logged, logged.oracle, horizon):
-                regret = environment.costs[step.arms].sum() - environment.best(step.number)
-                total += regret
-                rows.append(_row(environment, step, regret, total, logged.seconds))
-                show(step.number, f"regret {total:.4g} Wh")
-                if callback is not None and callback(step):
-                    message = "stopped by the callback"
-                    break
-                if logged.seconds >= time_limit:
-                    message = f"time limit of {time_limit:g} s reached"
-                    break
-        except NoWayError as error:  # keep the rounds before the closure
-            if not rows:
-                raise
-            message = f"round {len(rows) + 1} has no open path: {error}"
-        except KeyboardInterrupt:
-            if not rows:
-                raise
-            message = "interrupted"
-    return _finished(rows, name, message, environment, agent)
+        agent = _agent(regression, rule, prior, steps.file.seed)
+        total = 0.0
+        for t in steps:  # as in `play`
+            arms, is_open = environment.available(t)
+            try:
+                path = environment.oracle(agent.indices(t, arms), is_open)
+            except NoWayError as error:  # keep the rounds before the closure
+                steps.message = f"round {t} has no open path: {error}"
+                break
+            filed = steps.row
+            if filed is None:
+                chosen = arms[path]
+                values = environment.observe(t, chosen)
+            else:
+                chosen, values = _on_file(steps, filed, environment, arms, path, is_open)
+            steps.write(arms=chosen.tolist(), values=values.tolist())
+            agent.update(chosen, values)
+            regret = environment.costs[chosen].sum() - environment.best(t)
+            total += regret
+            hour, edges = int(arms[0]) // net.n_edges, tuple((chosen - arms[0]).tolist())
+            row = hour, edges, values.sum(), environment.expected[chosen].sum(), regret, total
+            steps.finish(row, Round(t, chosen, values), f"regret {total:.4g} Wh")
+    return _finished(steps, name, environment, agent)
 
 
-class _OnFile:
-    """An environment and oracle that replay the rounds of a checkpoint and append later rounds to it."""
-
-    def __init__(self, environment, log):
-        self._environment, self._log = environment, log
-        self._round, self._row = (), None
-        self._clock, self.seconds = time.perf_counter(), 0.0
-
-    def available(self, t):
-        arms, is_open = self._environment.available(t)
-        self._round = t, arms[0]
-        return arms, is_open
-
-    def oracle(self, indices, is_open):
-        """Return the path stored for this round, or the cheapest path if none is stored."""
-        t, first = self._round
-        path = self._environment.oracle(indices, is_open)
-        self._row = self._log.row(t)
-        if self._row is None:
-            return path
-        filed = np.array(self._row["arms"], dtype=np.intp) - first
-        if len(filed) != len(self._row["values"]):
-            self._log.refuse(t)
-        if not self._environment.oracle.allows(filed, is_open):
-            raise InputError(
-                f"The path of round {t} in the checkpoint {self._log.path} is closed now or not a valid "
-                "path. Resume with the same `closed`, or name another file."
-            )
-        self._log.compare(t, (first + path).tolist())
-        return filed
-
-    def observe(self, t, arms):
-        if self._row is not None:
-            self.seconds = self._row["seconds"]
-            self._clock = time.perf_counter() - self.seconds
-            return np.array(self._row["values"])
-        values = self._environment.observe(t, arms)
-        self.seconds = round(time.perf_counter() - self._clock, 6)
-        self._log.add(t, arms=arms.tolist(), values=values.tolist(), seconds=self.seconds)
-        return values
+def _on_file(
+    steps: Steps, row: dict[str, Any], environment: Navigation, arms: IntArray, path: IntArray, is_open: BoolArray
+) -> tuple[IntArray, FloatArray]:
+    """Return the arms and values on file, in place of those of the path asked for."""
+    chosen, values = np.array(row["arms"], dtype=np.intp), np.array(row["values"])
+    if len(chosen) != len(values):
+        steps.file.refuse(steps.number)
+    if not environment.oracle.allows(chosen - arms[0], is_open):
+        raise InputError(
+            f"The path of round {steps.number} in the checkpoint {steps.file.path} is closed now or not a valid path. "
+            "Resume with the same `closed`, or name another file."
+        )
+    steps.file.compare(steps.number, arms[path].tolist())
+    return chosen, values
 
 
 def _policy(policy):
@@ -368,7 +343,7 @@ def _stream(seed, *purpose):
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=purpose))
 
 
-def _describe(net, start, end, name, prior, expected, closed):
+def _description(net, start, end, name, prior, expected, closed):
     """Return the description of a run that a checkpoint must match."""
     start, end = (net.ids[net.edges([edge], what)[0]] for edge, what in ((start, "start"), (end, "end")))
     return {
@@ -384,18 +359,11 @@ def _describe(net, start, end, name, prior, expected, closed):
     }
 
 
-def _row(environment, step, regret, total, seconds):
-    edges = step.arms % environment.net.n_edges
-    hour = int(step.arms[0]) // environment.net.n_edges
-    expected = environment.expected[step.arms].sum()
-    return step.number, hour, tuple(edges.tolist()), step.values.sum(), expected, regret, total, seconds
-
-
-def _finished(rows, name, message, environment, agent):
+def _finished(steps: Steps, name: str, environment: Navigation, agent: Agent) -> NavigationRun:
     import pandas as pd
 
     columns = ["round", "hour", "path", "energy", "expected_energy", "regret", "cumulative_regret", "seconds"]
-    history = pd.DataFrame(rows, columns=columns)
+    history = pd.DataFrame(steps.rows, columns=columns)
     arms = tuple(
         hour * environment.net.n_edges + np.array(path)
         for hour, path in zip(history["hour"], history["path"], strict=True)
@@ -404,4 +372,4 @@ def _finished(rows, name, message, environment, agent):
     mean, variance = agent.regression.predict()
     best_path = tuple(environment.best_path(len(history)).tolist())
     expected, deviation = environment.expected, np.sqrt(variance)
-    return NavigationRun(history, name, message, arms, counts, expected, mean, deviation, best_path)
+    return NavigationRun(history, name, steps.message, arms, counts, expected, mean, deviation, best_path)

@@ -23,6 +23,7 @@ module uses that of η_t in Theorem 3.1, as the paper's experiments do.
 """
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -137,6 +138,9 @@ class Thompson:
     """
 
     joint: bool = False
+
+
+Rule: TypeAlias = UCB | BayesUCB | Thompson
 
 
 class Agent:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _validate
-from .._running.progress import shown
+from .._running.progress import bar
 from ..city.deployment import DeploymentSpace
 from ..errors import InputError
 from .by_name import evaluate
@@ -172,7 +172,7 @@ def evaluate_all(
         options["rng"] = int(rng if whole else _validate.generator(rng).integers(2**63))
     sites = np.empty((total, space.units), dtype=np.int32)
     result, done = np.empty(total), 0
-    with shown(progress, total, "deployment") as show:
+    with bar(progress, total, "deployment") as show:
         for rows in space.chunks(CHUNK):
             after = done + len(rows)
             sites[done:after] = rows

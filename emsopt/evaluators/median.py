@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _validate
-from .._running.progress import shown
+from .._running.progress import bar
 from ..city.city import check_city
 from ..city.deployment import DeploymentSpace
 from ..errors import InputError
@@ -123,7 +123,7 @@ def p_median(city, units, *, weights=None, time_limit=None, progress=None):
     forced = np.zeros(len(costs), dtype=np.bool_)
     forced[station[np.isin(listed, space.pinned)]] = True
     stations = min(forced.sum() + space.units - len(space.pinned), len(costs))
-    with shown(progress, None, "branch") as show:
+    with bar(progress, None, "branch") as show:
         chosen, bound = minimise(
             costs,
             stations,

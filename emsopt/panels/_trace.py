@@ -14,7 +14,7 @@ from math import isfinite, nan
 import numpy as np
 import pandas as pd
 
-from .. import _validate, optimizers
+from .. import _validate
 from ..errors import InputError
 from ..maps.deployments import _place_name
 from ..optimizers import METHODS
@@ -45,8 +45,7 @@ class Trace:
     """
 
     def __init__(self, objective, method="gp-pm", *, seed=0):
-        name = METHODS[_validate.choice(method, "method", tuple(METHODS))][1]
-        self.optimizer = getattr(optimizers, name)(objective, rng=seed)
+        self.optimizer = METHODS[_validate.choice(method, "method", tuple(METHODS))](objective, rng=seed)
         self.asked, self.centre, self.edge = None, None, nan
         self._rows = []
         self._coef, self._intercept = None, nan  # of the model that SparBL drew last

@@ -118,7 +118,7 @@ def _play(problem, costs, method, alpha, budget, seed, halving):
         budget=budget,
         rng=seed,
         alpha=alpha,
-        most_plays=MOST_PLAYS,
+        callback=lambda learner: len(learner.plays) == MOST_PLAYS,
         **options,
     )
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _validate
-from .._running.progress import shown
+from .._running.progress import bar
 from ..errors import InputError
 from ..evaluators.enumeration import CHUNK
 from ..evaluators.metrics import metric_label
@@ -195,7 +195,7 @@ def hourly_plan(
     most = min(limit, objectives[0].units)
     weights = np.array([city.total_rate for city in cities.values()])
     weights /= weights.sum()
-    with shown(progress, len(objectives), "hour") as show:
+    with bar(progress, len(objectives), "hour") as show:
         if _affordable(objectives):
             found = _over_all(objectives, weights, most, cyclic, show)
         else:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from .. import _validate
-from .._running.progress import shown
+from .._running.progress import bar
 from ..city.city import check_city
 from ..city.deployment import DeploymentSpace
 from ..errors import InputError
@@ -50,7 +50,7 @@ def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=Non
             f"{next(iter(set(cities) - set(units)))!r}."
         )
     rows, before = [], None
-    with shown(progress, len(cities), "city") as show:
+    with bar(progress, len(cities), "city") as show:
         for done, (label, city) in enumerate(cities.items(), 1):
             objective = Objective(
                 city, units[label] if isinstance(units, Mapping) else units, evaluator, metric, **options

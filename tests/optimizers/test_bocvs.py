@@ -189,8 +189,9 @@ def test_alpha_is_halved_after_every_d_plays_and_costs_are_bounded_from_below():
             radius = np.sqrt(2 * np.log(learner.horizon) / learner.counts)
             expected = np.maximum(learner.paid / learner.counts - radius, 0)
             np.testing.assert_allclose(learner.cost_bounds(), expected)
+        return len(learner.plays) == 45
 
-    bocvs(random_problem(1), budget=8, rng=0, callback=note, regret=False, most_plays=45)
+    bocvs(random_problem(1), budget=8, rng=0, callback=note, regret=False)
     assert len(seen) > 6
     assert [alpha for _, alpha in seen] == [0.1 * 0.5 ** (k // 3) for k, _ in seen]
 
@@ -284,10 +285,15 @@ def test_budget_is_never_exceeded_and_the_seed_decides(method):
     assert repr(first).startswith(f"<ControlRun {method}: set ")
 
 
+def plays(n):
+    """Return a callback that ends a run after n plays."""
+    return lambda learner: len(learner.plays) == n
+
+
 def test_a_run_cut_off_goes_on_to_the_same_end(tmp_path):
     problem, path = random_problem(6), tmp_path / "run.jsonl"
     whole = bocvs(problem, budget=3, rng=4, regret=False)
-    bocvs(problem, budget=3, rng=4, regret=False, checkpoint=path, most_plays=9)
+    bocvs(problem, budget=3, rng=4, regret=False, checkpoint=path, callback=plays(9))
     with open(path, "ab") as file:
         file.write(b'{"play": 10, "set"')
     resumed = bocvs(problem, budget=3, regret=False, checkpoint=path)
@@ -331,8 +337,10 @@ def test_interrupt_callback_and_progress():
     assert (run.plays, run.message) == (3, "interrupted")
     run = bocvs(problem, budget=5, rng=0, callback=lambda learner: learner.spent > 1, regret=False)
     assert run.message == "stopped by the callback"
-    run = bocvs(problem, budget=5, rng=0, most_plays=4, regret=False, progress=lambda *state: seen.append(state))
-    assert run.message == "4 plays made"
+    run = bocvs(problem, budget=5, rng=0, time_limit=1e-9, regret=False)
+    assert (run.plays, run.message) == (1, "time limit of 1e-09 s reached")
+    run = bocvs(problem, budget=5, rng=0, callback=plays(4), regret=False, progress=lambda *state: seen.append(state))
+    assert (run.plays, run.message) == (4, "stopped by the callback")
     assert seen[-1] == (int(run.spent), 5)
     assert len(seen) == 4
 
@@ -377,7 +385,7 @@ def test_regrets_are_those_of_the_definition():
         ({"hyperparameters": 0.5}, "`hyperparameters` must be emsopt.optimizers.Hyperparameters"),
         ({"hyperparameters": Hyperparameters([0.5])}, r"`lengthscales` must have shape \(3,\)"),
         ({"callback": 3}, "`callback` must be a function"),
-        ({"most_plays": 0}, "`most_plays` must be a whole number"),
+        ({"time_limit": 0}, "`time_limit` must be a number above 0"),
         ({"method": "ucb-cvs", "epsilon": -1.0}, "`epsilon` must be a number of at least 0"),
         ({"method": "ucb-cvs", "epsilon": lambda t: -1}, r"`epsilon\(6\)` must be a number of at least 0"),
         ({"method": "etc-50", "plays_per_group": 0}, "`plays_per_group` must be a whole number"),
@@ -434,7 +442,7 @@ def test_a_run_with_a_function_as_option_can_be_resumed(tmp_path):
     def schedule():
         return lambda t: 1 / t
 
-    for plays in (4, 7):
+    for n in (4, 7):
         run = bocvs(
             problem,
             "ucb-cvs",
@@ -442,7 +450,7 @@ def test_a_run_with_a_function_as_option_can_be_resumed(tmp_path):
             rng=0,
             epsilon=schedule(),
             checkpoint=path,
-            most_plays=plays,
+            callback=plays(n),
             regret=False,
         )
     assert run.plays == 7

@@ -59,7 +59,7 @@ def test_a_stored_run_can_be_repeated(made, stored):
 def test_a_row_is_the_state_of_the_run_at_its_cost(made):
     rows = made.search("hartmann", "moderate", 0.02, "unknown-cost", seed=3, budget=4, most=9)
     problem = eo.problems.hartmann_control("moderate", 0.02)
-    history = eo.optimizers.bocvs(problem, budget=4, rng=3, most_plays=9).history
+    history = eo.optimizers.bocvs(problem, budget=4, rng=3, callback=lambda learner: len(learner.plays) == 9).history
     assert [row["cost"] for row in rows] == [1, 2]
     for row in rows:
         done = int((history["spent"] <= row["cost"]).sum())

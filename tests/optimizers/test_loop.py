@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import emsopt as eo
+from emsopt._running import loop
 from emsopt.errors import InputError
-from emsopt.optimizers import METHODS, Genetic, Optimizer, RandomSearch, loop
+from emsopt.optimizers import METHODS, Genetic, Optimizer, RandomSearch
 
 BUDGET = 40
 CHEAP = ("random", "genetic", "annealing", "local")  # the methods that need no model
@@ -414,7 +415,7 @@ def test_a_damaged_line_is_named(objective, damage, tmp_path):
         ({"rng": -1}, "`rng` must be a whole number"),
         ({"rng": 1.5}, "`rng` must be a whole number"),
         ({"progress": "yes"}, "`progress` must be True, False or a function"),
-        ({"callback": 3}, "`callback` must be a function of \\(the optimizer\\)"),
+        ({"callback": 3}, "`callback` must be a function of one argument"),
         ({"target": "low"}, "`target` must be a finite number"),
         ({"time_limit": 0}, "`time_limit` must be a number above 0"),
     ],

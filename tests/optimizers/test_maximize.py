@@ -310,7 +310,7 @@ def test_a_batch_holds_different_points_and_minimize_is_ask_and_tell(name):
 
 
 def make(name, f, **options):
-    return getattr(eo.optimizers, BOX_METHODS[name][1])(f, rng=4, **options)
+    return BOX_METHODS[name](f, rng=4, **options)
 
 
 def test_tell_takes_points_of_ones_own_and_refuses_others():

@@ -353,7 +353,7 @@ def test_another_method_begins_anew_and_shows_what_it_can(panel, method):
     refs["step"].click()
     refs["method"].value = method
     trace = refs["trace"]()
-    assert type(trace.optimizer).__name__ == METHODS[method][1]
+    assert type(trace.optimizer) is METHODS[method]
     assert len(trace.facts) == 0
     advance(panel, 23)
     refs["step"].click()

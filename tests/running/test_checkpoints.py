@@ -33,7 +33,8 @@ def maximised(file, budget=5, f=bowl):
 
 def controlled(file, budget=5):
     problem, options = eo.problems.hill_control(), {"regret": False, "checkpoint": file}
-    return eo.optimizers.bocvs(problem, "ucb-psq", budget=9, most_plays=budget, rng=0, **options)
+    options["callback"] = lambda learner: len(learner.plays) == budget
+    return eo.optimizers.bocvs(problem, "ucb-psq", budget=9, rng=0, **options)
 
 
 def driven(file, budget=5):

@@ -33,7 +33,9 @@ def points(method, **options):
 
 def plays(method, **options):
     problem = eo.problems.hartmann_control("cheap", 0.02)
-    run = eo.optimizers.bocvs(problem, method, budget=12, rng=0, most_plays=60, **options)
+    run = eo.optimizers.bocvs(
+        problem, method, budget=12, rng=0, callback=lambda learner: len(learner.plays) == 60, **options
+    )
     return run.history[["set", "x"]].to_numpy().tolist(), float(run.history["simple_regret"].iloc[-1])
 
 

@@ -4,15 +4,16 @@
 the problem is played, the learner is told, as long as the next play fits into the budget.
 """
 
-import time
 from dataclasses import dataclass
 from inspect import Parameter, signature
+from typing import Any
 
 import numpy as np
 
 from ... import _validate
-from ..._running.checkpoint import RunFile, are_numbers, is_index, is_number, run_seed, summary
-from ..._running.progress import shown
+from ..._running.checkpoint import Form, are_numbers, is_index, is_number, summary
+from ..._running.loop import Steps, loop
+from ..._types import Callback, FloatArray, PathLike, Progress, Rng
 from ...errors import InputError
 from ...problems.control._checks import check_alpha
 from ...problems.control.marginals import Empirical
@@ -20,12 +21,12 @@ from ...problems.control.problem import ControlProblem, Play
 from .learners import LEARNERS
 from .regret import with_regret
 
-_IN_A_ROW = {
-    "kind": "emsopt control run",
-    "step": "play",
-    "asked": {"set": is_index, "x": are_numbers},
-    "told": {"point": are_numbers, "value": is_number, "cost": is_number, "seconds": is_number},
-}
+_FORM = Form(
+    "emsopt control run",
+    "play",
+    asked={"set": is_index, "x": are_numbers},
+    told={"point": are_numbers, "value": is_number, "cost": is_number},
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,19 +68,19 @@ class ControlRun:
 
 
 def bocvs(
-    problem,
-    method="unknown-cost",
+    problem: ControlProblem,
+    method: str = "unknown-cost",
     *,
-    budget,
-    rng=None,
-    alpha=0.1,
-    progress=False,
-    callback=None,
-    checkpoint=None,
-    most_plays=None,
-    regret=True,
-    **options,
-):
+    budget: float,
+    rng: Rng = None,
+    alpha: float = 0.1,
+    progress: Progress = False,
+    callback: Callback | None = None,
+    checkpoint: PathLike | None = None,
+    time_limit: float | None = None,
+    regret: bool = True,
+    **options: Any,
+) -> ControlRun:
     """Search for the set of variables to control, and their values, by plays that cost.
 
     Parameters
@@ -88,25 +89,21 @@ def bocvs(
     method : str
         "unknown-cost" (the paper's), "ucb-psq", "ts-psq", "ucb-cvs" or "etc-50": see `emsopt.optimizers.LEARNERS`.
     budget : float
-        Most that all plays may cost together. The run ends when the next play would not fit.
+        Maximum total cost of all plays. The run ends when the next play does not fit.
     rng : int or Generator, optional
-        Decides everything random: the method, the uncontrolled variables, noise and costs. Play number t meets the same
-        luck whatever the method.
+        Source of all randomness: the method, the uncontrolled variables, noise and costs. Play number t has the same
+        random numbers under every method.
     alpha : float
         Tolerance of the method and of the regrets.
     progress : bool or callable
-        Show a bar, or call with (cost spent, budget), both rounded down.
+        Whether to show a progress bar, or a function called with (cost spent, budget), both rounded down.
     callback : callable, optional
-        Called with the learner after each play, those on file included; the run stops if it returns True.
-    checkpoint : path-like, optional
-        File to which each play is written. If it exists the run goes on from there, to the result it would have had
-        uninterrupted: the learner repeats its steps, plays are taken from the file. On another processor,
-        where the learner may ask for another play, it learns from the one on file, with a `ResumeWarning`. One run at
-        a time may write to a file.
-    most_plays : int, optional
-        Stop after so many plays.
+        Called with the learner after each play, including those read from the checkpoint. The run stops if it returns
+        True.
+    checkpoint, time_limit
+        As in `emsopt.minimize`, for plays. An option that is a function is recognised by its name.
     regret : bool
-        Whether to compute expected values and regrets. For a problem that is not `solved` that takes a long search.
+        Whether to compute expected values and regrets. If the problem is not `solved`, this takes a long search.
     **options
         Of the learner, such as ``beta``, ``hyperparameters``, ``epsilon`` for "ucb-cvs".
 
@@ -117,7 +114,7 @@ def bocvs(
     Raises
     ------
     InputError
-        If an option is invalid, no play fits into the budget, or the checkpoint is of another run.
+        If an option is invalid, no play fits into the budget, or the checkpoint belongs to another run.
 
     Examples
     --------
@@ -130,79 +127,68 @@ def bocvs(
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     _validate.choice(method, "method", tuple(LEARNERS))
     budget = _validate.positive_number(budget, "budget")
-    if most_plays is not None:
-        most_plays = _validate.whole_number(most_plays, "most_plays")
-    if callback is not None and not callable(callback):
-        raise InputError(f"`callback` must be a function of (the learner); got {callback!r}.")
     check_alpha(alpha)
     regret = _validate.truth(regret, "regret")
     _check_options(method, options)
-    # a function differs by its name alone: its address does not last
-    named = sorted((name, value.__qualname__ if callable(value) else value) for name, value in options.items())
-    about = {"method": method, "budget": budget, "alpha": alpha, "options": repr(named)}
-    total = max(1, int(budget))
-    with RunFile(checkpoint, {**about, **_described(problem)}, run_seed(rng), **_IN_A_ROW) as log:
-        learner = LEARNERS[method](problem, rng=_stream(log.seed, 0), budget=budget, alpha=alpha, **options)
-        rows, message, clock = [], "the next play does not fit into the budget", time.perf_counter()
-        with shown(progress, total, "cost") as show:
-            try:
-                while True:
-                    number = len(rows) + 1
-                    i, x = learner.ask()
-                    phase = learner.phase
-                    known = log.row(number)
-                    if known is not None:
-                        asked = int(i), x.tolist()
-                        i, x, play = _on_file(log, number, known, problem)
-                        log.compare(number, *asked)
-                        seconds = known["seconds"]
-                        clock = time.perf_counter() - seconds
-                    else:
-                        play = problem.play(i, x, _stream(log.seed, number))
-                        seconds = round(time.perf_counter() - clock, 6)
-                    if learner.spent + play.cost > budget:
-                        break
-                    if known is None:
-                        asked = {"set": int(i), "x": x.tolist(), "point": play.point.tolist()}
-                        log.add(number, **asked, value=play.value, cost=play.cost, seconds=seconds)
-                    learner.tell(i, x, play)
-                    rows.append((number, i, tuple(x.tolist()), play.value, play.cost, learner.spent, phase, seconds))
-                    show(int(learner.spent), f"{number} plays")
-                    stop = callback is not None and callback(learner)
-                    if number == most_plays:
-                        message = f"{most_plays} plays made"
-                    elif stop:
-                        message = "stopped by the callback"
-                    else:
-                        continue
-                    break
-            except KeyboardInterrupt:
-                if not rows:
-                    raise
-                message = "interrupted"
-    if not rows:
-        msg = f"`budget` must pay for at least one play; the first one cost {play.cost:g}, more than {budget:g}."
-        raise InputError(msg)
-    history = _history(rows)
+    with loop(
+        _FORM,
+        lambda: _description(problem, method, budget, alpha, options),
+        message="the next play does not fit into the budget",
+        total=max(1, int(budget)),
+        unit="cost",
+        rng=rng,
+        progress=progress,
+        callback=callback,
+        checkpoint=checkpoint,
+        time_limit=time_limit,
+    ) as steps:
+        seed = steps.file.seed
+        learner = LEARNERS[method](problem, rng=_stream(seed, 0), budget=budget, alpha=alpha, **options)
+        for number in steps:
+            i, x = learner.ask()
+            phase = learner.phase
+            filed = steps.row
+            if filed is None:
+                play = problem.play(i, x, _stream(seed, number))
+            else:
+                i, x, play = _on_file(steps, filed, problem, i, x)
+            if learner.spent + play.cost > budget:
+                break
+            steps.write(set=int(i), x=x.tolist(), point=play.point.tolist(), value=play.value, cost=play.cost)
+            learner.tell(i, x, play)
+            row = i, tuple(x.tolist()), play.value, play.cost, learner.spent, phase
+            steps.finish(row, learner, f"{number} plays", done=int(learner.spent))
+    if not steps.rows:
+        raise InputError(
+            f"`budget` must pay for at least one play; the first one cost {play.cost:g}, more than {budget:g}."
+        )
+    import pandas as pd
+
+    columns = ["play", "set", "x", "value", "cost", "spent", "phase", "seconds"]
+    history = pd.DataFrame(steps.rows, columns=columns)
     if regret:
         history = with_regret(history, problem, alpha)
     i, x = learner.recommend()
-    return ControlRun(method, i, x, len(rows), learner.spent, message, history)
+    return ControlRun(method, i, x, len(history), learner.spent, steps.message, history)
 
 
-def _on_file(log, number, known, problem):
-    """Return the set, the values and the outcome of a play on file."""
+def _on_file(
+    steps: Steps, row: dict[str, Any], problem: ControlProblem, i: int, x: FloatArray
+) -> tuple[int, FloatArray, Play]:
+    """Return the set, the values and the outcome on file, in place of the set and values asked for."""
+    asked = int(i), x.tolist()
     try:
-        i, x = problem.checked_query(known["set"], known["x"])
-        play = Play(np.array(known["point"]), known["value"], known["cost"])
+        i, x = problem.checked_query(row["set"], row["x"])
+        play = Play(np.array(row["point"]), row["value"], row["cost"])
     except InputError:
-        log.refuse(number)
+        steps.file.refuse(steps.number)
     if len(play.point) != problem.dimension:
-        log.refuse(number)
+        steps.file.refuse(steps.number)
+    steps.file.compare(steps.number, *asked)
     return i, x, play
 
 
-def _check_options(method, options):
+def _check_options(method: str, options: dict[str, Any]) -> None:
     """Refuse options that a method does not take."""
     taken = set()
     for kind in LEARNERS[method].__mro__[:-1]:
@@ -214,24 +200,25 @@ def _check_options(method, options):
             raise InputError(f"{method!r} takes no option {name!r}, but {', '.join(sorted(taken))}.")
 
 
-def _history(rows):
-    import pandas as pd
-
-    columns = ["play", "set", "x", "value", "cost", "spent", "phase", "seconds"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def _stream(seed, number):
+def _stream(seed: int, number: int) -> np.random.Generator:
     """Return the source of randomness of a play; number 0 is the learner's."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
 
 
-def _described(problem):
-    """Return what a checkpoint must agree on about a problem."""
-    nodes = problem.nodes(4)  # by which the marginals are told apart, too
+def _description(
+    problem: ControlProblem, method: str, budget: float, alpha: float, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what a checkpoint must agree on."""
+    # a function is recognised by its name: its address changes
+    named = sorted((name, value.__qualname__ if callable(value) else value) for name, value in options.items())
+    nodes = problem.nodes(4)  # different for different marginals
     numbers = [problem.costs, nodes, problem.objective.exact(nodes)]
     numbers += [X.values for X in problem.marginals if isinstance(X, Empirical)]
     return {
+        "method": method,
+        "budget": budget,
+        "alpha": alpha,
+        "options": repr(named),
         "problem": problem.name,
         "control_sets": [list(s) for s in problem.control_sets],
         "marginals": [type(X).__name__ for X in problem.marginals],

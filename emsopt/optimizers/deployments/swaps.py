@@ -7,7 +7,7 @@ takes microseconds this is hard to beat; it proves nothing.
 import numpy as np
 
 from ... import _validate
-from ..._running.progress import shown
+from ..._running.progress import bar
 from ...city.deployment import check_sites
 from ...evaluators.enumeration import evaluate_all
 from ...evaluators.median import p_median
@@ -55,7 +55,7 @@ def local_search(objective, *, starts=None, restarts=8, rng=None, budget=None, p
     before, best, best_value, rows = objective.evaluations, None, np.inf, []
     seen = set()
     stopped = False
-    with shown(progress, len(starts), "start") as show:
+    with bar(progress, len(starts), "start") as show:
         for number, start in enumerate(starts, 1):
             x, value = start, objective(start)
             while not stopped and tuple(x) not in seen:

@@ -1,0 +1,145 @@
+"""The loop of every run: ask for a step, evaluate it, learn from it, until there is a reason to stop.
+
+The caller says how; the clock, the checkpoint, the progress bar, the callback and Ctrl-C are kept here::
+
+    with loop(form, describe, steps=budget, ...) as steps:
+        for number in steps:
+            x = optimizer.ask()
+            value = objective(x) if steps.row is None else steps.row["value"]
+            steps.write(x=x.tolist(), value=value)  # on disk before anything is learned from it
+            optimizer.tell(x, value)
+            steps.finish((x, value), optimizer, f"best {value:g}")
+    history, message = steps.rows, steps.message
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .. import _validate
+from .._types import Callback, PathLike, Progress, Rng
+from ..errors import InputError
+from .checkpoint import Form, RunFile, run_seed
+from .progress import Show, bar
+
+
+class Steps:
+    """The steps of a run: iterate over their numbers, which start at 1.
+
+    Attributes
+    ----------
+    file : RunFile
+    number : int
+        Number of the current step.
+    seconds : float
+        When its outcome was known: seconds since the start, of all attempts together.
+    rows : list of tuple
+        One row per finished step: number, what the caller passed to `finish`, and seconds.
+    message : str
+        Why the run ended.
+    """
+
+    def __init__(
+        self, file: RunFile, most: int | None, show: Show, callback: Callback | None, time_limit: float, message: str
+    ) -> None:
+        self.file, self.message = file, message
+        self.number, self.seconds, self.rows = 0, 0.0, list[tuple[Any, ...]]()
+        self._most, self._show, self._callback, self._time_limit = most, show, callback, time_limit
+        self._start, self._ended = 0.0, False
+
+    def __iter__(self) -> Iterator[int]:
+        self._start = time.perf_counter()
+        while not self._ended and self.number != self._most:
+            self.number += 1
+            yield self.number
+
+    @property
+    def row(self) -> dict[str, Any] | None:
+        """The current step as an earlier attempt stored it, or None."""
+        return self.file.row(self.number)
+
+    def write(self, **values: object) -> None:
+        """Store the current step unless it is on file, and read the clock."""
+        if self.row is None:
+            self.seconds = round(time.perf_counter() - self._start, 6)
+            self.file.add(self.number, **values, seconds=self.seconds)
+        else:
+            self.seconds = self.row["seconds"]
+            self._start = time.perf_counter() - self.seconds
+
+    def finish(self, row: tuple[Any, ...], seen: object, note: str, *, done: int | None = None, end: str = "") -> None:
+        """Keep a row of the history, show progress, and end the run if there is a reason to.
+
+        Parameters
+        ----------
+        row : tuple
+        seen : object
+            Argument of the callback.
+        note : str
+            Shown beside the progress bar.
+        done : int, optional
+            Progress made. Default: the number of the step.
+        end : str
+            The caller's own reason to end the run, or "".
+        """
+        self.rows.append((self.number, *row, self.seconds))
+        self._show(self.number if done is None else done, note)
+        stopped = self._callback is not None and self._callback(seen)
+        if not end and self.seconds >= self._time_limit:
+            end = f"time limit of {self._time_limit:g} s reached"
+        elif not end and stopped:
+            end = "stopped by the callback"
+        if end:
+            self.message, self._ended = end, True
+
+
+@contextmanager
+def loop(
+    form: Form,
+    describe: Callable[[], dict[str, Any]],
+    *,
+    message: str,
+    steps: int | None = None,
+    total: int | None = None,
+    unit: str | None = None,
+    rng: Rng,
+    progress: Progress | None,
+    callback: Callback | None,
+    checkpoint: PathLike | None,
+    time_limit: float | None,
+) -> Iterator[Steps]:
+    """Open the checkpoint and the progress bar of a run; Ctrl-C ends the run and keeps the finished steps.
+
+    Parameters
+    ----------
+    form : Form
+        The rows of the checkpoint.
+    describe : callable
+        Returns what a checkpoint must agree on. Called only if there is one.
+    message : str
+        Why the run ended, unless something ends it earlier.
+    steps : int, optional
+        Maximum number of steps. Default: as many as the caller likes.
+    total, unit : int, str, optional
+        What progress counts. Default: steps.
+    rng, progress, callback, checkpoint, time_limit
+        As in `emsopt.minimize`.
+    """
+    if callback is not None and not callable(callback):
+        raise InputError(f"`callback` must be a function of one argument; got {callback!r}.")
+    limit = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
+    about = {} if checkpoint is None else describe()
+    with (
+        RunFile(checkpoint, form, about, run_seed(rng)) as file,
+        bar(progress, total or steps or 1, unit or form.step) as show,
+    ):
+        run = Steps(file, steps, show, callback, limit, message)
+        try:
+            yield run
+        except KeyboardInterrupt:
+            if not run.rows:
+                raise
+            run.message = "interrupted"

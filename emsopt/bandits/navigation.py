@@ -23,7 +23,7 @@ hour, with the speed of that hour; each round is one hour, and the hours repeat 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 

@@ -10,11 +10,18 @@ splits the states of the first hour: the best walk that starts and ends in the s
 necessarily in the same state, gives a lower bound for that part.
 """
 
+from __future__ import annotations
+
 import heapq
-from typing import NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
+from scipy.spatial.distance import cdist
+
+if TYPE_CHECKING:
+    from .._types import BoolArray, FloatArray, IntArray
 
 PER_MOVE = 1e-9  # breaks ties in favour of fewer moves
 MOST_PARTS = 2000
@@ -23,48 +30,50 @@ MOST_PARTS = 2000
 class Steps(NamedTuple):
     """Transitions in one round of moves: from state ``a`` to ``targets[starts[a]:starts[a + 1]]``."""
 
-    starts: np.ndarray  # (K + 1,)
-    targets: np.ndarray
-    moves: np.ndarray  # units that move to reach each target
+    starts: IntArray  # (K + 1,)
+    targets: IntArray
+    moves: IntArray  # units that move to reach each target
     rounds: int  # between two hours
 
 
 class Walk(NamedTuple):
     """A walk, its cost and a lower bound."""
 
-    states: np.ndarray  # (H,)
+    states: IntArray  # (H,)
     cost: float  # of the hours, without the price of moves
     bound: float  # no walk over these states costs less
 
 
-def group_counts(rows, groups):
+def group_counts(rows: IntArray, groups: IntArray) -> IntArray:
     """Count the units of deployments, shape (K, p), in each twin group, shape (K, G)."""
     counts = np.zeros((len(rows), groups.max() + 1), dtype=np.int64)
     np.add.at(counts, (np.arange(len(rows))[:, None], groups[rows]), 1)
     return counts
 
 
-def all_steps(counts, floors, capacities, most):
+def all_steps(counts: IntArray, floors: IntArray, capacities: IntArray, most: int) -> Steps:
     """Return the one-move steps between all deployments of a fleet, with up to ``most`` rounds per hour."""
-    # The key of a state is a sum over its units, so a move changes it by a known difference.
-    rng = np.random.default_rng(0)
-    while True:
-        weights = rng.integers(1, 2**62, counts.shape[1])
-        keys = counts @ weights  # overflow wraps around, which is harmless
-        order = np.argsort(keys)
-        if (np.diff(keys[order]) != 0).all():
-            break
-    starts, targets = _single_moves(counts, floors, capacities, keys, keys[order], order, weights)
+    # The key of a state is a sum over its units, so a move changes it by a known difference. Sums wrap around.
+    # Keys are random numbers of 62 bits: two states never share one in practice.
+    weights = np.random.default_rng(0).integers(1, 2**62, size=counts.shape[1:])
+    keys = counts @ weights
+    order = np.argsort(keys)
+    gives, takes = counts > floors, counts < capacities
+    ways = gives.sum(axis=1) * takes.sum(axis=1) - (gives & takes).sum(axis=1)
+    starts = np.r_[0, np.cumsum(ways)]
+    targets = _single_moves(gives, takes, keys, keys[order], order, weights, starts)
     return Steps(starts, targets, np.ones(len(targets), dtype=np.int64), most)
 
 
-def some_steps(counts, most):
+def some_steps(counts: IntArray, most: int) -> Steps:
     """Return the steps between selected deployments, with up to ``most`` moves at once."""
-    starts, targets, moves = _pairs_within(counts, most)
-    return Steps(starts, targets, moves, min(most, 1))
+    moves = cdist(counts, counts, "cityblock") // 2
+    sources, targets = np.nonzero((moves > 0) & (moves <= most))
+    starts = np.searchsorted(sources, np.arange(len(counts) + 1))
+    return Steps(starts, targets, moves[sources, targets].astype(np.int64), min(most, 1))
 
 
-def cheapest_walk(costs, steps, counts, *, closed):
+def cheapest_walk(costs: FloatArray, steps: Steps, counts: IntArray, *, closed: bool) -> Walk:
     """Find the cheapest walk.
 
     Parameters
@@ -82,38 +91,30 @@ def cheapest_walk(costs, steps, counts, *, closed):
     Walk
         Its ``cost`` equals its ``bound`` up to the price that breaks ties, unless there were too many parts.
     """
-    ties = PER_MOVE * steps.rounds * int(steps.moves.max(initial=0)) * len(costs)
     everything = np.arange(costs.shape[1])
-    value, path, _ = _best_path(costs, steps, everything, closed=closed)
-    if not closed or len(path) == len(costs):
-        return _walk(costs, path, value - ties)
-    best_value, best = np.inf, None
+    value, path = _best_path(costs, steps, everything, closed=closed)
+    best_value, best = (value, path) if len(path) == len(costs) else (np.inf, path)
+    # A path of one more state does not end where it began. It bounds its part of the states, which is then split.
     parts, number = [(value, 0, everything, path)], 0
-    while parts and parts[0][0] < best_value and number < MOST_PARTS:
+    while parts and parts[0][0] < best_value and number <= MOST_PARTS:
         _, _, part, path = heapq.heappop(parts)
-        for state in (path[0], path[-1]):
-            value, closing, _ = _best_path(costs, steps, np.array([state]), closed=True)
-            if value < best_value:
-                best_value, best = value, closing
-        group = int(np.argmax(counts[path[0]] != counts[path[-1]]))
-        few = counts[part, group] <= min(counts[path[0], group], counts[path[-1], group])
-        for half in (part[few], part[~few]):
-            value, path, ends_where_it_began = _best_path(costs, steps, half, closed=True)
-            if ends_where_it_began and value < best_value:
+        first, last = counts[path[[0, -1]]]
+        group = int(np.argmax(first != last))
+        few = counts[part, group] <= min(first[group], last[group])
+        for some in (path[:1], path[-1:], part[few], part[~few]):
+            value, path = _best_path(costs, steps, some, closed=True)
+            if value < best_value and len(path) == len(costs):
                 best_value, best = value, path
-            elif not ends_where_it_began and value < best_value:
+            elif value < best_value:
                 number += 1
-                heapq.heappush(parts, (value, number, half, path))
+                heapq.heappush(parts, (value, number, some, path))
     bound = min(parts[0][0], best_value) if parts else best_value
-    return _walk(costs, best, bound - ties)
+    cost = float(costs[np.arange(len(best)), best].sum())
+    ties = PER_MOVE * steps.rounds * int(steps.moves.max(initial=0)) * len(costs)
+    return Walk(best, cost, min(bound - ties, cost))
 
 
-def _walk(costs, path, bound):
-    cost = float(costs[np.arange(len(path)), path].sum())
-    return Walk(path, cost, min(bound, cost))
-
-
-def _best_path(costs, steps, part, *, closed):
+def _best_path(costs: FloatArray, steps: Steps, part: IntArray, *, closed: bool) -> tuple[float, IntArray]:
     """Find the cheapest walk that starts (and, if closed, ends) in a part of the states.
 
     Returns
@@ -121,39 +122,29 @@ def _best_path(costs, steps, part, *, closed):
     value : float
         Cost, including the price of moves.
     path : ndarray
-        The states of the H hours, followed by the state after the last step if that differs from the first.
-    ends_where_it_began : bool
+        The states of the H hours; if the walk must close but ends in another state than the first, also that state.
     """
     values = np.full(costs.shape[1], np.inf)
     values[part] = costs[0, part]
     history = []  # values after each round of moves
-    for hour in range(1, len(costs)):
-        history.append(_rounds(values, steps))
-        values = history[-1][-1] + costs[hour]
-    if closed:
-        history.append(_rounds(values, steps))
-        values = history[-1][-1]
+    for cost in [*costs[1:], *([0.0] if closed else [])]:
+        rounds = [values]
+        for _ in range(steps.rounds):
+            rounds.append(_spread(rounds[-1], steps.starts, steps.targets, steps.moves, PER_MOVE))
+        history.append(rounds)
+        values = rounds[-1] + cost
     candidates = part if closed else np.arange(costs.shape[1])
     state = int(candidates[np.argmin(values[candidates])])
     value, path = float(values[state]), [state]
     for rounds in reversed(history):
-        for k in range(len(rounds) - 1, 0, -1):
-            state = _before(state, rounds[k - 1], rounds[k], steps)
+        for after, before in pairwise(reversed(rounds)):
+            state = _before(state, before, after, steps)
         path.append(state)
-    path = np.array(path[::-1])
-    if closed and path[0] == path[-1]:
-        return value, path[:-1], True
-    return value, path, not closed
+    path.reverse()
+    return value, np.array(path[:-1] if closed and path[0] == path[-1] else path)
 
 
-def _rounds(values, steps):
-    result = [values]
-    for _ in range(steps.rounds):
-        result.append(_spread(result[-1], steps.starts, steps.targets, steps.moves, PER_MOVE))
-    return result
-
-
-def _before(state, values, after, steps):
+def _before(state: int, values: FloatArray, after: FloatArray, steps: Steps) -> int:
     """Return the state in which a round that ended in ``state`` began."""
     if after[state] == values[state]:
         return state
@@ -163,7 +154,7 @@ def _before(state, values, after, steps):
 
 
 @njit(cache=True)
-def _spread(values, starts, targets, moves, price):
+def _spread(values: FloatArray, starts: IntArray, targets: IntArray, moves: IntArray, price: float) -> FloatArray:
     """Return for each state the least value among itself and, plus the price of moves, its neighbours."""
     result = values.copy()
     for state in range(len(values)):
@@ -174,49 +165,24 @@ def _spread(values, starts, targets, moves, price):
 
 
 @njit(cache=True)
-def _single_moves(counts, floors, capacities, keys, sorted_keys, order, weights):
-    n_states, n_groups = counts.shape
-    starts = np.zeros(n_states + 1, dtype=np.int64)
-    for state in range(n_states):
-        gives = takes = both = 0
-        for g in range(n_groups):
-            give, take = counts[state, g] > floors[g], counts[state, g] < capacities[g]
-            gives += give
-            takes += take
-            both += give and take
-        starts[state + 1] = starts[state] + gives * takes - both
+def _single_moves(
+    gives: BoolArray,
+    takes: BoolArray,
+    keys: IntArray,
+    sorted_keys: IntArray,
+    order: IntArray,
+    weights: IntArray,
+    starts: IntArray,
+) -> IntArray:
+    """Return the states that each state reaches by one move, found by their keys."""
     targets = np.empty(starts[-1], dtype=np.int32)
-    for state in range(n_states):
-        way = starts[state]
-        for i in range(n_groups):
-            if counts[state, i] <= floors[i]:
-                continue
-            for k in range(n_groups):
-                if k != i and counts[state, k] < capacities[k]:
+    way = 0
+    for state in range(len(gives)):
+        free = np.flatnonzero(takes[state])
+        for i in np.flatnonzero(gives[state]):
+            for k in free:
+                if k != i:
                     key = keys[state] - weights[i] + weights[k]
                     targets[way] = order[np.searchsorted(sorted_keys, key)]
                     way += 1
-    return starts, targets
-
-
-@njit(cache=True)
-def _pairs_within(counts, most):
-    n_states, n_groups = counts.shape
-    starts = np.zeros(n_states + 1, dtype=np.int64)
-    targets, moves = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
-    for counting in (True, False):
-        if not counting:
-            targets, moves = np.empty(starts[-1], dtype=np.int32), np.empty(starts[-1], dtype=np.int64)
-        way = 0
-        for a in range(n_states):
-            for b in range(n_states):
-                moved = 0
-                for g in range(n_groups):
-                    moved += max(counts[a, g] - counts[b, g], 0)
-                if 0 < moved <= most:
-                    if not counting:
-                        targets[way], moves[way] = b, moved
-                    way += 1
-            if counting:
-                starts[a + 1] = way
-    return starts, targets, moves
+    return targets

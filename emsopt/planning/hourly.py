@@ -9,19 +9,33 @@ the time that relocated units spend on the road. Moves with little gain are ther
 with plans with fewer moves, and with `Plan.fixed_value`, the best value without moves.
 """
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _validate
 from .._running.progress import bar
+from ..city import travel
+from ..city.city import City, check_city
 from ..errors import InputError
-from ..evaluators.enumeration import CHUNK
 from ..evaluators.metrics import metric_label
 from ..evaluators.objective import Objective
-from ..optimizers.deployments.swaps import AFFORDABLE, local_search
+from ..optimizers.deployments.swaps import AFFORDABLE
 from . import _walk
+from .sweeps import search_again
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas as pd
+
+    from .._types import FloatArray, IntArray, Progress, Rng
+    from ..city.deployment import DeploymentSpace
+    from ..evaluators.evaluation import Evaluation
 
 MOST_STATES = 50_000  # all deployments of a fleet are evaluated up to this number
 MOST_STEPS = 30_000_000
@@ -44,8 +58,8 @@ class Plan:
     weights : ndarray, shape (H,)
         Share of calls in each hour.
     moves : ndarray of int, shape (H,)
-        Units that move at the start of each hour; for the first, from the last hour if the day repeats, else
-        0.
+        Units that move at the start of each hour. The first counts moves from the last hour, or is 0 if the day does
+        not repeat.
     most_moves : int
         The limit k.
     value : float
@@ -62,30 +76,31 @@ class Plan:
         Whether the plan, ``fixed_value`` and ``free_value`` are proven optimal.
     message : str
         Description of what was searched and what is proven.
+    objectives : tuple of Objective
+        The objective of each hour.
     """
 
-    labels: tuple
-    sites: np.ndarray
-    values: np.ndarray
-    weights: np.ndarray
-    moves: np.ndarray
+    labels: tuple[object, ...]
+    sites: IntArray
+    values: FloatArray
+    weights: FloatArray
+    moves: IntArray
     most_moves: int
     value: float
     lower_bound: float
-    fixed_sites: np.ndarray
+    fixed_sites: IntArray
     fixed_value: float
     free_value: float
     proven: bool
     message: str
-    objectives: tuple
-    cyclic: bool
+    objectives: tuple[Objective, ...]
 
-    def evaluation(self, k):
+    def evaluation(self, k: int) -> Evaluation:
         """Return the full `Evaluation` of hour number ``k``, from 0."""
         k = _validate.whole_number(k, "k", 0, len(self.labels) - 1)
         return self.objectives[k].evaluation(self.sites[k])
 
-    def to_frame(self):
+    def to_frame(self) -> pd.DataFrame:
         """Return one row per hour: calls per hour, value, number of moves, and the names of the sites."""
         import pandas as pd
 
@@ -100,7 +115,7 @@ class Plan:
             }
         )
 
-    def changes(self):
+    def changes(self) -> pd.DataFrame:
         """Return one row per relocated unit: the hour at whose start it moves, its old and its new site.
 
         If several units move at once and the city has coordinates, they are paired to keep distances short.
@@ -108,34 +123,32 @@ class Plan:
         import pandas as pd
 
         city = self.objectives[0].city
-        rows = []
-        for k, after in enumerate(self.sites):
-            if self.moves[k]:
-                gone, come = _difference(self.sites[k - 1], after, city)
-                pairs = zip(gone, come, strict=True)
-                rows += [(self.labels[k], city.site_names[a], city.site_names[b]) for a, b in pairs]
+        rows = [
+            (label, city.site_names[a], city.site_names[b])
+            for k, label in enumerate(self.labels)
+            if self.moves[k]
+            for a, b in _moved(self.sites[k - 1], self.sites[k], city)
+        ]
         return pd.DataFrame(rows, columns=["hour", "from", "to"])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
-            f"<Plan: {len(self.labels)} hours, at most {self.most_moves} moves between hours, "
-            f"{int(self.moves.sum())} in all; "
+            f"<Plan: {len(self.labels)} hours, at most {self.most_moves} moves between hours, {int(self.moves.sum())} in all; "
             f"{metric_label(self.objectives[0].metric)} {self.value:.4g}, {self.fixed_value:.4g} without moves; {self.message}>"
         )
 
 
 def hourly_plan(
-    cities,
-    units,
-    moves,
-    evaluator=None,
+    cities: Mapping[Any, City] | Sequence[City],
+    units: int | DeploymentSpace,
+    moves: int,
+    evaluator: str | None = None,
     *,
-    metric="mean_response",
-    cyclic=True,
-    rng=0,
-    progress=None,
-    **options,
-):
+    cyclic: bool = True,
+    rng: Rng = None,
+    progress: Progress = False,
+    **options: Any,
+) -> Plan:
     """Plan a deployment for each hour, with at most ``moves`` units relocated between hours.
 
     Parameters
@@ -150,24 +163,22 @@ def hourly_plan(
     evaluator : {"exact", "approximate", "simulation"}, optional
         Default: exact for up to 12 units if all deployments of all hours can be evaluated in half a minute,
         else approximate.
-    metric : str, tuple or mapping
-        See `emsopt.evaluators.metrics`.
     cyclic : bool
         Whether the first hour follows the last, as in a day that repeats.
-    rng : int or Generator
-        For the random starts of a search.
+    rng : int or Generator, optional
+        For the random starts of a search, and for a simulation, which needs a whole number here.
     progress : bool or callable
-        True shows a bar; a function is called with (hours evaluated, hours in all).
+        Whether to show a bar, or a function called with (hours evaluated, number of hours).
     **options
-        Passed to the evaluator, such as ``capacity``.
+        ``metric`` and options of the evaluator, as for `Objective`.
 
     Returns
     -------
     Plan
-        Optimal (`Plan.proven`) if all deployments could be evaluated at all hours, which is so for 40,000 deployments
-        by the approximate evaluator and a day of 24 hours; then dynamic programming over all of them, with a branch
-        and bound for the closed day, finds the best plan. Else the best plan over candidates: what a local search finds
-        for each hour, their neighbours, and the neighbours of the plan until it gets no better.
+        If all deployments can be evaluated at all hours, dynamic programming over all of them, with branch and
+        bound for a day that repeats, finds the optimal plan (`Plan.proven`). The approximate evaluator allows
+        about 40,000 deployments in 24 hours. Otherwise the best plan over candidates: the results of a local
+        search for each hour, their neighbours, and the neighbours of the plan until it no longer improves.
 
     Raises
     ------
@@ -182,25 +193,31 @@ def hourly_plan(
     >>> plan.proven, plan.value <= plan.fixed_value
     (True, True)
     """
-    cities = dict(cities) if isinstance(cities, Mapping) else dict(enumerate(_sequence(cities)))
-    _check_same_sites(cities)
+    by_hour = _by_hour(cities)
     limit = _validate.whole_number(moves, "moves", low=0)
-    objectives = [Objective(city, units, evaluator, metric, **options) for city in cities.values()]
+    if evaluator == "simulation":
+        options["rng"] = rng
+    objectives = [Objective(city, units, evaluator, **options) for city in by_hour.values()]
     if evaluator is None and not _affordable(objectives):
-        objectives = [Objective(city, units, "approximate", metric, **options) for city in cities.values()]
+        objectives = [Objective(city, units, "approximate", **options) for city in by_hour.values()]
     if objectives[0].noisy:
         raise InputError(
             "`rng` must be a whole number if the evaluator is a simulation, to use the same calls for all deployments."
         )
     most = min(limit, objectives[0].units)
-    weights = np.array([city.total_rate for city in cities.values()])
+    weights = np.array([city.total_rate for city in by_hour.values()])
     weights /= weights.sum()
     with bar(progress, len(objectives), "hour") as show:
         if _affordable(objectives):
-            found = _over_all(objectives, weights, most, cyclic, show)
+            rows, values, walk = _over_all(objectives, weights, most, cyclic, show)
+            gap = walk.cost - walk.bound
+            proven = gap <= 1e-6
+            message = f"all {len(rows):,} deployments at all hours; proven "
+            message += "optimal" if proven else f"within {gap:.2g} of the optimum"
         else:
-            found = _over_candidates(objectives, weights, most, cyclic, rng, show)
-    rows, values, walk, proven, message = found
+            rows, values, walk = _over_candidates(objectives, weights, most, cyclic, rng, show)
+            walk, proven = walk._replace(bound=np.nan), False
+            message = f"best over {len(rows):,} candidates of {objectives[0].space.count:,} deployments; not proven"
     sites = rows[walk.states]
     constant = int(np.argmin(weights @ values))
     counts = _walk.group_counts(sites, objectives[0].city.twin_groups)
@@ -208,50 +225,38 @@ def hourly_plan(
     if not cyclic:
         moved[0] = 0
     return Plan(
-        labels=tuple(cities),
+        labels=tuple(by_hour),
         sites=sites,
         values=values[np.arange(len(weights)), walk.states],
         weights=weights,
         moves=moved,
         most_moves=limit,
         value=walk.cost,
-        lower_bound=walk.bound if _affordable(objectives) else np.nan,
+        lower_bound=walk.bound,
         fixed_sites=rows[constant],
         fixed_value=float((weights @ values)[constant]),
         free_value=float(weights @ values.min(axis=1)),
         proven=proven,
         message=message,
         objectives=tuple(objectives),
-        cyclic=bool(cyclic),
     )
 
 
-def _sequence(cities):
-    from ..city.city import City
-
-    listed = [] if isinstance(cities, (str, City)) or not np.iterable(cities) else list(cities)
-    if not listed:
-        msg = f"`cities` must be a sequence or mapping of at least one City, in order of the hours; got {cities!r}."
-        raise InputError(msg)
-    return listed
-
-
-def _check_same_sites(cities):
-    from ..city.city import City
-
+def _by_hour(cities: object) -> dict[Any, City]:
+    """Return cities by label; raise unless all have the same sites."""
+    if not isinstance(cities, Mapping):
+        cities = dict(enumerate(cities if isinstance(cities, Iterable) else ()))
     if not cities:
-        raise InputError("`cities` is empty; at least one City is needed.")
-    for label, city in cities.items():
-        if not isinstance(city, City):
-            raise InputError(f"`cities` must contain emsopt.City only; got {type(city).__name__} at {label!r}.")
+        raise InputError("`cities` must be a sequence or mapping of at least one City, in order of the hours.")
     first = next(iter(cities.values()))
     for label, city in cities.items():
-        same = city.site_names == first.site_names and np.array_equal(city.twin_groups, first.twin_groups)
-        if not same:
+        check_city(city, f"cities[{label!r}]")
+        if city.site_names != first.site_names or not np.array_equal(city.twin_groups, first.twin_groups):
             raise InputError(f"all hours must have the same sites in the same order; the sites of {label!r} differ.")
+    return dict(cities)
 
 
-def _affordable(objectives):
+def _affordable(objectives: list[Objective]) -> bool:
     """Return whether all deployments can be evaluated at all hours, and all moves between them listed."""
     space = objectives[0].space
     places = int((space.capacities > space.floors).sum())
@@ -260,101 +265,74 @@ def _affordable(objectives):
     return space.count <= MOST_STATES and steps <= MOST_STEPS and evaluations <= AFFORDABLE[objectives[0].evaluator]
 
 
-def _over_all(objectives, weights, limit, cyclic, show):
+def _over_all(
+    objectives: list[Objective], weights: FloatArray, most: int, cyclic: bool, show: Callable[[int], object]
+) -> tuple[IntArray, FloatArray, _walk.Walk]:
+    """Return all deployments, their values at each hour, and the cheapest walk."""
     space = objectives[0].space
-    rows = np.concatenate(list(space.chunks(CHUNK)))
-    values = _table(objectives, rows, show)
+    rows = np.concatenate(list(space.chunks()))
+    values = np.empty((len(objectives), len(rows)))
+    for hour, objective in enumerate(objectives):
+        values[hour] = objective.values(rows)
+        show(hour + 1)
     counts = _walk.group_counts(rows, space.city.twin_groups)
-    steps = _walk.all_steps(counts, space.floors, space.capacities, limit)
-    walk = _walk.cheapest_walk(weights[:, None] * values, steps, counts, closed=cyclic)
-    proven = walk.cost - walk.bound <= 1e-6
-    message = f"all {len(rows):,} deployments at all hours; " + (
-        "proven optimal" if proven else f"proven within {walk.cost - walk.bound:.2g} of the optimum"
-    )
-    return rows, values, walk, proven, message
+    steps = _walk.all_steps(counts, space.floors, space.capacities, most)
+    return rows, values, _walk.cheapest_walk(weights[:, None] * values, steps, counts, closed=cyclic)
 
 
-def _over_candidates(objectives, weights, limit, cyclic, rng, show):
+def _over_candidates(
+    objectives: list[Objective], weights: FloatArray, most: int, cyclic: bool, rng: Rng, show: Callable[[int], object]
+) -> tuple[IntArray, FloatArray, _walk.Walk]:
     """Search each hour, then improve the plan with neighbours of its deployments until none helps."""
     space = objectives[0].space
     rng = _validate.generator(rng)
-    bests, before = [], None
+    bests: list[IntArray] = []
     for done, objective in enumerate(objectives, 1):
-        run = local_search(objective, rng=rng, restarts=2)
-        if before is not None:
-            run = min(run, local_search(objective, starts=[before]), key=lambda r: r.fun)
-        before = run.x
-        bests.append(run.x)
+        bests.append(search_again(objective, bests[-1] if bests else None, rng=rng, restarts=2).x)
         show(done)
-    pool, values = np.empty((0, space.units), dtype=np.intp), np.empty((len(objectives), 0))
-    centres, walk = _unique([*bests, *_between(bests, space, cyclic)]), None
+    centres = [*bests, *_between(bests, space, cyclic)]
+    pool: dict[tuple[int, ...], None] = {}
+    values, cost = np.empty((len(objectives), 0)), np.inf
     for _ in range(MOST_ROUNDS):
-        new = _unique([row for x in centres for row in (x, *space.neighbours(x))])
-        fresh = _unseen(new, pool)[: MOST_CANDIDATES - len(pool)]
-        if len(fresh) == 0:
+        near = dict.fromkeys(tuple(row.tolist()) for x in centres for row in (x, *space.neighbours(x)))
+        fresh = [row for row in near if row not in pool][: MOST_CANDIDATES - len(pool)]
+        if not fresh:
             break
-        pool = np.concatenate([pool, fresh])
-        values = np.hstack([values, _table(objectives, fresh)])
-        counts = _walk.group_counts(pool, space.city.twin_groups)
-        steps = _walk.some_steps(counts, limit)
-        better = _walk.cheapest_walk(weights[:, None] * values, steps, counts, closed=cyclic)
-        if walk is not None and better.cost >= walk.cost - 1e-12:
-            walk = better
+        pool |= dict.fromkeys(fresh)
+        rows = np.array(list(pool))
+        values = np.hstack([values, [objective.values(fresh) for objective in objectives]])
+        counts = _walk.group_counts(rows, space.city.twin_groups)
+        walk = _walk.cheapest_walk(weights[:, None] * values, _walk.some_steps(counts, most), counts, closed=cyclic)
+        if walk.cost >= cost - 1e-12:
             break
-        walk = better
-        constant = int(np.argmin(weights @ values))
-        centres = _unique([*pool[walk.states], pool[constant]])
-    message = f"best over {len(pool):,} candidates of {space.count:,} deployments; not proven"
-    return pool, values, walk, False, message
+        cost, centres = walk.cost, [*rows[walk.states], rows[np.argmin(weights @ values)]]
+    return rows, values, walk
 
 
-def _table(objectives, rows, show=None):
-    """Return the value of each deployment at each hour, shape (H, K)."""
-    values = np.empty((len(objectives), len(rows)))
-    for hour, objective in enumerate(objectives):
-        for k in range(0, len(rows), CHUNK):
-            values[hour, k : k + CHUNK] = objective.values(rows[k : k + CHUNK])
-        if show is not None:
-            show(hour + 1)
-    return values
-
-
-def _between(bests, space, cyclic):
+def _between(bests: list[IntArray], space: DeploymentSpace, cyclic: bool) -> list[IntArray]:
     """Return the intermediate deployments, one move apart, between the best ones of consecutive hours."""
     result = []
-    for x, y in zip(bests if cyclic else bests[1:], np.roll(bests, 1, axis=0)[0 if cyclic else 1 :], strict=True):
-        gone, come = _difference(x, y, space.city)
-        way = list(x)
-        for a, b in zip(gone[:-1], come[:-1], strict=True):
-            way[way.index(a)] = b
+    for k in range(0 if cyclic else 1, len(bests)):
+        way = list(bests[k])
+        for left, taken in _moved(bests[k], bests[k - 1], space.city)[:-1]:
+            way[way.index(left)] = taken
             result.append(space.canonical(way))
     return result
 
 
-def _difference(before, after, city):
-    """Return the paired sites that lose and gain a unit, shape (m,) each."""
+def _moved(before: IntArray, after: IntArray, city: City) -> list[tuple[int, int]]:
+    """Return the old and the new site of each unit that moves, paired to keep distances short."""
     groups = city.twin_groups
-    lost, gained = list(before), list(after)
+    left, taken = list(before), list(after)
     for site in before:  # keep units in place where possible, or else at a twin site
-        twin = next((other for other in gained if groups[other] == groups[site]), None)
+        twin = next((other for other in taken if groups[other] == groups[site]), None)
         if twin is not None:
-            lost.remove(site)
-            gained.remove(twin)
-    if len(lost) > 1 and city.site_locations is not None:
+            left.remove(site)
+            taken.remove(twin)
+    if len(left) > 1 and city.site_locations is not None:
         from scipy.optimize import linear_sum_assignment
 
-        from ..city.travel import great_circle_km, plane_km
-
-        distance = great_circle_km if city.geographic else plane_km
-        _, order = linear_sum_assignment(distance(city.site_locations[lost], city.site_locations[gained]))
-        gained = [gained[k] for k in order]
-    return np.array(lost, dtype=np.intp), np.array(gained, dtype=np.intp)
-
-
-def _unique(rows):
-    return np.array(list(dict.fromkeys(tuple(map(int, row)) for row in rows)), dtype=np.intp)
-
-
-def _unseen(rows, pool):
-    known = set(map(tuple, pool.tolist()))
-    return np.array([row for row in rows if tuple(row.tolist()) not in known], dtype=np.intp).reshape(-1, rows.shape[1])
+        distance = travel.great_circle_km if city.geographic else travel.plane_km
+        _, order = linear_sum_assignment(distance(city.site_locations[left], city.site_locations[taken]))
+        taken = [taken[k] for k in order]
+    return list(zip(left, taken, strict=True))

@@ -1,7 +1,17 @@
 """Tables for spreadsheets."""
 
+from __future__ import annotations
 
-def scenario(city, name, evaluation, metric, threshold):
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..city.city import City
+    from ..evaluators.evaluation import Evaluation
+
+
+def scenario(city: City, name: str, evaluation: Evaluation, metric: str, threshold: float) -> dict[str, Any]:
     """Return one row of a table of scenarios: the objective and the results.
 
     Parameters
@@ -21,7 +31,7 @@ def scenario(city, name, evaluation, metric, threshold):
     """
     e, units = evaluation, len(evaluation.sites)
     figures = e.summary(threshold)
-    del figures[f"late_over_{threshold:g}_min"]  # a column name must not depend on the threshold
+    late = figures.pop(f"late_over_{threshold:g}_min")  # a column name must not depend on the threshold
     return {
         "city": city.name,
         "deployment": name,
@@ -32,20 +42,17 @@ def scenario(city, name, evaluation, metric, threshold):
         "capacity": e.capacity,
         "metric": metric,
         "threshold_min": threshold,
-        "late_fraction": e.late_fraction(threshold),
+        "late_fraction": late,
         **figures,
         "sites": "; ".join(e.site_names),
     }
 
 
-def without_formulas(table):
+def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
     """Escape texts that a spreadsheet would take for formulas."""
-    safe = table.copy()
-    for column in safe.columns:
-        if safe[column].map(lambda cell: isinstance(cell, str)).any():
-            safe[column] = safe[column].map(_no_formula)
-    return safe.rename(columns=_no_formula)
+    return table.map(_no_formula).rename(columns=_no_formula)
 
 
-def _no_formula(cell):
-    return "'" + cell if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+def _no_formula(cell: object) -> object:
+    """Put an apostrophe before a text that begins like a formula."""
+    return "'" + cell if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell

@@ -1,12 +1,13 @@
 """Find how the optimum changes with load, service rate or fleet size."""
 
-from collections.abc import Mapping
+from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from .. import _validate
 from .._running.progress import bar
-from ..city.city import check_city
+from ..city.city import City, check_city
 from ..city.deployment import DeploymentSpace
 from ..errors import InputError
 from ..evaluators.by_name import evaluate
@@ -14,8 +15,22 @@ from ..evaluators.median import p_median
 from ..evaluators.objective import Objective
 from ..optimizers.deployments.swaps import AFFORDABLE, best_deployment, local_search
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=None, **options):
+    from .._types import ArrayLike, FloatArray, IntArray, Progress, Sites
+    from ..optimizers.run import Run
+
+
+def sweep(
+    cities: Mapping[Any, City],
+    units: int | DeploymentSpace | Mapping[Any, int | DeploymentSpace],
+    *,
+    evaluator: str | None = None,
+    metric: object = "mean_response",
+    progress: Progress = False,
+    **options: Any,
+) -> pd.DataFrame:
     """Compare the optimum with the p-median deployment for a series of cities.
 
     Parameters
@@ -27,7 +42,7 @@ def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=Non
     evaluator, metric, **options
         As for `Objective`.
     progress : bool or callable
-        True shows a bar; a function is called with (cities done, cities in all).
+        Whether to show a bar, or a function called with (cities done, number of cities).
 
     Returns
     -------
@@ -43,25 +58,19 @@ def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=Non
     import pandas as pd
 
     if not isinstance(cities, Mapping) or not cities:
-        raise InputError(f"`cities` must map labels to at least one City; got {cities!r}.")
-    if isinstance(units, Mapping) and set(cities) - set(units):
-        raise InputError(
-            "`units` must be one number or have an entry for every label of `cities`; missing: "
-            f"{next(iter(set(cities) - set(units)))!r}."
-        )
+        raise InputError(f"`cities` must map labels to at least one City; got {_validate.shown(cities)}.")
+    fleets = units if isinstance(units, Mapping) else dict.fromkeys(cities, units)
+    if missing := [label for label in cities if label not in fleets]:
+        raise InputError(f"`units` must be one number or have an entry for every label; {missing[0]!r} is missing.")
     rows, before = [], None
     with bar(progress, len(cities), "city") as show:
         for done, (label, city) in enumerate(cities.items(), 1):
-            objective = Objective(
-                city, units[label] if isinstance(units, Mapping) else units, evaluator, metric, **options
-            )
+            objective = Objective(city, fleets[label], evaluator, metric, **options)
             space = objective.space
             if space.count * len(cities) <= AFFORDABLE[objective.evaluator]:
                 run = best_deployment(objective)
             else:
-                run = local_search(objective, rng=0)
-                if before is not None and before in space:
-                    run = min(run, local_search(objective, starts=[before]), key=lambda r: r.fun)
+                run = search_again(objective, before, rng=0)
             before = run.x
             median = p_median(city, space)
             row = {"optimum": run.fun, "p_median": objective(median.sites)}
@@ -72,33 +81,46 @@ def sweep(cities, units, *, evaluator=None, metric="mean_response", progress=Non
     return pd.DataFrame(rows, index=pd.Index(list(cities), name="label"))
 
 
-def load_sweep(city, units, loads, **options):
-    """Run `sweep` over offered loads λ / (p μ) with the approximate evaluator (the papers' Table 1)."""
+def search_again(objective: Objective, before: IntArray | None, **options: Any) -> Run:
+    """Search from the usual starts and from the optimum of a similar problem; return the better result."""
+    run = local_search(objective, **options)
+    if before is not None and before in objective.space:
+        run = min(run, local_search(objective, starts=[before]), key=lambda r: r.fun)
+    return run
+
+
+def load_sweep(
+    city: City, units: int | DeploymentSpace, loads: ArrayLike, evaluator: str | None = "approximate", **options: Any
+) -> pd.DataFrame:
+    """Run `sweep` over offered loads λ / (p μ), by default with the evaluator of the papers' Table 1."""
     fleet = DeploymentSpace.of(city, units).units
-    table = sweep({r: city.with_offered_load(r, fleet) for r in _series(loads, "loads")}, units, **_paper(options))
-    return table.rename_axis("offered_load")
+    cities = {load: city.with_offered_load(load, fleet) for load in _positive(loads, "loads")}
+    return sweep(cities, units, evaluator=evaluator, **options).rename_axis("offered_load")
 
 
-def service_rate_sweep(city, units, rates, **options):
-    """Run `sweep` over service rates μ (calls per day), approximately (first version's Table 3)."""
+def service_rate_sweep(
+    city: City, units: int | DeploymentSpace, rates: ArrayLike, evaluator: str | None = "approximate", **options: Any
+) -> pd.DataFrame:
+    """Run `sweep` over service rates μ (calls per day), by default as the first version's Table 3."""
     check_city(city)
-    served = {mu: city.replace(service_times=24 * 60 / mu) for mu in _series(rates, "rates")}
-    table = sweep(served, units, **_paper(options))
-    return table.rename_axis("service_rate_per_day")
+    cities = {rate: city.replace(service_times=24 * 60 / rate) for rate in _positive(rates, "rates")}
+    return sweep(cities, units, evaluator=evaluator, **options).rename_axis("service_rate_per_day")
 
 
-def _series(values, name):
-    if isinstance(values, str) or not np.iterable(values):
-        raise InputError(f"`{name}` must be a sequence of numbers; got {values!r}.")
-    return [_validate.positive_number(value, name) for value in values]
+def _positive(values: ArrayLike, name: str) -> list[float]:
+    """Return positive numbers as a list."""
+    array: FloatArray = _validate.real_array(values, name, (None,), low=0, strictly=True)
+    return array.tolist()
 
 
-def _paper(options):
-    """Default to the evaluator of the papers' tables, the approximate hypercube."""
-    return {"evaluator": "approximate"} | options
-
-
-def evaluate_table(city, deployments, *, threshold=8.0, evaluator=None, **options):
+def evaluate_table(
+    city: City,
+    deployments: Mapping[str, Sites],
+    *,
+    threshold: float = 8.0,
+    evaluator: str | None = None,
+    **options: Any,
+) -> pd.DataFrame:
     """Return the main results of several named deployments as a DataFrame, one row each."""
     import pandas as pd
 

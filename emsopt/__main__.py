@@ -4,25 +4,32 @@
 ``emsopt city CALLS STATIONS`` on a log of past calls.
 """
 
+from __future__ import annotations
+
 import argparse
 import os
 import sys
+import warnings
+from collections.abc import Sequence
+from types import ModuleType
 
 from .commands import main_job, own_city
 from .errors import EmsoptError
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # an old terminal may lack letters of a name
             stream.reconfigure(errors="backslashreplace")
-    options = _parse(arguments)
+    options = _parse(sys.argv[1:] if arguments is None else list(arguments))
     try:
-        options.run(options)
+        with warnings.catch_warnings():
+            warnings.showwarning = _print_warning
+            options.run(options)
         print(end="", flush=True)
     except KeyboardInterrupt:
-        print("\nInterrupted; nothing was written that is not complete.", file=sys.stderr)
+        print("\nInterrupted. No file was left incomplete.", file=sys.stderr)
         return 130
     except EmsoptError as error:
         print(f"emsopt: {error}", file=sys.stderr)
@@ -33,26 +40,30 @@ def main(arguments=None):
         # What Python prints as it ends goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):  # one means that nobody reads on, as after `| head`
-            msg = f"emsopt: the output could not be printed: {error.strerror}. Print it elsewhere."
-            print(msg, file=sys.stderr)
+            print(f"emsopt: the output could not be printed: {error.strerror}. Print it elsewhere.", file=sys.stderr)
         return 2
     return 0
 
 
-def _parse(arguments):
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
+def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning in one line, without the file and line of code that issued it."""
+    print(f"emsopt: warning: {message}", file=sys.stderr)
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    """Parse the arguments; the option ``run`` is the function to call."""
+    command: ModuleType
     if arguments[:1] == ["city"]:
+        command, arguments = own_city, arguments[1:]
         parser = argparse.ArgumentParser(prog="emsopt city", description=own_city.DESCRIPTION)
-        own_city.add_options(parser)
-        parser.set_defaults(run=own_city.run)
-        return parser.parse_args(arguments[1:])
-    parser = argparse.ArgumentParser(
-        prog="emsopt",
-        description="Find where the units of a city should wait.",
-        epilog="For a city of your own, from a log of past calls: emsopt city --help",
-    )
-    main_job.add_options(parser)
-    parser.set_defaults(run=main_job.run)
+    else:
+        command = main_job
+        more = "For a city of your own, from a log of past calls: emsopt city --help"
+        parser = argparse.ArgumentParser(
+            "emsopt", description="Find where the units of a city should wait.", epilog=more
+        )
+    command.add_options(parser)
+    parser.set_defaults(run=command.run)
     return parser.parse_args(arguments)
 
 

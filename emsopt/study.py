@@ -10,13 +10,16 @@ another file. Every value that affects a result must be part of the case. Only o
 to a file; a second one is refused.
 """
 
+from __future__ import annotations
+
 import hashlib
 import itertools
 import json
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -26,7 +29,16 @@ from ._running.progress import bar
 from ._version import __version__
 from .errors import EmsoptError, InputError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ._types import PathLike, Progress
+
+Case: TypeAlias = dict[str, Any]
+Row: TypeAlias = dict[str, Any]
+
 _KIND, _FORMAT = "emsopt study", 1
+_SERIAL = {"backend": "sequential"}
 
 ROUNDING = 2e-8  # rounding error of values in stored studies
 _NOT_KEYS = {"evaluation", "best", "best_known", "p_median", "cpu_seconds"}
@@ -43,12 +55,20 @@ class StudyError(EmsoptError, RuntimeError):
         Rows of the other cases.
     """
 
-    def __init__(self, message, failures, results):
+    def __init__(self, message: str, failures: list[tuple[Case, str]], results: pd.DataFrame) -> None:
         super().__init__(message)
         self.failures, self.results = failures, results
 
 
-def run(task, cases, *, file=None, backend="serial", workers=None, progress=False):
+def run(
+    task: Callable[..., object],
+    cases: Iterable[Mapping[str, Any]],
+    *,
+    file: PathLike | None = None,
+    backend: object = "serial",
+    workers: int | None = None,
+    progress: Progress = False,
+) -> pd.DataFrame:
     """Call a task once for every case and return all rows.
 
     Parameters
@@ -96,31 +116,37 @@ def run(task, cases, *, file=None, backend="serial", workers=None, progress=Fals
     0       2      2       4
     1       3      2       9
     """
+    import pandas as pd
+    from joblib import Parallel, delayed, parallel_config
+
     name = getattr(task, "__qualname__", None)
     if not callable(task) or name is None:
         raise InputError(f"`task` must be a function defined at the top level of a module; got {task!r}.")
     by_key = _checked(cases)
     columns = list(next(iter(by_key.values())))
-    parallel = _parallel(backend, workers)
+    settings = _settings(backend, workers)
     with _on_file(file, name, columns) as (done, keep), bar(progress, len(by_key), "case") as show:
         rows = {key: done[key] for key in by_key if key in done}
         left = {key: case for key, case in by_key.items() if key not in rows}
-        failed = {}
+        failed: dict[str, tuple[str, str]] = {}
         show(len(rows))
-        for key, result, failure in _each(task, left, parallel):
-            if failure is None:
-                keep(by_key[key], result)
-                rows[key] = result
-            else:
-                failed[key] = failure
-            show(len(rows) + len(failed))
-    table = _table(by_key, rows, columns)
+        with parallel_config(**(settings if left else _SERIAL)):
+            work = Parallel(return_as="generator_unordered", batch_size=1)
+            for key, result, failure in work(delayed(_work)(task, key, case) for key, case in left.items()):
+                if failure is None:
+                    keep(by_key[key], result)
+                    rows[key] = result
+                else:
+                    failed[key] = failure
+                show(len(rows) + len(failed))
+    flat = [case | row for key, case in by_key.items() for row in rows.get(key, ())]
+    table = pd.DataFrame(flat) if flat else pd.DataFrame(columns=columns)
     if failed:
         raise _failure(by_key, failed, table, file)
     return table
 
 
-def cases(**dimensions):
+def cases(**dimensions: object) -> list[Case]:
     """Return the Cartesian product of some dimensions as a list of dicts, the last dimension varying fastest.
 
     Text and values that are not sequences are used unchanged in every case.
@@ -130,13 +156,11 @@ def cases(**dimensions):
     >>> cases(method=["local", "random"], seed=range(2), budget=50)[1]
     {'method': 'local', 'seed': 1, 'budget': 50}
     """
-    values = [
-        list(v) if isinstance(v, Iterable) and not isinstance(v, (str, Mapping)) else [v] for v in dimensions.values()
-    ]
+    values = ([v] if isinstance(v, (str, Mapping)) or not isinstance(v, Iterable) else v for v in dimensions.values())
     return [dict(zip(dimensions, row, strict=True)) for row in itertools.product(*values)]
 
 
-def seed_of(case):
+def seed_of(case: Mapping[str, Any]) -> int:
     """Return a random seed below 2^63 that depends only on the values of a case, not on their order.
 
     Examples
@@ -147,43 +171,46 @@ def seed_of(case):
     return int.from_bytes(hashlib.sha256(_key(case).encode()).digest()[:8], "big") >> 1
 
 
-def _checked(cases):
+def _checked(cases: Any) -> dict[str, Case]:
     """Return a dict from keys to cases with plain values, in the given order."""
     if isinstance(cases, (str, Mapping)) or not np.iterable(cases):
         raise InputError(f"`cases` must be a list of dicts; got {cases!r}.")
-    by_key, names = {}, None
+    by_key: dict[str, Case] = {}
+    names: list[str] = []
     for case in cases:
         key = _key(case)
-        names = list(case) if names is None else names
+        names = names or list(case)
         if set(case) != set(names):
             raise InputError(f"All cases must have the same names; got {names} and {list(case)}.")
         if key in by_key:
             raise InputError(f"Cases must be distinct; {key} occurs more than once.")
         plain = json.loads(key)
         by_key[key] = {name: plain[name] for name in names}
-    if not by_key or not names:
+    if not names:
         raise InputError(f"`cases` must hold at least one case with at least one value; got {cases!r}.")
     return by_key
 
 
-def _key(case):
+def _key(case: object) -> str:
     """Return a case as text; equal values yield equal text."""
     if not isinstance(case, Mapping) or not all(isinstance(name, str) for name in case):
         raise InputError(f"A case must be a dict of values by name; got {case!r}.")
     try:
         return json.dumps(case, sort_keys=True, allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:
-        msg = f"A case must hold only text, finite numbers, booleans, None or lists of them; got {case!r}: {error}."
-        raise InputError(msg) from error
+        raise InputError(
+            f"A case must hold only text, finite numbers, booleans, None or lists of them; got {case!r}: {error}."
+        ) from error
 
 
-def _plain(value):
+def _plain(value: object) -> object:
+    """Convert numpy numbers and arrays for `json`."""
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} {value!r} is not a plain value")
 
 
-def outcomes(runs, *, within=0.0):
+def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
     """Return the final value of each run of a stored study, and when it came close to the best known value.
 
     Parameters
@@ -210,70 +237,55 @@ def outcomes(runs, *, within=0.0):
     np.float64(29.5)
     """
     within = _validate.positive_number(within, "within", "%", zero=True)
-    missing = {"evaluation", "best", "best_known", "cpu_seconds"} - set(getattr(runs, "columns", ()))
-    if missing:
-        raise InputError(f"`runs` must be a DataFrame with a column {min(missing)!r}, such as a location study.")
+    _validate.columns(runs, ["evaluation", "best", "best_known", "cpu_seconds"], "runs", "a location study")
     keys = [name for name in runs if name not in _NOT_KEYS]
     ends = runs.groupby(keys, sort=False).tail(1).set_index(keys)
     ends["gap"] = 100 * (ends["best"] / ends["best_known"] - 1)
     near = runs[runs["best"] <= (1 + within / 100) * runs["best_known"] + ROUNDING]
     first = near.groupby(keys, sort=False)[["evaluation", "cpu_seconds"]].first().reindex(ends.index)
     ends["reached"] = first["evaluation"].notna()
-    ends["evaluations"] = first["evaluation"].fillna(np.inf)
-    ends["cpu_seconds"] = first["cpu_seconds"].fillna(np.inf)
+    ends[["evaluations", "cpu_seconds"]] = first.fillna(np.inf)
     return ends.drop(columns="evaluation").reset_index()
 
 
-def _parallel(backend, workers):
-    """Return joblib's settings for a backend, or None for the serial one."""
+def _settings(backend: object, workers: int | None) -> dict[str, Any]:
+    """Return joblib's settings for a backend."""
     if workers is not None:
         workers = _validate.whole_number(workers, "workers")
         if backend != "processes":
             raise InputError(f"`workers` requires backend='processes'; got workers={workers} with backend={backend!r}.")
     if isinstance(backend, str) and backend == "serial":
-        return None
+        return _SERIAL
     if isinstance(backend, str) and backend == "processes":
         return {"backend": "loky", "inner_max_num_threads": 1, "n_jobs": workers or -1}
     distributed = sys.modules.get("distributed")
     if distributed is not None and isinstance(backend, distributed.Client):
         return {"backend": "dask", "client": backend, "n_jobs": -1}
-    msg = f"`backend` must be 'serial', 'processes' or a dask.distributed.Client (emsopt[scale]); got {backend!r}."
-    raise InputError(msg)
+    raise InputError(
+        f"`backend` must be 'serial', 'processes' or a dask.distributed.Client (emsopt[scale]); got {backend!r}."
+    )
 
 
-def _each(task, left, parallel):
-    """Yield the key, the rows and the failure of each case as it finishes."""
-    if parallel is None or not left:
-        for key, case in left.items():
-            yield _work(task, key, case)
-        return
-    from joblib import Parallel, delayed, parallel_config
-
-    with parallel_config(**parallel):
-        work = Parallel(return_as="generator_unordered", batch_size=1)
-        yield from work(delayed(_work)(task, key, case) for key, case in left.items())
-
-
-def _work(task, key, case):
-    """Run one case; return its key, its rows or None, and None or (error, traceback)."""
+def _work(
+    task: Callable[..., object], key: str, case: Case
+) -> tuple[str, list[Row], None] | tuple[str, None, tuple[str, str]]:
+    """Run one case; return its key, and its rows or (error, traceback)."""
     import scipy.linalg  # noqa: F401 - loads its BLAS before the limit is set, which then covers it
     from threadpoolctl import threadpool_limits
 
     try:
         with threadpool_limits(1):
-            result = task(**case)
-        return key, _rows(result, case), None
+            return key, _rows(task(**case), case), None
     except Exception as error:  # noqa: BLE001 - a task may raise anything
         return key, None, (f"{type(error).__name__}: {error}", traceback.format_exc())
 
 
-def _rows(result, case):
+def _rows(result: object, case: Case) -> list[Row]:
     """Return a task's result as a list of rows with plain values and without the case's columns."""
     import pandas as pd
 
     if isinstance(result, pd.DataFrame):
-        named = [name for name in result.index.names if name is not None]
-        result = (result.reset_index(named) if named else result).to_dict("records")
+        result = result.reset_index([name for name in result.index.names if name is not None]).to_dict("records")
     rows = [result] if isinstance(result, Mapping) else result
     if not isinstance(rows, (list, tuple)) or not all(isinstance(row, Mapping) for row in rows):
         raise InputError(f"A task must return a dict, a list of dicts or a DataFrame; got {result!r}.")
@@ -282,30 +294,28 @@ def _rows(result, case):
             raise InputError(f"Column names returned by a task must be text; got {list(row)}.")
         if both := sorted(set(row) & set(case)):
             raise InputError(f"A task must not return columns that its case has; both have {', '.join(both)}.")
-    return json.loads(json.dumps(rows, default=_plain))
+    plain: list[Row] = json.loads(json.dumps(rows, default=_plain))
+    return plain
 
 
-def _table(by_key, rows, columns):
-    import pandas as pd
-
-    flat = [{**case, **row} for key, case in by_key.items() for row in rows.get(key, ())]
-    return pd.DataFrame(flat) if flat else pd.DataFrame(columns=columns)
-
-
-def _failure(by_key, failed, table, file):
+def _failure(
+    by_key: dict[str, Case], failed: dict[str, tuple[str, str]], table: pd.DataFrame, file: PathLike | None
+) -> StudyError:
     """Return the error that lists the failed cases in order, with the traceback of the first."""
     failures = [(case, failed[key][0]) for key, case in by_key.items() if key in failed]
-    shown = "; ".join(f"{case}: {error}" for case, error in failures[:5])
+    first = "; ".join(f"{case}: {error}" for case, error in failures[:5])
     more = f"; and {len(failures) - 5} more in `failures`" if len(failures) > 5 else ""
     rest = "are in `results`" if file is None else f"are stored in {file}; run again to retry the failed ones"
-    msg = f"{len(failures)} of {len(by_key)} cases failed: {shown}{more}. The others {rest}."
-    error = StudyError(msg, failures, table)
+    message = f"{len(failures)} of {len(by_key)} cases failed: {first}{more}. The others {rest}."
+    error = StudyError(message, failures, table)
     error.add_note("The first of them:\n" + next(failed[key] for key in by_key if key in failed)[1])
     return error
 
 
 @contextmanager
-def _on_file(path, task, columns):
+def _on_file(
+    path: PathLike | None, task: str, columns: list[str]
+) -> Iterator[tuple[dict[str, list[Row]], Callable[[Case, list[Row]], object]]]:
     """Provide the rows of finished cases by key, and a function that stores a case and its rows."""
     if path is None:
         yield {}, lambda case, rows: None
@@ -315,7 +325,7 @@ def _on_file(path, task, columns):
             _check_header(path, log, task, columns)
         else:
             log.append({_KIND: _FORMAT, "version": __version__, "task": task, "columns": columns})
-        done = {}
+        done: dict[str, list[Row]] = {}
         for number, line in enumerate(log.lines[1:], 2):
             case, rows = line.get("case"), line.get("rows")
             fits = isinstance(case, dict) and set(case) == set(columns) and isinstance(rows, list)
@@ -328,18 +338,16 @@ def _on_file(path, task, columns):
         yield done, lambda case, rows: log.append({"case": case, "rows": rows})
 
 
-def _check_header(path, log, task, columns):
+def _check_header(path: PathLike, log: JsonLines, task: str, columns: list[str]) -> None:
+    """Raise unless the first line belongs to the same task and names."""
     header = log.lines[0]
     names = header.get("columns")
     if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
         log.refuse(1)
-    for what, theirs, ours in (
-        ("format", header[_KIND], _FORMAT),
-        ("task", header.get("task"), task),
-        ("names of a case's values", sorted(names), sorted(columns)),
-    ):
-        if theirs != ours:
+    theirs = {"format": header[_KIND], "task": header.get("task"), "names of a case's values": sorted(names)}
+    for (what, there), here in zip(theirs.items(), (_FORMAT, task, sorted(columns)), strict=True):
+        if there != here:
             raise InputError(
-                f"The file {path} belongs to another study: {what} {theirs!r} there, {ours!r} here. Resume "
-                "that study, or name another file."
+                f"The file {path} belongs to another study: {what} {there!r} there, {here!r} here. "
+                "Resume that study, or name another file."
             )

@@ -139,7 +139,7 @@ def test_outcomes_count_the_runs_that_never_got_there():
     assert table["cpu_seconds"].tolist() == [0.2, np.inf]
     assert table["gap"].tolist() == pytest.approx([0, 5])
     assert study.outcomes(runs, within=5.0)["evaluations"].tolist() == [7, 9]
-    with pytest.raises(eo.EmsoptError, match="must be a DataFrame with a column 'best_known'"):
+    with pytest.raises(eo.EmsoptError, match="must have a column 'best_known', as a location study has"):
         study.outcomes(runs.drop(columns="best_known"))
 
 

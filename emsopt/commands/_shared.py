@@ -1,90 +1,96 @@
 """Common parts of the commands: options, search for deployments, tables, map and figure."""
 
-import os
-from io import BytesIO
+from __future__ import annotations
 
-import numpy as np
+import os
+import time
+from contextlib import contextmanager
+from io import BytesIO
+from typing import TYPE_CHECKING
 
 from .._files.writing import make_folder, write_file
+from .._validate import positive_number
 from ..errors import InputError
 from ..planning.scenarios import without_formulas
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    import pandas as pd
+
+    from ..city.city import City
+    from ..evaluators.evaluation import Evaluation
+    from ..evaluators.objective import Objective
 
 DEFAULT_FOLDER = "emsopt-results"
 
 
-def add_fleet_options(parser):
+def add_fleet_options(parser: ArgumentParser) -> None:
     """Add the options of the search."""
     add = parser.add_argument
-    add(
-        "--threshold",
-        type=float,
-        default=8.0,
-        metavar="MIN",
-        help="responses of this many minutes or more are late (default: 8)",
-    )
-    add(
-        "--metric",
-        choices=["response", "late"],
-        default="response",
-        help="objective: mean response (default) or the fraction of late responses",
-    )
-    add(
-        "--evaluator",
-        choices=["exact", "approximate"],
-        help="default: exact up to 12 units, else approximate",
-    )
+    late = "responses of this many minutes or more are late (default: 8)"
+    add("--threshold", type=float, default=8.0, metavar="MIN", help=late)
+    metric = "objective: mean response (default) or the fraction of late responses"
+    add("--metric", choices=["response", "late"], default="response", help=metric)
+    add("--evaluator", choices=["exact", "approximate"], help="default: exact up to 12 units, else approximate")
     add("--queue", action="store_true", help="calls wait when all units are busy (default: they are lost)")
     add("--colocate", action="store_true", help="allow several units at a site")
-    for name, what in (("pinned", "keep a unit (once more: another one)"), ("closed", "get none")):
-        help_text = f"names of sites that {what}"
-        add(f"--{name}", nargs="+", action="extend", default=[], metavar="SITE", help=help_text)
+    for name, what in (("--pinned", "keep a unit (twice: two units)"), ("--closed", "get none")):
+        add(name, nargs="+", action="extend", default=[], metavar="SITE", help=f"names of sites that {what}")
     add("--out", default=DEFAULT_FOLDER, metavar="FOLDER", help=f"default: {DEFAULT_FOLDER}")
 
 
-def rules(options):
-    """Return the options of the search as arguments of `Objective`."""
-    return {
-        "metric": metric(options),
-        "capacity": capacity(options),
-    }
-
-
-def allowed(city, units, options):
-    """Return the deployments that are allowed; raise if the fleet does not fit."""
-    from ..city import DeploymentSpace
-
-    return DeploymentSpace(city, units, colocation=options.colocate, pinned=options.pinned, closed=options.closed)
-
-
-def metric(options):
-    """Return the metric that is minimised."""
-    return ("late", options.threshold) if options.metric == "late" else "mean_response"
-
-
-def capacity(options):
-    """Return what happens to calls that find all units busy."""
-    return "queue" if options.queue else "loss"
-
-
-def results_folder(name, *inputs):
-    """Return the folder for results, creating it if necessary; raise if it contains an input.
+def solve(
+    city: City,
+    units: int,
+    options: Namespace,
+    inputs: list[str | None],
+    write_tables: Callable[[Objective, dict[str, Evaluation], Path], list[Path]],
+) -> None:
+    """Find the best deployment, print it, and write tables, a map and a figure.
 
     Parameters
     ----------
-    name : str
-    *inputs : str or None
-        Input files and folders.
+    city : City
+    units : int
+    options : Namespace
+    inputs : list of str or None
+        Files and folders that were read, which results must not replace.
+    write_tables : callable
+        Prints and writes the tables of a command. Takes the objective, the evaluations of deployments by name and
+        the folder; returns the files.
     """
+    from ..city.deployment import DeploymentSpace
+    from ..evaluators.objective import Objective
+
+    start = time.perf_counter()
+    positive_number(options.threshold, "threshold", "min")
+    describe(city, units)
+    space = DeploymentSpace(city, units, colocation=options.colocate, pinned=options.pinned, closed=options.closed)
+    metric = ("late", options.threshold) if options.metric == "late" else "mean_response"
+    objective = Objective(city, space, options.evaluator, metric, capacity="queue" if options.queue else "loss")
+    out = results_folder(options.out, inputs)
+    found = find_deployments(objective, options.threshold)
+    written = [*write_tables(objective, found, out), *draw(objective, found, out)]
+    print(f"\nDone in {time.perf_counter() - start:.0f} s. Written to {out.resolve()}:")
+    print(*(f"  {path.name}" for path in written), sep="\n")
+
+
+def results_folder(name: str, inputs: list[str | None]) -> Path:
+    """Return the folder for results, creating it if necessary; raise if it contains an input."""
     out = make_folder(name, "--out")
     for path in filter(None, inputs):
         holder = path if os.path.isdir(path) else os.path.dirname(os.path.realpath(path))
         if os.path.realpath(holder) in (os.path.realpath(out), os.path.realpath(out / "city")):
-            msg = f"`--out` must not be the folder of the input {path}, which results could replace; got {name}."
-            raise InputError(msg)
+            raise InputError(
+                f"`--out` must not be the folder of the input {path}, which results could replace; got {name}."
+            )
     return out
 
 
-def describe(city, units):
+def describe(city: City, units: int) -> None:
     """Print the size and load of the city, with a warning about implausible times."""
     print(
         f"{city.name}: {city.n_atoms} atoms, {city.n_sites} sites, {units} units, {city.total_rate:.2f} calls/h, "
@@ -100,53 +106,39 @@ def describe(city, units):
         print(city.notes)
 
 
-def searched(city, units, options):
-    """Return the `Objective` of the search; raise if the fleet does not fit."""
-    from ..evaluators.objective import Objective
-
-    return Objective(city, allowed(city, units, options), options.evaluator, **rules(options))
-
-
-def find_deployments(objective, options):
+def find_deployments(objective: Objective, threshold: float) -> dict[str, Evaluation]:
     """Find and print the optimum and the p-median deployment; return their evaluations by name."""
     from ..evaluators import p_median
     from ..optimizers import best_deployment
     from ..planning.sweeps import evaluate_table
 
-    city, units = objective.city, objective.units
-    with Bar(f"{objective.evaluator} optimum") as progress:
-        run = best_deployment(objective, progress=progress)
-    space = objective.space
+    city, space, capacity = objective.city, objective.space, objective.options["capacity"]
+    with bar(f"{objective.evaluator} optimum") as progress:
+        run = best_deployment(objective, rng=0, progress=progress)
     median = p_median(city, space)
     best = "optimum" if "proven" in run.message else "best found"
     deployments = {best: run.x, "p-median": median.sites}
-    print(
-        f"\n{best.capitalize()} by {objective.label} ({objective.evaluator} hypercube, {capacity(options)}): {run.message}."
-    )
-    idle = units - len(np.unique(city.twin_groups[space.site_capacities > 0]))
+    print(f"\n{best.capitalize()} by {objective.label} ({objective.evaluator} hypercube, {capacity}): {run.message}.")
+    idle = space.units - int((space.capacities > 0).sum())
     if idle > 0:
-        print(
-            f"{idle} of the units do not improve the p-median, which already covers every place; their "
-            "sites are arbitrary."
-        )
+        print(f"{idle} of the units do not improve the p-median, which covers every place; their sites are arbitrary.")
     for name, sites in deployments.items():
         print(f"  {name:10}", ", ".join(city.site_names[k] for k in sites))
     for evaluator in dict.fromkeys([objective.evaluator, "approximate"]):
-        table = evaluate_table(
-            city, deployments, threshold=options.threshold, evaluator=evaluator, capacity=capacity(options)
-        )
+        table = evaluate_table(city, deployments, threshold=threshold, evaluator=evaluator, capacity=capacity)
         print(f"\n{evaluator} hypercube:\n{table.T.round(4).to_string()}")
     return {name: objective.evaluation(sites) for name, sites in deployments.items()}
 
 
-def draw(city, found, out, options):
+def draw(objective: Objective, found: dict[str, Evaluation], out: Path) -> list[Path]:
     """Write a map and a figure of the deployments; return the files written."""
     from ..maps.deployments import deployment_map
 
+    city = objective.city
     if city.atom_locations is None or city.site_locations is None:
         print("\nNo map and no figure: the city has no coordinates (columns lon, lat or x, y of atoms and sites).")
         return []
-    value = "response" if options.metric == "response" else metric(options)
+    value = "response" if objective.metric == "mean_response" else objective.metric
     written = [deployment_map(city, found, value=value).save(out / "deployments.html")]
     try:
         import matplotlib
@@ -163,32 +155,20 @@ def draw(city, found, out, options):
     return [*written, write_file(out / "deployments.png", png.getvalue())]
 
 
-def say_written(out, written, seconds):
-    """Print the files written and the elapsed time."""
-    print(f"\nDone in {seconds:.0f} s. Written to {out.resolve()}:")
-    for path in written:
-        print(f"  {path.name}")
-
-
-def write_table(table, path, **options):
+def write_table(table: pd.DataFrame, path: Path, *, index: bool = False) -> Path:
     """Write a table for spreadsheets, with texts escaped that look like formulas."""
-    return write_file(path, without_formulas(table).to_csv(lineterminator="\n", **options))
+    return write_file(path, without_formulas(table).to_csv(lineterminator="\n", index=index))
 
 
-class Bar:
-    """A progress bar on the terminal; the context yields a ``progress(done, total)`` callback."""
+@contextmanager
+def bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a progress bar on the terminal and provide its ``progress(done, total)``."""
+    from tqdm import tqdm
 
-    def __init__(self, label):
-        from tqdm import tqdm
+    with tqdm(desc=label, leave=False, disable=None) as shown:
 
-        self.bar = tqdm(desc=label, leave=False, disable=None)
+        def progress(done: int, total: int) -> None:
+            shown.total = total
+            shown.update(done - shown.n)
 
-    def __enter__(self):
-        def progress(done, total):
-            self.bar.total = total
-            self.bar.update(done - self.bar.n)
-
-        return progress
-
-    def __exit__(self, *_):
-        self.bar.close()
+        yield progress

@@ -1,88 +1,85 @@
 """``emsopt``: find the best deployment of St. Paul, compared with the papers, or of a saved city."""
 
-import time
+from __future__ import annotations
 
-from .._files.writing import write_file
-from .._validate import positive_number
+from functools import partial
+from typing import TYPE_CHECKING
+
 from ..errors import InputError
 from . import _shared
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from pathlib import Path
+
+    import pandas as pd
+
+    from ..evaluators.evaluation import Evaluation
+    from ..evaluators.objective import Objective
 
 ST_PAUL_UNITS = 9
 
 
-def add_options(parser):
+def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("--city", metavar="FOLDER", help="folder of a city written by City.save (default: St. Paul)")
     parser.add_argument("--units", type=int, metavar="P", help="fleet size (default: 9 for St. Paul)")
-    parser.add_argument(
-        "--load",
-        type=float,
-        metavar="RHO",
-        help="rescale the calls to this offered load per unit (default: no rescaling)",
-    )
+    load = "rescale the calls to this offered load per unit (default: no rescaling)"
+    parser.add_argument("--load", type=float, metavar="RHO", help=load)
     _shared.add_fleet_options(parser)
 
 
-def run(options):
+def run(options: Namespace) -> None:
     """Find the optimum, print tables, and write a map and a figure."""
     from ..city.city import City
     from ..datasets import load_st_paul
 
-    start = time.perf_counter()
-    ours = options.city is None
-    city = load_st_paul() if ours else City.load(options.city)
-    units = ST_PAUL_UNITS if ours and options.units is None else options.units
+    city = load_st_paul() if options.city is None else City.load(options.city)
+    units = ST_PAUL_UNITS if options.city is None and options.units is None else options.units
     if units is None:
         raise InputError("missing option: --units P (fleet size).")
     if options.load is not None:
         city = city.with_offered_load(options.load, units)
-    positive_number(options.threshold, "threshold", "min")
-    _shared.describe(city, units)
-    objective = _shared.searched(city, units, options)
-    out = _shared.results_folder(options.out, options.city)
-    found = _shared.find_deployments(objective, options)
-    written = _print_tables(city, units, options, out)
-    written += _shared.draw(city, found, out, options)
-    _shared.say_written(out, written, time.perf_counter() - start)
+
+    _shared.solve(city, units, options, [options.city], partial(_write_tables, options))
 
 
-def _print_tables(city, units, options, out):
+def _write_tables(options: Namespace, objective: Objective, _: dict[str, Evaluation], out: Path) -> list[Path]:
     """Print the optimum against load, with the papers' values for St. Paul; return the files written."""
     from ..datasets import paper_table
     from ..evaluators.metrics import metric_label
     from ..planning.sweeps import load_sweep, service_rate_sweep
 
-    rules = _shared.rules(options)
+    city, space, metric, capacity = objective.city, objective.space, objective.metric, objective.options["capacity"]
     loads, rates = paper_table(1).set_index("offered_load"), paper_table(3).set_index("mu_per_day")
     # The papers report St. Paul with nine units, lost calls, one unit per listed site and the original load.
-    changed = options.load is not None or options.queue or options.colocate
-    changed = changed or options.metric == "late" or options.pinned or options.closed
-    paper = options.city is None and units == ST_PAUL_UNITS and not changed
-    settled = [load for load in loads.index if load < 1 or not options.queue]
-    with _shared.Bar("loads") as progress:
-        by_load = load_sweep(city, _shared.allowed(city, units, options), settled, progress=progress, **rules)
-    label = metric_label(rules["metric"])
-    title = f"{label[0].upper()}{label[1:]} against offered load, approximate hypercube, {rules['capacity']}"
-    theirs = (loads, "second version, Table 1") if paper else None
-    written = [_print_table(title, by_load, theirs, out / "by_load.csv")]
+    changed = options.queue or options.colocate or options.metric == "late" or options.pinned or options.closed
+    paper = options.city is None and space.units == ST_PAUL_UNITS and options.load is None and not changed
+    with _shared.bar("loads") as progress:
+        settled = [load for load in loads.index if load < 1 or not options.queue]
+        by_load = load_sweep(city, space, settled, metric=metric, capacity=capacity, progress=progress)
+    label = metric_label(metric)
+    title = f"{label[0].upper()}{label[1:]} against offered load, approximate hypercube, {capacity}"
+    _print_table(title, by_load, (loads, "second version, Table 1") if paper else None)
+    written = [_shared.write_table(by_load, out / "by_load.csv", index=True)]
     if paper:
-        with _shared.Bar("service rates") as progress:
-            by_rate = service_rate_sweep(city, units, rates.index, progress=progress)
+        with _shared.bar("service rates") as progress:
+            by_rate = service_rate_sweep(city, space, rates.index, progress=progress)
         title = "Mean response (min) against service rate (calls per day), approximate hypercube, loss"
-        theirs = (rates, "first version, Table 3")
-        written.append(_print_table(title, by_rate, theirs, out / "by_service_rate.csv"))
+        _print_table(title, by_rate, (rates, "first version, Table 3"))
+        written.append(_shared.write_table(by_rate, out / "by_service_rate.csv", index=True))
     return written
 
 
-def _print_table(title, ours, theirs, path):
+def _print_table(title: str, ours: pd.DataFrame, theirs: tuple[pd.DataFrame, str] | None) -> None:
+    """Print values, beside those of a table of the papers if one is given with its source."""
     table = ours.filter(["optimum", "p_median", "lower_bound"])
     if theirs is not None:
         papers, source = theirs
         columns = {"optimum_min": "optimum", "p_median_min": "p_median", "upper_bound_min": "p_median"}
-        table = table.join(papers.filter(columns).rename(columns=columns).add_suffix(" (paper)"))
+        table = table.join(papers.filter(list(columns)).rename(columns=columns).add_suffix(" (paper)"))
         title += f"; paper: {source}"
     if not ours["found"].str.contains("proven").all():
         table = table.rename(columns={"optimum": "best found"})
     digits = 2 if "lower_bound" in ours else 4  # minutes, or a fraction
     print(f"\n{title}\n{table.round(digits).to_string()}")
-    return write_file(path, ours.to_csv(lineterminator="\n"))

@@ -1,16 +1,29 @@
 """``emsopt city CALLS STATIONS``: find the best deployment and a daily plan from a log of calls."""
 
-import re
-import time
+from __future__ import annotations
 
-from .._validate import existing_file, positive_number, whole_number
+import re
+from typing import TYPE_CHECKING, Any
+
+from .._validate import existing_file, path, whole_number
 from ..city.tables import check_replaceable
 from ..errors import InputError
 from ..planning.scenarios import scenario
 from . import _shared
 
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from pathlib import Path
+
+    import pandas as pd
+
+    from ..calls import CallLog
+    from ..city.city import City
+    from ..evaluators.evaluation import Evaluation
+    from ..evaluators.objective import Objective
+    from ..planning import Plan
+
 PRACTICE_UNITS, PRACTICE_SPEED_KMH = 5, 40.0  # defaults for the practice town
-WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 DESCRIPTION = (
     "From a log of past calls (CSV or GeoJSON: time, lon, lat, service_min) and a table of stations (name, lon, lat, "
     "turnout_min) to checks of the data, the best deployment, tables, a map, and a plan for the hours of the day. "
@@ -18,127 +31,112 @@ DESCRIPTION = (
 )
 
 
-def add_options(parser):
+def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command."""
     add = parser.add_argument
     add("calls", nargs="?", metavar="CALLS", help="log of calls, .csv or .geojson")
     add("stations", nargs="?", metavar="STATIONS", help="table of stations, .csv or .geojson")
-    add(
-        "--practice",
-        action="store_true",
-        help=f"use the included data of a made-up town, by default with {PRACTICE_UNITS} units at "
-        f"{PRACTICE_SPEED_KMH:g} km/h",
-    )
+    practice = f"use the data of a made-up town, by default with {PRACTICE_UNITS} units at {PRACTICE_SPEED_KMH:g} km/h"
+    add("--practice", action="store_true", help=practice)
     add("--templates", metavar="FOLDER", help="write templates of the input files to this folder, and exit")
     add("--units", type=int, metavar="P", help="fleet size")
     add("--name", default="city", help="title of maps and tables")
-    times = parser.add_argument_group("times")
-    add = times.add_argument
+    add = parser.add_argument_group("times").add_argument
     add("--speed", type=float, metavar="KMH", help="driving speed for computing travel times")
-    add(
-        "--detour",
-        type=float,
-        default=1.3,
-        metavar="X",
-        help="ratio of road to straight-line distance (1.3)",
-    )
-    add(
-        "--travel-times",
-        metavar="FILE",
-        help="minutes, one row per station, one column per atom, .csv",
-    )
-    add(
-        "--turnout",
-        type=float,
-        metavar="MIN",
-        help="minutes until a unit leaves, if not in STATIONS",
-    )
-    add(
-        "--service",
-        metavar="MIN",
-        help="minutes that a call keeps a unit busy, or the file to take service_min from: calls or stations",
-    )
-    calls = parser.add_argument_group("calls")
-    add = calls.add_argument
+    add("--detour", type=float, default=1.3, metavar="X", help="ratio of road to straight-line distance (1.3)")
+    add("--travel-times", metavar="FILE", help="minutes, one row per station, one column per atom, .csv")
+    add("--turnout", type=float, metavar="MIN", help="minutes until a unit leaves, if not in STATIONS")
+    service = "minutes that a call keeps a unit busy, or the file to take service_min from: calls or stations"
+    add("--service", metavar="MIN", help=service)
+    add = parser.add_argument_group("calls").add_argument
     add("--cell", type=float, metavar="KM", help="width of the cells that calls are counted in")
     add("--areas", metavar="FILE", help="GeoJSON polygons to count calls in, instead of cells")
     add("--area-name", metavar="KEY", help="property of the areas that holds their names")
-    add(
-        "--reach",
-        type=float,
-        default=50.0,
-        metavar="KM",
-        help="leave out calls further than this from all stations (50)",
-    )
-    add(
-        "--time-zone",
-        metavar="ZONE",
-        help="time zone of the city, such as America/Chicago, if times have an offset",
-    )
+    reach = "leave out calls further than this from all stations (50)"
+    add("--reach", type=float, default=50.0, metavar="KM", help=reach)
+    add("--time-zone", metavar="ZONE", help="time zone of the city if times have an offset, such as America/Chicago")
     add("--time-format", metavar="FORMAT", help="such as %%d.%%m.%%Y %%H:%%M, if times are not ISO 8601")
     add("--hours", metavar="H-H", help="count only calls of these hours, such as 7-19 (until 19:00) or 22-6")
     add("--weekdays", metavar="D-D", help="count only calls of these days, such as Mon-Fri or Sat,Sun")
     add("--drop-repeats", action="store_true", help="count calls with the same time and place only once")
     add("--skip-empty-days", action="store_true", help="treat days without calls as not recorded")
-    plan = parser.add_argument_group("plan")
-    plan.add_argument(
-        "--moves",
-        type=int,
-        metavar="K",
-        help="plan the day, with at most K units moved between two hours",
-    )
+    add = parser.add_argument_group("plan").add_argument
+    add("--moves", type=int, metavar="K", help="plan the day, with at most K units moved between two hours")
     _shared.add_fleet_options(parser)
 
 
-def run(options):
+def run(options: Namespace) -> None:
     """Run the command: read, check, optimise, plan and write."""
-    start = time.perf_counter()
+    from ..calls import aggregate_calls, check_calls
+
     if options.templates is not None:
-        _write_templates(options.templates)
+        from ..datasets import write_templates
+
+        for file in write_templates(options.templates):
+            print(f"wrote {file}")
         return
-    positive_number(options.threshold, "threshold", "min")
     hours, weekdays = _hours(options.hours), _weekdays(options.weekdays)
     if options.moves is not None:
         whole_number(options.moves, "moves", low=0)
         if hours is not None:
             raise InputError("`--moves` plans all hours of the day. Leave out --hours.")
     calls, stations = _read(options)
-    checks = _check(calls, stations, options)
+    checks = check_calls(calls, stations, reach_km=options.reach)
+    print(f"{len(calls):,} calls, {len(stations)} stations. What looks wrong in them:\n{checks}\n")
     _require_fleet_and_speed(options)
-    demand = _count(calls, stations, options)
+    demand = aggregate_calls(
+        calls.without_repeats() if options.drop_repeats else calls,
+        stations,
+        cell_km=options.cell,
+        areas=options.areas,
+        area_name=options.area_name,
+        reach_km=options.reach,
+        empty_days="missing" if options.skip_empty_days else "counted",
+    )
     times = {"weekdays": weekdays, "name": options.name, **_times(options)}
     city = demand.city(hours=hours, **times)
     by_hour = None if options.moves is None else demand.cities_by_hour(**times)  # raises before the long search
-    _shared.describe(city, options.units)
-    objective = _shared.searched(city, options.units, options)
-    out = _shared.results_folder(options.out, options.calls, options.stations, options.areas, options.travel_times)
-    check_replaceable(out / "city")
-    found = _shared.find_deployments(objective, options)
-    written = [
-        _shared.write_table(checks.to_frame(), out / "checks.csv", index=False),
-        _shared.write_table(demand.profile.to_frame(), out / "profile.csv", index=False),
-        city.save(out / "city"),
-        _shared.write_table(_deployment_table(found), out / "deployments.csv", index=False),
-        _shared.write_table(_scenario_table(city, found, options), out / "scenarios.csv", index=False),
-    ]
-    if options.moves is not None:
-        written += _plan(by_hour, options, out)
-    written += _shared.draw(city, found, out, options)
-    _shared.say_written(out, written, time.perf_counter() - start)
+    check_replaceable(path(options.out, "--out") / "city")
+
+    def write_tables(objective: Objective, found: dict[str, Evaluation], out: Path) -> list[Path]:
+        import pandas as pd
+
+        rows = [scenario(city, name, e, options.metric, options.threshold) for name, e in found.items()]
+        tables = {
+            "checks": checks.to_frame(),
+            "profile": demand.profile.to_frame(),
+            "deployments": _deployment_table(found),
+            "scenarios": pd.DataFrame(rows),
+        }
+        if by_hour is not None:
+            plan = _plan(by_hour, objective, options)
+            tables |= {"plan": plan.to_frame(), "plan_moves": plan.changes()}
+        return [
+            city.save(out / "city"),
+            *(_shared.write_table(table, out / f"{name}.csv") for name, table in tables.items()),
+        ]
+
+    inputs = [options.calls, options.stations, options.areas, options.travel_times]
+    _shared.solve(city, options.units, options, inputs, write_tables)
 
 
 # -- reading ------------------------------------------------------------------------------------------------------
 
 
-def _write_templates(folder):
-    from ..datasets import write_templates
+def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
+    """Return the log and the stations."""
+    from ..calls import read_calls, read_stations
+    from ..datasets import practice_calls
 
-    for path in write_templates(folder):
-        print(f"wrote {path}")
-
-
-def _assume_practice(options):
-    """Fill in a missing fleet size and speed for the practice town, and print them."""
+    if not options.practice:
+        if options.stations is None:
+            raise InputError(
+                "give a log of calls and a table of stations: emsopt city calls.csv stations.csv (or --practice)."
+            )
+        calls = read_calls(options.calls, time_zone=options.time_zone, time_format=options.time_format)
+        return calls, read_stations(options.stations)
+    if options.calls is not None:
+        raise InputError("give either --practice or files; both were given.")
     assumed = []
     if options.units is None:
         options.units = PRACTICE_UNITS
@@ -148,33 +146,10 @@ def _assume_practice(options):
         assumed.append(f"a speed of {PRACTICE_SPEED_KMH:g} km/h (--speed)")
     if assumed:
         print(f"Assumed for the practice town: {' and '.join(assumed)}.\n")
+    return practice_calls()
 
 
-def _read(options):
-    from ..calls import read_calls, read_stations
-    from ..datasets import practice_calls
-
-    if options.practice:
-        if options.calls is not None:
-            raise InputError("give either --practice or files; both were given.")
-        _assume_practice(options)
-        return practice_calls()
-    if options.stations is None:
-        msg = "give a log of calls and a table of stations: emsopt city calls.csv stations.csv (or --practice)."
-        raise InputError(msg)
-    calls = read_calls(options.calls, time_zone=options.time_zone, time_format=options.time_format)
-    return calls, read_stations(options.stations)
-
-
-def _check(calls, stations, options):
-    from ..calls import check_calls
-
-    checks = check_calls(calls, stations, reach_km=options.reach)
-    print(f"{len(calls):,} calls, {len(stations)} stations. What looks wrong in them:\n{checks}\n")
-    return checks
-
-
-def _require_fleet_and_speed(options):
+def _require_fleet_and_speed(options: Namespace) -> None:
     """Raise one error for all missing options."""
     missing = []
     if options.units is None:
@@ -185,34 +160,17 @@ def _require_fleet_and_speed(options):
         raise InputError(f"missing options: {', and '.join(missing)}.")
 
 
-def _count(calls, stations, options):
-    from ..calls import aggregate_calls
-
-    return aggregate_calls(
-        calls.without_repeats() if options.drop_repeats else calls,
-        stations,
-        cell_km=options.cell,
-        areas=options.areas,
-        area_name=options.area_name,
-        reach_km=options.reach,
-        empty_days="missing" if options.skip_empty_days else "counted",
-    )
-
-
-def _times(options):
+def _times(options: Namespace) -> dict[str, Any]:
     """Return the options of travel and service as arguments of `Demand.city`."""
-    table = None
-    if options.travel_times is not None:
-        from .._files.plain import read_csv
+    from .._files.plain import read_csv
 
-        table = read_csv(
-            existing_file(options.travel_times, "--travel-times", "a table of travel times, .csv"),
-            labelled=True,
-        )
-    if table is not None and options.speed is not None:
-        raise InputError("give only one of --speed KMH and --travel-times FILE; both were given.")
-    service = options.service
-    if service is not None and service not in ("calls", "stations"):
+    table, service = None, options.service
+    if options.travel_times is not None:
+        file = existing_file(options.travel_times, "--travel-times", "a table of travel times, .csv")
+        table = read_csv(file, labelled=True)
+        if options.speed is not None:
+            raise InputError("give only one of --speed KMH and --travel-times FILE; both were given.")
+    if service not in (None, "calls", "stations"):
         try:
             service = float(service)
         except ValueError as error:
@@ -226,7 +184,7 @@ def _times(options):
     }
 
 
-def _hours(text):
+def _hours(text: str | None) -> list[int] | None:
     """Parse hours such as "7-19", from 7:00 until 19:00; ranges may pass midnight."""
     if text is None:
         return None
@@ -237,24 +195,26 @@ def _hours(text):
     return [(first + k) % 24 for k in range((last - first) % 24 or 24)]
 
 
-def _weekdays(text):
+def _weekdays(text: str | None) -> list[int] | None:
     """Parse weekdays such as "Mon-Fri" or "Sat,Sun" to numbers, with 0 for Monday."""
+    from ..calls.profile import WEEKDAYS
+
     if text is None:
         return None
-    days = []
+    days: set[int] = set()
     for part in text.split(","):
-        ends = [end.strip().lower()[:3] for end in part.split("-")]
-        if len(ends) > 2 or any(end not in WEEKDAYS for end in ends):
+        ends = [end.strip().title()[:3] for end in part.split("-")]
+        if len(ends) > 2 or not set(ends) <= set(WEEKDAYS):
             raise InputError(f"`--weekdays` must have a form such as Mon-Fri or Sat,Sun; got {text!r}.")
         first, last = WEEKDAYS.index(ends[0]), WEEKDAYS.index(ends[-1])
-        days += [(first + k) % 7 for k in range((last - first) % 7 + 1)]
-    return sorted(set(days))
+        days |= {(first + k) % 7 for k in range((last - first) % 7 + 1)}
+    return sorted(days)
 
 
 # -- tables -------------------------------------------------------------------------------------------------------
 
 
-def _deployment_table(found):
+def _deployment_table(found: dict[str, Evaluation]) -> pd.DataFrame:
     """Return one row per unit: deployment, site, utilisation, share of calls and mean response."""
     import pandas as pd
 
@@ -263,45 +223,28 @@ def _deployment_table(found):
     return table[["deployment", "site", "utilization", "share_of_calls", "mean_response_min"]]
 
 
-def _scenario_table(city, found, options):
-    """Return one row per deployment: the objective and the results."""
-    import pandas as pd
+def _plan(cities: dict[int, City], objective: Objective, options: Namespace) -> Plan:
+    """Plan the day and print what changes."""
+    from ..planning import hourly_plan
 
-    rows = [scenario(city, name, e, options.metric, options.threshold) for name, e in found.items()]
-    return pd.DataFrame(rows)
-
-
-def _plan(cities, options, out):
-    """Plan the day, print what changes, and return the files written."""
-    from ..planning.hourly import hourly_plan
-
-    with _shared.Bar("hours") as progress:
-        plan = hourly_plan(
-            cities,
-            _shared.allowed(next(iter(cities.values())), options.units, options),
-            options.moves,
-            options.evaluator,
-            progress=progress,
-            **_shared.rules(options),
-        )
-    label = plan.objectives[0].label
+    rules = {"metric": objective.metric, **objective.options}
+    with _shared.bar("hours") as progress:
+        plan = hourly_plan(cities, objective.space, options.moves, options.evaluator, rng=0, progress=progress, **rules)
+    evaluator = plan.objectives[0].evaluator
     print(
-        f"\nPlan of the day, at most {options.moves} unit(s) moved between hours ({plan.objectives[0].evaluator} "
-        f"hypercube): {plan.message}.\n  {label}, mean over all calls: {plan.value:.4g}; without moves "
+        f"\nPlan of the day, at most {options.moves} unit(s) moved between hours ({evaluator} hypercube): "
+        f"{plan.message}.\n  {objective.label}, mean over all calls: {plan.value:.4g}; without moves "
         f"{_against(plan.fixed_value, plan)}; with unlimited moves {_against(plan.free_value, plan)}."
     )
     changes = plan.changes()
     if changes.empty:
         print("  No unit moves all day.")
-    for row in changes.itertuples(index=False):
-        print(f"  {row[0]:02d}:00  {row[1]} -> {row[2]}")
-    return [
-        _shared.write_table(plan.to_frame(), out / "plan.csv", index=False),
-        _shared.write_table(changes, out / "plan_moves.csv", index=False),
-    ]
+    for hour, old, new in changes.itertuples(index=False):
+        print(f"  {hour:02d}:00  {old} -> {new}")
+    return plan
 
 
-def _against(value, plan):
+def _against(value: float, plan: Plan) -> str:
     """Return a value as text, with its relative difference from the value of the plan."""
     if not plan.value:
         return f"{value:.4g}"

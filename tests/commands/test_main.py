@@ -114,3 +114,15 @@ def test_units_are_asked_for(tmp_path, capsys):
     eo.datasets.grid_city(n_sites=8, units=3, rng=1).save(tmp_path / "town")
     assert main(["--city", str(tmp_path / "town"), "--out", str(tmp_path / "o")]) == 2
     assert "--units" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_are_printed_in_one_line_without_a_path(tmp_path, capsys):
+    town = eo.datasets.grid_city(n_sites=6, units=3, rng=1)
+    town.replace(service_times=[10, 20, 40, 80, 20, 30]).save(tmp_path / "town")
+    arguments = ["--city", str(tmp_path / "town"), "--units", "3", "--evaluator", "approximate"]
+    assert main([*arguments, "--out", str(tmp_path / "o")]) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
+    assert lines
+    assert all(line.startswith("emsopt: warning: ") for line in lines)
+    assert not any(".py" in line or "AccuracyWarning" in line for line in lines)

@@ -1,138 +1,180 @@
-"""Turn what callers pass into arrays, or say clearly why that cannot be done."""
+"""Turn what callers pass into numbers, arrays, names and paths, or say what is wrong with it.
+
+Every check returns the checked value. Messages name the argument and say what was expected and what came.
+"""
 
 import os
 import unicodedata
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
+import pandas as pd
 
+from ._types import ArrayLike, BoolArray, FloatArray, PathLike, Rng
 from .errors import InputError
 
-UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # categories of Unicode: controls, formats, surrogates, line ends
-JOINERS = "\u200c\u200d"  # unseen too, but part of the spelling of Persian and of Indic scripts
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+
+UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories: controls, formats, surrogates, line ends
+JOINERS = "\u200c\u200d"  # invisible too, but part of the spelling of Persian and Indic scripts
+
+# -- arrays -------------------------------------------------------------------------------------------------------
 
 
-def real_array(values, name, shape, *, unit="", low=None, strictly=False):
+def real_array(
+    values: ArrayLike,
+    name: str,
+    shape: Sequence[int | None],
+    *,
+    unit: str = "",
+    low: float | None = None,
+    strictly: bool = False,
+) -> FloatArray:
     """Return ``values`` as a read-only float array of the given shape.
 
     Parameters
     ----------
     values : array_like
-        What the caller passed.
     name, unit : str
-        How the message names it.
+        Name and unit in messages.
     shape : tuple
-        Wanted shape; ``None`` in a place accepts any length there.
+        Required shape; ``None`` accepts any length.
     low : float, optional
         Smallest admissible value; excluded itself if ``strictly``.
     """
     array = floats(values, name, unit)
-    wanted = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
-    if array.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, array.shape, strict=True)):
+    if array.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True)):
+        wanted = str(tuple(None if n is None else int(n) for n in shape)).replace("None", "any")
         raise InputError(f"`{name}` must have shape {wanted}; got {array.shape}.")
     if array.size == 0:
         raise InputError(f"`{name}` is empty; at least one value is needed.")
-    bad = ~np.isfinite(array)
-    if bad.any():
-        raise InputError(
-            f"`{name}` must be finite{_in(unit)}; {bad.sum()} value(s) are NaN or infinite, the first at {_where(bad)}."
-        )
+    checks = [("finite", ~np.isfinite(array))]
     if low is not None:
-        bad = array <= low if strictly else array < low
+        sign = "greater than" if strictly else "at least"
+        checks.append((f"{sign} {low:g}", array <= low if strictly else array < low))
+    for wanted, bad in checks:
         if bad.any():
-            sign = "greater than" if strictly else "at least"
             raise InputError(
-                f"`{name}` must be {sign} {low:g}{_in(unit)}; {bad.sum()} value(s) are not, "
+                f"`{name}` must be {wanted}{_in(unit)}; {bad.sum()} value(s) are not, "
                 f"the first at {_where(bad)}: {array[bad][0]:g}."
             )
     array.flags.writeable = False
     return array
 
 
-def floats(values, name, unit=""):
-    """Convert to floats only what is plainly numbers: no text, truth values, complex numbers or masks."""
+def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
+    """Convert real numbers to floats; refuse text, truth values, complex numbers and masked arrays."""
     if np.ma.isMaskedArray(values):
         raise InputError(f"`{name}` must be plain numbers{_in(unit)}; got an array with a mask. Fill it first.")
     try:
-        array = np.asarray(values)
+        array: NDArray[Any] = np.asarray(values)
     except (TypeError, ValueError) as error:
-        msg = f"`{name}` must be numbers{_in(unit)} in rows of equal length; got {type(values).__name__}: {error}"
-        raise InputError(msg) from error
+        raise InputError(f"`{name}` must be numbers{_in(unit)} in rows of equal length: {error}") from error
     if array.dtype.kind == "O" and array.size and all(v is None or is_real(v) for v in array.flat):
-        # None becomes NaN and an int too large for a float infinity: both are refused by their index
+        # None becomes NaN and an int too large for a float infinity, which callers refuse by index
         array = np.array([np.nan if v is None else as_float(v) for v in array.flat]).reshape(array.shape)
     if array.dtype.kind not in "iuf":
         strange = next((v for v in array.flat if not is_real(v)), values)
-        msg = f"`{name}` must be real numbers{_in(unit)}; got {type(values).__name__} with {shown(strange)}."
-        raise InputError(msg)
+        raise InputError(
+            f"`{name}` must be real numbers{_in(unit)}; got {type(values).__name__} with {shown(strange)}."
+        )
     return np.array(array, dtype=float)
 
 
-def names(values, name, length, prefix):
-    """Return ``length`` distinct names, numbered from 1 with ``prefix`` if none were given."""
+def degrees(points: FloatArray, name: str) -> FloatArray:
+    """Return points, shape (n, 2), if they may be longitude and latitude in degrees."""
+    outside = (np.abs(points) > (180, 90)).any(axis=1)
+    if outside.any():
+        got = points[outside][0].tolist()
+        raise InputError(f"{name} must be longitude and latitude in degrees; got {got}.{degrees_hint(points)}")
+    return points
+
+
+def degrees_hint(points: FloatArray) -> str:
+    """Return what coordinates out of the range of degrees probably are, as a sentence after a space, or nothing."""
+    known = np.abs(points[~np.isnan(points).any(axis=1)])
+    longitude, latitude = np.median(known, axis=0) if len(known) else (0, 0)
+    if longitude <= 90 < latitude <= 180:
+        return " Latitude and longitude look swapped: longitude comes first."
+    if max(longitude, latitude) > 180:
+        return (
+            " Convert projected coordinates to degrees (WGS 84; a GeoDataFrame by `set_crs`), or give kilometres on a plane "
+            "as x and y (a City: geographic=False)."
+        )
+    return ""
+
+
+# -- names and text -----------------------------------------------------------------------------------------------
+
+
+def names(values: Iterable[object] | None, name: str, length: int, prefix: str) -> tuple[str, ...]:
+    """Return ``length`` distinct names, numbered from 1 with ``prefix`` by default."""
     if values is None:
         return tuple(f"{prefix} {k + 1}" for k in range(length))
-    if isinstance(values, str):
-        raise InputError(f"`{name}` must be a sequence of {length} names; got the single string {shown(values)}.")
-    if not np.iterable(values):
+    if isinstance(values, str) or not np.iterable(values):
         raise InputError(f"`{name}` must be a sequence of {length} names; got {shown(values)}.")
-    values = list(values)  # a generator can be read only once
-    for value in values:
-        _check_is_name(value, name)
-    result = tuple(visible(value, f"`{name}`") for value in values)
+    listed = list(values)  # a generator can be read only once
+    for value in listed:
+        if is_missing(value) or (np.iterable(value) and not isinstance(value, str)):
+            raise InputError(f"`{name}` must be names, each a text; got {shown(value)}.")
+    result = tuple(visible(value, f"`{name}`") for value in listed)
     if len(result) != length:
         raise InputError(f"`{name}` must hold {length} names; got {len(result)}.")
-    seen = set()
-    for value in result:
-        if value in seen:
-            raise InputError(f"`{name}` must be distinct; {value!r} occurs more than once. Number the duplicates.")
-        if not value.strip():
-            raise InputError(f"`{name}` must not be blank; entry {result.index(value)} is.")
-        seen.add(value)
+    twice = first_repeated(result)
+    if twice is not None:
+        raise InputError(f"`{name}` must be distinct; {twice!r} occurs more than once. Number the duplicates.")
+    blank = next((k for k, value in enumerate(result) if not value.strip()), None)
+    if blank is not None:
+        raise InputError(f"`{name}` must not be blank; entry {blank} is.")
     return result
 
 
-def _check_is_name(value, name):
-    """Refuse what is no name: nothing, NaN, an array or a list."""
-    try:
-        missing = value is None or bool(value != value)  # noqa: PLR0124 - NaN is no name
-    except (TypeError, ValueError):  # pandas.NA, arrays
-        missing = True
-    if missing or (np.iterable(value) and not isinstance(value, str)):
-        raise InputError(f"`{name}` must be names, each a text; got {shown(value)}.")
+def is_missing(value: object) -> bool:
+    """Return whether a value is None, NaN, or a missing value of pandas or NumPy."""
+    return value is np.ma.masked or (not np.iterable(value) and bool(pd.isna(value)))  # type: ignore[call-overload]
 
 
-def visible(value, where, allowed=""):
-    """Return a value as text, or refuse it if that holds characters that cannot be seen.
+def first_repeated(values: Iterable[K]) -> K | None:
+    """Return the first value that occurs more than once, or None."""
+    return next((value for value, count in Counter(values).items() if count > 1), None)
 
-    These are line ends and other controls, lone surrogates, which no file can hold, and characters that turn the
-    direction of writing, so that a name looks like another.
+
+def visible(value: object, where: str, allowed: str = "") -> str:
+    """Return a value as text without invisible characters.
+
+    Refused are line ends and other controls; lone surrogates, which no file can hold; and characters that change the
+    direction of writing, which can make two names look alike.
     """
     text = str(value) if isinstance(value, str) else shown(value, str)
-    if not text.isprintable():
-        for character in text:
-            if unicodedata.category(character) in UNSEEN and character not in JOINERS + allowed:
-                msg = f"{where}: {shown(text)} holds a character that cannot be seen, {character!a}. Remove it."
-                raise InputError(msg)
+    for character in "" if text.isprintable() else text:
+        if unicodedata.category(character) in UNSEEN and character not in JOINERS + allowed:
+            raise InputError(f"{where}: {shown(text)} holds a character that cannot be seen, {character!a}. Remove it.")
     return text
 
 
-def shown(value, write=repr, most=100):
-    """Return how a message shows a value: whatever it is, as text that is not too long."""
+def shown(value: object, write: Callable[[Any], str] = repr, most: int = 100) -> str:
+    """Return a value as text for a message, at most ``most`` characters of it."""
     try:
         text = write(value)
-    except (
-        ValueError,
-        RecursionError,
-    ):  # an int of over 4300 digits, or one in a list; a list nested too deeply
+    except (ValueError, RecursionError):  # an int of over 4300 digits, or a list nested too deeply
         size = f" with {value.bit_length()} bits" if isinstance(value, int) else ""
         return f"a value of type {type(value).__name__}{size}"
     return text if len(text) <= most else f"{text[:most]}..."
 
 
-def as_float(value):
-    """Return a real number as a float; an int beyond its range becomes infinite."""
-    if value is np.ma.masked:  # which `float` takes for NaN with a warning
+# -- numbers ------------------------------------------------------------------------------------------------------
+
+
+def as_float(value: Any) -> float:
+    """Convert a real number to a float; an int beyond the range of floats becomes infinite."""
+    if value is np.ma.masked:  # `float` would convert it to NaN with a warning
         return np.nan
     try:
         return float(value)
@@ -140,114 +182,121 @@ def as_float(value):
         return np.inf if value > 0 else -np.inf
 
 
-def truth(value, name):
-    """Return ``value`` as a bool if it is one: the text "no" would count as true."""
+def truth(value: object, name: str) -> bool:
+    """Return ``value`` as a bool if it is one; text such as "no" is refused."""
     if not isinstance(value, (bool, np.bool_)):
         raise InputError(f"`{name}` must be True or False; got {shown(value)}.")
     return bool(value)
 
 
-def is_real(value):
-    """Return whether ``value`` is one real number (not a truth value, text or an array)."""
-    # numpy takes a duration for a whole number
+def is_real(value: object) -> TypeGuard[float]:
+    """Return whether ``value`` is one real number, and not a truth value, text or an array."""
+    # NumPy counts a timedelta64 as an integer
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.timedelta64))
 
 
-def whole_number(value, name, low=1, high=None):
+def whole_number(value: object, name: str, low: int = 1, high: int | None = None) -> int:
     """Return ``value`` as an int in [low, high]."""
-    limit = f"from {low} to {high}" if high is not None else f"of at least {low}"
-    # whole numbers as they are: seeds may have more digits than a float holds
-    if not is_real(value) or not (isinstance(value, int) or (np.isfinite(value) and int(value) == value)):
-        raise InputError(f"`{name}` must be a whole number {limit}; got {shown(value)}.")
-    if value < low or (high is not None and value > high):
-        raise InputError(f"`{name}` must be a whole number {limit}; got {shown(int(value))}.")
-    return int(value)
+    # an int is not converted to float, because seeds may have more digits than a float
+    if is_real(value) and (isinstance(value, int) or (np.isfinite(value) and int(value) == value)):
+        value = int(value)
+        if value >= low and (high is None or value <= high):
+            return value
+    limit = f"of at least {low}" if high is None else f"from {low} to {high}"
+    raise InputError(f"`{name}` must be a whole number {limit}; got {shown(value)}.")
 
 
-def generator(rng):
-    """Return a random generator from a seed, a generator, or None for one that nobody can repeat."""
+def generator(rng: Rng) -> np.random.Generator:
+    """Return a random generator from a seed or a generator; None gives fresh entropy."""
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
-        msg = f"`rng` must be a whole number of at least 0, a numpy Generator, or None; got {shown(rng)}."
-        raise InputError(msg) from None
+        raise InputError(
+            f"`rng` must be a whole number of at least 0, a numpy Generator, or None; got {shown(rng)}."
+        ) from None
 
 
-def finite_number(value, name):
-    """Return ``value`` as a finite float."""
+def finite_number(value: object, name: str, low: float = -np.inf, high: float = np.inf) -> float:
+    """Return ``value`` as a finite float in [low, high]."""
     number = as_float(value) if is_real(value) else np.nan
-    if not np.isfinite(number):
-        raise InputError(f"`{name}` must be a finite number; got {shown(value)}.")
-    return number
+    if np.isfinite(number) and low <= number <= high:
+        return number
+    bounds = f" from {low:g} to {high:g}" if max(abs(low), abs(high)) < np.inf else ""
+    raise InputError(f"`{name}` must be a finite number{bounds}; got {shown(value)}.")
 
 
-def positive_number(value, name, unit="", *, zero=False):
+def positive_number(value: object, name: str, unit: str = "", *, zero: bool = False) -> float:
     """Return ``value`` as a finite float above zero (or from zero, if ``zero``)."""
-    sign = "a number of at least 0" if zero else "a number above 0"
     number = as_float(value) if is_real(value) else np.nan
-    if not np.isfinite(number) or number < 0 or (number == 0 and not zero):
-        raise InputError(f"`{name}` must be {sign}{_in(unit)}; got {shown(value)}.")
-    return number
+    if np.isfinite(number) and (number > 0 or (zero and number == 0)):
+        return number
+    sign = "of at least 0" if zero else "above 0"
+    raise InputError(f"`{name}` must be a number {sign}{_in(unit)}; got {shown(value)}.")
 
 
-def probability(value, name):
+def probability(value: object, name: str) -> float:
     """Return ``value`` as a float above 0 and at most 1."""
     if not is_real(value) or not 0 < value <= 1:
         raise InputError(f"`{name}` must be a probability in (0, 1]; got {shown(value)}.")
     return float(value)
 
 
-def choice(value, name, options):
+# -- options, paths and objects -----------------------------------------------------------------------------------
+
+
+def choice(value: object, name: str, options: Iterable[str]) -> str:
     """Return ``value`` if it is one of ``options``."""
     if not isinstance(value, str) or value not in options:
         raise InputError(f"`{name}` must be one of {', '.join(map(repr, options))}; got {shown(value)}.")
     return value
 
 
-def path(value, name):
+def path(value: PathLike, name: str) -> Path:
     """Return ``value`` as a `Path`, with a leading ``~`` replaced by the home folder."""
     reason = ""
     try:
         result = Path(value).expanduser()
         if os.fspath(value) and b"\0" not in os.fsencode(result):
             return result
-    except RuntimeError as error:  # a home folder that is not known
+    except RuntimeError as error:  # an unknown home folder
         reason = f" ({error})"
     except (TypeError, UnicodeEncodeError):
         pass
-    msg = f"`{name}` must be the path of a file or folder, as text or as a pathlib.Path; got {shown(value)}{reason}."
-    raise InputError(msg)
+    raise InputError(f"`{name}` must be the path of a file or folder, as text or a Path; got {shown(value)}{reason}.")
 
 
-def existing_file(value, name, wanted):
-    """Return the path of a file that is there; ``wanted`` says what to give otherwise."""
+def existing_file(value: PathLike, name: str, wanted: str) -> Path:
+    """Return the path of an existing file; ``wanted`` describes it in the message."""
     result = path(value, name)
-    if not os.path.isfile(result):  # the method of `Path` raises on a name that is too long
+    if not os.path.isfile(result):  # `Path.is_file` raises if the name is too long
         raise InputError(f"`{name}`: there is no file {shown(str(result))}; give the path of {wanted}.")
     return result
 
 
-def instance(value, name, kind, title):
-    """Return ``value`` if it is of a class, whose public name is ``title``."""
+def instance(value: object, name: str, kind: type[T], title: str) -> T:
+    """Return ``value`` if it is an instance of a class; ``title`` is the public name of the class."""
     if not isinstance(value, kind):
         raise InputError(f"`{name}` must be an {title}; got {type(value).__name__}.")
     return value
 
 
-def columns(frame, wanted, name="frame", like=""):
-    """Check that a DataFrame has some columns, as ``like`` has."""
+def columns(frame: pd.DataFrame, wanted: Iterable[str], name: str = "frame", like: str = "") -> pd.DataFrame:
+    """Return a DataFrame if it has all the columns; ``like`` names a table that has them."""
     has = list(getattr(frame, "columns", ()))
-    missing = [column for column in wanted if column not in has]
-    if missing:
+    missing = next((column for column in wanted if column not in has), None)
+    if missing is not None:
         example = f", as {like} has" if like else ""
         found = ", ".join(map(str, has)) or "none"
-        raise InputError(f"`{name}` must have a column {missing[0]!r}{example}; its columns are {found}.")
+        raise InputError(f"`{name}` must have a column {missing!r}{example}; its columns are {found}.")
+    return frame
 
 
-def _in(unit):
+def _in(unit: str) -> str:
+    """Return the unit in parentheses for a message."""
     return f" ({unit})" if unit else ""
 
 
-def _where(mask):
+def _where(mask: BoolArray) -> str:
+    """Return the index of the first true value for a message."""
     index = tuple(int(i) for i in np.argwhere(mask)[0])
     return f"index {index[0] if len(index) == 1 else index}"

@@ -151,7 +151,7 @@ MALFORMED = [
     ("no alternatives", lambda: ev.evaluate_all(CITY, 2).alternatives(0), ["k", "at least 1"]),
     ("alternatives not apart", lambda: ev.evaluate_all(CITY, 2).alternatives(2, apart=0), ["apart", "at least 1"]),
     ("negative threshold", lambda: evaluation().late_fraction(-1), ["threshold", "at least 0", "-1"]),
-    ("threshold is NaN", lambda: evaluation().late_fraction([8, np.nan]), ["threshold", "NaN", "index 1"]),
+    ("threshold is NaN", lambda: evaluation().late_fraction([8, np.nan]), ["threshold", "finite", "index 1"]),
     ("percentile of zero", lambda: evaluation().percentile(0), ["q", "above 0"]),
     ("percentile above all", lambda: evaluation().percentile(101), ["q", "101"]),
     ("percentile is text", lambda: evaluation().percentile("median"), ["q", "'median'"]),

@@ -25,7 +25,8 @@ import osmium
 from scipy.interpolate import RBFInterpolator
 
 from emsopt import RoadNetwork
-from emsopt.roads._osm import ACCESS, EARTH_M, SPEEDS_KMH
+from emsopt.city.travel import EARTH_RADIUS_KM
+from emsopt.roads._osm import ACCESS, SPEEDS_KMH
 from emsopt.roads._sumo import utm_to_degrees
 
 HERE = Path(__file__).resolve().parent
@@ -62,7 +63,7 @@ def is_kept(way):
 
 def metres(places):
     """Return metres east and north of the centre, for longitudes and latitudes."""
-    per_degree = np.radians(EARTH_M)
+    per_degree = np.radians(1000 * EARTH_RADIUS_KM)
     return (places - CENTRE) * per_degree * [np.cos(np.radians(CENTRE[1])), 1]
 
 

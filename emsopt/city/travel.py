@@ -4,15 +4,23 @@ A travel-time law is a function from road distance (km) to time (min); `City.fro
 ``travel_times``. Road distances are great-circle distances times a detour factor.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 
+from .._types import ArrayLike, FloatArray
 from .._validate import positive_number, real_array
 from ..errors import InputError
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius, IUGG
+Law: TypeAlias = Callable[[ArrayLike], FloatArray]
+"""A travel-time law: from road distance (km) to time (min)."""
 
 
-def great_circle_km(origins, destinations):
+def great_circle_km(origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
     """Return the great-circle distances between two sets of points.
 
     Parameters
@@ -27,20 +35,28 @@ def great_circle_km(origins, destinations):
     ndarray, shape (N, M)
         Kilometres.
     """
-    lon1, lat1 = np.radians(real_array(origins, "origins", (None, 2))).T[:, :, None]
-    lon2, lat2 = np.radians(real_array(destinations, "destinations", (None, 2))).T[:, None, :]
+    starts, ends = real_array(origins, "origins", (None, 2)), real_array(destinations, "destinations", (None, 2))
+    return EARTH_RADIUS_KM * central_angle(starts[:, None], ends)
+
+
+def central_angle(starts: FloatArray, ends: FloatArray) -> FloatArray:
+    """Return the angles between points on a sphere by the haversine formula, in radians.
+
+    ``starts`` and ``ends`` hold longitude and latitude in degrees on their last axis; the others are broadcast.
+    """
+    (lon1, lat1), (lon2, lat2) = (np.moveaxis(np.radians(points), -1, 0) for points in (starts, ends))
     haversine = np.sin((lat2 - lat1) / 2) ** 2 + np.cos(lat1) * np.cos(lat2) * np.sin((lon2 - lon1) / 2) ** 2
-    return 2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.clip(haversine, 0, 1)))
+    return 2 * np.arcsin(np.sqrt(np.clip(haversine, 0, 1)))
 
 
-def plane_km(origins, destinations):
+def plane_km(origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
     """Return the Euclidean distances between points on a plane, shape (N, M), km."""
-    origins = real_array(origins, "origins", (None, 2), unit="km")
-    destinations = real_array(destinations, "destinations", (None, 2), unit="km")
-    return np.hypot(*(origins[:, None, :] - destinations[None, :, :]).transpose(2, 0, 1))
+    starts = real_array(origins, "origins", (None, 2), unit="km")
+    ends = real_array(destinations, "destinations", (None, 2), unit="km")
+    return np.hypot(*(starts[:, None] - ends).transpose(2, 0, 1))
 
 
-def constant_speed(kmh):
+def constant_speed(kmh: float) -> Law:
     """Return the travel-time law of a vehicle at constant speed.
 
     Parameters
@@ -55,26 +71,26 @@ def constant_speed(kmh):
     """
     kmh = positive_number(kmh, "kmh", "km/h")
 
-    def law(distance_km):
+    def law(distance_km: ArrayLike) -> FloatArray:
         with np.errstate(over="ignore"):  # the caller refuses infinite times
             return np.asarray(distance_km, float) / kmh * 60
 
     return law
 
 
-def budge_median_seconds(distance, a, v):
+def budge_median_seconds(distance: ArrayLike, a: float, v: float) -> FloatArray:
     r"""Return the median travel time of Budge, Ingolfsson and Zerom (2010), s.
 
     A vehicle accelerates at ``a`` until it cruises at ``v`` (any consistent unit of length):
     :math:`m(d) = 2\sqrt{d/a}` for :math:`d \le v^2/a`, else :math:`v/a + d/v`.
     """
-    distance = np.asarray(distance, float)
-    if (distance < 0).any():
-        raise InputError(f"distances must be at least 0; got {distance.min():g}.")
-    return np.where(distance <= v**2 / a, 2 * np.sqrt(distance / a), v / a + distance / v)
+    d = np.asarray(distance, float)
+    if (d < 0).any():
+        raise InputError(f"`distance` must be at least 0; got {d.min():g}.")
+    return np.where(d <= v**2 / a, 2 * np.sqrt(d / a), v / a + d / v)
 
 
-def budge_law(a, v, b0, b1, b2, metres_per_unit):
+def budge_law(a: float, v: float, b0: float, b1: float, b2: float, metres_per_unit: float) -> Law:
     r"""Return the law of mean travel time fitted by Budge, Ingolfsson and Zerom (2010).
 
     With median :math:`m(d)`, coefficient of variation
@@ -107,7 +123,7 @@ def budge_law(a, v, b0, b1, b2, metres_per_unit):
     """
     a, v = positive_number(a, "a"), positive_number(v, "v")
 
-    def law(distance_km):
+    def law(distance_km: ArrayLike) -> FloatArray:
         m = budge_median_seconds(np.asarray(distance_km, float) * 1000 / metres_per_unit, a, v)
         spread = np.maximum(b0 * (b2 + 1) + b1 * (b2 + 1) * m + b2 * m**2, 0)  # negative below the fitted range
         squared_variation = np.divide(spread, m**2, out=np.zeros_like(m), where=m > 0)

@@ -27,6 +27,7 @@ junction and the length of the edge, which ensures that a closed loop gains neit
 import numpy as np
 
 from .. import _validate
+from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError, MissingDependencyError
 from ._limits import MOST_M_S, MOST_PARTS
 
@@ -53,7 +54,6 @@ SHUT = {"no", "private", "agricultural", "forestry", "delivery", "emergency"}
 ONE_WAY = {"yes": 1, "true": 1, "1": 1, "-1": -1, "reverse": -1}
 BARRIERS = {"bollard", "block", "cycle_barrier", "jersey_barrier", "kissing_gate", "stile", "turnstile"}
 MPH_KMH = 1.609344
-EARTH_M = 6371008.8
 SHORTEST_M = 0.1
 MOST_BYTES = 2 * 10**9
 MOST_ELEMENTS = 4 * 10**7  # about those of a metropolitan region
@@ -337,12 +337,7 @@ def _turns(edges, leaving, restrictions, shut):
 
 def _metres(line):
     """Return the length of a line of longitudes and latitudes on the sphere, m."""
-    longitude, latitude = np.radians(line).T
-    half = (
-        np.sin(np.diff(latitude) / 2) ** 2
-        + np.cos(latitude[:-1]) * np.cos(latitude[1:]) * np.sin(np.diff(longitude) / 2) ** 2
-    )
-    return 2 * EARTH_M * np.arcsin(np.sqrt(half)).sum()
+    return 1000 * EARTH_RADIUS_KM * central_angle(line[:-1], line[1:]).sum()
 
 
 def _inclines(edges, lengths, places, heights):

@@ -616,9 +616,9 @@ def test_grid_cities_that_cannot_be_are_refused(options, culprit):
 def test_public_docstrings_run():
     import doctest
 
-    from emsopt.city import city
+    from emsopt.city import tables
 
-    for module in (datasets, city):
+    for module in (datasets, tables):
         output = io.StringIO()
         failures = doctest.DocTestRunner(verbose=False)
         for example in doctest.DocTestFinder().find(module, module.__name__):

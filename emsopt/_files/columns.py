@@ -1,6 +1,11 @@
-"""Extract names and numbers from tables, with errors that name the table, the row and the column."""
+"""Read names and numbers from tables, with errors that name the table, the row and the column."""
+
+from __future__ import annotations
 
 import math
+import sys
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -8,108 +13,135 @@ import pandas as pd
 from .. import _validate
 from ..errors import InputError
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    from .._types import BoolArray, FloatArray
+
+LONGITUDE, LATITUDE = ("lon", "longitude", "lng"), ("lat", "latitude")
+BLANK = ("", "na", "n/a", "nan", "null", "none", "-")  # how programs write a missing value
 MOST_SAID = 20  # maximum number of rows or columns listed in a message
 FILE = "emsopt_file"  # key of `DataFrame.attrs`: the name of the file that a table was read from
 FOUND = "emsopt_found"  # key of `DataFrame.attrs`: the columns of the file, for messages
 
 
-def label(frame, argument):
-    """Return the name of a table for messages: that of its file, or else that of the argument."""
-    return frame.attrs.get(FILE, f"`{argument}`")
+class Table(NamedTuple):
+    """The rows of a table and its name in messages."""
+
+    frame: pd.DataFrame  # with lower-case column names
+    where: str
+    names: tuple[str, ...] = ()  # names of the rows, if known
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, argument: str, name_columns: Sequence[str] = ()) -> Table:
+        """Return a table with names moved from the index to a column.
+
+        Parameters
+        ----------
+        frame : DataFrame
+        argument : str
+            Name in messages of a table that was not read from a file.
+        name_columns : sequence of str
+            Columns that may hold the names of the rows. If there are any, rows must have distinct names; without a
+            column of names they are numbered from 1.
+
+        Raises
+        ------
+        InputError
+            If it is not a DataFrame, has no rows, has two columns of the same name, or names are blank or repeated.
+        """
+        if not isinstance(frame, pd.DataFrame):
+            raise InputError(f"`{argument}` must be a pandas DataFrame or a GeoDataFrame; got {type(frame).__name__}.")
+        where = label(frame, argument)
+        columns = [str(column).strip().lower() for column in frame.columns]
+        repeated = _validate.first_repeated(columns)
+        if repeated is not None:
+            raise InputError(f"{where} has more than one column {repeated!r}; {_found(frame)}.")
+        if len(frame) == 0:
+            raise InputError(f"{where} has no rows; at least one is needed.")
+        table = cls(frame.set_axis(columns, axis=1), where)
+        own = None if frame.index.name is None else str(frame.index.name).strip().lower()
+        options = name_columns or (own or "name",)
+        index_is_names = own in options or not pd.api.types.is_numeric_dtype(frame.index)
+        if frame.index.nlevels == 1 and index_is_names and table.column(options) is None:
+            table = cls(table.frame.rename_axis(options[0]).reset_index(), where)
+        return table._replace(names=table._names(name_columns)) if name_columns else table
+
+    def _names(self, options: Sequence[str]) -> tuple[str, ...]:
+        """Return the distinct names of the rows."""
+        key = self.column(options)
+        if key is None:
+            return tuple(f"{options[-1]} {k + 1}" for k in range(len(self.frame)))
+        names = tuple(text(cell) for cell in self.frame[key])
+        for k, name in enumerate(names):
+            place = f"{self.where}, column {key!r}, row {k + 1}"
+            if not _validate.visible(name, place).strip():
+                raise InputError(f"{place}: the name is blank.")
+        repeated = _validate.first_repeated(names)
+        if repeated is not None:
+            rows = [k + 1 for k, name in enumerate(names) if name == repeated]
+            more = f" and {len(rows) - MOST_SAID} more" if len(rows) > MOST_SAID else ""
+            raise InputError(
+                f"{self.where}, column {key!r}: names must be distinct, but rows {rows[:MOST_SAID]}{more} are all "
+                f"{repeated!r}."
+            )
+        return names
+
+    def column(self, options: Iterable[str]) -> str | None:
+        """Return the first option that is a column, or None."""
+        return next((option for option in options if option in self.frame.columns), None)
+
+    def needed(self, options: Iterable[str], what: str) -> str:
+        """Return the first option that is a column; if there is none, raise an error that names ``what``."""
+        key = self.column(options)
+        if key is None:
+            raise self.lacks(what)
+        return key
+
+    def lacks(self, what: str) -> InputError:
+        """Return the error for something missing."""
+        return InputError(f"{self.where} needs {what}; {_found(self.frame)}.")
+
+    def numbers(self, key: str, expected: str, *, blanks: bool = False, **limits: Any) -> FloatArray:
+        """Return a column as floats.
+
+        Parameters
+        ----------
+        key : str
+        expected : str
+            Description of a valid number in messages.
+        blanks : bool
+            Whether cells may be blank, which become NaN.
+        **limits
+            ``low``, ``high`` and ``strictly`` (greater than ``low``).
+        """
+
+        def place(index: tuple[int, ...]) -> str:
+            name = f" ({self.names[index[0]]!r})" if self.names else ""
+            return f"{self.where}, column {key!r}, row {index[0] + 1}{name}"
+
+        return _numbers(self.frame[key].to_numpy(dtype=object), place, expected, blanks=blanks, **limits)
+
+    def degrees(self, *, blanks: bool = False) -> FloatArray:
+        """Return longitude and latitude in degrees, shape (rows, 2), with NaN in both where either is blank."""
+        x = self.needed(LONGITUDE, "a column 'lon' beside 'lat' (degrees)")
+        y = self.needed(LATITUDE, "a column 'lat' beside 'lon' (degrees)")
+        try:
+            pair = [
+                self.numbers(key, f"degrees from -{most} to {most}", blanks=blanks, low=-most, high=most)
+                for key, most in ((x, 180), (y, 90))
+            ]
+        except InputError as error:
+            cells = self.frame[[x, y]].to_numpy(dtype=object)
+            raise InputError(f"{error}{_validate.degrees_hint(_floats(cells))}") from error
+        points = np.column_stack(pair)
+        points[np.isnan(points).any(axis=1)] = np.nan
+        return points
 
 
-def tidy(frame, argument, name_columns):
-    """Return a table with lower-case columns, and with names moved from the index to a column.
-
-    Raises
-    ------
-    InputError
-        If it is not a DataFrame, has no rows, or has two columns of the same name.
-    """
-    if not isinstance(frame, pd.DataFrame):
-        raise InputError(f"`{argument}` must be a pandas DataFrame or a GeoDataFrame; got {type(frame).__name__}.")
-    where = label(frame, argument)
-    columns = [str(column).strip().lower() for column in frame.columns]
-    repeated = first_repeated(columns)
-    if repeated is not None:
-        raise InputError(f"{where} has more than one column {repeated!r}; {_found(frame)}.")
-    if len(frame) == 0:
-        raise InputError(f"{where} has no rows; at least one is needed.")
-    frame = frame.set_axis(columns, axis=1)
-    own = None if frame.index.name is None else str(frame.index.name).strip().lower()
-    name_columns = name_columns or (own or "name",)
-    index_is_names = own in name_columns or not pd.api.types.is_numeric_dtype(frame.index)
-    if frame.index.nlevels == 1 and index_is_names and column(frame, name_columns) is None:
-        frame = frame.rename_axis(name_columns[0]).reset_index()
-    return frame
-
-
-def column(frame, options):
-    """Return the first option that is a column of a tidy table, or None."""
-    return next((option for option in options if option in frame.columns), None)
-
-
-def missing(frame, where, needed):
-    """Build the error for a missing column."""
-    msg = f"{where} needs {needed}; {_found(frame)}."
-    return InputError(msg)
-
-
-def names(frame, where, options):
-    """Return the distinct names of the rows; without a column of names, rows are numbered from 1."""
-    key = column(frame, options)
-    if key is None:
-        return [f"{options[-1]} {k + 1}" for k in range(len(frame))]
-    result = []
-    for k, cell in enumerate(frame[key]):
-        name = text(cell)
-        if not name.strip():
-            raise InputError(f"{where}, column {key!r}, row {k + 1}: the name is blank.")
-        result.append(_validate.visible(name, f"{where}, column {key!r}, row {k + 1}"))
-    repeated = first_repeated(result)
-    if repeated is not None:
-        rows = [k + 1 for k, name in enumerate(result) if name == repeated]
-        more = f" and {len(rows) - MOST_SAID} more" if len(rows) > MOST_SAID else ""
-        raise InputError(
-            f"{where}, column {key!r}: names must be distinct, but rows {rows[:MOST_SAID]}{more} are all {repeated!r}."
-        )
-    return result
-
-
-def text(cell):
-    """Return a name as text: empty if missing, and whole numbers without a decimal point."""
-    if _is_missing(cell):
-        return ""
-    if isinstance(cell, str):
-        return str(cell)
-    whole = isinstance(cell, (float, np.floating)) and float(cell).is_integer()
-    return _validate.shown(int(cell) if whole else cell, str)
-
-
-def numbers(frame, key, where, row_names, expected, **limits):
-    """Return a column as floats.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Tidy table.
-    key, where : str
-        Column, and the name of the table in messages.
-    row_names : sequence of str
-        Names of the rows in messages.
-    expected : str
-        Description of a valid number in messages.
-    **limits
-        ``low``, ``high`` and ``strictly`` (greater than ``low``), as in `_convert`.
-    """
-
-    def place(index):
-        return f"{where}, column {key!r}, row {index[0] + 1} ({row_names[index[0]]!r})"
-
-    return _convert(frame[key].to_numpy(dtype=object), place, expected, **limits)
-
-
-def matrix(frame, argument, sites, atoms, expected, **limits):
+def matrix(
+    frame: pd.DataFrame, argument: str, sites: Sequence[str], atoms: Sequence[str], expected: str, **limits: Any
+) -> FloatArray:
     """Return a table of one row per site and one column per atom as floats, in the order of the given names.
 
     Raises
@@ -118,102 +150,143 @@ def matrix(frame, argument, sites, atoms, expected, **limits):
         If its labels do not match the names, or a cell is not a number within the limits.
     """
     where = label(frame, argument)
-    rows, columns = [text(row) for row in frame.index], [text(key) for key in frame.columns]
-    if set(rows) != set(sites) and set(rows) == set(atoms) and set(columns) == set(sites):
+    cells = pd.DataFrame(frame.to_numpy(dtype=object), [text(row) for row in frame.index], [*map(text, frame.columns)])
+    if set(cells.index) != set(sites) and set(cells.index) == set(atoms) and set(cells.columns) == set(sites):
         raise InputError(f"{where} is transposed: rows must be sites and columns atoms. Pass its transpose, `.T`.")
-    for got, wanted, kind in ((rows, sites, "row per site"), (columns, atoms, "column per atom")):
-        _match(got, wanted, where, kind)
-    cells = frame.to_numpy(dtype=object)[np.ix_(_positions(rows, sites), _positions(columns, atoms))]
+    check_labels(cells.index, sites, where, "row per site")
+    check_labels(cells.columns, atoms, where, "column per atom")
 
-    def place(index):
+    def place(index: tuple[int, ...]) -> str:
         return f"{where}, row {sites[index[0]]!r}, column {atoms[index[1]]!r}"
 
-    return _convert(cells, place, expected, **limits)
+    return _numbers(cells.loc[list(sites), list(atoms)].to_numpy(), place, expected, **limits)
 
 
-def _positions(labels, wanted):
-    place = {name: k for k, name in enumerate(labels)}
-    return [place[name] for name in wanted]
-
-
-def _match(got, wanted, where, kind):
+def check_labels(labels: Iterable[str], wanted: Sequence[str], where: str, kind: str) -> None:
     """Raise unless the labels are the wanted names, in any order."""
-    repeated = first_repeated(got)
+    got = list(labels)
+    repeated = _validate.first_repeated(got)
     absent = [name for name in wanted if name not in set(got)]
     unknown = [name for name in got if name not in set(wanted)]
-    if repeated is not None:
-        problem = f"{repeated!r} occurs more than once"
-    elif absent:
-        problem = f"{len(absent)} of {len(wanted)} missing, the first {absent[0]!r}"
-        problem += f", and {unknown[0]!r} is not known" if unknown else ""
-    elif unknown:
-        problem = f"{unknown[0]!r} is not known"
-    else:
+    if repeated is None and not absent and not unknown:
         return
-    raise InputError(
-        f"{where} must have one {kind}, labelled with its name: {problem}. "
-        "(Arrays without labels follow the order of the tables.)"
-    )
+    problems = [f"{repeated!r} occurs more than once"] if repeated is not None else []
+    problems += [f"{len(absent)} of {len(wanted)} missing, the first {absent[0]!r}"] if absent else []
+    problems += [f"{unknown[0]!r} is not known"] if unknown else []
+    raise InputError(f"{where} must have one {kind}, labelled with its name: {', and '.join(problems)}.")
 
 
-def _convert(cells, place, expected, *, low=-math.inf, high=math.inf, strictly=False):
+def _numbers(
+    cells: np.ndarray[Any, np.dtype[Any]],
+    place: Callable[[tuple[int, ...]], str],
+    expected: str,
+    *,
+    blanks: bool = False,
+    low: float = -math.inf,
+    high: float = math.inf,
+    strictly: bool = False,
+) -> FloatArray:
     """Convert an array of objects to floats, or name the first that is not a number within the limits."""
+    values = _floats(cells)
+    bad = ~np.isfinite(values) | (values < low) | (values > high) | (strictly & (values == low))
+    if blanks:
+        bad[bad] = ~blank(cells[bad])
+    if bad.any():
+        index = tuple(np.argwhere(bad)[0].tolist())
+        cell = _validate.shown(text(cells[index]), str, 80)
+        got = f"got {cell!r}" if cell.strip() else "the cell is blank"
+        hint = " Use a decimal point, not a comma, and no thousands separator." if "," in cell else ""
+        raise InputError(f"{place(index)}: expected {expected}, but {got}{others(bad)}.{hint}")
+    return values
 
-    def problem(cell):
-        if _is_missing(cell) or (isinstance(cell, str) and not cell.strip()):
-            return "the cell is blank"
+
+def _floats(cells: np.ndarray[Any, np.dtype[Any]]) -> FloatArray:
+    """Convert an array of objects to floats, with NaN for cells that are not numbers."""
+
+    def convert(cell: object) -> float:
         try:
-            number = _validate.as_float(cell)
+            return _validate.as_float(cell)
         except (TypeError, ValueError):
-            return f"got {_validate.shown(cell)}"
-        outside = not math.isfinite(number) or not low <= number <= high or (strictly and number == low)
-        return f"got {number:g}" if outside else None
+            return math.nan
 
-    for index, cell in np.ndenumerate(cells):
-        found = problem(cell)
-        if found:
-            raise InputError(f"{place(index)}: expected {expected}, but {found}.")
-    return cells.astype(float)
+    return np.array([convert(cell) for cell in cells.flat], dtype=float).reshape(cells.shape)
 
 
-def floats(cells):
-    """Return a column as floats, with NaN where a cell is not a number."""
-    try:
-        values = pd.to_numeric(cells, errors="coerce")
-        if not np.iscomplexobj(values):
-            return values.to_numpy(dtype=float, na_value=np.nan)
-    except (OverflowError, TypeError, ValueError):  # an int beyond the range of floats
-        pass
-    return np.array([_float(cell) for cell in cells], dtype=float)
+def text(cell: object) -> str:
+    """Return a cell as text: empty if missing, and whole numbers without a decimal point."""
+    if isinstance(cell, str):
+        return str(cell)
+    if _validate.is_missing(cell):
+        return ""
+    whole = isinstance(cell, (float, np.floating)) and float(cell).is_integer()
+    return _validate.shown(int(cell) if whole else cell, str)  # type: ignore[call-overload]
 
 
-def _float(cell):
-    try:
-        return _validate.as_float(cell)
-    except (TypeError, ValueError):
-        return math.nan
+def texts(cells: Iterable[object]) -> list[str]:
+    """Return a column as a list of stripped strings."""
+    return [(cell if isinstance(cell, str) else _validate.shown(cell, str)).strip() for cell in cells]
 
 
-def _is_missing(cell):
-    nothing = any(cell is kind for kind in (None, pd.NA, pd.NaT, np.ma.masked))
-    return nothing or (isinstance(cell, float) and math.isnan(cell))
+def blank(cells: Iterable[object]) -> BoolArray:
+    """Return a mask of the blank cells, including those marked with a word in `BLANK`."""
+    return np.array([text(cell).strip().lower() in BLANK for cell in cells], dtype=bool)
 
 
-def first_repeated(values):
-    """Return the first value that occurs twice, or None."""
-    seen = set()
-    for value in values:
-        if value in seen:
-            return value
-        seen.add(value)
-    return None
+def others(bad: BoolArray) -> str:
+    """Return a note on how many more rows have the same fault, for use after the first in a message."""
+    more = int(bad.sum()) - 1
+    return f" (and {more:,} more like it)" if more else ""
 
 
-def _found(frame):
-    return frame.attrs.get(FOUND) or found(frame.columns)
+def label(frame: pd.DataFrame, argument: str) -> str:
+    """Return the name of a table for messages: that of its file, or else that of the argument."""
+    return str(frame.attrs.get(FILE, f"`{argument}`"))
 
 
-def found(columns):
-    """Return a list of the columns of a table for messages."""
+def _found(frame: pd.DataFrame) -> str:
+    """Return a list of the columns of a table, or of the file that it was read from, for messages."""
+    return str(frame.attrs.get(FOUND) or found(frame.columns))
+
+
+def found(columns: Collection[object]) -> str:
+    """Return a list of columns for messages."""
     more = f" and {len(columns) - MOST_SAID} more" if len(columns) > MOST_SAID else ""
-    return "columns found: " + ", ".join(_validate.shown(c, str) for c in columns[:MOST_SAID]) + more
+    return "columns found: " + ", ".join(_validate.shown(c, str) for c in islice(columns, MOST_SAID)) + more
+
+
+def without_geometry(frame: pd.DataFrame, argument: str, kinds: Sequence[str]) -> tuple[pd.DataFrame, list[Any] | None]:
+    """Return a GeoDataFrame as a DataFrame with columns ``lon`` and ``lat``, and its geometries in degrees.
+
+    Parameters
+    ----------
+    frame : DataFrame or GeoDataFrame
+        A DataFrame is returned unchanged, with None in place of geometries.
+    argument : str
+        Name in messages.
+    kinds : sequence of str
+        Types of geometry allowed. The location of an area is a point inside it.
+    """
+    geopandas = sys.modules.get("geopandas")  # not imported here, because that takes a second
+    if geopandas is None or not isinstance(frame, geopandas.GeoDataFrame):
+        return frame, None
+    try:
+        geometry = frame.geometry
+    except AttributeError as error:
+        raise InputError(f"`{argument}` is a GeoDataFrame without a geometry. Set one with `set_geometry`.") from error
+    for k, shape in enumerate(geometry):
+        problem = None
+        if shape is None or shape.is_empty:
+            problem = "the geometry is missing or empty"
+        elif shape.geom_type not in kinds:
+            problem = f"the geometry is a {shape.geom_type}, not a {' or '.join(kinds)}"
+        elif not shape.is_valid:
+            problem = "the polygon crosses itself (repair it with `make_valid`)"
+        elif (shape.geom_type == "Point") != (geometry.iloc[0].geom_type == "Point"):
+            problem = "points and polygons are mixed"
+        if problem:
+            raise InputError(f"`{argument}`, row {k + 1}: {problem}.")
+    geometry = geometry if geometry.crs is None else geometry.to_crs(4326)
+    points = geometry.representative_point()
+    locations = [key for key in frame.columns if str(key).strip().lower() in LONGITUDE + LATITUDE]
+    plain = pd.DataFrame(frame.drop(columns=[frame.geometry.name, *locations]))
+    return plain.assign(lon=points.x.to_numpy(), lat=points.y.to_numpy()), list(geometry)

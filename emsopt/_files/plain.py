@@ -1,58 +1,55 @@
 """Read and write plain files: comma-separated tables, JSON and GeoJSON."""
 
+from __future__ import annotations
+
 import csv
 import io
 import json
-import re
-from codecs import BOM_UTF8
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
+from .. import _validate
 from .._validate import shown
 from ..errors import InputError
 from . import columns as _columns
 from .inflate import values_in
 from .shapes import check_shape
 
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
 # -- writing ------------------------------------------------------------------------------------------------------
 
 
-def csv_text(header, columns):
+def csv_text(header: Iterable[str], columns: Iterable[Iterable[object]]) -> str:
     """Return columns as comma-separated text, with all digits of numbers."""
-    rows = [header, *zip(*columns, strict=True)]
-    return "".join(",".join(map(_csv_cell, row)) + "\n" for row in rows)
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows([header, *zip(*columns, strict=True)])
+    return text.getvalue()
 
 
-def _csv_cell(value):
-    if not isinstance(value, str):
-        return repr(float(value))
-    plain = value == value.strip() and not set(value) & set(',"\r\n')
-    return value if plain else '"' + value.replace('"', '""') + '"'
-
-
-def json_text(content):
+def json_text(content: object) -> str:
     """Return a dict as human-readable JSON text."""
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def shapes_text(names, shapes, note):
+def shapes_text(names: Iterable[str], shapes: Iterable[Mapping[str, Any]], note: str) -> str:
     """Return the outlines of atoms as GeoJSON text, one feature per line."""
-    features = []
-    for name, shape in zip(names, shapes, strict=True):
-        feature = {"type": "Feature", "properties": {"atom": name}, "geometry": shape}
-        features.append(json.dumps(feature, ensure_ascii=False, default=_as_list))
+    features = [
+        json.dumps(
+            {"type": "Feature", "properties": {"atom": name}, "geometry": shape},
+            ensure_ascii=False,
+            default=lambda array: array.tolist(),
+        )
+        for name, shape in zip(names, shapes, strict=True)
+    ]
     start = '{"type": "FeatureCollection", "note": ' + json.dumps(note, ensure_ascii=False) + ', "features": [\n'
     return start + ",\n".join(features) + "\n]}\n"
 
 
-def _as_list(array):
-    """Convert a NumPy array or number to its JSON equivalent."""
-    return array.tolist()
-
-
 # -- reading ------------------------------------------------------------------------------------------------------
-
 
 # Together these bounds limit reading to about 1 GB of memory.
 MOST_BYTES = 2**28
@@ -65,8 +62,19 @@ MOST_VALUES = 8 * 10**6  # in JSON, including empty lists and objects
 MOST_DIGITS = 300  # of an integer in JSON; more do not fit into a float
 
 
-def _content(file, most, remedy):
-    """Return the bytes of a file, without the byte-order mark that spreadsheets write."""
+class Upload(NamedTuple):
+    """A file in memory, which offers the parts of a path that reading needs."""
+
+    name: str
+    content: bytes
+
+    def open(self, _mode: str) -> io.BytesIO:
+        """Return the content as an open file."""
+        return io.BytesIO(self.content)
+
+
+def _content(file: Path | Upload, most: int, remedy: str) -> bytes:
+    """Return the bytes of a UTF-8 file, without the byte-order marks that spreadsheets write."""
     try:
         with file.open("rb") as stream:
             content = stream.read(most + 1)
@@ -74,17 +82,21 @@ def _content(file, most, remedy):
         raise InputError(f"{file.name} cannot be read: {error.strerror}.") from error
     if len(content) > most:
         raise InputError(f"{file.name} has more than {most / 2**20:g} MB, the maximum that is read. {remedy}")
-    marks = re.match(b"(?:%b)*" % BOM_UTF8, content).end()
-    return content[marks:] if marks else content
+    try:
+        marks = len(text := content.decode()) - len(text.lstrip("\ufeff"))
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{file.name} is not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8."
+        ) from error
+    return content[3 * marks :]
 
 
-def read_csv(path, *, labelled=False, kept=None):
+def read_csv(path: Path | Upload, *, labelled: bool = False, kept: Collection[str] | None = None) -> pd.DataFrame:
     """Read a comma-separated file as a table of text; if ``labelled``, the first column is the index.
 
     Parameters
     ----------
-    path : pathlib.Path
-        Or an object with ``name`` and ``open``.
+    path : pathlib.Path or Upload
     labelled : bool
     kept : collection of str, optional
         Columns to keep, in lower case, to save memory. Default: all.
@@ -100,42 +112,41 @@ def read_csv(path, *, labelled=False, kept=None):
         raise InputError(f"{path.name} is empty; its first line must name the columns.")
     if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
         raise InputError(f"{path.name} must be separated by commas; its first line is {shown(header[0])}.")
+    if len(header) > MOST_COLUMNS:
+        raise InputError(
+            f"{path.name} has {len(header):,} columns in its first line; at most {MOST_COLUMNS:,} are allowed."
+        )
     places = [k for k, key in enumerate(header) if kept is None or key.strip().lower() in kept]
-    rows, most_rows = [], min(MOST_ROWS, MOST_CELLS // max(len(places), 1))
+    rows: list[list[str]] = []
+    most_rows = min(MOST_ROWS, MOST_CELLS // max(len(places), 1))
     for number, row in records:
         if len(row) != len(header):
-            msg = f"{path.name}, line {number}: expected {len(header)} cells as in the first line, but got {len(row)}."
-            raise InputError(msg)
+            raise InputError(
+                f"{path.name}, line {number}: expected {len(header)} cells as in the first line, but got {len(row)}."
+            )
         if len(rows) == most_rows:
             raise InputError(
                 f"{path.name} has more than {most_rows:,} rows, the maximum for {len(places)} columns. Split it, for "
                 "example by year."
             )
         rows.append([row[k] for k in places])
-    cells = np.array(rows, dtype=object).reshape(len(rows), len(places))
-    columns = [header[k] for k in places]
+    table = pd.DataFrame(rows, columns=[header[k] for k in places], dtype=object)
     if labelled:
-        names = pd.Index(cells[:, 0], dtype=object)
-        table = pd.DataFrame(cells[:, 1:], index=names, columns=columns[1:], dtype=object)
-    else:
-        table = pd.DataFrame(cells, columns=columns, dtype=object)
+        table = table.set_axis(table.iloc[:, 0].to_numpy(), axis=0).iloc[:, 1:]
     table.attrs.update({_columns.FILE: path.name, _columns.FOUND: _columns.found(header)})
     return table
 
 
-def _records(path):
+def _records(path: Path | Upload) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a comma-separated file with their line numbers."""
-    content = _content(path, MOST_BYTES, "Split it, for example by year.")
-    file = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="")
-    size, first = 0, True
+    content = io.BytesIO(_content(path, MOST_BYTES, "Split it, for example by year."))
+    size = 0
 
-    def lines():
+    def lines() -> Iterator[str]:
         nonlocal size
+        file = io.TextIOWrapper(content, encoding="utf-8", newline="")
         while line := file.readline(LONGEST_RECORD + 1):
             size += len(line)
-            if first and (width := re.sub('"[^"]*"', "", line).count(",") + 1) > MOST_COLUMNS:
-                msg = f"{path.name} has {width:,} columns in its first line; at most {MOST_COLUMNS:,} are allowed."
-                raise InputError(msg)
             if size > LONGEST_RECORD:
                 raise InputError(
                     f"{path.name}, line {reader.line_num + 1}: a row has more than {LONGEST_RECORD:,} "
@@ -148,24 +159,12 @@ def _records(path):
         for row in reader:
             size = 0
             if row:
-                first = False
                 yield reader.line_num, row
     except csv.Error as error:
         raise InputError(f"{path.name}, line {reader.line_num}: {error}.") from error
-    except UnicodeDecodeError as error:
-        raise _not_utf8(path, content) from error
 
 
-def _not_utf8(path, content):
-    """Build the error for a file that is not UTF-8, naming the first invalid byte."""
-    try:
-        content.decode()
-    except UnicodeDecodeError as error:
-        msg = f"{path.name} is not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8."
-    return InputError(msg)
-
-
-def read_json(path):
+def read_json(path: Path | Upload) -> dict[str, Any]:
     """Read a JSON file that contains one object, as a dict.
 
     Raises
@@ -175,14 +174,14 @@ def read_json(path):
         contains a number with too many digits.
     """
     remedy = "Split it, or save a table of points as CSV."
-    content = _content(path, MOST_JSON_BYTES, remedy)
-    if values_in(content) > MOST_VALUES:
+    text = _content(path, MOST_JSON_BYTES, remedy)
+    if values_in(text) > MOST_VALUES:
         raise InputError(f"{path.name} has more than {MOST_VALUES:,} values, the maximum that is read. {remedy}")
 
-    def refuse(constant):
+    def refuse(constant: str) -> None:
         raise InputError(f"{path.name} contains {constant}, which is not a number in JSON.")
 
-    def whole(digits):
+    def whole(digits: str) -> int:
         if len(digits) > MOST_DIGITS:
             raise InputError(
                 f"{path.name} contains a number of {len(digits):,} digits, {digits[:20]}...; at most "
@@ -190,18 +189,17 @@ def read_json(path):
             )
         return int(digits)
 
-    def distinct(pairs):
+    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(pairs)
         if len(result) < len(pairs):
-            twice = _columns.first_repeated(key for key, _ in pairs)
-            msg = f"{path.name} has the entry {shown(twice)} more than once in one object. Remove all but one."
-            raise InputError(msg)
+            twice = _validate.first_repeated(key for key, _ in pairs)
+            raise InputError(
+                f"{path.name} has the entry {shown(twice)} more than once in one object. Remove all but one."
+            )
         return result
 
     try:
-        content = json.loads(content.decode(), parse_constant=refuse, parse_int=whole, object_pairs_hook=distinct)
-    except UnicodeDecodeError as error:
-        raise _not_utf8(path, content) from error
+        content = json.loads(text.decode(), parse_constant=refuse, parse_int=whole, object_pairs_hook=distinct)
     except (json.JSONDecodeError, RecursionError) as error:
         raise InputError(f"{path.name} is not valid JSON: {error}.") from error
     if not isinstance(content, dict):
@@ -209,52 +207,53 @@ def read_json(path):
     return content
 
 
-def read_features(file):
-    """Return the features of a GeoJSON FeatureCollection, at least one and at most `MOST_ROWS`."""
+def read_features(file: Path | Upload) -> list[tuple[dict[str, Any], Any]]:
+    """Return the properties and the geometry of each feature of a GeoJSON FeatureCollection."""
     content = read_json(file)
     features = content.get("features")
     if content.get("type") != "FeatureCollection" or not isinstance(features, list):
         raise InputError(f"{file.name} must be a GeoJSON FeatureCollection; its type is {shown(content.get('type'))}.")
     if not 0 < len(features) <= MOST_ROWS:
         raise InputError(f"{file.name} must have from 1 to {MOST_ROWS:,} features; it has {len(features):,}.")
-    return features
+    for k, feature in enumerate(features):
+        if not isinstance(feature, dict) or not isinstance(feature.get("properties") or {}, dict):
+            raise InputError(
+                f"{file.name}, feature {k + 1} must be an object whose properties are an object; got {shown(feature, most=80)}."
+            )
+    return [(feature.get("properties") or {}, feature.get("geometry")) for feature in features]
 
 
-def read_shapes(path, names, *, geographic=True, key="atom"):
-    """Read the outlines of atoms from a GeoJSON FeatureCollection.
+def read_outlines(
+    file: Path | Upload, keys: Sequence[str] = ("atom",), *, geographic: bool = True
+) -> dict[str, dict[str, Any]]:
+    """Return outlines by name from a GeoJSON FeatureCollection of Polygons and MultiPolygons.
 
     Parameters
     ----------
-    path : pathlib.Path
-    names : sequence of str
-        Names of the atoms; each needs one feature, in any order.
+    file : pathlib.Path or Upload
+    keys : sequence of str
+        Properties that may hold the names; the first that all features have is used.
     geographic : bool
         Whether coordinates are longitude and latitude, which must be in range.
-    key : str
-        Property that holds the name.
-
-    Returns
-    -------
-    list of dict
-        GeoJSON geometries in the order of ``names``.
 
     Raises
     ------
     InputError
-        If the file is damaged, an atom is missing, unknown or repeated, or an outline is invalid.
+        If the file is damaged, an outline is invalid, or names are missing, blank or repeated.
     """
-    shapes = {}
-    for k, feature in enumerate(read_features(path)):
-        where = f"{path.name}, feature {k + 1}"
-        properties = feature.get("properties") if isinstance(feature, dict) else None
-        if not isinstance(properties, dict) or key not in properties:
-            raise InputError(f"{where} needs the property {key!r}, the name of its atom.")
-        name = _columns.text(properties[key])
-        if name in shapes or name not in names:
-            raise InputError(f"{where}: the atom {name!r} {'occurs twice' if name in shapes else 'is not known'}.")
-        check_shape(feature.get("geometry"), f"{where} ({name!r})", geographic=geographic)
-        shapes[name] = feature["geometry"]
-    absent = [name for name in names if name not in shapes]
-    if absent:
-        raise InputError(f"{path.name} lacks {len(absent)} of {len(names)} atoms; the first is {absent[0]!r}.")
-    return [shapes[name] for name in names]
+    features = read_features(file)
+    key = next((key for key in keys if all(key in properties for properties, _ in features)), None)
+    if key is None:
+        raise InputError(f"{file.name}: every feature needs its name as a property {' or '.join(map(repr, keys))}.")
+    given = [_columns.text(properties[key]) for properties, _ in features]
+    names = _validate.names(given, f"{file.name}, property {key!r}", len(features), "area")
+    for k, (name, (_, shape)) in enumerate(zip(names, features, strict=True)):
+        check_shape(shape, f"{file.name}, feature {k + 1} ({name!r})", geographic=geographic)
+    return {name: shape for name, (_, shape) in zip(names, features, strict=True)}
+
+
+def read_shapes(file: Path | Upload, names: Sequence[str], *, geographic: bool = True) -> list[dict[str, Any]]:
+    """Return the outlines of atoms with the given names, in their order; `read_outlines` describes the file."""
+    outlines = read_outlines(file, geographic=geographic)
+    _columns.check_labels(outlines, names, file.name, "feature per atom")
+    return [outlines[name] for name in names]

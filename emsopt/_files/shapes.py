@@ -1,13 +1,18 @@
 """Check outlines of atoms: GeoJSON Polygons and MultiPolygons."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
+from .. import _validate
+from .._types import FloatArray
 from ..errors import InputError
 
 NESTS = (list, tuple, np.ndarray)
 
 
-def check_shapes(shapes, length, *, geographic):
+def check_shapes(shapes: Iterable[dict[str, Any]], length: int, *, geographic: bool) -> tuple[dict[str, Any], ...]:
     """Check the outlines of a city's atoms and return them as a tuple.
 
     Parameters
@@ -33,7 +38,7 @@ def check_shapes(shapes, length, *, geographic):
     return listed
 
 
-def check_shape(shape, where, *, geographic):
+def check_shape(shape: Any, where: str, *, geographic: bool) -> None:
     """Raise unless this is a GeoJSON Polygon or MultiPolygon with finite coordinates in range."""
     kind = shape.get("type") if isinstance(shape, dict) else type(shape).__name__
     if not isinstance(shape, dict) or kind not in ("Polygon", "MultiPolygon"):
@@ -42,17 +47,12 @@ def check_shape(shape, where, *, geographic):
     if rings is None:
         raise InputError(f"{where}: its coordinates are not rings of at least three points, each of two numbers.")
     if geographic:
-        longitude, latitude = np.abs(np.concatenate(rings)).max(axis=0)
-        if longitude > 180 or latitude > 90:
-            swapped = " Latitude and longitude look swapped." if longitude <= 90 and latitude <= 180 else ""
-            raise InputError(f"{where}: its coordinates are not longitude and latitude in degrees.{swapped}")
+        _validate.degrees(np.concatenate(rings), f"{where}: its coordinates")
 
 
-def _rings(polygons):
+def _rings(polygons: Any) -> list[FloatArray] | None:
     """Return the rings of all polygons as arrays of shape (points, 2), or None if any is invalid."""
-    if not isinstance(polygons, NESTS) or len(polygons) == 0:
-        return None
-    if not all(isinstance(polygon, NESTS) and len(polygon) for polygon in polygons):
+    if not isinstance(polygons, NESTS) or not all(isinstance(rings, NESTS) and len(rings) for rings in polygons):
         return None
     try:
         # No dtype is given, to keep text that looks like a number from being converted.
@@ -60,4 +60,4 @@ def _rings(polygons):
     except (KeyError, TypeError, ValueError, IndexError):
         return None
     usable = all(ring.dtype.kind in "iuf" and ring.shape[1:] == (2,) and len(ring) >= 3 for ring in rings)
-    return rings if usable and all(np.isfinite(ring).all() for ring in rings) else None
+    return rings if rings and usable and all(np.isfinite(ring).all() for ring in rings) else None

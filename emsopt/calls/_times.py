@@ -18,9 +18,10 @@ import re
 import numpy as np
 import pandas as pd
 
+from .._files.columns import blank, others
+from .._files.columns import texts as stripped
 from .._validate import shown
 from ..errors import InputError
-from . import _points
 
 TIME = ("time", "datetime", "date_time", "timestamp")
 DATE = "date"
@@ -45,18 +46,16 @@ FEW = 10  # calls; in shorter logs the check for remote times is skipped
 
 def read_times(table, time_zone, time_format):
     """Return local times as datetime64[s], with NaT for blanks, and how they were read."""
-    key = table.column(TIME, None)
-    if key is None and DATE not in table.frame:
-        key = table.column(TIME, "a column 'time', such as 2025-03-14 16:05")
-    cells = table.frame[DATE if key is None else key]
+    key = table.column(TIME)
+    cells = table.frame[table.needed((*TIME, DATE), "a column 'time', such as 2025-03-14 16:05")]
     if isinstance(cells.dtype, pd.DatetimeTZDtype) or pd.api.types.is_datetime64_dtype(cells.dtype):
         times, clock = _from_timestamps(cells, time_zone)
         return _within(table, cells, times), clock
-    empty, texts = _points.blank(cells), _points.texts(cells)
+    empty, texts = blank(cells), stripped(cells)
     if key is not None and DATE in table.frame:
-        empty = empty | _points.blank(table.frame[DATE])
+        empty = empty | blank(table.frame[DATE])
         # pandas writes a date with a time of zero
-        dates = [date.removesuffix(" 00:00:00") for date in _points.texts(table.frame[DATE])]
+        dates = [date.removesuffix(" 00:00:00") for date in stripped(table.frame[DATE])]
         texts = [f"{date} {time}" for date, time in zip(dates, texts, strict=True)]
     texts = pd.Series([None if nothing else text for text, nothing in zip(texts, empty, strict=True)], dtype=object)
     if time_format is not None:
@@ -120,7 +119,7 @@ def check_far(times, rows, where):
     if far.any() and far.sum() <= max(1, len(times) // 100):
         k = int(np.argmax(far))
         raise InputError(
-            f"{where}, row {rows[k]}: the call of {str(times[k])[:10]}{_points.others(far)} is far from the others, "
+            f"{where}, row {rows[k]}: the call of {str(times[k])[:10]}{others(far)} is far from the others, "
             f"which span {str(first)[:10]} to {str(last)[:10]}. Rates are calls per hour of the whole period and would be "
             "far too low. Correct or remove it."
         )
@@ -198,7 +197,7 @@ def _not_a_time(table, column, texts, bad, time_format):
     """Build the error for cells that are not times."""
     k = int(np.argmax(bad))
     start = f"{table.where}, column {column!r}, row {k + 1}: expected "
-    got = f"{shown(texts[k], most=80)}{_points.others(bad)}."
+    got = f"{shown(texts[k], most=80)}{others(bad)}."
     zone = ZONE.fullmatch(texts[k]) if time_format is None else None
     if zone is None and time_format is None:
         return InputError(
@@ -257,6 +256,6 @@ def _within(table, cells, times):
         k = int(np.argmax(bad))
         raise InputError(
             f"{table.where}, row {k + 1}: expected a time from 1970 to 2099, but got {shown(cells.iloc[k], str, 80)!r}"
-            f"{_points.others(bad)}. Correct or remove it."
+            f"{others(bad)}. Correct or remove it."
         )
     return times

@@ -13,7 +13,6 @@ import numpy as np
 
 from .. import _validate
 from .._files import plain
-from .._files.shapes import check_shape
 from ..city.travel import EARTH_RADIUS_KM
 from ..errors import InputError, MissingDependencyError
 from . import _points
@@ -130,20 +129,12 @@ def read_areas(source, *, key=None):
     if hasattr(source, "to_json") and hasattr(source, "geometry"):
         source = _from_geodataframe(source)
     file = _points.open_file(source, "areas")
-    features = plain.read_features(file)
-    if len(features) > MOST_ATOMS:
-        raise InputError(f"{file.name} has {len(features):,} areas; at most {MOST_ATOMS:,} are allowed. Merge some.")
-    owned = [f.get("properties") if isinstance(f, dict) else None for f in features]
-    owned = [p if isinstance(p, dict) else {} for p in owned]
-    keys = NAMES if key is None else (key,)
-    key = next((name for name in keys if all(name in p for p in owned)), None)
-    if key is None:
-        raise InputError(f"{file.name}: every feature needs its name as a property {' or '.join(map(repr, keys))}.")
-    names = _validate.names([p[key] for p in owned], f"{file.name}, property {key!r}", len(owned), "area")
-    for name, feature in zip(names, features, strict=True):
+    outlines = plain.read_outlines(file, NAMES if key is None else (key,))
+    if len(outlines) > MOST_ATOMS:
+        raise InputError(f"{file.name} has {len(outlines):,} areas; at most {MOST_ATOMS:,} are allowed. Merge some.")
+    for name in outlines:
         check_name(name, file.name)
-        check_shape(feature.get("geometry"), f"{file.name} ({name!r})", geographic=True)
-    return Areas(list(names), [feature["geometry"] for feature in features])
+    return Areas(list(outlines), list(outlines.values()))
 
 
 def _from_geodataframe(frame):

@@ -160,7 +160,7 @@ def read_calls(source, *, time_zone=None, time_format=None):
     <CallLog: 1 calls from 2025-03-14 to 2025-03-14, local time>
     """
     table = _points.read_table(source, "calls", {*_times.TIME, _times.DATE, *SERVICE})
-    points = table.points()
+    points = table.degrees(blanks=True)
     times, clock = _times.read_times(table, time_zone, time_format)
     service, no_service = _service(table, len(times))
     no_time, no_place = np.isnat(times), np.isnan(points[:, 0])
@@ -201,8 +201,8 @@ def read_stations(source):
         invisible characters.
     """
     table = _points.read_table(source, "stations", {*NAMES, *MINUTES})
-    key = table.column(NAMES, None)
-    points = table.points()
+    key = table.column(NAMES)
+    points = table.degrees(blanks=True)
     if np.isnan(points).any():
         raise InputError(
             f"{table.where}, row {int(np.argmax(np.isnan(points[:, 0]))) + 1}: the station has no place. "
@@ -226,11 +226,11 @@ def check_name(name, where):
 
 def _service(table, n_rows):
     """Return service times (NaN if unknown; None if all are) and a mask of those that are 0 or less."""
-    key = table.column(SERVICE, None)
+    key = table.column(SERVICE)
     if key is None:
         return None, np.zeros(n_rows, dtype=bool)
     expected = f"minutes above 0, at most {LONGEST_SERVICE_MIN}"
-    minutes = table.numbers(key, expected, low=-np.inf, high=LONGEST_SERVICE_MIN)
+    minutes = table.numbers(key, expected, blanks=True, high=LONGEST_SERVICE_MIN)
     none = minutes <= 0
     minutes = np.where(none, np.nan, minutes)
     return (None if np.isnan(minutes).all() else minutes), none

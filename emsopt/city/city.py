@@ -13,24 +13,33 @@ name                   symbol  shape       meaning
 An *atom* is a small area whose calls are all treated alike; a *site* is a place where units may wait.
 """
 
+from __future__ import annotations
+
+import dataclasses
 from copy import copy
-from dataclasses import dataclass, field, fields
-from dataclasses import replace as _replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from .. import _validate
 from .._files.shapes import check_shapes
 from ..errors import InputError
-from . import travel
+from . import tables, travel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .._types import ArrayLike, FloatArray, IntArray
 
 LONGEST_DRIVE_MIN = 24 * 60  # a travel time of more than a day must be in seconds
 LONGEST_SERVICE_MIN = 24 * 60  # likewise
 LONGEST_TURNOUT_MIN = 15  # values such as 60 and 90 must be seconds
 # Range of the offered work, erlangs, in which every evaluator keeps at least six digits.
 LEAST_STUDIED, MOST_STUDIED = 1e-9, 1e9
+MOST_APART_KM = 1000  # between sites and atoms
 MOST_WORK = 500  # erlangs per site; all of New York keeps about 140 units busy
 
 
@@ -75,24 +84,24 @@ class City:
     (2, 2, 1.0)
     """
 
-    arrival_rates: np.ndarray
-    travel_times: np.ndarray
-    turnout_times: np.ndarray
-    service_times: np.ndarray
-    preference: np.ndarray | None = field(default=None, kw_only=True)
-    atom_names: tuple[str, ...] | None = field(default=None, kw_only=True)
-    site_names: tuple[str, ...] | None = field(default=None, kw_only=True)
-    atom_locations: np.ndarray | None = field(default=None, kw_only=True)
-    site_locations: np.ndarray | None = field(default=None, kw_only=True)
-    atom_shapes: tuple[dict, ...] | None = field(default=None, kw_only=True)
-    geographic: bool = field(default=True, kw_only=True)
-    name: str = field(default="city", kw_only=True)
-    notes: str = field(default="", kw_only=True)
+    arrival_rates: FloatArray
+    travel_times: FloatArray
+    turnout_times: FloatArray
+    service_times: FloatArray
+    _: dataclasses.KW_ONLY
+    preference: FloatArray | None = None
+    atom_names: tuple[str, ...] = None  # type: ignore[assignment]  # numbered by default
+    site_names: tuple[str, ...] = None  # type: ignore[assignment]
+    atom_locations: FloatArray | None = None
+    site_locations: FloatArray | None = None
+    atom_shapes: tuple[dict[str, Any], ...] | None = None
+    geographic: bool = True
+    name: str = "city"
+    notes: str = ""
 
-    def __post_init__(self):
-        travel_times = _validate.real_array(self.travel_times, "travel_times", (None, None), unit="min", low=0)
+    def __post_init__(self) -> None:
+        travel_times = _minutes(self.travel_times, "travel_times", (None, None), most=LONGEST_DRIVE_MIN)
         n_sites, n_atoms = travel_times.shape
-        object.__setattr__(self, "geographic", _validate.truth(self.geographic, "geographic"))
         rates = _validate.real_array(self.arrival_rates, "arrival_rates", (None,), unit="calls/h", low=0)
         if len(rates) != n_atoms:
             hint = " It looks transposed: sites are rows, atoms are columns." if len(rates) == n_sites else ""
@@ -100,29 +109,19 @@ class City:
                 f"`travel_times` must have one column for each of the {len(rates)} `arrival_rates`; "
                 f"got shape {travel_times.shape}.{hint}"
             )
-        with np.errstate(over="ignore"):
-            total = rates.sum()
-        if total == 0:
+        if not rates.any():
             raise InputError("`arrival_rates` are all zero; at least one must be positive.")
-        if travel_times.max() > LONGEST_DRIVE_MIN:
-            raise InputError(
-                f"`travel_times` must be in minutes; got {travel_times.max():g}, more than a day. Divide seconds by 60."
-            )
-        turnout = self._spread(self.turnout_times, "turnout_times", (n_sites,), low=0)
-        if turnout.max() > LONGEST_TURNOUT_MIN:
-            raise InputError(
-                f"`turnout_times` must be in minutes, at most {LONGEST_TURNOUT_MIN}; got {turnout.max():g}, which "
-                "suggests seconds. Divide them by 60."
-            )
-        service = self._spread(self.service_times, "service_times", (n_sites, n_atoms), low=0, strictly=True)
+        turnout = _minutes(self.turnout_times, "turnout_times", (n_sites,), most=LONGEST_TURNOUT_MIN)
+        service = _minutes(
+            self.service_times, "service_times", (n_sites, n_atoms), most=LONGEST_SERVICE_MIN, strictly=True
+        )
         if service.max() < 0.5:
             raise InputError(
                 f"`service_times` must be in minutes per call; the longest is {service.max():g}. "
                 "Invert rates (calls per hour), and multiply hours by 60."
             )
-        if service.max() > LONGEST_SERVICE_MIN:
-            msg = f"`service_times` must be in minutes; got {service.max():g}, more than a day. Divide seconds by 60."
-            raise InputError(msg)
+        with np.errstate(over="ignore"):
+            total = rates.sum()
         work = total / 60 * service.mean() / n_sites
         if work > MOST_WORK:
             raise InputError(
@@ -130,11 +129,13 @@ class City:
                 f"{work:.3g} units busy at every site. Divide calls per year by 8760, per month by 730, per day by 24. "
                 "To study an extreme load, build the city with its real load and use scaled() or with_offered_load()."
             )
-        values = {
+        geographic = _validate.truth(self.geographic, "geographic")
+        values: dict[str, Any] = {
             "arrival_rates": rates,
             "travel_times": travel_times,
             "turnout_times": turnout,
             "service_times": service,
+            "geographic": geographic,
             "atom_names": _validate.names(self.atom_names, "atom_names", n_atoms, "atom"),
             "site_names": _validate.names(self.site_names, "site_names", n_sites, "site"),
             "name": _validate.visible(self.name, "`name`"),
@@ -144,86 +145,62 @@ class City:
             values["preference"] = _validate.real_array(self.preference, "preference", (n_sites, n_atoms))
         for key, length in (("atom_locations", n_atoms), ("site_locations", n_sites)):
             if getattr(self, key) is not None:
-                values[key] = self._locations(getattr(self, key), key, length)
-        if self.geographic and "atom_locations" in values and "site_locations" in values:
+                points = _validate.real_array(getattr(self, key), key, (length, 2))
+                values[key] = _validate.degrees(points, f"`{key}`") if geographic else points
+        if geographic and "atom_locations" in values and "site_locations" in values:
             _check_same_region(values["atom_locations"], values["site_locations"])
         if self.atom_shapes is not None:
-            values["atom_shapes"] = check_shapes(self.atom_shapes, n_atoms, geographic=self.geographic)
+            values["atom_shapes"] = check_shapes(self.atom_shapes, n_atoms, geographic=geographic)
         for key, value in values.items():
             object.__setattr__(self, key, value)
-
-    @staticmethod
-    def _spread(values, name, shape, **limits):
-        """Validate a scalar, one value per site, or a full array, and broadcast it to ``shape``."""
-        try:
-            # masked arrays would lose their mask here; `real_array` refuses them and ragged ones
-            given = None if np.ma.isMaskedArray(values) else np.shape(values)
-        except ValueError:
-            given = None
-        if given == ():
-            values = np.broadcast_to(_validate.real_array([values], name, (1,), unit="min", **limits), shape)
-        elif len(shape) == 2 and given == shape[:1]:
-            values = np.broadcast_to(np.asarray(values)[:, None], shape)
-        return _validate.real_array(values, name, shape, unit="min", **limits)
-
-    def _locations(self, values, name, length):
-        points = _validate.real_array(values, name, (length, 2))
-        if self.geographic and (np.abs(points[:, 0]).max() > 180 or np.abs(points[:, 1]).max() > 90):
-            if np.abs(points[:, 0]).max() <= 90 and np.abs(points[:, 1]).max() <= 180:
-                hint = "Latitude and longitude look swapped: longitude comes first."
-            else:
-                hint = "For kilometres on a plane, pass geographic=False."
-            got = points[0].tolist()
-            raise InputError(f"`{name}` must be longitude and latitude in degrees; got values such as {got}. {hint}")
-        return points
 
     # -- sizes and derived quantities -------------------------------------------------------------------------
 
     @property
-    def n_sites(self):
+    def n_sites(self) -> int:
         """Number of candidate sites, N."""
         return self.travel_times.shape[0]
 
     @property
-    def n_atoms(self):
+    def n_atoms(self) -> int:
         """Number of atoms, M."""
         return self.travel_times.shape[1]
 
     @property
-    def total_rate(self):
+    def total_rate(self) -> float:
         """Calls per hour from the whole city, λ."""
         return float(self.arrival_rates.sum())
 
     @cached_property
-    def demand_shares(self):
+    def demand_shares(self) -> FloatArray:
         """Share of calls from each atom, shape (M,), summing to one."""
         return _frozen(self.arrival_rates / self.arrival_rates.sum())
 
     @cached_property
-    def response_times(self):
+    def response_times(self) -> FloatArray:
         """Turnout plus travel, τ_i + t_ij, shape (N, M), min."""
         return _frozen(self.turnout_times[:, None] + self.travel_times)
 
     @cached_property
-    def mean_service_time(self):
+    def mean_service_time(self) -> float:
         """Mean minutes that a call keeps a unit busy: mean over calls, with equal weights for sites."""
         return float((self.service_times @ self.demand_shares).mean())
 
     @cached_property
-    def service_ratio(self):
+    def service_ratio(self) -> float:
         """Ratio of the longest to the shortest mean service time of a site, each a mean over calls."""
         minutes = self.service_times @ self.demand_shares
         return float(minutes.max() / minutes.min())
 
     @cached_property
-    def preferred_order(self):
+    def preferred_order(self) -> IntArray:
         """Sites in order of preference of each atom, γ_jl, shape (M, N); ties go to the lower twin group."""
         key = self.response_times if self.preference is None else self.preference
         groups = np.broadcast_to(self.twin_groups[:, None], key.shape)  # keep twins together in a tie
         return _frozen(np.ascontiguousarray(np.lexsort((groups, key), axis=0).T))
 
     @cached_property
-    def twin_groups(self):
+    def twin_groups(self) -> IntArray:
         """Index of the group of interchangeable sites that each site belongs to, shape (N,).
 
         Two sites are interchangeable if all their times and preferences are equal. Typically they are one
@@ -231,24 +208,28 @@ class City:
         """
         parts = [self.travel_times, self.turnout_times[:, None], self.service_times]
         parts += [] if self.preference is None else [self.preference]
-        rows = {}
+        rows: dict[bytes, int] = {}
         return _frozen(np.array([rows.setdefault(row.tobytes(), len(rows)) for row in np.hstack(parts)]))
 
-    def offered_load(self, units):
+    def offered_load(self, units: int) -> float:
         """Return the offered load per unit, ρ = λ / (p μ), for a fleet of ``units``."""
         return self.total_rate / 60 * self.mean_service_time / _validate.whole_number(units, "units")
 
-    # -- other cities -----------------------------------------------------------------------------------------
+    # -- other cities, and the city on disk -------------------------------------------------------------------
 
-    def replace(self, **changes):
+    from_frames = classmethod(tables.from_frames)
+    load = classmethod(tables.load)
+    save = tables.save
+
+    def replace(self, **changes: Any) -> City:
         """Return a validated copy with some fields changed."""
-        unknown = sorted(set(changes) - {f.name for f in fields(self)})
+        known = [f.name for f in dataclasses.fields(self)]
+        unknown = sorted(set(changes) - set(known))
         if unknown:
-            msg = f"a city has no field {unknown[0]!r}; its fields are {', '.join(f.name for f in fields(self))}."
-            raise InputError(msg)
-        return _replace(self, **changes)
+            raise InputError(f"a city has no field {unknown[0]!r}; its fields are {', '.join(known)}.")
+        return dataclasses.replace(self, **changes)
 
-    def scaled(self, theta):
+    def scaled(self, theta: float) -> City:
         """Return the city with every arrival rate multiplied by ``theta`` > 0 (the papers' λ_j(θ))."""
         theta = _validate.positive_number(theta, "theta")
         # A plain copy: cached derived values hold for any scale, and the limit on the load does not apply.
@@ -261,174 +242,68 @@ class City:
                 f"`theta` must scale `arrival_rates` to an offered work of {LEAST_STUDIED:g} to {MOST_STUDIED:g} "
                 f"erlangs; {theta:g} gives {work:g}."
             )
-        _frozen(rates)
-        object.__setattr__(city, "arrival_rates", rates)
+        object.__setattr__(city, "arrival_rates", _frozen(rates))
         return city
 
-    def with_offered_load(self, rho, units):
+    def with_offered_load(self, rho: float, units: int) -> City:
         """Return the city with arrival rates scaled so that λ / (p μ) = ``rho`` for ``units`` = p.
 
         If service times differ, 1/μ is their mean over calls and sites (`mean_service_time`).
         """
-        rho = _validate.positive_number(rho, "rho")
-        return self.scaled(rho / self.offered_load(units))
+        return self.scaled(_validate.positive_number(rho, "rho") / self.offered_load(units))
 
-    def sites_named(self, names):
+    def sites_named(self, names: Iterable[str]) -> IntArray:
         """Return the indices of the sites with these names, shape (p,)."""
         if isinstance(names, str) or not np.iterable(names):
             raise InputError(f"`names` must be a sequence of site names; got {names!r}.")
-        index = {name: k for k, name in enumerate(self.site_names)}
         names = [str(name) for name in names]
-        unknown = [name for name in names if name not in index]
-        if unknown:
+        unknown = next((name for name in names if name not in self.site_names), None)
+        if unknown is not None:
             folded = {name.casefold(): name for name in self.site_names}
-            meant = [folded[name] for name in get_close_matches(unknown[0].casefold(), folded, n=3)]
-            hint = f" Did you mean {' or '.join(map(repr, meant))}?" if meant else ""
-            msg = f"{self.name} has no site named {unknown[0]!r}; it has {', '.join(self.site_names)}.{hint}"
-            raise InputError(msg)
-        return np.array([index[name] for name in names])
+            meant = [repr(folded[name]) for name in get_close_matches(unknown.casefold(), folded, n=3)]
+            hint = f" Did you mean {' or '.join(meant)}?" if meant else ""
+            raise InputError(f"{self.name} has no site named {unknown!r}; it has {', '.join(self.site_names)}.{hint}")
+        return np.array([self.site_names.index(name) for name in names])
 
-    # -- from tables, to and from disk ------------------------------------------------------------------------
-
-    @classmethod
-    def from_frames(
-        cls,
-        demand,
-        sites,
-        *,
-        travel_times=None,
-        speed_kmh=None,
-        detour=1.3,
-        turnout_times=None,
-        service_times=None,
-        preference=None,
-        period_hours=None,
-        name="city",
-        notes="",
-    ):
-        """Build a city from a table of demand and a table of sites.
-
-        Column names are case-insensitive; columns not listed here are ignored. Locations are the geometry of
-        a GeoDataFrame, or ``lon`` and ``lat`` (degrees), or ``x`` and ``y`` (kilometres on a plane). They are
-        needed for a speed or a travel-time law, and for maps.
-
-        Parameters
-        ----------
-        demand : DataFrame or GeoDataFrame, M rows
-            ``name`` or ``atom`` (a column or the index; numbered by default), and ``arrival_rate`` in calls
-            per hour or ``calls`` counted over ``period_hours``. Polygons become the shapes of the atoms; the
-            location of each is a point inside its polygon.
-        sites : DataFrame or GeoDataFrame, N rows
-            ``name`` or ``site``, in the same way; ``turnout_min`` and ``service_min`` unless passed as
-            arguments.
-        travel_times : DataFrame, array_like of shape (N, M), or callable, optional
-            Minutes. A DataFrame has site names as index and atom names as columns, in any order; an array
-            follows the order of the tables; a callable converts road distance (km) to minutes (see
-            `emsopt.city.travel`).
-        speed_kmh : float, optional
-            Constant speed (km/h), instead of ``travel_times``.
-        detour : float
-            Ratio of road distance to straight-line distance, used if travel times are computed.
-        turnout_times : float or array_like of shape (N,), optional
-            Minutes, instead of the column ``turnout_min``.
-        service_times : float, array_like of shape (N,) or (N, M), or DataFrame, optional
-            Minutes, instead of the column ``service_min``.
-        preference : DataFrame or array_like of shape (N, M), optional
-            Preference of each atom for each site: smaller is preferred.
-        period_hours : float, optional
-            Hours over which ``calls`` were counted, 8760 for a year.
-        name, notes : str
-            Title, and notes on the data for readers of the results.
-
-        Returns
-        -------
-        City
-
-        Raises
-        ------
-        InputError
-            If a column is missing, a cell is blank, not a number or out of range, names do not match between
-            tables, or the resulting city is invalid.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> demand = pd.DataFrame({"name": ["north", "south"], "x": [0, 0], "y": [6, 0], "arrival_rate": [1, 2]})
-        >>> sites = pd.DataFrame({"name": ["station"], "x": [0], "y": [2], "turnout_min": [1], "service_min": [40]})
-        >>> City.from_frames(demand, sites, speed_kmh=60, detour=1).travel_times.tolist()
-        [[4.0, 2.0]]
-        """
-        from .tables import arguments_of_frames
-
-        return cls(
-            **arguments_of_frames(
-                demand,
-                sites,
-                travel_times=travel_times,
-                speed_kmh=speed_kmh,
-                detour=detour,
-                turnout_times=turnout_times,
-                service_times=service_times,
-                preference=preference,
-                period_hours=period_hours,
-                name=name,
-                notes=notes,
-            )
-        )
-
-    def save(self, folder):
-        """Write the city to a folder of plain CSV, JSON and GeoJSON files that `load` can read."""
-        from .tables import write_folder_of
-
-        return write_folder_of(self, folder)
-
-    @classmethod
-    def load(cls, folder):
-        """Read a folder written by `save` or by hand. `emsopt.city.tables` describes the files.
-
-        Parameters
-        ----------
-        folder : path_like
-
-        Raises
-        ------
-        InputError
-            If a file is missing or damaged, a column is missing, a cell is not a number, names do not match
-            between files, or the city is invalid. The message names the file, the row and the column.
-        """
-        from .tables import arguments_of_folder, reading
-
-        with reading(folder) as path:
-            return cls(**arguments_of_folder(path))
-
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"<City {self.name!r}: {self.n_atoms} atoms, {self.n_sites} sites, "
             f"{self.total_rate:.3g} calls/h, {self.mean_service_time:.3g} min per call>"
         )
 
 
-def _frozen(array):
+def _frozen(array: Any) -> Any:
     """Make a derived array read-only, because the cached array is shared."""
     array.flags.writeable = False
     return array
 
 
-def _check_same_region(atoms, sites):
+def _minutes(
+    values: ArrayLike, name: str, shape: tuple[int | None, ...], *, most: float, strictly: bool = False
+) -> FloatArray:
+    """Validate times, and broadcast a scalar or one value per site to ``shape``."""
+    array = _validate.floats(values, name, "min")
+    if None not in shape and array.shape in ((), shape[:1]):
+        array = array.reshape(array.shape + (1,) * (len(shape) - array.ndim))
+        array = np.broadcast_to(array, cast("tuple[int, ...]", shape))
+    array = _validate.real_array(array, name, shape, unit="min", low=0, strictly=strictly)
+    if array.max() > most:
+        raise InputError(
+            f"`{name}` must be in minutes, at most {most:g}; got {array.max():g}, which suggests seconds. Divide them by 60."
+        )
+    return array
+
+
+def _check_same_region(atoms: FloatArray, sites: FloatArray) -> None:
     """Raise if sites and atoms are far apart, in particular if one set has latitude and longitude swapped."""
     apart = travel.great_circle_km(sites[:1], atoms[:1])[0, 0]
-    if apart <= 1000:
-        return
-    flipped = sites[:1, ::-1]
-    if np.abs(flipped[:, 1]).max() <= 90 and travel.great_circle_km(flipped, atoms[:1])[0, 0] <= 1000:
+    if apart > MOST_APART_KM:
         raise InputError(
-            "`site_locations` or `atom_locations` appear to have latitude and longitude swapped; longitude comes "
-            f"first. Sites start at {sites[0].tolist()}, atoms at {atoms[0].tolist()}."
+            f"`site_locations` start at {sites[0].tolist()} and `atom_locations` at {atoms[0].tolist()}, {apart:.0f} km apart, "
+            "but must belong to one city. Perhaps latitude and longitude are swapped in one of them; longitude comes first."
         )
-    msg = f"`site_locations` and `atom_locations` lie {apart:.0f} km apart; both must belong to the same city."
-    raise InputError(msg)
 
 
-def check_city(value, name="city"):
+def check_city(value: object, name: str = "city") -> City:
     """Return ``value`` if it is a `City`, else raise."""
     return _validate.instance(value, name, City, "emsopt.City")

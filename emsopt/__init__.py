@@ -1,9 +1,8 @@
 """Evaluate and optimise where emergency vehicles wait.
 
-A *city* (call rates, travel times, service times) and a *deployment* (which site each unit
-waits at) go into an *evaluator* (hypercube queueing model, simulation, p-median), which returns
-response times, utilisations and who serves whom; an *optimizer* searches for the deployment
-that answers fastest.
+A *city* (call rates, travel times, service times) and a *deployment* (the site at which each unit waits) go into an
+*evaluator* (hypercube queueing model, simulation, p-median), which returns response times, utilisations and which unit
+serves which calls. An *optimizer* searches for the deployment with the shortest response times.
 
 >>> import emsopt as eo
 >>> city = eo.datasets.load_st_paul()
@@ -11,7 +10,7 @@ that answers fastest.
 >>> round(best.mean_response, 2)
 5.93
 
-Everything below is loaded on first use, so that ``import emsopt`` costs almost nothing.
+Every part is loaded when it is first used, so that ``import emsopt`` is quick.
 """
 
 from importlib import import_module as _import_module
@@ -42,23 +41,7 @@ if TYPE_CHECKING:
     from .optimizers import maximize, minimize
     from .roads import RoadNetwork
 
-_ROOMS = (
-    "bandits",
-    "calls",
-    "city",
-    "datasets",
-    "errors",
-    "evaluators",
-    "maps",
-    "optimizers",
-    "panels",
-    "planning",
-    "plots",
-    "problems",
-    "roads",
-    "study",
-)
-_NAMES = {
+_ROOM_OF = {
     "City": "city",
     "DeploymentSpace": "city",
     "EmsoptError": "errors",
@@ -94,13 +77,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
-    if name in _ROOMS:
-        return _import_module(f".{name}", __name__)
-    if name in _NAMES:
-        return getattr(_import_module(f".{_NAMES[name]}", __name__), name)
-    raise AttributeError(f"module 'emsopt' has no attribute {name!r}")
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'emsopt' has no attribute {name!r}")
+    room = _import_module(f".{_ROOM_OF.get(name, name)}", __name__)
+    return getattr(room, name) if name in _ROOM_OF else room
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted(__all__)

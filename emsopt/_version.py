@@ -1,3 +1,36 @@
-"""The version, read by the build too."""
+"""The version, read by the build too, and the commit of a git checkout."""
 
-__version__ = "0.1.0.dev0"
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__version__ = "0.1.0"
+
+
+@cache
+def provenance() -> str:
+    """Return the version for files of results: in a git checkout with the commit, such as "0.1.0+g1a2b3c4"."""
+    from pathlib import Path
+
+    try:
+        return f"{__version__}+g{_commit(Path(__file__).parents[1] / '.git')[:7]}"
+    except (OSError, ValueError, StopIteration):  # installed from a wheel, or git stores its branches otherwise
+        return __version__
+
+
+def _commit(git: "Path") -> str:
+    """Return the commit that a checkout stands at, from its ``.git``."""
+    if git.is_file():  # a worktree
+        git = git.parent / git.read_text().removeprefix("gitdir:").strip()
+    head = (git / "HEAD").read_text().strip()
+    if not head.startswith("ref: "):
+        return head
+    branch = head.removeprefix("ref: ")
+    if (git / "commondir").exists():
+        git = git / (git / "commondir").read_text().strip()
+    if (git / branch).exists():
+        return (git / branch).read_text().strip()
+    packed = (git / "packed-refs").read_text().splitlines()
+    return next(line.split()[0] for line in packed if line.endswith(f" {branch}"))

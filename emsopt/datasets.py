@@ -15,13 +15,24 @@ The embedded St. Paul is built by ``data/build_st_paul.py``. Sources and licence
 ``emsopt/data/LICENSES.md``.
 """
 
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ._files import locate, pickles, writing
+from ._types import PathLike, Rng
 from ._validate import choice, generator, positive_number, whole_number
 from .city import travel
 from .city.city import City
 from .errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .calls import CallLog
+    from .roads import RoadNetwork
 
 # "Optimizing Server Locations in Spatial Queues", section 7, and the code published with it.
 ST_PAUL_CALLS_PER_DAY = 84.68
@@ -53,7 +64,7 @@ GRID_SPEED_KMH = 40
 GRID_UNIFORM_MIN = (5, 30)  # as in the code published with the papers
 
 
-def load_st_paul(version="embedded", *, call_group="f"):
+def load_st_paul(version: str = "embedded", *, call_group: str = "f") -> City:
     """Return St. Paul, Minnesota, as in "Optimizing Server Locations in Spatial Queues", section 7.
 
     Nine units are placed at 17 listed sites. Three stations are listed twice because they may hold two units
@@ -106,34 +117,31 @@ def load_st_paul(version="embedded", *, call_group="f"):
     return city
 
 
-def _with_published_demand(city, call_group):
-    names = ["Saint_Paul.pkl", "st_paul_published/Saint_Paul.pkl"]
-    path = locate.find_data(names, PUBLISHED_URL, PUBLISHED_SHA256)
+def _with_published_demand(city: City, call_group: str) -> City:
+    """Return the city with the authors' demand and, if the file is found, the outlines of census tracts."""
+    from ._files.plain import read_shapes
+
+    path = locate.find_data(_in_folder("st_paul_published", "Saint_Paul.pkl"), PUBLISHED_URL, PUBLISHED_SHA256)
     shares = np.ravel(pickles.read_arrays(path, PUBLISHED_SHA256)[call_group])
-    outlines = locate.find_local(["tract_polygons_71.geojson", "st_paul_published/tract_polygons_71.geojson"])
-    notes = (
-        f"Demand: shares of 71 atoms as published by the papers' authors (key {call_group} of Saint_Paul.pkl), "
-        f"scaled to {ST_PAUL_CALLS_PER_DAY} calls a day. "
-    )
+    outlines = locate.find_local(_in_folder("st_paul_published", "tract_polygons_71.geojson"))
+    kind = "schematic (Voronoi cells of the atoms), not census tracts"
     if outlines is not None:
-        city = city.replace(atom_shapes=_outlines(outlines, city.n_atoms))
-        notes += "Outlines: census tracts, merged to atoms."
-    else:
-        notes += "Outlines: schematic (Voronoi cells of the atoms), not census tracts."
+        city = city.replace(atom_shapes=read_shapes(outlines, [str(k + 1) for k in range(city.n_atoms)]))
+        kind = "census tracts, merged to atoms"
     return city.replace(
         arrival_rates=ST_PAUL_CALLS_PER_DAY / 24 * shares / shares.sum(),
         name="St. Paul, published demand" + ("" if call_group == "f" else f" ({call_group})"),
-        notes=notes,
+        notes=f"Demand: shares of 71 atoms as published by the papers' authors (key {call_group} of Saint_Paul.pkl), "
+        f"scaled to {ST_PAUL_CALLS_PER_DAY} calls a day. Outlines: {kind}.",
     )
 
 
-def _outlines(path, n_atoms):
-    from ._files.plain import read_shapes
+def _in_folder(folder: str, name: str) -> list[str]:
+    """Return where a file may lie below a data folder: directly in it, or in its own folder."""
+    return [name, f"{folder}/{name}"]
 
-    return read_shapes(path, [str(k + 1) for k in range(n_atoms)])
 
-
-def load_utilization():
+def load_utilization() -> "pd.DataFrame":
     """Return the utilisation of ambulances in 17 cities of the United States.
 
     Table 2 of "Optimizing Server Locations in Spatial Queues", with the figures as printed. The paper
@@ -156,7 +164,7 @@ def load_utilization():
     return paper_table(2)
 
 
-def paper_table(number):
+def paper_table(number: int) -> "pd.DataFrame":
     """Return a table of the papers on server locations, for comparison with your own figures.
 
     Parameters
@@ -185,7 +193,15 @@ def paper_table(number):
     return table.fillna({"note": ""}) if "note" in table else table
 
 
-def grid_city(n_sites=30, units=15, load=0.5, *, rng=None, size=10, geometry="plane"):
+def grid_city(
+    n_sites: int = 30,
+    units: int = 15,
+    load: float = 0.5,
+    *,
+    rng: Rng = None,
+    size: int = 10,
+    geometry: str = "plane",
+) -> City:
     """Return a random city on a square grid, as in the papers' experiments (M = 100 on a 10 x 10 grid).
 
     Parameters
@@ -223,21 +239,19 @@ def grid_city(n_sites=30, units=15, load=0.5, *, rng=None, size=10, geometry="pl
     units = whole_number(units, "units")
     load = positive_number(load, "load")
     choice(geometry, "geometry", ("plane", "uniform"))
-    rng = generator(rng)
+    draws = generator(rng)
 
     corners = np.stack(np.meshgrid(np.arange(size), np.arange(size)), axis=-1).reshape(-1, 2)
     centres = corners + 0.5
-    cells = np.sort(rng.choice(size**2, n_sites, replace=False))
-    demand = 1 - rng.random(size**2)
+    cells = np.sort(draws.choice(size**2, n_sites, replace=False))
+    demand = 1 - draws.random(size**2)
     if geometry == "plane":
         times = travel.constant_speed(GRID_SPEED_KMH)(travel.plane_km(centres[cells], centres))
-        notes = f"Random demand on {size} x {size} cells of 1 km; straight lines at {GRID_SPEED_KMH} km/h."
+        how = f" of 1 km; straight lines at {GRID_SPEED_KMH} km/h."
     else:
         low, high = GRID_UNIFORM_MIN
-        times = rng.uniform(low, high, (n_sites, size**2))
-        notes = (
-            f"Random demand on {size} x {size} cells; times drawn between {low} and {high} min, whatever the distance."
-        )
+        times = draws.uniform(low, high, (n_sites, size**2))
+        how = f"; times drawn between {low} and {high} min, whatever the distance."
     square = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]])
     return City(
         arrival_rates=demand,
@@ -249,11 +263,11 @@ def grid_city(n_sites=30, units=15, load=0.5, *, rng=None, size=10, geometry="pl
         atom_shapes=[{"type": "Polygon", "coordinates": [(corner + square).tolist()]} for corner in corners],
         geographic=False,
         name=f"grid city, {geometry}",
-        notes=notes,
+        notes=f"Random demand on {size} x {size} cells{how}",
     ).with_offered_load(load, units)
 
 
-def load_study(name):
+def load_study(name: str) -> "pd.DataFrame":
     """Return the stored results of a study, as written by the script that ran it.
 
     Parameters
@@ -291,12 +305,11 @@ def load_study(name):
     """
     import pandas as pd
 
-    folder = locate.package_file("studies")
-    files = {path.name.split(".")[0]: path for path in sorted(folder.iterdir())}
+    files = {path.name.split(".")[0]: path for path in sorted(locate.package_file("studies").iterdir())}
     return pd.read_csv(files[choice(name, "name", tuple(files))])
 
 
-def practice_calls():
+def practice_calls() -> "tuple[CallLog, pd.DataFrame]":
     """Return a call log and the stations of a fictitious town, for practice.
 
     The log covers sixteen weeks and was generated by ``data/build_practice.py`` with a fixed seed. It
@@ -321,7 +334,7 @@ def practice_calls():
     return read_calls(folder / "calls.csv"), read_stations(folder / "stations.csv")
 
 
-def write_templates(folder):
+def write_templates(folder: PathLike) -> list[Path]:
     """Write templates of the files that `emsopt.calls` reads, with example lines, and return their paths.
 
     Parameters
@@ -341,24 +354,23 @@ def write_templates(folder):
     WriteError
         If the disk is full or read-only, or permission is denied.
     """
-    folder = writing.make_folder(folder)
-    sources = sorted(locate.package_file("templates").iterdir())
-    targets = [folder / source.name for source in sources]
-    for target in targets:
-        if target.exists():
-            raise InputError(f"{target} is there already and was left as it is; choose another folder.")
+    target = writing.make_folder(folder)
+    sources = {target / source.name: source for source in sorted(locate.package_file("templates").iterdir())}
+    for path in sources:
+        if path.exists():
+            raise InputError(f"{path} exists already and was left as it is; choose another folder.")
     written = []
     try:
-        for source, target in zip(sources, targets, strict=True):
-            written.append(writing.write_file(target, source.read_bytes()))
+        for path, source in sources.items():
+            written.append(writing.write_file(path, source.read_bytes()))
     except BaseException:
-        for target in written:
-            target.unlink()
+        for path in written:
+            path.unlink()
         raise
     return written
 
 
-def load_roads(name="monaco"):
+def load_roads(name: str = "monaco") -> "RoadNetwork":
     """Return a road network of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 4.
 
     Parameters
@@ -391,14 +403,12 @@ def load_roads(name="monaco"):
     >>> len(path), round(float(net.lengths[path].sum()) / 1000, 1)
     (53, 8.0)
     """
-    from dataclasses import replace
-
-    from .roads.network import RoadNetwork
+    from .roads import RoadNetwork
 
     if choice(name, "name", ("monaco", "luxembourg")) == "monaco":
         return RoadNetwork.load(locate.package_file("monaco", "roads.json.gz"))
-    published = ["lust.net.xml", "luxembourg/lust.net.xml"]
-    rebuilt = locate.find_local(["luxembourg_rebuilt.net.xml.gz", "luxembourg/luxembourg_rebuilt.net.xml.gz"])
+    published = _in_folder("luxembourg", "lust.net.xml")
+    rebuilt = locate.find_local(_in_folder("luxembourg", "luxembourg_rebuilt.net.xml.gz"))
     if rebuilt is not None and locate.find_local(published) is None:
         net = RoadNetwork.from_sumo(rebuilt, name="luxembourg, rebuilt")
         note = "Not the published LuST network, but a rebuild from its OpenStreetMap source."

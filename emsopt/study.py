@@ -26,7 +26,7 @@ import numpy as np
 from . import _validate
 from ._running.json_lines import JsonLines
 from ._running.progress import bar
-from ._version import __version__
+from ._version import provenance
 from .errors import EmsoptError, InputError
 
 if TYPE_CHECKING:
@@ -324,7 +324,7 @@ def _on_file(
         if log.lines:
             _check_header(path, log, task, columns)
         else:
-            log.append({_KIND: _FORMAT, "version": __version__, "task": task, "columns": columns})
+            log.append({_KIND: _FORMAT, "version": provenance(), "task": task, "columns": columns})
         done: dict[str, list[Row]] = {}
         for number, line in enumerate(log.lines[1:], 2):
             case, rows = line.get("case"), line.get("rows")

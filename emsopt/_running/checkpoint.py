@@ -23,7 +23,7 @@ import numpy as np
 from .. import _validate
 from .._types import ArrayLike, PathLike, Rng
 from .._validate import shown
-from .._version import __version__
+from .._version import provenance
 from ..errors import InputError, ResumeWarning
 from . import warn
 from .json_lines import JsonLines
@@ -94,7 +94,7 @@ class RunFile:
                 return
             self.seed = secrets.randbits(128) if seed is None else seed
             if self._file is not None:
-                self._file.append({form.kind: _FORMAT, "version": __version__, "seed": self.seed, **about})
+                self._file.append({form.kind: _FORMAT, "version": provenance(), "seed": self.seed, **about})
         except BaseException:
             self.__exit__()
             raise

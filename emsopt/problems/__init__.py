@@ -9,7 +9,7 @@
 """
 
 from .control.airfoil_noise import airfoil
-from .control.ems_service import ems_levers
+from .control.ems_service import ems_service
 from .control.examples import (
     ackley_control,
     airfoil_control,
@@ -52,7 +52,7 @@ __all__ = [
     "airfoil_control",
     "decaying_wave",
     "ems_control",
-    "ems_levers",
+    "ems_service",
     "fitted_travel_time",
     "forest_tuning",
     "forrester",

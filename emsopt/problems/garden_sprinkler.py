@@ -1,7 +1,7 @@
 r"""A garden sprinkler: range, rotation speed and water consumption (Siebertz et al. 2010).
 
-The stationary speed of the head is computed by iteration from a first estimate. The flight of one drop with
-drag is computed by explicit Euler steps of 5 ms.
+The stationary speed of the head is computed by iteration from a first estimate. The flight of one drop with drag is
+computed by explicit Euler steps of 5 ms.
 
 ======  ======================  ==========================================================================
 symbol  unit                    meaning
@@ -17,21 +17,22 @@ D_l     mm                      inner diameter of the hose
 v       m/s                     speed of the jet
 ======  ======================  ==========================================================================
 
-Limits. Because of the Euler steps the range jumps by up to 0.016 m between neighbouring points, and its
-numerical gradients are meaningless. In about a fifth of the box the head does not turn and the speed is
-exactly 0.
+Limits. Because of the Euler steps the range jumps by up to 0.016 m between neighbouring points, and its numerical
+gradients are meaningless. In about a fifth of the box the head does not turn and the speed is exactly 0.
 
 References
 ----------
 Siebertz, K., van Bebber, D. and Hochkirchen, T. (2010). Statistische Versuchsplanung. Springer.
 """
 
+from functools import partial
 from math import cos, pi, sin, sqrt
 
 import numpy as np
 from numba import njit
 
 from .. import _validate
+from .._types import FloatArray, Rng
 from .problem import Problem
 
 WATER, AIR = 1000.0, 1.25  # density, kg/m³
@@ -40,34 +41,31 @@ GRAVITY = 10.0  # m/s²
 STEP = 0.005  # time step of the flight, s
 MOST_STEPS = 10_000
 BOUNDS = [(0, 90), (0, 90), (2e-6, 4e-6), (0.1, 0.2), (0.01, 0.02), (0.01, 0.02), (1, 2), (5, 10)]
-VARIABLES = (
-    "alpha",
-    "beta",
-    "area",
-    "head_diameter",
-    "dry_friction",
-    "speed_friction",
-    "pressure",
-    "hose_diameter",
-)
+VARIABLES = ("alpha", "beta", "area", "head_diameter", "dry_friction", "speed_friction", "pressure", "hose_diameter")
 OUTPUTS = ("consumption", "range", "speed")
+BEST = {
+    "consumption": ("min", 3.307287347516459, [45, 90, 2e-6, 0.15, 0.015, 0.015, 1, 5]),
+    "range": ("max", 8.335760843396399, [32.06937, 90, 4e-6, 0.15, 0.015, 0.015, 2, 10]),
+    "speed": ("max", 19.83071919096241, [0, 0, 4e-6, 0.2, 0.01, 0.01, 2, 9.68683]),
+}
+"""Sense, best known value and a point that attains it. Consumption and range are best where the head does not turn; the
+inputs that only affect its rotation are then arbitrary. The points for range and speed keep a small distance from the
+discontinuity next to the optimum, to be safe from rounding errors; this costs less than 1e-6."""
 
 
-def sprinkler(output="range", *, noise_sd=0.0, rng=None):
+def sprinkler(output: str = "range", *, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
     """Return the garden sprinkler of 8 inputs.
 
-    The box: α and β 0 to 90 deg, A 2e-6 to 4e-6 m², d 0.1 to 0.2 m, M_c and M_v 0.01 to 0.02, p 1 to 2 bar,
-    D_l 5 to 10 mm. The best known values come from long searches; they are not proven optimal.
+    The box: α and β 0 to 90 deg, A 2e-6 to 4e-6 m², d 0.1 to 0.2 m, M_c and M_v 0.01 to 0.02, p 1 to 2 bar, D_l 5 to
+    10 mm. The best known values come from long searches; they are not proven optimal.
 
     Parameters
     ----------
     output : str
         "range" (m), to be maximised, best known 8.3358; "consumption" (l/min), to be minimised; or "speed"
         (turns per second), to be maximised.
-    noise_sd : float
-        Standard deviation of the noise on each value.
-    rng : int or Generator, optional
-        Source of randomness for the noise.
+    noise_sd, rng
+        As in `forrester`.
 
     Returns
     -------
@@ -78,37 +76,18 @@ def sprinkler(output="range", *, noise_sd=0.0, rng=None):
     InputError
         If the output is unknown.
     """
-    _validate.choice(output, "output", OUTPUTS)
-    sense, value, x = BEST[output]
-    return Problem(f"sprinkler {output}", FUNCTIONS[output], BOUNDS, sense, value, x, noise_sd, rng, VARIABLES)
+    column = OUTPUTS.index(_validate.choice(output, "output", OUTPUTS))
+    function = partial(_output, column)  # which can be pickled, unlike a lambda
+    return Problem(f"sprinkler {output}", function, BOUNDS, *BEST[output], noise_sd, rng, VARIABLES)
 
 
-def _consumption(x):
-    return _outputs(np.ascontiguousarray(x))[:, 0]
-
-
-def _range(x):
-    return _outputs(np.ascontiguousarray(x))[:, 1]
-
-
-def _speed(x):
-    return _outputs(np.ascontiguousarray(x))[:, 2]
-
-
-FUNCTIONS = {"consumption": _consumption, "range": _range, "speed": _speed}
-BEST = {
-    "consumption": ("min", 3.307287347516459, [45, 90, 2e-6, 0.15, 0.015, 0.015, 1, 5]),
-    "range": ("max", 8.335760843396399, [32.06937, 90, 4e-6, 0.15, 0.015, 0.015, 2, 10]),
-    "speed": ("max", 19.83071919096241, [0, 0, 4e-6, 0.2, 0.01, 0.01, 2, 9.68683]),
-}
-"""Sense, best known value and a point that attains it. Consumption and range are best where the head does not
-turn; the inputs that only affect its rotation are then arbitrary. The points for range and speed keep a small
-distance from the discontinuity next to the optimum, to be safe from rounding errors; this costs less than
-1e-6."""
+def _output(column: int, x: FloatArray) -> FloatArray:
+    """Return one column of `_outputs`."""
+    return _outputs(np.ascontiguousarray(x))[:, column]
 
 
 @njit(cache=True, nogil=True)
-def _outputs(points):
+def _outputs(points: FloatArray) -> FloatArray:
     """Return consumption (l/min), range (m) and speed (1/s) at each point, shape (n, 3)."""
     result = np.empty((len(points), 3))
     for k in range(len(points)):
@@ -122,7 +101,9 @@ def _outputs(points):
 
 
 @njit(cache=True, nogil=True)
-def _turning(c, area, radius, dry, viscous, pressure, hose):
+def _turning(
+    c: float, area: float, radius: float, dry: float, viscous: float, pressure: float, hose: float
+) -> tuple[float, float, float]:
     """Return turns per second, speed of the jet and its speed relative to the nozzle (m/s)."""
     resistance = 10 ** (5.0704 - 0.579413 * hose + 0.0196432 * hose**2) * 60_000.0**2
     imbalance = 2 * WATER * area * radius * 2 * GRAVITY * 1e-4 * pressure * c
@@ -164,7 +145,7 @@ def _turning(c, area, radius, dry, viscous, pressure, hose):
 
 
 @njit(cache=True, nogil=True)
-def _flight(speed, angle, area):
+def _flight(speed: float, angle: float, area: float) -> float:
     """Return the distance (m) flown by a drop that leaves a nozzle 1 mm above ground."""
     diameter = sqrt(4 * area / pi)
     mass = WATER * pi * diameter**3 / 6

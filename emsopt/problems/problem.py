@@ -1,10 +1,13 @@
 """`Problem`: a function on a box, with its best known value."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import _validate
+from .._types import ArrayLike, FloatArray, Rng
 from ..errors import InputError
 
 ROUNDING = 1e-9
@@ -45,43 +48,55 @@ class Problem:
     """
 
     name: str
-    function: object
-    bounds: np.ndarray
+    function: Callable[[FloatArray], ArrayLike]
+    bounds: FloatArray
     sense: str
-    best_value: float = None
-    best_x: np.ndarray = None
+    best_value: float | None = None
+    best_x: FloatArray | None = None
     noise_sd: float = 0.0
-    rng: object = None
-    variables: tuple = None
-    integers: tuple = ()
+    rng: np.random.Generator = field(default_factory=np.random.default_rng)
+    variables: tuple[str, ...] = ()
+    integers: tuple[int, ...] = ()
 
-    def __post_init__(self):
+    if TYPE_CHECKING:  # callers may pass more than the fields hold afterwards
+
+        def __init__(
+            self,
+            name: str,
+            function: Callable[[FloatArray], ArrayLike],
+            bounds: ArrayLike,
+            sense: str,
+            best_value: float | None = None,
+            best_x: ArrayLike | None = None,
+            noise_sd: float = 0.0,
+            rng: Rng = None,
+            variables: Sequence[str] = (),
+            integers: Sequence[int] = (),
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
         if not callable(self.function):
             raise InputError(f"`function` must be a function of points, shape (n, d); got {self.function!r}.")
         bounds = _validate.real_array(self.bounds, "bounds", (None, 2))
-        if (bounds[:, 0] >= bounds[:, 1]).any():
-            k = int(np.argmax(bounds[:, 0] >= bounds[:, 1]))
+        for k in np.flatnonzero(bounds[:, 0] >= bounds[:, 1]):
             raise InputError(f"`bounds` must have low < high in every row; row {k} is {bounds[k].tolist()}.")
         _validate.choice(self.sense, "sense", ("min", "max"))
-        settled = {
-            "bounds": bounds,
-            "best_x": None if self.best_x is None else _validate.real_array(self.best_x, "best_x", (len(bounds),)),
-            "noise_sd": _validate.positive_number(self.noise_sd, "noise_sd", zero=True),
-            "rng": np.random.default_rng(self.rng),
-            "variables": _validate.names(self.variables, "variables", len(bounds), "x")
-            if self.variables is not None
-            else tuple(f"x{k + 1}" for k in range(len(bounds))),
-            "integers": tuple(_validate.whole_number(k, "integers", 0, len(bounds) - 1) for k in self.integers),
-        }
-        for name, value in settled.items():
-            object.__setattr__(self, name, value)
+        d = len(bounds)
+        vars(self).update(
+            bounds=bounds,
+            best_x=None if self.best_x is None else _validate.real_array(self.best_x, "best_x", (d,)),
+            noise_sd=_validate.positive_number(self.noise_sd, "noise_sd", zero=True),
+            rng=_validate.generator(self.rng),
+            variables=_validate.names(self.variables or [f"x{k + 1}" for k in range(d)], "variables", d, "x"),
+            integers=tuple(_validate.whole_number(k, "integers", 0, d - 1) for k in self.integers),
+        )
 
     @property
-    def dimension(self):
+    def dimension(self) -> int:
         """Number of inputs d."""
         return len(self.bounds)
 
-    def __call__(self, x):
+    def __call__(self, x: ArrayLike) -> float | FloatArray:
         """Return the value at a point, with noise if there is any.
 
         Parameters
@@ -100,49 +115,43 @@ class Problem:
         value = self.exact(x)
         if self.noise_sd == 0:
             return value
-        noise = self.noise_sd * self.rng.standard_normal(np.shape(value) or None)
-        return value + noise
+        return value + self.noise_sd * self.rng.standard_normal(np.shape(value) or None)
 
-    def exact(self, x):
+    def exact(self, x: ArrayLike) -> float | FloatArray:
         """Return the value without noise. Parameters and errors are those of a call."""
         points = self._points(x)
         rows = np.atleast_2d(points)
         values = np.asarray(self.function(rows), dtype=float)
         if values.shape != rows.shape[:1]:
-            raise InputError(
-                f"`function` of {self.name} must take points, shape (n, {rows.shape[1]}), and return their "
-                f"values, shape (n,); for {len(rows)} point(s) it returned shape {values.shape}."
-            )
+            wanted = f"must take points, shape (n, {self.dimension}), and return their values, shape (n,)"
+            raise InputError(f"`function` of {self.name} {wanted}; for n = {len(rows)} it returned {values.shape}.")
         return float(values[0]) if points.ndim == 1 else values
 
-    def _points(self, x):
+    def _points(self, x: ArrayLike) -> FloatArray:
+        """Return points of the box, with whole numbers where they belong."""
         points = _validate.floats(x, "x")
-        d = len(self.bounds)
+        d = self.dimension
         if points.ndim not in (1, 2) or points.shape[-1] != d:
             raise InputError(f"`x` must have shape ({d},) or (n, {d}) for {self.name}; got {points.shape}.")
         low, high = self.bounds.T
         slack = ROUNDING * (high - low)
-        inside = (points >= low - slack) & (points <= high + slack)  # False for NaN
-        if not inside.all():
-            index = tuple(int(i) for i in np.argwhere(~inside)[0])
-            k = index[-1]
-            row = f" in row {index[0]}" if points.ndim == 2 else ""
-            raise InputError(
-                f"`x` must lie in the box of {self.name}; {self.variables[k]} is {points[index]:g}{row}, "
-                f"not from {low[k]:g} to {high[k]:g}."
-            )
+        outside = ~((points >= low - slack) & (points <= high + slack))  # NaN is outside, too
+        if outside.any():
+            *row, k = np.argwhere(outside)[0]
+            found = f"{self.variables[k]} is {points[outside][0]:g}{f' in row {row[0]}' if row else ''}"
+            raise InputError(f"`x` must lie in the box of {self.name}; {found}, not from {low[k]:g} to {high[k]:g}.")
         points = np.clip(points, low, high)
         integers = list(self.integers)
         points[..., integers] = np.rint(points[..., integers])
         return points
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         noise = f", noise {self.noise_sd:g}" if self.noise_sd else ""
         best = "" if self.best_value is None else f" {self.best_value:.6g}"
         return f"<Problem {self.name}: {self.dimension} inputs, {self.sense}{best}{noise}>"
 
 
-def on_unit_cube(problem):
+def on_unit_cube(problem: Problem) -> Problem:
     """Convert a problem to maximisation on the unit cube, as `ControlProblem` requires.
 
     Parameters
@@ -153,8 +162,8 @@ def on_unit_cube(problem):
     Returns
     -------
     Problem
-        Inputs are scaled from their bounds to [0, 1]. If the problem is a minimisation, the sign of its
-        values is reversed. Noise is kept, and whole-number inputs are still rounded.
+        Inputs are scaled from their bounds to [0, 1]. If the problem is a minimisation, the sign of its values is
+        reversed. Noise is kept, and whole-number inputs are still rounded.
 
     Raises
     ------
@@ -173,14 +182,10 @@ def on_unit_cube(problem):
     _validate.instance(problem, "problem", Problem, "emsopt.problems.Problem")
     low, width = problem.bounds[:, 0], np.ptp(problem.bounds, axis=1)
     sign = 1.0 if problem.sense == "max" else -1.0
-
-    def function(u):
-        return sign * problem.exact(low + width * u)
-
     return replace(
         problem,
-        function=function,
-        bounds=[(0, 1)] * problem.dimension,
+        function=lambda u: sign * problem.exact(low + width * u),
+        bounds=np.tile([0.0, 1.0], (problem.dimension, 1)),
         sense="max",
         best_value=None if problem.best_value is None else sign * problem.best_value + 0.0,
         best_x=None if problem.best_x is None else (problem.best_x - low) / width,

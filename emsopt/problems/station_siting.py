@@ -7,21 +7,24 @@ x_1, y_1  location of the first station: longitude and latitude, or kilometres e
 ...       and so on for each station, 2 p inputs in all
 ========  ==================================================================================================
 
-The domain is the bounding box of the city's atoms, repeated for each station. The value is the mean response
-(or another metric) of the hypercube model with one unit at each station. Travel times are a function of the
-straight-line distance. By default this function is a line fitted to the city's table of travel times, and it
-therefore ignores local features such as rivers and motorways. Turnout and service times are the averages over
-the city's listed sites.
+The domain is the bounding box of the city's atoms, repeated for each station. The value is the mean response (or
+another metric) of the hypercube model with one unit at each station. Travel times are a function of the straight-line
+distance. By default this function is a line fitted to the city's table of travel times, and it therefore ignores local
+features such as rivers and motorways. Turnout and service times are the averages over the city's listed sites.
 
-Limits. Stations may be placed anywhere, even in a lake. Stations are interchangeable, which gives every
-optimum p! copies. Where the nearest station of an atom changes, the order in which units respond changes and
-the value jumps slightly. Below about one kilometre the fitted travel time is dominated by the intercept of
-the line, because a table of areas has no distances within an area.
+Limits. Stations may be placed anywhere, even in a lake. Stations are interchangeable, which gives every optimum p!
+copies. Where the nearest station of an atom changes, the order in which units respond changes and the value jumps
+slightly. Below about one kilometre the fitted travel time is dominated by the intercept of the line, because a table of
+areas has no distances within an area.
 """
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from .. import _validate
+from .._types import ArrayLike, FloatArray
 from ..city import travel
 from ..city.city import City, check_city
 from ..errors import InputError
@@ -29,8 +32,21 @@ from ..evaluators.by_name import check_evaluator, values
 from ..evaluators.metrics import metric_costs
 from .problem import Problem
 
+if TYPE_CHECKING:
+    from ..evaluators.metrics import Metric
 
-def siting(city, stations, *, travel_time=None, metric="mean_response", evaluator=None):
+TravelTime: TypeAlias = Callable[[FloatArray], FloatArray]
+"""From straight-line distances (km) to minutes."""
+
+
+def siting(
+    city: City,
+    stations: int,
+    *,
+    travel_time: TravelTime | None = None,
+    metric: "Metric" = "mean_response",
+    evaluator: str | None = None,
+) -> Problem:
     """Return the siting of a city's stations as a minimisation problem with 2 p inputs.
 
     Parameters
@@ -75,15 +91,17 @@ def siting(city, stations, *, travel_time=None, metric="mean_response", evaluato
     if (low >= high).any():
         raise InputError("`city.atom_locations` must span an area; they lie on one line parallel to an axis.")
 
-    def function(points):
-        return np.array([_value(city, x.reshape(p, 2), law, metric, evaluator) for x in points])
+    def value(x: FloatArray) -> float:
+        there = _with_stations(city, x.reshape(p, 2), law)
+        return float(values(there, np.arange(p)[None], metric_costs(there, metric), evaluator)[0])
 
     axes = ("lon", "lat") if city.geographic else ("x", "y")
-    names = tuple(f"{axis}{k}" for k in range(1, p + 1) for axis in axes)
-    return Problem("siting", function, np.tile(np.column_stack([low, high]), (p, 1)), "min", variables=names)
+    names = [f"{axis}{k}" for k in range(1, p + 1) for axis in axes]
+    box = np.tile(np.column_stack([low, high]), (p, 1))
+    return Problem("siting", lambda points: [value(x) for x in points], box, "min", variables=names)
 
 
-def sited_city(city, x, *, travel_time=None):
+def sited_city(city: City, x: ArrayLike, *, travel_time: TravelTime | None = None) -> City:
     """Return the city with its listed sites replaced by stations at the given locations.
 
     Parameters
@@ -106,14 +124,14 @@ def sited_city(city, x, *, travel_time=None):
     >>> sited_city(eo.datasets.grid_city(rng=0), [2.5, 5.0, 7.5, 5.0]).site_names
     ('station 1', 'station 2')
     """
-    x = _validate.floats(x, "x")
-    if x.size == 0 or x.size % 2:
-        raise InputError(f"`x` must hold two coordinates per station; got shape {x.shape}.")
+    locations = _validate.floats(x, "x")
+    if locations.size == 0 or locations.size % 2:
+        raise InputError(f"`x` must hold two coordinates per station; got shape {locations.shape}.")
     law = fitted_travel_time(city) if travel_time is None else travel_time
-    return _with_stations(city, x.reshape(-1, 2), law).replace(atom_shapes=city.atom_shapes)
+    return _with_stations(city, locations.reshape(-1, 2), law).replace(atom_shapes=city.atom_shapes)
 
 
-def fitted_travel_time(city):
+def fitted_travel_time(city: City) -> TravelTime:
     """Fit a line to the city's travel times (min) against straight-line distance (km) by least squares.
 
     Parameters
@@ -134,44 +152,34 @@ def fitted_travel_time(city):
     """
     km = _crow_km(city, _locations(city, "site_locations"))
     if np.ptp(km) == 0:
-        raise InputError(
-            "Fitting a line needs sites at different distances from atoms; all distances are equal. Pass `travel_time`."
-        )
+        raise InputError("A line cannot be fitted, as all sites are equally far from all atoms. Pass `travel_time`.")
     slope, start = np.polyfit(km.ravel(), city.travel_times.ravel(), 1)
     return lambda km: np.maximum(start + slope * np.asarray(km, dtype=float), 0.0)
 
 
-def _value(city, stations, law, metric, evaluator):
-    there = _with_stations(city, stations, law)
-    deployment = np.arange(len(stations))[None]
-    return float(values(there, deployment, metric_costs(there, metric), evaluator)[0])
-
-
-def _with_stations(city, stations, law):
+def _with_stations(city: City, stations: FloatArray, law: TravelTime) -> City:
     """Return the city with those stations, without outlines, which take longer to check than to evaluate."""
     p = len(stations)
-    return City(
-        city.arrival_rates,
-        law(_crow_km(city, stations)),
+    return city.replace(
+        travel_times=law(_crow_km(city, stations)),
         turnout_times=np.full(p, city.turnout_times.mean()),
         service_times=city.mean_service_time,
-        atom_names=city.atom_names,
-        site_names=[f"station {k}" for k in range(1, p + 1)],
-        atom_locations=city.atom_locations,
+        preference=None,
+        site_names=tuple(f"station {k}" for k in range(1, p + 1)),
         site_locations=stations,
-        geographic=city.geographic,
-        name=city.name,
-        notes=city.notes,
+        atom_shapes=None,
     )
 
 
-def _crow_km(city, places):
+def _crow_km(city: City, places: FloatArray) -> FloatArray:
+    """Return the straight-line distance of every atom from every place."""
     distance = travel.great_circle_km if city.geographic else travel.plane_km
     return distance(places, _locations(city, "atom_locations"))
 
 
-def _locations(city, name):
-    locations = getattr(check_city(city), name)
+def _locations(city: City, name: str) -> FloatArray:
+    """Return the locations of the city's atoms or sites, which it must have."""
+    locations: FloatArray | None = getattr(check_city(city), name)
     if locations is None:
         raise InputError(f"`city` must have `{name}`, which siting needs to compute distances.")
     return locations

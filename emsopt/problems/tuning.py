@@ -1,23 +1,25 @@
 """Hyperparameter tuning of a random forest or boosted trees: maximise the five-fold cross-validated R².
 
-The two tasks of Section 5.3 of "Bayesian Optimization by Kernel Regression and Density-based Exploration":
-the quality of wine and the value of Californian homes. The paper names the hyperparameters but not their
-ranges; the ranges used here are `FOREST` and `XGBOOST`. Whole-number hyperparameters are rounded, as in the
-paper. The largest number of trees determines the cost of an evaluation and is kept small.
+The two tasks of Section 5.3 of "Bayesian Optimization by Kernel Regression and Density-based Exploration": the quality
+of wine and the value of Californian homes. The paper names the hyperparameters but not their ranges; the ranges used
+here are `RANGES`. Whole-number hyperparameters are rounded, as in the paper. The largest number of trees determines the
+cost of an evaluation and is kept small.
 
-By default the models use a fixed sample of 2,000 rows, and an evaluation takes about a second; ``whole=True``
-uses all 6,497 or 20,640 rows. The folds and the random seeds of the models are fixed: a point always has the
-same value, and is evaluated only once per session.
+By default the models use a fixed sample of 2,000 rows, and an evaluation takes about a second; ``all_rows=True`` uses
+all 6,497 or 20,640 rows. The folds and the random seeds of the models are fixed: a point always has the same value, and
+is evaluated only once per session.
 
 scikit-learn (and, for XGBoost, xgboost) is loaded when a point is first evaluated.
 """
 
 from functools import cache
+from importlib.util import find_spec
 
 import numpy as np
 
 from .. import _validate
 from .._files import locate
+from .._types import FloatArray
 from ..errors import MissingDependencyError
 from .problem import Problem
 
@@ -25,32 +27,34 @@ ROWS, SAMPLE_SEED, FOLDS = 2000, 0, 5
 DATA = {"wine": "quality", "california": "MedHouseVal"}
 """Data sets, each with the column to predict."""
 
-FOREST = {
-    "n_estimators": (5, 30),
-    "max_depth": (2, 20),
-    "min_samples_split": (2, 20),
-    "max_features": (0.1, 1.0),
-    "min_impurity_decrease": (0.0, 0.1),
-}
-XGBOOST = {
-    "n_estimators": (10, 60),
-    "max_depth": (2, 6),
-    "learning_rate": (0.01, 0.5),
-    "subsample": (0.3, 1.0),
-    "colsample_bytree": (0.3, 1.0),
-    "gamma": (0.0, 2.0),
-    "min_child_weight": (0.0, 10.0),
+RANGES = {
+    "forest": {
+        "n_estimators": (5, 30),
+        "max_depth": (2, 20),
+        "min_samples_split": (2, 20),
+        "max_features": (0.1, 1.0),
+        "min_impurity_decrease": (0.0, 0.1),
+    },
+    "xgboost": {
+        "n_estimators": (10, 60),
+        "max_depth": (2, 6),
+        "learning_rate": (0.01, 0.5),
+        "subsample": (0.3, 1.0),
+        "colsample_bytree": (0.3, 1.0),
+        "gamma": (0.0, 2.0),
+        "min_child_weight": (0.0, 10.0),
+    },
 }
 WHOLE = ("n_estimators", "max_depth", "min_samples_split")
 
 
-def forest_tuning(data="wine", *, whole=False):
+def forest_tuning(data: str = "wine", *, all_rows: bool = False) -> Problem:
     """Return the tuning of scikit-learn's random forest: five hyperparameters, three of them whole numbers.
 
     Parameters
     ----------
     data : {"wine", "california"}
-    whole : bool
+    all_rows : bool
         Whether to use all rows of the data instead of a sample of 2,000.
 
     Returns
@@ -58,10 +62,10 @@ def forest_tuning(data="wine", *, whole=False):
     Problem
         It has no ``best_value``, because the optimum is unknown.
     """
-    return _problem("forest", FOREST, data, whole)
+    return _problem("forest", data, all_rows)
 
 
-def xgboost_tuning(data="wine", *, whole=False):
+def xgboost_tuning(data: str = "wine", *, all_rows: bool = False) -> Problem:
     """Return the tuning of XGBoost: seven hyperparameters, two of them whole numbers; see `forest_tuning`.
 
     Raises
@@ -69,60 +73,48 @@ def xgboost_tuning(data="wine", *, whole=False):
     MissingDependencyError
         If xgboost is not installed.
     """
-    try:
-        import xgboost  # noqa: F401 - fail now rather than at the first evaluation
-    except ImportError as error:
-        msg = 'Tuning XGBoost needs the package xgboost. Install it with `pip install "emsopt[tuning]"`.'
-        raise MissingDependencyError(msg) from error
-    return _problem("xgboost", XGBOOST, data, whole)
+    if find_spec("xgboost") is None:  # fail now rather than at the first evaluation
+        raise MissingDependencyError('Tuning XGBoost needs xgboost. Install it with `pip install "emsopt[tuning]"`.')
+    return _problem("xgboost", data, all_rows)
 
 
-def _problem(model, ranges, data, whole):
+def _problem(model: str, data: str, all_rows: bool) -> Problem:
+    """Return the tuning of a model."""
     _validate.choice(data, "data", tuple(DATA))
-    names = tuple(ranges)
+    names, name = tuple(RANGES[model]), f"{model} on {data}{', all rows' if all_rows else ''}"
 
-    def function(points):
-        return np.array([_score(model, names, tuple(x.tolist()), data, bool(whole)) for x in points])
+    def function(points: FloatArray) -> list[float]:
+        return [_score(model, tuple(x.tolist()), data, all_rows) for x in points]
 
-    return Problem(
-        f"{model} on {data}{', all rows' if whole else ''}",
-        function,
-        list(ranges.values()),
-        "max",
-        variables=names,
-        integers=[k for k, name in enumerate(names) if name in WHOLE],
-    )
+    integers = [k for k, name in enumerate(names) if name in WHOLE]
+    return Problem(name, function, list(RANGES[model].values()), "max", variables=names, integers=integers)
 
 
 @cache
-def _score(model, names, values, data, whole):
+def _score(model: str, values: tuple[float, ...], data: str, all_rows: bool) -> float:
     """Return the mean R² of five folds; cached, because all methods of a study start with the same points."""
     from sklearn.model_selection import KFold, cross_val_score
 
     least = np.finfo(np.float32).tiny  # XGBoost refuses subnormal numbers of single precision
     settings = {
         name: int(value) if name in WHOLE else value * (abs(value) >= least)
-        for name, value in zip(names, values, strict=True)
+        for name, value in zip(RANGES[model], values, strict=True)
     }
     if model == "forest":
-        from sklearn.ensemble import RandomForestRegressor
-
-        learner = RandomForestRegressor(**settings, random_state=0, n_jobs=1)
+        from sklearn.ensemble import RandomForestRegressor as Regressor
     else:
-        from xgboost import XGBRegressor
-
-        learner = XGBRegressor(**settings, random_state=0, n_jobs=1)
-    X, y = _rows(data, whole)
+        from xgboost import XGBRegressor as Regressor
+    learner = Regressor(**settings, random_state=0, n_jobs=1)
     folds = KFold(FOLDS, shuffle=True, random_state=0)
-    return float(cross_val_score(learner, X, y, cv=folds, scoring="r2").mean())
+    return float(cross_val_score(learner, *_rows(data, all_rows), cv=folds, scoring="r2").mean())
 
 
 @cache
-def _rows(data, whole):
+def _rows(data: str, all_rows: bool) -> tuple[FloatArray, FloatArray]:
     """Return inputs and target, for all rows or for the fixed sample."""
     import pandas as pd
 
     table = pd.read_csv(locate.package_file("tuning", f"{data}.csv.gz"))
-    if not whole:
+    if not all_rows:
         table = table.sample(ROWS, random_state=SAMPLE_SEED)
     return table.drop(columns=DATA[data]).to_numpy(), table[DATA[data]].to_numpy(dtype=float)

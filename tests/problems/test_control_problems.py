@@ -26,7 +26,7 @@ from emsopt.problems import (
     on_unit_cube,
 )
 from emsopt.problems.control import airfoil_noise, plant_growth
-from emsopt.problems.control import ems_service as levers
+from emsopt.problems.control import ems_service as service
 from emsopt.problems.control import examples as ready
 from emsopt.problems.control.problem import best_of_set
 
@@ -62,7 +62,7 @@ def test_uniform_and_empirical_average_in_closed_form():
     X = Uniform(0.2, 0.9)
     numeric = quad(lambda x: np.exp(-((x - 0.3) ** 2) / (2 * 0.1**2)) / 0.7, 0.2, 0.9, points=[0.3])[0]
     assert X.gaussian_average(0.3, 0.1) == pytest.approx(numeric, abs=1e-10)
-    assert (X.mean, X.variance) == pytest.approx((0.55, 0.49 / 12))
+    assert X.mean == pytest.approx(0.55)
     seen = Empirical([0.9, 0.1, 0.2, 0.1])
     expected = np.mean(np.exp(-((np.array([0.9, 0.1, 0.2, 0.1]) - 0.3) ** 2) / 0.02))
     assert seen.gaussian_average(0.3, 0.1) == pytest.approx(expected, abs=1e-12)
@@ -74,7 +74,7 @@ def test_uniform_and_empirical_average_in_closed_form():
     [
         (lambda: TruncatedNormal(0.09), "below that of the uniform distribution, 0.0833333"),
         (lambda: TruncatedNormal(0.02, low=0.2, high=1.4), r"support must lie in \[0, 1\]"),
-        (lambda: TruncatedNormal(0.02, centre=1.2), "`centre` must lie in the support"),
+        (lambda: TruncatedNormal(0.02, centre=1.2), "`centre` must lie within"),
         (lambda: Uniform(-0.1, 0.5), r"support must lie in \[0, 1\].*-0.1 to 0.5"),
         (lambda: Uniform(0.5, 0.5), "low < high"),
         (lambda: Empirical([0.2, 1.7]), "1 do not, such as 1.7"),
@@ -93,7 +93,7 @@ def hartmann_exact(problem, i, x):
     """Return E[f] of Hartmann's function for a control set: it is a sum of products of one-dimensional averages."""
     X, controlled, total = problem.marginals[0], problem.control_sets[i], 0.0
     for weight, A, C in zip(
-        functions.HARTMANN_WEIGHTS, functions.HARTMANN6_SHAPES, functions.HARTMANN6_CENTRES, strict=True
+        functions.HARTMANN_WEIGHTS, functions.HARTMANN_SHAPES[6], functions.HARTMANN_CENTRES[6], strict=True
     ):
         for k in range(6):
             if k in controlled:
@@ -249,7 +249,7 @@ FLAT = Problem("flat", lambda u: u[:, 0], [(0, 1)] * 3, "max", 1.0, [1.0, 0, 0],
             {"objective": replace(FLAT, noise_sd=0.1)},
             "free of noise; flat has noise 0.1. Pass `noise_sd` to the ControlProblem",
         ),
-        ({"objective": lambda u: u}, "`objective` must be an emsopt.problems.Problem; got <function"),
+        ({"objective": lambda u: u}, "`objective` must be an emsopt.problems.Problem; got function"),
     ],
 )
 def test_bad_problems_are_refused(change, message):
@@ -276,7 +276,7 @@ def test_bad_queries_are_refused():
         problem.play(0, [0.5, 0.5, 1.5])
     with pytest.raises(InputError, match=r"`x` must have shape \(3,\) for set 0; got \(2, 3\)"):
         problem.play(0, np.full((2, 3), 0.5))
-    with pytest.raises(InputError, match="`x` must be the values of x1, x2, x3; got"):
+    with pytest.raises(InputError, match=r"`x` must be real numbers; got list with .*low"):
         problem.expected(0, ["low", 0, 0])
     with pytest.raises(InputError, match=r"`nodes` must be a power of 2.*got 1000"):
         problem.expected(0, [0.5] * 3, 1000)
@@ -297,7 +297,7 @@ def test_bad_queries_are_refused():
         (([0.5, 0.5], np.nan, 0.5), "`value` must be a finite number; got nan"),
         (
             ([0.5, 0.5], 1.0, 1.5),
-            r"`cost` must lie in \[0, 1\], the support of the random cost; got 1.5. Divide",
+            r"`cost` must lie in \[0, 1\]; got 1.5. Divide",
         ),
         (([0.5, 0.5], 1.0, -0.1), r"`cost` must lie in \[0, 1\]"),
     ],
@@ -366,19 +366,19 @@ def test_irrelevant_variables_do_not_matter():
         assert f(u).min() > make().worst
 
 
-def test_ems_levers_are_the_evaluators():
-    """Today's middle of all levers without relocation, by the evaluator itself."""
-    f = eo.problems.ems_levers()
+def test_the_ems_service_is_the_evaluators():
+    """Today's middle of all settings without relocation, by the evaluator itself."""
+    f = eo.problems.ems_service()
     city = eo.datasets.load_st_paul()
     units, load = 10, 1.1 * 0.9
     u = np.array([0.6, 0.5, 0.0, 0.3, 0.7])
     sites = eo.evaluators.p_median(city, units).sites
     response = eo.evaluators.approximate_hypercube(city.scaled(load), sites).mean_response
-    burden = u**levers.POWERS @ levers.BURDENS
+    burden = u**service.POWERS @ service.BURDENS
     slow = eo.evaluators.p_median(city, 7).sites
     at_first = eo.evaluators.approximate_hypercube(city.scaled(1.25**2), slow).mean_response + 1.0
     assert f(u) == pytest.approx(at_first - response - burden, abs=2e-3)
-    relocated = f([0.6, 0.5, 1.0, 0.3, 0.7]) + levers.BURDENS[2] - f(u)
+    relocated = f([0.6, 0.5, 1.0, 0.3, 0.7]) + service.BURDENS[2] - f(u)
     assert 0.1 < relocated < 0.6
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from emsopt.errors import InputError
-from emsopt.problems.tuning import FOREST, ROWS, WHOLE, _rows, _score, forest_tuning, xgboost_tuning
+from emsopt.problems.tuning import RANGES, ROWS, WHOLE, _rows, _score, forest_tuning, xgboost_tuning
 
 SMALL = [10, 3, 2, 1.0, 0.0]  # a forest of ten shallow trees
 
@@ -42,7 +42,7 @@ def test_a_forest_scores_as_by_hand():
     assert f.sense == "max"
     assert f.best_value is None
     assert [f.variables[k] for k in f.integers] == list(WHOLE)
-    assert f.bounds.tolist() == [list(map(float, pair)) for pair in FOREST.values()]
+    assert f.bounds.tolist() == [list(map(float, pair)) for pair in RANGES["forest"].values()]
     assert "forest on wine" in repr(f)
 
 

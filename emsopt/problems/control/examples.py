@@ -6,54 +6,49 @@
 `levy_control`          Levy function of 6 inputs, and 6 irrelevant ones
 `airfoil_control`       noise of an airfoil, 5 inputs
 `plant_control`         growth of a plant, 5 inputs; needs a file that is not part of the package
-`ems_control`           levers of an ambulance service, 5 inputs
+`ems_control`           settings of an ambulance service, 5 inputs
 `hill_control`          2 inputs, a minimal example
 ======================  ======================================================================================
 
-"Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs", section "Experiments"
-and appendix C. All are to be maximised on the unit cube; functions to be minimised are negated. Variables are
-counted from 0 here and from 1 in the paper. Uncontrolled variables have a truncated normal distribution
-around 0.5.
+"Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs", section "Experiments" and
+appendix C. All are to be maximised on the unit cube; functions to be minimised are negated. Variables are counted from
+0 here and from 1 in the paper. Uncontrolled variables have a truncated normal distribution around 0.5. The standard
+deviation of the noise is the paper's, 0.01 on values and 0.02 on costs; `dataclasses.replace` changes it.
 
-The best expected value of each control set for the paper's variances was computed by `best_of_set` and is
-stored in ``emsopt/data/bocvs/optima.csv`` (``data/build_bocvs.py``). For other variances it is computed on
-demand.
+The best expected value of each control set for the paper's variances was computed by `best_of_set` and is stored in
+``emsopt/data/bocvs/optima.csv`` (``data/build_bocvs.py``). For other variances it is computed on demand.
 """
+
+import csv
+from collections.abc import Sequence
 
 import numpy as np
 
 from ... import _validate
 from ..._files import locate
+from ..._types import ArrayLike, FloatArray
 from ...errors import InputError
 from ..functions import ackley6, hartmann6, levy6
-from ..problem import Problem
+from ..problem import Problem, on_unit_cube
 from .airfoil_noise import WORST_VALUE as AIRFOIL_WORST
 from .airfoil_noise import airfoil
+from .ems_service import CONTROL_SETS, SET_COSTS, ems_service
 from .marginals import TruncatedNormal
+from .plant_growth import WORST_VALUE as PLANT_WORST
+from .plant_growth import plant
 from .problem import ControlProblem
 
-COSTS = {
-    "cheap": (0.01, 0.01, 0.01, 0.1, 0.1, 0.1, 1.0),
-    "moderate": (0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 1.0),
-}
+COSTS = {"cheap": (0.01, 0.01, 0.01, 0.1, 0.1, 0.1, 1.0), "moderate": (0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 1.0)}
 """Mean costs of the seven control sets, in the order of the sets."""
 
 VARIANCES = (0.02, 0.04)
 IRRELEVANT = 6
-TWELVE = (
-    (0, 1, 2),
-    (3, 4, 5),
-    (6, 7, 8),
-    (9, 10, 11),
-    tuple(range(6)),
-    tuple(range(6, 12)),
-    tuple(range(12)),
-)
+TWELVE = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11), tuple(range(6)), tuple(range(6, 12)), tuple(range(12)))
 AIRFOIL = ((3, 4), (1, 4), (0, 3), (1, 2), (2, 4), (0, 1), (2, 3))
 PLANT = ((0, 1), (2, 3), (3, 4), (0, 1, 2), (1, 2, 3), (2, 3, 4), (0, 1, 2, 3, 4))
 
 
-def hartmann_control(costs="cheap", variance=0.02, *, noise_sd=0.01, cost_noise_sd=0.02):
+def hartmann_control(costs: str | ArrayLike = "cheap", variance: float = 0.02) -> ControlProblem:
     """Return the negated Hartmann function of 6 inputs, with 6 irrelevant inputs; maximum 3.32237.
 
     Parameters
@@ -62,8 +57,6 @@ def hartmann_control(costs="cheap", variance=0.02, *, noise_sd=0.01, cost_noise_
         Mean costs of the control sets; names as in `COSTS`.
     variance : float
         Variance of every uncontrolled variable; 0.02 and 0.04 in the paper.
-    noise_sd, cost_noise_sd : float
-        Standard deviation of the noise on values, and of the noise on costs with a mean of at least 0.1.
 
     Returns
     -------
@@ -77,26 +70,26 @@ def hartmann_control(costs="cheap", variance=0.02, *, noise_sd=0.01, cost_noise_
     >>> problem.acceptable(0.1).tolist(), problem.target(0.1)
     ([4, 6], 4)
     """
-    return _with_irrelevant("hartmann", hartmann6(), 0.0, costs, variance, noise_sd, cost_noise_sd)
+    return _with_irrelevant("hartmann", hartmann6(), costs, variance, worst=0.0)
 
 
-def ackley_control(costs="cheap", variance=0.02, *, noise_sd=0.01, cost_noise_sd=0.02):
+def ackley_control(costs: str | ArrayLike = "cheap", variance: float = 0.02) -> ControlProblem:
     """Return the negated Ackley function of 6 inputs on [-32.768, 32.768]⁶, with 6 irrelevant inputs.
 
     The maximum, 0, is attained where all relevant variables take their mean. See `hartmann_control`.
     """
-    return _with_irrelevant("ackley", ackley6(), -22.33, costs, variance, noise_sd, cost_noise_sd)
+    return _with_irrelevant("ackley", ackley6(), costs, variance, worst=-22.33)
 
 
-def levy_control(costs="cheap", variance=0.02, *, noise_sd=0.01, cost_noise_sd=0.02):
+def levy_control(costs: str | ArrayLike = "cheap", variance: float = 0.02) -> ControlProblem:
     """Return the negated Levy function of 6 inputs on [-10, 10]⁶, with 6 irrelevant inputs.
 
     See `hartmann_control`.
     """
-    return _with_irrelevant("levy", levy6(), -415.0, costs, variance, noise_sd, cost_noise_sd)
+    return _with_irrelevant("levy", levy6(), costs, variance, worst=-415.0)
 
 
-def airfoil_control(costs="cheap", variance=0.02, *, noise_sd=0.01, cost_noise_sd=0.02):
+def airfoil_control(costs: str | ArrayLike = "cheap", variance: float = 0.02) -> ControlProblem:
     """Return the noise of an airfoil (`emsopt.problems.airfoil`), with seven control sets of two variables.
 
     See `hartmann_control`.
@@ -107,10 +100,10 @@ def airfoil_control(costs="cheap", variance=0.02, *, noise_sd=0.01, cost_noise_s
     >>> round(problem.objective(problem.objective.best_x), 5)
     2.06996
     """
-    return _ready(airfoil(), AIRFOIL, costs, variance, noise_sd, cost_noise_sd, AIRFOIL_WORST)
+    return _ready(airfoil(), AIRFOIL, costs, variance, AIRFOIL_WORST)
 
 
-def plant_control(costs="cheap", variance=0.02, *, noise_sd=0.01, cost_noise_sd=0.02):
+def plant_control(costs: str | ArrayLike = "cheap", variance: float = 0.02) -> ControlProblem:
     """Return the growth of a plant (`emsopt.problems.plant`); see `hartmann_control`.
 
     Raises
@@ -118,78 +111,71 @@ def plant_control(costs="cheap", variance=0.02, *, noise_sd=0.01, cost_noise_sd=
     DataUnavailableError
         If its file is not found in ``$EMSOPT_DATA`` and cannot be downloaded.
     """
-    from .plant_growth import WORST_VALUE, plant
-
-    return _ready(plant(), PLANT, costs, variance, noise_sd, cost_noise_sd, WORST_VALUE)
+    return _ready(plant(), PLANT, costs, variance, PLANT_WORST)
 
 
-def ems_control(costs=None, variance=0.04, *, noise_sd=0.01, cost_noise_sd=0.02):
-    """Return minutes of response saved by the levers of an ambulance service (`emsopt.problems.ems_levers`).
+def ems_control(costs: ArrayLike = SET_COSTS, variance: float = 0.04) -> ControlProblem:
+    """Return the minutes of response that an ambulance service saves (`emsopt.problems.ems_service`).
 
     Parameters
     ----------
-    costs : array_like, shape (7,), optional
-        Mean costs of a trial month of each control set. Default: those of `emsopt.problems.ems_levers`.
-    variance, noise_sd, cost_noise_sd
+    costs : array_like, shape (7,)
+        Mean costs of a trial month of each control set.
+    variance
         As in `hartmann_control`.
 
     Returns
     -------
     ControlProblem
     """
-    from .ems_service import CONTROL_SETS, SET_COSTS, ems_levers
-
-    costs = SET_COSTS if costs is None else costs
-    return _ready(ems_levers(), CONTROL_SETS, costs, variance, noise_sd, cost_noise_sd, 0.0)
+    return _ready(ems_service(), CONTROL_SETS, costs, variance, 0.0)
 
 
-def hill_control(costs=(0.1, 0.3, 1.0), variance=0.02, *, noise_sd=0.01, cost_noise_sd=0.02):
+def hill_control(costs: ArrayLike = (0.1, 0.3, 1.0), variance: float = 0.02) -> ControlProblem:
     """Return a minimal example: a ridge over 2 variables, which can be controlled separately or together.
 
-    Along the ridge the second variable matters little: controlling only the first is nearly as good as
-    controlling both.
+    Along the ridge the second variable matters little: controlling only the first is nearly as good as controlling
+    both.
     """
-    peak = [0.7, 0.4]
-    hill = Problem("hill", _hill, [(0, 1)] * 2, "max", 1.0, peak)
-    return _ready(hill, ((1,), (0,), (0, 1)), costs, variance, noise_sd, cost_noise_sd, 0.0)
+    hill = Problem("hill", _hill, [(0, 1)] * 2, "max", 1.0, [0.7, 0.4])
+    return _ready(hill, ((1,), (0,), (0, 1)), costs, variance, 0.0)
 
 
-def _hill(u):
+def _hill(u: FloatArray) -> FloatArray:
     return np.exp(-(((u[:, 0] - 0.7) / 0.15) ** 2) / 2 - ((u[:, 1] - 0.4) / 0.5) ** 2 / 2)
 
 
-def _with_irrelevant(name, base, worst, costs, variance, noise_sd, cost_noise_sd):
-    low, high = base.bounds.T
+def _with_irrelevant(
+    name: str, problem: Problem, costs: str | ArrayLike, variance: float, worst: float
+) -> ControlProblem:
+    """Return the control problem of a test function with further inputs that do not matter."""
+    base = on_unit_cube(problem)
+    best_x = np.array([*base.best_x, *[0.5] * IRRELEVANT])
 
-    def function(u):
-        return -base.function(low + (high - low) * u[:, : base.dimension])
+    def function(u: FloatArray) -> ArrayLike:
+        return base.function(u[:, : base.dimension])
 
-    best_x = np.append((base.best_x - low) / (high - low), np.full(IRRELEVANT, 0.5))
-    f = Problem(name, function, [(0, 1)] * len(best_x), "max", -base.best_value, best_x)
-    return _ready(f, TWELVE, costs, variance, noise_sd, cost_noise_sd, worst)
+    f = Problem(name, function, [(0, 1)] * len(best_x), "max", base.best_value, best_x)
+    return _ready(f, TWELVE, costs, variance, worst)
 
 
-def _ready(f, control_sets, costs, variance, noise_sd, cost_noise_sd, worst):
+def _ready(
+    f: Problem, control_sets: Sequence[Sequence[int | str]], costs: str | ArrayLike, variance: float, worst: float
+) -> ControlProblem:
     """Return the control problem, with the stored optima if available for this variance."""
     if isinstance(costs, str):
         if costs not in COSTS or len(control_sets) != len(COSTS[costs]):
-            msg = f"`costs` must be {' or '.join(map(repr, COSTS))}, or {len(control_sets)} numbers; got {costs!r}."
-            raise InputError(msg)
+            raise InputError(
+                f"`costs` must be {' or '.join(map(repr, COSTS))}, or {len(control_sets)} numbers; got {costs!r}."
+            )
         costs = COSTS[costs]
     X = TruncatedNormal(_validate.positive_number(variance, "variance"))
-    problem = ControlProblem(f, control_sets, costs, X, noise_sd, cost_noise_sd, worst)
-    values, points = stored_optima(f.name, variance, len(control_sets))
-    if values is None:
-        return problem
-    return ControlProblem(f, control_sets, costs, X, noise_sd, cost_noise_sd, worst, values, points)
+    values, points = _stored_optima(f.name, variance)
+    return ControlProblem(f, control_sets, costs, X, worst=worst, set_values=values, set_points=points)
 
 
-def stored_optima(name, variance, count):
-    """Return the stored v_i and the points that attain them, or (None, None) if there are none."""
-    import csv
-
+def _stored_optima(name: str, variance: float) -> tuple[list[float], list[list[float]]]:
+    """Return the stored v_i and the points that attain them; both are empty if there are none."""
     with open(locate.package_file("bocvs", "optima.csv"), encoding="utf-8", newline="") as file:
         rows = [r for r in csv.DictReader(file) if r["problem"] == name and float(r["variance"]) == variance]
-    if len(rows) != count:
-        return None, None
-    return [float(r["value"]) for r in rows], tuple([float(x) for x in r["x"].split()] for r in rows)
+    return [float(r["value"]) for r in rows], [[float(x) for x in r["x"].split()] for r in rows]

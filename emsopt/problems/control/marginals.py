@@ -4,20 +4,21 @@ r"""Distributions on [0, 1] of variables that are not controlled.
 ``Uniform``          a uniform distribution
 ``Empirical``        observed values, each equally likely
 
-All have ``mean``, ``variance``, ``quantile(u)`` and ``gaussian_average(a, w)``, the closed form of
+All have ``mean``, ``quantile(u)`` and ``gaussian_average(a, w)``, the closed form of
 
 .. math:: E[\exp(-(X - a)^2 / (2 w^2))]
 
-which yields the exact average of a squared-exponential kernel and thus of the posterior mean of a Gaussian
-process.
+which yields the exact average of a squared-exponential kernel and thus of the posterior mean of a Gaussian process.
 """
 
 from dataclasses import dataclass, field
 from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 
 from ... import _validate
+from ..._types import ArrayLike, FloatArray
 from ...errors import InputError
 
 WIDEST = 1e3  # largest scale of the parent normal, in widths of the support: practically uniform
@@ -30,8 +31,7 @@ class TruncatedNormal:
     Attributes
     ----------
     variance : float
-        Variance of the truncated distribution; must be below that of the uniform distribution, (high -
-        low)²/12.
+        Variance of the truncated distribution; must be below that of the uniform distribution, (high - low)²/12.
     centre : float
         Mode of the distribution. It is also the mean if it is the middle of the support.
     low, high : float
@@ -52,62 +52,51 @@ class TruncatedNormal:
     high: float = 1.0
     scale: float = field(init=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _check_support(self.low, self.high)
         _validate.positive_number(self.variance, "variance")
         if not _validate.is_real(self.centre) or not self.low <= self.centre <= self.high:
-            msg = f"`centre` must lie in the support, from {self.low:g} to {self.high:g}; got {self.centre!r}."
-            raise InputError(msg)
+            raise InputError(f"`centre` must lie within [{self.low:g}, {self.high:g}]; got {self.centre!r}.")
         width = self.high - self.low
-        most = self._moments(WIDEST * width)[1]
-        if self.variance >= most:
-            raise InputError(
-                f"`variance` must be below that of the uniform distribution, {width**2 / 12:.6g}; got "
-                f"{self.variance:g}. Use Uniform for a distribution without a peak."
-            )
+        if self.variance >= self._moments(WIDEST * width)[1]:
+            most = f"that of the uniform distribution, {width**2 / 12:.6g}"
+            raise InputError(f"`variance` must be below {most}; got {self.variance:g}. For no peak use Uniform.")
         from scipy.optimize import brentq
 
         small = np.log(np.sqrt(self.variance) / 2)
         found = brentq(lambda s: self._moments(np.exp(s))[1] - self.variance, small, np.log(WIDEST * width))
         object.__setattr__(self, "scale", float(np.exp(found)))
 
-    def _moments(self, scale):
+    def _moments(self, scale: float) -> tuple[float, float]:
         """Return mean and variance for a given scale of the parent distribution."""
-        a, b = (self.low - self.centre) / scale, (self.high - self.centre) / scale
         nodes, weights = _legendre()
         # beyond 9 standard deviations the density is negligible
-        a, b = max(a, -9.0), min(b, 9.0)
+        a, b = max((self.low - self.centre) / scale, -9.0), min((self.high - self.centre) / scale, 9.0)
         z = (a + b) / 2 + (b - a) / 2 * nodes
         density = weights * np.exp(-(z**2) / 2)
         density /= density.sum()
         mean = density @ z
-        return self.centre + scale * mean, scale**2 * (density @ (z - mean) ** 2)
+        return float(self.centre + scale * mean), float(scale**2 * (density @ (z - mean) ** 2))
 
     @property
-    def mean(self):
+    def mean(self) -> float:
         """Expected value."""
         return float(self._moments(self.scale)[0])
 
-    def quantile(self, u):
+    def quantile(self, u: ArrayLike) -> FloatArray:
         """Return the value below which a share ``u`` of the distribution lies, elementwise."""
         from scipy.special import ndtr, ndtri
 
-        below, above = (
-            ndtr((self.low - self.centre) / self.scale),
-            ndtr((self.high - self.centre) / self.scale),
-        )
+        below, above = ndtr((np.array([self.low, self.high]) - self.centre) / self.scale)
         value = self.centre + self.scale * ndtri(below + np.asarray(u) * (above - below))
         return np.clip(value, self.low, self.high)
 
-    def gaussian_average(self, a, w):
+    def gaussian_average(self, a: ArrayLike, w: float) -> FloatArray:
         """Return E exp(-(X - a)² / (2 w²)), elementwise in ``a``."""
-        from scipy.special import ndtr
-
-        s, c = self.scale, self.centre
+        a, s, c = np.asarray(a, dtype=float), self.scale, self.centre
         both = s**2 + w**2
-        middle, spread = (np.asarray(a) * s**2 + c * w**2) / both, s * w / np.sqrt(both)
-        inside = ndtr((self.high - middle) / spread) - ndtr((self.low - middle) / spread)
-        total = ndtr((self.high - c) / s) - ndtr((self.low - c) / s)
+        middle, spread = (a * s**2 + c * w**2) / both, s * w / np.sqrt(both)
+        inside, total = _normal_share(self, middle, spread), _normal_share(self, c, s)
         return np.exp(-((a - c) ** 2) / (2 * both)) * w / np.sqrt(both) * inside / total
 
 
@@ -118,83 +107,74 @@ class Uniform:
     low: float = 0.0
     high: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _check_support(self.low, self.high)
 
     @property
-    def mean(self):
+    def mean(self) -> float:
         """Expected value."""
         return (self.low + self.high) / 2
 
-    @property
-    def variance(self):
-        """Variance."""
-        return (self.high - self.low) ** 2 / 12
-
-    def quantile(self, u):
+    def quantile(self, u: ArrayLike) -> FloatArray:
         """Return the value below which a share ``u`` of the distribution lies, elementwise."""
         return self.low + (self.high - self.low) * np.asarray(u)
 
-    def gaussian_average(self, a, w):
+    def gaussian_average(self, a: ArrayLike, w: float) -> FloatArray:
         """Return E exp(-(X - a)² / (2 w²)), elementwise in ``a``."""
-        from scipy.special import ndtr
-
-        a = np.asarray(a)
-        inside = ndtr((self.high - a) / w) - ndtr((self.low - a) / w)
-        return w * np.sqrt(2 * np.pi) / (self.high - self.low) * inside
+        return w * np.sqrt(2 * np.pi) / (self.high - self.low) * _normal_share(self, np.asarray(a, dtype=float), w)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Empirical:
     """Observed values, shape (n,), all within [0, 1] and each equally likely."""
 
-    values: np.ndarray
+    values: FloatArray
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         values = np.sort(_validate.real_array(self.values, "values", (None,)))
         outside = values[(values < 0) | (values > 1)]
         if len(outside):
-            raise InputError(
-                f"`values` must lie in [0, 1], the domain of the variable; {len(outside)} do not, such as "
-                f"{outside[0]:g}. Scale them in the same way as the variable."
-            )
+            wrong = f"{len(outside)} do not, such as {outside[0]:g}"
+            raise InputError(f"`values` must lie in [0, 1]; {wrong}. Scale them in the same way as the variable.")
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
 
     @property
-    def mean(self):
+    def mean(self) -> float:
         """Expected value."""
         return float(self.values.mean())
 
-    @property
-    def variance(self):
-        """Variance."""
-        return float(self.values.var())
-
-    def quantile(self, u):
+    def quantile(self, u: ArrayLike) -> FloatArray:
         """Return the value below which a share ``u`` of the distribution lies, elementwise."""
         n = len(self.values)
         return self.values[np.minimum((np.asarray(u) * n).astype(int), n - 1)]
 
-    def gaussian_average(self, a, w):
+    def gaussian_average(self, a: ArrayLike, w: float) -> FloatArray:
         """Return E exp(-(X - a)² / (2 w²)), elementwise in ``a``."""
         apart = np.asarray(a)[..., None] - self.values
         return np.exp(-(apart**2) / (2 * w**2)).mean(axis=-1)
 
-    def __repr__(self):
-        return f"Empirical({len(self.values)} values, mean {self.mean:.3g}, variance {self.variance:.3g})"
+    def __repr__(self) -> str:
+        return f"Empirical({len(self.values)} values, mean {self.mean:.3g}, variance {self.values.var():.3g})"
 
 
-MARGINALS = (TruncatedNormal, Uniform, Empirical)
+Marginal: TypeAlias = TruncatedNormal | Uniform | Empirical
 
 
 @cache
-def _legendre():
+def _legendre() -> tuple[FloatArray, FloatArray]:
     """Return Gauss-Legendre nodes and weights on [-1, 1]."""
     return np.polynomial.legendre.leggauss(200)
 
 
-def _check_support(low, high):
+def _normal_share(X: TruncatedNormal | Uniform, centre: float | FloatArray, scale: float) -> FloatArray:
+    """Return the share of a normal distribution that lies in the support of another, elementwise in ``centre``."""
+    from scipy.special import ndtr
+
+    return ndtr((X.high - centre) / scale) - ndtr((X.low - centre) / scale)
+
+
+def _check_support(low: float, high: float) -> None:
+    """Raise InputError unless [low, high] is an interval within [0, 1]."""
     if not (_validate.is_real(low) and _validate.is_real(high) and 0 <= low < high <= 1):
-        msg = f"The support must lie in [0, 1], the domain of the variable, with low < high; got {low!r} to {high!r}."
-        raise InputError(msg)
+        raise InputError(f"The support must lie in [0, 1], with low < high; got {low!r} to {high!r}.")

@@ -1,7 +1,7 @@
 r"""`ControlProblem`: which variables to control, at what values, when control is costly and the rest random.
 
-Section "Problem definition" of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with
-No-Regret Costs".
+Section "Problem definition" of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret
+Costs".
 
 =============  ==================  ===========================================================================
 symbol         name                meaning
@@ -18,36 +18,34 @@ c_i            ``costs``           mean cost of a play of set i, in (0, 1]; unkn
 .. math:: E_i(x^i) = E[f([x^i, X^{-i}])], \qquad v_i = \max_{x^i} E_i(x^i), \qquad
           C_* = \{i : v_i - \text{worst} \ge (1 - α) (\max_j v_j - \text{worst})\}
 
-Expected values are means over NODES common quasi-Monte-Carlo points: Sobol points with a fixed scrambling,
-mapped by the quantile functions of the marginals. Expected values are therefore deterministic and comparable
-between sets and points.
+Expected values are means over NODES common quasi-Monte-Carlo points: Sobol points with a fixed scrambling, mapped by
+the quantile functions of the marginals. Expected values are therefore deterministic and comparable between sets and
+points.
 
-The cost of a play is its mean plus normal noise. The noise is truncated symmetrically, which keeps the cost
-in [0, 1], as the theory requires, and preserves the mean: a set of mean cost 1 always costs 1. The paper adds
-N(0, 0.02) to mean costs of at least 0.1 without saying whether 0.02 is a variance. As a variance, its
-standard deviation of 0.14 would often make a cost of mean 0.1 negative; 0.02 is therefore taken as the
-standard deviation.
+The cost of a play is its mean plus normal noise. The noise is truncated symmetrically, which keeps the cost in [0, 1],
+as the theory requires, and preserves the mean: a set of mean cost 1 always costs 1. The paper adds N(0, 0.02) to mean
+costs of at least 0.1 without saying whether 0.02 is a variance. As a variance, its standard deviation of 0.14 would
+often make a cost of mean 0.1 negative; 0.02 is therefore taken as the standard deviation.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ... import _validate
+from ..._types import ArrayLike, FloatArray, IntArray, Rng
 from ...errors import InputError
 from ..problem import Problem
 from ._checks import check_alpha, check_objective, checked_marginals, checked_sets
+from ._optimum import best_of_set, sobol
+from .marginals import Marginal
 
 NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
 MOST_NODES = 2**22
-SCRAMBLING = 1
 CHUNK = 65_536  # points evaluated at a time
 NOISY_FROM = 0.1  # mean costs below this have no noise
-SCREENED, SCREEN_NODES = (
-    4096,
-    128,
-)  # search for a set's optimum: number of screened points, and nodes for each
-CLIMBED, CLIMB_NODES, STEP = 6, 2048, 1e-6  # number of local searches, their nodes, and step of differences
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,8 +68,8 @@ class ControlProblem:
         Standard deviation of the noise on a cost with a mean of at least 0.1.
     worst : float
         Lower bound of the objective, from which the tolerance α is measured. Default: 0.
-    set_values, set_points : ndarray of shape (m,), tuple of ndarray, or None
-        v_i and the points that attain them; see `solved`. They do not depend on the costs. If anything else
+    set_values, set_points : ndarray of shape (m,), tuple of ndarray
+        v_i and the points that attain them, or empty; see `solved`. They do not depend on the costs. If anything else
         changes, such as the marginals, they must be recomputed.
 
     Examples
@@ -89,93 +87,98 @@ class ControlProblem:
     """
 
     objective: Problem
-    control_sets: tuple
-    costs: np.ndarray
-    marginals: tuple
+    control_sets: tuple[tuple[int, ...], ...]
+    costs: FloatArray
+    marginals: tuple[Marginal, ...]
     noise_sd: float = 0.01
     cost_noise_sd: float = 0.02
     worst: float = 0.0
-    set_values: np.ndarray = None
-    set_points: tuple = None
+    set_values: FloatArray = field(default_factory=lambda: np.empty(0))
+    set_points: tuple[FloatArray, ...] = ()
 
-    def __post_init__(self):
-        f = self.objective
-        check_objective(f)
-        control_sets = checked_sets(self.control_sets, f.variables)
-        costs = _validate.real_array(self.costs, "costs", (len(control_sets),), low=0.0, strictly=True)
+    if TYPE_CHECKING:  # callers may pass more than the fields hold afterwards
+
+        def __init__(
+            self,
+            objective: Problem,
+            control_sets: Iterable[Iterable[int | str]],
+            costs: ArrayLike,
+            marginals: Marginal | Sequence[Marginal],
+            noise_sd: float = 0.01,
+            cost_noise_sd: float = 0.02,
+            worst: float = 0.0,
+            set_values: Sequence[float] | FloatArray = (),
+            set_points: Sequence[ArrayLike] = (),
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        check_objective(self.objective)
+        control_sets = checked_sets(self.control_sets, self.variables)
+        m = len(control_sets)
+        costs = _validate.real_array(self.costs, "costs", (m,), low=0.0, strictly=True)
         if costs.max() > 1:
-            k = int(np.argmax(costs))
-            raise InputError(
-                f"`costs` must be mean costs in (0, 1], the support of the random cost; that of set {k} is "
-                f"{costs[k]:g}. Divide all costs by the largest."
-            )
-        settled = {
-            "control_sets": control_sets,
-            "costs": costs,
-            "marginals": checked_marginals(self.marginals, f.variables),
-            "noise_sd": _validate.positive_number(self.noise_sd, "noise_sd", zero=True),
-            "cost_noise_sd": _validate.positive_number(self.cost_noise_sd, "cost_noise_sd", zero=True),
-            "worst": float(_validate.real_array(self.worst, "worst", ())),
-        }
-        if self.set_values is not None or self.set_points is not None:
-            given = [0 if values is None else len(values) for values in (self.set_values, self.set_points)]
-            if given != [len(control_sets)] * 2:
-                raise InputError(
-                    f"`set_values` and `set_points` must both hold {len(control_sets)} values, one per "
-                    f"control set, or both be omitted; got {given[0]} and {given[1]}."
-                )
-            settled["set_values"] = _validate.real_array(self.set_values, "set_values", (None,))
-            settled["set_points"] = tuple(
-                _validate.real_array(x, f"set_points[{i}]", (len(s),))
-                for i, (x, s) in enumerate(zip(self.set_points, control_sets, strict=True))
-            )
-        for name, value in settled.items():
-            object.__setattr__(self, name, value)
+            most = f"that of set {costs.argmax()} is {costs.max():g}"
+            raise InputError(f"`costs` must be mean costs in (0, 1]; {most}. Divide all costs by the largest.")
+        n, k = len(self.set_values), len(self.set_points)
+        if (n, k) not in [(0, 0), (m, m)]:
+            raise InputError(f"`set_values` and `set_points` must both hold {m} values, or none; got {n} and {k}.")
+        points = zip(self.set_points, control_sets, strict=False)
+        vars(self).update(
+            control_sets=control_sets,
+            costs=costs,
+            marginals=checked_marginals(self.marginals, self.variables),
+            noise_sd=_validate.positive_number(self.noise_sd, "noise_sd", zero=True),
+            cost_noise_sd=_validate.positive_number(self.cost_noise_sd, "cost_noise_sd", zero=True),
+            worst=_validate.finite_number(self.worst, "worst"),
+            set_values=_validate.real_array(self.set_values, "set_values", (m,)) if n else np.empty(0),
+            set_points=tuple(_validate.real_array(x, "set_points", (len(members),)) for x, members in points),
+        )
 
     @property
-    def name(self):
+    def name(self) -> str:
         """Name of the objective."""
         return self.objective.name
 
     @property
-    def dimension(self):
+    def dimension(self) -> int:
         """Number of variables d."""
         return self.objective.dimension
 
     @property
-    def variables(self):
+    def variables(self) -> tuple[str, ...]:
         """Names of the variables."""
         return self.objective.variables
 
     @property
-    def set_names(self):
+    def set_names(self) -> tuple[str, ...]:
         """Names of the control sets: their variables, shortened to "x1 to x6", "all" or "all but x2"."""
-        names = []
-        for members in self.control_sets:
-            of_them = [self.variables[k] for k in members]
-            if len(members) == self.dimension:
-                names.append("all")
-            elif len(members) == self.dimension - 1 > 2:
-                names.append(f"all but {self.variables[self.left_to_chance(len(names))[0]]}")
-            elif len(members) > 4 and members[-1] - members[0] == len(members) - 1:
-                names.append(f"{of_them[0]} to {of_them[-1]}")
-            else:
-                names.append(", ".join(of_them))
-        return tuple(names)
+        return tuple(map(self._set_name, range(len(self.control_sets))))
 
-    def left_to_chance(self, i):
+    def _set_name(self, i: int) -> str:
+        """Return the name of one control set."""
+        members, left = self.control_sets[i], self.left_to_chance(i)
+        if not len(left):
+            return "all"
+        if len(left) == 1 and len(members) > 2:
+            return f"all but {self.variables[left[0]]}"
+        names = [self.variables[k] for k in members]
+        if len(members) > 4 and members[-1] - members[0] == len(members) - 1:
+            return f"{names[0]} to {names[-1]}"
+        return ", ".join(names)
+
+    def left_to_chance(self, i: int) -> IntArray:
         """Return the indices of the variables that set ``i`` does not control."""
         return np.setdiff1d(np.arange(self.dimension), self.control_sets[i])
 
-    def nodes(self, n=NODES):
+    def nodes(self, n: int = NODES) -> FloatArray:
         """Return the common points, shape (n, d), that represent the marginals; n must be a power of 2."""
         n = _validate.whole_number(n, "nodes", high=MOST_NODES)
         if n & (n - 1):
             raise InputError(f"`nodes` must be a power of 2, for which Sobol points are balanced; got {n}.")
-        u = _sobol(self.dimension, n)
+        u = sobol(self.dimension, n)
         return np.column_stack([X.quantile(u[:, k]) for k, X in enumerate(self.marginals)])
 
-    def expected(self, i, x, nodes=NODES):
+    def expected(self, i: int, x: ArrayLike, nodes: int = NODES) -> FloatArray:
         """Return E[f([x, X])] for set ``i``.
 
         Parameters
@@ -189,18 +192,18 @@ class ControlProblem:
 
         Returns
         -------
-        float, or ndarray of shape (K,)
+        ndarray, shape () or (K,)
 
         Raises
         ------
         InputError
             If there is no set ``i``, or ``x`` has the wrong shape or lies outside [0, 1].
         """
-        i, x = self.checked_query(i, x, several=True)
+        i, given = self.checked_query(i, x, several=True)
         controlled = list(self.control_sets[i])
-        rows = np.atleast_2d(x)
+        rows = np.atleast_2d(given)
         if len(controlled) == self.dimension:
-            values = self.objective.exact(rows)
+            values = np.asarray(self.objective.exact(rows))
         else:
             common = self.nodes(nodes)
             at_a_time = max(1, CHUNK // len(common))
@@ -209,11 +212,11 @@ class ControlProblem:
                 chunk = rows[start : start + at_a_time]
                 points = np.repeat(common[None], len(chunk), axis=0)
                 points[:, :, controlled] = chunk[:, None]
-                each = self.objective.exact(points.reshape(-1, self.dimension))
+                each = np.asarray(self.objective.exact(points.reshape(-1, self.dimension)))
                 values[start : start + at_a_time] = each.reshape(len(chunk), -1).mean(axis=1)
-        return values if x.ndim == 2 else values[0]
+        return values if given.ndim == 2 else values[0]
 
-    def play(self, i, x, rng=None):
+    def play(self, i: int, x: ArrayLike, rng: Rng = None) -> "Play":
         """Play set ``i`` at ``x`` and return the outcome.
 
         Parameters
@@ -234,14 +237,14 @@ class ControlProblem:
             If there is no set ``i``, or ``x`` has the wrong shape or lies outside [0, 1].
         """
         i, x = self.checked_query(i, x)
-        rng = _validate.generator(rng)
-        u = rng.random(self.dimension)
+        draws = _validate.generator(rng)
+        u = draws.random(self.dimension)
         point = np.array([float(X.quantile(p)) for X, p in zip(self.marginals, u, strict=True)])
         point[list(self.control_sets[i])] = x
-        value = self.objective.exact(point) + self.noise_sd * rng.standard_normal()
-        return Play(point, float(value), self._cost(self.costs[i], rng.random()))
+        value = self.objective.exact(point) + self.noise_sd * draws.standard_normal()
+        return Play(point, float(value), self._cost(self.costs[i], draws.random()))
 
-    def _cost(self, mean, u):
+    def _cost(self, mean: float, u: float) -> float:
         """Return the ``u``-quantile of the cost of a play with this mean cost."""
         from scipy.special import ndtr, ndtri
 
@@ -253,7 +256,7 @@ class ControlProblem:
         cost = mean + self.cost_noise_sd * ndtri(tail + u * (1 - 2 * tail))
         return float(np.clip(cost, mean - room, mean + room))  # rounding may exceed these bounds
 
-    def checked_query(self, i, x, *, several=False):
+    def checked_query(self, i: int, x: ArrayLike, *, several: bool = False) -> tuple[int, FloatArray]:
         """Validate a set's index and the values of its variables, shape (k,), or (K, k) with ``several``.
 
         Raises
@@ -262,45 +265,37 @@ class ControlProblem:
             If there is no set ``i``, or ``x`` has the wrong shape or lies outside [0, 1].
         """
         i = _validate.whole_number(i, "i", 0, len(self.control_sets) - 1)
-        k = len(self.control_sets[i])
-        try:
-            x = np.asarray(x, dtype=float)
-        except (TypeError, ValueError):
-            msg = f"`x` must be the values of {', '.join(self.variables[j] for j in self.control_sets[i])}; got {x!r}."
-            raise InputError(msg) from None
-        if x.shape != (k,) and not (several and x.ndim == 2 and x.shape[1] == k):
+        values, k = _validate.floats(x, "x"), len(self.control_sets[i])
+        if values.shape != (k,) and not (several and values.ndim == 2 and values.shape[1] == k):
             rows = f" or (K, {k})" if several else ""
-            raise InputError(f"`x` must have shape ({k},){rows} for set {i}; got {x.shape}.")
-        if not ((x >= 0) & (x <= 1)).all():
-            raise InputError(f"`x` must lie in [0, 1]; it ranges from {x.min():g} to {x.max():g}.")
-        return i, x
+            raise InputError(f"`x` must have shape ({k},){rows} for set {i}; got {values.shape}.")
+        if not ((values >= 0) & (values <= 1)).all():
+            raise InputError(f"`x` must lie in [0, 1]; it ranges from {values.min():g} to {values.max():g}.")
+        return i, values
 
-    def solved(self):
+    def solved(self) -> "ControlProblem":
         """Return the problem with `set_values` and `set_points`, computed by a long search if missing."""
-        if self.set_values is not None:
+        if len(self.set_values):
             return self
-        found = [best_of_set(self, i) for i in range(len(self.control_sets))]
-        values, points = [value for value, _ in found], tuple(x for _, x in found)
-        return replace(self, set_values=values, set_points=points)
+        values, points = zip(*(best_of_set(self, i) for i in range(len(self.control_sets))), strict=True)
+        return replace(self, set_values=np.array(values), set_points=points)
 
-    def acceptable(self, alpha):
+    def acceptable(self, alpha: float) -> IntArray:
         """Return the indices of the sets in C_*, whose best expected value is within the tolerance α."""
         check_alpha(alpha)
         values = self.solved().set_values
         if values.max() <= self.worst:
-            raise InputError(
-                f"`worst` must be a lower bound of the objective; it is {self.worst:g}, but the best "
-                f"expected value of all sets is {values.max():g}."
-            )
+            found = f"it is {self.worst:g}, but the best expected value is {values.max():g}"
+            raise InputError(f"`worst` must be a lower bound of the objective; {found}.")
         values = values - self.worst
         return np.flatnonzero(values >= (1 - alpha) * values.max())
 
-    def target(self, alpha):
+    def target(self, alpha: float) -> int:
         """Return the set i_* that a learner should identify: the cheapest in C_*."""
         sets = self.acceptable(alpha)
         return int(sets[np.argmin(self.costs[sets])])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"<ControlProblem {self.name}: {self.dimension} variables, {len(self.control_sets)} control sets, "
             f"costs {self.costs.min():g} to {self.costs.max():g}>"
@@ -326,63 +321,15 @@ class Play:
         If a value is not a finite number, the point lies outside [0, 1]^d, or the cost outside [0, 1].
     """
 
-    point: np.ndarray
+    point: FloatArray
     value: float
     cost: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         point = _validate.real_array(self.point, "point", (None,))
         if point.min() < 0 or point.max() > 1:
             raise InputError(f"`point` must lie in [0, 1]; it ranges from {point.min():g} to {point.max():g}.")
         _validate.finite_number(self.value, "value")
         if not _validate.is_real(self.cost) or not 0 <= self.cost <= 1:
-            raise InputError(
-                f"`cost` must lie in [0, 1], the support of the random cost; got {self.cost!r}. Divide all "
-                "costs by the largest possible cost."
-            )
+            raise InputError(f"`cost` must lie in [0, 1]; got {self.cost!r}. Divide all costs by the largest possible.")
         object.__setattr__(self, "point", point)
-
-
-def best_of_set(problem, i):
-    """Return the best expected value of a control set and the point that attains it, by a long search.
-
-    First SCREENED points are compared on SCREEN_NODES nodes. Then L-BFGS-B with numerical gradients on
-    CLIMB_NODES nodes starts from the best CLIMBED of them, and from the objective's best known point if there
-    is one. The best result is evaluated on all nodes.
-
-    Parameters
-    ----------
-    problem : ControlProblem
-    i : int
-
-    Returns
-    -------
-    value : float
-    x : ndarray, shape (k,)
-    """
-    from scipy.optimize import minimize
-
-    controlled = list(problem.control_sets[i])
-    screened = _sobol(len(controlled), SCREENED)
-    order = np.argsort(-problem.expected(i, screened, SCREEN_NODES))
-    starts = screened[order[:CLIMBED]]
-    if problem.objective.best_x is not None:
-        starts = np.vstack([starts, problem.objective.best_x[controlled]])
-
-    def descent(x):
-        shifts = np.where(x > 0.5, -STEP, STEP)
-        values = problem.expected(i, np.vstack([x, x + np.diag(shifts)]), CLIMB_NODES)
-        return -values[0], -(values[1:] - values[0]) / shifts
-
-    box = [(0.0, 1.0)] * len(controlled)
-    ends = [minimize(descent, start, jac=True, method="L-BFGS-B", bounds=box).x for start in starts]
-    candidates = np.vstack([starts, np.clip(ends, 0, 1)])
-    x = candidates[np.argmax(problem.expected(i, candidates, CLIMB_NODES))]
-    return float(problem.expected(i, x)), x
-
-
-def _sobol(d, n):
-    """Return n Sobol points of the unit cube with a fixed scrambling, shape (n, d)."""
-    from scipy.stats import qmc
-
-    return qmc.Sobol(d, seed=SCRAMBLING).random(n)

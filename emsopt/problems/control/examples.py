@@ -150,7 +150,7 @@ def _with_irrelevant(
 ) -> ControlProblem:
     """Return the control problem of a test function with further inputs that do not matter."""
     base = on_unit_cube(problem)
-    best_x = np.array([*base.best_x, *[0.5] * IRRELEVANT])
+    best_x = np.append(np.asarray(base.best_x), np.full(IRRELEVANT, 0.5))
 
     def function(u: FloatArray) -> ArrayLike:
         return base.function(u[:, : base.dimension])

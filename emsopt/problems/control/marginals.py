@@ -171,7 +171,7 @@ def _normal_share(X: TruncatedNormal | Uniform, centre: float | FloatArray, scal
     """Return the share of a normal distribution that lies in the support of another, elementwise in ``centre``."""
     from scipy.special import ndtr
 
-    return ndtr((X.high - centre) / scale) - ndtr((X.low - centre) / scale)
+    return np.subtract(ndtr((X.high - centre) / scale), ndtr((X.low - centre) / scale))
 
 
 def _check_support(low: float, high: float) -> None:

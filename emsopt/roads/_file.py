@@ -1,23 +1,27 @@
 """Save and load a road network as one file of gzip-compressed JSON.
 
-Numbers are rounded well below their accuracy: lengths to a centimetre (at least one), coordinates to seven
-decimals of a degree (about a centimetre), inclines to five decimals.
+Numbers are rounded well below their accuracy: lengths to a centimetre (at least one), coordinates to seven decimals of
+a degree (about a centimetre), inclines to five decimals.
 """
 
 import gzip
 import json
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _validate
 from .._files import inflate, writing
 from .._running.json_lines import MOST_VALUES
+from .._types import PathLike
 from ..errors import InputError
 
+if TYPE_CHECKING:
+    from .network import RoadNetwork
+
 _KIND, _FORMAT = "emsopt roads", 1
-TYPES = {
-    "name": str,
-    "notes": str,
+TYPES: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("name", "notes"), str),
     "geographic": bool,
     **dict.fromkeys(("ids", "lengths", "speed_limits", "inclines", "classes", "connections"), list),
     "polylines": (list, type(None)),
@@ -25,7 +29,7 @@ TYPES = {
 MOST_TEXT = 2 * 10**8  # with `MOST_VALUES`, enough for any network that `emsopt.roads._sumo` reads
 
 
-def write_roads(net, path):
+def write_roads(net: "RoadNetwork", path: PathLike) -> None:
     """Write a network; equal networks give identical bytes."""
     places = 7 if net.geographic else 2
     content = {
@@ -33,11 +37,11 @@ def write_roads(net, path):
         "name": net.name,
         "notes": net.notes,
         "geographic": net.geographic,
-        "ids": list(net.ids),
+        "ids": net.ids,
         "lengths": np.maximum(net.lengths.round(2), 0.01).tolist(),
         "speed_limits": net.speed_limits.round(4).tolist(),
         "inclines": net.inclines.round(5).tolist(),
-        "classes": list(net.classes),
+        "classes": net.classes,
         "polylines": None if net.polylines is None else [line.round(places).tolist() for line in net.polylines],
         "connections": net.connections.tolist(),
     }
@@ -45,15 +49,8 @@ def write_roads(net, path):
     writing.write_file(path, gzip.compress(writing.encoded(text), mtime=0))
 
 
-def read_roads(path):
-    """Return the arguments of a `RoadNetwork`.
-
-    Raises
-    ------
-    InputError
-        If the file does not exist, is not a saved network, is damaged, or has more than `MOST_TEXT` bytes of
-        text or `MOST_VALUES` values.
-    """
+def read_roads(path: PathLike) -> dict[str, Any]:
+    """Return the arguments of a `RoadNetwork`, of at most `MOST_TEXT` bytes of text and `MOST_VALUES` values."""
     path = _validate.existing_file(path, "path", "a network that `RoadNetwork.save` wrote")
     try:
         text = b"".join(inflate.pieces(path, MOST_TEXT))
@@ -67,10 +64,9 @@ def read_roads(path):
         for key, kind in TYPES.items():
             if not isinstance(content[key], kind):
                 raise TypeError(f"{key!r} is of the wrong type")
-        for key in ("ids", "classes"):
-            if not all(isinstance(value, str) for value in content[key]):
-                raise TypeError(f"{key!r} must be text")
+        if not all(isinstance(value, str) for value in content["ids"] + content["classes"]):
+            raise TypeError("'ids' and 'classes' must be text")
     except (*inflate.DAMAGED, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
-        msg = f"{path} is damaged or was not written by `RoadNetwork.save` ({type(error).__name__}: {error})."
-        raise InputError(msg) from error
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"{path} is damaged or was not written by `RoadNetwork.save` ({reason}).") from error
     return content

@@ -2,4 +2,4 @@
 
 MOST_M_S, LONGEST_M = 1e3, 4e7  # of any road: above the speed of sound, and the circumference of the earth
 FARTHEST_M = 1e8  # of any point on a plane
-MOST_PARTS = 4 * 10**6  # points and turns in a file, plus four per road; sixty times those of Luxembourg
+MOST_PARTS = 4 * 10**6  # points and turns in a file, plus four per road

@@ -1,16 +1,24 @@
 """Read a road network in the format of the traffic simulator SUMO (``.net.xml``, also compressed by gzip).
 
-The file is read as a stream, one element at a time, to save memory. Content beyond the needs of a city is
-refused as soon as it is read: more than `MOST_TEXT` bytes of text, an element of more than `MOST_ELEMENT`
-bytes, more than `MOST_PARTS` roads, points and turns, declared entities, encodings other than those in
-`ENCODINGS`.
+A lane is open to the vehicle if ``allow`` lists it or, without ``allow``, if ``disallow`` does not list it. A road is
+open if any of its lanes is open; its length, speed limit and geometry are those of its first open lane. A turn is legal
+if a connection leads from an open lane to an open lane; lane changes along a road are assumed to be possible. Internal
+roads of junctions, pavements and crossings are left out.
+
+The file is read as a stream, one element at a time, to save memory. Content beyond the needs of a city is refused as
+soon as it is read: more than `MOST_TEXT` bytes of text, an element of more than `MOST_ELEMENT` bytes, more than
+`MOST_PARTS` roads, points and turns, declared entities, encodings other than those in `ENCODINGS`.
 """
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 from xml.parsers import expat
 
 import numpy as np
 
 from .._files import inflate
+from .._types import FloatArray, PathLike
 from .._validate import existing_file, shown
 from ..errors import InputError
 from ._limits import FARTHEST_M, LONGEST_M, MOST_M_S, MOST_PARTS
@@ -24,84 +32,107 @@ UTM_SOUTH_M, UTM_NORTH_M = 1e7, 9.4e6  # northing of the equator in the south, a
 HIGHEST_M = 1e4  # of any point
 
 
-def read_net(path, vehicle="passenger"):
-    """Return the arguments of a `RoadNetwork`: the roads open to a vehicle class, and the turns between them.
+Attributes: TypeAlias = dict[str, str]
 
-    A lane is open to the vehicle if ``allow`` lists it or, without ``allow``, if ``disallow`` does not list
-    it. A road is open if any of its lanes is open; its length, speed limit and geometry are those of its
-    first open lane. A turn is legal if a connection leads from an open lane to an open lane; lane changes
-    along a road are assumed to be possible. Internal roads of junctions, pavements and crossings are left
-    out.
 
-    Parameters
-    ----------
-    path : path-like
-    vehicle : str
-        SUMO's name of the vehicle class.
+class Road(NamedTuple):
+    """A road that is open to the vehicle, by its lanes of these indices."""
 
-    Returns
-    -------
-    dict
+    number: int
+    length: float
+    speed_limit: float
+    highway: str
+    points: FloatArray
+    lanes: set[str | None]
 
-    Raises
-    ------
-    InputError
-        If the file does not exist, is not a SUMO network, is truncated or too large, or a lane has no length,
-        speed or shape.
-    """
+
+def read_net(path: PathLike, vehicle: str) -> dict[str, Any]:
+    """Return the arguments of a `RoadNetwork`: the roads open to a vehicle class, and the turns between them."""
     path = existing_file(path, "path", "a SUMO network, .net.xml or .net.xml.gz")
     if not isinstance(vehicle, str):
-        msg = f"`vehicle` must be SUMO's name of a vehicle class, such as 'passenger'; got {shown(vehicle)}."
-        raise InputError(msg)
-    roads, turns, place, parts = {}, set(), {}, 0
-    lanes = {}  # for each open road: its number and the indices of its open lanes
+        got = shown(vehicle)
+        raise InputError(f"`vehicle` must be SUMO's name of a vehicle class, such as 'passenger'; got {got}.")
+    roads: dict[str, Road] = {}
+    turns: set[tuple[int, int]] = set()
+    location: Attributes = {}
+    points = 0
     try:
-        for tag, element, its_lanes in _top_elements(path):
-            if tag == "edge":
-                parts += _add_road(element, its_lanes, vehicle, roads, lanes)
+        for tag, element, lanes in _top_elements(path):
+            if tag == "edge" and element.get("function", "normal") == "normal":
+                opened = [lane for lane in lanes if _is_open(lane, vehicle)]
+                if opened:
+                    points += _add_road(element, opened, roads)
             elif tag == "connection":
-                _add_turn(element, vehicle, lanes, turns)
+                start, end = roads.get(element.get("from", "")), roads.get(element.get("to", ""))
+                if (
+                    start
+                    and end
+                    and element.get("fromLane") in start.lanes
+                    and element.get("toLane") in end.lanes
+                    and _is_open(element, vehicle)
+                ):
+                    turns.add((start.number, end.number))
             elif tag == "location":
-                place = element
-            if parts + len(turns) > MOST_PARTS:
-                msg = f"It has more than {MOST_PARTS:,} roads, points and turns. Cut it to the area that you need."
-                raise InputError(msg)
+                location = element
+            if points + 4 * len(roads) + len(turns) > MOST_PARTS:
+                limit = f"{MOST_PARTS:,} roads, points and turns"
+                raise InputError(f"It has more than {limit}. Cut it to the area that you need.")
     except InputError as error:
         raise InputError(f"{path} cannot be read. {error}") from error
     except (expat.ExpatError, *inflate.DAMAGED) as error:
         raise InputError(f"{path} is truncated or not XML ({error}). Download or export it again.") from error
     if not roads:
         raise InputError(f"{path} has no road open to the vehicle class {shown(vehicle)}.")
-    return _as_arguments(roads, turns, place)
+    _, lengths, speed_limits, classes, lines, _ = zip(*roads.values(), strict=True)
+    inclines = np.array([_incline(line) for line in lines])
+    flat = np.isnan(inclines).sum()
+    notes = [f"{flat} of {len(roads)} roads have no heights: incline 0."] if flat else []
+    polylines, reason = _in_degrees([line[:, :2] for line in lines], location)
+    if reason:
+        notes.append(f"{reason}: geometry stays in metres, without a map.")
+    return {
+        "ids": list(roads),
+        "lengths": lengths,
+        "speed_limits": speed_limits,
+        "inclines": np.nan_to_num(inclines),
+        "classes": classes,
+        "polylines": polylines,
+        "connections": sorted(turns),
+        "geographic": not reason,
+        "notes": " ".join(notes),
+    }
 
 
-def _top_elements(path):
+def _top_elements(path: Path) -> Iterator[tuple[str, Attributes, list[Attributes]]]:
     """Yield the tag and attributes of each complete child of the root, and the attributes of its lanes."""
-    depth, complete, lanes, top = 0, [], [], None
+    depth = 0
+    complete: list[tuple[str, Attributes, list[Attributes]]] = []
+    top: Attributes = {}
+    lanes: list[Attributes] = []
     parser = expat.ParserCreate()
 
-    def start(tag, attributes):
+    def start(tag: str, attributes: Attributes) -> None:
         nonlocal depth, lanes, top
         depth += 1
         if depth == 1 and tag != "net":
-            msg = f"Expected a SUMO network with the root element <net>, but {path.name} starts with <{tag:.60}>."
-            raise InputError(msg)
+            found = f"{path.name} starts with <{tag:.60}>"
+            raise InputError(f"Expected a SUMO network with the root element <net>, but {found}.")
         if depth == 2:
             top, lanes = attributes, []
         elif tag == "lane":
             lanes.append(attributes)
 
-    def end(tag):
+    def end(tag: str) -> None:
         nonlocal depth
         depth -= 1
         if depth == 1:
             complete.append((tag, top, lanes))
 
-    def declared(_version, encoding, _standalone):
+    def declared(_version: str, encoding: str | None, _standalone: int) -> None:
         if encoding is not None and encoding.upper() not in ENCODINGS:
             raise InputError(f"Its encoding {shown(encoding)} is not one of {', '.join(ENCODINGS)}. Save it as UTF-8.")
 
-    def entity(*_):
+    def entity(*_: object) -> None:
         raise InputError("It declares XML entities, which SUMO networks do not use. Download or export it again.")
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
@@ -111,56 +142,41 @@ def _top_elements(path):
         parser.Parse(piece)
         pending = 0 if complete else pending + len(piece)
         if pending > MOST_ELEMENT:
-            raise InputError(
-                f"One of its elements has more than {MOST_ELEMENT / 1e6:g} MB, too much for a road. Download "
-                "or export it again."
-            )
+            limit = f"{MOST_ELEMENT / 1e6:g} MB, too much for a road"
+            raise InputError(f"One of its elements has more than {limit}. Download or export it again.")
         yield from complete
         complete.clear()
     parser.Parse(b"", True)
     yield from complete
 
 
-def _add_road(element, its_lanes, vehicle, roads, lanes):
-    """Add a road if it has an open lane, with the data of that lane; return the size of what was added."""
-    if element.get("function", "normal") != "normal":
-        return 0
-    opened = [lane for lane in its_lanes if _is_open(lane, vehicle)]
-    if not opened:
-        return 0
-    name = element.get("id")
+def _add_road(element: Attributes, opened: list[Attributes], roads: dict[str, Road]) -> int:
+    """Add a road with the length, speed limit and geometry of its first open lane; return how many points it has."""
+    name, lane = element.get("id"), opened[0]
     if name is None or name in roads:
         raise InputError(f"Every <edge> needs a unique id; got {shown(name)}{'' if name is None else ' twice'}.")
-    lane = opened[0]
     where = f"lane {shown(lane.get('id'))}"
     length = _number(lane, "length", where, "m", LONGEST_M)
-    speed = _number(lane, "speed", where, "m/s", MOST_M_S)
-    points = _points(lane, where)
-    lanes[name] = len(roads), {lane.get("index") for lane in opened}
-    roads[name] = length, speed, element.get("type") or "unknown", points
-    return len(points) + 4
+    speed_limit = _number(lane, "speed", where, "m/s", MOST_M_S)
+    points, lanes = _points(lane, where), {lane.get("index") for lane in opened}
+    roads[name] = Road(len(roads), length, speed_limit, element.get("type") or "unknown", points, lanes)
+    return len(points)
 
 
-def _add_turn(element, vehicle, lanes, turns):
-    start, its_lanes = lanes.get(element.get("from"), (None, ()))
-    end, next_lanes = lanes.get(element.get("to"), (None, ()))
-    if element.get("fromLane") in its_lanes and element.get("toLane") in next_lanes and _is_open(element, vehicle):
-        turns.add((start, end))
-
-
-def _is_open(element, vehicle):
+def _is_open(element: Attributes, vehicle: str) -> bool:
     """Return whether a lane or connection admits the vehicle; ``allow`` overrides ``disallow``."""
-    allowed, refused = element.get("allow", "").split(), element.get("disallow", "").split()
-    if allowed:
-        return vehicle in allowed or "all" in allowed
-    return vehicle not in refused and "all" not in refused
+    named = {"all", vehicle}
+    if allowed := element.get("allow", "").split():
+        return not named.isdisjoint(allowed)
+    return named.isdisjoint(element.get("disallow", "").split())
 
 
-def _number(element, key, where, unit, most):
+def _number(element: Attributes, key: str, where: str, unit: str, most: float) -> float:
+    """Return an attribute as a number above 0."""
     text = element.get(key)
     try:
-        value = float(text)
-    except (TypeError, ValueError):
+        value = float(text or "")
+    except ValueError:
         value = np.nan
     if not 0 < value <= most:
         got = "it is missing" if text is None else f"got {shown(text)}"
@@ -171,7 +187,7 @@ def _number(element, key, where, unit, most):
     return value
 
 
-def _points(lane, where):
+def _points(lane: Attributes, where: str) -> FloatArray:
     """Return the points of a lane, shape (k, 3); missing heights are NaN."""
     text = lane.get("shape", "")
     try:
@@ -188,47 +204,23 @@ def _points(lane, where):
     return points
 
 
-def _as_arguments(roads, turns, place):
-    lengths, speeds, classes, points = zip(*roads.values(), strict=True)
-    inclines = np.array([_incline(line) for line in points])
-    notes = []
-    if np.isnan(inclines).any():
-        notes.append(f"{np.isnan(inclines).sum()} of {len(inclines)} roads have no heights: incline 0.")
-    polylines, reason = _in_degrees([line[:, :2] for line in points], place)
-    if reason:
-        notes.append(f"{reason}: geometry stays in metres, without a map.")
-    return {
-        "ids": tuple(roads),
-        "lengths": np.array(lengths),
-        "speed_limits": np.array(speeds),
-        "inclines": np.nan_to_num(inclines),
-        "classes": classes,
-        "polylines": polylines,
-        "connections": np.array(sorted(turns), dtype=np.intp).reshape(-1, 2),
-        "geographic": not reason,
-        "notes": " ".join(notes),
-    }
-
-
-def _incline(points):
+def _incline(points: FloatArray) -> float:
     """Return the incline between the ends of a road, upward positive; NaN without heights."""
     across = np.hypot(*np.diff(points[:, :2], axis=0).T).sum()
-    return np.arctan2(points[-1, 2] - points[0, 2], across) if across > 0 else np.nan
+    return float(np.arctan2(points[-1, 2] - points[0, 2], across)) if across > 0 else np.nan
 
 
-def _in_degrees(lines, place):
+def _in_degrees(lines: list[FloatArray], location: Attributes) -> tuple[list[FloatArray], str]:
     """Return lines in degrees and an empty text, or unchanged lines and why they cannot be converted."""
-    words = dict(word.lstrip("+").partition("=")[::2] for word in place.get("projParameter", "").split())
-    unknown = "The projection is not UTM on WGS84"
-    if words.get("proj") != "utm" or "WGS84" not in (words.get("ellps"), words.get("datum")):
-        return lines, unknown
+    words = dict(word.lstrip("+").partition("=")[::2] for word in location.get("projParameter", "").split())
+    is_utm = words.get("proj") == "utm" and "WGS84" in (words.get("ellps"), words.get("datum"))
     try:
         zone = int(words["zone"])
-        x, y = map(float, place["netOffset"].split(","))
+        x, y = map(float, location["netOffset"].split(","))
     except (KeyError, ValueError):
-        return lines, unknown
-    if not 1 <= zone <= UTM_ZONES:
-        return lines, unknown
+        is_utm = False
+    if not is_utm or not 1 <= zone <= UTM_ZONES:
+        return lines, "The projection is not UTM on WGS84"
     south = "south" in words
     moved = [line - (x, y) for line in lines]
     east, north = np.concatenate(moved).T
@@ -238,11 +230,11 @@ def _in_degrees(lines, place):
     return [utm_to_degrees(line, zone, south=south) for line in moved], ""
 
 
-def utm_to_degrees(points, zone, *, south=False):
+def utm_to_degrees(points: FloatArray, zone: int, *, south: bool = False) -> FloatArray:
     """Convert UTM coordinates on WGS84 to longitude and latitude.
 
-    Computes the inverse transverse Mercator projection by Krüger's series to the third order, accurate to a
-    millimetre within a zone.
+    Computes the inverse transverse Mercator projection by Krüger's series to the third order, accurate to a millimetre
+    within a zone.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 r"""Energy use of an electric car on road edges, and the contexts by which edges are compared.
 
-Equation (8) of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", with the parameters of its
-Table 2. The car drives at the speed limit along the whole edge.
+Equation (8) of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", with the parameters of its Table 2. The
+car drives at the speed limit along the whole edge.
 
 .. math:: E = (m g \ell \sin α + m g C_r \ell \cos α + \tfrac12 C_d A ρ \ell v^2) \,/\, (3600 η)
 
@@ -17,16 +17,17 @@ A, C_d       ``front_area`` ...     front surface, 2.6 m²; air drag coefficient
 η⁺, η⁻       ``drive_efficiency``   0.98; ``recuperation_efficiency`` 0.96
 ===========  =====================  ===========================================================================
 
-The printed equation divides by η for either sign. Dividing a negative energy by 0.96 would return more energy
-to the battery than the wheels supply. Here positive energy at the wheels is therefore divided by η⁺, and
-negative energy is multiplied by η⁻. Turns, stops, acceleration, heating and traffic are ignored.
+The printed equation divides by η for either sign. Dividing a negative energy by 0.96 would return more energy to the
+battery than the wheels supply. Here positive energy at the wheels is therefore divided by η⁺, and negative energy is
+multiplied by η⁻. Turns, stops, acceleration, heating and traffic are ignored.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from .._validate import instance, positive_number, real_array
+from .._types import ArrayLike, FloatArray
+from .._validate import instance, is_real, positive_number, real_array
 from ..errors import InputError
 
 J_PER_WH = 3600.0
@@ -47,8 +48,8 @@ class Vehicle:
     drag : float
         Air drag coefficient.
     drive_efficiency, recuperation_efficiency : float
-        Fraction of the battery's energy that reaches the wheels, and of the wheels' energy that returns to
-        the battery; above 0, at most 1.
+        Fraction of the battery's energy that reaches the wheels, and of the wheels' energy that returns to the battery;
+        above 0, at most 1.
     gravity : float
         m/s².
     air_density : float
@@ -64,14 +65,15 @@ class Vehicle:
     gravity: float = 9.82
     air_density: float = 1.2
 
-    def __post_init__(self):
-        for entry in fields(self):
-            value = positive_number(getattr(self, entry.name), entry.name)
-            if entry.name.endswith("efficiency") and value > 1:
-                raise InputError(f"`{entry.name}` must be a fraction, at most 1; got {value:g}.")
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if positive_number(value, name) > 1 and name.endswith("efficiency"):
+                raise InputError(f"`{name}` must be a fraction, at most 1; got {value:g}.")
 
 
-def edge_energy(lengths, speeds, inclines=0.0, *, vehicle=None):
+def edge_energy(
+    lengths: ArrayLike, speeds: ArrayLike, inclines: ArrayLike = 0.0, *, vehicle: Vehicle | None = None
+) -> FloatArray:
     """Return the energy use on each edge, equation (8).
 
     Parameters
@@ -97,15 +99,10 @@ def edge_energy(lengths, speeds, inclines=0.0, *, vehicle=None):
     >>> edge_energy([100.0, 100.0], [13.89, 13.89], [0.0, -0.05]).round(3).tolist()
     [8.08, -16.356]
     """
-    car = Vehicle() if vehicle is None else vehicle
-    instance(car, "vehicle", Vehicle, "emsopt.roads.energy.Vehicle")
+    car = instance(Vehicle() if vehicle is None else vehicle, "vehicle", Vehicle, "emsopt.roads.energy.Vehicle")
     lengths = real_array(lengths, "lengths", (None,), unit="m", low=0.0, strictly=True)
     speeds = real_array(speeds, "speeds", lengths.shape, unit="m/s", low=0.0)
-    inclines = np.full(lengths.shape, inclines) if np.ndim(inclines) == 0 else inclines
-    inclines = real_array(inclines, "inclines", lengths.shape, unit="rad")
-    if (np.abs(inclines) >= np.pi / 2).any():
-        msg = f"`inclines` must lie between -π/2 and π/2 rad; the steepest is {np.abs(inclines).max():g}. Convert degrees."
-        raise InputError(msg)
+    inclines = checked_inclines(inclines, len(lengths))
     weight = car.mass * car.gravity
     climbing = weight * np.sin(inclines)
     rolling = weight * car.rolling * np.cos(inclines)
@@ -114,7 +111,16 @@ def edge_energy(lengths, speeds, inclines=0.0, *, vehicle=None):
     return np.where(at_wheels > 0, at_wheels / car.drive_efficiency, at_wheels * car.recuperation_efficiency)
 
 
-def unit_variance(columns):
+def checked_inclines(inclines: ArrayLike, n: int) -> FloatArray:
+    """Return the inclines of n edges, given one by one or as one number for all, rad."""
+    values = real_array(np.full(n, inclines) if is_real(inclines) else inclines, "inclines", (n,), unit="rad")
+    steepest = values[np.abs(values).argmax()]
+    if abs(steepest) >= np.pi / 2:
+        raise InputError(f"`inclines` must lie between -π/2 and π/2 rad; got {steepest:g}. Convert degrees.")
+    return values
+
+
+def unit_variance(columns: ArrayLike) -> FloatArray:
     """Centre columns and scale them to unit variance; a constant column becomes zero.
 
     The paper standardises the length, speed limit and incline of edges in this way.

@@ -5,7 +5,7 @@ import pytest
 
 from emsopt import bandits
 from emsopt.errors import InputError
-from emsopt.roads.network import RoadNetwork, grid_roads
+from emsopt.roads import RoadNetwork, grid_roads
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from emsopt import bandits
 from emsopt.bandits import theory
 from emsopt.errors import InputError
 from emsopt.optimizers import regret
-from emsopt.roads.network import grid_roads
+from emsopt.roads import grid_roads
 
 
 @pytest.fixture(scope="module")

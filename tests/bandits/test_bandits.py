@@ -14,7 +14,7 @@ from scipy.special import erfinv
 import emsopt as eo
 from emsopt import bandits
 from emsopt.errors import InputError
-from emsopt.roads.network import RoadNetwork, grid_roads
+from emsopt.roads import RoadNetwork, grid_roads
 
 START, END = "r0c0-r0c1", "r4c3-r4c4"
 SAME = ["round", "hour", "path", "energy", "expected_energy", "regret", "cumulative_regret"]

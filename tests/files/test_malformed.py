@@ -32,7 +32,7 @@ import pytest
 
 import emsopt as eo
 from emsopt.__main__ import main
-from emsopt.roads.network import RoadNetwork, grid_roads
+from emsopt.roads import RoadNetwork, grid_roads
 
 CASES = int(os.environ.get("EMSOPT_FUZZ", "40"))
 MOST_SECONDS, MOST_KB = 10, 2**20

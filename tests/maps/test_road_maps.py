@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from emsopt import bandits, plots
 from emsopt.errors import InputError
 from emsopt.maps.roads import classes, exploration_map
-from emsopt.roads.network import RoadNetwork, grid_roads
+from emsopt.roads import RoadNetwork, grid_roads
 
 NASTY = "</script><script>alert(1)</script>"
 ROUTE = ("r0c0-r0c1", "r3c2-r3c3")

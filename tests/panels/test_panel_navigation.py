@@ -8,7 +8,7 @@ import pytest
 import emsopt as eo
 from emsopt import bandits
 from emsopt.errors import InputError
-from emsopt.roads.network import RoadNetwork, grid_roads
+from emsopt.roads import RoadNetwork, grid_roads
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from emsopt.panels.navigation import AGENTS

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.roads.network import grid_roads
+from emsopt.roads import grid_roads
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 import ipywidgets as widgets

@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 
 from emsopt.errors import InputError
-from emsopt.roads import _sumo
+from emsopt.roads import RoadNetwork, _sumo, grid_roads
 from emsopt.roads._sumo import utm_to_degrees
-from emsopt.roads.network import RoadNetwork, grid_roads
 
 # Four roads in a ring, with a cycle path, a bus lane and a turn that is for buses only; a dead end at the east.
 OFFSET = "-285448.66,-5492398.13"

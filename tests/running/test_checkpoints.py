@@ -15,7 +15,7 @@ from emsopt._running import json_lines
 from emsopt._running.checkpoint import summary
 from emsopt._running.json_lines import MOST_BYTES, JsonLines
 from emsopt.errors import EmsoptError, InputError, ResumeWarning, WriteError
-from emsopt.roads.network import grid_roads
+from emsopt.roads import grid_roads
 
 
 def bowl(x):

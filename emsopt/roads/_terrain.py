@@ -1,0 +1,103 @@
+"""Inclines of roads on a terrain: straight in tunnels and on bridges, and nowhere steeper than `STEEPEST`.
+
+Inclines follow from one height per junction and the length of the edge, which ensures that a closed loop gains neither
+height nor energy.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .._types import ArrayLike, BoolArray, FloatArray, IntArray
+from ..errors import InputError
+
+STEEPEST = 0.35  # rad, 36 %: the steepest streets there are
+
+
+def terrain_inclines(
+    heights: Callable[[FloatArray], ArrayLike],
+    places: FloatArray,
+    nodes: IntArray,
+    lengths: FloatArray,
+    elevated: BoolArray,
+) -> tuple[FloatArray, list[str]]:
+    """Return the incline of each edge between its ends, and notes on them.
+
+    Parameters
+    ----------
+    heights : callable
+        Function from longitude and latitude, shape (n, 2), to the height of the ground in metres, shape (n,).
+    places : ndarray, shape (E, 2, 2)
+        Longitude and latitude of the start and the end of each edge.
+    nodes : ndarray of int, shape (E, 2)
+        Numbers of the junctions there.
+    lengths : ndarray, shape (E,)
+    elevated : ndarray of bool, shape (E,)
+        Whether the edge is a tunnel or a bridge, whose heights are interpolated between the portals.
+    """
+    _, index, inverse = np.unique(nodes, return_index=True, return_inverse=True)
+    ends = inverse.reshape(-1, 2)
+    ground = np.asarray(heights(places.reshape(-1, 2)[index]), dtype=float)
+    if ground.shape != index.shape or not np.isfinite(ground).all():
+        wanted = f"one finite height per point, shape {index.shape}"
+        raise InputError(f"`heights` must return {wanted}; got shape {ground.shape}.")
+    level = _straight_inside(ground, ends, lengths, elevated)
+    most = lengths * np.sin(STEEPEST)
+    rises, notes = _rises(level, ends), []
+    if steep := np.count_nonzero(np.abs(rises) > most):
+        smooth = _no_steeper(level, ends, most)
+        moved = np.abs(smooth - level)
+        rises = np.clip(_rises(smooth, ends), -most, most)  # against rounding
+        notes.append(
+            f"{steep} edges would be steeper than {STEEPEST:g} rad: heights of {np.count_nonzero(moved > 0.5)} junctions "
+            f"are moved so that none is, by {moved.max():.0f} m at most."
+        )
+    return np.arcsin(rises / lengths), notes
+
+
+def _rises(level: FloatArray, ends: IntArray) -> FloatArray:
+    """Return the rise of each edge from start to end, m."""
+    return level[ends[:, 1]] - level[ends[:, 0]]
+
+
+def _no_steeper(level: FloatArray, ends: IntArray, most: FloatArray) -> FloatArray:
+    """Smooth heights until no edge rises by more than ``most``; change only heights that violate this.
+
+    The highest such heights that never exceed the given ones are shortest paths: min over u of level(u) + d(u, v), where
+    d is the largest rise along roads from u to v. The lowest such heights that never fall below the given ones are found
+    in the same way. Both meet the limit, and therefore so does their mean.
+    """
+    start, end = np.concatenate([ends, ends[:, ::-1]]).T
+    rise = np.tile(most, 2)
+
+    def below(height: FloatArray) -> FloatArray:
+        lowest = height.copy()
+        while (lowest[end] > lowest[start] + rise).any():
+            np.minimum.at(lowest, end, lowest[start] + rise)
+        return lowest
+
+    return (below(level) - below(-level)) / 2
+
+
+def _straight_inside(ground: FloatArray, ends: IntArray, lengths: FloatArray, elevated: BoolArray) -> FloatArray:
+    """Return the ground's heights of junctions, interpolated between portals in tunnels and on bridges."""
+    from scipy import sparse
+    from scipy.sparse.linalg import spsolve
+
+    n = len(ground)
+    streets = np.unique(np.sort(ends, axis=1), axis=0)
+    # a junction is on the ground if a road there is, or if one street alone ends there, as where an extract cuts a tunnel
+    inside = np.bincount(streets.ravel(), minlength=n) != 1
+    inside[ends[~elevated]] = False
+    if not inside.any():
+        return ground
+    start, end = ends[elevated].T
+    pull = 1 / lengths[elevated]
+    graph = sparse.csr_array((np.r_[pull, pull], (np.r_[start, end], np.r_[end, start])), shape=(n, n))
+    laplacian = sparse.csr_array(sparse.diags_array(graph.sum(axis=1)) - graph)
+    level = ground.copy()
+    held = laplacian[inside][:, ~inside] @ ground[~inside]
+    # a tiny weight on the ground's height makes the system regular for tunnels without a portal
+    system = laplacian[inside][:, inside] + 1e-9 * sparse.eye_array(inside.sum())
+    level[inside] = spsolve(sparse.csc_array(system), 1e-9 * ground[inside] - held)
+    return level

@@ -217,7 +217,7 @@ def _numbers(message: bytes) -> dict[int, int]:
 
 
 def _checked(speeds: dict[str, float]) -> dict[str, float]:
-    """Return the validated speed limits by class of road."""
+    """Return speed limits by class of road if they are valid."""
     if not isinstance(speeds, dict) or not all(isinstance(key, str) for key in speeds):
         got = _validate.shown(speeds)
         raise InputError(f"`speeds` must be a dict of km/h by class of road, such as {{'primary': 70.0}}; got {got}.")

@@ -6,7 +6,6 @@ import numpy as np
 
 from .. import _validate
 from .._types import IntArray, Rng
-from ..errors import InputError
 from .network import RoadNetwork
 
 ARTERIAL_M_S, RESIDENTIAL_M_S = 70 / 3.6, 50 / 3.6
@@ -62,9 +61,8 @@ def grid_roads(
     columns = _validate.whole_number(columns, "columns", low=1 if rows > 1 else 2)
     block = _validate.positive_number(block, "block", "m")
     relief = _validate.positive_number(relief, "relief", "m", zero=True)
-    for name, value, most in (("jitter", jitter, 0.4), ("one_way", one_way, 1.0)):
-        if _validate.positive_number(value, name, zero=True) > most:
-            raise InputError(f"`{name}` must lie between 0 and {most:g}; got {value:g}.")
+    jitter = _validate.finite_number(jitter, "jitter", 0, 0.4)
+    one_way = _validate.finite_number(one_way, "one_way", 0, 1)
     row, column = np.divmod(np.arange(rows * columns), columns)
     places = np.column_stack([column, -row]) + rng.uniform(-jitter, jitter, (rows * columns, 2))
     waves, phases = rng.uniform(-0.7, 0.7, (4, 2)), rng.uniform(0, 2 * np.pi, 4)

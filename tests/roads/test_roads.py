@@ -412,7 +412,7 @@ def test_wrong_closures_are_refused(closed, message):
 def test_wrong_grids_are_refused():
     for arguments, message in (
         ({"rows": 1, "columns": 1}, "`columns`"),
-        ({"jitter": 0.6}, "between 0 and 0.4"),
+        ({"jitter": 0.6}, "from 0 to 0.4"),
         ({"block": 0}, "`block`"),
     ):
         with pytest.raises(InputError, match=message):

@@ -1,5 +1,6 @@
 """What long work needs: to be seen, stopped and resumed.
 
-`checkpoint` keeps the steps of a run in a file of `json_lines`, from which a killed run goes on; `progress` shows how far
-work is; `threads` spreads rows of work over threads, or keeps linear algebra to one; `warn` warns at the caller's line.
+`loop` runs the steps of a run; `checkpoint` keeps them in a file of `json_lines`, from which a killed run resumes.
+`progress` shows how far work is, `threads` distributes rows of work over threads or restricts linear algebra to one, and
+`warn` warns at the caller's line.
 """

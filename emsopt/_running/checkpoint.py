@@ -101,12 +101,13 @@ class RunFile:
 
     def _checked_seed(self, header: dict[str, Any], about: dict[str, Any], wanted: int | None) -> int:
         """Return the seed on file if the first line fits the run."""
-        seed, written_in = header.get("seed"), header[self.form.kind]
+        seed: Any = header.get("seed")
+        found = header[self.form.kind]
         if not is_index(seed):
             self.refuse(0)
-        if written_in != _FORMAT:
+        if found != _FORMAT:
             raise InputError(
-                f"the checkpoint {self.path} has format {shown(written_in)}, but this emsopt reads format {_FORMAT}. "
+                f"the checkpoint {self.path} has format {shown(found)}, but this emsopt reads format {_FORMAT}. "
                 f"Resume with emsopt {shown(header.get('version'), str)}, which wrote it, or name another file."
             )
         about = about | {"seed": seed if wanted is None else wanted}

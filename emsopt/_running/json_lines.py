@@ -7,11 +7,15 @@ does not fit on the disk is removed at once.
 
 import json
 import os
+import sys
 from contextlib import suppress
+from io import FileIO
+from typing import Any, NoReturn, Self
 
 from .. import _validate
 from .._files.inflate import values_in
 from .._files.writing import errors_explained
+from .._types import PathLike
 from ..errors import InputError, WriteError
 
 LONGEST_LINE = 16 * 2**20
@@ -46,11 +50,10 @@ class JsonLines:
         If it cannot be written.
     """
 
-    def __init__(self, path, kind, noun, name):
+    def __init__(self, path: PathLike, kind: str, noun: str, name: str) -> None:
         self.path, self.noun, self._values = _validate.path(path, name), noun, 0
         if os.path.lexists(self.path) and not os.path.isfile(self.path):  # `is_file` may raise
-            msg = f"`{name}` must be a file; {path} is a folder, a device or a broken link. Name another file."
-            raise InputError(msg)
+            raise InputError(f"`{name}` must be a file; {path} is a folder, device or broken link. Name another file.")
         with errors_explained(self.path):
             self._file = open(self.path, "a+b", buffering=0)  # noqa: SIM115 - closed by close()
         try:
@@ -61,22 +64,16 @@ class JsonLines:
                 )
             self.lines = self._read(kind)
         except BaseException:
-            self._file.close()
+            self.close()
             raise
 
-    def _read(self, kind):
+    def _read(self, kind: str) -> list[dict[str, Any]]:
         """Return the lines on file, and cut off an incomplete last line."""
-        lines, end = [], 0
-        size = os.fstat(self._file.fileno()).st_size
+        lines, end, size = list[dict[str, Any]](), 0, os.fstat(self._file.fileno()).st_size
         with open(self.path, "rb") as file:
             for line in iter(lambda: file.readline(LONGEST_LINE), b""):
                 if end == 0:
-                    self._check_start(line, kind)
-                    if size > MOST_BYTES:
-                        raise InputError(
-                            f"{self.path} has {size / 2**20:.0f} MB; a {self.noun} may have at most "
-                            f"{MOST_BYTES >> 20} MB. Name another file."
-                        )
+                    self._check_start(line, kind, size)
                 if not line.endswith(b"\n"):
                     if len(line) == LONGEST_LINE:
                         self.refuse(len(lines) + 1)
@@ -87,36 +84,38 @@ class JsonLines:
                         f"{self.path} has more than {MOST_VALUES:,} values, the maximum for a {self.noun}. "
                         "Name another file."
                     )
-                lines.append(self._parsed(line, len(lines) + 1))
+                try:
+                    content = json.loads(line)
+                except (ValueError, RecursionError):
+                    content = None
+                if not isinstance(content, dict):
+                    self.refuse(len(lines) + 1)
+                lines.append(content)
                 end += len(line)
         if end < size:
             with errors_explained(self.path):
                 self._file.truncate(end)
         return lines
 
-    def _check_start(self, line, kind):
-        """Raise unless the file begins like one of this kind; an incomplete first line is allowed."""
+    def _check_start(self, line: bytes, kind: str, size: int) -> None:
+        """Raise unless the file begins like one of this kind (perhaps incompletely) and is not too large."""
         start = f'{{"{kind}"'.encode()
         if not (line.startswith(start) or (start.startswith(line) and not line.endswith(b"\n"))):
             raise InputError(f"{self.path} is not a {self.noun} of {kind.split()[0]}; name another file.")
+        if size > MOST_BYTES:
+            raise InputError(
+                f"{self.path} has {size / 2**20:.0f} MB; a {self.noun} may have at most {MOST_BYTES >> 20} MB. "
+                "Name another file."
+            )
 
-    def _parsed(self, line, number):
-        try:
-            content = json.loads(line)
-        except (ValueError, RecursionError):
-            content = None
-        if not isinstance(content, dict):
-            self.refuse(number)
-        return content
-
-    def refuse(self, number):
+    def refuse(self, number: int) -> NoReturn:
         """Raise the error for a line that cannot be read."""
         raise InputError(
             f"line {number} of the {self.noun} {self.path} is damaged. Cut the file off before that line to resume "
             "from there, or name another file."
         )
 
-    def append(self, line):
+    def append(self, line: dict[str, Any]) -> None:
         """Append a line; it is on disk when this returns."""
         content = json.dumps(line).encode() + b"\n"
         before, self._values = os.fstat(self._file.fileno()).st_size, self._values + values_in(content)
@@ -138,32 +137,31 @@ class JsonLines:
                         self.path.unlink()
                 raise
 
-    def close(self):
+    def close(self) -> None:
         """Close the file."""
         self._file.close()
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
-def _claim(file):
+def _claim(file: FileIO) -> bool:
     """Lock the file and return whether that succeeded; the system releases the lock when the process ends."""
     try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
+        if sys.platform == "win32":
+            import msvcrt
 
-        file.seek(2**62)  # a byte beyond the content, because Windows locks also block reading
-        lock, arguments = msvcrt.locking, (file.fileno(), msvcrt.LK_NBLCK, 1)
-    else:
-        lock, arguments = fcntl.flock, (file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    try:
-        lock(*arguments)
+            file.seek(2**62)  # a byte beyond the content, because Windows locks also block reading
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         return False
     except OSError:  # some network disks have no locks; run without one there
-        return True
+        pass
     return True

@@ -2,10 +2,13 @@
 
 import os
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
+from .._types import ArrayLike, FloatArray, IntArray, Progress
 from .._validate import whole_number
 from .progress import bar
 
@@ -19,10 +22,12 @@ class _OneThread:
     leave lifts it.
     """
 
-    def __init__(self):
-        self._lock, self._inside, self._libraries, self._limit = threading.Lock(), 0, None, None
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.Lock(), 0
+        self._libraries: Any = None
+        self._limit: Any = None
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         with self._lock:
             if self._libraries is None:
                 import scipy.linalg  # noqa: F401 - loads its libraries, to limit them too
@@ -33,7 +38,7 @@ class _OneThread:
                 self._limit = self._libraries.limit(limits=1, user_api="blas")
             self._inside += 1
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
@@ -46,7 +51,12 @@ class _OneThread:
 one_thread = _OneThread()
 
 
-def map_rows(function, rows, workers=None, progress=None):
+def map_rows(
+    function: Callable[[IntArray], ArrayLike],
+    rows: ArrayLike,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> FloatArray:
     """Apply ``function`` to chunks of ``rows`` and return the concatenated results in order.
 
     Threads run in parallel because the kernels release the interpreter lock.
@@ -62,18 +72,14 @@ def map_rows(function, rows, workers=None, progress=None):
         True shows a bar; a function is called with (rows done, K) after each chunk.
     """
     rows = np.asarray(rows)
-    if workers is not None:
-        workers = whole_number(workers, "workers")
-    elif len(rows) > 1:
-        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    else:
-        workers = 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    workers = cores if workers is None else whole_number(workers, "workers")
     size = max(1, min(512, -(-len(rows) // (4 * workers))))
     parts = [rows[:1], *(rows[k : k + size] for k in range(1, len(rows), size))] if len(rows) else []
-    results, done = [], 0
+    results, done = list[FloatArray](), 0
     with bar(progress, len(rows), "deployment") as show:
 
-        def collect(result):
+        def collect(result: ArrayLike) -> None:
             nonlocal done
             results.append(np.asarray(result, dtype=float))
             done += len(results[-1])

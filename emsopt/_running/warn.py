@@ -4,7 +4,7 @@ import sys
 import warnings
 
 
-def warn(message, category):
+def warn(message: str, category: type[Warning]) -> None:
     """Warn with the location of the innermost caller outside this package."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "emsopt":

@@ -6,10 +6,10 @@
 
 from .exact import ExactGP
 from .framework import Round, ShortestPath, TopK, play
-from .independent import IndependentArms
 from .navigation import POLICIES, Navigation, NavigationRun, run
 from .policies import UCB, Agent, BayesUCB, Thompson, bayes_ucb_beta, rectified_mean, ucb_beta
 from .prior import Prior, navigation_prior
+from .regression import IndependentArms
 from .sparse import SparseGP
 from .theory import greedy_gain, information_gain, largest_eigenvalue, regret_bound, spectral_gain
 

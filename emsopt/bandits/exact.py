@@ -25,14 +25,15 @@ and a round therefore costs one column instead of a factorisation.
 
 import numpy as np
 
-from ._data import checked, collapsed
-from .prior import cholesky
+from .._types import FloatArray, IntArray
+from .prior import Prior, cholesky
+from .regression import Regression, collapsed
 
 WINDOW = 256  # arms: large enough for fast matrix products, small enough for cheap rounds
 DRAWS = 512
 
 
-class ExactGP:
+class ExactGP(Regression):
     """Gaussian process over all arms, conditioned exactly on all observations.
 
     Parameters
@@ -54,39 +55,29 @@ class ExactGP:
     ([1.0, 0.5], [0.333, 0.833])
     """
 
-    def __init__(self, prior, *, window=WINDOW, draws=DRAWS):
-        self.prior, self.window, self._draws = prior, window, draws
+    def __init__(self, prior: Prior, *, window: int = WINDOW, draws: int = DRAWS) -> None:
+        super().__init__(prior)
+        self.window, self._draws = window, draws
         self._base_mean = prior.mean.copy()
         self._base_covariance = np.array(prior.covariance, order="F")
         self._base_variance = np.diag(prior.covariance).copy()
         self._arms = np.empty(0, dtype=np.intp)  # V, in order of first observation
         self._counts, self._sums = np.empty(0), np.empty(0)  # n_V and the sums of values
         self._rows = np.empty((0, prior.n_arms))  # C_0[V]; capacity grows by doubling
-        self._solution = None
-        self._bank, self._next, self._rng, self._is_prior = None, 0, None, True
+        self._solution: tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None = None
+        self._bank = np.empty((prior.n_arms, 0))  # joint samples, one per column, used up to `_next`
+        self._next, self._is_prior = 0, True
 
-    @property
-    def n_arms(self):
-        """Number of base arms."""
-        return self.prior.n_arms
-
-    def predict(self, arms=slice(None)):
-        """Return posterior mean and variance of the arms' expected values, each of shape (k,)."""
-        mean, variance = self._solved()[2:]
-        return mean[arms].copy(), variance[arms].copy()
-
-    def covariance(self, arms):
+    def covariance(self, arms: IntArray) -> FloatArray:
         """Return the posterior covariance between the given arms, shape (k, k)."""
         arms = np.asarray(arms, dtype=np.intp)
         _, explained, _, _ = self._solved()
         low, high = np.maximum.outer(arms, arms), np.minimum.outer(arms, arms)
         return self._base_covariance[low, high] - explained[:, arms].T @ explained[:, arms]
 
-    def update(self, arms, values):
-        """Condition on one value per arm; arms may repeat."""
-        arms, values = checked(arms, values, self.n_arms)
+    def _learn(self, arms: IntArray, values: FloatArray) -> None:
         unique, counts, sums = collapsed(arms, values)
-        fresh = unique[~np.isin(unique, self._arms)]
+        fresh = np.setdiff1d(unique, self._arms)
         known = len(self._arms)
         self._arms = np.concatenate([self._arms, fresh])
         self._counts = np.concatenate([self._counts, np.zeros(len(fresh))])
@@ -100,14 +91,17 @@ class ExactGP:
         if len(self._arms) >= self.window:
             self._flush()
 
-    def sample(self, arms, rng):
+    def sample(self, arms: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return a joint posterior sample at the given arms, shape (k,), independent of earlier samples."""
-        if self._bank is None or self._next == self._bank.shape[1]:
-            self._refill(rng)
+        self._rng = rng
+        if self._next == self._bank.shape[1]:
+            factor = self.prior.factor if self._is_prior else cholesky(self._base_covariance)
+            noise = rng.standard_normal((self.n_arms, self._draws))
+            self._bank, self._next = self._base_mean[:, None] + factor @ noise, 0
         self._next += 1
         return self._conditioned(self._bank[:, self._next - 1 : self._next], rng)[arms, 0]
 
-    def _grow(self, known, fresh):
+    def _grow(self, known: int, fresh: IntArray) -> None:
         """Copy the rows of C_0 for arms that are new to the window from its lower triangle."""
         wanted = known + len(fresh)
         if wanted > len(self._rows):
@@ -118,7 +112,7 @@ class ExactGP:
             self._rows[k, arm:] = self._base_covariance[arm:, arm]
             self._rows[k, :arm] = self._base_covariance[arm, :arm]
 
-    def _solved(self):
+    def _solved(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return the factor L of S, L⁻¹ C_0[V], and posterior mean and variance of every arm."""
         if self._solution is None:
             from scipy.linalg import cholesky, solve_triangular
@@ -137,7 +131,7 @@ class ExactGP:
             self._solution = factor, explained, mean, np.maximum(variance, 0.0)
         return self._solution
 
-    def _conditioned(self, samples, rng):
+    def _conditioned(self, samples: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Condition samples of the window's prior, shape (E, n), on the window's observations."""
         from scipy.linalg import solve_triangular
 
@@ -150,13 +144,13 @@ class ExactGP:
         weights = solve_triangular(factor, surprise, lower=True, check_finite=False)
         return samples + explained.T @ weights
 
-    def _flush(self):
+    def _flush(self) -> None:
         """Make the posterior the prior of the next window, in place."""
         from scipy.linalg.blas import dsyrk
 
         _, explained, mean, variance = self._solved()
-        if self._bank is not None:
-            left = self._bank[:, self._next :]
+        left = self._bank[:, self._next :]
+        if left.size:
             self._bank, self._next = self._conditioned(left, self._rng), 0
         # the matrix is in Fortran order, so dsyrk overwrites it without a copy
         self._base_covariance = dsyrk(-1.0, explained.T, beta=1.0, c=self._base_covariance, overwrite_c=1, lower=1)
@@ -164,9 +158,5 @@ class ExactGP:
         self._arms, self._counts, self._sums = self._arms[:0], self._counts[:0], self._sums[:0]
         self._solution, self._is_prior = None, False
 
-    def _refill(self, rng):
-        """Draw samples of the window's prior."""
-        self._rng = rng
-        factor = self.prior.factor if self._is_prior else cholesky(self._base_covariance)
-        noise = rng.standard_normal((self.n_arms, self._draws))
-        self._bank, self._next = self._base_mean[:, None] + factor @ noise, 0
+    def _posterior(self) -> tuple[FloatArray, FloatArray]:
+        return self._solved()[2:]

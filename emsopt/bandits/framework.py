@@ -19,12 +19,16 @@ Any objects with these methods can be used. `emsopt.bandits.Agent` is an agent f
 and `ShortestPath` are oracles; `emsopt.bandits.Navigation` is an environment.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from .. import _validate
+from .._types import ArrayLike, FloatArray, IntArray
 from ..errors import InputError
+from ..roads.network import RoadNetwork
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +46,34 @@ class Round:
     """
 
     number: int
-    arms: np.ndarray
-    values: np.ndarray
+    arms: IntArray
+    values: FloatArray
 
 
-def play(agent, environment, oracle, horizon):
+class Learner(Protocol):
+    """The agent of the table above."""
+
+    def indices(self, t: int, arms: IntArray, /) -> FloatArray:
+        """Line 3."""
+
+    def update(self, arms: IntArray, values: FloatArray, /) -> None:
+        """Line 6."""
+
+
+class Environment(Protocol):
+    """The environment of the table above."""
+
+    def available(self, t: int, /) -> tuple[IntArray, Any]:
+        """Line 2."""
+
+    def observe(self, t: int, arms: IntArray, /) -> FloatArray:
+        """Line 5."""
+
+
+Oracle: TypeAlias = Callable[[FloatArray, Any], IntArray]
+
+
+def play(agent: Learner, environment: Environment, oracle: Oracle, horizon: int) -> Iterator[Round]:
     """Yield the rounds of Algorithm 1 one at a time; the caller may stop at any round.
 
     Parameters
@@ -98,22 +125,19 @@ class TopK:
     sense : {"max", "min"}
     """
 
-    def __init__(self, size, *, sense="max"):
+    def __init__(self, size: int, *, sense: str = "max") -> None:
         self.size = _validate.whole_number(size, "size")
         self.sense = _validate.choice(sense, "sense", ("max", "min"))
 
-    def __call__(self, indices, allowed=None):
+    def __call__(self, indices: ArrayLike, allowed: ArrayLike | None = None) -> IntArray:
         """Return positions of the best arms; ``allowed`` is one boolean per arm, or None to allow all."""
-        if allowed is not None and np.shape(allowed) != np.shape(indices):
-            msg = f"`allowed` must hold one boolean per arm, shape {np.shape(indices)}; got shape {np.shape(allowed)}."
-            raise InputError(msg)
-        scores = np.array(indices if self.sense == "max" else np.negative(indices), dtype=float)
-        usable = len(scores) if allowed is None else np.count_nonzero(allowed)
-        if usable < self.size:
-            raise InputError(f"Cannot choose {self.size} arms: only {usable} are allowed. Choose fewer.")
-        if allowed is not None:
-            scores[~np.asarray(allowed, dtype=bool)] = -np.inf
-        return np.sort(np.argpartition(-scores, self.size - 1)[: self.size])
+        usable = np.ones(np.shape(indices), bool) if allowed is None else np.asarray(allowed, dtype=bool)
+        if usable.shape != np.shape(indices):
+            raise InputError(f"`allowed` must hold one boolean per arm, {np.shape(indices)}; got {usable.shape}.")
+        if usable.sum() < self.size:
+            raise InputError(f"Cannot choose {self.size} arms: only {usable.sum()} are allowed. Choose fewer.")
+        costs = np.where(usable, indices if self.sense == "min" else np.negative(indices), np.inf)
+        return np.sort(np.argpartition(costs, self.size - 1)[: self.size])
 
 
 class ShortestPath:
@@ -126,16 +150,16 @@ class ShortestPath:
         Edges, by index or id.
     """
 
-    def __init__(self, net, start, end):
+    def __init__(self, net: RoadNetwork, start: int | str, end: int | str) -> None:
         self.net = net
         self.start, self.end = (int(net.edges([edge], name)[0]) for edge, name in ((start, "start"), (end, "end")))
 
-    def __call__(self, indices, allowed=None):
+    def __call__(self, indices: ArrayLike, allowed: ArrayLike | None = None) -> IntArray:
         """Return the path's edges in driving order; ``allowed`` is one boolean per edge, or None for all."""
         closed = None if allowed is None else ~np.asarray(allowed, dtype=bool)
         return self.net.shortest_path(indices, self.start, self.end, closed=closed)
 
-    def allows(self, path, allowed=None):
+    def allows(self, path: ArrayLike, allowed: ArrayLike | None = None) -> bool:
         """Return whether ``path``, shape (k,), is a legal path from start to end along allowed edges."""
         edges, n = np.asarray(path, dtype=np.intp), self.net.n_edges
         if not (len(edges) and edges.min() >= 0 and edges.max() < n):

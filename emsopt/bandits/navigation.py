@@ -20,30 +20,36 @@ rectified.
 hour, with the speed of that hour; each round is one hour, and the hours repeat in cycles.
 """
 
+from __future__ import annotations
+
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, TypeAlias
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from .. import _validate
-from .._running.checkpoint import Form, are_indices, are_numbers, summary
+from .._running.checkpoint import Form, are_indices, are_numbers, run_seed, summary
 from .._running.loop import Steps, loop
-from .._types import ArrayLike, BoolArray, FloatArray, IntArray
+from .._types import ArrayLike, BoolArray, Callback, FloatArray, IntArray, PathLike, Progress, Rng
 from ..errors import InputError, NoWayError
 from ..roads.network import RoadNetwork
 from .exact import ExactGP
 from .framework import Round, ShortestPath
-from .independent import IndependentArms
-from .policies import UCB, Agent, BayesUCB, Thompson, rectified_mean
+from .policies import UCB, Agent, BayesUCB, Rule, Thompson, rectified_mean
 from .prior import Prior, navigation_prior
+from .regression import IndependentArms, Regression
 from .sparse import SparseGP
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Closed: TypeAlias = ArrayLike | Callable[[int], ArrayLike] | None
 
-REGRESSIONS = ("gp", "svgp", "bi")
-RULES = {"ts": Thompson(), "bucb": BayesUCB(), "ucb": UCB()}
+REGRESSIONS: dict[str, type[Regression]] = {"gp": ExactGP, "svgp": SparseGP, "bi": IndependentArms}
+RULES: dict[str, Rule] = {"ts": Thompson(), "bucb": BayesUCB(), "ucb": UCB()}
 POLICIES = {f"{regression}-{rule}": (regression, RULES[rule]) for regression in REGRESSIONS for rule in RULES}
 POLICIES["gp-ts-joint"] = ("gp", Thompson(joint=True))
 """Policies by name: a regression (exact or sparse Gaussian process, or independent edges) and a rule."""
@@ -67,46 +73,56 @@ class Navigation:
     closed : array_like or callable, optional
         Closed edges as indices, ids or booleans; or a function of the round's number that returns them. The
         function is called once per round.
-    seed : int
-        Random seed of the drawn energies and the noise; they do not depend on the agent.
+    rng : int or Generator, optional
+        Source of randomness for the energies drawn and the noise, which do not depend on the agent.
     """
 
-    def __init__(self, net, start, end, prior, *, expected=None, closed=None, seed=0):
+    def __init__(
+        self,
+        net: RoadNetwork,
+        start: int | str,
+        end: int | str,
+        prior: Prior,
+        *,
+        expected: ArrayLike | None = None,
+        closed: Closed = None,
+        rng: Rng = None,
+    ) -> None:
         hours, odd = divmod(prior.n_arms, net.n_edges)
         if odd:
-            raise InputError(
-                f"The number of arms of `prior` must be a multiple of the number of edges, {net.n_edges}; "
-                f"it is {prior.n_arms}."
-            )
+            wanted = f"a multiple of the number of edges, {net.n_edges}"
+            raise InputError(f"The number of arms of `prior` must be {wanted}; it is {prior.n_arms}.")
+        seed = run_seed(rng)
+        self.net, self.hours, self.seed = net, hours, secrets.randbits(128) if seed is None else seed
         if expected is None:
-            expected = prior.draw(rng=_stream(_validate.whole_number(seed, "seed", low=0), TRUTH))[:, 0]
-        self.net, self.hours, self.seed = net, hours, seed
+            expected = prior.draw(rng=_stream(self.seed, TRUTH))[:, 0]
         self.expected = _validate.real_array(expected, "expected", (prior.n_arms,), unit="Wh")
         self._deviation = np.sqrt(prior.noise_variance)
         self.costs = rectified_mean(self.expected, self._deviation)
         self.oracle = ShortestPath(net, start, end)
-        self._closed = closed if callable(closed) else self._open(() if closed is None else closed)
-        self._best, self._open_in = {}, (None, None)  # the latest round and its open edges
+        if callable(closed):
+            self._is_open = lru_cache(maxsize=1)(lambda t: self._open(closed(t)))
+        else:
+            always = self._open(() if closed is None else closed)
+            self._is_open = lambda t: always
+        self._best: dict[tuple[int, bytes], IntArray] = {}
 
-    def available(self, t):
+    def available(self, t: int) -> tuple[IntArray, BoolArray]:
         """Return the arms of round t, one per edge, and which edges are open."""
         first = (t - 1) % self.hours * self.net.n_edges
-        if callable(self._closed) and self._open_in[0] != t:
-            self._open_in = t, self._open(self._closed(t))
-        is_open = self._open_in[1] if callable(self._closed) else self._closed
-        return np.arange(first, first + self.net.n_edges), is_open
+        return np.arange(first, first + self.net.n_edges), self._is_open(t)
 
-    def observe(self, t, arms):
+    def observe(self, t: int, arms: IntArray) -> FloatArray:
         """Return the observed energy of each given arm in round t, Wh."""
         noise = _stream(self.seed, NOISE, t).standard_normal(len(self.expected))
         return self.expected[arms] + self._deviation * noise[arms]
 
-    def best(self, t):
+    def best(self, t: int) -> float:
         """Return the rectified cost of the best path in round t, Wh."""
         arms, _ = self.available(t)
-        return self.costs[arms[self.best_path(t)]].sum()
+        return float(self.costs[arms[self.best_path(t)]].sum())
 
-    def best_path(self, t):
+    def best_path(self, t: int) -> IntArray:
         """Return the edges of the path of least rectified cost in round t."""
         arms, is_open = self.available(t)
         key = int(arms[0]), is_open.tobytes()
@@ -114,7 +130,7 @@ class Navigation:
             self._best[key] = self.oracle(self.costs[arms], is_open)
         return self._best[key]
 
-    def _open(self, closed):
+    def _open(self, closed: ArrayLike) -> BoolArray:
         is_open = np.ones(self.net.n_edges, dtype=bool)
         is_open[self.net.edges(closed, "closed")] = False
         return is_open
@@ -145,31 +161,28 @@ class NavigationRun:
         Edges of the path of least rectified cost in the last round. This path has no regret.
     """
 
-    history: object
+    history: pd.DataFrame
     policy: str
     message: str
-    arms: tuple
-    counts: np.ndarray
-    expected: np.ndarray
-    mean: np.ndarray
-    deviation: np.ndarray
-    best_path: tuple
+    arms: tuple[IntArray, ...]
+    counts: IntArray
+    expected: FloatArray
+    mean: FloatArray
+    deviation: FloatArray
+    best_path: tuple[int, ...]
 
     @property
-    def regret(self):
+    def regret(self) -> float:
         """Rectified cumulative regret after the last round, Wh."""
         return float(self.history["cumulative_regret"].iloc[-1])
 
     @cached_property
-    def visits(self):
+    def visits(self) -> pd.DataFrame:
         """Driven edges: DataFrame of ``edge``, ``first_round`` and ``visits``, summed over all hours."""
-        import pandas as pd
-
         paths = self.history[["path", "round"]].explode("path").rename(columns={"path": "edge"})
-        table = paths.groupby("edge")["round"].agg(first_round="min", visits="count")
-        return pd.DataFrame(table).reset_index().astype(int)
+        return paths.groupby("edge")["round"].agg(first_round="min", visits="count").reset_index().astype(int)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"<NavigationRun: {self.policy}, {len(self.history)} rounds, regret {self.regret:.4g} Wh, "
             f"{np.count_nonzero(self.counts)} arms seen; {self.message}>"
@@ -177,22 +190,22 @@ class NavigationRun:
 
 
 def run(
-    net,
-    start,
-    end,
-    policy="gp-ts",
+    net: RoadNetwork,
+    start: int | str,
+    end: int | str,
+    policy: str | tuple[str, Rule] = "gp-ts",
     *,
-    horizon=500,
-    rng=None,
-    closed=None,
-    prior=None,
-    expected=None,
-    progress=False,
-    callback=None,
-    checkpoint=None,
-    time_limit=None,
-    **kernel,
-):
+    horizon: int = 500,
+    rng: Rng = None,
+    closed: Closed = None,
+    prior: Prior | None = None,
+    expected: ArrayLike | None = None,
+    progress: Progress = False,
+    callback: Callback | None = None,
+    checkpoint: PathLike | None = None,
+    time_limit: float | None = None,
+    **kernel: Any,
+) -> NavigationRun:
     """Let a policy drive from one road edge to another for a number of rounds.
 
     Parameters
@@ -219,16 +232,10 @@ def run(
         Whether to show a progress bar, or a function called with (rounds done, horizon).
     callback : callable, optional
         Called with each `Round`, including those read from the checkpoint. The run stops if it returns True.
-    checkpoint : path-like, optional
-        File to which each round is written. If it exists, the run resumes from it and yields the same result
-        as an uninterrupted run; if ``rng`` is omitted, the stored seed is used. On another processor a policy
-        may choose another path; the run then continues with the stored path and issues a `ResumeWarning`.
-        Only one run at a time may write to a file.
-    time_limit : float, optional
-        Wall-clock limit in seconds, checked after each round. With a checkpoint, time spent before an
-        interruption counts.
+    checkpoint, time_limit
+        As in `emsopt.minimize`, for rounds.
     **kernel
-        Passed to `navigation_prior`: lengthscale, nu, kappa, share, spread, noise, congestion, vehicle.
+        Passed to `navigation_prior`: lengthscale, nu, kappa, share, spread, noise_sd, congestion, vehicle.
 
     Returns
     -------
@@ -268,9 +275,11 @@ def run(
         checkpoint=checkpoint,
         time_limit=time_limit,
     ) as steps:
-        environment = Navigation(net, start, end, prior, expected=expected, closed=closed, seed=steps.file.seed)
+        environment = Navigation(net, start, end, prior, expected=expected, closed=closed, rng=steps.file.seed)
         environment.best(1)  # raise at once if there is no path from start to end
-        agent = _agent(regression, rule, prior, steps.file.seed)
+        stream = _stream(steps.file.seed, AGENT)
+        model = SparseGP(prior, rng=stream) if regression == "svgp" else REGRESSIONS[regression](prior)
+        agent = Agent(model, rule, sense="min", rectify=True, rng=stream)
         total = 0.0
         for t in steps:  # as in `play`
             arms, is_open = environment.available(t)
@@ -311,7 +320,7 @@ def _on_file(
     return chosen, values
 
 
-def _policy(policy):
+def _policy(policy: str | tuple[str, Rule]) -> tuple[str, str, Rule]:
     """Return the name, the regression and the rule of a policy."""
     if isinstance(policy, str):
         return policy, *POLICIES[_validate.choice(policy, "policy", tuple(POLICIES))]
@@ -321,29 +330,24 @@ def _policy(policy):
             f"('gp', BayesUCB(xi=0.5)); got {policy!r}."
         )
     regression, rule = policy
-    _validate.choice(regression, "policy[0]", REGRESSIONS)
-    if regression == "svgp" and rule == Thompson(joint=True):
-        raise InputError("Joint samples need the exact Gaussian process: use ('gp', Thompson(joint=True)).")
+    _validate.choice(regression, "policy[0]", tuple(REGRESSIONS))
     return f"{regression}, {rule}", regression, rule
 
 
-def _agent(regression, rule, prior, seed):
-    rng = _stream(seed, AGENT)
-    if regression == "gp":
-        model = ExactGP(prior)
-    elif regression == "svgp":
-        model = SparseGP(prior, rng=rng)
-    else:
-        model = IndependentArms(prior)
-    return Agent(model, rule, sense="min", rectify=True, rng=rng)
-
-
-def _stream(seed, *purpose):
+def _stream(seed: int, *purpose: int) -> np.random.Generator:
     """Return a generator for one purpose, independent of the run's other generators."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=purpose))
 
 
-def _description(net, start, end, name, prior, expected, closed):
+def _description(
+    net: RoadNetwork,
+    start: int | str,
+    end: int | str,
+    name: str,
+    prior: Prior,
+    expected: ArrayLike | None,
+    closed: Closed,
+) -> dict[str, Any]:
     """Return the description of a run that a checkpoint must match."""
     start, end = (net.ids[net.edges([edge], what)[0]] for edge, what in ((start, "start"), (end, "end")))
     return {
@@ -352,9 +356,7 @@ def _description(net, start, end, name, prior, expected, closed):
         "start": start,
         "end": end,
         "prior": summary(prior.mean, np.diag(prior.covariance), prior.covariance[0], prior.noise_variance),
-        "expected": None
-        if expected is None
-        else summary(_validate.real_array(expected, "expected", (prior.n_arms,), unit="Wh")),
+        "expected": None if expected is None else summary(_validate.real_array(expected, "expected", (prior.n_arms,))),
         "closed": "by a function" if callable(closed) else net.edges(() if closed is None else closed).tolist(),
     }
 
@@ -364,10 +366,8 @@ def _finished(steps: Steps, name: str, environment: Navigation, agent: Agent) ->
 
     columns = ["round", "hour", "path", "energy", "expected_energy", "regret", "cumulative_regret", "seconds"]
     history = pd.DataFrame(steps.rows, columns=columns)
-    arms = tuple(
-        hour * environment.net.n_edges + np.array(path)
-        for hour, path in zip(history["hour"], history["path"], strict=True)
-    )
+    paths = zip(history["hour"], history["path"], strict=True)
+    arms = tuple(hour * environment.net.n_edges + np.array(path) for hour, path in paths)
     counts = np.bincount(np.concatenate(arms), minlength=len(environment.expected))
     mean, variance = agent.regression.predict()
     best_path = tuple(environment.best_path(len(history)).tolist())

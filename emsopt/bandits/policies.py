@@ -28,10 +28,12 @@ from typing import TypeAlias
 import numpy as np
 
 from .. import _validate
+from .._types import ArrayLike, FloatArray, IntArray, Rng
 from ..errors import InputError
+from .regression import Regression
 
 
-def ucb_beta(t, n_arms):
+def ucb_beta(t: ArrayLike, n_arms: int) -> FloatArray:
     """Return β_t of GP-UCB, 2 log(|A| t² / √(2π)), at least 0.
 
     Examples
@@ -43,7 +45,7 @@ def ucb_beta(t, n_arms):
     return np.maximum(2 * (np.log(n_arms) + 2 * np.log(t) - 0.5 * np.log(2 * np.pi)), 0.0)
 
 
-def bayes_ucb_beta(t, n_arms, *, omega=1.0, xi=1.0):
+def bayes_ucb_beta(t: ArrayLike, n_arms: int, *, omega: float = 1.0, xi: float = 1.0) -> FloatArray:
     """Return β_t of GP-BayesUCB, 2 erf⁻¹(1 - 2 η_t)² with η_t = (2π)^(ω/2) / (2 |A|^ω t^ξ).
 
     For η_t of ½ or more, β_t is 0. This occurs only with one or two arms.
@@ -61,7 +63,7 @@ def bayes_ucb_beta(t, n_arms, *, omega=1.0, xi=1.0):
     return np.square(ndtri(np.minimum(np.exp(log_eta), 0.5)))
 
 
-def rectified_mean(mean, deviation):
+def rectified_mean(mean: ArrayLike, deviation: ArrayLike) -> FloatArray:
     """Return the mean of max(0, X) for Gaussian X.
 
     Parameters
@@ -96,10 +98,10 @@ class UCB:
 
     factor: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _validate.positive_number(self.factor, "factor", zero=True)
 
-    def beta(self, t, n_arms):
+    def beta(self, t: ArrayLike, n_arms: int) -> FloatArray:
         """Return β_t."""
         return self.factor * ucb_beta(t, n_arms)
 
@@ -117,11 +119,11 @@ class BayesUCB:
     omega: float = 1.0
     xi: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _validate.positive_number(self.omega, "omega")
         _validate.positive_number(self.xi, "xi")
 
-    def beta(self, t, n_arms):
+    def beta(self, t: ArrayLike, n_arms: int) -> FloatArray:
         """Return β_t."""
         return bayes_ucb_beta(t, n_arms, omega=self.omega, xi=self.xi)
 
@@ -159,22 +161,23 @@ class Agent:
         Source of randomness for Thompson sampling.
     """
 
-    def __init__(self, regression, rule, *, sense="max", rectify=False, rng=None):
+    def __init__(
+        self, regression: Regression, rule: Rule, *, sense: str = "max", rectify: bool = False, rng: Rng = None
+    ) -> None:
         if not (isinstance(rule, Thompson) or hasattr(rule, "beta")):
-            msg = f"`rule` must be UCB, BayesUCB or Thompson, or have a method beta(t, n_arms); got {rule!r}."
-            raise InputError(msg)
-        if rule == Thompson(joint=True) and not hasattr(regression, "sample"):
             raise InputError(
-                f"Joint samples need a regression with a method `sample`, such as ExactGP; "
-                f"{type(regression).__name__} does not have one."
+                f"`rule` must be UCB, BayesUCB or Thompson, or have a method beta(t, n_arms); got {rule!r}."
             )
+        if rule == Thompson(joint=True) and not hasattr(regression, "sample"):
+            got = type(regression).__name__
+            raise InputError(f"Joint samples need a regression with a method `sample`, such as ExactGP; got {got}.")
         self.regression, self.rule, self.rectify = regression, rule, rectify
         self.sense = _validate.choice(sense, "sense", ("max", "min"))
         if rectify and sense == "max":
             raise InputError("Rectified indices are costs: pass sense='min' with rectify=True.")
         self.rng = _validate.generator(rng)
 
-    def indices(self, t, arms):
+    def indices(self, t: int, arms: IntArray) -> FloatArray:
         """Return the index of every available arm in round t."""
         if not isinstance(self.rule, Thompson):
             mean, variance = self.regression.predict(arms)
@@ -189,6 +192,6 @@ class Agent:
             values = rectified_mean(values, np.sqrt(self.regression.prior.noise_variance))
         return values
 
-    def update(self, arms, values):
+    def update(self, arms: ArrayLike, values: ArrayLike) -> None:
         """Update the regression with one value per arm."""
         self.regression.update(arms, values)

@@ -22,8 +22,10 @@ from functools import cached_property
 import numpy as np
 
 from .. import _validate
+from .._types import ArrayLike, FloatArray, Rng
 from ..errors import InputError
-from ..roads.energy import edge_energy, unit_variance
+from ..roads.energy import Vehicle, edge_energy, unit_variance
+from ..roads.network import RoadNetwork
 from ..surrogates.graph_matern import graph_matern, incidence_laplacian, product_plus_sum
 
 LARGEST_GB = 4.0  # limit for one covariance; several are needed at a time
@@ -48,18 +50,18 @@ class Prior:
         If shapes do not match, a number is not finite, or the covariance is not symmetric.
     """
 
-    mean: np.ndarray
-    covariance: np.ndarray
+    mean: FloatArray
+    covariance: FloatArray
     noise_variance: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         mean = _validate.real_array(self.mean, "mean", (None,))
         covariance = self.covariance
         if not (isinstance(covariance, np.ndarray) and covariance.dtype == float):
             covariance = _validate.real_array(covariance, "covariance", (None, None))
-        if covariance.shape != (len(mean), len(mean)):
-            msg = f"`covariance` must have shape {(len(mean), len(mean))} to match `mean`; got {covariance.shape}."
-            raise InputError(msg)
+        shape = (len(mean), len(mean))
+        if covariance.shape != shape:
+            raise InputError(f"`covariance` must have shape {shape} to match `mean`; got {covariance.shape}.")
         diagonal = np.diag(covariance)
         # one product with a random vector detects NaN and asymmetry without a second matrix
         probe = np.random.default_rng(0).standard_normal(len(mean))
@@ -68,33 +70,32 @@ class Prior:
             raise InputError("`covariance` must be finite and its diagonal at least 0.")
         if np.abs(forth - back).max() > 1e-9 * (1e-300 + np.abs(forth).max()):
             raise InputError("`covariance` must be symmetric. If rounding is the cause, average it with its transpose.")
-        object.__setattr__(self, "mean", mean)
-        object.__setattr__(self, "covariance", covariance)
-        object.__setattr__(self, "noise_variance", _validate.positive_number(self.noise_variance, "noise_variance"))
+        noise_variance = _validate.positive_number(self.noise_variance, "noise_variance")
+        vars(self).update(mean=mean, covariance=covariance, noise_variance=noise_variance)
 
     @property
-    def n_arms(self):
+    def n_arms(self) -> int:
         """Number of base arms n."""
         return len(self.mean)
 
     @cached_property
-    def factor(self):
+    def factor(self) -> FloatArray:
         """Lower Cholesky factor of the covariance."""
         return cholesky(self.covariance)
 
-    def draw(self, n=1, *, rng=None):
+    def draw(self, n: int = 1, *, rng: Rng = None) -> FloatArray:
         """Return n samples of the arms' expected values, shape (n arms, n)."""
         rng = _validate.generator(rng)
         return self.mean[:, None] + self.factor @ rng.standard_normal((self.n_arms, n))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"<Prior: {self.n_arms} arms, mean standard deviation {np.sqrt(np.diag(self.covariance)).mean():.3g}, "
             f"noise {np.sqrt(self.noise_variance):.3g}>"
         )
 
 
-def cholesky(covariance):
+def cholesky(covariance: FloatArray) -> FloatArray:
     """Return the lower Cholesky factor of a covariance, which may be numerically singular."""
     from scipy.linalg import LinAlgError, cholesky
 
@@ -104,23 +105,22 @@ def cholesky(covariance):
         return cholesky(jittered, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError as error:
         raise InputError(
-            "The covariance must be positive semi-definite to draw samples; it has a negative eigenvalue. "
-            "Check its kernel."
+            "The covariance must be positive semi-definite to draw samples; it has a negative eigenvalue. Check its kernel."
         ) from error
 
 
 def navigation_prior(
-    net,
+    net: RoadNetwork,
     *,
-    lengthscale=1.0,
-    nu=2.0,
-    kappa=1.0,
-    share=0.5,
-    spread=0.25,
-    noise=0.1,
-    congestion=None,
-    vehicle=None,
-):
+    lengthscale: ArrayLike = 1.0,
+    nu: float = 2.0,
+    kappa: float = 1.0,
+    share: float = 0.5,
+    spread: float = 0.25,
+    noise_sd: float = 0.1,
+    congestion: ArrayLike | None = None,
+    vehicle: Vehicle | None = None,
+) -> Prior:
     """Return the prior over the edges of a road network, for each hour if congestion is given.
 
     Parameters
@@ -132,7 +132,7 @@ def navigation_prior(
         Smoothness and lengthscale of the graph Matérn kernel.
     share : float
         Fraction of the variance assigned to the product of the two kernels; the rest is assigned to the sum.
-    spread, noise : float
+    spread, noise_sd : float
         Standard deviation of the expected energies around the deterministic energies, and of the observation
         noise, both relative to the standard deviation of the deterministic energies.
     congestion : array_like, shape (H,) or (H, E), optional
@@ -157,40 +157,34 @@ def navigation_prior(
     >>> navigation_prior(grid_roads(4, 4))
     <Prior: 48 arms, mean standard deviation 0.358, noise 0.143>
     """
-    spread, noise = _validate.positive_number(spread, "spread"), _validate.positive_number(noise, "noise")
+    spread, noise_sd = _validate.positive_number(spread, "spread"), _validate.positive_number(noise_sd, "noise_sd")
     factors = _congestion(congestion, net.n_edges)
     hours = len(factors)
     size = 8e-9 * (hours * net.n_edges) ** 2
     if size > LARGEST_GB:
         raise InputError(
-            f"{net.n_edges} edges at {hours} hours are {hours * net.n_edges} arms, whose covariance would "
-            f"take {size:.0f} GB; at most {LARGEST_GB:g} GB are allowed. Use fewer hours or a part of the "
-            "network (`subset`)."
+            f"{net.n_edges} edges at {hours} hours are {hours * net.n_edges} arms, whose covariance would take "
+            f"{size:.0f} GB; at most {LARGEST_GB:g} GB are allowed. Use fewer hours or a part of the network (`subset`)."
         )
     speeds = (factors * net.speed_limits).ravel()
     lengths, inclines = np.tile(net.lengths, hours), np.tile(net.inclines, hours)
     mean = edge_energy(lengths, speeds, inclines, vehicle=vehicle)
     scale = mean.var()
     if not scale > 1e-12 * np.abs(mean).max() ** 2:
-        raise InputError(
-            "All edges need the same energy. The prior is scaled by the variance of these energies, which "
-            "must be above zero."
-        )
+        raise InputError("All edges need the same energy, but the prior is scaled by the variance of these energies.")
     contexts = unit_variance(np.column_stack([lengths, speeds, inclines]))
     graph = graph_matern(incidence_laplacian(net.lengths, net.connections), nu=nu, kappa=kappa)
     if hours > 1:
         graph = np.tile(graph, (hours, hours))
     covariance = product_plus_sum(graph, contexts, outputscale=spread**2 * scale, share=share, lengthscales=lengthscale)
-    return Prior(mean, covariance, noise**2 * scale)
+    return Prior(mean, covariance, noise_sd**2 * scale)
 
 
-def _congestion(values, n):
-    """Return the ratio of speed to speed limit, shape (H, E)."""
-    if values is None:
-        return np.ones((1, n))
+def _congestion(values: ArrayLike | None, n: int) -> FloatArray:
+    """Return the ratio of speed to speed limit, shape (H, n)."""
+    values = [1.0] if values is None else values
     shape = (None,) if np.ndim(values) == 1 else (None, n)
     factors = _validate.real_array(values, "congestion", shape, low=0.0, strictly=True)
     if factors.max() > 1:
-        msg = f"`congestion` must be at most 1, as the ratio of speed to speed limit; got {factors.max():g}."
-        raise InputError(msg)
-    return factors[:, None] * np.ones((1, n)) if factors.ndim == 1 else factors
+        raise InputError(f"`congestion` must be at most 1 (speed over speed limit); got {factors.max():g}.")
+    return factors if factors.ndim == 2 else np.tile(factors[:, None], n)

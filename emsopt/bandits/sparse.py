@@ -23,13 +23,15 @@ exact nor, at this scale, faster.
 import numpy as np
 
 from .. import _validate
+from .._types import BoolArray, FloatArray, IntArray, Rng
 from ..errors import InputError
-from ._data import checked, collapsed
+from .prior import Prior
+from .regression import Regression, collapsed
 
 JITTER = 1e-10
 
 
-class SparseGP:
+class SparseGP(Regression):
     """Sparse variational Gaussian process over arms.
 
     Parameters
@@ -47,8 +49,17 @@ class SparseGP:
         Source of randomness for the batches.
     """
 
-    def __init__(self, prior, *, inducing=1000, batch=2500, steps=1, rate=0.1, rng=None):
-        self.prior = prior
+    def __init__(
+        self,
+        prior: Prior,
+        *,
+        inducing: int = 1000,
+        batch: int = 2500,
+        steps: int = 1,
+        rate: float = 0.1,
+        rng: Rng = None,
+    ) -> None:
+        super().__init__(prior)
         self.inducing = _validate.whole_number(inducing, "inducing")
         self.batch = _validate.whole_number(batch, "batch")
         self.steps = _validate.whole_number(steps, "steps")
@@ -56,26 +67,18 @@ class SparseGP:
         if self.rate > 1:
             raise InputError(f"`rate`, the step size, must be above 0 and at most 1; got {rate:g}.")
         self.rng = _validate.generator(rng)
-        self._history = np.empty(0, dtype=np.intp), np.empty(0)
+        self._seen, self._values = np.empty(0, dtype=np.intp), np.empty(0)  # arms and values observed
         self._visits = np.zeros(prior.n_arms)
         self._points = np.empty(0, dtype=np.intp)  # Z
         self._factor = np.empty((0, 0))  # L
         self._across = np.empty((0, prior.n_arms))  # L⁻¹ K_Z·
         self._known = np.zeros(prior.n_arms)  # squared norms of its columns
         self._precision, self._shift = np.empty((0, 0)), np.empty(0)  # Λ and λ
-        self._solution = None
+        self._solution: tuple[FloatArray, FloatArray] | None = prior.mean, np.diag(prior.covariance)
         self._jitter = JITTER * np.diag(prior.covariance).mean()
 
-    @property
-    def n_arms(self):
-        """Number of base arms."""
-        return self.prior.n_arms
-
-    def predict(self, arms=slice(None)):
-        """Return approximate posterior mean and variance of the arms' expected values, each of shape (k,)."""
-        if self._solution is None and not len(self._points):
-            self._solution = self.prior.mean, np.diag(self.prior.covariance)
-        elif self._solution is None:
+    def _posterior(self) -> tuple[FloatArray, FloatArray]:
+        if self._solution is None:
             from scipy.linalg import cholesky, solve_triangular
 
             factor = cholesky(np.eye(len(self._points)) + self._precision, lower=True, check_finite=False)
@@ -83,22 +86,19 @@ class SparseGP:
             mean = self.prior.mean + solve_triangular(factor, self._shift, lower=True) @ inner
             variance = np.diag(self.prior.covariance) - self._known + np.einsum("ij,ij->j", inner, inner)
             self._solution = mean, np.maximum(variance, 0.0)
-        mean, variance = self._solution
-        return mean[arms].copy(), variance[arms].copy()
+        return self._solution
 
-    def update(self, arms, values):
-        """Learn from one value per arm, by Algorithm 3."""
-        arms, values = checked(arms, values, self.n_arms)
-        self._history = tuple(np.concatenate(pair) for pair in zip(self._history, (arms, values), strict=True))
+    def _learn(self, arms: IntArray, values: FloatArray) -> None:
+        self._seen, self._values = np.concatenate([self._seen, arms]), np.concatenate([self._values, values])
         np.add.at(self._visits, arms, 1)
         self._choose_points(arms)
         self.step(self.steps)
 
-    def step(self, count=1):
+    def step(self, count: int = 1) -> None:
         """Make ``count`` further steps of natural gradient descent on the history."""
-        arms, values = self._history
+        arms, values, total = self._seen, self._values, len(self._seen)
         for _ in range(count):
-            total, size = len(arms), min(self.batch, len(arms))
+            size = min(self.batch, total)
             part = slice(None) if size == total else self.rng.choice(total, size, replace=False)
             unique, counts, sums = collapsed(arms[part], values[part])
             across = self._across[:, unique]
@@ -109,11 +109,9 @@ class SparseGP:
             self._shift += weight * across @ (sums - counts * self.prior.mean[unique])
         self._solution = None
 
-    def _choose_points(self, arms):
+    def _choose_points(self, arms: IntArray) -> None:
         """Make the most observed arms the inducing points; in a tie, existing inducing points are kept."""
-        inside = np.zeros(self.n_arms, dtype=bool)
-        inside[self._points] = True
-        candidates = np.concatenate([self._points, np.unique(arms[~inside[arms]])])
+        candidates = np.concatenate([self._points, np.setdiff1d(arms, self._points)])
         if len(candidates) > self.inducing:
             best = np.argsort(-self._visits[candidates], kind="stable")[: self.inducing]
             candidates = candidates[np.sort(best)]
@@ -122,7 +120,7 @@ class SparseGP:
             self._integrate_out(stays)
         self._append(candidates[~np.isin(candidates, self._points)])
 
-    def _integrate_out(self, stays):
+    def _integrate_out(self, stays: BoolArray) -> None:
         """Keep only some inducing points, with their marginal distribution under q(u)."""
         from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 
@@ -139,26 +137,25 @@ class SparseGP:
         self._precision = inverse - np.eye(len(half))
         self._shift = inverse @ solve_triangular(self._factor, mean, lower=True)
 
-    def _append(self, fresh):
+    def _append(self, fresh: IntArray) -> None:
         """Add inducing points with their prior distribution conditional on the others."""
         from scipy.linalg import solve_triangular
 
         if not len(fresh):
             return
-        before, now = len(self._points), len(self._points) + len(fresh)
         left = self._across[:, fresh].T
         below = self._cholesky(self.prior.covariance[np.ix_(fresh, fresh)] - left @ left.T)
         rows = self.prior.covariance[fresh] - left @ self._across
         rows = solve_triangular(below, rows, lower=True, check_finite=False)
-        self._factor = np.block([[self._factor, np.zeros((before, len(fresh)))], [left, below]])
+        self._factor = np.block([[self._factor, np.zeros(left.T.shape)], [left, below]])
         self._across = np.vstack([self._across, rows])
         self._known += np.einsum("ij,ij->j", rows, rows)
         self._points = np.concatenate([self._points, fresh])
-        precision, shift = np.zeros((now, now)), np.zeros(now)
-        precision[:before, :before], shift[:before] = self._precision, self._shift
-        self._precision, self._shift = precision, shift
+        self._precision = np.pad(self._precision, (0, len(fresh)))
+        self._shift = np.pad(self._shift, (0, len(fresh)))
 
-    def _cholesky(self, covariance):
+    def _cholesky(self, covariance: FloatArray) -> FloatArray:
+        """Return the lower Cholesky factor, after adding the jitter in place."""
         from scipy.linalg import cholesky
 
         covariance[np.diag_indices(len(covariance))] += self._jitter

@@ -66,7 +66,7 @@ def navigation_panel(net, start, end, *, agent="gp-ts", horizon=60, rng=0):
     progress = widgets.IntProgress(value=0, min=0, max=1, description="Driving", layout={"visibility": "hidden"})
     figures, regret, shown = widgets.HTML(), widgets.HTML(), widgets.HTML(layout={"width": "100%"})
     prior = lru_cache(maxsize=2)(  # a prior and its factor take 150 MB in Monaco
-        lambda lengthscale, noise: bandits.navigation_prior(net, lengthscale=lengthscale, noise=noise)
+        lambda lengthscale, noise: bandits.navigation_prior(net, lengthscale=lengthscale, noise_sd=noise)
     )
     state = {"settings": None, "runs": {}}  # runs by agent, the latest last, all under the same settings
 

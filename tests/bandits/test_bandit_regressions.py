@@ -243,9 +243,9 @@ def test_a_covariance_with_a_negative_eigenvalue_draws_nothing():
     ("options", "message"),
     [
         ({"spread": 0}, "`spread`"),
-        ({"noise": -1}, "`noise`"),
+        ({"noise_sd": -1}, "`noise_sd`"),
         ({"lengthscale": 0}, "`lengthscales`"),
-        ({"congestion": [1.0, 1.5]}, "must be at most 1, .* got 1.5"),
+        ({"congestion": [1.0, 1.5]}, "must be at most 1 .* got 1.5"),
         ({"congestion": [0.0]}, "`congestion` must be greater than 0"),
         ({"congestion": [[1.0, 1.0]]}, "`congestion` must have shape"),
     ],

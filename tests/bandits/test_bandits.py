@@ -219,7 +219,7 @@ def test_policies_face_the_same_city_and_noise(net, prior):
     assert same(again, runs[list(bandits.POLICIES).index("gp-ts")])
     other = bandits.run(net, START, END, "gp-ts", horizon=3, rng=5, prior=prior)
     assert not np.array_equal(other.expected, runs[0].expected)
-    city = bandits.Navigation(net, START, END, prior, seed=4)
+    city = bandits.Navigation(net, START, END, prior, rng=4)
     some = np.array([3, 1, 4])
     assert np.array_equal(city.observe(2, some), city.observe(2, np.arange(net.n_edges))[some])
     noise = np.array([city.observe(t, some) - city.expected[some] for t in range(1, 2000)])
@@ -299,7 +299,7 @@ def test_a_checkpoint_of_another_run_is_refused(net, prior, tmp_path):
         ({"rng": 8}, "its seed is 7, this one's 8"),
         ({"end": "r3c3-r4c3"}, "its end is"),
         ({"closed": [9]}, "its closed is"),
-        ({"prior": bandits.navigation_prior(net, noise=0.2)}, "its prior is"),
+        ({"prior": bandits.navigation_prior(net, noise_sd=0.2)}, "its prior is"),
     ):
         with pytest.raises(InputError, match=message):
             bandits.run(net, START, **{"end": END, "policy": "gp-ts", "rng": 7, **options, **change})
@@ -347,7 +347,10 @@ def test_why_a_run_ends(net, prior):
         ({"policy": "gp"}, "`policy` must be one of 'gp-ts'"),
         ({"policy": ("gp", "ts")}, "a regression and a rule"),
         ({"policy": ("sgp", bandits.UCB())}, r"policy\[0\]"),
-        ({"policy": ("svgp", bandits.Thompson(True))}, "Joint samples need the exact"),
+        (
+            {"policy": ("svgp", bandits.Thompson(True))},
+            "Joint samples need a regression with a method `sample`, such as ExactGP; got SparseGP",
+        ),
         ({"horizon": 0}, "`horizon` must be a whole number of at least 1"),
         ({"rng": -1}, "`rng`"),
         ({"start": "home"}, "no edge 'home'"),
@@ -355,7 +358,7 @@ def test_why_a_run_ends(net, prior):
         ({"closed": [START]}, "the start 'r0c0-r0c1' is closed"),
         ({"closed": "r0c0"}, "`closed` must be a sequence of edges"),
         ({"prior": "gp"}, "`prior` must be an emsopt.bandits.Prior"),
-        ({"noise": 0.2}, "either `prior` or kernel options, not both; got `prior` and noise"),
+        ({"noise_sd": 0.2}, "either `prior` or kernel options, not both; got `prior` and noise_sd"),
         ({"expected": [1.0]}, "`expected` must have shape"),
         ({"callback": 3}, "`callback`"),
         ({"progress": "yes"}, "`progress`"),

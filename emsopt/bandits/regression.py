@@ -1,0 +1,89 @@
+"""What all regressions share, and the simplest one: independent arms.
+
+Independent arms are the baseline of Åkerblom, Chen and Haghir Chehreghani (2023): each arm has its own Gaussian prior
+and known noise, and observing one arm gives no information about another.
+"""
+
+import numpy as np
+
+from .. import _validate
+from .._types import ArrayLike, FloatArray, IntArray
+from ..errors import InputError
+from .prior import Prior
+
+
+class Regression:
+    """Base of the regressions: a posterior over the arms' expected values.
+
+    Parameters
+    ----------
+    prior : Prior
+
+    Attributes
+    ----------
+    n_arms : int
+        Number of base arms.
+    """
+
+    def __init__(self, prior: Prior) -> None:
+        self.prior, self.n_arms = prior, prior.n_arms
+
+    def predict(self, arms: IntArray | slice = slice(None)) -> tuple[FloatArray, FloatArray]:
+        """Return posterior mean and variance of the arms' expected values, each of shape (k,)."""
+        mean, variance = self._posterior()
+        return mean[arms].copy(), variance[arms].copy()
+
+    def update(self, arms: ArrayLike, values: ArrayLike) -> None:
+        """Condition on one value per arm; arms may repeat."""
+        values, arms = _validate.real_array(values, "values", (None,)), np.asarray(arms)
+        if arms.dtype.kind not in "iu" or arms.shape != values.shape:
+            got = f"{arms.dtype} of shape {arms.shape}"
+            raise InputError(f"`arms` must be {len(values)} integer indices, one per value; got {got}.")
+        if arms.min() < 0 or arms.max() >= self.n_arms:
+            got = f"{arms.min()} to {arms.max()}"
+            raise InputError(f"`arms` must be indices from 0 to {self.n_arms - 1}; got {got}.")
+        self._learn(arms, values)
+
+    def _posterior(self) -> tuple[FloatArray, FloatArray]:
+        """Return posterior mean and variance of every arm."""
+        raise NotImplementedError
+
+    def _learn(self, arms: IntArray, values: FloatArray) -> None:
+        """Condition on checked observations."""
+        raise NotImplementedError
+
+
+def collapsed(arms: IntArray, values: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the distinct arms, the number of observations of each, and the sum of its values."""
+    unique, place, counts = np.unique(arms, return_inverse=True, return_counts=True)
+    return unique, counts, np.bincount(place, weights=values)
+
+
+class IndependentArms(Regression):
+    """Posterior of arms assumed to be independent, by conjugate updates.
+
+    Parameters
+    ----------
+    prior : Prior
+        Only the diagonal of its covariance is used.
+    """
+
+    def __init__(self, prior: Prior) -> None:
+        super().__init__(prior)
+        self._precision = 1 / np.maximum(np.diag(prior.covariance), 1e-300)
+        self._mean = prior.mean.copy()
+
+    def sample(self, arms: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Return a posterior sample, drawn independently for each arm."""
+        mean, variance = self.predict(arms)
+        return mean + np.sqrt(variance) * rng.standard_normal(len(mean))
+
+    def _posterior(self) -> tuple[FloatArray, FloatArray]:
+        return self._mean, 1 / self._precision
+
+    def _learn(self, arms: IntArray, values: FloatArray) -> None:
+        unique, counts, sums = collapsed(arms, values)
+        before = self._precision[unique]
+        after = before + counts / self.prior.noise_variance
+        self._mean[unique] = (before * self._mean[unique] + sums / self.prior.noise_variance) / after
+        self._precision[unique] = after

@@ -1,6 +1,6 @@
 """Semi-bandits on road networks: learn the most energy-efficient path by driving.
 
-`run` plays a policy on a route. `play` runs your own bandit problems. `information_gain`, `greedy_gain` and
+`run` plays a policy on a route. `play` runs your own bandit problems. `cumulative_gain`, `greedy_gain` and
 `regret_bound` compute the quantities of the theory.
 """
 
@@ -11,7 +11,7 @@ from .policies import UCB, Agent, BayesUCB, Thompson, bayes_ucb_beta, rectified_
 from .prior import Prior, navigation_prior
 from .regression import IndependentArms
 from .sparse import SparseGP
-from .theory import greedy_gain, information_gain, largest_eigenvalue, regret_bound, spectral_gain
+from .theory import cumulative_gain, greedy_gain, largest_eigenvalue, regret_bound, spectral_gain
 
 __all__ = [
     "POLICIES",
@@ -22,7 +22,21 @@ __all__ = [
     "IndependentArms",
     "Navigation",
     "NavigationRun",
+    "Prior",
+    "Round",
+    "ShortestPath",
+    "SparseGP",
+    "Thompson",
+    "TopK",
+    "bayes_ucb_beta",
+    "cumulative_gain",
+    "greedy_gain",
+    "largest_eigenvalue",
+    "navigation_prior",
+    "play",
+    "rectified_mean",
+    "regret_bound",
+    "run",
+    "spectral_gain",
+    "ucb_beta",
 ]
-__all__ += ["Prior", "Round", "ShortestPath", "SparseGP", "Thompson", "TopK", "bayes_ucb_beta", "greedy_gain"]
-__all__ += ["information_gain", "largest_eigenvalue", "navigation_prior", "play", "rectified_mean"]
-__all__ += ["regret_bound", "run", "spectral_gain", "ucb_beta"]

@@ -23,6 +23,8 @@ E² bytes, of which only the lower triangle is updated.
 and a round therefore costs one column instead of a factorisation.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .._types import FloatArray, IntArray
@@ -68,7 +70,7 @@ class ExactGP(Regression):
         self._bank = np.empty((prior.n_arms, 0))  # joint samples, one per column, used up to `_next`
         self._next, self._is_prior = 0, True
 
-    def covariance(self, arms: IntArray) -> FloatArray:
+    def covariance(self, arms: Sequence[int] | IntArray) -> FloatArray:
         """Return the posterior covariance between the given arms, shape (k, k)."""
         arms = np.asarray(arms, dtype=np.intp)
         _, explained, _, _ = self._solved()

@@ -100,6 +100,7 @@ class Navigation:
         self._deviation = np.sqrt(prior.noise_variance)
         self.costs = rectified_mean(self.expected, self._deviation)
         self.oracle = ShortestPath(net, start, end)
+        self._is_open: Callable[[int], BoolArray]
         if callable(closed):
             self._is_open = lru_cache(maxsize=1)(lambda t: self._open(closed(t)))
         else:

@@ -168,7 +168,8 @@ class Agent:
             raise InputError(
                 f"`rule` must be UCB, BayesUCB or Thompson, or have a method beta(t, n_arms); got {rule!r}."
             )
-        if rule == Thompson(joint=True) and not hasattr(regression, "sample"):
+        self._sample = getattr(regression, "sample", None)
+        if rule == Thompson(joint=True) and self._sample is None:
             got = type(regression).__name__
             raise InputError(f"Joint samples need a regression with a method `sample`, such as ExactGP; got {got}.")
         self.regression, self.rule, self.rectify = regression, rule, rectify
@@ -184,7 +185,7 @@ class Agent:
             width = np.sqrt(self.rule.beta(t, self.regression.n_arms) * variance)
             values = mean - width if self.sense == "min" else mean + width
         elif self.rule.joint:
-            values = self.regression.sample(arms, self.rng)
+            values = self._sample(arms, self.rng)
         else:
             mean, variance = self.regression.predict(arms)
             values = mean + np.sqrt(variance) * self.rng.standard_normal(len(mean))

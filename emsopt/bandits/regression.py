@@ -5,6 +5,7 @@ and known noise, and observing one arm gives no information about another.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import _validate
 from .._types import ArrayLike, FloatArray, IntArray
@@ -53,10 +54,10 @@ class Regression:
         raise NotImplementedError
 
 
-def collapsed(arms: IntArray, values: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+def collapsed(arms: IntArray, values: FloatArray) -> tuple[IntArray, NDArray[np.intp], FloatArray]:
     """Return the distinct arms, the number of observations of each, and the sum of its values."""
     unique, place, counts = np.unique(arms, return_inverse=True, return_counts=True)
-    return unique, counts, np.bincount(place, weights=values)
+    return unique, counts, np.bincount(place, weights=values).astype(float)
 
 
 class IndependentArms(Regression):

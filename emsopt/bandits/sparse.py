@@ -133,9 +133,9 @@ class SparseGP(Regression):
         self._known = np.einsum("ij,ij->j", self._across, self._across)
         half = solve_triangular(self._factor, cholesky(covariance, lower=True), lower=True)
         inverse = solve_triangular(half, np.eye(len(half)), lower=True)
-        inverse = inverse.T @ inverse  # the precision of v
-        self._precision = inverse - np.eye(len(half))
-        self._shift = inverse @ solve_triangular(self._factor, mean, lower=True)
+        precision_v = inverse.T @ inverse
+        self._precision = precision_v - np.eye(len(half))
+        self._shift = precision_v @ solve_triangular(self._factor, mean, lower=True)
 
     def _append(self, fresh: IntArray) -> None:
         """Add inducing points with their prior distribution conditional on the others."""

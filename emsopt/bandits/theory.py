@@ -32,18 +32,22 @@ largest *allowed* super arm, which exceeds the longest path taken in a run. The 
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from .. import _validate
+from .._types import ArrayLike, FloatArray, IntArray
 from ..errors import InputError
+from ..surrogates.information import greedy_choices, information_gain
 from .exact import WINDOW, ExactGP
-from .policies import UCB, BayesUCB, Thompson
+from .policies import UCB, BayesUCB, Rule, Thompson
+from .prior import Prior
 
 GREEDY_SHARE = 1 - 1 / math.e  # guaranteed fraction of the largest gain
 
 
-def information_gain(prior, rounds):
+def cumulative_gain(prior: Prior, rounds: Sequence[Sequence[int] | IntArray]) -> FloatArray:
     """Return the information gain of a run's observations about the arms, after each round.
 
     Parameters
@@ -60,18 +64,17 @@ def information_gain(prior, rounds):
     Examples
     --------
     >>> from emsopt.bandits import Prior
-    >>> information_gain(Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], 1.0), [[0], [1]]).round(4).tolist()
+    >>> cumulative_gain(Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], 1.0), [[0], [1]]).round(4).tolist()
     [0.6931, 1.0397]
     """
     gp, gains = ExactGP(prior), []
     for arms in rounds:
-        covariance = gp.covariance(arms) / prior.noise_variance
-        gains.append(0.5 * np.linalg.slogdet(np.eye(len(covariance)) + covariance)[1])
+        gains.append(information_gain(gp.covariance(arms), prior.noise_variance))
         gp.update(arms, np.zeros(len(arms)))  # the gain depends on the arms only, not on the values
     return np.cumsum(gains)
 
 
-def greedy_gain(prior, steps):
+def greedy_gain(prior: Prior, steps: int) -> tuple[FloatArray, IntArray]:
     """Return the information gain of choosing, one after another, the arm of largest posterior variance.
 
     The gain is at least 1 - 1/e of the largest gain of the same number of observations. An arm may be chosen
@@ -93,23 +96,21 @@ def greedy_gain(prior, steps):
 
     steps = _validate.whole_number(steps, "steps")
     covariance = np.array(prior.covariance, order="F")  # only its lower triangle is updated
-    variance = np.diag(covariance).copy()
-    window = np.empty((WINDOW, prior.n_arms))  # posterior = covariance - windowᵀ window
-    gain, chosen, filled = np.empty(steps), np.empty(steps, dtype=np.intp), 0
-    for t in range(steps):
-        k = chosen[t] = variance.argmax()
-        gain[t] = 0.5 * math.log1p(variance[k] / prior.noise_variance)
-        column = np.concatenate([covariance[k, :k], covariance[k:, k]]) - window[:filled, k] @ window[:filled]
-        window[filled] = column / math.sqrt(variance[k] + prior.noise_variance)
-        variance = np.maximum(variance - window[filled] ** 2, 0.0)
-        filled += 1
-        if filled == WINDOW:
-            covariance = dsyrk(-1.0, window.T, beta=1.0, c=covariance, overwrite_c=1, lower=1)
-            filled = 0
-    return gain.cumsum(), chosen
+    variance, parts = np.diag(covariance), []
+
+    def column(k: int) -> FloatArray:
+        return np.concatenate([covariance[k, :k], covariance[k:, k]])
+
+    for start in range(0, steps, WINDOW):
+        size = min(WINDOW, steps - start)
+        gains, chosen, factor, variance = greedy_choices(variance, column, size, prior.noise_variance)
+        parts.append((gains, chosen))
+        covariance = dsyrk(-1.0, factor.T, beta=1.0, c=covariance, overwrite_c=1, lower=1)
+    gains, chosen = map(np.concatenate, zip(*parts, strict=True))
+    return gains.cumsum(), chosen
 
 
-def spectral_gain(prior, steps):
+def spectral_gain(prior: Prior, steps: ArrayLike) -> FloatArray:
     """Return an upper bound on the largest information gain for given numbers of observations.
 
     Allocating n observations to arms gains at most as much as allocating them to the eigenvectors of K. The
@@ -140,7 +141,7 @@ def spectral_gain(prior, steps):
     return 0.5 * (r * np.log(level) - logs[r - 1])
 
 
-def largest_eigenvalue(prior, size):
+def largest_eigenvalue(prior: Prior, size: int) -> float:
     """Return an upper bound on λ*_K, the largest eigenvalue of a posterior covariance of ``size`` arms.
 
     A posterior covariance is at most the prior covariance. The eigenvalues of the prior on a few arms are at
@@ -156,7 +157,17 @@ def largest_eigenvalue(prior, size):
     return float(min(most, eigsh(prior.covariance, k=1, v0=start, return_eigenvectors=False)[0]))
 
 
-def regret_bound(rule, rounds, *, n_arms, size, gain, noise_variance, eigenvalue, prior_variance=1.0):
+def regret_bound(
+    rule: Rule,
+    rounds: ArrayLike,
+    *,
+    n_arms: int,
+    size: int,
+    gain: ArrayLike,
+    noise_variance: float,
+    eigenvalue: float,
+    prior_variance: float = 1.0,
+) -> FloatArray:
     """Return the bound of Theorem 3.1 on the Bayesian cumulative regret.
 
     Parameters
@@ -188,31 +199,24 @@ def regret_bound(rule, rounds, *, n_arms, size, gain, noise_variance, eigenvalue
     noise_variance = _validate.positive_number(noise_variance, "noise_variance")
     eigenvalue = _validate.positive_number(eigenvalue, "eigenvalue")
     scale = math.sqrt(_validate.positive_number(prior_variance, "prior_variance"))
-    if isinstance(rule, BayesUCB):
-        return scale * _optimism_lost(rule, rounds) + _width(
-            rule, rounds, n_arms, size, gain, eigenvalue + noise_variance
-        )
+    if not isinstance(rule, Rule):
+        raise InputError(f"`rule` must be UCB, BayesUCB or Thompson; got {rule!r}.")
     if isinstance(rule, UCB) and rule.factor != 1:
         raise InputError(f"The bound of UCB holds only for `factor` 1; got {rule.factor:g}.")
-    width = _width(UCB(), rounds, n_arms, size, gain, eigenvalue + noise_variance)
-    if isinstance(rule, UCB):
-        return scale * math.pi**2 / 6 + width
+    beta = (UCB() if isinstance(rule, Thompson) else rule).beta(rounds, n_arms)
+    width = np.sqrt(2 * (eigenvalue + noise_variance) * rounds * size * beta * gain)
     if isinstance(rule, Thompson):
         return scale * math.pi**2 / 3 + 2 * width
-    raise InputError(f"`rule` must be UCB, BayesUCB or Thompson; got {rule!r}.")
+    if isinstance(rule, UCB):
+        return scale * math.pi**2 / 6 + width
+    return scale * _optimism_lost(rule, rounds) + width
 
 
-def _width(rule, rounds, n_arms, size, gain, half_constant):
-    """Return √(C_K T K β_T γ_TK)."""
-    return np.sqrt(2 * half_constant * rounds * size * rule.beta(rounds, n_arms) * gain)
-
-
-def _optimism_lost(rule, rounds):
+def _optimism_lost(rule: BayesUCB, rounds: FloatArray) -> FloatArray:
     """Return the lemma's bound on the loss of Bayes-UCB when its optimism fails, for variances up to 1."""
     omega, ratio = rule.omega, rule.xi / rule.omega
     if omega <= 1:
-        msg = f"The bound of Bayes-UCB needs omega above 1; got {omega:g}. It diverges as omega approaches 1."
-        raise InputError(msg)
+        raise InputError(f"The bound of Bayes-UCB needs `omega` above 1, where it diverges; got {omega:g}.")
     constant = (math.sqrt(math.pi) * omega / math.sqrt(2 * math.e * (omega - 1))) ** (1 / omega)
     if ratio > 1:
         return np.full(rounds.shape, constant * ratio / (ratio - 1))

@@ -49,6 +49,7 @@ import numpy as np
 
 from .. import _validate
 from ..errors import InputError
+from ..surrogates.information import greedy_choices
 
 
 def empirical_regret(runs, optimum, kind="cumulative"):
@@ -236,33 +237,6 @@ def gp_pm_bound(restarts, sites, units, gain, *, noise_variance, prior_variance=
 # -- information gain -----------------------------------------------------------------------------------------------
 
 
-def information_gain(kernel_matrix, noise_variance):
-    """Return what noisy values at some points tell about the function, (36): ½ log det(I + K/σ²), in nats.
-
-    Parameters
-    ----------
-    kernel_matrix : array_like, shape (T, T)
-        Prior covariance K of the function at the points; points may repeat.
-    noise_variance : float
-        σ², in the unit of K.
-
-    Examples
-    --------
-    >>> round(information_gain([[3.0]], 1.0), 4)  # ½ log 4
-    0.6931
-    """
-    K = _validate.real_array(kernel_matrix, "kernel_matrix", (None, None))
-    noise_variance = _validate.positive_number(noise_variance, "noise_variance")
-    if K.shape[0] != K.shape[1] or not np.allclose(K, K.T):
-        raise InputError(f"`kernel_matrix` must be square and symmetric; got shape {K.shape}.")
-    try:
-        factor = np.linalg.cholesky(np.eye(len(K)) + K / noise_variance)
-    except np.linalg.LinAlgError as error:
-        msg = "`kernel_matrix` must be positive semi-definite; it has a negative eigenvalue beyond the noise."
-        raise InputError(msg) from error
-    return float(np.log(np.diag(factor)).sum())
-
-
 def greedy_gain(kernel, points, steps, *, noise_variance):
     """Choose points one by one where the function is least known, (39), and return the information gained.
 
@@ -293,16 +267,11 @@ def greedy_gain(kernel, points, steps, *, noise_variance):
         raise InputError(f"`points` must have shape (n, N), n at least 1; got {points.shape}.")
     steps = _validate.whole_number(steps, "steps")
     noise_variance = _validate.positive_number(noise_variance, "noise_variance")
-    variance = np.array(kernel.diag(points), dtype=float)  # posterior, at every candidate
-    factor = np.zeros((steps, len(points)))  # posterior covariance = prior - factorᵀ factor
-    gain, chosen = np.empty(steps), np.empty(steps, dtype=int)
-    for t in range(steps):
-        k = chosen[t] = variance.argmax()
-        gain[t] = 0.5 * math.log1p(variance[k] / noise_variance)
-        column = kernel(points, points[k : k + 1])[:, 0] - factor[:t, k] @ factor[:t]
-        factor[t] = column / math.sqrt(variance[k] + noise_variance)
-        variance = np.maximum(variance - factor[t] ** 2, 0)
-    return gain.cumsum(), chosen
+    variance = np.array(kernel.diag(points), dtype=float)
+    gains, chosen, _, _ = greedy_choices(
+        variance, lambda k: kernel(points, points[k : k + 1])[:, 0], steps, noise_variance
+    )
+    return gains.cumsum(), chosen
 
 
 def largest_gain(steps, points, *, noise_variance, prior_variance=1.0):

@@ -14,11 +14,11 @@ from emsopt.optimizers.regret import (
     empirical_regret,
     gp_pm_bound,
     greedy_gain,
-    information_gain,
     largest_gain,
     printed_gain,
     sparbl_bound,
 )
+from emsopt.surrogates.information import information_gain
 from emsopt.surrogates.kernels import DeploymentKernel
 
 

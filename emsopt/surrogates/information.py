@@ -1,0 +1,78 @@
+"""What noisy observations tell about a Gaussian process."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import _validate
+from .._types import ArrayLike, FloatArray, IntArray
+from ..errors import InputError
+
+
+def information_gain(covariance: ArrayLike, noise_variance: float) -> float:
+    r"""Return the information gain of noisy values at some points, ½ log det(I + K/σ²), in nats.
+
+    Parameters
+    ----------
+    covariance : array_like, shape (T, T)
+        Prior covariance K of the function at the points; points may repeat.
+    noise_variance : float
+        σ², in the unit of K.
+
+    Raises
+    ------
+    InputError
+        If the covariance is not square, symmetric and positive semi-definite.
+
+    Examples
+    --------
+    >>> round(information_gain([[3.0]], 1.0), 4)  # ½ log 4
+    0.6931
+    """
+    K = _validate.real_array(covariance, "covariance", (None, None))
+    noise_variance = _validate.positive_number(noise_variance, "noise_variance")
+    if K.shape[0] != K.shape[1] or not np.allclose(K, K.T):
+        raise InputError(f"`covariance` must be square and symmetric; got shape {K.shape}.")
+    try:
+        factor = np.linalg.cholesky(np.eye(len(K)) + K / noise_variance)
+    except np.linalg.LinAlgError as error:
+        raise InputError("`covariance` must be positive semi-definite; it has a negative eigenvalue.") from error
+    return float(np.log(np.diag(factor)).sum())
+
+
+def greedy_choices(
+    variance: FloatArray, column: Callable[[int], FloatArray], steps: int, noise_variance: float
+) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
+    """Observe, one after another, the points of largest posterior variance.
+
+    Parameters
+    ----------
+    variance : ndarray, shape (n,)
+        Prior variances.
+    column : callable
+        From the index of a point to its prior covariance with all points, shape (n,).
+    steps : int
+        Number of observations, T.
+    noise_variance : float
+
+    Returns
+    -------
+    gains : ndarray, shape (T,)
+        Information gain of each observation, nats.
+    chosen : ndarray of int, shape (T,)
+        Points observed; a point may be observed again.
+    factor : ndarray, shape (T, n)
+        The posterior covariance is the prior covariance minus factorᵀ factor.
+    variance : ndarray, shape (n,)
+        Posterior variances.
+    """
+    factor = np.empty((steps, len(variance)))
+    gains, chosen = np.empty(steps), np.empty(steps, dtype=np.intp)
+    for t in range(steps):
+        k = int(variance.argmax())
+        gains[t], chosen[t] = 0.5 * math.log1p(variance[k] / noise_variance), k
+        posterior = column(k) - factor[:t, k] @ factor[:t]
+        factor[t] = posterior / math.sqrt(variance[k] + noise_variance)
+        variance = np.maximum(variance - factor[t] ** 2, 0.0)
+    return gains, chosen, factor, variance

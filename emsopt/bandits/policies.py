@@ -23,7 +23,7 @@ module uses that of η_t in Theorem 3.1, as the paper's experiments do.
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -168,7 +168,7 @@ class Agent:
             raise InputError(
                 f"`rule` must be UCB, BayesUCB or Thompson, or have a method beta(t, n_arms); got {rule!r}."
             )
-        self._sample = getattr(regression, "sample", None)
+        self._sample: Any = getattr(regression, "sample", None)
         if rule == Thompson(joint=True) and self._sample is None:
             got = type(regression).__name__
             raise InputError(f"Joint samples need a regression with a method `sample`, such as ExactGP; got {got}.")

@@ -71,7 +71,7 @@ class SparseGP(Regression):
         self._visits = np.zeros(prior.n_arms)
         self._points = np.empty(0, dtype=np.intp)  # Z
         self._factor = np.empty((0, 0))  # L
-        self._across = np.empty((0, prior.n_arms))  # L⁻¹ K_Z·
+        self._across: FloatArray = np.empty((0, prior.n_arms))  # L⁻¹ K_Z·
         self._known = np.zeros(prior.n_arms)  # squared norms of its columns
         self._precision, self._shift = np.empty((0, 0)), np.empty(0)  # Λ and λ
         self._solution: tuple[FloatArray, FloatArray] | None = prior.mean, np.diag(prior.covariance)

@@ -23,7 +23,7 @@ hour, with the speed of that hour; each round is one hour, and the hours repeat 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -46,7 +46,7 @@ from .sparse import SparseGP
 if TYPE_CHECKING:
     import pandas as pd
 
-Closed: TypeAlias = ArrayLike | Callable[[int], ArrayLike] | None
+Closed: TypeAlias = Iterable[Any] | Callable[[int], Iterable[Any]] | None
 
 REGRESSIONS: dict[str, type[Regression]] = {"gp": ExactGP, "svgp": SparseGP, "bi": IndependentArms}
 RULES: dict[str, Rule] = {"ts": Thompson(), "bucb": BayesUCB(), "ucb": UCB()}
@@ -131,7 +131,7 @@ class Navigation:
             self._best[key] = self.oracle(self.costs[arms], is_open)
         return self._best[key]
 
-    def _open(self, closed: ArrayLike) -> BoolArray:
+    def _open(self, closed: Iterable[Any]) -> BoolArray:
         is_open = np.ones(self.net.n_edges, dtype=bool)
         is_open[self.net.edges(closed, "closed")] = False
         return is_open

@@ -4,24 +4,31 @@
 simulator, a person) is the caller's business. A method fills in `_propose` and, if it learns, `_learn`.
 """
 
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import _validate
 from .._running.threads import one_thread
+from .._types import ArrayLike, Rng
 from ..errors import InputError
 
-# Draws from the space before the candidates that are left get listed instead.
-DRAWS = 100
+X = TypeVar("X", bound=NDArray[Any])
+"""A candidate: the sites of a deployment, shape (p,), or a point of a box, shape (d,)."""
+
+DRAWS = 100  # random draws before the remaining candidates are listed
 
 
-class AskTell:
-    """Keeps what was told and never asks for the same candidate twice, unless the objective is noisy.
+class AskTell(Generic[X]):
+    """Keep what was told and never ask for the same candidate twice, unless the objective is noisy.
 
     Parameters
     ----------
     objective : object
         Its ``space`` says what may be proposed (``canonical``, ``sample``, ``count``, ``chunks``), ``noisy`` whether
-        it is worth asking for the same again, ``sense`` whether "min" or "max" is wanted.
+        the same candidate may be asked for again, and ``sense`` whether "min" or "max" is wanted.
     rng : int or Generator, optional
 
     Attributes
@@ -35,41 +42,39 @@ class AskTell:
     taken : dict
         From a candidate, as a tuple, to the value last told, or None while it is asked for but not told.
     noun, column : str
-        What messages call a candidate, and tables and checkpoints their column of them.
+        Name of a candidate in messages, and of its column in tables and checkpoints.
     """
 
     noun, column = "candidate", "x"
 
-    def __init__(self, objective, rng=None):
-        self.objective = objective
-        self.space = objective.space
-        self.rng = _validate.generator(rng)
-        self.told = []
-        self.values = []
-        self.taken = {}
+    def __init__(self, objective: Any, rng: Rng = None) -> None:
+        self.objective, self.space, self.rng = objective, objective.space, _validate.generator(rng)
+        self.told: list[X] = []
+        self.values: list[float] = []
+        self.taken: dict[tuple[float, ...], float | None] = {}
 
     @property
-    def better(self):
+    def better(self) -> Callable[..., Any]:
         """Which of two values is better: `min` or `max`."""
         return max if self.objective.sense == "max" else min
 
     @property
-    def best(self):
-        """Best candidate told so far and its value (None and the worst of values before the first)."""
+    def best(self) -> tuple[X | None, float]:
+        """Best candidate told so far and its value; before the first, None and an infinitely bad value."""
         if not self.values:
             return None, np.inf if self.better is min else -np.inf
         k = self.values.index(self.better(self.values))
         return self.told[k], self.values[k]
 
     @property
-    def exhausted(self):
+    def exhausted(self) -> bool:
         """Whether no allowed candidate is left to ask for."""
         return not self.objective.noisy and len(self.taken) >= self.space.count
 
-    def ask(self, n=None):
-        """Return a candidate to evaluate, one row, or ``n`` different ones, n rows.
+    def ask(self, n: int | None = None) -> X:
+        """Return a candidate to evaluate, or an array of ``n`` candidates, one per row.
 
-        Fewer than ``n`` rows come where fewer allowed candidates are left.
+        If fewer than ``n`` allowed candidates are left, there are fewer rows.
 
         Raises
         ------
@@ -77,22 +82,21 @@ class AskTell:
             If every allowed candidate has been asked for already; see `exhausted`.
         """
         if n is not None:
-            rows = []
-            for _ in range(_validate.whole_number(n, "n")):
-                if rows and self.exhausted:
-                    break
+            n = _validate.whole_number(n, "n")
+            rows = [self.ask()]
+            while len(rows) < n and not self.exhausted:
                 rows.append(self.ask())
-            return np.array(rows)
+            return np.array(rows)  # type: ignore[return-value] # one row per candidate
         if self.exhausted:
             raise InputError(f"all {self.space.count} allowed {self.noun}s have been asked for; there is none left.")
         with one_thread:
-            x = self.space.canonical(self._propose())
+            x: X = self.space.canonical(self._propose())
         if not self.objective.noisy and self.is_taken(x):
             x = self.draw()
         self.taken.setdefault(tuple(x.tolist()), None)
         return x
 
-    def tell(self, x, value):
+    def tell(self, x: ArrayLike, value: float) -> None:
         """Report the value of a candidate, whether it was asked for or not.
 
         Parameters
@@ -102,38 +106,39 @@ class AskTell:
         value : float
             Finite, in the objective's own sign.
         """
-        x, value = self.space.canonical(x), _validate.finite_number(value, "value")
-        self.taken[tuple(x.tolist())] = value
-        self.told.append(x)
+        told: X = self.space.canonical(x)
+        value = _validate.finite_number(value, "value")
+        self.taken[tuple(told.tolist())] = value
+        self.told.append(told)
         self.values.append(value)
         with one_thread:
-            self._learn(x, value)
+            self._learn(told, value)
 
-    def withdraw(self, x):
-        """Take back that a candidate was asked for, if its value has not been told: it may be asked for again."""
+    def withdraw(self, x: ArrayLike) -> None:
+        """Allow a candidate to be asked for again, unless its value has been told."""
         key = tuple(self.space.canonical(x).tolist())
-        if key in self.taken and self.taken[key] is None:
+        if self.taken.get(key, 0.0) is None:
             del self.taken[key]
 
-    def is_taken(self, x):
+    def is_taken(self, x: X) -> bool:
         """Return whether this canonical candidate was asked for or told."""
         return tuple(np.asarray(x).tolist()) in self.taken
 
-    def draw(self):
-        """Return a random allowed candidate that is not taken unless the objective is noisy."""
+    def draw(self) -> X:
+        """Return a random allowed candidate that is not taken, unless the objective is noisy."""
         for _ in range(DRAWS):
-            x = self.space.sample(rng=self.rng)
+            x: X = self.space.sample(rng=self.rng)
             if self.objective.noisy or not self.is_taken(x):
                 return x
         left = [row for rows in self.space.chunks() for row in rows if not self.is_taken(row)]
         return left[self.rng.integers(len(left))]
 
-    def _propose(self):
+    def _propose(self) -> X:
         """Return the candidate to try next; a taken one is replaced by a random one."""
         raise NotImplementedError
 
-    def _learn(self, x, value):
-        """Take in a value just told (already in the lists and in `taken`)."""
+    def _learn(self, x: X, value: float) -> None:
+        """Learn from a value just told, which is already in the lists and in `taken`."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{type(self).__name__}: best {self.best[1]:.6g} of {len(self.values)} told>"

@@ -1,6 +1,6 @@
 """`minimize` and `maximize`: search for the best deployment, or the best point of a box, within a budget."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any, TypeAlias
 
@@ -21,7 +21,6 @@ from .boxes.box import BoxObjective, on_box
 from .boxes.gp_ucb import GPUCB, GPUCBFixed
 from .boxes.kr_ucb import KRUCB
 from .boxes.random_points import RandomPoints
-from .checkpoint import describe
 from .deployments.annealing import SimulatedAnnealing
 from .deployments.base import Optimizer
 from .deployments.bocs import BOCS
@@ -30,6 +29,7 @@ from .deployments.gp_pm import GPpM, GPzero
 from .deployments.random_search import RandomSearch
 from .deployments.sparbl import SparBL, SparBLPlus
 from .deployments.swaps import LocalSearch
+from .description import describe
 from .run import Run
 
 METHODS: dict[str, type[Optimizer]] = {
@@ -64,7 +64,7 @@ Function: TypeAlias = Objective | Problem | BoxObjective | Callable[[FloatArray]
 
 def minimize(
     objective: Function,
-    method: str | AskTell | None = None,
+    method: str | AskTell[Any] | None = None,
     *,
     budget: int,
     bounds: ArrayLike | None = None,
@@ -154,7 +154,7 @@ def minimize(
 
 def maximize(
     objective: Function,
-    method: str | AskTell | None = None,
+    method: str | AskTell[Any] | None = None,
     *,
     budget: int,
     bounds: ArrayLike | None = None,
@@ -186,7 +186,7 @@ def maximize(
 def _search(
     sense: str,
     objective: Function,
-    method: str | AskTell | None,
+    method: str | AskTell[Any] | None,
     budget: int,
     target: float | None,
     box: dict[str, Any],
@@ -201,11 +201,11 @@ def _search(
         raise InputError(
             f"`objective` is to be {own}imised (its `sense` is {own!r}): use `{_VERBS[own]}`, not `{_VERBS[sense]}`."
         )
-    if isinstance(objective, Objective):
-        methods, kind, default, column, fits = METHODS, Optimizer, "gp-pm", "sites", are_indices
-    else:
-        methods, kind, default, column, fits = BOX_METHODS, BoxOptimizer, "boke-auto", "x", are_numbers
-    method = default if method is None else method
+    on_deployments = isinstance(objective, Objective)
+    methods: Mapping[str, type[AskTell[Any]]] = METHODS if on_deployments else BOX_METHODS
+    kind: type[AskTell[Any]] = Optimizer if on_deployments else BoxOptimizer
+    if method is None:
+        method = "gp-pm" if on_deployments else "boke-auto"
     if isinstance(method, kind):
         name = f"{type(method).__name__}, {len(method.values)} told"
     elif isinstance(method, str):
@@ -218,12 +218,13 @@ def _search(
     goal = _goal(sense, objective, method, box)
     budget = _validate.whole_number(budget, "budget")
     target = None if target is None else _validate.finite_number(target, "target")
+    column, fits = kind.column, are_indices if on_deployments else are_numbers
     form = Form("emsopt run", "evaluation", asked={column: fits}, told={"value": is_number})
     message = f"budget of {budget} evaluations used"
     with loop(form, lambda: describe(goal, name, method), steps=budget, message=message, **run) as steps:
         seed = steps.file.seed
         optimizer = method if isinstance(method, kind) else methods[name](goal, rng=seed)
-        best = None
+        best = np.inf if sense == "min" else -np.inf
         for number in steps:
             x = optimizer.ask()
             row = steps.row
@@ -233,7 +234,7 @@ def _search(
                 x, value = _on_file(steps, row[column], row["value"], optimizer, x)
             steps.write(**{column: x.tolist()}, value=value)
             optimizer.tell(x, value)
-            best = value if best is None else optimizer.better(best, value)
+            best = optimizer.better(best, value)
             end = ""
             if target is not None and optimizer.better(best, target) == best:
                 end = f"target of {target:g} reached"
@@ -243,7 +244,7 @@ def _search(
     return _run(steps, column, best)
 
 
-def _goal(sense: str, objective: Function, method: str | AskTell, box: dict[str, Any]) -> Objective | BoxObjective:
+def _goal(sense: str, objective: Function, method: str | AskTell[Any], box: dict[str, Any]) -> Objective | BoxObjective:
     """Return what is searched in this direction."""
     given = [name for name, value in box.items() if value is not None]
     if isinstance(objective, Objective) and given:
@@ -264,7 +265,7 @@ def _goal(sense: str, objective: Function, method: str | AskTell, box: dict[str,
 
 
 def _on_file(
-    steps: Steps, filed: list[float], value: float, optimizer: AskTell, asked: Candidate
+    steps: Steps, filed: list[float], value: float, optimizer: AskTell[Any], asked: Candidate
 ) -> tuple[Candidate, float]:
     """Return the candidate on file, in place of the one asked for, and its value."""
     number, objective = steps.number, optimizer.objective

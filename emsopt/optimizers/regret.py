@@ -13,7 +13,7 @@ N, p       ``sites``, ``units``  candidate sites, units to place
 D          -                     1 + N + N(N - 1)/2, features of SparBL
 s_0        ``sparsity``          nonzero coefficients of the true function (Assumption 8)
 W          ``norm``              bound on the sum of their sizes (Assumption 8), min
-σ, σ²      ``noise``,            standard deviation (min) and variance (min²) of an evaluation's noise
+σ, σ²      ``noise_sd``,         standard deviation (min) and variance (min²) of an evaluation's noise
            ``noise_variance``
 C_HS       ``contraction``       how fast the posterior contracts (Lemma 20)
 c          ``rate``              the design is bad with probability at most 2 exp(-c t) (Assumption 9)
@@ -43,16 +43,23 @@ uncertain, and may be chosen for ever. The bound holds where centres are observe
 its kernel and amplitude as it goes; the theorem's are known.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _validate
+from .._types import ArrayLike, FloatArray, IntArray
 from ..errors import InputError
 from ..surrogates.information import greedy_choices
 
+if TYPE_CHECKING:
+    from sklearn.gaussian_process.kernels import Kernel
 
-def empirical_regret(runs, optimum, kind="cumulative"):
+
+def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> FloatArray:
     """Return the regret of one or several runs after each evaluation.
 
     Parameters
@@ -80,13 +87,18 @@ def empirical_regret(runs, optimum, kind="cumulative"):
     array([[1. , 1. , 1.5]])
     """
     _validate.choice(kind, "kind", ("cumulative", "average", "simple"))
-    values = _values(runs)
-    optimum = float(_validate.real_array(optimum, "optimum", ()))
-    slack = 1e-9 * max(1.0, abs(optimum))
-    if values.min() < optimum - slack:
+    several = isinstance(runs, (list, tuple)) and len(runs) and (hasattr(runs[0], "history") or np.ndim(runs[0]))
+    rows = [
+        _validate.real_array(run.history["value"] if hasattr(run, "history") else run, "runs", (None,))
+        for run in (runs if several or np.ndim(runs) == 2 else [runs])
+    ]
+    shortest = min(map(len, rows))
+    values = np.array([row[:shortest] for row in rows])
+    optimum = _validate.finite_number(optimum, "optimum")
+    if values.min() < optimum - 1e-9 * max(1.0, abs(optimum)):
         raise InputError(
-            f"`optimum` must be at most every value; got {optimum:g} and a value of {values.min():g}. "
-            f"With noise pass the noise-free values of the deployments."
+            f"`optimum` must be at most every value; got {optimum:g} and a value of {values.min():g}. If the objective "
+            "is noisy, pass the noise-free values of the deployments."
         )
     losses = np.maximum(values - optimum, 0)
     if kind == "simple":
@@ -95,18 +107,7 @@ def empirical_regret(runs, optimum, kind="cumulative"):
     return total if kind == "cumulative" else total / np.arange(1, total.shape[1] + 1)
 
 
-def _values(runs):
-    """Return the values of runs as an array of shape (R, T), T that of the shortest."""
-    several = isinstance(runs, (list, tuple)) and len(runs) and (hasattr(runs[0], "history") or np.ndim(runs[0]))
-    rows = [
-        _validate.real_array(run.history["value"] if hasattr(run, "history") else run, "runs", (None,))
-        for run in (runs if several or np.ndim(runs) == 2 else [runs])
-    ]
-    shortest = min(map(len, rows))
-    return np.array([row[:shortest] for row in rows])
-
-
-def confidence_band(curves, level=0.95):
+def confidence_band(curves: ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return mean and confidence band of replicated curves at each point.
 
     Parameters
@@ -136,7 +137,17 @@ def confidence_band(curves, level=0.95):
 # -- bounds ---------------------------------------------------------------------------------------------------------
 
 
-def sparbl_bound(rounds, sites, *, sparsity, contraction, noise, norm=0.0, rate=None, start=1):
+def sparbl_bound(
+    rounds: ArrayLike,
+    sites: int,
+    *,
+    sparsity: int,
+    contraction: float,
+    noise_sd: float,
+    norm: float = 0.0,
+    rate: float | None = None,
+    start: int = 1,
+) -> FloatArray:
     """Return the bound of Theorem 10 on SparBL's expected cumulative regret, as its proof has it.
 
     4 C_HS σ s_0 √(T log D) + Σ_t≥1 4 W exp(-c t) + 2 W (t_0 - 1), the last term for the rounds before t_0.
@@ -151,7 +162,7 @@ def sparbl_bound(rounds, sites, *, sparsity, contraction, noise, norm=0.0, rate=
         s_0.
     contraction : float
         C_HS, open: no number is known.
-    noise : float
+    noise_sd : float
         σ, min.
     norm : float
         W, min; 0 leaves the bad event out, as the theorem's statement does.
@@ -167,27 +178,35 @@ def sparbl_bound(rounds, sites, *, sparsity, contraction, noise, norm=0.0, rate=
 
     Examples
     --------
-    >>> sparbl_bound([25, 100], 17, sparsity=10, contraction=1.0, noise=0.1).round(1)
+    >>> sparbl_bound([25, 100], 17, sparsity=10, contraction=1.0, noise_sd=0.1).round(1)
     array([44.9, 89.8])
     """
     rounds = _counts(rounds, "rounds")
     sites = _validate.whole_number(sites, "sites")
     sparsity = _validate.whole_number(sparsity, "sparsity")
     contraction = _validate.positive_number(contraction, "contraction")
-    noise = _validate.positive_number(noise, "noise", "min", zero=True)
+    noise_sd = _validate.positive_number(noise_sd, "noise_sd", "min", zero=True)
     norm = _validate.positive_number(norm, "norm", "min", zero=True)
     start = _validate.whole_number(start, "start")
     features = 1 + sites + math.comb(sites, 2)
-    bound = 4 * contraction * noise * sparsity * np.sqrt(rounds * math.log(features))
+    bound = 4 * contraction * noise_sd * sparsity * np.sqrt(rounds * math.log(features))
     if norm > 0:
         if rate is None:
-            msg = "`rate`, c of Assumption 9, is needed where `norm` is above 0; pass it, or leave out `norm`."
-            raise InputError(msg)
+            raise InputError("`rate` (c of Assumption 9) is needed if `norm` is above 0. Pass it, or omit `norm`.")
         bound += 4 * norm / math.expm1(_validate.positive_number(rate, "rate"))
     return bound + 2 * norm * np.minimum(rounds, start - 1)
 
 
-def gp_pm_bound(restarts, sites, units, gain, *, noise_variance, prior_variance=1.0, delta=0.05):
+def gp_pm_bound(
+    restarts: ArrayLike,
+    sites: int,
+    units: int,
+    gain: ArrayLike,
+    *,
+    noise_variance: float,
+    prior_variance: float = 1.0,
+    delta: float = 0.05,
+) -> FloatArray:
     """Return the bound (19) of Theorem 15 on GP-pM's average regret over restarts, √(8 C β_V κ_V / V).
 
     It holds with probability 1 - δ at least; β_V = 2 log(π² V² (N choose p) / (6 δ)) and
@@ -237,7 +256,7 @@ def gp_pm_bound(restarts, sites, units, gain, *, noise_variance, prior_variance=
 # -- information gain -----------------------------------------------------------------------------------------------
 
 
-def greedy_gain(kernel, points, steps, *, noise_variance):
+def greedy_gain(kernel: Kernel, points: ArrayLike, steps: int, *, noise_variance: float) -> tuple[FloatArray, IntArray]:
     """Choose points one by one where the function is least known, (39), and return the information gained.
 
     Information gain is submodular, so that this reaches at least (1 - 1/e) of the largest gain κ_T, (40), and
@@ -274,7 +293,7 @@ def greedy_gain(kernel, points, steps, *, noise_variance):
     return gains.cumsum(), chosen
 
 
-def largest_gain(steps, points, *, noise_variance, prior_variance=1.0):
+def largest_gain(steps: ArrayLike, points: int, *, noise_variance: float, prior_variance: float = 1.0) -> FloatArray:
     """Return a bound on κ_T that holds for every kernel with k(x, x) <= k_max on n points.
 
     ½ r log(1 + T k_max / (r σ²)) with r = min(T, n), attained where the covariance has r equal eigenvalues. Unlike
@@ -302,7 +321,7 @@ def largest_gain(steps, points, *, noise_variance, prior_variance=1.0):
     return 0.5 * rank * np.log1p(steps * prior_variance / (rank * noise_variance))
 
 
-def printed_gain(steps, sites, *, constant=1.0):
+def printed_gain(steps: ArrayLike, sites: int, *, constant: float = 1.0) -> FloatArray:
     """Return κ_T as Lemma 25 prints it, O(2^N log T), with an open constant.
 
     Says nothing while T is far below 2^N: compare `largest_gain`, and `greedy_gain` for the kernel at hand. At T = 1
@@ -327,7 +346,7 @@ def printed_gain(steps, sites, *, constant=1.0):
     return constant * 2.0**sites * np.log(_counts(steps, "steps"))
 
 
-def _counts(values, name):
+def _counts(values: ArrayLike, name: str) -> FloatArray:
     """Return whole numbers from 1 on as floats."""
     array = _validate.real_array(values, name, np.shape(values), low=1)
     if (array % 1 != 0).any():

@@ -1,8 +1,14 @@
 """What every search returns."""
 
-from dataclasses import dataclass
+from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .._types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -16,21 +22,21 @@ class Run:
     fun : float
         Its value.
     nfev : int
-        Candidates evaluated.
+        Number of evaluations.
     message : str
         Why the search ended, and whether the optimum is proven.
     history : DataFrame
-        From `emsopt.minimize` and `emsopt.maximize` one row an evaluation: its number ``evaluation``, ``sites`` or
+        From `emsopt.minimize` and `emsopt.maximize`, one row per evaluation: its number ``evaluation``, ``sites`` or
         ``x`` (tuple), ``value``, the ``best`` value so far, and ``seconds`` since the start. From `local_search` and
-        `best_deployment` one row a step: ``evaluations`` so far and ``best``.
+        `best_deployment`, one row per step: ``evaluations`` so far and ``best``.
     """
 
-    x: np.ndarray
+    x: IntArray | FloatArray
     fun: float
     nfev: int
     message: str
-    history: object
+    history: pd.DataFrame
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         x = self.x.tolist() if self.x.dtype.kind == "i" else [float(f"{value:.6g}") for value in self.x]
         return f"<Run: {self.fun:.6g} at {x} after {self.nfev} evaluations; {self.message}>"

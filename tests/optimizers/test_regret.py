@@ -90,7 +90,7 @@ def test_band_covers_the_mean_as_often_as_it_says():
 
 def test_sparbl_bound_by_hand():
     """N = 3, so D = 7 and log D = 1.945910; T = 4: 4 · 0.5 · 0.1 · 2 · √(4 · 1.945910) = 1.115967."""
-    options = {"sparsity": 2, "contraction": 0.5, "noise": 0.1}
+    options = {"sparsity": 2, "contraction": 0.5, "noise_sd": 0.1}
     assert sparbl_bound(4, 3, **options) == pytest.approx(1.115967, abs=1e-6)
     bad = sum(4 * 1.5 * math.exp(-0.3 * t) for t in range(1, 400))
     bound = sparbl_bound([4, 9], 3, **options, norm=1.5, rate=0.3, start=6)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ... import _validate
+from ..._types import FloatArray
 from ..ask_tell import AskTell
 from ._search import highest
 from .box import on_box
@@ -16,7 +17,7 @@ def default_initial(d):
     return max(5, 2 * (d + 1))
 
 
-class BoxOptimizer(AskTell):
+class BoxOptimizer(AskTell[FloatArray]):
     """Base of the optimizers on boxes: never asks for the same point twice, unless the objective is noisy.
 
     A method fills in `_choose`, which sees points on the unit cube and gains that are better when larger, whatever

@@ -1,11 +1,12 @@
 """What every optimizer of deployments has in common, on top of `AskTell`."""
 
+from ..._types import IntArray
 from ...city.deployment import DeploymentSpace
 from ...errors import InputError
 from ..ask_tell import AskTell
 
 
-class Optimizer(AskTell):
+class Optimizer(AskTell[IntArray]):
     """Base of the optimizers of deployments: never asks for the same one twice, unless the objective is noisy.
 
     Parameters

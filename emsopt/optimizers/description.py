@@ -1,20 +1,23 @@
-"""What a checkpoint must agree on for a run to go on from it."""
+"""What a checkpoint must agree on for a run to resume from it."""
 
 from hashlib import sha256
+from typing import Any
 
 from .._running.checkpoint import summary
 from ..evaluators.objective import Objective
 from .ask_tell import AskTell
+from .boxes.box import BoxObjective
 
 
-def describe(objective, name, method):
+def describe(objective: Objective | BoxObjective, name: str, method: str | AskTell[Any]) -> dict[str, Any]:
     """Return what a checkpoint must agree on: the method, and what is optimised over what."""
-    of = _deployments if isinstance(objective, Objective) else _box
-    return {"method": name, **(_settings(method) if isinstance(method, AskTell) else {}), **of(objective)}
+    settings = {} if isinstance(method, str) else _settings(method)
+    of = _deployments(objective) if isinstance(objective, Objective) else _box(objective)
+    return {"method": name, **settings, **of}
 
 
-def _settings(optimizer):
-    """Return the plain settings of an optimizer, and what tells the state of its generator from others."""
+def _settings(optimizer: AskTell[Any]) -> dict[str, Any]:
+    """Return the plain settings of an optimizer and a fingerprint of its generator's state."""
     plain = {
         name: value
         for name, value in sorted(vars(optimizer).items())
@@ -24,8 +27,8 @@ def _settings(optimizer):
     return {"settings": plain, "rng": sha256(state.encode()).hexdigest()[:16]}
 
 
-def _deployments(objective):
-    """City, fleet, metric, evaluator and allowed deployments."""
+def _deployments(objective: Objective) -> dict[str, Any]:
+    """Return city, fleet, metric, evaluator and allowed deployments."""
     city, space = objective.city, objective.space
     skipped = ("workers", "progress", *(("rng",) if objective.noisy else ()))
     numbers = [city.arrival_rates, city.travel_times, city.turnout_times, city.service_times]
@@ -41,8 +44,8 @@ def _deployments(objective):
     }
 
 
-def _box(objective):
-    """Name of the function, as far as it has one, and the box."""
+def _box(objective: BoxObjective) -> dict[str, Any]:
+    """Return the name of the function, as far as it has one, and the box."""
     f, space = objective.function, objective.space
     return {
         "function": str(getattr(f, "name", getattr(f, "__qualname__", type(f).__qualname__))),

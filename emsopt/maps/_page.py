@@ -1,90 +1,108 @@
 """Self-contained pages: the common part of the maps of cities and roads.
 
-A page is a template in this package with %PLACES% for the title, the notes, the data drawn by its script,
-Leaflet (`vendor`) and its own constants. It sends no requests to any server.
+A page is ``templates/page.html``, with style, body and script of its kind (``deployments`` or ``roads``) and %PLACES% for
+the title, the notes, the data drawn by the script, Leaflet (`vendor`) and constants. It sends no requests to any server.
 """
 
 import json
 import re
 from base64 import b64encode
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from html import escape
 from importlib.resources import files
+from pathlib import Path
+from typing import Any, ClassVar
 
+from .. import _validate
 from .._files import writing
+from .._types import PathLike
+from . import _shading
 
 FOLDER = files(__package__)
+PLACE = re.compile(r"%([A-Z_]+)%")
+TILE_HOST = "https://tile.openstreetmap.org"
+TILES = f"{TILE_HOST}/{{z}}/{{x}}/{{y}}.png"
+ROADS = "#b9bdc1"
+CONSTANTS = {"LINES": _shading.LINES, "ROADS": ROADS, "GAIN": _shading.DIVERGING[0], "LOSS": _shading.DIVERGING[-1]}
 
 
 class Page:
     """A page that displays in a notebook and can be saved as one HTML file.
 
-    Subclasses define the content: ``data``, ``height`` in pixels, ``_title``, ``_notes``, ``_template`` (a
-    file's name) and ``_constants`` (pairs of a place's name and its text).
+    Subclasses are frozen dataclasses with a field ``height``. They define the ``data`` drawn by the script.
     """
 
+    height: int
+    tiles: str | None
+    data: dict[str, Any]
+    _kind: ClassVar[str]
+    _heading: tuple[str, str]  # title and notes
+
+    def __post_init__(self) -> None:
+        _validate.whole_number(self.height, "height", 150, 5000)
+
     @property
-    def html(self):
+    def html(self) -> str:
         """The complete, self-contained page."""
-        return "".join(self._parts(lambda text: text))
+        return "".join(self._parts(str))
 
-    def _repr_html_(self):
-        page = "".join(self._parts(lambda text: text.replace("&", "&amp;").replace('"', "&quot;")))
+    def _repr_html_(self) -> str:
+        page = "".join(self._parts(_quoted))
         style = f"width:100%;height:{self.height}px;border:1px solid #ccc;box-sizing:border-box"
-        return f'<iframe srcdoc="{page}" title="Map: {escape(self._title)}" style="{style}"></iframe>'
+        return f'<iframe srcdoc="{page}" title="Map: {escape(self._heading[0])}" style="{style}"></iframe>'
 
-    def save(self, path):
+    def save(self, path: PathLike) -> Path:
         """Write the page to ``path`` atomically and return the path.
 
         Raises
         ------
-        InputError
-            If the path is not valid for a file, or its folder does not exist.
-        WriteError
-            If the disk is full or read-only, or permission is denied. An existing file is left unchanged.
+        InputError, WriteError
+            If the path is invalid or the file cannot be written. An existing file is left unchanged.
         """
         return writing.write_file(path, self.html)
 
-    def _parts(self, encode):
+    def _parts(self, encode: Callable[[str], str]) -> Iterator[str]:
         """Yield the pieces of the page; constant pieces are encoded only once."""
-        texts = {
-            "TITLE": escape(self._title),
-            "NOTES": escape(self._notes),
-            "DATA": json_text(self.data),
-        }
-        for piece in _pieces(self._template, self._constants, encode("&") != "&"):
-            yield encode(texts[piece[1:-1]]) if piece[:1] == "%" else piece
+        title, notes = self._heading
+        texts = {"TITLE": escape(title), "NOTES": escape(notes), "DATA": json_text(self.data)}
+        for k, piece in enumerate(_pieces(self._kind, self.tiles is not None, encode)):
+            yield encode(texts[piece]) if k % 2 else piece
 
 
-def json_text(data):
+def json_text(data: Any) -> str:
     """Return JSON that is safe inside a script element, because no character can end the element."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+    return re.sub("[<>&\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def template(name: str) -> str:
+    """Return the text of a template."""
+    return (FOLDER / "templates" / name).read_text("utf-8")
+
+
+def _quoted(text: str) -> str:
+    """Escape a text for use inside an attribute."""
+    return text.replace("&", "&amp;").replace('"', "&quot;")
 
 
 @lru_cache(maxsize=8)
-def _pieces(template, constants, quoted):
-    """Return a template as a tuple of constant pieces and %PLACES%; ``quoted`` for use inside an attribute."""
-    texts = _leaflet() | dict(constants)
-    pieces = []
-    for piece in re.split(r"(%[A-Z_]+%)", (FOLDER / "templates" / template).read_text("utf-8")):
-        name = piece[1:-1] if re.fullmatch(r"%[A-Z_]+%", piece) else None
-        if name in ("TITLE", "NOTES", "DATA"):
-            pieces.append(piece)
-        else:
-            text = texts[name] if name else piece
-            pieces.append(text.replace("&", "&amp;").replace('"', "&quot;") if quoted else text)
-    return tuple(pieces)
+def _pieces(kind: str, tiles: bool, encode: Callable[[str], str]) -> tuple[str, ...]:
+    """Return a page's constant pieces, encoded, and between each two the name of what stands there."""
+    texts = {part.upper(): template(f"{kind}.{part}") for part in ("css", "html", "js")} | _leaflet() | CONSTANTS
+    texts |= {"IMAGES": TILE_HOST, "TILES": TILES} if tiles else {"IMAGES": "", "TILES": ""}
+    page = template("page.html")
+    for _ in range(2):  # first the parts of the page, then the constants in them
+        page = PLACE.sub(lambda place: texts.get(place[1], place[0]), page)
+    return tuple(piece if k % 2 else encode(piece) for k, piece in enumerate(PLACE.split(page)))
 
 
-def _leaflet():
+def _leaflet() -> dict[str, str]:
     """Return Leaflet's style sheet, with images embedded, and its script."""
     folder = FOLDER / "vendor" / "leaflet"
 
-    def picture(match):
-        image = folder / match[1]
+    def picture(found: re.Match[str]) -> str:
+        image = folder / found[1]
         if not image.is_file():  # the image of a marker that these maps do not use
             return "none"
         return f"url(data:image/png;base64,{b64encode(image.read_bytes()).decode()})"

@@ -4,32 +4,35 @@ Lightness decreases along the colour scale, which keeps the order visible for co
 greyscale. Darker always means worse (longer, later) or more (calls).
 """
 
+from __future__ import annotations
+
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from .. import _validate
-from ..city.city import check_city
+from ..city.city import City, check_city
 from ..errors import InputError
+from ..evaluators.evaluation import Evaluation
+
+if TYPE_CHECKING:
+    from .._types import FloatArray, IntArray
+
+Value: TypeAlias = str | tuple[str, float]
+Limits: TypeAlias = tuple[float, float] | None
 
 SEQUENTIAL = ("#f6f1d9", "#cfe0c3", "#93c4bd", "#569fb8", "#3577a8", "#2a4c88", "#1d2458")  # pale to dark
-DIVERGING = (
-    "#1f5f95",
-    "#6fa3cc",
-    "#c3d8e8",
-    "#f5f4f0",
-    "#f3d4b3",
-    "#e29a55",
-    "#b2560a",
-)  # blue, white, orange
+DIVERGING = ("#1f5f95", "#6fa3cc", "#c3d8e8", "#f5f4f0", "#f3d4b3", "#e29a55", "#b2560a")  # blue, white, orange
 MISSING = "#d9d9d9"
 LINES = "#c8460a"  # stands out from all shades above, also for colour-blind readers
+LEAST_SHARE = 0.02  # of an atom's calls, for which a station is shown in lines and lists
 # Okabe and Ito's palette in an order that also separates well in grey.
 CATEGORIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
 
 
-def atom_values(city, evaluation, value):
+def atom_values(city: City, evaluation: Evaluation | None, value: Value) -> tuple[FloatArray, str, str]:
     """Return the values that shade the atoms, shape (M,), with their label and unit.
 
     Parameters
@@ -51,9 +54,8 @@ def atom_values(city, evaluation, value):
     raise InputError(f'`value` must be "response", "demand" or ("late", minutes); got {value!r}.')
 
 
-def class_edges(low, high, most=8):
+def class_edges(low: float, high: float, most: int = 8) -> FloatArray:
     """Return round, evenly spaced class limits that cover [low, high] in at most ``most`` classes."""
-    low, high = float(low), float(high)
     if not (math.isfinite(low) and math.isfinite(high)):
         return np.array([0.0, 1.0])
     if high - low < 1e-9 * max(abs(low), abs(high), 1):
@@ -66,77 +68,90 @@ def class_edges(low, high, most=8):
     return np.arange(first, last + 1) * step * factor
 
 
-def colours(n, ramp=SEQUENTIAL):
+def colours(n: int, ramp: Sequence[str] = SEQUENTIAL) -> list[str]:
     """Return ``n`` hex colours evenly spaced along a ramp."""
     stops = np.array([[int(c[k : k + 2], 16) for k in (1, 3, 5)] for c in ramp], dtype=float)
     places = np.linspace(0, len(stops) - 1, n) if n > 1 else np.array([(len(stops) - 1) / 2])
-    channels = np.column_stack([np.interp(places, np.arange(len(stops)), stops[:, k]) for k in range(3)])
+    channels = np.column_stack([np.interp(places, np.arange(len(stops)), channel) for channel in stops.T])
     return ["#" + "".join(f"{round(v):02x}" for v in rgb) for rgb in channels]
 
 
-def limits_of(arrays, limits):
-    """Return the given ``limits``, or by default a range of the arrays without outliers.
+def classes(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SEQUENTIAL) -> dict[str, Any]:
+    """Return a colour scale: class limits, colours, and whether some values lie below or above all classes."""
+    finite = values[np.isfinite(values)]
+    return {
+        "edges": [round(edge, 6) for edge in edges.tolist()],
+        "colours": colours(len(edges) - 1, ramp),
+        "missing": MISSING,
+        "below": bool((finite < edges[0] - 1e-9).any()),
+        "above": bool((finite > edges[-1] + 1e-9).any()),
+    }
+
+
+def limits_of(values: FloatArray, limits: Limits) -> tuple[float, float]:
+    """Return the given ``limits``, or by default the range of the values without outliers.
 
     Two percent of the values at each end fall into the open outer classes; otherwise a single remote atom
     could take up half of the colours.
     """
     if limits is None:
-        values = np.concatenate([np.ravel(a) for a in arrays])
         values = values[np.isfinite(values)]
         return tuple(np.percentile(values, [2, 98])) if values.size else (0.0, 1.0)
-    pair = _validate.real_array(limits, "limits", (2,))
-    if pair[0] >= pair[1]:
-        raise InputError(f"`limits` must be (low, high) with low < high; got {pair.tolist()}.")
-    return float(pair[0]), float(pair[1])
+    low, high = _validate.real_array(limits, "limits", (2,)).tolist()
+    if low >= high:
+        raise InputError(f"`limits` must be (low, high) with low < high; got [{low}, {high}].")
+    return low, high
 
 
-def named_evaluations(city, evaluations, default="deployment"):
+def named_evaluations(
+    city: City | None, evaluations: Evaluation | Mapping[str, Evaluation], default: str = "deployment"
+) -> dict[str, Evaluation]:
     """Return evaluations as a dict by name, and check that they belong to this city."""
-    from ..evaluators.evaluation import Evaluation
-
     if isinstance(evaluations, Evaluation):
         evaluations = {default: evaluations}
     if not isinstance(evaluations, Mapping) or not evaluations:
         raise InputError(f"expected an Evaluation or a dict of name to Evaluation; got {type(evaluations).__name__}.")
     named = {str(name): evaluation for name, evaluation in evaluations.items()}
     for name, evaluation in named.items():
-        if not isinstance(evaluation, Evaluation):
-            raise InputError(f"{name!r} must be an Evaluation; got {type(evaluation).__name__}.")
-        if city is not None:
-            atoms = evaluation.dispatch_fractions.shape[1]
-            if atoms != city.n_atoms or evaluation.sites.max() >= city.n_sites:
-                raise InputError(
-                    f"the evaluation {name!r} belongs to another city: it has {atoms} atoms and sites up to "
-                    f"{evaluation.sites.max()}; {city.name!r} has {city.n_atoms} atoms and {city.n_sites} sites."
-                )
+        _validate.instance(evaluation, name, Evaluation, "Evaluation")
+        atoms, last = evaluation.dispatch_fractions.shape[1], evaluation.sites.max()
+        if city is not None and (atoms != city.n_atoms or last >= city.n_sites):
+            raise InputError(
+                f"the evaluation {name!r} belongs to another city: it has {atoms} atoms and sites up to {last}; "
+                f"{city.name!r} has {city.n_atoms} atoms and {city.n_sites} sites."
+            )
     return named
 
 
-def require_locations(city):
+def require_locations(city: City) -> None:
     """Raise if a city has no coordinates to draw."""
     check_city(city)
-    for key, what in (("atom_locations", "atom"), ("site_locations", "site")):
+    for key in ("atom_locations", "site_locations"):
         if getattr(city, key) is None:
             raise InputError(
-                f"{city.name!r} has no `{key}`, so it cannot be drawn on a map. Give the coordinates of every "
-                f"{what}: city.replace({key}=...), in degrees, or in kilometres with geographic=False."
+                f"{city.name!r} has no `{key}`, so it cannot be drawn on a map. Give them with "
+                f"city.replace({key}=...), in degrees, or in kilometres with geographic=False."
             )
 
 
-def line_thinness(city):
+def stretch(low: FloatArray, high: FloatArray) -> float:
+    """Return how much longer a degree of latitude is than one of longitude, between two corners of a map."""
+    return float(1 / np.cos(np.radians((low[1] + high[1]) / 2)))
+
+
+def line_thinness(city: City) -> float:
     """Return the factor that makes lines thinner if there are many atoms, to keep the map visible."""
     return float(np.clip(np.sqrt(150 / city.n_atoms), 0.15, 1))
 
 
-def stations(city):
+def stations(city: City) -> tuple[IntArray, FloatArray]:
     """Group sites at the same place: place of each site, shape (N,), and locations of places, (K, 2)."""
-    places, which = {}, np.empty(city.n_sites, dtype=int)
-    for site, (x, y) in enumerate(np.round(city.site_locations, 6)):
-        which[site] = places.setdefault((x, y), len(places))
-    return which, np.array(list(places))
+    points = list(map(tuple, np.round(city.site_locations, 6)))
+    number = {point: k for k, point in enumerate(dict.fromkeys(points))}
+    return np.array([number[point] for point in points]), np.array(list(number))
 
 
-def by_place(city, evaluation):
+def by_place(city: City, evaluation: Evaluation) -> tuple[IntArray, IntArray, FloatArray]:
     """Add up the units at each place.
 
     Returns
@@ -153,3 +168,8 @@ def by_place(city, evaluation):
     fractions = np.zeros((len(places), city.n_atoms))
     np.add.at(fractions, at, evaluation.dispatch_fractions)
     return at, np.bincount(at, minlength=len(places)), fractions
+
+
+def drawn_pairs(fractions: FloatArray) -> IntArray:
+    """Return the pairs (place, atom) that are joined by a line, shape (L, 2)."""
+    return np.argwhere(fractions >= LEAST_SHARE)

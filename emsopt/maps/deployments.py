@@ -10,34 +10,43 @@ All numbers come from an `Evaluation`. The counterpart in matplotlib is `emsopt.
 lines show which station answers, not the roads taken.
 """
 
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _validate
 from ..errors import InputError
 from . import _shading
-from ._page import Page, json_text
+from ._page import Page, json_text, template
 
-TILES = "https://tile.openstreetmap.org/{z}/{x}/{y}.png"
-TILE_HOST = "https://tile.openstreetmap.org"
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .._types import ArrayLike, FloatArray
+    from ..city import City
+    from ..evaluators import Evaluation
+    from ._shading import Limits, Value
+
+    Evaluations = Evaluation | Mapping[str, Evaluation]
+    Shaded = tuple[FloatArray, str, str]
 
 
 def deployment_map(
-    city,
-    evaluation=None,
+    city: City,
+    evaluation: Evaluations | None = None,
     *,
-    compare=None,
-    value="response",
-    limits=None,
-    min_fraction=0.02,
-    tiles=None,
-    height=520,
-    key=None,
-    edit=None,
-):
+    value: Value = "response",
+    limits: Limits = None,
+    tiles: str | None = None,
+    height: int = 520,
+    key: str | None = None,
+    edit: str | None = None,
+) -> DeploymentMap:
     """Draw one or several deployments on a map.
 
     Parameters
@@ -47,17 +56,14 @@ def deployment_map(
         otherwise circles whose area shows the share of calls. Plane cities (``geographic=False``) are drawn
         in kilometres.
     evaluation : Evaluation or dict of str to Evaluation, optional
-        What to show. Several, in a dict by name, can be selected on the map. Default: only demand and sites.
-    compare : Evaluation or dict of str to Evaluation, optional
-        Further evaluations to select from. If there are two in total, a view of their difference is added.
+        What to show. Several, in a dict by name, can be selected on the map; if there are two, a view of their
+        difference is added. Default: only demand and sites.
     value : {"response", "demand"} or ("late", float)
         Quantity that shades the atoms: mean response (min), share of calls (%), or share of the answered
         calls that take at least a threshold (min) (%).
     limits : (float, float), optional
         Range of the colour scale, in the unit of ``value``. Default: the range of the values shown. Set it if
         a slider redraws the map.
-    min_fraction : float
-        Smallest share of an atom's calls for which a station is shown in lines and lists.
     tiles : {None, "OpenStreetMap"}
         Background; None works offline. OpenStreetMap's servers require a referring page, so tiles may stay
         blank in a file opened from disk.
@@ -81,11 +87,8 @@ def deployment_map(
         If the city has no coordinates, the evaluation belongs to another city, or an option is invalid.
     """
     _shading.require_locations(city)
-    named = _gather(city, evaluation, compare)
+    named = {} if evaluation is None else _shading.named_evaluations(city, evaluation)
     _shading.atom_values(city, next(iter(named.values()), None), value)
-    min_fraction = _validate.positive_number(min_fraction, "min_fraction", zero=True)
-    if min_fraction > 1:
-        raise InputError(f"`min_fraction` must be a share from 0 to 1; got {min_fraction:g}.")
     if tiles is not None:
         _validate.choice(tiles, "tiles", ("OpenStreetMap",))
         if not city.geographic:
@@ -94,8 +97,7 @@ def deployment_map(
         raise InputError(f"`key` must be a name, such as uuid.uuid4().hex; got {key!r}.")
     if edit is not None and (key is None or edit not in named):
         raise InputError(f"`edit` must name one of the evaluations {list(named)}, and needs a `key`; got {edit!r}.")
-    height = _validate.whole_number(height, "height", 150, 5000)
-    return DeploymentMap(city, named, value, limits, min_fraction, tiles, height, key, edit)
+    return DeploymentMap(city, named, value, limits, tiles, height, key, edit)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,7 +109,7 @@ class DeploymentMap(Page):
     city : City
     evaluations : dict of str to Evaluation
         Evaluations that can be selected on the map.
-    value, limits, min_fraction, tiles, height, key, edit
+    value, limits, tiles, height, key, edit
         As given to `deployment_map`.
     html : str
         The complete, self-contained page.
@@ -115,29 +117,24 @@ class DeploymentMap(Page):
         Data drawn by the page's script: plain lists, strings and numbers.
     """
 
-    city: object
-    evaluations: dict = field(default_factory=dict)
-    value: str | tuple = "response"
-    limits: tuple | None = None
-    min_fraction: float = 0.02
-    tiles: str | None = None
-    height: int = 520
-    key: str | None = None
-    edit: str | None = None
+    city: City
+    evaluations: dict[str, Evaluation]
+    value: Value
+    limits: Limits
+    tiles: str | None
+    height: int
+    key: str | None
+    edit: str | None
 
-    _template = "deployments.html"
+    _kind = "deployments"
 
     @cached_property
-    def data(self):
+    def data(self) -> dict[str, Any]:
         """Data drawn by the page's script."""
-        return {
-            "key": self.key,
-            "edit": self.edit,
-            "city": _city_data(self.city, self.tiles),
-            "views": self._views(self.evaluations),
-        }
+        city = _city_data(self.city, self.tiles)
+        return {"key": self.key, "edit": self.edit, "city": city, "views": self._views(self.evaluations)}
 
-    def update(self, evaluation, compare=None):
+    def update(self, evaluation: Evaluations) -> str:
         """Return a hidden HTML snippet that redraws this map where it is displayed.
 
         Put the map into one HTML widget once, and each update into another. The map keeps its zoom and
@@ -146,7 +143,7 @@ class DeploymentMap(Page):
 
         Parameters
         ----------
-        evaluation, compare
+        evaluation : Evaluation or dict of str to Evaluation
             As for `deployment_map`, for this city or the same city under another load.
 
         Returns
@@ -155,83 +152,55 @@ class DeploymentMap(Page):
         """
         if self.key is None:
             raise InputError("only a map with a `key` can be updated: deployment_map(..., key=uuid.uuid4().hex).")
-        named = _gather(self.city, evaluation, compare)
+        named = _shading.named_evaluations(self.city, evaluation)
         if list(named) != list(self.evaluations):
             raise InputError(f"an update needs evaluations named {list(self.evaluations)}; got {list(named)}.")
-        views = json_text({"emsoptMap": self.key, "views": self._views(named)})
-        page = _FEED.replace("%MESSAGE%", views)
+        message = json_text({"emsoptMap": self.key, "views": self._views(named)})
+        page = template("update.html").replace("%MESSAGE%", message)
         return f'<iframe srcdoc="{escape(page)}" aria-hidden="true" hidden></iframe>'
 
-    @property
-    def _title(self):
-        """The name of the city, with that of the deployment if there is only one."""
-        names = list(self.evaluations)
-        return f"{self.city.name}, {names[0]}" if len(names) == 1 and names != ["deployment"] else self.city.name
+    @cached_property
+    def _heading(self) -> tuple[str, str]:
+        """The name of the city, with that of the deployment if there is only one, and notes."""
+        names = [self.city.name, *self.evaluations]
+        title = ", ".join(names) if len(names) == 2 and names[1] != "deployment" else self.city.name
+        return title, self.city.notes
 
-    @property
-    def _notes(self):
-        return self.city.notes
-
-    @property
-    def _constants(self):
-        """Constants of the page's template, which depend only on the background."""
-        tiles = self.tiles is not None
-        return (
-            ("IMAGES", TILE_HOST if tiles else ""),
-            ("TILES", TILES if tiles else ""),
-            ("LINES", _shading.LINES),
-            ("GAIN", _shading.DIVERGING[0]),
-            ("LOSS", _shading.DIVERGING[-1]),
-        )
-
-    def _views(self, named):
+    def _views(self, named: Mapping[str, Evaluation]) -> list[dict[str, Any]]:
         """Return one view per evaluation, and the difference if there are two."""
-        city, shaded = self.city, {}
-        for name, evaluation in (named or {"demand": None}).items():
-            shaded[name] = _shading.atom_values(city, evaluation, self.value)
-        limits = _shading.limits_of([values for values, *_ in shaded.values()], self.limits)
-        edges = _shading.class_edges(*limits)
-        views = [_view(city, name, named.get(name), shaded[name], edges, self.min_fraction) for name in shaded]
+        city, drawn = self.city, named or {"demand": None}
+        shaded = {name: _shading.atom_values(city, evaluation, self.value) for name, evaluation in drawn.items()}
+        together = np.concatenate([values for values, *_ in shaded.values()])
+        edges = _shading.class_edges(*_shading.limits_of(together, self.limits))
+        views = [_view(city, name, evaluation, shaded[name], edges) for name, evaluation in drawn.items()]
         if len(named) == 2 and self.value != "demand":
             views.append(_difference(city, named, shaded))
         return views
 
 
-def _gather(city, evaluation, compare):
-    """Return all evaluations by name."""
-    if evaluation is None:
-        if compare is not None:
-            raise InputError("`compare` needs an `evaluation` to compare with.")
-        return {}
-    named = _shading.named_evaluations(city, evaluation)
-    if compare is not None:
-        others = _shading.named_evaluations(city, compare, "comparison")
-        twice = sorted(set(named) & set(others))
-        if twice:
-            raise InputError(f"two evaluations are named {twice[0]!r}; give them different names.")
-        named = {**named, **others}
-    return named
-
-
 # -- what the page's script draws ---------------------------------------------------------------------------------
 
 
-def _city_data(city, tiles):
+def _city_data(city: City, tiles: str | None) -> dict[str, Any]:
     """Return the data that do not depend on the deployment."""
     scale, digits = (1, 5) if city.geographic else (1000, 1)  # a plane is drawn in metres, for the scale bar
-    which, places = _shading.stations(city)
-    titles = [_place_name([city.site_names[site] for site in np.flatnonzero(which == k)]) for k in range(len(places))]
-    shapes = city.atom_shapes and [_rounded(shape, scale, digits) for shape in city.atom_shapes]
+    _, places = _shading.stations(city)
+    shapes = city.atom_shapes and [
+        {"type": shape["type"], "coordinates": _rounded(shape["coordinates"], scale, digits)}
+        for shape in city.atom_shapes
+    ]
     points = [np.array(city.atom_locations) * scale, places * scale]
-    corners = points + [np.array(list(_corners(shape["coordinates"]))) for shape in shapes or ()]
-    corners = np.concatenate(corners)
+    outlines = [np.array(_corners(shape["coordinates"])) for shape in shapes or ()]
+    corners = np.concatenate(points + outlines)
     return {
         "plane": not city.geographic,
         "tiles": tiles is not None,
         "bounds": _lat_lon([corners.min(axis=0), corners.max(axis=0)], digits),
         "largest": float(np.clip(220 / np.sqrt(city.n_atoms), 5, 16)),
         "thinness": round(_shading.line_thinness(city), 3),
-        "places": [{"name": title, "at": at} for title, at in zip(titles, _lat_lon(points[1], digits), strict=True)],
+        "places": [
+            {"name": name, "at": at} for name, at in zip(place_names(city), _lat_lon(points[1], digits), strict=True)
+        ],
         "atoms": {
             "name": list(city.atom_names),
             "at": _lat_lon(points[0], digits),
@@ -241,7 +210,13 @@ def _city_data(city, tiles):
     }
 
 
-def _place_name(names):
+def place_names(city: City) -> list[str]:
+    """Return a name for each place of `emsopt.maps._shading.stations`."""
+    which, places = _shading.stations(city)
+    return [place_name([city.site_names[site] for site in np.flatnonzero(which == k)]) for k in range(len(places))]
+
+
+def place_name(names: Sequence[str]) -> str:
     """Name a place with several listed sites: "Station 8" for "Station 8 (unit 1)" and "... (unit 2)"."""
     before_bracket = {name.split("(")[0].rstrip() for name in names}
     shortest = min(names, key=len)
@@ -250,93 +225,72 @@ def _place_name(names):
     return shortest if all(name.startswith(shortest) for name in names) else " / ".join(names)
 
 
-def _view(city, name, evaluation, shaded, edges, min_fraction):
+def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shaded, edges: FloatArray) -> dict[str, Any]:
     """Return shading, stations and lines of one deployment."""
     values, label, unit = shaded
     view = {
         "name": name,
-        "summary": f"{city.total_rate:.3g} calls an hour, {city.n_sites} candidate sites",
+        "summary": f"{city.total_rate:.3g} calls per hour, {city.n_sites} candidate sites",
         "hint": "",
-        "classes": _classes(edges, values, _shading.SEQUENTIAL),
+        "classes": _shading.classes(values, edges),
         "columns": [_column(label, unit, values)],
         "units": [],
-        "unitHead": ["Unit at", "busy", "of all calls"],
         "lines": [],
-        "symbols": [["vacant", "", "candidate site"]],
     }
     if evaluation is None:
         return view
     at, counts, fractions = _shading.by_place(city, evaluation)
-    shares = evaluation.unit_shares
+    busy, shares = evaluation.utilizations, evaluation.unit_shares
     for place in np.flatnonzero(counts):
         units = np.flatnonzero(at == place)
-        share, busy = shares[units].sum(), evaluation.utilizations[units].mean()
-        view["units"].append(
-            {
-                "at": int(place),
-                "tone": "",
-                "text": str(len(units)),
-                "label": f"{_units(len(units))}, {busy:.0%} busy, {share:.1%} of all calls",
-                "rows": [
-                    [evaluation.site_names[k], f"{evaluation.utilizations[k]:.1%}", f"{shares[k]:.1%}"] for k in units
-                ],
-            }
-        )
-    pairs = np.argwhere(fractions >= max(min_fraction, 1e-12))
-    view["lines"] = [[int(i), int(j), round(float(fractions[i, j]), 4)] for i, j in pairs]
-    view["symbols"] = [["", "1", "station, number of units"], ["vacant", "", "vacant site"]]
-    view["summary"] = _summary(evaluation)
-    view["hint"] = f" Lines: who answers; shares below {100 * min_fraction:.3g}% are left out."
-    return view
+        said = f"{_units(len(units))}, {busy[units].mean():.0%} busy, {shares[units].sum():.1%} of all calls"
+        rows = [[evaluation.site_names[k], f"{busy[k]:.1%}", f"{shares[k]:.1%}"] for k in units]
+        view["units"].append(_station(place, "", str(len(units)), said, rows))
+    pairs = _shading.drawn_pairs(fractions).tolist()
+    return view | {
+        "lines": [[i, j, round(float(fractions[i, j]), 4)] for i, j in pairs],
+        "summary": _summary(evaluation),
+        "hint": f" Lines: who answers; shares below {_shading.LEAST_SHARE:.0%} are left out.",
+    }
 
 
-def _difference(city, named, shaded):
+def _difference(city: City, named: Mapping[str, Evaluation], shaded: Mapping[str, Shaded]) -> dict[str, Any]:
     """Subtract the second of two deployments from the first."""
-    (first, second), (one, other) = named, named.values()
+    (first, one), (second, other) = named.items()
     values = shaded[first][0] - shaded[second][0]
     most = np.abs(values[np.isfinite(values)]).max(initial=1e-9)
     step = np.diff(_shading.class_edges(0, most / 3.5, most=1))[0]
-    edges = step * (np.arange(8) - 3.5)
     _, label, unit = shaded[first]
-    which, places = _shading.stations(city)
-    count, before = (np.bincount(which[e.sites], minlength=len(places)) for e in (one, other))
+    counts, before = (_shading.by_place(city, evaluation)[1] for evaluation in (one, other))
     units = []
-    for place in np.flatnonzero(count + before):
-        change = int(count[place] - before[place])
-        text = str(count[place]) if change == 0 else f"{change:+d}".replace("-", "−")
-        said = f"{_units(count[place])} in {first}, {before[place]} in {second}"
-        tone = "" if change == 0 else "gain" if change > 0 else "loss"
-        name = _place_name([city.site_names[site] for site in np.flatnonzero(which == place)])
-        row = [name, str(count[place]), str(before[place])]
-        units.append({"at": int(place), "tone": tone, "text": text, "label": said, "rows": [row]})
+    for place, name in enumerate(place_names(city)):
+        now, was = int(counts[place]), int(before[place])
+        if now or was:
+            text = str(now) if now == was else f"{now - was:+d}".replace("-", "−")
+            said = f"{_units(now)} in {first}, {was} in {second}"
+            tone = "" if now == was else "gain" if now > was else "loss"
+            units.append(_station(place, tone, text, said, [[name, str(now), str(was)]]))
     return {
         "name": f"{first} minus {second}",
         "summary": f"mean response {first} {one.mean_response:.2f} min, {second} {other.mean_response:.2f} min",
         "hint": f" Blue: {first} is better. Orange: {second} is better.",
-        "classes": _classes(edges, values, _shading.DIVERGING),
+        "classes": _shading.classes(values, step * (np.arange(8) - 3.5), _shading.DIVERGING),
         "columns": [
             _column(f"{label}: {first} minus {second}", unit, values),
             *(_column(f"{label}, {name}", unit, shaded[name][0]) for name in named),
         ],
         "units": units,
-        "unitHead": ["Units at", first, second],
+        "compared": [first, second],
         "lines": [],
-        "symbols": [
-            ["", "1", "same in both"],
-            ["gain", "+1", f"more in {first}"],
-            ["loss", "−1", f"more in {second}"],
-            ["vacant", "", "vacant in both"],
-        ],
     }
 
 
-def _summary(evaluation):
+def _summary(evaluation: Evaluation) -> str:
     """Return the main results of an evaluation as text."""
     source = "simulated" if evaluation.evaluator == "simulation" else f"{evaluation.evaluator} hypercube model"
-    if evaluation.capacity == "loss":
-        lost = 100 * evaluation.loss_probability
-        rest = f"{lost:.2g}% of calls lost" if lost >= 0.01 else "fewer than 0.01% of calls lost"
-    else:
+    lost = 100 * evaluation.loss_probability
+    rest = f"{lost:.2g}% of calls lost" if lost >= 0.01 else "fewer than 0.01% of calls lost"
+    if evaluation.capacity != "loss":
         rest = f"mean wait {evaluation.mean_wait:.2f} min"
     return (
         f"mean response {evaluation.mean_response:.2f} min · 90% within {evaluation.percentile_90:.1f} min · "
@@ -344,67 +298,38 @@ def _summary(evaluation):
     )
 
 
-def _classes(edges, values, ramp):
-    finite = values[np.isfinite(values)]
-    return {
-        "edges": _numbers(edges, 6),
-        "colours": _shading.colours(len(edges) - 1, ramp),
-        "missing": _shading.MISSING,
-        "below": bool((finite < edges[0] - 1e-9).any()),
-        "above": bool((finite > edges[-1] + 1e-9).any()),
-    }
-
-
-def _column(label, unit, values):
+def _column(label: str, unit: str, values: FloatArray) -> dict[str, Any]:
+    """Return a value of every atom with its label, unit and number of digits."""
     return {"label": label, "unit": unit, "digits": 2 if unit == "min" else 1, "values": _numbers(values, 4)}
 
 
-def _units(count):
+def _station(place: int, tone: str, text: str, label: str, rows: list[list[str]]) -> dict[str, Any]:
+    """Return the marker of a place: its style, the text on it, its label and the table in its popup."""
+    return {"at": int(place), "tone": tone, "text": text, "label": label, "rows": rows}
+
+
+def _units(count: int) -> str:
+    """Return the number of units in words."""
     return f"{count} unit" if count == 1 else f"{count} units"
 
 
-def _numbers(values, digits):
+def _numbers(values: ArrayLike, digits: int) -> list[float | None]:
     """Return plain floats, with None for non-finite values, which JSON does not have."""
     return [round(v, digits) if np.isfinite(v) else None for v in np.asarray(values, dtype=float).tolist()]
 
 
-def _lat_lon(points, digits):
+def _lat_lon(points: ArrayLike, digits: int) -> list[list[float]]:
     """Return coordinates in Leaflet's order, latitude first."""
     return np.round(np.asarray(points)[:, ::-1], digits).tolist()
 
 
-def _rounded(shape, scale, digits):
-    """Return a GeoJSON geometry with scaled and rounded coordinates."""
-
-    def each(node):
-        if _validate.is_real(node[0]):
-            return [round(node[0] * scale, digits), round(node[1] * scale, digits)]
-        return [each(child) for child in node]
-
-    return {"type": shape["type"], "coordinates": each(shape["coordinates"])}
-
-
-def _corners(node):
-    """Yield every coordinate pair of nested GeoJSON coordinates."""
+def _rounded(node: Any, scale: float, digits: int) -> Any:
+    """Return nested GeoJSON coordinates scaled and rounded."""
     if _validate.is_real(node[0]):
-        yield node
-    else:
-        for child in node:
-            yield from _corners(child)
+        return [round(value * scale, digits) for value in node[:2]]
+    return [_rounded(child, scale, digits) for child in node]
 
 
-# -- new results for a map that is already shown ------------------------------------------------------------------
-
-# The message is repeated until the map has drawn it, since the update may load before the map.
-_FEED = """<!doctype html><script>
-const message = %MESSAGE%;
-message.id = Math.random();
-let left = 60;
-const timer = setInterval(send, 250);
-addEventListener("message", event => { if (event.data.emsoptDrawn === message.id) clearInterval(timer); });
-function send() {
-  for (let k = 0; k < parent.frames.length; k++) parent.frames[k].postMessage(message, "*");
-  if (--left === 0) clearInterval(timer);
-}
-send();
-</script>"""
+def _corners(node: Any) -> list[Any]:
+    """Return the coordinate pairs of nested GeoJSON coordinates."""
+    return [node] if _validate.is_real(node[0]) else [corner for child in node for corner in _corners(child)]

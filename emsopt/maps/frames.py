@@ -5,17 +5,26 @@ building blocks: frames for geopandas, and a `folium.Map` that accepts further l
 and tiles from their servers).
 """
 
+from __future__ import annotations
+
 from html import escape
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InputError, MissingDependencyError
 from ._shading import colours, require_locations
 
-WGS84 = "EPSG:4326"
+if TYPE_CHECKING:
+    import folium
+    from geopandas import GeoDataFrame
+
+    from ..city import City
+    from ..evaluators import Evaluation
 
 
-def atoms_frame(city, evaluation=None):
+def atoms_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFrame:
     """Return one row per atom: name, calls per hour, and, if evaluated, mean response and main station.
 
     Parameters
@@ -29,21 +38,15 @@ def atoms_frame(city, evaluation=None):
     GeoDataFrame
         In longitude and latitude (EPSG:4326), or without a reference system if the city lies on a plane (km).
     """
-    geopandas = _need("geopandas")
-    from shapely.geometry import shape
-
     require_locations(city)
-    if city.atom_shapes is None:
-        geometry = geopandas.points_from_xy(*city.atom_locations.T)
-    else:
-        geometry = [shape(s) for s in city.atom_shapes]
+    shapes = city.atom_shapes and [_need("shapely.geometry").shape(atom) for atom in city.atom_shapes]
     columns = {"name": city.atom_names, "calls_per_hour": city.arrival_rates}
     if evaluation is not None:
         columns |= evaluation.atoms_frame().drop(columns=["atom", "share_of_calls"]).to_dict("list")
-    return geopandas.GeoDataFrame(columns, geometry=geometry, crs=WGS84 if city.geographic else None)
+    return _frame(city, columns, city.atom_locations, shapes)
 
 
-def sites_frame(city, evaluation=None):
+def sites_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFrame:
     """Return one row per candidate site: name, and, if evaluated, units, utilisation and share of calls.
 
     Parameters
@@ -57,22 +60,19 @@ def sites_frame(city, evaluation=None):
     GeoDataFrame
         Points, in the reference system of `atoms_frame`.
     """
-    geopandas = _need("geopandas")
     require_locations(city)
     columns = {"name": city.site_names}
     if evaluation is not None:
-        units = np.bincount(evaluation.sites, minlength=city.n_sites)
-        busy = np.bincount(evaluation.sites, weights=evaluation.utilizations, minlength=city.n_sites)
-        columns["units"] = units
-        columns["utilization"] = np.divide(busy, units, out=np.full(city.n_sites, np.nan), where=units > 0)
-        columns["share_of_calls"] = np.bincount(
-            evaluation.sites, weights=evaluation.unit_shares, minlength=city.n_sites
+        units, busy, share = (
+            np.bincount(evaluation.sites, weights, city.n_sites)
+            for weights in (None, evaluation.utilizations, evaluation.unit_shares)
         )
-    geometry = geopandas.points_from_xy(*city.site_locations.T)
-    return geopandas.GeoDataFrame(columns, geometry=geometry, crs=WGS84 if city.geographic else None)
+        with np.errstate(invalid="ignore"):  # sites without a unit have no utilisation
+            columns |= {"units": units, "utilization": busy / units, "share_of_calls": share}
+    return _frame(city, columns, city.site_locations)
 
 
-def folium_map(city, evaluation, *, tiles="OpenStreetMap"):
+def folium_map(city: City, evaluation: Evaluation, *, tiles: str | None = "OpenStreetMap") -> folium.Map:
     """Return a `folium.Map` of a deployment: atoms shaded by mean response, stations, vacant sites.
 
     Parameters
@@ -90,8 +90,7 @@ def folium_map(city, evaluation, *, tiles="OpenStreetMap"):
     """
     folium = _need("folium")
     if not city.geographic:
-        msg = f"a folium map needs longitude and latitude, but {city.name!r} lies on a plane. Use maps.deployment_map."
-        raise InputError(msg)
+        raise InputError(f"folium needs longitude and latitude, but {city.name!r} lies on a plane. Use deployment_map.")
     atoms, sites = atoms_frame(city, evaluation).round(2), sites_frame(city, evaluation).round(3)
     ramp = colours(8)
     step = np.digitize(atoms["mean_response_min"], np.quantile(atoms["mean_response_min"], np.arange(1, 8) / 8))
@@ -102,22 +101,16 @@ def folium_map(city, evaluation, *, tiles="OpenStreetMap"):
     west, south, east, north = atoms.total_bounds
     result = folium.Map(tiles=tiles, prefer_canvas=True)
     result.fit_bounds([[south, west], [north, east]])
+    style = {"fillOpacity": 0.7, "color": "white", "weight": 1}
     folium.GeoJson(
         atoms,
         name="mean response (min)",
         marker=folium.CircleMarker(radius=6),
-        style_function=lambda feature: {
-            "fillColor": feature["properties"]["colour"],
-            "fillOpacity": 0.7,
-            "color": "white",
-            "weight": 1,
-        },
+        style_function=lambda atom: {"fillColor": atom["properties"]["colour"]} | style,
         tooltip=folium.GeoJsonTooltip(["name", "calls_per_hour", "mean_response_min", "answered_most_by"]),
     ).add_to(result)
-    for label, rows, fill in (
-        ("stations", sites[sites["units"] > 0], "black"),
-        ("vacant sites", sites[sites["units"] == 0], "white"),
-    ):
+    occupied = sites["units"] > 0
+    for label, rows, fill in (("stations", sites[occupied], "black"), ("vacant sites", sites[~occupied], "white")):
         if len(rows):
             folium.GeoJson(
                 rows,
@@ -129,9 +122,15 @@ def folium_map(city, evaluation, *, tiles="OpenStreetMap"):
     return result
 
 
-def _need(name):
-    from importlib import import_module
+def _frame(city: City, columns: dict[str, Any], points: Any, shapes: Any = None) -> GeoDataFrame:
+    """Return columns with their shapes, or else points."""
+    geopandas = _need("geopandas")
+    geometry = geopandas.points_from_xy(*points.T) if shapes is None else shapes
+    return geopandas.GeoDataFrame(columns, geometry=geometry, crs="EPSG:4326" if city.geographic else None)
 
+
+def _need(name: str) -> Any:
+    """Import an optional package."""
     try:
         return import_module(name)
     except ImportError as error:

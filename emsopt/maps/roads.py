@@ -5,8 +5,11 @@ round, a list selects the agent, and a broad band marks the path without regret.
 is `emsopt.plots.exploration`.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,13 +18,29 @@ from ..errors import InputError
 from . import _shading
 from ._page import Page
 
-ROADS = "#b9bdc1"
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .._types import ArrayLike
+    from ..bandits import NavigationRun
+    from ..roads import RoadNetwork
+
+    Visits = NavigationRun | pd.DataFrame | dict[str, NavigationRun | pd.DataFrame]
+
 CLASSES = ((1, "1"), (2, "2 to 5"), (6, "6 to 20"), (21, "21 to 100"), (101, "more than 100"))
 COLOURS = _shading.SEQUENTIAL[2:]  # the palest colours would be invisible among the roads
 WEIGHTS = (2, 2.5, 3, 4, 5)
 
 
-def exploration_map(net, visits, *, route=None, best=None, rounds=None, height=560):
+def exploration_map(
+    net: RoadNetwork,
+    visits: Visits,
+    *,
+    route: tuple[int | str, int | str] | None = None,
+    best: ArrayLike | None = None,
+    rounds: int | None = None,
+    height: int = 560,
+) -> ExplorationMap:
     """Draw which road edges agents drove, how often, and since when.
 
     Parameters
@@ -52,17 +71,16 @@ def exploration_map(net, visits, *, route=None, best=None, rounds=None, height=5
         invalid.
     """
     named = gather_visits(net, visits)
-    route = [] if route is None else net.edges(list(route), "route").tolist()
-    if len(route) not in (0, 2):
-        raise InputError(f"`route` must be a first and a last edge; got {len(route)} edges.")
-    best = [] if best is None else net.edges(best, "best").tolist()
+    ends = [] if route is None else net.edges(list(route), "route").tolist()
+    if len(ends) not in (0, 2):
+        raise InputError(f"`route` must be a first and a last edge; got {len(ends)} edges.")
+    path = [] if best is None else net.edges(best, "best").tolist()
     last = max([1, *(int(frame["first_round"].max()) for frame in named.values() if len(frame))])
     rounds = last if rounds is None else _validate.whole_number(rounds, "rounds", last)
-    height = _validate.whole_number(height, "height", 150, 5000)
-    return ExplorationMap(net, named, route, best, rounds, height)
+    return ExplorationMap(net, named, ends, path, rounds, height)
 
 
-def gather_visits(net, visits):
+def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
     """Return frames of visits by name, checked against the network."""
     if net.polylines is None:
         raise InputError(f"{net.name!r} has no polylines to draw. Read the network from a map, or pass `polylines`.")
@@ -79,7 +97,7 @@ def gather_visits(net, visits):
     return named
 
 
-def classes():
+def classes() -> list[dict[str, Any]]:
     """Return the classes of visits: lower limit, label, colour and width."""
     return [
         {"from": least, "text": text, "colour": colour, "weight": weight}
@@ -104,21 +122,22 @@ class ExplorationMap(Page):
         Data drawn by the page's script.
     """
 
-    net: object
-    visits: dict
-    route: list
-    best: list
+    net: RoadNetwork
+    visits: dict[str, pd.DataFrame]
+    route: list[int]
+    best: list[int]
     rounds: int
     height: int
 
-    _template = "roads.html"
-    _constants = (("ROADS", ROADS), ("LINES", _shading.LINES))
+    tiles = None
+    _kind = "roads"
 
     @cached_property
-    def data(self):
+    def data(self) -> dict[str, Any]:
         """Data drawn by the page's script: plain lists, strings and numbers."""
         net = self.net
         scale = 100_000 if net.geographic else 1  # 1e-5 degrees is about a metre, the unit on a plane
+        names = {"edges": "edge", "since": "first_round", "visits": "visits"}
         return {
             "net": {
                 "plane": not net.geographic,
@@ -127,32 +146,21 @@ class ExplorationMap(Page):
                 "courses": [_steps(line, scale) for line in net.polylines],
             },
             "classes": classes(),
-            "route": [
-                [text, edge, int(last)] for text, edge, last in zip("AB", self.route, (False, True), strict=False)
-            ],
+            "route": [[text, edge, text == "B"] for text, edge in zip("AB", self.route, strict=False)],
             "best": self.best,
             "rounds": self.rounds,
             "views": [
-                {
-                    "name": name,
-                    "edges": frame["edge"].tolist(),
-                    "since": frame["first_round"].tolist(),
-                    "visits": frame["visits"].tolist(),
-                }
+                {"name": name, **{key: frame[column].tolist() for key, column in names.items()}}
                 for name, frame in self.visits.items()
             ],
         }
 
-    @property
-    def _title(self):
-        return f"{self.net.name[:1].upper()}{self.net.name[1:]}: where agents drove"
-
-    @property
-    def _notes(self):
-        return self.net.notes
+    @cached_property
+    def _heading(self) -> tuple[str, str]:
+        return f"{self.net.name[:1].upper()}{self.net.name[1:]}: where agents drove", self.net.notes
 
 
-def _steps(line, scale):
+def _steps(line: ArrayLike, scale: int) -> list[int]:
     """Return a line as its first point and the steps between points, latitude first, in whole units."""
     points = np.round(np.asarray(line)[:, ::-1] * scale).astype(int)
     return np.diff(points, axis=0, prepend=0).ravel().tolist()

@@ -16,7 +16,7 @@ import pandas as pd
 
 from .. import _validate
 from ..errors import InputError
-from ..maps.deployments import _place_name
+from ..maps.deployments import place_name
 from ..optimizers import METHODS
 
 COLUMNS = ["evaluation", "value", "best", "expected", "deviation", "edge", "restart", "initial", "own"]
@@ -183,7 +183,7 @@ def place_names(city):
     """Name the places, twin sites as one."""
     groups = city.twin_groups
     return [
-        _place_name([city.site_names[site] for site in np.flatnonzero(groups == place)])
+        place_name([city.site_names[site] for site in np.flatnonzero(groups == place)])
         for place in range(groups.max() + 1)
     ]
 

@@ -169,7 +169,8 @@ def _picture(frame, known, **options):
     from matplotlib.figure import Figure
 
     figure = Figure()
-    boke_step(frame, known, figure, layout="none", **options)  # fitting margins takes longer than all the rest
+    boke_step(frame, known, figure, **options)
+    figure.set_layout_engine(None)  # fitting margins takes longer than all the rest
     figure.subplots_adjust(left=0.11, right=0.98, bottom=0.08, top=0.88, hspace=0.12)
     png = BytesIO()
     figure.savefig(png, format="png", dpi=72)

@@ -1,11 +1,27 @@
-"""Common parts of all figures: style, figures and axes, and line styles of categories."""
+"""Common parts of all figures: style, figures and axes, lines with bands, legends and labels."""
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
+import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from numpy.typing import NDArray
 
+from .._types import ArrayLike, FloatArray
 from ..errors import InputError
 from ..maps import _shading
+
+AxesArray: TypeAlias = NDArray[np.object_]
+AxLike: TypeAlias = Axes | Figure | Sequence[Axes] | AxesArray | None
+"""What `ax` takes everywhere: where to draw, an empty figure to fill, or None for a new figure."""
+P = ParamSpec("P")
+R = TypeVar("R")
 
 STYLE = {
     "font.size": 12,
@@ -29,13 +45,11 @@ STYLE = {
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), "-", (0, (5, 1.5)), (0, (1, 1.2)))
 
 
-def styled(draw):
+def styled(draw: Callable[P, R]) -> Callable[P, R]:
     """Run a drawing function under the common style."""
 
     @wraps(draw)
-    def wrapper(*args, **kwargs):
-        import matplotlib as mpl
-
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         with mpl.rc_context(STYLE):
             result = draw(*args, **kwargs)
             interactive = mpl.is_interactive()
@@ -45,54 +59,118 @@ def styled(draw):
     return wrapper
 
 
-def figure(ax, size):
-    """Return figure and axes: those of the caller, or new ones."""
-    fig = new_figure(ax, size, "constrained")
-    return (ax.figure, ax) if fig is None else (fig, fig.add_subplot())
-
-
-def new_figure(ax, size, layout):
-    """Return a figure to fill, or None if the caller passed axes to draw on."""
-    from matplotlib.figure import Figure
-
+def new_figure(ax: AxLike, size: Iterable[float], layout: str = "constrained") -> Figure | None:
+    """Return a figure of a given size (inches) to fill, or None if the caller passed axes to draw on."""
     if isinstance(ax, Figure):
         ax.set_size_inches(*size)
         ax.set_layout_engine(layout)
         return ax
-    if ax is None:
-        from matplotlib import pyplot as plt
+    if ax is not None:
+        return None
+    from matplotlib import pyplot as plt  # chooses a backend, which a server does without
 
-        return plt.figure(figsize=tuple(size), layout=layout)
-    return None
+    return plt.figure(figsize=tuple(size), layout=layout)
 
 
-def panels(ax, count, size, across=None, *, sharey=False):
-    """Return figure and ``count`` axes: the caller's, or new ones of a given size (inches) in rows."""
+def given_axes(ax: AxLike, count: int) -> tuple[Figure, AxesArray]:
+    """Return the caller's figure and axes, of which there must be ``count``."""
+    axes = np.ravel(np.array(ax, dtype=object))
+    if len(axes) != count:
+        raise InputError(f"`ax` must hold {count} Axes; got {len(axes)}.")
+    return axes[0].figure, axes
+
+
+def panels(
+    ax: AxLike, count: int, size: tuple[float, float], across: int | None = None, **options: Any
+) -> tuple[Figure, AxesArray]:
+    """Return a figure and ``count`` axes: the caller's, or new ones of a given size (inches) in rows of ``across``."""
     across = min(count, across or count)
     down = -(-count // across)
-    fig = new_figure(ax, (across * size[0], down * size[1]), "constrained")
+    fig = new_figure(ax, (across * size[0], down * size[1]))
     if fig is None:
-        axes = np.ravel(np.array(ax, dtype=object))
-        if len(axes) != count:
-            raise InputError(f"`ax` must hold {count} Axes; got {len(axes)}.")
-        return axes[0].figure, axes
-    axes = np.ravel(fig.subplots(down, across, squeeze=False, sharey=sharey))
+        return given_axes(ax, count)
+    axes = np.ravel(fig.subplots(down, across, squeeze=False, **options))
     for spare in axes[count:]:
         spare.remove()
     return fig, axes[:count]
 
 
-def look(k):
+def figure(ax: AxLike, size: tuple[float, float] = (8, 5)) -> tuple[Figure, Axes]:
+    """Return a figure and its axes: those of the caller, or new ones."""
+    fig, axes = panels(ax, 1, size)
+    return fig, axes[0]
+
+
+def look(k: int) -> dict[str, Any]:
     """Return the colour and dash pattern of category k. Styles repeat after seven."""
     return {"color": _shading.CATEGORIES[k % len(_shading.CATEGORIES)], "linestyle": DASHES[k % len(DASHES)]}
 
 
-def plain_ticks(axis, values):
-    """Label a logarithmic axis of fewer than two decades with plain numbers."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+def draw_line(
+    ax: Axes,
+    x: ArrayLike,
+    y: ArrayLike,
+    k: int,
+    band: Iterable[ArrayLike] | None = None,
+    *,
+    step: str | None = None,
+    log: bool = False,
+    alpha: float = 0.18,
+    **options: Any,
+) -> None:
+    """Draw the line of category k and the ``band`` (low, high) around it; ``log`` for an axis of positive values."""
+    y = np.asarray(y, dtype=float)
+    ax.plot(
+        x,
+        np.where(y > 0, y, np.nan) if log else y,
+        drawstyle=f"steps-{step}" if step else "default",
+        **look(k) | options,
+    )
+    if band is not None:
+        low, high = (np.asarray(edge, dtype=float) for edge in band)
+        low = np.where(low > 0, low, y / 10) if log else low
+        ax.fill_between(x, low, high, step=step, alpha=alpha, linewidth=0, color=look(k)["color"])
 
+
+def note(ax: Axes, text: str, at: ArrayLike, offset: tuple[float, float], **options: Any) -> None:
+    """Write a text at an offset (points) from a place in the axes."""
+    ax.annotate(text, at, offset, textcoords="offset points", **options)
+
+
+def bare(ax: Axes) -> None:
+    """Remove ticks, grid and frame."""
+    ax.set(xticks=[], yticks=[])
+    ax.grid(visible=False)
+    ax.spines[:].set_visible(False)
+
+
+def legend_above(ax: Axes, columns: int, least: int = 2) -> None:
+    """Put a legend above the axes, if there are at least that many labels."""
+    if len(ax.get_legend_handles_labels()[1]) >= least:
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2)
+
+
+def shared_legend(fig: Figure, axes: Iterable[Axes], columns: int, loc: str = "upper center", **options: Any) -> None:
+    """Put one legend for all axes outside of them."""
+    handles = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    ncols = min(len(handles), columns)
+    fig.legend(list(handles.values()), list(handles), loc=f"outside {loc}", ncols=ncols, **options)
+
+
+def plain_ticks(axis: Axis, values: FloatArray) -> None:
+    """Label a logarithmic axis of fewer than two decades with plain numbers."""
     if values.max() < 100 * values.min():
         few = values.max() < 10 * values.min()
         axis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 4, 6, 8) if few else (1, 2, 5)))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def words(name: object) -> str:
+    """Return a column's name as a readable label."""
+    return str(name).replace("p_median", "p-median").replace("_", " ").replace("utiliz", "utilis")
+
+
+def marker(label: str, **options: Any) -> Line2D:
+    """Return a symbol or line for a legend."""
+    return Line2D([], [], label=label, **options)

@@ -1,16 +1,37 @@
 """Bandits on road networks: regret by route and lengthscale, and the optimism of each rule."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from .. import _validate
 from ..errors import InputError
-from ._style import figure, look, panels, styled
+from ._style import AxLike, draw_line, figure, look, panels, shared_legend, styled
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ..bandits import UCB, BayesUCB
+    from ._style import AxesArray
 
 PANEL = (5.8, 4.0)  # inches
 
 
 @styled
-def cumulative_regret(frame, ax=None, *, by=("network", "route"), lines="policy", log=True):
+def cumulative_regret(
+    frame: pd.DataFrame,
+    ax: AxLike = None,
+    *,
+    by: Sequence[str] = ("network", "route"),
+    lines: str = "policy",
+    log: bool = True,
+) -> tuple[Figure, AxesArray]:
     """Draw cumulative regret over the rounds, mean and one standard error, with one panel per route.
 
     Regret is rectified; see `emsopt.bandits.navigation`.
@@ -24,7 +45,7 @@ def cumulative_regret(frame, ax=None, *, by=("network", "route"), lines="policy"
         `emsopt.datasets.load_study` for "navigation_agents".
     ax : sequence of matplotlib Axes or empty Figure, optional
         One Axes for each panel.
-    by : tuple of str
+    by : sequence of str
         Columns that define the panels.
     lines : str
         Column that defines the lines, in the order of the frame.
@@ -36,28 +57,19 @@ def cumulative_regret(frame, ax=None, *, by=("network", "route"), lines="policy"
     fig, axes
         ``axes`` is an array, shape (number of panels,).
     """
-    _validate.columns(frame, ("round", "cumulative_regret", "run", lines, *by))
-    fig, axes, groups, names = _by_panel(frame, ax, by, lines)
-    for panel, (_, part) in zip(axes, groups, strict=True):
-        for name, rows in part.groupby(lines, sort=False):
-            table = rows.groupby("round")["cumulative_regret"].agg(["mean", "sem"])
-            style = look(names.index(name))
-            panel.plot(table.index, table["mean"], label=str(name), **style)
-            low = table["mean"] - table["sem"].fillna(0)
-            high = table["mean"] + table["sem"].fillna(0)
-            if log:  # values must be positive
-                low = low.where(low > 0, table["mean"] / 10)
-            panel.fill_between(table.index, low, high, alpha=0.18, linewidth=0, color=style["color"])
-        if log:
-            panel.set_yscale("log")
-        panel.set(xlabel="Round", ylabel="Cumulative rectified regret (Wh)")
-        panel.margins(x=0)
-    _legend(fig, axes)
-    return fig, axes
+    return _by_panel(frame, ax, "round", by, lines, log)
 
 
 @styled
-def final_regret(frame, ax=None, *, against="lengthscale", by=("network", "route"), lines="policy", log=True):
+def final_regret(
+    frame: pd.DataFrame,
+    ax: AxLike = None,
+    *,
+    against: str = "lengthscale",
+    by: Sequence[str] = ("network", "route"),
+    lines: str = "policy",
+    log: bool = True,
+) -> tuple[Figure, AxesArray]:
     """Draw the regret after the last round against a parameter, mean and one standard error (the paper's Figure 5).
 
     Parameters
@@ -75,30 +87,13 @@ def final_regret(frame, ax=None, *, against="lengthscale", by=("network", "route
     -------
     fig, axes
     """
-    _validate.columns(frame, ("round", "cumulative_regret", "run", against, lines, *by))
-    fig, axes, groups, names = _by_panel(frame, ax, by, lines)
-    for panel, (_, part) in zip(axes, groups, strict=True):
-        last = part["round"].max()
-        for name, rows in part[part["round"] == last].groupby(lines, sort=False):
-            table = rows.groupby(against)["cumulative_regret"].agg(["mean", "sem"])
-            panel.errorbar(
-                table.index.to_numpy(),
-                table["mean"].to_numpy(),
-                table["sem"].fillna(0).to_numpy(),
-                label=str(name),
-                capsize=4,
-                marker="o",
-                **look(names.index(name)),
-            )
-        if log:
-            panel.set_yscale("log")
-        panel.set(xlabel=against.capitalize(), ylabel=f"Rectified regret after {last} rounds (Wh)")
-    _legend(fig, axes)
-    return fig, axes
+    return _by_panel(frame, ax, against, by, lines, log)
 
 
 @styled
-def confidence_parameters(rules, n_arms, horizon=500, ax=None):
+def confidence_parameters(
+    rules: Mapping[str, UCB | BayesUCB], n_arms: int, horizon: int = 500, ax: AxLike = None
+) -> tuple[Figure, Axes]:
     """Draw β_t, the squared width of confidence bounds in standard deviations (the paper's Figure 3).
 
     Parameters
@@ -126,18 +121,28 @@ def confidence_parameters(rules, n_arms, horizon=500, ax=None):
     return fig, ax
 
 
-def _by_panel(frame, ax, columns, lines):
-    """Return figure, axes, the part of the frame for each panel, and the names of all lines."""
+def _by_panel(
+    frame: pd.DataFrame, ax: AxLike, against: str, by: Sequence[str], lines: str, log: bool
+) -> tuple[Figure, AxesArray]:
+    """Draw the regret against the rounds, or after the last round against another column."""
+    _validate.columns(frame, ("round", "cumulative_regret", "run", against, lines, *by))
     if frame.empty:
-        raise InputError("there is nothing to draw: the frame has no rows.")
-    groups = list(frame.groupby(list(columns), sort=False))
+        raise InputError("`frame` must have at least one row to draw; got no rows.")
+    groups, names = list(frame.groupby(list(by), sort=False)), list(dict.fromkeys(frame[lines]))
     fig, axes = panels(ax, len(groups), PANEL, across=2)
-    for panel, (key, _) in zip(axes, groups, strict=True):
-        panel.set_title(", ".join(map(str, key)))
-    return fig, axes, groups, list(dict.fromkeys(frame[lines]))
-
-
-def _legend(fig, axes):
-    """Put one legend for all panels above them."""
-    handles, labels = axes[0].get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside upper left", ncols=min(len(labels), 7))
+    for panel, (key, part) in zip(axes, groups, strict=True):
+        last, ylabel = part["round"].max(), "Cumulative rectified regret (Wh)"
+        if against != "round":
+            part, ylabel = part[part["round"] == last], f"Rectified regret after {last} rounds (Wh)"
+        for name, rows in part.groupby(lines, sort=False):
+            k, table = names.index(name), rows.groupby(against)["cumulative_regret"].agg(["mean", "sem"])
+            x, (mean, error) = table.index.to_numpy(), table.fillna({"sem": 0}).to_numpy().T
+            if against == "round":
+                draw_line(panel, x, mean, k, (mean - error, mean + error), log=log, label=name)
+            else:
+                panel.errorbar(x, mean, error, label=name, capsize=4, marker="o", **look(k))
+        panel.set(title=", ".join(map(str, key)), xlabel=against.capitalize(), ylabel=ylabel)
+        panel.set_yscale("log" if log else "linear")
+        panel.margins(x=0 if against == "round" else None)
+    shared_legend(fig, axes, 7, "upper left")
+    return fig, axes

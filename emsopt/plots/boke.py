@@ -1,16 +1,35 @@
 """The model of BOKE before a step, for a function of one input (combines Figures 2, 4 and 5 of its paper)."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from .. import _validate
 from ..maps import _shading
-from ._style import new_figure, styled
+from ._style import AxLike, panels, shared_legend, styled
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from .._types import ArrayLike
+    from ._style import AxesArray
 
 HEIGHTS = (2.4, 1, 1.2)
 
 
 @styled
-def boke_step(profile, points, ax=None, *, truth=None, proposal=None, title=None, layout="constrained"):
+def boke_step(
+    profile: pd.DataFrame,
+    points: ArrayLike,
+    ax: AxLike = None,
+    *,
+    truth: ArrayLike | None = None,
+    proposal: float | None = None,
+    title: str = "",
+) -> tuple[Figure, AxesArray]:
     """Draw the regression with its band, the density, the acquisition function and the next point.
 
     Parameters
@@ -19,14 +38,12 @@ def boke_step(profile, points, ax=None, *, truth=None, proposal=None, title=None
         As `emsopt.optimizers.profile` returns it: the index is x, columns "mean", "bonus", "bound", "density".
     points : array_like, shape (t, 2)
         Evaluated points and their values; the last one is marked.
-    ax : empty Figure, optional
+    ax : empty Figure or sequence of 3 matplotlib Axes, optional
     truth : array_like, shape of the index, optional
         The function itself.
     proposal : float, optional
         The point that the method proposes next.
-    title : str, optional
-    layout : {"constrained", "none"}
-        With "none", the caller sets the margins.
+    title : str
 
     Returns
     -------
@@ -34,11 +51,10 @@ def boke_step(profile, points, ax=None, *, truth=None, proposal=None, title=None
     """
     _validate.columns(profile, ["mean", "bonus", "bound", "density"], "profile")
     x, points = profile.index.to_numpy(dtype=float), np.asarray(points, dtype=float)
-    fig = new_figure(ax, (8.4, 6.6), layout)
-    axes = fig.subplots(3, 1, sharex=True, gridspec_kw={"height_ratios": HEIGHTS})
-    blue, orange, green = _shading.CATEGORIES[0], _shading.CATEGORIES[1], _shading.CATEGORIES[2]
-    top = axes[0]
-    values = np.concatenate([points[:, 1], profile["mean"], [] if truth is None else truth])
+    fig, axes = panels(ax, 3, (8.4, 2.2), 1, sharex=True, height_ratios=HEIGHTS)
+    top, middle, bottom = axes
+    blue, orange, green, *_ = _shading.CATEGORIES
+    values = np.concatenate([points[:, 1], profile["mean"], [] if truth is None else np.asarray(truth)])
     room = 0.35 * (np.ptp(values) or 1.0)
     ceiling, floor = values.max() + room, values.min() - room
     spread = np.minimum(profile["bonus"], 10 * room)
@@ -48,20 +64,18 @@ def boke_step(profile, points, ax=None, *, truth=None, proposal=None, title=None
     top.plot(x, profile["mean"], color=blue, label="regression m")
     top.plot(*points.T, "o", color="#222", markersize=6, label="told")
     top.plot(*points[-1], "o", markersize=12, markerfacecolor="none", markeredgecolor="#222")
-    top.set(ylim=(floor, ceiling), ylabel="value")
-    axes[1].fill_between(x, 0, profile["density"], color=green, alpha=0.3, linewidth=0)
-    axes[1].plot(x, profile["density"], color=green)
-    axes[1].set(ylabel="density W", ylim=(0, None))
-    low = profile["bound"].min()
+    top.set(ylim=(floor, ceiling), ylabel="value", title=title)
     shown = np.minimum(profile["bound"], ceiling + 2 * room)
-    axes[2].fill_between(x, low, shown, color=orange, alpha=0.35, linewidth=0)
-    axes[2].plot(x, shown, color=orange)
-    axes[2].set(ylabel="m + √(β / W)", xlabel="x")
+    for panel, base, height, colour, alpha in (
+        (middle, 0, profile["density"], green, 0.3),
+        (bottom, profile["bound"].min(), shown, orange, 0.35),
+    ):
+        panel.fill_between(x, base, height, color=colour, alpha=alpha, linewidth=0)
+        panel.plot(x, height, color=colour)
+    middle.set(ylabel="density W", ylim=(0, None))
+    bottom.set(ylabel="m + √(β / W)", xlabel="x")
     if proposal is not None:
-        for k, axis in enumerate(axes):
-            axis.axvline(proposal, color=_shading.LINES, linewidth=1.8, linestyle=":", label=None if k else "next")
-    if title:
-        top.set_title(title)
-    where = "outside upper center" if layout == "constrained" else "upper center"
-    fig.legend(*top.get_legend_handles_labels(), loc=where, ncols=5)
+        for panel in axes:
+            panel.axvline(proposal, color=_shading.LINES, linewidth=1.8, linestyle=":", label="next")
+    shared_legend(fig, axes, 5)
     return fig, axes

@@ -1,12 +1,25 @@
 """Choice of control variables: an example in two variables, the plays of a run, and methods against cost."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
 
 from .. import _validate
 from ..errors import InputError
 from ..maps import _shading
 from ..problems import ControlProblem
-from ._style import figure, look, new_figure, panels, plain_ticks, styled
+from ._style import AxLike, draw_line, figure, panels, plain_ticks, shared_legend, styled
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ..optimizers import ControlRun
+    from ._style import AxesArray
 
 FLOOR = 1e-4  # lower bound for simple regret on a logarithmic axis
 LABELS = {
@@ -21,15 +34,14 @@ DRAWN = 128  # plays of each set
 
 
 @styled
-def control_sets(problem, ax=None, *, alpha=0.1):
+def control_sets(problem: ControlProblem, ax: AxLike = None, *, alpha: float = 0.1) -> tuple[Figure, AxesArray]:
     """Draw a problem of two variables: its function, the best plays of each set, and their expected values.
 
     Parameters
     ----------
     problem : emsopt.problems.ControlProblem
         Of two variables.
-    ax : matplotlib Axes or empty Figure, optional
-        A sequence of two Axes.
+    ax : sequence of two matplotlib Axes or empty Figure, optional
     alpha : float
         Tolerance: expected values in the shaded band are acceptable.
 
@@ -50,53 +62,51 @@ def control_sets(problem, ax=None, *, alpha=0.1):
     return fig, axes
 
 
-def _draw_plays(ax, problem):
-    from matplotlib.colors import LinearSegmentedColormap
+def _symbol(i: int) -> dict[str, str]:
+    """Return the marker and colour of control set i."""
+    return {"marker": "os^D"[i % 4], "color": _shading.CATEGORIES[(4, 1, 6)[i % 3]]}
 
+
+def _draw_plays(ax: Axes, problem: ControlProblem) -> None:
+    """Draw contours of the function, and plays of each set at its best values."""
     axis = np.linspace(0, 1, 81)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1)
     values = problem.objective.exact(grid.reshape(-1, 2)).reshape(grid.shape[:2])
     colours = LinearSegmentedColormap.from_list("pale to dark", _shading.SEQUENTIAL)
-    shades = ax.contourf(axis, axis, values, 12, cmap=colours)
-    ax.figure.colorbar(shades, ax=ax, label="f", shrink=0.9)
-    for i, name in enumerate(problem.set_names):
+    ax.figure.colorbar(ax.contourf(axis, axis, values, 12, cmap=colours), ax=ax, label="f", shrink=0.9)
+    rim = {"linestyle": "", "markeredgecolor": "white", "markeredgewidth": 0.5}
+    for i, (name, controlled) in enumerate(zip(problem.set_names, problem.control_sets, strict=True)):
         points = problem.nodes(DRAWN)
-        points[:, list(problem.control_sets[i])] = problem.set_points[i]
-        ax.plot(
-            *points.T,
-            "os^D"[i % 4],
-            color=_shading.CATEGORIES[(4, 1, 6)[i % 3]],
-            markeredgecolor="white",
-            markeredgewidth=0.5,
-            markersize=11 if len(problem.control_sets[i]) == 2 else 5,
-            label=f"control {name}",
-        )
+        points[:, list(controlled)] = problem.set_points[i]
+        ax.plot(*points.T, markersize=11 if len(controlled) == 2 else 5, label=f"control {name}", **rim, **_symbol(i))
     ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", title="Where plays fall")
     ax.set(xlabel=problem.variables[0], ylabel=problem.variables[1])
     ax.grid(visible=False)
     ax.legend(loc="upper left", frameon=True, framealpha=0.9, fontsize=10)
 
 
-def _draw_expected(ax, problem, alpha):
+def _draw_expected(ax: Axes, problem: ControlProblem, alpha: float) -> None:
+    """Draw the expected value of each set as a function of its controlled variable."""
     x = np.linspace(0, 1, 101)
     top = problem.set_values.max()
     least = problem.worst + (1 - alpha) * (top - problem.worst)
-    ax.axhspan(least, top, color="#dddddd", zorder=0, label=f"good enough (α = {alpha:g})")
+    ax.axhspan(least, top, color="#dddddd", zorder=0, label=f"acceptable (α = {alpha:g})")
     for i, name in enumerate(problem.set_names):
-        colour = {"color": _shading.CATEGORIES[(4, 1, 6)[i % 3]]}
-        title = f"control {name}, cost {problem.costs[i]:g}"
+        style = {"color": _symbol(i)["color"], "label": f"control {name}, cost {problem.costs[i]:g}"}
         if len(problem.control_sets[i]) == 1:
-            ax.plot(x, problem.expected(i, x[:, None], 1024), label=title, **colour)
-            ax.plot(problem.set_points[i], problem.set_values[i], "os^D"[i % 4], markersize=9, **colour)
+            ax.plot(x, problem.expected(i, x[:, None], 1024), **style)
+            ax.plot(problem.set_points[i], problem.set_values[i], linestyle="", markersize=9, **_symbol(i))
         else:
-            ax.axhline(problem.set_values[i], linestyle="--", label=title, **colour)
+            ax.axhline(problem.set_values[i], linestyle="--", **style)
     ax.set(xlim=(0, 1), xlabel="Value of the controlled variable", title="What to expect")
     ax.set_ylabel("Expected value E[f]")
     ax.legend(loc="upper left", bbox_to_anchor=(0.01, 0.88), frameon=True, framealpha=0.9, fontsize=10)
 
 
 @styled
-def control_run(run, problem, ax=None, *, alpha=0.1):
+def control_run(
+    run: ControlRun, problem: ControlProblem, ax: AxLike = None, *, alpha: float = 0.1
+) -> tuple[Figure, Axes]:
     """Draw the sets played by a run against the cost spent, and mark the target.
 
     Parameters
@@ -115,34 +125,30 @@ def control_run(run, problem, ax=None, *, alpha=0.1):
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     history = getattr(run, "history", None)
     _validate.columns(history, ["set", "spent", "phase"], "run.history")
-    if history["set"].max() >= len(problem.costs):
-        raise InputError(
-            f"`problem` must be the problem of the run; it has {len(problem.costs)} sets, the run played set "
-            f"{history['set'].max()}."
-        )
+    count, last = len(problem.costs), history["set"].max()
+    if last >= count:
+        raise InputError(f"`problem` must be the problem of the run; it has {count} sets, the run played set {last}.")
     problem = problem.solved()
     good, target = problem.acceptable(alpha), problem.target(alpha)
-    fig, ax = figure(ax, (9, 1.2 + 0.42 * len(problem.costs)))
+    fig, ax = figure(ax, (9, 1.2 + 0.42 * count))
     explored = history.loc[history["phase"].str.startswith("explore"), "spent"]
-    if len(explored):
-        ax.axvspan(0, explored.max(), color="#eeeeee", zorder=0, label="exploration")
-    for i in sorted(set(history["set"])):
-        at = history.loc[history["set"] == i, "spent"]
+    for i, spent in history.groupby("set")["spent"]:
         colour = _shading.CATEGORIES[2 if i == target else 0]
         face = colour if i in good else "white"
-        ax.plot(at, np.full(len(at), i), "o", color=colour, markerfacecolor=face, markersize=6)
-    marks = [f"{name} ({cost:g})" for name, cost in zip(problem.set_names, problem.costs, strict=True)]
-    ax.set_yticks(range(len(marks)), marks)
+        ax.plot(spent, np.full(len(spent), i), "o", color=colour, markerfacecolor=face, markersize=6)
+    names = [f"{name} ({cost:g})" for name, cost in zip(problem.set_names, problem.costs, strict=True)]
+    ax.set_yticks(range(count), names)
     ax.get_yticklabels()[target].set(weight="bold", color=_shading.CATEGORIES[2])
-    ax.set(xlabel="Cost spent", ylim=(-0.6, len(marks) - 0.4), xlim=(0, 1.02 * run.spent))
+    ax.set(xlabel="Cost spent", ylim=(-0.6, count - 0.4), xlim=(0, 1.02 * run.spent))
     ax.set_title(f"{run.method}: {run.plays} plays (bold: the target)", fontsize=12)
     if len(explored):
+        ax.axvspan(0, explored.max(), color="#eeeeee", zorder=0, label="exploration")
         ax.legend(loc="lower right", frameon=True, framealpha=0.9)
     return fig, ax
 
 
 @styled
-def control_study(table, column="simple_regret", ax=None):
+def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike = None) -> tuple[Figure, AxesArray]:
     """Draw methods against cost, one panel per problem (Figures 1 and 2 of the paper on unknown costs).
 
     Lines are means over the seeds, with bands of one standard error on either side.
@@ -154,7 +160,7 @@ def control_study(table, column="simple_regret", ax=None):
     column : str
         "simple_regret" (logarithmic; smaller values are drawn at 1e-4), "plays", "cost_regret",
         "quality_regret" or "on_target".
-    ax : empty matplotlib Figure, optional
+    ax : empty matplotlib Figure or array of Axes, optional
 
     Returns
     -------
@@ -165,43 +171,31 @@ def control_study(table, column="simple_regret", ax=None):
     _validate.columns(table, ["objective", "costs", "variance", "method", "seed", "cost", column], "table")
     objectives = list(dict.fromkeys(table["objective"]))
     settings = list(dict.fromkeys(zip(table["costs"], table["variance"], strict=True)))
-    size = (3.4 * len(settings) + 0.6, 2.5 * len(objectives) + 0.7)
-    fig = new_figure(ax, size, "constrained")
-    if fig is None:
-        msg = f"`ax` must be an empty Figure or None, because there are {len(objectives) * len(settings)} panels."
-        raise InputError(msg)
-    axes = fig.subplots(len(objectives), len(settings), squeeze=False, sharex=True)
-    drawn = {}
-    for (row, objective), (k, (costs, variance)) in (
-        (a, b) for a in enumerate(objectives) for b in enumerate(settings)
-    ):
-        panel = axes[row, k]
+    down, across = len(objectives), len(settings)
+    fig, axes = panels(ax, down * across, (3.4 + 0.6 / across, 2.5 + 0.7 / down), across, sharex=True)
+    axes = axes.reshape(down, across)
+    for (row, k), panel in np.ndenumerate(axes):
+        objective, (costs, variance) = objectives[row], settings[k]
         part = table.query("objective == @objective and costs == @costs and variance == @variance")
-        for j, method in enumerate(METHODS):
-            lines = part[part["method"] == method].groupby("cost")[column].agg(["mean", "sem"])
-            if len(lines):
-                drawn[method] = _mean_and_error(panel, lines, j, log=column == "simple_regret")
-        if not panel.lines:
-            panel.set_axis_off()
-        if column == "simple_regret" and panel.lines:
-            plain_ticks(panel.yaxis, np.concatenate([line.get_ydata() for line in panel.lines]))
-        if row == 0:
-            panel.set_title(f"{costs} costs, variance {variance:g}", fontsize=11)
-        if k == 0:
-            panel.set_ylabel(objective)
-        if row == len(objectives) - 1:
-            panel.set_xlabel("Cost spent", fontsize=11)
-    fig.legend(drawn.values(), drawn, loc="outside upper center", ncols=len(drawn), title=LABELS[column])
+        _draw_methods(panel, part, column)
+        axes[row, 0].set_ylabel(objective)
+        axes[0, k].set_title(f"{costs} costs, variance {variance:g}", fontsize=11)
+        axes[-1, k].set_xlabel("Cost spent", fontsize=11)
+    shared_legend(fig, axes.flat, len(METHODS), title=LABELS[column])
     return fig, axes
 
 
-def _mean_and_error(ax, lines, j, *, log):
-    """Draw one method and return its line."""
-    mean, error = lines["mean"], lines["sem"].fillna(0)
-    floor = FLOOR if log else -np.inf
-    line = ax.plot(lines.index, np.maximum(mean, floor), **look(j), linewidth=2.6 if j == 0 else 1.8)[0]
-    low, high = np.maximum(mean - error, floor), np.maximum(mean + error, floor)
-    ax.fill_between(lines.index, low, high, alpha=0.18, linewidth=0, color=look(j)["color"])
-    if log:
+def _draw_methods(ax: Axes, part: pd.DataFrame, column: str) -> None:
+    """Draw mean and standard error of each method, or hide the axes if there is none."""
+    log = column == "simple_regret"
+    for k, method in enumerate(METHODS):
+        lines = part[part["method"] == method].groupby("cost")[column].agg(["mean", "sem"]).fillna({"sem": 0})
+        if len(lines):
+            mean, error = lines.to_numpy().T
+            mean, low, high = np.maximum([mean, mean - error, mean + error], FLOOR if log else -np.inf)
+            draw_line(ax, lines.index, mean, k, (low, high), label=method, linewidth=2.6 if k == 0 else 1.8)
+    if not ax.lines:
+        ax.set_axis_off()
+    elif log:
         ax.set_yscale("log")
-    return line
+        plain_ticks(ax.yaxis, np.concatenate([line.get_ydata() for line in ax.lines]))

@@ -1,13 +1,30 @@
 """The hypercube model: utilisation of units, error of the approximation, and the correction factor."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.patches import Patch
+
 from .. import _validate
 from ..maps import _shading
-from ._frames import words
-from ._style import figure, look, styled
+from ._style import AxLike, figure, legend_above, look, styled, words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ..evaluators import Evaluation
+
+CLAIMED = 0.002  # largest error reported in the papers, min
 
 
 @styled
-def utilization(evaluations, ax=None):
+def utilization(evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the utilisation of units by station.
 
     Parameters
@@ -21,37 +38,39 @@ def utilization(evaluations, ax=None):
     fig, ax
     """
     named = _shading.named_evaluations(None, evaluations)
-    bars = {}  # (site, rank of the unit there) -> {evaluation: utilisation}
-    names = {}
-    for name, evaluation in named.items():
-        seen = {}
-        for site, title, busy in zip(
-            evaluation.sites.tolist(), evaluation.site_names, evaluation.utilizations, strict=True
-        ):
-            seen[site] = seen.get(site, 0) + 1
-            bars.setdefault((site, seen[site]), {})[name] = float(busy)
-            names[site, seen[site]] = title if seen[site] == 1 else f"{title} ({seen[site]})"
-    rows = sorted(bars)
-    fig, ax = figure(ax, (8, 1.4 + 0.3 * len(rows) * max(1, 0.75 * len(named))))
+    rows = []
+    for name, e in named.items():
+        rank = pd.Series(e.sites).groupby(e.sites).cumcount() + 1
+        rows += zip(e.sites, rank, e.site_names, 100 * e.utilizations, [name] * len(rank), strict=True)
+    table = pd.DataFrame(rows, columns=["site", "rank", "title", "busy", "name"])
+    bars = table.pivot_table(index=["site", "rank"], columns="name", values="busy")  # a row for each unit of a site
+    titles = table.drop_duplicates(["site", "rank"]).set_index(["site", "rank"])["title"]
+    fig, ax = figure(ax, (8, 1.4 + 0.3 * len(bars) * max(1, 0.75 * len(named))))
     thickness = 0.8 / len(named)
-    for k, name in enumerate(named):
-        places = [row + (k - (len(named) - 1) / 2) * thickness for row, key in enumerate(rows) if name in bars[key]]
-        busy = [100 * bars[key][name] for key in rows if name in bars[key]]
+    for k, (name, e) in enumerate(named.items()):
+        busy = bars[name].dropna()
+        places = bars.index.get_indexer(busy.index) + (k - (len(named) - 1) / 2) * thickness
         ax.barh(places, busy, 0.9 * thickness, color=look(k)["color"], label=name)
-        mean = 100 * float(named[name].utilizations.mean())
-        ax.axvline(mean, linewidth=1.3, **look(k))
-    ax.set_yticks(range(len(rows)), [names[key] for key in rows])
+        ax.axvline(100 * e.utilizations.mean(), linewidth=1.3, **look(k))
+    labels = [titles[key] if key[1] == 1 else f"{titles[key]} ({key[1]})" for key in bars.index]
+    ax.set_yticks(range(len(bars)), labels)
     ax.invert_yaxis()
     ax.grid(visible=False, axis="y")
     ax.tick_params(axis="y", length=0)
     ax.set(xlabel="Time busy (%); line: mean of the fleet", xlim=(0, None))
-    if len(named) > 1:
-        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(named), borderaxespad=0.2)
+    legend_above(ax, len(named))
     return fig, ax
 
 
 @styled
-def approximation_error(frame, ax=None, *, load="utilization", group="geometry", error="error_min", claimed=0.002):
+def approximation_error(
+    frame: pd.DataFrame,
+    ax: AxLike = None,
+    *,
+    load: str = "utilization",
+    group: str = "geometry",
+    error: str = "error_min",
+) -> tuple[Figure, Axes]:
     """Draw box plots of the error of the approximate hypercube (the papers' Figure 7).
 
     There is one box per load and type of city.
@@ -60,56 +79,48 @@ def approximation_error(frame, ax=None, *, load="utilization", group="geometry",
     ----------
     frame : DataFrame
         One row per city: ``load`` (with its unit in the column's name, or a fraction), ``group`` and
-        ``error`` (minutes; absolute or signed).
+        ``error`` (minutes, absolute).
     ax : matplotlib Axes or empty Figure, optional
     load, group, error : str
         Columns.
-    claimed : float or None
-        Largest error reported in the papers, min, drawn as a line on either side of zero.
 
     Returns
     -------
     fig, ax
     """
-    from matplotlib.patches import Patch
-
     _validate.columns(frame, (load, group, error))
     loads, groups = sorted(frame[load].unique()), list(dict.fromkeys(frame[group]))
-    fig, ax = figure(ax, (8, 5))
+    fig, ax = figure(ax)
     wide = 0.8 / len(groups)
+    handles: list[Artist] = []
     for k, kind in enumerate(groups):
         colour = look(k)["color"]
-        samples = [frame.loc[(frame[load] == x) & (frame[group] == kind), error].to_numpy() for x in loads]
-        filled = [(x, sample) for x, sample in enumerate(samples) if len(sample)]
+        line = {"color": colour, "linewidth": 1.3}
+        samples = {x: part.to_numpy() for x, part in frame[frame[group] == kind].groupby(load)[error]}
         ax.boxplot(
-            [sample for _, sample in filled],
-            positions=[x + (k - (len(groups) - 1) / 2) * wide for x, _ in filled],
+            list(samples.values()),
+            positions=[loads.index(x) + (k - (len(groups) - 1) / 2) * wide for x in samples],
             widths=0.8 * wide,
             manage_ticks=False,
             patch_artist=True,
             boxprops={"facecolor": colour, "alpha": 0.55, "edgecolor": colour},
             medianprops={"color": "black", "linewidth": 1.6},
-            whiskerprops={"color": colour, "linewidth": 1.3},
-            capprops={"color": colour, "linewidth": 1.3},
+            whiskerprops=line,
+            capprops=line,
             flierprops={"marker": ".", "markersize": 5, "markeredgecolor": colour},
         )
-    handles = [Patch(color=look(k)["color"], alpha=0.55, label=str(g)) for k, g in enumerate(groups)]
-    if claimed is not None:
-        label = f"papers: within {claimed:g} min"
-        handles.append(ax.axhline(claimed, color="#333", linestyle="--", linewidth=1.3, label=label))
-        if (frame[error] < 0).any():
-            ax.axhline(-claimed, color="#333", linestyle="--", linewidth=1.3)
+        handles.append(Patch(color=colour, alpha=0.55, label=str(kind)))
+    label = f"papers: within {CLAIMED:g} min"
+    handles.append(ax.axhline(CLAIMED, color="#333", linestyle="--", linewidth=1.3, label=label))
     ax.set_xticks(range(len(loads)), [f"{x:g}" for x in loads])
-    ax.set(xlabel=words(load).capitalize(), ylabel="Error of the mean response (min)")
-    if (frame[error] >= 0).all():
-        ax.set_ylabel("Absolute error of the mean response (min)")
+    ax.set(xlabel=words(load).capitalize(), ylabel="Absolute error of the mean response (min)")
     ax.grid(visible=False, axis="x")
     ax.legend(handles=handles)
     return fig, ax
 
 
 @styled
-def correction_factor(frame, ax=None):
+def correction_factor(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the correction factor Q(p, ρ, r) against the number r of busier choices, for several utilisations.
 
     Parameters
@@ -123,7 +134,7 @@ def correction_factor(frame, ax=None):
     -------
     fig, ax
     """
-    fig, ax = figure(ax, (8, 5))
+    fig, ax = figure(ax)
     colours = _shading.colours(len(frame.columns) + 2)[2:]  # the palest colours are invisible on white
     ax.axhline(1, color="#555", linewidth=1.2, linestyle=":")
     for k, (rho, colour) in enumerate(zip(frame.columns, colours, strict=True)):
@@ -131,7 +142,7 @@ def correction_factor(frame, ax=None):
         ax.plot(frame.index, frame[rho], color=colour, marker=marker, markersize=6, label=f"ρ = {rho:g}")
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set(xlabel="Preferred units that are busy, r", ylabel="Correction factor Q(p, ρ, r), no unit")
-    if frame.to_numpy().min() > 0 and frame.to_numpy().max() > 10 * frame.to_numpy().min():
+    if 0 < 10 * frame.to_numpy().min() < frame.to_numpy().max():
         ax.set_yscale("log")
         ax.yaxis.get_major_locator().set_params(subs=(1, 2, 5))
         ax.yaxis.set_major_formatter("{x:g}")

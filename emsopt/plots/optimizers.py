@@ -1,42 +1,53 @@
 """Optimizers: minimum cuts, trust regions, and regret with its bounds."""
 
+from __future__ import annotations
+
 from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.patches import Circle
 
 from .. import _validate
 from ..errors import InputError
 from ..maps import _shading
+from ..optimizers.deployments.binary_quadratic import minimum_cut
 from ..optimizers.regret import confidence_band
-from ._style import figure, look, panels, styled
+from ._style import AxLike, bare, draw_line, figure, legend_above, marker, note, panels, styled
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    from .._types import ArrayLike, FloatArray, IntArray
+    from ._style import AxesArray
 
 SOURCE_SIDE, SINK_SIDE, CUT = _shading.SEQUENTIAL[2], _shading.CATEGORIES[1], _shading.LINES
 CENTRE, INSIDE, OUTSIDE = _shading.CATEGORIES[4], _shading.CATEGORIES[1], _shading.SEQUENTIAL[0]
 
-PROPOSED = {
-    "markersize": 44,
-    "markerfacecolor": "none",
-    "markeredgecolor": _shading.CATEGORIES[0],
-    "markeredgewidth": 2.6,
-}
+BLUE = _shading.CATEGORIES[0]
+PROPOSED = {"markersize": 44, "markerfacecolor": "none", "markeredgecolor": BLUE, "markeredgewidth": 2.6}
 
 
 @styled
-def cut_graph(A, b, x=None, ax=None, *, capacities="corrected"):
+def cut_graph(
+    A: ArrayLike, b: ArrayLike, ax: AxLike = None, *, capacities: str = "corrected"
+) -> tuple[Figure, Axes | AxesArray]:
     r"""Draw the graph whose minimum cut minimises xᵀA x + bᵀx (Example 7 of "... in Spatial Queues", its Figure 1).
 
-    Places on the source's side have x_i = 0, on the sink's x_i = 1. Two places are joined by \|A_ij|. The terminal
-    capacities are b_i + Σ_j A_ij, from the source if positive, else to the sink; the papers print b_i alone, whose
-    cut need not be the minimum. Example 7 does not show it: its minimiser is the same. The second example does, with
-    its b changed to (3, 2, -7).
+    Places on the side of the source s have x_i = 0, those on the side of the sink t have x_i = 1. The edge between two
+    places has capacity \|A_ij|. The terminal capacities are b_i + Σ_j A_ij, from the source if positive, else to the
+    sink. The papers print b_i alone, and the minimum cut of that graph need not minimise the function. Both have the
+    same minimiser in Example 7, but not with b = (3, 2, -7), the second example below.
 
     Parameters
     ----------
     A : array_like, shape (n, n)
         Symmetric, no entry positive; the diagonal is ignored. Legible up to about six places.
     b : array_like, shape (n,)
-    x : array_like of 0 and 1, shape (n,), optional
-        The cut to mark. Default: the minimum cut.
     ax : matplotlib Axes or empty Figure, optional
         For "both" a sequence of two Axes.
     capacities : {"corrected", "printed", "both"}
@@ -56,112 +67,80 @@ def cut_graph(A, b, x=None, ax=None, *, capacities="corrected"):
     f(x) = cut - capacity into t = 4 - 11 = -7
     >>> fig, axes = cut_graph(A, [3, 2, -7], ax=Figure(), capacities="both")
     """
-    from ..optimizers.deployments.binary_quadratic import minimum_cut
-
     _validate.choice(capacities, "capacities", ("corrected", "printed", "both"))
     b = _validate.real_array(b, "b", (None,))
     A = np.array(_validate.real_array(A, "A", (len(b), len(b))))
     np.fill_diagonal(A, 0)
     if not np.array_equal(A, A.T) or (A > 0).any():
-        raise InputError(
-            "`A` must be symmetric with no positive entry, since otherwise no cut minimises it. Pass (A + "
-            "Aᵀ) / 2 of its negative part."
-        )
-    if x is not None:
-        x = _validate.real_array(x, "x", b.shape)
-        if not np.isin(x, (0, 1)).all():
-            raise InputError(f"`x` must hold zeros and ones; got {x}.")
+        raise InputError("`A` must be symmetric with no positive entry; otherwise no cut minimises the function.")
     kinds = ("printed", "corrected") if capacities == "both" else (capacities,)
     fig, axes = panels(ax, len(kinds), (5.6, 1.4 + 1.25 * len(b)))
     for kind, panel in zip(kinds, axes, strict=True):
         linear = b if kind == "printed" else b + A.sum(axis=1)
-        side = minimum_cut(A, linear - A.sum(axis=1))[0] if x is None else x.astype(int)
+        side, _ = minimum_cut(A, linear - A.sum(axis=1))
         _draw_cut(panel, A, linear, side)
         panel.set_title("Corrected capacities" if kind == "corrected" else "Capacities as printed")
         panel.set_xlabel(_cut_sum(A, b, linear, side))
-    _sides_legend(axes[0])
+    dot = {"marker": "o", "markersize": 11, "linestyle": "none", "markeredgecolor": "#333"}
+    handles = [
+        marker("x = 0, with s", markerfacecolor=SOURCE_SIDE, **dot),
+        marker("x = 1, with t", markerfacecolor=SINK_SIDE, **dot),
+        marker("cut", color=CUT, linewidth=3, linestyle="--"),
+    ]
+    axes[0].legend(handles=handles, loc="lower left", borderaxespad=0, handlelength=1.6, fontsize=10)
     return fig, axes if capacities == "both" else axes[0]
 
 
-def _draw_cut(ax, A, linear, x):
+def _draw_cut(ax: Axes, A: FloatArray, linear: FloatArray, x: IntArray) -> None:
     """Draw places between source and sink, the edges with their capacities, and those cut in colour."""
     n = len(linear)
     heights = np.arange(n)[::-1] - (n - 1) / 2
     places = np.column_stack([np.where(np.arange(n) % 2, 0.75, -0.75), heights])
     source, sink = np.array([-2.6, 0.0]), np.array([2.6, 0.0])
-    for i in range(n):
-        for j in range(i + 1, n):
-            if A[i, j]:
-                _edge(ax, places[i], places[j], -A[i, j], cut=x[i] != x[j], at=0.5 if j - i == 1 else 0.38)
-        if linear[i] > 0:
-            _edge(ax, source, places[i], linear[i], cut=x[i] == 1, arrow=True, at=0.36)
-        elif linear[i] < 0:
-            _edge(ax, places[i], sink, -linear[i], cut=x[i] == 0, arrow=True, at=0.64)
-    for point, name, taken in [(source, "s", 0), (sink, "t", 1)]:
-        _node(ax, point, name, SINK_SIDE if taken else SOURCE_SIDE, shape="s")
+    for i, j in combinations(range(n), 2):
+        if A[i, j]:
+            _edge(ax, places[i], places[j], -A[i, j], cut=x[i] != x[j], at=0.5 if j - i == 1 else 0.38)
+    for place, capacity, with_sink in zip(places, linear, x, strict=True):
+        if capacity > 0:
+            _edge(ax, source, place, capacity, cut=with_sink == 1, arrow="-|>", at=0.36)
+        elif capacity < 0:
+            _edge(ax, place, sink, -capacity, cut=with_sink == 0, arrow="-|>", at=0.64)
+    _node(ax, source, "s", 0, shape="s")
+    _node(ax, sink, "t", 1, shape="s")
     for i, point in enumerate(places):
-        _node(ax, point, f"{i + 1}", SINK_SIDE if x[i] else SOURCE_SIDE)
-    ax.set(xlim=(-3, 3), ylim=(heights.min() - 0.5, heights.max() + 0.5), xticks=[], yticks=[])
-    ax.grid(visible=False)
-    ax.spines[:].set_visible(False)
+        _node(ax, point, f"{i + 1}", x[i])
+    bare(ax)
+    ax.set(xlim=(-3, 3), ylim=(heights.min() - 0.5, heights.max() + 0.5))
 
 
-def _edge(ax, start, end, capacity, *, cut, arrow=False, at=0.5):
-    """Draw an edge labelled with its capacity, between two nodes."""
-    ax.annotate(
-        "",
-        end,
-        start,
-        arrowprops={
-            "arrowstyle": "-|>" if arrow else "-",
-            "color": CUT if cut else "#888",
-            "linewidth": 3 if cut else 1.4,
-            "linestyle": "--" if cut else "-",
-            "shrinkA": 14,
-            "shrinkB": 14,
-            "mutation_scale": 16,
-        },
-        zorder=1,
-    )
-    ax.text(
-        *(start + at * (end - start)),
-        f"{capacity:.4g}",
-        ha="center",
-        va="center",
-        color=CUT if cut else "#333",
-        weight="bold" if cut else "normal",
-        bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
-        zorder=2,
-    )
+def _edge(
+    ax: Axes, start: FloatArray, end: FloatArray, capacity: float, *, cut: bool, arrow: str = "-", at: float = 0.5
+) -> None:
+    """Draw an edge between two nodes, labelled with its capacity."""
+    line = {"color": CUT, "linewidth": 3, "linestyle": "--"} if cut else {"color": "#888", "linewidth": 1.4}
+    ends = {"arrowstyle": arrow, "shrinkA": 14, "shrinkB": 14, "mutation_scale": 16}
+    ax.annotate("", end, start, arrowprops=line | ends, zorder=1)
+    text = {"color": CUT, "weight": "bold"} if cut else {"color": "#333"}
+    box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
+    ax.text(*(start + at * (end - start)), f"{capacity:.4g}", ha="center", va="center", bbox=box, zorder=2, **text)
 
 
-def _node(ax, point, name, colour, shape="o"):
+def _node(ax: Axes, point: FloatArray, name: str, with_sink: int, shape: str = "o") -> None:
+    """Draw a node in the colour of its side of the cut."""
+    colour = SINK_SIDE if with_sink else SOURCE_SIDE
     ax.plot(*point, shape, markersize=26, markerfacecolor=colour, markeredgecolor="#333", zorder=3)
     ax.text(*point, name, ha="center", va="center_baseline", zorder=4)
 
 
-def _cut_sum(A, b, linear, x):
+def _cut_sum(A: FloatArray, b: FloatArray, linear: FloatArray, x: IntArray) -> str:
     """Return a description of the cut and of the value of the function."""
-    inner = [-A[i, j] for i in range(len(b)) for j in range(i + 1, len(b)) if x[i] != x[j] and A[i, j]]
-    outer = [abs(v) for v, taken in zip(linear, x, strict=True) if (v > 0 and taken) or (v < 0 and not taken)]
-    terms, offset = outer + inner, -np.minimum(linear, 0).sum()
-    cut, reached = sum(terms), x @ A @ x + b @ x
+    terms = [abs(v) for v, taken in zip(linear, x, strict=True) if (v > 0 and taken) or (v < 0 and not taken)]
+    terms += [-A[i, j] for i, j in combinations(range(len(b)), 2) if x[i] != x[j] and A[i, j]]
+    cut, offset, reached = sum(terms), -np.minimum(linear, 0).sum(), x @ A @ x + b @ x
     total = f"{' + '.join(f'{term:.4g}' for term in terms)} = {cut:.4g}" if len(terms) > 1 else f"{cut:.4g}"
     agrees = abs(cut - offset - reached) < 1e-9 * max(1, np.abs(b).sum())
     claim = f"{'f(x) = ' if agrees else ''}cut - capacity into t = {cut:.4g} - {offset:.4g} = {cut - offset:.4g}"
     return f"x = ({', '.join(map(str, x))}), cut {total}\n{claim}" + ("" if agrees else f", but f(x) = {reached:.4g}")
-
-
-def _sides_legend(ax):
-    from matplotlib.lines import Line2D
-
-    dot = {"marker": "o", "markersize": 11, "linestyle": "none", "markeredgecolor": "#333"}
-    handles = [
-        Line2D([], [], markerfacecolor=SOURCE_SIDE, label="x = 0, with s", **dot),
-        Line2D([], [], markerfacecolor=SINK_SIDE, label="x = 1, with t", **dot),
-        Line2D([], [], color=CUT, linewidth=3, linestyle="--", label="cut"),
-    ]
-    ax.legend(handles=handles, loc="lower left", borderaxespad=0, handlelength=1.6, fontsize=10)
 
 
 # -- trust regions --------------------------------------------------------------------------------------------------
@@ -169,18 +148,16 @@ def _sides_legend(ax):
 
 @styled
 def trust_region(
-    deployments,
-    centre,
-    edge,
-    ax=None,
+    deployments: ArrayLike,
+    centre: int,
+    edge: float,
+    ax: AxLike = None,
     *,
-    values=None,
-    proposal=None,
-    optimum=None,
-    units="min",
-    title=None,
-    legend=True,
-):
+    values: Mapping[int, float] | None = None,
+    proposal: int | tuple[int, str] | None = None,
+    optimum: int | None = None,
+    title: str | None = None,
+) -> tuple[Figure, Axes]:
     """Draw a small solution space around the centre of a trust region (Figure 2 of "... in Spatial Queues").
 
     Each ring outwards is one more relocated unit, or two more in Hamming distance; lines are single
@@ -197,120 +174,109 @@ def trust_region(
         d, the largest Hamming distance in the region.
     ax : matplotlib Axes or empty Figure, optional
     values : dict of int to float, optional
-        Values of the deployments evaluated, by row.
+        Values of the deployments evaluated (min), by row.
     proposal : int or (int, str), optional
         Row to be evaluated next, with an optional label such as its expected improvement.
     optimum : int, optional
         Row to mark with a square.
-    units : str
-        Unit of the values.
     title : str, optional
-    legend : bool
 
     Returns
     -------
     fig, ax
     """
+    fig, ax = _trust_region(deployments, centre, edge, ax, values or {}, proposal, optimum)
+    ax.set_title(title or f"Trust region of edge length d = {edge:g}")
+    ax.legend(handles=_region_legend(), loc="upper center", bbox_to_anchor=(0.5, 0), ncols=3, fontsize=10)
+    return fig, ax
+
+
+def _trust_region(
+    deployments: ArrayLike,
+    centre: int,
+    edge: float,
+    ax: AxLike,
+    values: Mapping[int, float],
+    proposal: int | tuple[int, str] | None,
+    optimum: int | None,
+) -> tuple[Figure, Axes]:
+    """Draw a solution space around the centre of a trust region, without legend."""
     counts = _validate.real_array(deployments, "deployments", (None, None), low=0).astype(int)
     last = len(counts) - 1
     centre = _validate.whole_number(centre, "centre", 0, last)
     edge = _validate.positive_number(edge, "edge")
-    if proposal is not None:
-        k, words = proposal if np.iterable(proposal) else (proposal, "next")
-        proposal = _validate.whole_number(k, "proposal", 0, last), words
     apart = np.abs(counts[:, None] - counts).sum(axis=2) // 2  # units moved
     places, radii = _rings(apart, centre)
     reach = radii[-1] + 0.45
     fig, ax = figure(ax, (1.75 * reach, 1.75 * reach + 0.9))
-    _draw_region(ax, radii, edge)
+    for radius in radii[1:]:
+        ax.add_patch(Circle((0, 0), radius, fill=False, edgecolor="#bbb", linestyle=":", linewidth=1, zorder=0))
+    inside = radii[min(int(edge // 2), len(radii) - 1)] + 0.42
+    ax.add_patch(Circle((0, 0), inside, facecolor=INSIDE, alpha=0.12, edgecolor="none", zorder=0))
     for i, j in zip(*np.nonzero(apart == 1), strict=True):
         if apart[centre, j] == apart[centre, i] + 1:
             ax.plot(*places[[i, j]].T, color="#ccc", linewidth=0.9, zorder=1)
     for k, count in enumerate(counts):
-        known = values is not None and k in values
         colour = CENTRE if k == centre else INSIDE if 2 * apart[centre, k] <= edge else OUTSIDE
-        _deployment(ax, places[k], count, colour, known, square=k == optimum)
-        if known:
-            _note(ax, places[k], f"{values[k]:.2f} {units}")
+        _deployment(ax, places[k], count, colour, known=k in values, square=k == optimum)
+        if k in values:
+            _label(ax, places[k], f"{values[k]:.2f} min")
     if proposal is not None:
-        ax.plot(*places[proposal[0]], "o", **PROPOSED, zorder=4)
-        _note(ax, places[proposal[0]], proposal[1], colour=PROPOSED["markeredgecolor"])
-    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[], aspect="equal")
-    ax.grid(visible=False)
-    ax.spines[:].set_visible(False)
-    ax.set_title(title or f"Trust region of edge length d = {edge:g}")
-    if legend:
-        ax.legend(handles=_region_legend(), loc="upper center", bbox_to_anchor=(0.5, 0), ncols=3, fontsize=10)
+        k, text = proposal if np.iterable(proposal) else (proposal, "next")
+        place = places[_validate.whole_number(k, "proposal", 0, last)]
+        ax.plot(*place, "o", **PROPOSED, zorder=4)
+        _label(ax, place, text, BLUE)
+    bare(ax)
+    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     return fig, ax
 
 
-def _rings(apart, centre):
+def _rings(apart: IntArray, centre: int) -> tuple[FloatArray, FloatArray]:
     """Return positions, shape (K, 2), on rings around the centre, and the radii of the rings."""
     places, radii = np.zeros((len(apart), 2)), [0.0]
     for moved in range(1, apart[centre].max() + 1):
-        ring = np.flatnonzero(apart[centre] == moved)
-        radii.append(max(radii[-1] + 1, 0.8 * len(ring) / (2 * np.pi)))
-        order, left = list(ring[:1]), list(ring[1:])
-        while left:  # next comes the most similar deployment
-            near = min(left, key=lambda k: (apart[k, order[-1]], k))
-            order.append(near)
-            left.remove(near)
+        left = list(np.flatnonzero(apart[centre] == moved))
+        radii.append(max(radii[-1] + 1, 0.8 * len(left) / (2 * np.pi)))
+        order = left[:1]
+        while len(order) < len(left):  # next comes the most similar deployment
+            order.append(min(set(left) - set(order), key=lambda k: (apart[k, order[-1]], k)))
         angles = np.pi / 2 - 2 * np.pi * (np.arange(len(order)) + (0.5 if moved % 2 else 0)) / max(len(order), 1)
         places[order] = radii[-1] * np.column_stack([np.cos(angles), np.sin(angles)])
     return places, np.array(radii)
 
 
-def _draw_region(ax, radii, edge):
-    from matplotlib.patches import Circle
-
-    for radius in radii[1:]:
-        ax.add_patch(Circle((0, 0), radius, fill=False, edgecolor="#bbb", linestyle=":", linewidth=1, zorder=0))
-    inside = radii[min(int(edge // 2), len(radii) - 1)] + 0.42
-    ax.add_patch(Circle((0, 0), inside, facecolor=INSIDE, alpha=0.12, edgecolor="none", zorder=0))
-
-
-def _region_legend():
-    from matplotlib.lines import Line2D
-
+def _region_legend() -> list[Line2D]:
+    """Return the symbols of a trust region for a legend."""
+    base = {"marker": "o", "markersize": 11, "linestyle": "none", "markeredgecolor": "#999", "markerfacecolor": "none"}
     looks = {
-        "centre": {"markerfacecolor": CENTRE, "markeredgecolor": "#999"},
-        "in the region": {"markerfacecolor": INSIDE, "markeredgecolor": "#999"},
-        "outside": {"markerfacecolor": OUTSIDE, "markeredgecolor": "#999"},
-        "evaluated": {"markerfacecolor": "none", "markeredgecolor": "#222", "markeredgewidth": 2},
+        "centre": {"markerfacecolor": CENTRE},
+        "in the region": {"markerfacecolor": INSIDE},
+        "outside": {"markerfacecolor": OUTSIDE},
+        "evaluated": {"markeredgecolor": "#222", "markeredgewidth": 2},
         "proposed": PROPOSED | {"markersize": 13},
-        "optimum": {"marker": "s", "markerfacecolor": "none", "markeredgecolor": "#999"},
+        "optimum": {"marker": "s"},
     }
-    base = {"marker": "o", "markersize": 11, "linestyle": "none"}
-    return [Line2D([], [], label=name, **(base | style)) for name, style in looks.items()]
+    return [marker(name, **(base | style)) for name, style in looks.items()]
 
 
-def _deployment(ax, point, count, colour, known, *, square):
+def _deployment(ax: Axes, point: FloatArray, count: IntArray, colour: str, *, known: bool, square: bool) -> None:
     """Draw a deployment with its counts; only evaluated ones have a bold rim."""
     rim = {"markeredgecolor": "#222" if known else "#999", "markeredgewidth": 2 if known else 0.8}
     ax.plot(*point, "s" if square else "o", markersize=36, markerfacecolor=colour, zorder=3, **rim)
+    text = "".join(map(str, count)) if len(count) <= 6 else ",".join(map(str, np.flatnonzero(count) + 1))
     dark = colour == CENTRE
-    words = "".join(map(str, count)) if len(count) <= 6 else ",".join(map(str, np.flatnonzero(count) + 1))
-    ax.text(*point, words, ha="center", va="center", fontsize=9, color="white" if dark else "black", zorder=5)
+    ax.text(*point, text, ha="center", va="center", fontsize=9, color="white" if dark else "black", zorder=5)
 
 
-def _note(ax, point, words, *, colour="#222"):
-    ax.annotate(
-        words,
-        point,
-        (0, -24),
-        textcoords="offset points",
-        ha="center",
-        va="top",
-        fontsize=10,
-        color=colour,
-        weight="bold",
-        bbox={"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85},
-        zorder=6,
-    )
+def _label(ax: Axes, point: FloatArray, text: str, colour: str = "#222") -> None:
+    """Write a text in bold below a deployment."""
+    box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
+    style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 10, "weight": "bold", "zorder": 6}
+    note(ax, text, point, (0, -24), color=colour, bbox=box, **style)
 
 
 @styled
-def example_13(ax=None):
+def example_13(ax: AxLike = None) -> tuple[Figure, AxesArray]:
     """Draw the papers' Example 13 step by step: GP-pM places two units on five sites.
 
     Values and expected improvements are as printed; the paper does not give the city.
@@ -335,18 +301,9 @@ def example_13(ax=None):
     ]
     fig, axes = panels(ax, len(steps), (4.5, 5.2))
     for panel, (title, values, proposal) in zip(axes, steps, strict=True):
-        trust_region(
-            rows,
-            row["00101"],
-            2,
-            panel,
-            values=values,
-            proposal=proposal,
-            optimum=row["01001"],
-            title=title,
-            legend=False,
-        )
-    if len(fig.axes) == len(steps):
+        _trust_region(rows, row["00101"], 2, panel, values, proposal, row["01001"])
+        panel.set_title(title)
+    if len(fig.axes) == len(steps):  # not among axes of a larger figure
         fig.legend(handles=_region_legend(), loc="outside lower center", ncols=6)
     return fig, axes
 
@@ -355,7 +312,15 @@ def example_13(ax=None):
 
 
 @styled
-def regret_curves(curves, ax=None, *, bounds=None, label="Cumulative regret (min)", against="Evaluations", log=None):
+def regret_curves(
+    curves: ArrayLike | Mapping[str, ArrayLike],
+    ax: AxLike = None,
+    *,
+    bounds: Mapping[str, ArrayLike] | None = None,
+    label: str = "Cumulative regret (min)",
+    against: str = "Evaluations",
+    log: bool | None = None,
+) -> tuple[Figure, Axes]:
     """Draw the mean and 95 % band of regret over replications, with theoretical bounds.
 
     Parameters
@@ -364,8 +329,8 @@ def regret_curves(curves, ax=None, *, bounds=None, label="Cumulative regret (min
         For example from `emsopt.optimizers.regret.empirical_regret`.
     ax : matplotlib Axes or empty Figure, optional
     bounds : dict of str to array_like, optional
-        A bound at 1, 2, ..., shape (T,): `emsopt.optimizers.regret.sparbl_bound`, or `emsopt.optimizers.regret.gp_pm_bound` (which is of
-        average regret, over restarts). Drawn in grey.
+        A bound at 1, 2, ..., shape (T,), drawn in grey: `emsopt.optimizers.regret.sparbl_bound`, or
+        `emsopt.optimizers.regret.gp_pm_bound`, which is a bound on average regret over restarts.
     label, against : str
         Labels of the axes: the quantity with unit, and the horizontal axis.
     log : bool, optional
@@ -381,31 +346,18 @@ def regret_curves(curves, ax=None, *, bounds=None, label="Cumulative regret (min
     highest = max(mean.max() for mean, _, _ in bands.values())
     if log is None:
         log = any(line.max() > 10 * highest > 0 for line in limits.values())
-    fig, ax = figure(ax, (8, 5))
-    for k, (name, (mean, low, high)) in enumerate(bands.items()):
-        steps, runs = np.arange(1, len(mean) + 1), len(named[name])
-        title = f"{name} (mean of {runs} runs, 95 %)" if runs > 1 else name
-        ax.plot(steps, _positive(mean) if log else mean, label=title.strip() or None, **look(k))
-        if runs > 1:
-            low = np.where(low > 0, low, mean / 10) if log else low  # a logarithmic axis needs positive values
-            ax.fill_between(steps, low, high, alpha=0.18, linewidth=0, color=look(k)["color"])
+    fig, ax = figure(ax)
+    for k, (name, (mean, *band)) in enumerate(bands.items()):
+        runs = len(named[name])
+        title = f"{name} (mean of {runs} runs, 95 %)".strip() if runs > 1 else name
+        steps = np.arange(1, len(mean) + 1)
+        draw_line(ax, steps, mean, k, band if runs > 1 else None, log=log, label=title or None)
     for k, (name, line) in enumerate(limits.items()):
-        ax.plot(
-            np.arange(1, len(line) + 1),
-            _positive(line) if log else line,
-            label=name,
-            color="#777",
-            linestyle=("--", ":", "-.")[k % 3],
-            linewidth=1.8,
-        )
+        style = {"color": "#777", "linestyle": ("--", ":", "-.")[k % 3], "linewidth": 1.8}
+        draw_line(ax, np.arange(1, len(line) + 1), line, k, log=log, label=name, **style)
     if log:
         ax.set(xscale="log", yscale="log")
     ax.set(xlabel=against, ylabel=label)
     ax.margins(x=0)
-    if ax.get_legend_handles_labels()[0]:
-        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
+    legend_above(ax, 2, least=1)
     return fig, ax
-
-
-def _positive(line):
-    return np.where(line > 0, line, np.nan)

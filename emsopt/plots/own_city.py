@@ -1,16 +1,27 @@
 """Daily course of a city: number of calls, and sites of units."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
+from matplotlib.colors import ListedColormap
 
 from .. import _validate
+from ..calls import WeeklyProfile
 from ..maps import _shading
-from ._style import figure, look, styled
+from ..planning.hourly import Plan
+from ._style import AxLike, bare, figure, look, styled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 PARTS = {"Mon to Fri": slice(0, 5), "Sat and Sun": slice(5, 7)}
 
 
 @styled
-def weekly_profile(profile, ax=None):
+def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the calls per hour over the day, on weekdays and at weekends.
 
     Bands are two standard errors of the counts on either side; smaller differences may be chance.
@@ -23,14 +34,7 @@ def weekly_profile(profile, ax=None):
     Returns
     -------
     fig, ax
-
-    Raises
-    ------
-    InputError
-        If the argument has another type.
     """
-    from ..calls import WeeklyProfile
-
     _validate.instance(profile, "profile", WeeklyProfile, "emsopt.calls.WeeklyProfile")
     fig, ax = figure(ax, (8, 4.5))
     edges = np.arange(25)
@@ -48,7 +52,7 @@ def weekly_profile(profile, ax=None):
 
 
 @styled
-def hourly_plan(plan, ax=None):
+def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the sites of the units of a plan, hour by hour.
 
     Each row is a site that has a unit at some hour. Filled cells are hours with a unit, with the number if
@@ -62,47 +66,25 @@ def hourly_plan(plan, ax=None):
     Returns
     -------
     fig, ax
-
-    Raises
-    ------
-    InputError
-        If the argument has another type.
     """
-    from ..planning.hourly import Plan
-
     _validate.instance(plan, "plan", Plan, "emsopt.planning.Plan")
-    city = plan.objectives[0].city
-    units = np.array([np.bincount(row, minlength=city.n_sites) for row in plan.sites])  # (H, N)
-    used = np.flatnonzero(units.any(axis=0))
-    shown = units[:, used].T
-    fig, ax = figure(ax, (min(4 + 0.32 * len(plan.labels), 14), 1.8 + 0.36 * len(used)))
-    filled = np.ma.masked_less(shown, 1)
-    ax.pcolormesh(
-        filled > 0,
-        cmap=_one_colour(_shading.CATEGORIES[0]),
-        vmin=0,
-        vmax=1,
-        edgecolors="white",
-        linewidth=1.5,
-    )
-    comes = {(change["to"], change["hour"]) for change in plan.changes().to_dict("records")}
+    city, hours = plan.objectives[0].city, len(plan.labels)
+    units = np.array([np.bincount(row, minlength=city.n_sites) for row in plan.sites]).T  # (N, H)
+    used = np.flatnonzero(units.any(axis=1))
+    shown, names = units[used], [city.site_names[site] for site in used]
+    fig, ax = figure(ax, (min(4 + 0.32 * hours, 14), 1.8 + 0.36 * len(used)))
+    blue = ListedColormap([_shading.CATEGORIES[0]])
+    ax.pcolormesh(np.ma.masked_less(shown, 1) > 0, cmap=blue, vmin=0, vmax=1, edgecolors="white", linewidth=1.5)
+    arrivals = {(change["to"], change["hour"]) for change in plan.changes().to_dict("records")}
     for row, hour in np.argwhere(shown > 0):
         count = str(shown[row, hour]) if shown[row, hour] > 1 else ""
-        mark = "●" if (city.site_names[used[row]], plan.labels[hour]) in comes else ""
+        mark = "●" if (names[row], plan.labels[hour]) in arrivals else ""
         ax.text(hour + 0.5, row + 0.5, count + mark, color="white", ha="center", va="center", fontsize=11)
-    ax.set_yticks(np.arange(len(used)) + 0.5, [city.site_names[site] for site in used])
-    every = max(1, round(len(plan.labels) / 12))
-    ax.set_xticks(np.arange(0, len(plan.labels), every) + 0.5, [str(t) for t in plan.labels[::every]])
+    bare(ax)
+    ax.set_yticks(np.arange(len(used)) + 0.5, names)
+    every = max(1, round(hours / 12))
+    ax.set_xticks(np.arange(0, hours, every) + 0.5, [str(t) for t in plan.labels[::every]])
     ax.invert_yaxis()
-    ax.grid(visible=False)
     ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    moves = int(plan.moves.sum())
-    ax.set_xlabel(f"Hour of the day (h); white dot: a unit arrives, {moves} in all")
+    ax.set_xlabel(f"Hour of the day (h); white dot: a unit arrives, {plan.moves.sum()} in all")
     return fig, ax
-
-
-def _one_colour(colour):
-    from matplotlib.colors import ListedColormap
-
-    return ListedColormap([colour, colour])

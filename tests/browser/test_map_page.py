@@ -173,7 +173,7 @@ def test_layers_switch_on_and_off(page, tmp_path):
 def test_the_switch_shows_the_other_deployment_and_their_difference(page, tmp_path):
     city = degrees()
     one, other = evaluation(city, [0, 2, 3]), evaluation(city, [0, 1, 2], busy=0.4)
-    open_map(page, deployment_map(city, {"optimum": one}, compare={"p-median": other}), tmp_path)
+    open_map(page, deployment_map(city, {"optimum": one, "p-median": other}), tmp_path)
     summary = page.locator("#summary")
     assert f"{one.mean_response:.2f} min" in summary.inner_text()
     fills = page.locator(ATOMS).evaluate_all("paths => paths.map(p => p.getAttribute('fill'))")
@@ -236,7 +236,7 @@ def test_a_name_with_markup_is_shown_as_it_is_written(page, tmp_path):
     sites = [f"{NASTY} site {k}" for k in range(5)]
     city = degrees(atom_names=names, site_names=sites, name=NASTY, notes=NASTY)
     shown = evaluation(city, [0, 2, 3])
-    open_map(page, deployment_map(city, {NASTY: shown}, compare={NASTY + "2": shown}), tmp_path)
+    open_map(page, deployment_map(city, {NASTY: shown, NASTY + "2": shown}), tmp_path)
     atom = page.locator(ATOMS).nth(7).element_handle()  # pointing at it moves it to the front
     atom.hover()
     assert names[7] in page.locator(".leaflet-tooltip").inner_text()

@@ -430,7 +430,7 @@ def functions():
         p(demand.cities_by_hour, weekdays=None, pattern="pulled", **times),
         p(eo.study.run, task=power, cases=[{"base": 1, "exponent": 2}], file="e", backend="serial", workers=None),
         p(eo.study.seed_of, case={"a": 1}), p(eo.city.travel.constant_speed, kmh=40), p(eo.problems.forrester(), x=[0.5]), p(hill.objective, x=[0.5, 0.5]),
-        p(eo.maps.deployment_map, city=city, evaluation=found, value="response", limits=None, min_fraction=0.02, tiles=None, height=520),
+        p(eo.maps.deployment_map, city=city, evaluation=found, value="response", limits=None, tiles=None, height=520),
     ]
 
 

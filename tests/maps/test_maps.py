@@ -21,7 +21,8 @@ from emsopt.city.city import City
 from emsopt.errors import InputError
 from emsopt.evaluators import approximate_hypercube
 from emsopt.maps import _shading
-from emsopt.maps.deployments import TILES, deployment_map
+from emsopt.maps._page import TILES
+from emsopt.maps.deployments import deployment_map
 
 VENDOR = files("emsopt") / "maps" / "vendor"
 LEAFLET = (VENDOR / "leaflet" / "leaflet.js").read_text("utf-8").split("\n//# source")[0]
@@ -107,7 +108,7 @@ def remote_references(page):
 
 
 def test_a_page_refers_to_nothing_outside_itself(both, city):
-    page = deployment_map(city, both, compare={"other": both}).html
+    page = deployment_map(city, {"one": both, "other": both}).html
     assert remote_references(page) == []
     assert "://" not in re.sub(r"/\*.*?\*/", "", page.replace(LEAFLET, ""))  # comments aside
     assert not [attrs for _, attrs in Page(page).tags if "src" in attrs or "href" in attrs]
@@ -156,14 +157,14 @@ def test_no_name_becomes_markup(both):
     )
     shown = evaluation(city, both.sites, both.dispatch_fractions)
     view = NASTY[1] + "\u2028"  # ends a line of a script, and no name of a city may have it
-    page = deployment_map(city, {view: shown}, compare={NASTY[0]: shown}, key=NASTY[2])
+    page = deployment_map(city, {view: shown, NASTY[0]: shown}, key=NASTY[2])
     found = Page(page.html)
     assert [tag for tag, _ in found.tags].count("script") == 3  # data, Leaflet, ours
     assert {"img", "b"}.isdisjoint(tag for tag, _ in found.tags)
     assert payload(page.html)["city"]["atoms"]["name"] == NASTY
     assert payload(page.html)["views"][0]["name"] == view
     assert NASTY[0] in found.text  # the notes, as text
-    update = Page(html.unescape(Page(page.update({view: shown}, {NASTY[0]: shown})).tags[0][1]["srcdoc"]))
+    update = Page(html.unescape(Page(page.update({view: shown, NASTY[0]: shown})).tags[0][1]["srcdoc"]))
     assert [tag for tag, _ in update.tags] == ["script"]
 
 
@@ -180,7 +181,7 @@ def test_the_frame_holds_exactly_the_page(both, city):
 
 
 def test_the_page_carries_the_evaluation(both, city):
-    shown = deployment_map(city, both, min_fraction=0.05)
+    shown = deployment_map(city, both)
     data = payload(shown.html)
     assert data == json.loads(json.dumps(shown.data))
     (view,) = data["views"]
@@ -220,7 +221,7 @@ def test_late_shares_agree_with_the_evaluation(both, city):
 
 
 def test_two_evaluations_give_a_view_of_their_difference(both, doubled, city):
-    shown = deployment_map(city, {"spread": both}, compare={"together": doubled})
+    shown = deployment_map(city, {"spread": both, "together": doubled})
     spread, together, difference = shown.data["views"]
     assert [v["name"] for v in shown.data["views"]] == ["spread", "together", "spread minus together"]
     assert spread["classes"]["edges"] == together["classes"]["edges"]  # comparable at a glance
@@ -270,9 +271,9 @@ def test_values_that_are_not_finite_are_said_to_be_missing(city):
     ],
 )
 def test_a_place_with_several_sites_gets_a_name(names, title):
-    from emsopt.maps.deployments import _place_name
+    from emsopt.maps.deployments import place_name
 
-    assert _place_name(names) == title
+    assert place_name(names) == title
 
 
 # -- saving and updating ------------------------------------------------------------------------------------------
@@ -322,16 +323,11 @@ def test_a_map_of_st_paul_is_small():
         ({"value": ("late",)}, "`value` must be"),
         ({"limits": (5, 5)}, "low < high"),
         ({"limits": (1, 2, 3)}, "shape"),
-        ({"min_fraction": 1.5}, "from 0 to 1"),
-        ({"min_fraction": -0.1}, "at least 0"),
         ({"tiles": "Bing"}, "`tiles` must be one of"),
         ({"height": 10}, "`height` must be"),
         ({"key": 7}, "`key` must be"),
         ({"edit": "deployment"}, "needs a `key`"),
         ({"edit": "another", "key": "panel"}, "must name one"),
-        ({"compare": "p-median"}, "Evaluation"),
-        ({"compare": {"deployment": None}}, "must be an Evaluation"),
-        ({"compare": {}}, "Evaluation"),
     ],
 )
 def test_bad_options_are_refused(both, city, options, message):
@@ -339,14 +335,10 @@ def test_bad_options_are_refused(both, city, options, message):
         _ = deployment_map(city, both, **options).html
 
 
-def test_names_must_differ(both, city):
-    with pytest.raises(InputError, match="two evaluations are named 'deployment'"):
-        deployment_map(city, both, compare={"deployment": both})
-
-
-def test_a_comparison_needs_something_to_compare_with(both, city):
-    with pytest.raises(InputError, match="`compare` needs"):
-        deployment_map(city, compare=both)
+@pytest.mark.parametrize("evaluations", ["p-median", {"deployment": None}, {}])
+def test_only_evaluations_can_be_drawn(city, evaluations):
+    with pytest.raises(InputError, match="Evaluation"):
+        deployment_map(city, evaluations)
 
 
 def test_the_evaluation_must_be_of_this_city(both):
@@ -414,6 +406,6 @@ def test_lines_stand_out_from_every_shade_in_hue():
 
 def test_one_remote_atom_does_not_use_up_the_colours(city):
     values = np.r_[np.linspace(4, 8, 99), 60]
-    low, high = _shading.limits_of([values], None)
+    low, high = _shading.limits_of(values, None)
     assert high < 9
     assert low == pytest.approx(4, abs=0.1)

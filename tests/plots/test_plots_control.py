@@ -122,5 +122,5 @@ def test_what_cannot_be_drawn_is_refused():
         plots.control_study(table(), "seconds")
     with pytest.raises(InputError, match="must have a column 'cost_regret'"):
         plots.control_study(table(), "cost_regret")
-    with pytest.raises(InputError, match="an empty Figure or None, because there are 4 panels"):
+    with pytest.raises(InputError, match="`ax` must hold 4 Axes; got 1"):
         plots.control_study(table(), ax=plt.figure().subplots())

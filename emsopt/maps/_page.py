@@ -6,6 +6,7 @@ the title, the notes, the data drawn by the script, Leaflet (`vendor`) and const
 
 import json
 import re
+from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -27,7 +28,7 @@ ROADS = "#b9bdc1"
 CONSTANTS = {"LINES": _shading.LINES, "ROADS": ROADS, "GAIN": _shading.DIVERGING[0], "LOSS": _shading.DIVERGING[-1]}
 
 
-class Page:
+class Page(ABC):
     """A page that displays in a notebook and can be saved as one HTML file.
 
     Subclasses are frozen dataclasses with a field ``height``. They define the ``data`` drawn by the script.
@@ -35,9 +36,17 @@ class Page:
 
     height: int
     tiles: str | None
-    data: dict[str, Any]
     _kind: ClassVar[str]
-    _heading: tuple[str, str]  # title and notes
+
+    @property
+    @abstractmethod
+    def data(self) -> dict[str, Any]:
+        """Data drawn by the page's script: plain lists, strings and numbers."""
+
+    @property
+    @abstractmethod
+    def _heading(self) -> tuple[str, str]:
+        """Title and notes."""
 
     def __post_init__(self) -> None:
         _validate.whole_number(self.height, "height", 150, 5000)

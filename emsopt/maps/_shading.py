@@ -65,7 +65,7 @@ def class_edges(low: float, high: float, most: int = 8) -> FloatArray:
         first, last = math.floor(low / (step * factor) + 1e-9), math.ceil(high / (step * factor) - 1e-9)
         if last - first <= most:
             break
-    return np.arange(first, last + 1) * step * factor
+    return np.arange(first, last + 1, dtype=float) * step * factor
 
 
 def colours(n: int, ramp: Sequence[str] = SEQUENTIAL) -> list[str]:
@@ -146,7 +146,7 @@ def line_thinness(city: City) -> float:
 
 def stations(city: City) -> tuple[IntArray, FloatArray]:
     """Group sites at the same place: place of each site, shape (N,), and locations of places, (K, 2)."""
-    points = list(map(tuple, np.round(city.site_locations, 6)))
+    points = list(map(tuple, np.round(np.asarray(city.site_locations), 6)))
     number = {point: k for k, point in enumerate(dict.fromkeys(points))}
     return np.array([number[point] for point in points]), np.array(list(number))
 

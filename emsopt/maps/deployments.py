@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from ..evaluators import Evaluation
     from ._shading import Limits, Value
 
-    Evaluations = Evaluation | Mapping[str, Evaluation]
-    Shaded = tuple[FloatArray, str, str]
+    Evaluations: TypeAlias = Evaluation | Mapping[str, Evaluation]
+    Shaded: TypeAlias = tuple[FloatArray, str, str]
 
 
 def deployment_map(
@@ -159,7 +159,7 @@ class DeploymentMap(Page):
         page = template("update.html").replace("%MESSAGE%", message)
         return f'<iframe srcdoc="{escape(page)}" aria-hidden="true" hidden></iframe>'
 
-    @cached_property
+    @property
     def _heading(self) -> tuple[str, str]:
         """The name of the city, with that of the deployment if there is only one, and notes."""
         names = [self.city.name, *self.evaluations]
@@ -168,7 +168,8 @@ class DeploymentMap(Page):
 
     def _views(self, named: Mapping[str, Evaluation]) -> list[dict[str, Any]]:
         """Return one view per evaluation, and the difference if there are two."""
-        city, drawn = self.city, named or {"demand": None}
+        city = self.city
+        drawn: Mapping[str, Evaluation | None] = named or {"demand": None}
         shaded = {name: _shading.atom_values(city, evaluation, self.value) for name, evaluation in drawn.items()}
         together = np.concatenate([values for values, *_ in shaded.values()])
         edges = _shading.class_edges(*_shading.limits_of(together, self.limits))
@@ -228,7 +229,7 @@ def place_name(names: Sequence[str]) -> str:
 def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shaded, edges: FloatArray) -> dict[str, Any]:
     """Return shading, stations and lines of one deployment."""
     values, label, unit = shaded
-    view = {
+    view: dict[str, Any] = {
         "name": name,
         "summary": f"{city.total_rate:.3g} calls per hour, {city.n_sites} candidate sites",
         "hint": "",
@@ -241,7 +242,7 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shaded, 
         return view
     at, counts, fractions = _shading.by_place(city, evaluation)
     busy, shares = evaluation.utilizations, evaluation.unit_shares
-    for place in np.flatnonzero(counts):
+    for place in np.flatnonzero(counts).tolist():
         units = np.flatnonzero(at == place)
         said = f"{_units(len(units))}, {busy[units].mean():.0%} busy, {shares[units].sum():.1%} of all calls"
         rows = [[evaluation.site_names[k], f"{busy[k]:.1%}", f"{shares[k]:.1%}"] for k in units]
@@ -305,7 +306,7 @@ def _column(label: str, unit: str, values: FloatArray) -> dict[str, Any]:
 
 def _station(place: int, tone: str, text: str, label: str, rows: list[list[str]]) -> dict[str, Any]:
     """Return the marker of a place: its style, the text on it, its label and the table in its popup."""
-    return {"at": int(place), "tone": tone, "text": text, "label": label, "rows": rows}
+    return {"at": place, "tone": tone, "text": text, "label": label, "rows": rows}
 
 
 def _units(count: int) -> str:

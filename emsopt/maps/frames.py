@@ -40,7 +40,7 @@ def atoms_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFram
     """
     require_locations(city)
     shapes = city.atom_shapes and [_need("shapely.geometry").shape(atom) for atom in city.atom_shapes]
-    columns = {"name": city.atom_names, "calls_per_hour": city.arrival_rates}
+    columns: dict[str, Any] = {"name": city.atom_names, "calls_per_hour": city.arrival_rates}
     if evaluation is not None:
         columns |= evaluation.atoms_frame().drop(columns=["atom", "share_of_calls"]).to_dict("list")
     return _frame(city, columns, city.atom_locations, shapes)
@@ -61,7 +61,7 @@ def sites_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFram
         Points, in the reference system of `atoms_frame`.
     """
     require_locations(city)
-    columns = {"name": city.site_names}
+    columns: dict[str, Any] = {"name": city.site_names}
     if evaluation is not None:
         units, busy, share = (
             np.bincount(evaluation.sites, weights, city.n_sites)

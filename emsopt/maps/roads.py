@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -19,13 +19,15 @@ from . import _shading
 from ._page import Page
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pandas as pd
 
     from .._types import ArrayLike
     from ..bandits import NavigationRun
     from ..roads import RoadNetwork
 
-    Visits = NavigationRun | pd.DataFrame | dict[str, NavigationRun | pd.DataFrame]
+    Visits: TypeAlias = NavigationRun | pd.DataFrame | dict[str, NavigationRun | pd.DataFrame]
 
 CLASSES = ((1, "1"), (2, "2 to 5"), (6, "6 to 20"), (21, "21 to 100"), (101, "more than 100"))
 COLOURS = _shading.SEQUENTIAL[2:]  # the palest colours would be invisible among the roads
@@ -37,7 +39,7 @@ def exploration_map(
     visits: Visits,
     *,
     route: tuple[int | str, int | str] | None = None,
-    best: ArrayLike | None = None,
+    best: Iterable[int | str] | None = None,
     rounds: int | None = None,
     height: int = 560,
 ) -> ExplorationMap:
@@ -90,10 +92,10 @@ def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
         raise InputError("`visits` must hold at least one agent; got none.")
     named = {}
     for name, frame in visits.items():
-        frame = getattr(frame, "visits", frame) if hasattr(frame, "history") else frame
-        _validate.columns(frame, ("edge", "first_round", "visits"))
-        edges = net.edges(frame["edge"].to_numpy(), f"visits[{name!r}]['edge']")
-        named[str(name)] = frame.assign(edge=edges)
+        table: Any = getattr(frame, "visits", frame) if hasattr(frame, "history") else frame
+        _validate.columns(table, ("edge", "first_round", "visits"))
+        edges = net.edges(table["edge"].to_numpy(), f"visits[{name!r}]['edge']")
+        named[str(name)] = table.assign(edge=edges)
     return named
 
 
@@ -143,7 +145,7 @@ class ExplorationMap(Page):
                 "plane": not net.geographic,
                 "scale": scale,
                 "ids": list(net.ids),
-                "courses": [_steps(line, scale) for line in net.polylines],
+                "courses": [_steps(line, scale) for line in net.polylines or ()],
             },
             "classes": classes(),
             "route": [[text, edge, text == "B"] for text, edge in zip("AB", self.route, strict=False)],
@@ -155,7 +157,7 @@ class ExplorationMap(Page):
             ],
         }
 
-    @cached_property
+    @property
     def _heading(self) -> tuple[str, str]:
         return f"{self.net.name[:1].upper()}{self.net.name[1:]}: where agents drove", self.net.notes
 

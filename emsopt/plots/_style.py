@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from pathlib import Path
+from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
 
 import matplotlib as mpl
 import numpy as np
@@ -10,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
 from .._types import ArrayLike, FloatArray
@@ -20,28 +21,13 @@ from ..maps import _shading
 AxesArray: TypeAlias = NDArray[np.object_]
 AxLike: TypeAlias = Axes | Figure | Sequence[Axes] | AxesArray | None
 """What `ax` takes everywhere: where to draw, an empty figure to fill, or None for a new figure."""
+Style: TypeAlias = dict[str, Any]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-STYLE = {
-    "font.size": 12,
-    "axes.titlesize": 13,
-    "axes.titlelocation": "left",
-    "axes.titleweight": "bold",
-    "axes.labelsize": 12,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.formatter.useoffset": False,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.8,
-    "lines.linewidth": 2.2,
-    "legend.frameon": False,
-    "legend.fontsize": 11,
-    "figure.constrained_layout.use": True,
-    "savefig.dpi": 150,
-}
+STYLE: dict[Any, Any] = dict(
+    mpl.rc_params_from_file(Path(__file__).with_name("emsopt.mplstyle"), use_default_template=False)
+)
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), "-", (0, (5, 1.5)), (0, (1, 1.2)))
 
 
@@ -59,7 +45,9 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
     return wrapper
 
 
-def new_figure(ax: AxLike, size: Iterable[float], layout: str = "constrained") -> Figure | None:
+def new_figure(
+    ax: AxLike, size: tuple[float, float], layout: Literal["constrained", "none"] = "constrained"
+) -> Figure | None:
     """Return a figure of a given size (inches) to fill, or None if the caller passed axes to draw on."""
     if isinstance(ax, Figure):
         ax.set_size_inches(*size)
@@ -69,7 +57,7 @@ def new_figure(ax: AxLike, size: Iterable[float], layout: str = "constrained") -
         return None
     from matplotlib import pyplot as plt  # chooses a backend, which a server does without
 
-    return plt.figure(figsize=tuple(size), layout=layout)
+    return plt.figure(figsize=size, layout=layout)
 
 
 def given_axes(ax: AxLike, count: int) -> tuple[Figure, AxesArray]:
@@ -101,7 +89,7 @@ def figure(ax: AxLike, size: tuple[float, float] = (8, 5)) -> tuple[Figure, Axes
     return fig, axes[0]
 
 
-def look(k: int) -> dict[str, Any]:
+def look(k: int) -> Style:
     """Return the colour and dash pattern of category k. Styles repeat after seven."""
     return {"color": _shading.CATEGORIES[k % len(_shading.CATEGORIES)], "linestyle": DASHES[k % len(DASHES)]}
 
@@ -113,7 +101,7 @@ def draw_line(
     k: int,
     band: Iterable[ArrayLike] | None = None,
     *,
-    step: str | None = None,
+    step: Literal["post"] | None = None,
     log: bool = False,
     alpha: float = 0.18,
     **options: Any,
@@ -132,9 +120,9 @@ def draw_line(
         ax.fill_between(x, low, high, step=step, alpha=alpha, linewidth=0, color=look(k)["color"])
 
 
-def note(ax: Axes, text: str, at: ArrayLike, offset: tuple[float, float], **options: Any) -> None:
-    """Write a text at an offset (points) from a place in the axes."""
-    ax.annotate(text, at, offset, textcoords="offset points", **options)
+def note(ax: Axes, text: str, at: Iterable[Any], offset: tuple[float, float] = (0, 0), **options: Any) -> None:
+    """Write a text at an offset (points) from a place in the axes, by default centred."""
+    ax.annotate(text, tuple(at), offset, textcoords="offset points", **{"ha": "center", "va": "center"} | options)
 
 
 def bare(ax: Axes) -> None:
@@ -150,11 +138,11 @@ def legend_above(ax: Axes, columns: int, least: int = 2) -> None:
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2)
 
 
-def shared_legend(fig: Figure, axes: Iterable[Axes], columns: int, loc: str = "upper center", **options: Any) -> None:
+def shared_legend(fig: Figure, axes: Iterable[Axes], columns: int, loc: Any = "upper center", **options: Any) -> None:
     """Put one legend for all axes outside of them."""
     handles = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-    ncols = min(len(handles), columns)
-    fig.legend(list(handles.values()), list(handles), loc=f"outside {loc}", ncols=ncols, **options)
+    options |= {"loc": f"outside {loc}", "ncols": min(len(handles), columns)}
+    fig.legend(list(handles.values()), list(handles), **options)
 
 
 def plain_ticks(axis: Axis, values: FloatArray) -> None:
@@ -164,6 +152,11 @@ def plain_ticks(axis: Axis, values: FloatArray) -> None:
         axis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 4, 6, 8) if few else (1, 2, 5)))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def whole_ticks(axis: Axis, steps: Sequence[float] = (1, 2, 2.5, 5, 10)) -> None:
+    """Put ticks at whole numbers only."""
+    axis.set_major_locator(MaxNLocator("auto", steps=steps, integer=True))
 
 
 def words(name: object) -> str:

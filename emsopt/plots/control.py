@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
@@ -11,7 +11,7 @@ from .. import _validate
 from ..errors import InputError
 from ..maps import _shading
 from ..problems import ControlProblem
-from ._style import AxLike, draw_line, figure, panels, plain_ticks, shared_legend, styled
+from ._style import AxLike, Style, draw_line, figure, panels, plain_ticks, shared_legend, styled, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,13 +22,7 @@ if TYPE_CHECKING:
     from ._style import AxesArray
 
 FLOOR = 1e-4  # lower bound for simple regret on a logarithmic axis
-LABELS = {
-    "simple_regret": "Simple regret",
-    "quality_regret": "Quality regret",
-    "cost_regret": "Cost regret",
-    "plays": "Plays",
-    "on_target": "Plays of the target set",
-}
+COLUMNS = ("simple_regret", "quality_regret", "cost_regret", "plays", "on_target")
 METHODS = ("unknown-cost", "ucb-psq", "ts-psq", "ucb-cvs", "etc-50")  # always in the same colours
 DRAWN = 128  # plays of each set
 
@@ -62,7 +56,7 @@ def control_sets(problem: ControlProblem, ax: AxLike = None, *, alpha: float = 0
     return fig, axes
 
 
-def _symbol(i: int) -> dict[str, str]:
+def _symbol(i: int) -> Style:
     """Return the marker and colour of control set i."""
     return {"marker": "os^D"[i % 4], "color": _shading.CATEGORIES[(4, 1, 6)[i % 3]]}
 
@@ -71,10 +65,10 @@ def _draw_plays(ax: Axes, problem: ControlProblem) -> None:
     """Draw contours of the function, and plays of each set at its best values."""
     axis = np.linspace(0, 1, 81)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1)
-    values = problem.objective.exact(grid.reshape(-1, 2)).reshape(grid.shape[:2])
+    values = np.reshape(problem.objective.exact(grid.reshape(-1, 2)), grid.shape[:2])
     colours = LinearSegmentedColormap.from_list("pale to dark", _shading.SEQUENTIAL)
     ax.figure.colorbar(ax.contourf(axis, axis, values, 12, cmap=colours), ax=ax, label="f", shrink=0.9)
-    rim = {"linestyle": "", "markeredgecolor": "white", "markeredgewidth": 0.5}
+    rim: Style = {"linestyle": "", "markeredgecolor": "white", "markeredgewidth": 0.5}
     for i, (name, controlled) in enumerate(zip(problem.set_names, problem.control_sets, strict=True)):
         points = problem.nodes(DRAWN)
         points[:, list(controlled)] = problem.set_points[i]
@@ -92,7 +86,7 @@ def _draw_expected(ax: Axes, problem: ControlProblem, alpha: float) -> None:
     least = problem.worst + (1 - alpha) * (top - problem.worst)
     ax.axhspan(least, top, color="#dddddd", zorder=0, label=f"acceptable (α = {alpha:g})")
     for i, name in enumerate(problem.set_names):
-        style = {"color": _symbol(i)["color"], "label": f"control {name}, cost {problem.costs[i]:g}"}
+        style: Style = {"color": _symbol(i)["color"], "label": f"control {name}, cost {problem.costs[i]:g}"}
         if len(problem.control_sets[i]) == 1:
             ax.plot(x, problem.expected(i, x[:, None], 1024), **style)
             ax.plot(problem.set_points[i], problem.set_values[i], linestyle="", markersize=9, **_symbol(i))
@@ -123,7 +117,7 @@ def control_run(
     fig, ax
     """
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
-    history = getattr(run, "history", None)
+    history: Any = getattr(run, "history", None)
     _validate.columns(history, ["set", "spent", "phase"], "run.history")
     count, last = len(problem.costs), history["set"].max()
     if last >= count:
@@ -167,7 +161,7 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike
     fig, axes
         Axes of shape (objectives, settings of cost and variance).
     """
-    _validate.choice(column, "column", tuple(LABELS))
+    _validate.choice(column, "column", COLUMNS)
     _validate.columns(table, ["objective", "costs", "variance", "method", "seed", "cost", column], "table")
     objectives = list(dict.fromkeys(table["objective"]))
     settings = list(dict.fromkeys(zip(table["costs"], table["variance"], strict=True)))
@@ -181,7 +175,7 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike
         axes[row, 0].set_ylabel(objective)
         axes[0, k].set_title(f"{costs} costs, variance {variance:g}", fontsize=11)
         axes[-1, k].set_xlabel("Cost spent", fontsize=11)
-    shared_legend(fig, axes.flat, len(METHODS), title=LABELS[column])
+    shared_legend(fig, axes.ravel(), len(METHODS), title=words(column).capitalize())
     return fig, axes
 
 

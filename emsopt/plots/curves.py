@@ -12,7 +12,7 @@ from .. import _validate
 from ..errors import InputError
 from ..maps import _shading
 from ..optimizers.regret import confidence_band
-from ._style import AxLike, draw_line, figure, legend_above, look, note, styled, words
+from ._style import AxLike, Style, draw_line, figure, legend_above, look, note, styled, whole_ticks, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,7 +63,7 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None, *, label: str = "Mean res
         ax.plot(loads, lines[name], label=words(name), marker=dots, markersize=6, **style)
     if loads.min() > 0 and loads.max() / loads.min() > 50:
         ax.set_xscale("log")
-    axis = frame.index.name or "offered_load"
+    axis = str(frame.index.name or "offered_load")
     ax.set(xlabel=LOADS.get(axis) or words(axis).capitalize(), ylabel=label)
     ax.legend()
     return fig, ax
@@ -116,14 +116,14 @@ def convergence(
         draw_line(ax, table.index, middle, k, shaded, step="post", label=title or None)
     for name, level in (reference or {}).items():
         ax.axhline(level, color="#555", linewidth=1.2, linestyle=":")
-        left = ax.get_yaxis_transform()
-        note(ax, f"{name} {level:.3g}", (0, level), (4, 2), xycoords=left, va="bottom", fontsize=10, color="#444")
+        style: Style = {"ha": "left", "va": "bottom", "fontsize": 10, "color": "#444"}
+        note(ax, f"{name} {level:.3g}", (0, level), (4, 2), xycoords=ax.get_yaxis_transform(), **style)
     ax.set_ylabel(label)
     if against == "seconds":
         ax.set(xlabel="Time (s)", xscale="log")
     else:
         ax.set_xlabel("Evaluations")
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        whole_ticks(ax.xaxis)
     ax.set_xlim(left=min(table.index[0] for table in tables.values()))
     if ax.get_legend_handles_labels()[0]:
         ax.legend()
@@ -140,12 +140,14 @@ def _middle_and_band(values: FloatArray, band: str | None) -> tuple[FloatArray, 
 
 def _runs(values: Any, name: str, against: str) -> pd.DataFrame:
     """Return the best so far of each run, a column each, by the numbers of evaluations or seconds at which one changes."""
-    frames = [getattr(run, "history", run) for run in (values if isinstance(values, (list, tuple)) else [values])]
+    frames: list[Any] = [
+        getattr(run, "history", run) for run in (values if isinstance(values, (list, tuple)) else [values])
+    ]
     if not frames or (against == "evaluations" and not all(hasattr(frame, "columns") for frame in frames)):
         array = np.atleast_2d(np.asarray(values, dtype=float))
         if array.ndim != 2 or array.size == 0:
             raise InputError(f"the runs of {name!r} must have shape (T,) or (R, T); got {np.shape(values)}.")
-        return pd.DataFrame(array.T, index=range(1, array.shape[1] + 1))
+        frames = [pd.DataFrame({"best": row}) for row in array]
     best = []
     for frame in frames:
         _validate.columns(frame, ("best",) if against == "evaluations" else ("best", "seconds"))
@@ -184,7 +186,7 @@ def response_distribution(
     for k, (name, evaluation) in enumerate(named.items()):
         draw_line(ax, times, 100 * evaluation.late_fraction(times), k, step="post", label=name)
         ax.plot(thresholds, 100 * evaluation.late_fraction(thresholds), "o", markersize=6, color=look(k)["color"])
-    ax.xaxis.get_major_locator().set_params(steps=[1, 2, 5, 10], integer=True)
+    whole_ticks(ax.xaxis, (1, 2, 5, 10))
     ax.set(xlabel="Response time t (min)", ylabel="Calls answered in t or later (%)", xlim=(0, end), ylim=(0, 103))
     legend_above(ax, len(named))
     if 0 < thresholds.size <= 6:
@@ -215,7 +217,7 @@ def response_histogram(
     edges = width * np.arange(np.floor(longest / width) + 2)
     fig, ax = figure(ax)
     ax.axvline(threshold, color="#555", linewidth=1, linestyle=":")
-    style = {"va": "top", "fontsize": 11, "color": "#444", "clip_on": True}
+    style: Style = {"va": "top", "fontsize": 11, "color": "#444", "clip_on": True}
     ax.text(threshold, 0.99, f" {threshold:g} min", transform=ax.get_xaxis_transform(), **style)
     for k, (name, evaluation) in enumerate(named.items()):
         ax.stairs(-100 * np.diff(evaluation.late_fraction(edges)), edges, label=name, linewidth=2, **look(k))

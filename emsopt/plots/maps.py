@@ -13,7 +13,7 @@ from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 
 from ..maps import _shading
-from ._style import AxLike, bare, given_axes, marker, new_figure, note, styled
+from ._style import AxLike, Style, bare, given_axes, marker, new_figure, note, styled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +39,6 @@ def deployment(
     *,
     value: Value = "response",
     limits: Limits = None,
-    title: str | None = None,
 ) -> tuple[Figure, Axes]:
     """Draw a static map of a deployment, the counterpart of `emsopt.maps.deployment_map`.
 
@@ -55,8 +54,6 @@ def deployment(
     ax : matplotlib Axes or empty Figure, optional
     value, limits
         As for `emsopt.maps.deployment_map`.
-    title : str, optional
-        Default: the city's name and the mean response.
 
     Returns
     -------
@@ -64,8 +61,8 @@ def deployment(
     """
     named = {"": None} if evaluation is None else _shading.named_evaluations(city, evaluation)
     fig, axes = _maps(city, named, ax, value, limits)
-    headline = city.name if evaluation is None else f"{city.name}: mean response {evaluation.mean_response:.2f} min"
-    axes[0].set_title(headline if title is None else title)
+    reached = "" if evaluation is None else f": mean response {evaluation.mean_response:.2f} min"
+    axes[0].set_title(f"{city.name}{reached}")
     return fig, axes[0]
 
 
@@ -142,7 +139,7 @@ def _map_axes(ax: AxLike, city: City, count: int) -> tuple[Figure, AxesArray, di
     height = float(np.clip(width * aspect * (high[1] - low[1]) / (high[0] - low[0]), 2.5, 8.5))
     left, top, gap, right = 0.15, 0.45, 0.3, 1.15
     bottom = 0.42 + 0.2 * len(_wrapped(city.notes, count * width))
-    inches = np.array([left + count * width + (count - 1) * gap + right, bottom + height + top])
+    inches = (left + count * width + (count - 1) * gap + right, bottom + height + top)
     fig = new_figure(ax, inches, "none")
     if fig is None:
         fig, axes = given_axes(ax, count)
@@ -155,12 +152,14 @@ def _map_axes(ax: AxLike, city: City, count: int) -> tuple[Figure, AxesArray, di
 
 def _map(ax: Axes, city: City, evaluation: Evaluation | None, colours: FloatArray) -> None:
     """Draw shading, lines and stations of one deployment."""
+    atoms = np.asarray(city.atom_locations)
     if city.atom_shapes:
         paths = [_path(shape) for shape in city.atom_shapes]
         ax.add_collection(PathCollection(paths, facecolors=colours, edgecolors="white", linewidths=0.8))
     else:
         sizes = 450 * min(1, 100 / city.n_atoms) * city.demand_shares / city.demand_shares.max()
-        ax.scatter(*city.atom_locations.T, s=np.maximum(sizes, 8), c=colours, edgecolors="#555", linewidths=0.6)
+        x, y = atoms.T
+        ax.scatter(x, y, s=np.maximum(sizes, 8), c=colours, edgecolors="#555", linewidths=0.6)
     _, places = _shading.stations(city)
     counts = np.zeros(len(places), dtype=int)
     if evaluation is not None:
@@ -169,14 +168,14 @@ def _map(ax: Axes, city: City, evaluation: Evaluation | None, colours: FloatArra
         drawn, thinness = fractions[i, j], _shading.line_thinness(city)
         opaque = np.tile(to_rgba(_shading.LINES), (len(drawn), 1))
         opaque[:, 3] = thinness * (0.3 + 0.55 * drawn)
-        segments = np.stack([places[i], city.atom_locations[j]], axis=1)
+        segments = list(np.stack([places[i], atoms[j]], axis=1))
         widths = thinness * _width(drawn)
         ax.add_collection(LineCollection(segments, colors=opaque, linewidths=widths, zorder=3, capstyle="round"))
         shares = np.bincount(at, weights=evaluation.unit_shares, minlength=len(places))
         for place in np.flatnonzero(counts):
             _station(ax, places[place], counts[place], shares[place])
-    vacant = places[counts == 0]
-    ax.scatter(*vacant.T, marker="s", s=34, c="white", edgecolors="#222", linewidths=1.5, zorder=4)
+    x, y = places[counts == 0].T
+    ax.scatter(x, y, marker="s", s=34, c="white", edgecolors="#222", linewidths=1.5, zorder=4)
     _frame(ax, city)
 
 
@@ -200,10 +199,9 @@ def _path(shape: dict[str, Any]) -> Path:
 def _station(ax: Axes, place: FloatArray, units: int, share: float) -> None:
     """Draw a black square with the number of units, and the station's share of all calls below it."""
     ax.plot(*place, marker="s", markersize=14, color="#111", markeredgecolor="white", zorder=5)
-    text = {"ha": "center", "fontsize": 10, "zorder": 6}
-    ax.annotate(str(units), place, color="white", va="center_baseline", weight="bold", **text)
+    note(ax, str(units), place, color="white", va="center_baseline", weight="bold", fontsize=10, zorder=6)
     halo = [withStroke(linewidth=2.5, foreground="white")]
-    note(ax, f"{share:.0%}", place, (0, -9), va="top", path_effects=halo, **text)
+    note(ax, f"{share:.0%}", place, (0, -9), va="top", path_effects=halo, fontsize=10, zorder=6)
 
 
 def _extent(city: City) -> tuple[FloatArray, FloatArray, float]:
@@ -229,7 +227,7 @@ def _frame(ax: Axes, city: City) -> None:
     left, y = low[0] + 0.03 * wide, low[1] + 0.03 * wide / aspect
     right = left + length / km
     ax.plot([left, right], [y, y], color="#222", linewidth=2, solid_capstyle="butt", zorder=7)
-    note(ax, f"{length:g} km", (right, y), (5, 0), va="center", fontsize=10, zorder=7)
+    note(ax, f"{length:g} km", (right, y), (5, 0), ha="left", fontsize=10, zorder=7)
     # "datalim" fills the available space and works with layouts; auto=True lets it widen these limits.
     ax.set_aspect(aspect, adjustable="datalim")
     ax.set_xlim(low[0], high[0], auto=True)
@@ -257,6 +255,6 @@ def _map_legend(axes: AxesArray, city: City, *, lines: bool) -> None:
     columns = len(handles) if roomy else 2
     ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, 0), ncols=columns, fontsize=10, **spaces)
     if city.notes:
-        text = {"va": "top", "fontsize": 9, "color": "#444", "annotation_clip": False}
-        lines = "\n".join(_wrapped(city.notes, sum(widths)))
-        note(ax, lines, (0, 0), (4, -25 if roomy else -58), xycoords="axes fraction", **text)
+        style: Style = {"ha": "left", "va": "top", "fontsize": 9, "color": "#444", "annotation_clip": False}
+        text = "\n".join(_wrapped(city.notes, sum(widths)))
+        note(ax, text, (0, 0), (4, -25 if roomy else -58), xycoords="axes fraction", **style)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator
 
 from .. import _validate
 from ..maps import _shading
-from ._style import AxLike, figure, legend_above, look, styled, words
+from ._style import AxLike, figure, legend_above, look, styled, whole_ticks, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,28 +39,31 @@ def utilization(evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike =
     fig, ax
     """
     named = _shading.named_evaluations(None, evaluations)
-    rows = []
-    for name, e in named.items():
-        rank = pd.Series(e.sites).groupby(e.sites).cumcount() + 1
-        rows += zip(e.sites, rank, e.site_names, 100 * e.utilizations, [name] * len(rank), strict=True)
-    table = pd.DataFrame(rows, columns=["site", "rank", "title", "busy", "name"])
-    bars = table.pivot_table(index=["site", "rank"], columns="name", values="busy")  # a row for each unit of a site
-    titles = table.drop_duplicates(["site", "rank"]).set_index(["site", "rank"])["title"]
-    fig, ax = figure(ax, (8, 1.4 + 0.3 * len(bars) * max(1, 0.75 * len(named))))
+    busy = {name: _busy(e) for name, e in named.items()}
+    rows = pd.MultiIndex.from_tuples(
+        sorted({row for units in busy.values() for row in units.index}), names=["site", "rank", "name"]
+    )
+    fig, ax = figure(ax, (8, 1.4 + 0.3 * len(rows) * max(1, 0.75 * len(named))))
     thickness = 0.8 / len(named)
-    for k, (name, e) in enumerate(named.items()):
-        busy = bars[name].dropna()
-        places = bars.index.get_indexer(busy.index) + (k - (len(named) - 1) / 2) * thickness
-        ax.barh(places, busy, 0.9 * thickness, color=look(k)["color"], label=name)
-        ax.axvline(100 * e.utilizations.mean(), linewidth=1.3, **look(k))
-    labels = [titles[key] if key[1] == 1 else f"{titles[key]} ({key[1]})" for key in bars.index]
-    ax.set_yticks(range(len(bars)), labels)
+    for k, (name, units) in enumerate(busy.items()):
+        places = rows.get_indexer(units.index) + (k - (len(named) - 1) / 2) * thickness
+        ax.barh(places, units, 0.9 * thickness, color=look(k)["color"], label=name)
+        ax.axvline(units.mean(), linewidth=1.3, **look(k))
+    ax.set_yticks(range(len(rows)), rows.get_level_values("name"))
     ax.invert_yaxis()
     ax.grid(visible=False, axis="y")
     ax.tick_params(axis="y", length=0)
     ax.set(xlabel="Time busy (%); line: mean of the fleet", xlim=(0, None))
     legend_above(ax, len(named))
     return fig, ax
+
+
+def _busy(evaluation: Evaluation) -> pd.Series[float]:
+    """Return the time busy (%) of each unit, by site, rank at the site, and name."""
+    rank = pd.Series(evaluation.sites).groupby(evaluation.sites).cumcount() + 1
+    names = [name if k == 1 else f"{name} ({k})" for name, k in zip(evaluation.site_names, rank, strict=True)]
+    index = pd.MultiIndex.from_arrays([evaluation.sites, rank, names], names=["site", "rank", "name"])
+    return pd.Series(100 * evaluation.utilizations, index)
 
 
 @styled
@@ -140,11 +144,11 @@ def correction_factor(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, A
     for k, (rho, colour) in enumerate(zip(frame.columns, colours, strict=True)):
         marker = "osD^vPX"[k % 7]
         ax.plot(frame.index, frame[rho], color=colour, marker=marker, markersize=6, label=f"ρ = {rho:g}")
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    whole_ticks(ax.xaxis)
     ax.set(xlabel="Preferred units that are busy, r", ylabel="Correction factor Q(p, ρ, r), no unit")
     if 0 < 10 * frame.to_numpy().min() < frame.to_numpy().max():
         ax.set_yscale("log")
-        ax.yaxis.get_major_locator().set_params(subs=(1, 2, 5))
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         ax.yaxis.set_major_formatter("{x:g}")
         ax.yaxis.set_minor_formatter("")
     ax.legend(title="utilisation")

@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..maps import _shading
 from ..optimizers.deployments.binary_quadratic import minimum_cut
 from ..optimizers.regret import confidence_band
-from ._style import AxLike, bare, draw_line, figure, legend_above, marker, note, panels, styled
+from ._style import AxLike, Style, bare, draw_line, figure, legend_above, marker, note, panels, styled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,14 +29,12 @@ SOURCE_SIDE, SINK_SIDE, CUT = _shading.SEQUENTIAL[2], _shading.CATEGORIES[1], _s
 CENTRE, INSIDE, OUTSIDE = _shading.CATEGORIES[4], _shading.CATEGORIES[1], _shading.SEQUENTIAL[0]
 
 BLUE = _shading.CATEGORIES[0]
-PROPOSED = {"markersize": 44, "markerfacecolor": "none", "markeredgecolor": BLUE, "markeredgewidth": 2.6}
+PROPOSED: Style = {"markersize": 44, "markerfacecolor": "none", "markeredgecolor": BLUE, "markeredgewidth": 2.6}
 
 
 @styled
-def cut_graph(
-    A: ArrayLike, b: ArrayLike, ax: AxLike = None, *, capacities: str = "corrected"
-) -> tuple[Figure, Axes | AxesArray]:
-    r"""Draw the graph whose minimum cut minimises xᵀA x + bᵀx (Example 7 of "... in Spatial Queues", its Figure 1).
+def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, AxesArray]:
+    r"""Draw the graphs whose minimum cut minimises xᵀA x + bᵀx (Example 7 of "... in Spatial Queues", its Figure 1).
 
     Places on the side of the source s have x_i = 0, those on the side of the sink t have x_i = 1. The edge between two
     places has capacity \|A_ij|. The terminal capacities are b_i + Σ_j A_ij, from the source if positive, else to the
@@ -48,39 +46,37 @@ def cut_graph(
     A : array_like, shape (n, n)
         Symmetric, no entry positive; the diagonal is ignored. Legible up to about six places.
     b : array_like, shape (n,)
-    ax : matplotlib Axes or empty Figure, optional
-        For "both" a sequence of two Axes.
-    capacities : {"corrected", "printed", "both"}
+    ax : sequence of two matplotlib Axes or empty Figure, optional
 
     Returns
     -------
-    fig, ax
-        For "both" ``ax`` holds two, the papers' graph first.
+    fig, axes
+        Two axes: the graph with the papers' capacities, and the graph with the corrected ones.
 
     Examples
     --------
     >>> from matplotlib.figure import Figure
     >>> A = [[0, -2, -3], [-2, 0, -1], [-3, -1, 0]]
-    >>> fig, ax = cut_graph(A, [9, 8, -7], ax=Figure())
-    >>> print(ax.get_xlabel())
+    >>> fig, (printed, corrected) = cut_graph(A, [9, 8, -7], ax=Figure())
+    >>> print(corrected.get_xlabel())
     x = (0, 0, 1), cut 3 + 1 = 4
     f(x) = cut - capacity into t = 4 - 11 = -7
-    >>> fig, axes = cut_graph(A, [3, 2, -7], ax=Figure(), capacities="both")
+    >>> fig, (printed, corrected) = cut_graph(A, [3, 2, -7], ax=Figure())
+    >>> print(printed.get_xlabel())
+    x = (0, 0, 1), cut 3 + 1 = 4
+    cut - capacity into t = 4 - 7 = -3, but f(x) = -7
     """
-    _validate.choice(capacities, "capacities", ("corrected", "printed", "both"))
     b = _validate.real_array(b, "b", (None,))
     A = np.array(_validate.real_array(A, "A", (len(b), len(b))))
     np.fill_diagonal(A, 0)
     if not np.array_equal(A, A.T) or (A > 0).any():
         raise InputError("`A` must be symmetric with no positive entry; otherwise no cut minimises the function.")
-    kinds = ("printed", "corrected") if capacities == "both" else (capacities,)
-    fig, axes = panels(ax, len(kinds), (5.6, 1.4 + 1.25 * len(b)))
-    for kind, panel in zip(kinds, axes, strict=True):
-        linear = b if kind == "printed" else b + A.sum(axis=1)
+    graphs = {"Capacities as printed": b, "Corrected capacities": b + A.sum(axis=1)}
+    fig, axes = panels(ax, len(graphs), (5.6, 1.4 + 1.25 * len(b)))
+    for panel, (title, linear) in zip(axes, graphs.items(), strict=True):
         side, _ = minimum_cut(A, linear - A.sum(axis=1))
         _draw_cut(panel, A, linear, side)
-        panel.set_title("Corrected capacities" if kind == "corrected" else "Capacities as printed")
-        panel.set_xlabel(_cut_sum(A, b, linear, side))
+        panel.set(title=title, xlabel=_cut_sum(A, b, linear, side))
     dot = {"marker": "o", "markersize": 11, "linestyle": "none", "markeredgecolor": "#333"}
     handles = [
         marker("x = 0, with s", markerfacecolor=SOURCE_SIDE, **dot),
@@ -88,7 +84,7 @@ def cut_graph(
         marker("cut", color=CUT, linewidth=3, linestyle="--"),
     ]
     axes[0].legend(handles=handles, loc="lower left", borderaxespad=0, handlelength=1.6, fontsize=10)
-    return fig, axes if capacities == "both" else axes[0]
+    return fig, axes
 
 
 def _draw_cut(ax: Axes, A: FloatArray, linear: FloatArray, x: IntArray) -> None:
@@ -117,19 +113,19 @@ def _edge(
     ax: Axes, start: FloatArray, end: FloatArray, capacity: float, *, cut: bool, arrow: str = "-", at: float = 0.5
 ) -> None:
     """Draw an edge between two nodes, labelled with its capacity."""
-    line = {"color": CUT, "linewidth": 3, "linestyle": "--"} if cut else {"color": "#888", "linewidth": 1.4}
+    line: Style = {"color": CUT, "linewidth": 3, "linestyle": "--"} if cut else {"color": "#888", "linewidth": 1.4}
     ends = {"arrowstyle": arrow, "shrinkA": 14, "shrinkB": 14, "mutation_scale": 16}
-    ax.annotate("", end, start, arrowprops=line | ends, zorder=1)
-    text = {"color": CUT, "weight": "bold"} if cut else {"color": "#333"}
+    ax.annotate("", tuple(end), tuple(start), arrowprops=line | ends, zorder=1)
+    text: Style = {"color": CUT, "weight": "bold"} if cut else {"color": "#333"}
     box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
-    ax.text(*(start + at * (end - start)), f"{capacity:.4g}", ha="center", va="center", bbox=box, zorder=2, **text)
+    note(ax, f"{capacity:.4g}", start + at * (end - start), bbox=box, zorder=2, **text)
 
 
 def _node(ax: Axes, point: FloatArray, name: str, with_sink: int, shape: str = "o") -> None:
     """Draw a node in the colour of its side of the cut."""
     colour = SINK_SIDE if with_sink else SOURCE_SIDE
     ax.plot(*point, shape, markersize=26, markerfacecolor=colour, markeredgecolor="#333", zorder=3)
-    ax.text(*point, name, ha="center", va="center_baseline", zorder=4)
+    note(ax, name, point, va="center_baseline", zorder=4)
 
 
 def _cut_sum(A: FloatArray, b: FloatArray, linear: FloatArray, x: IntArray) -> str:
@@ -156,7 +152,6 @@ def trust_region(
     values: Mapping[int, float] | None = None,
     proposal: int | tuple[int, str] | None = None,
     optimum: int | None = None,
-    title: str | None = None,
 ) -> tuple[Figure, Axes]:
     """Draw a small solution space around the centre of a trust region (Figure 2 of "... in Spatial Queues").
 
@@ -179,14 +174,13 @@ def trust_region(
         Row to be evaluated next, with an optional label such as its expected improvement.
     optimum : int, optional
         Row to mark with a square.
-    title : str, optional
 
     Returns
     -------
     fig, ax
     """
     fig, ax = _trust_region(deployments, centre, edge, ax, values or {}, proposal, optimum)
-    ax.set_title(title or f"Trust region of edge length d = {edge:g}")
+    ax.set_title(f"Trust region of edge length d = {edge:g}")
     ax.legend(handles=_region_legend(), loc="upper center", bbox_to_anchor=(0.5, 0), ncols=3, fontsize=10)
     return fig, ax
 
@@ -248,7 +242,7 @@ def _rings(apart: IntArray, centre: int) -> tuple[FloatArray, FloatArray]:
 def _region_legend() -> list[Line2D]:
     """Return the symbols of a trust region for a legend."""
     base = {"marker": "o", "markersize": 11, "linestyle": "none", "markeredgecolor": "#999", "markerfacecolor": "none"}
-    looks = {
+    looks: dict[str, Style] = {
         "centre": {"markerfacecolor": CENTRE},
         "in the region": {"markerfacecolor": INSIDE},
         "outside": {"markerfacecolor": OUTSIDE},
@@ -261,18 +255,17 @@ def _region_legend() -> list[Line2D]:
 
 def _deployment(ax: Axes, point: FloatArray, count: IntArray, colour: str, *, known: bool, square: bool) -> None:
     """Draw a deployment with its counts; only evaluated ones have a bold rim."""
-    rim = {"markeredgecolor": "#222" if known else "#999", "markeredgewidth": 2 if known else 0.8}
+    rim: Style = {"markeredgecolor": "#222" if known else "#999", "markeredgewidth": 2 if known else 0.8}
     ax.plot(*point, "s" if square else "o", markersize=36, markerfacecolor=colour, zorder=3, **rim)
     text = "".join(map(str, count)) if len(count) <= 6 else ",".join(map(str, np.flatnonzero(count) + 1))
     dark = colour == CENTRE
-    ax.text(*point, text, ha="center", va="center", fontsize=9, color="white" if dark else "black", zorder=5)
+    note(ax, text, point, fontsize=9, color="white" if dark else "black", zorder=5)
 
 
 def _label(ax: Axes, point: FloatArray, text: str, colour: str = "#222") -> None:
     """Write a text in bold below a deployment."""
     box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
-    style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 10, "weight": "bold", "zorder": 6}
-    note(ax, text, point, (0, -24), color=colour, bbox=box, **style)
+    note(ax, text, point, (0, -24), color=colour, bbox=box, va="top", fontsize=10, weight="bold", zorder=6)
 
 
 @styled
@@ -319,9 +312,10 @@ def regret_curves(
     bounds: Mapping[str, ArrayLike] | None = None,
     label: str = "Cumulative regret (min)",
     against: str = "Evaluations",
-    log: bool | None = None,
 ) -> tuple[Figure, Axes]:
     """Draw the mean and 95 % band of regret over replications, with theoretical bounds.
+
+    The axes are logarithmic if a bound is more than ten times as large as all regret.
 
     Parameters
     ----------
@@ -333,19 +327,16 @@ def regret_curves(
         `emsopt.optimizers.regret.gp_pm_bound`, which is a bound on average regret over restarts.
     label, against : str
         Labels of the axes: the quantity with unit, and the horizontal axis.
-    log : bool, optional
-        Logarithmic axes, which omit zeros. Default: if a bound is more than ten times all regret.
 
     Returns
     -------
     fig, ax
     """
-    named = curves if isinstance(curves, dict) else {"": curves}
+    named: Mapping[str, Any] = curves if isinstance(curves, dict) else {"": curves}
     bands = {name: confidence_band(rows) for name, rows in named.items()}
     limits = {name: _validate.real_array(line, name, (None,)) for name, line in (bounds or {}).items()}
     highest = max(mean.max() for mean, _, _ in bands.values())
-    if log is None:
-        log = any(line.max() > 10 * highest > 0 for line in limits.values())
+    log = any(line.max() > 10 * highest > 0 for line in limits.values())
     fig, ax = figure(ax)
     for k, (name, (mean, *band)) in enumerate(bands.items()):
         runs = len(named[name])
@@ -353,7 +344,7 @@ def regret_curves(
         steps = np.arange(1, len(mean) + 1)
         draw_line(ax, steps, mean, k, band if runs > 1 else None, log=log, label=title or None)
     for k, (name, line) in enumerate(limits.items()):
-        style = {"color": "#777", "linestyle": ("--", ":", "-.")[k % 3], "linewidth": 1.8}
+        style: Style = {"color": "#777", "linestyle": ("--", ":", "-.")[k % 3], "linewidth": 1.8}
         draw_line(ax, np.arange(1, len(line) + 1), line, k, log=log, label=name, **style)
     if log:
         ax.set(xscale="log", yscale="log")

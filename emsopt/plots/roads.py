@@ -6,22 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.collections import LineCollection
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from .. import _validate
 from ..maps import _shading
 from ..maps._page import ROADS
 from ..maps.roads import classes, gather_visits
-from ._style import AxLike, bare, marker, panels, styled
+from ._style import AxLike, Style, bare, marker, note, panels, styled
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from matplotlib.figure import Figure
 
-    from .._types import ArrayLike
     from ..roads import RoadNetwork
     from ._style import AxesArray
 
 WIDTH = 5.6  # inches of a map
-BEST = {"color": _shading.LINES, "linewidth": 6, "alpha": 0.4}
+BEST: Style = {"color": _shading.LINES, "linewidth": 6, "alpha": 0.4}
 
 
 @styled
@@ -31,7 +33,7 @@ def exploration(
     ax: AxLike = None,
     *,
     route: tuple[int | str, int | str] | None = None,
-    best: ArrayLike | None = None,
+    best: Iterable[int | str] | None = None,
     rounds: int | None = None,
 ) -> tuple[Figure, AxesArray]:
     """Draw one static map per agent, with edges shaded by how often they were driven.
@@ -60,21 +62,22 @@ def exploration(
         ``axes`` is an array, shape (number of agents,).
     """
     named = gather_visits(net, visits)
-    rounds = np.inf if rounds is None else _validate.whole_number(rounds, "rounds")
-    lines = [np.asarray(line) for line in net.polylines]
+    last = np.inf if rounds is None else _validate.whole_number(rounds, "rounds")
+    lines = [np.asarray(line) for line in net.polylines or ()]
     corners = np.concatenate(lines)
     low, high = corners.min(axis=0), corners.max(axis=0)
     stretch = _shading.stretch(low, high) if net.geographic else 1.0
     height = WIDTH * stretch * (high[1] - low[1]) / max(high[0] - low[0], 1e-12)
     fig, axes = panels(ax, len(named), (WIDTH, min(height, 8.0) + 0.5), across=3)
-    if (layout := fig.get_layout_engine()) is not None:
+    layout = fig.get_layout_engine()
+    if isinstance(layout, ConstrainedLayoutEngine):
         layout.set(w_pad=0.06, h_pad=0.1)  # needed because of the fixed aspect ratio
     ends = () if route is None else net.edges(list(route), "route")
     path = [] if best is None else [lines[edge] for edge in net.edges(best, "best")]
     disc = {"boxstyle": "circle,pad=0.25", "facecolor": "#111", "edgecolor": "white"}
-    white = {"color": "white", "fontsize": 9, "fontweight": "bold", "ha": "center", "va": "center", "zorder": 9}
+    white: Style = {"color": "white", "fontsize": 9, "fontweight": "bold", "zorder": 9}
     for panel, (name, frame) in zip(axes, named.items(), strict=True):
-        known = frame[frame["first_round"] <= rounds]
+        known = frame[frame["first_round"] <= last]
         panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
         if path:
             panel.add_collection(LineCollection(path, **BEST))
@@ -84,7 +87,7 @@ def exploration(
             driven = [lines[edge] for edge in known["edge"].to_numpy()[which == k]]
             panel.add_collection(LineCollection(driven, zorder=3 + k, **_line(look)))
         for text, edge, at in zip("AB", ends, (0, -1), strict=False):
-            panel.text(*lines[edge][at], text, bbox=disc, **white)
+            note(panel, text, lines[edge][at], bbox=disc, **white)
         bare(panel)
         panel.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect=stretch, title=f"{name}: {len(known)} edges")
     handles = [marker(look["text"], **_line(look)) for look in classes()]
@@ -93,6 +96,6 @@ def exploration(
     return fig, axes
 
 
-def _line(look: dict[str, Any]) -> dict[str, Any]:
+def _line(look: Style) -> Style:
     """Return colour and width of a class of edges."""
     return {"color": look["colour"], "linewidth": 0.6 * look["weight"]}

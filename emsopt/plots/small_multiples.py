@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _validate
 from ..errors import InputError
-from ._style import AxLike, draw_line, look, plain_ticks, shared_legend, styled, words
+from ._style import AxLike, Style, draw_line, look, plain_ticks, shared_legend, styled, words
 from ._style import panels as panels_of
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def study_curves(
     columns: int = 3,
     xlabel: str | None = None,
     ylabel: str = "Simple regret",
-    vertical: Mapping[str, float] | None = None,
+    vertical: Mapping[Any, float] | None = None,
     lowest: float = FLOOR,
 ) -> tuple[Figure, AxesArray]:
     """Draw lines of a table in small panels.
@@ -77,16 +77,16 @@ def study_curves(
     for axis, (title, part) in zip(axes, parts, strict=True):
         for name, rows in part.groupby(lines, sort=False):
             values = np.maximum(rows[[y, *(band or ())]].to_numpy(dtype=float).T, lowest)
-            dots = {"marker": "o", "markersize": 5} if len(rows) <= 12 else {}
+            dots: Style = {"marker": "o", "markersize": 5} if len(rows) <= 12 else {}
             edges = values[1:] if band else None
             draw_line(axis, rows[x], values[0], names.index(name), edges, alpha=0.12, label=words(name), **dots)
-        if title in (vertical or {}):
+        if vertical is not None and title in vertical:
             axis.axvline(vertical[title], color="#777", linewidth=1.2, linestyle="--")
         axis.set_yscale("log")
-        plain_ticks(axis.yaxis, np.maximum(part[y], lowest))
+        plain_ticks(axis.yaxis, np.maximum(part[y].to_numpy(), lowest))
         if log_x:
             axis.set_xscale("log")
-            plain_ticks(axis.xaxis, part[x])
+            plain_ticks(axis.xaxis, part[x].to_numpy())
         axis.set(title=words(title), xlabel=xlabel or (x if len(x) == 1 else words(x).capitalize()))
         axis.margins(x=0.02)
     for axis in axes[::columns]:

@@ -5,7 +5,11 @@ fast they drive and how long turnout takes. Rates are averages over the period o
 projection.
 """
 
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,10 +20,13 @@ from ..city.city import City
 from ..errors import InputError
 from . import areas as _areas
 from .log import CallLog, read_calls, read_stations
-from .profile import WeeklyProfile, hours_watched, pull_of_the_whole, slots
+from .profile import WeeklyProfile, hours_watched, shrinkage, slots
+
+if TYPE_CHECKING:
+    from .._types import FloatArray, IntArray
 
 REACH_KM = 50
-PATTERNS = ("pulled", "same")
+PATTERNS = ("shrunk", "same")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,22 +54,24 @@ class Demand:
         Notes on the data for readers of the results.
     """
 
-    atom_names: list
-    locations: np.ndarray
-    shapes: list
-    counts: np.ndarray
-    hours: np.ndarray
+    atom_names: list[str]
+    locations: FloatArray
+    shapes: list[dict[str, Any]]
+    counts: IntArray
+    hours: IntArray
     stations: pd.DataFrame
     service_min: float | None
-    left_out: dict = field(default_factory=dict)
-    notes: str = ""
+    left_out: dict[str, int]
+    notes: str
 
     @property
-    def profile(self):
+    def profile(self) -> WeeklyProfile:
         """Weekly profile of the calls of all atoms, a `WeeklyProfile`."""
         return WeeklyProfile(self.counts.sum(axis=0), self.hours)
 
-    def rates(self, hours=None, weekdays=None):
+    def rates(
+        self, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None
+    ) -> FloatArray:
         """Return calls per hour from each atom in the selected hours of the week, shape (M,)."""
         chosen = slots(hours, weekdays)
         watched = self.hours[chosen].sum()
@@ -73,15 +82,13 @@ class Demand:
     def city(
         self,
         *,
-        hours=None,
-        weekdays=None,
-        speed_kmh=None,
-        detour=1.3,
-        travel_times=None,
-        turnout_times=None,
-        service_times=None,
-        name="city",
-    ):
+        hours: Iterable[int] | None = None,
+        weekdays: Iterable[int | str] | None = None,
+        service_times: float | str | None = None,
+        speed_kmh: float | None = None,
+        detour: float = 1.3,
+        **options: Any,
+    ) -> City:
         """Return the city with the demand of selected hours of the week.
 
         Parameters
@@ -89,55 +96,44 @@ class Demand:
         hours, weekdays : sequence, optional
             Hours of the day (0 to 23) and weekdays ("Mon" or 0 to "Sun" or 6) whose calls count. Default:
             all.
-        speed_kmh, detour, travel_times
-            As for `City.from_frames`: a speed and a detour factor (road distance over straight-line
-            distance), a travel-time law, or a table labelled with the names of stations and atoms.
-        turnout_times : float, optional
-            Minutes; needed if the stations have no ``turnout_min``.
         service_times : float or {"calls", "stations"}, optional
             Minutes, or the source: the mean of the log ("calls") or the column ``service_min`` of the
             stations. Default: whichever exists.
-        name : str
+        speed_kmh, detour, **options
+            As for `City.from_frames`. ``travel_times`` may replace the speed; ``turnout_times`` is needed if the
+            stations have no column ``turnout_min``.
 
         Returns
         -------
         City
         """
-        demand = pd.DataFrame(
-            {
-                "name": self.atom_names,
-                "lon": self.locations[:, 0],
-                "lat": self.locations[:, 1],
-                "arrival_rate": self.rates(hours, weekdays),
-            }
-        )
-        if demand["arrival_rate"].sum() == 0:
+        rates = self.rates(hours, weekdays)
+        if rates.sum() == 0:
             raise InputError("there are no calls in these hours. Choose others.")
+        lon, lat = self.locations.T
+        demand = pd.DataFrame({"name": self.atom_names, "lon": lon, "lat": lat, "arrival_rate": rates})
         stations, minutes = self._service(service_times)
         city = City.from_frames(
-            demand,
-            stations,
-            speed_kmh=speed_kmh,
-            detour=detour,
-            travel_times=travel_times,
-            turnout_times=turnout_times,
-            service_times=minutes,
-            name=name,
-            notes=self.notes + self._times_note(speed_kmh, detour),
+            demand, stations, service_times=minutes, speed_kmh=speed_kmh, detour=detour, **options
         )
-        return city.replace(atom_shapes=self.shapes)
+        notes = self.notes
+        if speed_kmh is not None:
+            notes += f" Travel times: {speed_kmh:g} km/h on great-circle distance x {detour:g}; not measured."
+        return city.replace(atom_shapes=self.shapes, notes=notes)
 
-    def cities_by_hour(self, *, weekdays=None, pattern="pulled", **options):
+    def cities_by_hour(
+        self, *, weekdays: Iterable[int | str] | None = None, pattern: str = "shrunk", **options: Any
+    ) -> dict[int, City]:
         """Return the city at each hour of the day, as `emsopt.planning` takes it.
 
         Parameters
         ----------
         weekdays : sequence, optional
             Weekdays whose calls count. Default: all.
-        pattern : {"pulled", "same"}
-            Spatial pattern of an hour. "pulled": the pattern of that hour's calls, shrunk towards the overall
-            pattern by an amount estimated from the log (`pull_of_the_whole`). "same": the overall pattern at
-            every hour, with only the number of calls changing.
+        pattern : {"shrunk", "same"}
+            Spatial pattern of an hour. "shrunk": the pattern of that hour's calls, shrunk towards the overall
+            pattern by an amount estimated from the log (`shrinkage`). "same": the overall pattern at every hour,
+            with only the number of calls changing.
         **options
             As for `city`.
 
@@ -149,55 +145,47 @@ class Demand:
         _validate.choice(pattern, "pattern", PATTERNS)
         base = self.city(weekdays=weekdays, **options)
         chosen = slots(None, weekdays)
-        counts = np.where(chosen, self.counts, 0).sum(axis=1).astype(float)  # (M, 24)
+        counts = np.where(chosen, self.counts, 0).sum(axis=1)  # (M, 24)
         watched = np.where(chosen, self.hours, 0).sum(axis=0)
         if (watched == 0).any():
             raise InputError(
-                f"the log does not cover the hour {int(np.argmin(watched))} of the chosen days, which a plan "
-                "of the day needs. Use a longer log."
+                f"the log does not cover the hour {int(np.argmin(watched))} of the chosen days, which a plan of the day "
+                "needs. Use a longer log."
             )
-        overall = counts.sum(axis=1) / counts.sum()
-        totals = np.maximum(counts.sum(axis=0), 0.5)
-        pull = pull_of_the_whole(counts) if pattern == "pulled" else np.inf
-        shares = np.broadcast_to(overall[:, None], counts.shape)
-        if np.isfinite(pull):
-            shares = (counts + pull * shares) / (counts.sum(axis=0) + pull)
-        rates = shares * totals / watched
+        totals = counts.sum(axis=0)
+        shares = np.repeat(counts.sum(axis=1, keepdims=True) / counts.sum(), 24, axis=1)
+        concentration = shrinkage(counts) if pattern == "shrunk" else np.inf
+        if np.isfinite(concentration):
+            shares = (counts + concentration * shares) / (totals + concentration)
+        rates = shares * np.maximum(totals, 0.5) / watched
         return {
             hour: base.replace(arrival_rates=rates[:, hour], name=f"{base.name}, {hour:02d} to {hour + 1:02d} h")
             for hour in range(24)
         }
 
-    def _service(self, service_times):
+    def _service(self, source: float | str | None) -> tuple[pd.DataFrame, float | None]:
         """Return the stations, with or without their service times, and the service time to use instead."""
-        ours, theirs = self.service_min is not None, "service_min" in self.stations
-        without = self.stations.drop(columns="service_min", errors="ignore")
-        if service_times is None:
-            if ours and theirs:
-                msg = "calls and stations both have 'service_min'. Choose one with service_times='calls' or 'stations'."
-                raise InputError(msg)
-            if not (ours or theirs):
+        known = ["calls"] if self.service_min is not None else []
+        known += ["stations"] if "service_min" in self.stations else []
+        if source is None:
+            if len(known) == 2:
+                raise InputError(
+                    "calls and stations both have 'service_min'. Choose one with service_times='calls' or 'stations'."
+                )
+            if not known:
                 raise InputError(
                     "the time that a call keeps a unit busy is missing. Add a column 'service_min' (minutes) to the "
                     "calls or the stations, or give `service_times`."
                 )
-            service_times = "calls" if ours else "stations"
-        if not isinstance(service_times, str):
-            return without, service_times
-        _validate.choice(service_times, "service_times", ("calls", "stations"))
-        if not (ours if service_times == "calls" else theirs):
-            raise InputError(f"the {service_times} have no column 'service_min'. Give `service_times` in minutes.")
-        return (without, self.service_min) if service_times == "calls" else (self.stations, None)
+            source = known[0]
+        if isinstance(source, str) and _validate.choice(source, "service_times", ("calls", "stations")) not in known:
+            raise InputError(f"the {source} have no column 'service_min'. Give `service_times` in minutes.")
+        if source == "stations":
+            return self.stations, None
+        without = self.stations.drop(columns="service_min", errors="ignore")
+        return without, self.service_min if source == "calls" else source
 
-    def _times_note(self, speed_kmh, detour):
-        if speed_kmh is None:
-            return ""
-        speed, detour = (
-            _validate.positive_number(value, name) for value, name in ((speed_kmh, "speed_kmh"), (detour, "detour"))
-        )
-        return f" Travel times: {speed:g} km/h on great-circle distance x {detour:g}; not measured."
-
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"<Demand: {int(self.counts.sum()):,} calls in {len(self.atom_names)} atoms, {len(self.stations)} stations, "
             f"{self.profile.mean_rate:.3g} calls/h>"
@@ -205,8 +193,15 @@ class Demand:
 
 
 def aggregate_calls(
-    calls, stations, *, cell_km=None, areas=None, reach_km=REACH_KM, empty_days="counted", area_name=None
-):
+    calls: object,
+    stations: object,
+    *,
+    cell_km: float | None = None,
+    areas: object = None,
+    reach_km: float = REACH_KM,
+    empty_days: str = "counted",
+    area_name: str | None = None,
+) -> Demand:
     """Count the calls of a log by atom, day of the week and hour.
 
     Parameters
@@ -254,76 +249,54 @@ def aggregate_calls(
     )
     inside = atoms.index >= 0
     counted = calls.where(near).where(inside)
-    week = counted.weekdays * 24 + counted.hours
-    shape = (len(atoms.names), 7, 24)
-    counts = np.bincount(atoms.index[inside] * 168 + week, minlength=np.prod(shape)).reshape(shape)
-    service = None
-    if counted.service_min is not None and not np.isnan(counted.service_min).all():
-        service = float(np.nanmean(counted.service_min))
+    counts = np.bincount(atoms.index[inside] * 168 + counted.hours_of_week, minlength=168 * len(atoms.names))
+    known = counted.service_min is not None and not np.isnan(counted.service_min).all()
     left_out = {f"without {what}": n for what, n in calls.left_out.items()}
-    left_out[f"over {reach_km:g} km from every station"] = int((~near).sum())
-    left_out["in no area"] = int((~inside).sum())
+    left_out |= {
+        f"over {reach_km:g} km from every station": int((~near).sum()),
+        "in no area": int((~inside).sum()),
+    }
     left_out = {reason: n for reason, n in left_out.items() if n}
+    first, last = (str(t)[:10] for t in calls.times[[0, -1]])
+    notes = f"Demand: {len(counted):,} calls from {first} to {last} ({calls.clock} time). {atoms.note}"
+    if left_out:
+        notes += f" Left out: {', '.join(f'{n:,} {reason}' for reason, n in left_out.items())}."
     return Demand(
         atom_names=list(atoms.names),
         locations=atoms.locations,
         shapes=list(atoms.shapes),
-        counts=counts,
+        counts=counts.reshape(-1, 7, 24),
         hours=hours_watched(calls.times, empty_days),
         stations=stations,
-        service_min=service,
+        service_min=float(np.nanmean(counted.service_min)) if known else None,
         left_out=left_out,
-        notes=_notes(calls, counted, atoms.note, left_out),
+        notes=notes,
     )
 
 
-def city_from_calls(
-    calls,
-    stations,
-    *,
-    cell_km=None,
-    areas=None,
-    reach_km=REACH_KM,
-    empty_days="counted",
-    area_name=None,
-    **options,
-):
+def city_from_calls(calls: object, stations: object, **options: Any) -> City:
     """Build a city from a log of calls and a table of stations.
 
     Parameters
     ----------
-    calls, stations, cell_km, areas, reach_km, empty_days, area_name
+    calls, stations
         As for `aggregate_calls`.
     **options
-        As for `Demand.city`: at least ``speed_kmh`` or ``travel_times``, and turnout and service times unless
-        the files have them.
+        As for `aggregate_calls` (``cell_km``, ``areas``, ``area_name``, ``reach_km``, ``empty_days``) and for
+        `Demand.city`: at least ``speed_kmh`` or ``travel_times``, and turnout and service times unless the files
+        have them.
 
     Returns
     -------
     City
     """
-    demand = aggregate_calls(
-        calls,
-        stations,
-        cell_km=cell_km,
-        areas=areas,
-        reach_km=reach_km,
-        empty_days=empty_days,
-        area_name=area_name,
-    )
-    return demand.city(**options)
+    counting = ("cell_km", "areas", "area_name", "reach_km", "empty_days")
+    chosen = {name: options.pop(name) for name in counting if name in options}
+    return aggregate_calls(calls, stations, **chosen).city(**options)
 
 
-def nearest_km(points, places):
+def nearest_km(points: FloatArray, places: FloatArray) -> FloatArray:
     """Return the great-circle distance (km) from each point to the closest place, shape (K,)."""
     size = max(1, 2_000_000 // len(places))
     parts = [travel.great_circle_km(points[k : k + size], places).min(axis=1) for k in range(0, len(points), size)]
-    return np.concatenate(parts)
-
-
-def _notes(calls, counted, note, left_out):
-    first, last = (str(t)[:10] for t in calls.times[[0, -1]])
-    gone = ", ".join(f"{n:,} {reason}" for reason, n in left_out.items())
-    return f"Demand: {len(counted):,} calls from {first} to {last} ({calls.clock} time). {note}" + (
-        f" Left out: {gone}." if gone else ""
-    )
+    return np.concatenate([np.empty(0), *parts])

@@ -5,16 +5,27 @@ relative standard error of a rate from n calls is about 1/sqrt(n), so useful rat
 of a week need several thousand calls.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import _validate
 from ..errors import InputError
+from ._times import hour_of_week
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .._types import BoolArray, FloatArray, IntArray
+    from ._times import Times
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 EMPTY_DAYS = ("counted", "missing")
-WIDEST_PULL = 1e7  # calls; at this concentration every hour has the overall pattern
+MOST_SHRINKAGE = 1e7  # calls; at this concentration every hour has the overall pattern
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,30 +40,30 @@ class WeeklyProfile:
         Hours observed.
     """
 
-    counts: np.ndarray
-    hours: np.ndarray
+    counts: IntArray
+    hours: IntArray
 
     @property
-    def rates(self):
+    def rates(self) -> FloatArray:
         """Calls per hour, shape (7, 24); NaN for hours that were not observed."""
         return _ratio(self.counts, self.hours)
 
     @property
-    def by_hour(self):
+    def by_hour(self) -> FloatArray:
         """Calls per hour at each hour of the day, shape (24,)."""
         return _ratio(self.counts.sum(axis=0), self.hours.sum(axis=0))
 
     @property
-    def by_weekday(self):
+    def by_weekday(self) -> FloatArray:
         """Calls per hour on each day of the week, shape (7,)."""
         return _ratio(self.counts.sum(axis=1), self.hours.sum(axis=1))
 
     @property
-    def mean_rate(self):
+    def mean_rate(self) -> float:
         """Calls per hour over all hours observed."""
         return float(self.counts.sum() / self.hours.sum())
 
-    def to_frame(self):
+    def to_frame(self) -> pd.DataFrame:
         """Return one row per weekday and hour, as a DataFrame.
 
         Columns are ``weekday``, ``hour``, ``calls``, ``hours_watched`` and ``calls_per_hour``.
@@ -69,7 +80,7 @@ class WeeklyProfile:
             }
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         rates = np.nan_to_num(self.by_hour)
         return (
             f"<WeeklyProfile: {self.mean_rate:.3g} calls/h, from {rates.min():.3g} at {rates.argmin()} h "
@@ -77,7 +88,7 @@ class WeeklyProfile:
         )
 
 
-def hours_watched(times, empty_days="counted"):
+def hours_watched(times: Times, empty_days: str = "counted") -> IntArray:
     """Count how often each hour of the week occurs from the first to the last time, shape (7, 24).
 
     Parameters
@@ -87,15 +98,18 @@ def hours_watched(times, empty_days="counted"):
         Whether days without calls were quiet and count, or were not recorded and do not.
     """
     _validate.choice(empty_days, "empty_days", EMPTY_DAYS)
-    first, last = times.min().astype("datetime64[h]"), times.max().astype("datetime64[h]")
-    hours = np.arange(first.astype(np.int64), last.astype(np.int64) + 1)
+    hours = hours_between(times.min(), times.max())
     if empty_days == "missing":
-        hours = hours[np.isin(hours // 24, times.astype("datetime64[D]").astype(np.int64))]
-    days = (hours // 24 + 3) % 7  # 1 January 1970 was a Thursday
-    return np.bincount(days * 24 + hours % 24, minlength=168).reshape(7, 24)
+        hours = hours[np.isin(hours.astype("datetime64[D]"), times.astype("datetime64[D]"))]
+    return np.bincount(hour_of_week(hours), minlength=168).reshape(7, 24)
 
 
-def slots(hours=None, weekdays=None):
+def hours_between(first: np.datetime64, last: np.datetime64) -> Times:
+    """Return the starts of all hours from that of the first time to that of the last."""
+    return np.arange(first.astype("datetime64[h]"), last.astype("datetime64[h]") + 1)
+
+
+def slots(hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None) -> BoolArray:
     """Return a mask of the selected hours of the week, shape (7, 24).
 
     Parameters
@@ -105,16 +119,15 @@ def slots(hours=None, weekdays=None):
     weekdays : sequence of int or str, optional
         0 to 6 or "Mon" to "Sun". Default: all.
     """
-    chosen = np.zeros((7, 24), dtype=bool)
     days = range(7) if weekdays is None else [_weekday(day) for day in _listed(weekdays, "weekdays")]
-    clock = range(24) if hours is None else _listed(hours, "hours")
-    clock = [_validate.whole_number(hour, "hours", 0, 23) for hour in clock]
-    chosen[np.ix_(list(days), clock)] = True
+    clock = range(24) if hours is None else [_validate.whole_number(h, "hours", 0, 23) for h in _listed(hours, "hours")]
+    chosen = np.zeros((7, 24), dtype=bool)
+    chosen[np.ix_(days, clock)] = True
     return chosen
 
 
-def pull_of_the_whole(counts):
-    r"""Estimate how strongly to shrink the patterns of single hours towards the overall pattern.
+def shrinkage(counts: IntArray) -> float:
+    r"""Estimate how strongly to shrink the spatial patterns of single hours towards the overall pattern.
 
     The counts of an hour are modelled as Dirichlet-multinomial around the overall shares :math:`s_j`, with a
     concentration :math:`\kappa` fitted by maximum likelihood. The estimated shares of hour h are then
@@ -133,33 +146,36 @@ def pull_of_the_whole(counts):
     from scipy.optimize import minimize_scalar
     from scipy.special import gammaln
 
-    counts = np.asarray(counts, float)
     shares = counts.sum(axis=1) / counts.sum()
     counts, shares = counts[shares > 0], shares[shares > 0, None]
     totals = counts.sum(axis=0)
 
-    def misfit(log_pull):
-        pull = np.exp(log_pull)
-        alpha = pull * shares
+    def misfit(logarithm: float) -> float:
+        concentration = np.exp(logarithm)
+        alpha = concentration * shares
         each = gammaln(counts + alpha) - gammaln(alpha)
-        return -(gammaln(pull) - gammaln(totals + pull)).sum() - each.sum()
+        return float((gammaln(totals + concentration) - gammaln(concentration)).sum() - each.sum())
 
-    best = minimize_scalar(misfit, bounds=(0, np.log(WIDEST_PULL)), method="bounded")
-    pull = float(np.exp(best.x))
-    return pull if pull < WIDEST_PULL / 10 else np.inf
-
-
-def _ratio(calls, hours):
-    return np.divide(calls, hours, out=np.full(np.shape(calls), np.nan), where=np.asarray(hours) > 0)
+    best = minimize_scalar(misfit, bounds=(0, np.log(MOST_SHRINKAGE)), method="bounded")
+    concentration = float(np.exp(best.x))
+    return concentration if concentration < MOST_SHRINKAGE / 10 else np.inf
 
 
-def _listed(values, name):
-    if isinstance(values, str) or not np.iterable(values) or len(list(values)) == 0:
+def _ratio(calls: IntArray, hours: IntArray) -> FloatArray:
+    """Divide calls by hours, with NaN for no hours."""
+    return np.divide(calls, hours, out=np.full(calls.shape, np.nan), where=hours > 0)
+
+
+def _listed(values: Iterable[int | str], name: str) -> list[int | str]:
+    """Return values as a list; raise if they are text or empty."""
+    listed = [] if isinstance(values, str) or not np.iterable(values) else list(values)
+    if not listed:
         raise InputError(f"`{name}` must be a sequence with at least one entry; got {values!r}.")
-    return list(values)
+    return listed
 
 
-def _weekday(day):
+def _weekday(day: int | str) -> int:
+    """Return the number of a weekday given by name or number."""
     if isinstance(day, str) and day.strip().title()[:3] in WEEKDAYS:
         return WEEKDAYS.index(day.strip().title()[:3])
     return _validate.whole_number(day, "weekdays", 0, 6)

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import _validate
+from ._times import hour_of_week
 from .demand import REACH_KM, nearest_km
-from .log import CallLog, read_calls, read_stations
-from .profile import WEEKDAYS, hour_of_week, hours_between, hours_watched
+from .log import CallLog, Source, read_calls, read_stations
+from .profile import WEEKDAYS, hours_between, hours_watched
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +54,7 @@ class Finding:
 
     def __str__(self) -> str:
         more = ", ..." if self.count > len(self.rows) else ""
-        rows = f" (row{'s'[: len(self.rows) - 1]} {', '.join(map(str, self.rows))}{more})" if self.rows else ""
+        rows = f" (row{'s' if len(self.rows) > 1 else ''} {', '.join(map(str, self.rows))}{more})" if self.rows else ""
         return f"{self.what}: {self.text}{rows}"
 
 
@@ -94,7 +95,7 @@ class Checks:
         return f"<Checks: {wrong} wrong, {len(self) - wrong} to look at>"
 
 
-def check_calls(calls: object, stations: object = None, *, reach_km: float = REACH_KM) -> Checks:
+def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reach_km: float = REACH_KM) -> Checks:
     """Check a log of calls and a table of stations for likely mistakes.
 
     Parameters
@@ -116,17 +117,7 @@ def check_calls(calls: object, stations: object = None, *, reach_km: float = REA
     else:
         table = read_stations(stations)
         found = [*_places(log, table[["lon", "lat"]].to_numpy(dtype=float), reach_km), *_stations(log, table, reach_km)]
-    for check in (
-        _rows_left_out,
-        _number,
-        _repeats,
-        _one_place,
-        _gaps,
-        _clock,
-        _silent_weekdays,
-        _steadiness,
-        _service_times,
-    ):
+    for check in CHECKS:
         found += check(log)
     return Checks(tuple(sorted(found, key=lambda finding: finding.level != "wrong")))
 
@@ -151,17 +142,13 @@ def _number(log: CallLog) -> Iterator[Finding]:
     n = len(log)
     if n < 1000:
         text = (
-            f"{n:,} call(s): the total rate is uncertain by {200 / np.sqrt(n):.0f} % (two standard errors), rates of "
-            "single places and hours by far more. Use a longer log or wider cells."
+            f"The total rate is uncertain by {200 / np.sqrt(n):.0f} % (two standard errors), rates of places by more."
         )
         yield Finding("look", "few calls", text, n)
 
 
 def _repeats(log: CallLog) -> Iterator[Finding]:
-    text = (
-        "repeat an earlier one in time and place. If each row is a dispatched unit, calls are counted more than once: "
-        "use without_repeats() or --drop-repeats."
-    )
+    text = "repeat the time and place of an earlier one. If rows are units, use without_repeats() or --drop-repeats."
     return _some("look", "repeated calls", log, log.repeated, text)
 
 
@@ -230,10 +217,8 @@ def _gaps(log: CallLog) -> Iterator[Finding]:
         lengths = np.diff(log.times)[gaps].astype(np.int64) / 86400
         k = gaps[lengths.argmax()]
         first, last = (str(t).replace("T", " ")[:16] for t in log.times[[k, k + 1]])
-        text = (
-            f"{gaps.size} gap(s), {lengths.sum():.1f} days in all, too long to be chance; the longest is from {first} "
-            f"to {last}. If records are missing, use between(), or empty_days='missing' (--skip-empty-days)."
-        )
+        text = f"{gaps.size} gap(s), {lengths.sum():.1f} days in all; the longest is from {first} to {last}. "
+        text += "If records are missing, use between(), or empty_days='missing' (--skip-empty-days)."
         yield Finding("wrong", "gaps in time", text, gaps.size, tuple(log.rows[gaps[:MOST_ROWS_NAMED]].tolist()))
 
 
@@ -253,10 +238,7 @@ def _clock(log: CallLog) -> Iterator[Finding]:
     in_six = np.convolve(np.r_[counts, counts[:5]], np.ones(6), mode="valid")
     quiet = int(in_six.argmin())
     if len(log) >= 500 and in_six.max() > 1.5 * in_six.min() and quiet not in NIGHT:
-        text = (
-            f"The quietest six hours start at {quiet} h, but usually lie at night. Are the times in another zone, or "
-            "on a 12-hour clock?"
-        )
+        text = f"The quietest six hours start at {quiet} h, not at night. Is it another time zone, or a 12-hour clock?"
         yield Finding("look", "quiet by day", text, len(log))
 
 
@@ -275,29 +257,22 @@ def _steadiness(log: CallLog) -> Iterator[Finding]:
     half = len(counts) // 2
     early, late = counts[:half].sum(), counts[-half:].sum()
     if abs(late - early) > max(5 * np.sqrt(early + late), 0.15 * min(early, late)):
-        text = (
-            f"There are {late / max(early, 1):.2f} times as many calls in the second half as in the first. This may be a "
-            "season, a trend or missing records. Rates are averages over the whole log; use between() to select a part."
-        )
+        text = f"The second half has {late / max(early, 1):.2f} times as many calls as the first: a season, a trend or "
+        text += "missing records. Rates are averages over the whole log; use between() to select a part."
         yield Finding("look", "trend", text, len(log))
         return
     weekday = np.arange(len(counts)) % 7
     usual = (np.bincount(weekday, counts) / np.bincount(weekday))[weekday]
     spread = ((counts - usual) ** 2 / np.maximum(usual, 1e-9)).sum() / (len(counts) - 7)
     if spread > max(1 + 5 * np.sqrt(2 / (len(counts) - 7)), 1.5):
-        text = (
-            f"The daily number of calls varies {spread:.1f} times as much as by chance (same weekday). This may be due "
-            "to events, holidays or missing records. The queueing models assume independent calls."
-        )
+        text = f"The daily number of calls varies {spread:.1f} times as much as by chance (same weekday): events, "
+        text += "holidays or missing records. The queueing models assume independent calls."
         yield Finding("look", "bunches of calls", text, len(log))
 
 
 def _service_times(log: CallLog) -> Iterator[Finding]:
     level = "wrong" if log.no_service.mean() > 0.2 else "look"
-    text = (
-        "have a service time of 0 or less. They count as calls with unknown service time. If no unit was sent to them, "
-        "remove them."
-    )
+    text = "have a service time of 0 or less, which counts as unknown. Remove calls to which no unit was sent."
     yield from _some(level, "no service time", log, log.no_service, text)
     if log.service_min is None:
         return
@@ -307,13 +282,13 @@ def _service_times(log: CallLog) -> Iterator[Finding]:
     if np.isnan(log.service_min).all():
         return
     typical = np.nanmedian(log.service_min)
-    for strange, side, unit in (
-        (typical < 5, "under", "hours, or only the time on scene"),
-        (typical > 240, "over", "seconds"),
-    ):
-        if strange:
-            text = f"Half of the service times are {side} {typical:.3g} min. Are they in {unit}?"
-            yield Finding("wrong", "service time", text, len(log))
+    if not 5 <= typical <= 240:
+        unit = "hours, or only the time on scene" if typical < 5 else "seconds"
+        yield Finding("wrong", "service time", f"The median is {typical:.3g} min. Are times in {unit}?", len(log))
     longest = max(8 * 60, 10 * typical)
     text = f"kept a unit busy for over {longest / 60:.0f} h. Was the end recorded late?"
     yield from _some("look", "long service", log, log.service_min > longest, text)
+
+
+# All checks that need only the log: functions from a log to findings.
+CHECKS = (_rows_left_out, _number, _repeats, _one_place, _gaps, _clock, _silent_weekdays, _steadiness, _service_times)

@@ -19,7 +19,7 @@ from ..city import travel
 from ..city.city import City
 from ..errors import InputError
 from . import areas as _areas
-from .log import CallLog, read_calls, read_stations
+from .log import CallLog, Source, read_calls, read_stations
 from .profile import WeeklyProfile, hours_watched, shrinkage, slots
 
 if TYPE_CHECKING:
@@ -69,9 +69,7 @@ class Demand:
         """Weekly profile of the calls of all atoms, a `WeeklyProfile`."""
         return WeeklyProfile(self.counts.sum(axis=0), self.hours)
 
-    def rates(
-        self, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None
-    ) -> FloatArray:
+    def rates(self, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None) -> FloatArray:
         """Return calls per hour from each atom in the selected hours of the week, shape (M,)."""
         chosen = slots(hours, weekdays)
         watched = self.hours[chosen].sum()
@@ -113,9 +111,7 @@ class Demand:
         lon, lat = self.locations.T
         demand = pd.DataFrame({"name": self.atom_names, "lon": lon, "lat": lat, "arrival_rate": rates})
         stations, minutes = self._service(service_times)
-        city = City.from_frames(
-            demand, stations, service_times=minutes, speed_kmh=speed_kmh, detour=detour, **options
-        )
+        city = City.from_frames(demand, stations, service_times=minutes, speed_kmh=speed_kmh, detour=detour, **options)
         notes = self.notes
         if speed_kmh is not None:
             notes += f" Travel times: {speed_kmh:g} km/h on great-circle distance x {detour:g}; not measured."
@@ -148,10 +144,8 @@ class Demand:
         counts = np.where(chosen, self.counts, 0).sum(axis=1)  # (M, 24)
         watched = np.where(chosen, self.hours, 0).sum(axis=0)
         if (watched == 0).any():
-            raise InputError(
-                f"the log does not cover the hour {int(np.argmin(watched))} of the chosen days, which a plan of the day "
-                "needs. Use a longer log."
-            )
+            hour = int(np.argmin(watched))
+            raise InputError(f"the log does not cover the hour {hour} of the chosen days. Use a longer log.")
         totals = counts.sum(axis=0)
         shares = np.repeat(counts.sum(axis=1, keepdims=True) / counts.sum(), 24, axis=1)
         concentration = shrinkage(counts) if pattern == "shrunk" else np.inf
@@ -169,21 +163,18 @@ class Demand:
         known += ["stations"] if "service_min" in self.stations else []
         if source is None:
             if len(known) == 2:
-                raise InputError(
-                    "calls and stations both have 'service_min'. Choose one with service_times='calls' or 'stations'."
-                )
+                raise InputError("calls and stations both have 'service_min'. Choose one of them by `service_times`.")
             if not known:
-                raise InputError(
-                    "the time that a call keeps a unit busy is missing. Add a column 'service_min' (minutes) to the "
-                    "calls or the stations, or give `service_times`."
-                )
+                remedy = "Add a column 'service_min' (minutes) to calls or stations, or give `service_times`."
+                raise InputError(f"the time that a call keeps a unit busy is missing. {remedy}")
             source = known[0]
-        if isinstance(source, str) and _validate.choice(source, "service_times", ("calls", "stations")) not in known:
-            raise InputError(f"the {source} have no column 'service_min'. Give `service_times` in minutes.")
-        if source == "stations":
-            return self.stations, None
-        without = self.stations.drop(columns="service_min", errors="ignore")
-        return without, self.service_min if source == "calls" else source
+        if isinstance(source, str):
+            if _validate.choice(source, "service_times", ("calls", "stations")) not in known:
+                raise InputError(f"the {source} have no column 'service_min'. Give `service_times` in minutes.")
+            if source == "stations":
+                return self.stations, None
+            source = self.service_min
+        return self.stations.drop(columns="service_min", errors="ignore"), source
 
     def __repr__(self) -> str:
         return (
@@ -193,11 +184,11 @@ class Demand:
 
 
 def aggregate_calls(
-    calls: object,
-    stations: object,
+    calls: CallLog | Source,
+    stations: Source,
     *,
     cell_km: float | None = None,
-    areas: object = None,
+    areas: Source | None = None,
     reach_km: float = REACH_KM,
     empty_days: str = "counted",
     area_name: str | None = None,
@@ -229,36 +220,35 @@ def aggregate_calls(
     InputError
         If no call is within reach, or there would be too many atoms.
     """
-    calls = calls if isinstance(calls, CallLog) else read_calls(calls)
+    log = calls if isinstance(calls, CallLog) else read_calls(calls)
     stations = read_stations(stations)
     places = stations[["lon", "lat"]].to_numpy(dtype=float)
     if areas is not None and cell_km is not None:
         raise InputError("give either `areas` or `cell_km`; both were given.")
     reach_km = _validate.positive_number(reach_km, "reach_km", "km")
-    near = nearest_km(calls.locations, places) <= reach_km
+    near = nearest_km(log.locations, places) <= reach_km
     if not near.any():
         raise InputError(
-            f"no call is within {reach_km:g} km of a station; the first is at {calls.locations[0].tolist()}, the first "
-            f"station at {places[0].tolist()} (longitude, latitude). Check for swapped coordinates and for "
-            "a file of another city."
+            f"no call is within {reach_km:g} km of a station: the first is at {log.locations[0].tolist()}, the first station "
+            f"at {places[0].tolist()} (lon, lat). Check for swapped coordinates and for a file of another city."
         )
     atoms = (
-        _areas.cells(calls.locations[near], places, cell_km)
+        _areas.cells(log.locations[near], places, cell_km)
         if areas is None
-        else _areas.within(calls.locations[near], _areas.read_areas(areas, key=area_name))
+        else _areas.within(log.locations[near], _areas.read_areas(areas, key=area_name))
     )
     inside = atoms.index >= 0
-    counted = calls.where(near).where(inside)
+    counted = log.where(near).where(inside)
     counts = np.bincount(atoms.index[inside] * 168 + counted.hours_of_week, minlength=168 * len(atoms.names))
-    known = counted.service_min is not None and not np.isnan(counted.service_min).all()
-    left_out = {f"without {what}": n for what, n in calls.left_out.items()}
+    minutes = counted.service_min
+    left_out = {f"without {what}": n for what, n in log.left_out.items()}
     left_out |= {
         f"over {reach_km:g} km from every station": int((~near).sum()),
         "in no area": int((~inside).sum()),
     }
     left_out = {reason: n for reason, n in left_out.items() if n}
-    first, last = (str(t)[:10] for t in calls.times[[0, -1]])
-    notes = f"Demand: {len(counted):,} calls from {first} to {last} ({calls.clock} time). {atoms.note}"
+    first, last = (str(t)[:10] for t in log.times[[0, -1]])
+    notes = f"Demand: {len(counted):,} calls from {first} to {last} ({log.clock} time). {atoms.note}"
     if left_out:
         notes += f" Left out: {', '.join(f'{n:,} {reason}' for reason, n in left_out.items())}."
     return Demand(
@@ -266,15 +256,15 @@ def aggregate_calls(
         locations=atoms.locations,
         shapes=list(atoms.shapes),
         counts=counts.reshape(-1, 7, 24),
-        hours=hours_watched(calls.times, empty_days),
+        hours=hours_watched(log.times, empty_days),
         stations=stations,
-        service_min=float(np.nanmean(counted.service_min)) if known else None,
+        service_min=None if minutes is None or np.isnan(minutes).all() else float(np.nanmean(minutes)),
         left_out=left_out,
         notes=notes,
     )
 
 
-def city_from_calls(calls: object, stations: object, **options: Any) -> City:
+def city_from_calls(calls: CallLog | Source, stations: Source, **options: Any) -> City:
     """Build a city from a log of calls and a table of stations.
 
     Parameters

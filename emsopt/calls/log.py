@@ -18,18 +18,31 @@ offset are taken as local. Times with an offset are converted to ``time_zone``, 
 is given.
 """
 
-from dataclasses import dataclass, field, replace
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from .._files import columns as _columns
-from .._validate import visible
+from .. import _validate
+from .._files.columns import text
+from .._types import PathLike
 from ..errors import InputError
 from . import _points, _times
 
-SERVICE = ("service_min",)
+if TYPE_CHECKING:
+    from .._types import ArrayLike, BoolArray, FloatArray, IntArray
+
+Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
+COLUMNS = {  # what a column of a log holds, and the names that it may have
+    "time": ("time", "datetime", "date_time", "timestamp"),
+    "date": ("date",),
+    "service_min": ("service_min",),
+}
 NAMES, MINUTES = ("name", "site", "station"), ("turnout_min", "service_min")
 LONGEST_SERVICE_MIN = 24 * 60
 LONGEST_NAME = 200
@@ -57,48 +70,51 @@ class CallLog:
         Number of rows left out, by the missing item ("time" or "place").
     """
 
-    times: np.ndarray
-    locations: np.ndarray
-    service_min: np.ndarray | None
-    no_service: np.ndarray
-    rows: np.ndarray
-    clock: str = "local"
-    left_out: MappingProxyType = field(default_factory=lambda: MappingProxyType({}))
+    times: _times.Times
+    locations: FloatArray
+    service_min: FloatArray | None
+    no_service: BoolArray
+    rows: IntArray
+    clock: str
+    left_out: Mapping[str, int]
 
-    def __len__(self):
+    def __post_init__(self) -> None:
+        for array in (self.times, self.locations, self.service_min, self.no_service, self.rows):
+            if array is not None:
+                array.flags.writeable = False
+
+    def __len__(self) -> int:
         return len(self.times)
 
     @property
-    def hours(self):
-        """Hour of the day of each call, 0 to 23, shape (K,)."""
-        return (self.times.astype("datetime64[h]").astype(np.int64) % 24).astype(np.intp)
+    def hours_of_week(self) -> IntArray:
+        """Hours from Monday, 0:00, to each call, 0 to 167, shape (K,)."""
+        return _times.hour_of_week(self.times)
 
     @property
-    def weekdays(self):
-        """Weekday of each call, 0 for Monday, shape (K,)."""
-        return ((self.times.astype("datetime64[D]").astype(np.int64) + 3) % 7).astype(np.intp)
+    def hours(self) -> IntArray:
+        """Hour of the day of each call, 0 to 23, shape (K,)."""
+        return self.hours_of_week % 24
 
-    def where(self, kept):
+    @property
+    def weekdays(self) -> IntArray:
+        """Weekday of each call, 0 for Monday, shape (K,)."""
+        return self.hours_of_week // 24
+
+    def where(self, kept: ArrayLike) -> CallLog:
         """Return the log of the calls selected by the mask ``kept``, shape (K,)."""
         try:
-            kept = np.asarray(kept)
+            mask: np.ndarray[Any, Any] = np.asarray(kept)
         except ValueError:  # rows of unequal length
-            kept = np.empty(0)
-        if kept.shape != self.times.shape or kept.dtype != bool:
-            raise InputError(f"`kept` must be one truth value for each of {len(self)} calls; got shape {kept.shape}.")
-        if not kept.any():
+            mask = np.empty(0)
+        if mask.shape != self.times.shape or mask.dtype != bool:
+            raise InputError(f"`kept` must be one truth value for each of {len(self)} calls; got shape {mask.shape}.")
+        if not mask.any():
             raise InputError(f"none of the {len(self)} calls is selected; at least one is needed.")
-        service = None if self.service_min is None else self.service_min[kept]
-        return replace(
-            self,
-            times=self.times[kept],
-            locations=self.locations[kept],
-            service_min=service,
-            no_service=self.no_service[kept],
-            rows=self.rows[kept],
-        )
+        arrays = {name: getattr(self, name) for name in ("times", "locations", "service_min", "no_service", "rows")}
+        return replace(self, **{name: array[mask] for name, array in arrays.items() if array is not None})
 
-    def between(self, start, end):
+    def between(self, start: object, end: object) -> CallLog:
         """Return the log of calls from ``start`` up to, but not including, ``end``.
 
         Both are local dates or times: ISO 8601 text or `datetime` objects.
@@ -107,29 +123,25 @@ class CallLog:
         return self.where((self.times >= first) & (self.times < last))
 
     @property
-    def repeated(self):
+    def repeated(self) -> BoolArray:
         """Whether each call has the same time and place as an earlier one, shape (K,)."""
-        return (
-            pd.DataFrame({"t": self.times, "x": self.locations[:, 0], "y": self.locations[:, 1]})
-            .duplicated()
-            .to_numpy()
-        )
+        return self.to_frame().duplicated(["time", "lon", "lat"]).to_numpy()
 
-    def without_repeats(self):
+    def without_repeats(self) -> CallLog:
         """Return the log without the calls that repeat the time and place of an earlier one."""
         return self.where(~self.repeated)
 
-    def to_frame(self):
+    def to_frame(self) -> pd.DataFrame:
         """Return one row per call: ``time``, ``lon``, ``lat``, and ``service_min`` if the log has it."""
         columns = {"time": self.times, "lon": self.locations[:, 0], "lat": self.locations[:, 1]}
         return pd.DataFrame(columns | ({} if self.service_min is None else {"service_min": self.service_min}))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         first, last = (str(t)[:10] for t in self.times[[0, -1]])
         return f"<CallLog: {len(self):,} calls from {first} to {last}, {self.clock} time>"
 
 
-def read_calls(source, *, time_zone=None, time_format=None):
+def read_calls(source: Source, *, time_zone: str | None = None, time_format: str | None = None) -> CallLog:
     """Read a log of calls.
 
     Parameters
@@ -159,29 +171,38 @@ def read_calls(source, *, time_zone=None, time_format=None):
     >>> read_calls(pd.DataFrame({"time": ["2025-03-14 16:05"], "lon": [-30.01], "lat": [45.02]}))
     <CallLog: 1 calls from 2025-03-14 to 2025-03-14, local time>
     """
-    table = _points.read_table(source, "calls", {*_times.TIME, _times.DATE, *SERVICE})
-    points = table.degrees(blanks=True)
-    times, clock = _times.read_times(table, time_zone, time_format)
-    service, no_service = _service(table, len(times))
-    no_time, no_place = np.isnat(times), np.isnan(points[:, 0])
-    kept = ~no_time & ~no_place
-    if not kept.any():
-        raise InputError(f"{table.where}: no row has both a time and a place; rows read: {len(kept)}.")
-    order = np.flatnonzero(kept)[np.argsort(times[kept], kind="stable")]
-    _times.check_far(times[order], order + 1, table.where)
+    table = _points.read_table(source, "calls", {name for names in COLUMNS.values() for name in names})
+    places = table.degrees(blanks=True)
+    column = {role: table.column(names) for role, names in COLUMNS.items()}
+    time, date = column["time"], column["date"]
+    if time is None:  # a column of dates alone
+        time, date = table.needed(COLUMNS["date"], "a column 'time', such as 2025-03-14 16:05"), None
+    times, clock = _times.read_times(table, time, time_zone, time_format, date)
+    minutes = np.full(len(times), np.nan)
+    if column["service_min"] is not None:
+        expected = f"minutes above 0, at most {LONGEST_SERVICE_MIN}"
+        minutes = table.numbers(column["service_min"], expected, blanks=True, high=LONGEST_SERVICE_MIN)
+    no_service = minutes <= 0
+    minutes[no_service] = np.nan
+    no_time, no_place = np.isnat(times), np.isnan(places[:, 0])
     left_out = {"time": int(no_time.sum()), "place": int((no_place & ~no_time).sum())}
+    if sum(left_out.values()) == len(times):
+        raise InputError(f"{table.where}: no row has both a time and a place; rows read: {len(times)}.")
+    order = np.argsort(times, kind="stable")
+    order = order[~(no_time | no_place)[order]]
+    _times.check_far(times[order], order + 1, table.where)
     return CallLog(
-        times=_frozen(times[order]),
-        locations=_frozen(points[order]),
-        service_min=None if service is None else _frozen(service[order]),
-        no_service=_frozen(no_service[order]),
-        rows=_frozen(order + 1),
+        times=times[order],
+        locations=places[order],
+        service_min=None if np.isnan(minutes).all() else minutes[order],
+        no_service=no_service[order],
+        rows=order + 1,
         clock=clock,
         left_out=MappingProxyType({what: count for what, count in left_out.items() if count}),
     )
 
 
-def read_stations(source):
+def read_stations(source: Source) -> pd.DataFrame:
     """Read a table of candidate sites in the form that `City.from_frames` takes.
 
     Parameters
@@ -197,45 +218,23 @@ def read_stations(source):
     Raises
     ------
     InputError
-        If a column is missing, a place is blank, or a name is blank, not distinct, too long or contains
-        invisible characters.
+        If a column is missing, a place is blank, or a name is too long or contains invisible characters.
     """
     table = _points.read_table(source, "stations", {*NAMES, *MINUTES})
-    key = table.column(NAMES)
     points = table.degrees(blanks=True)
     if np.isnan(points).any():
-        raise InputError(
-            f"{table.where}, row {int(np.argmax(np.isnan(points[:, 0]))) + 1}: the station has no place. "
-            "Fill in 'lon' and 'lat'."
-        )
-    frame = table.frame.rename(columns={} if key is None else {key: "name"})
-    frame = frame[[c for c in ("name", *MINUTES) if c in frame]]
-    frame = frame.assign(lon=points[:, 0], lat=points[:, 1])
+        row = int(np.argmax(np.isnan(points[:, 0]))) + 1
+        raise InputError(f"{table.where}, row {row}: the station has no place. Fill in 'lon' and 'lat'.")
+    frame = table.frame.rename(columns={table.column(NAMES): "name"})
+    frame = frame[[c for c in ("name", *MINUTES) if c in frame]].assign(lon=points[:, 0], lat=points[:, 1])
     for k, name in enumerate(frame.get("name", ())):
-        check_name(_columns.text(name), f"{table.where}, row {k + 1}")
+        check_name(text(name), f"{table.where}, row {k + 1}")
     frame.attrs.update(table.frame.attrs)
     return frame
 
 
-def check_name(name, where):
+def check_name(name: str, where: str) -> None:
     """Raise if a name is too long or contains invisible characters."""
     if len(name) > LONGEST_NAME:
         raise InputError(f"{where}: names may have at most {LONGEST_NAME} characters; got {len(name)}.")
-    visible(name, where)
-
-
-def _service(table, n_rows):
-    """Return service times (NaN if unknown; None if all are) and a mask of those that are 0 or less."""
-    key = table.column(SERVICE)
-    if key is None:
-        return None, np.zeros(n_rows, dtype=bool)
-    expected = f"minutes above 0, at most {LONGEST_SERVICE_MIN}"
-    minutes = table.numbers(key, expected, blanks=True, high=LONGEST_SERVICE_MIN)
-    none = minutes <= 0
-    minutes = np.where(none, np.nan, minutes)
-    return (None if np.isnan(minutes).all() else minutes), none
-
-
-def _frozen(array):
-    array.flags.writeable = False
-    return array
+    _validate.visible(name, where)

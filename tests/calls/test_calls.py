@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import emsopt as eo
 from emsopt import calls as ec
 from emsopt.calls import areas as areas_module
-from emsopt.calls.profile import hours_watched, pull_of_the_whole, slots
+from emsopt.calls.profile import hours_watched, shrinkage, slots
 from emsopt.city import travel
 from emsopt.errors import InputError
 
@@ -516,9 +516,9 @@ def test_patterns_are_pulled_to_the_whole_as_hard_as_the_calls_suggest():
     rng = np.random.default_rng(3)
     shares = rng.dirichlet(np.full(40, 2.0))
     same = np.array([rng.multinomial(300, shares) for _ in range(24)]).T
-    assert pull_of_the_whole(same) > 3000
+    assert shrinkage(same) > 3000
     moving = np.array([rng.multinomial(300, rng.dirichlet(60 * shares)) for _ in range(24)]).T
-    assert 40 < pull_of_the_whole(moving) < 90
+    assert 40 < shrinkage(moving) < 90
 
 
 def test_cities_by_hour_follow_the_pattern():
@@ -542,7 +542,7 @@ def test_the_shares_of_an_hour_are_its_calls_and_the_pull():
     calls, stations = eo.datasets.practice_calls()
     demand = ec.aggregate_calls(calls, stations, cell_km=3)
     counts = demand.counts.sum(axis=1)
-    pull = pull_of_the_whole(counts)
+    pull = shrinkage(counts)
     assert 50 < pull < 5000
     cities = demand.cities_by_hour(speed_kmh=40)
     for hour in (3, 15):

@@ -11,10 +11,13 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from types import ModuleType
+from typing import TYPE_CHECKING
 
 from .commands import main_job, own_city
 from .errors import EmsoptError
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,9 +62,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     else:
         command = main_job
         more = "For a city of your own, from a log of past calls: emsopt city --help"
-        parser = argparse.ArgumentParser(
-            "emsopt", description="Find where the units of a city should wait.", epilog=more
-        )
+        parser = argparse.ArgumentParser("emsopt", description="Find where units should wait.", epilog=more)
     command.add_options(parser)
     parser.set_defaults(run=command.run)
     return parser.parse_args(arguments)

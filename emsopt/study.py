@@ -38,7 +38,8 @@ Case: TypeAlias = dict[str, Any]
 Row: TypeAlias = dict[str, Any]
 
 _KIND, _FORMAT = "emsopt study", 1
-_SERIAL = {"backend": "sequential"}
+_SERIAL = {"backend": "sequential"}  # settings of joblib
+_PROCESSES = {"backend": "loky", "inner_max_num_threads": 1}
 
 ROUNDING = 2e-8  # rounding error of values in stored studies
 _NOT_KEYS = {"evaluation", "best", "best_known", "p_median", "cpu_seconds"}
@@ -198,9 +199,7 @@ def _key(case: object) -> str:
     try:
         return json.dumps(case, sort_keys=True, allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"A case must hold only text, finite numbers, booleans, None or lists of them; got {case!r}: {error}."
-        ) from error
+        raise InputError(f"A case must hold text, finite numbers, booleans, None or lists: {error}.") from error
 
 
 def _plain(value: object) -> object:
@@ -254,16 +253,12 @@ def _settings(backend: object, workers: int | None) -> dict[str, Any]:
         workers = _validate.whole_number(workers, "workers")
         if backend != "processes":
             raise InputError(f"`workers` requires backend='processes'; got workers={workers} with backend={backend!r}.")
-    if isinstance(backend, str) and backend == "serial":
-        return _SERIAL
-    if isinstance(backend, str) and backend == "processes":
-        return {"backend": "loky", "inner_max_num_threads": 1, "n_jobs": workers or -1}
+    if isinstance(backend, str) and backend in ("serial", "processes"):
+        return _SERIAL if backend == "serial" else {**_PROCESSES, "n_jobs": workers or -1}
     distributed = sys.modules.get("distributed")
     if distributed is not None and isinstance(backend, distributed.Client):
         return {"backend": "dask", "client": backend, "n_jobs": -1}
-    raise InputError(
-        f"`backend` must be 'serial', 'processes' or a dask.distributed.Client (emsopt[scale]); got {backend!r}."
-    )
+    raise InputError(f"`backend` must be 'serial', 'processes' or a dask.distributed.Client; got {backend!r}.")
 
 
 def _work(
@@ -347,7 +342,5 @@ def _check_header(path: PathLike, log: JsonLines, task: str, columns: list[str])
     theirs = {"format": header[_KIND], "task": header.get("task"), "names of a case's values": sorted(names)}
     for (what, there), here in zip(theirs.items(), (_FORMAT, task, sorted(columns)), strict=True):
         if there != here:
-            raise InputError(
-                f"The file {path} belongs to another study: {what} {there!r} there, {here!r} here. "
-                "Resume that study, or name another file."
-            )
+            difference = f"{what} {there!r} there, {here!r} here"
+            raise InputError(f"The file {path} belongs to another study: {difference}. Name another file.")

@@ -141,9 +141,7 @@ def _rows_left_out(log: CallLog) -> Iterator[Finding]:
 def _number(log: CallLog) -> Iterator[Finding]:
     n = len(log)
     if n < 1000:
-        text = (
-            f"The total rate is uncertain by {200 / np.sqrt(n):.0f} % (two standard errors), rates of places by more."
-        )
+        text = f"The total rate is uncertain by {200 / np.sqrt(n):.0f} % (two standard errors), local rates by more."
         yield Finding("look", "few calls", text, n)
 
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .._types import FloatArray, IntArray
 
 REACH_KM = 50
-PATTERNS = ("shrunk", "same")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,7 +137,7 @@ class Demand:
         dict of int to City
             By hour. An hour without calls is given half a call over the time observed.
         """
-        _validate.choice(pattern, "pattern", PATTERNS)
+        _validate.choice(pattern, "pattern", ("shrunk", "same"))
         base = self.city(weekdays=weekdays, **options)
         chosen = slots(None, weekdays)
         counts = np.where(chosen, self.counts, 0).sum(axis=1)  # (M, 24)
@@ -232,11 +231,10 @@ def aggregate_calls(
             f"no call is within {reach_km:g} km of a station: the first is at {log.locations[0].tolist()}, the first station "
             f"at {places[0].tolist()} (lon, lat). Check for swapped coordinates and for a file of another city."
         )
-    atoms = (
-        _areas.cells(log.locations[near], places, cell_km)
-        if areas is None
-        else _areas.within(log.locations[near], _areas.read_areas(areas, key=area_name))
-    )
+    if areas is None:
+        atoms = _areas.cells(log.locations[near], places, cell_km)
+    else:
+        atoms = _areas.within(log.locations[near], _areas.read_areas(areas, key=area_name))
     inside = atoms.index >= 0
     counted = log.where(near).where(inside)
     counts = np.bincount(atoms.index[inside] * 168 + counted.hours_of_week, minlength=168 * len(atoms.names))

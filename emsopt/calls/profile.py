@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ._times import Times
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-EMPTY_DAYS = ("counted", "missing")
 MOST_SHRINKAGE = 1e7  # calls; at this concentration every hour has the overall pattern
 
 
@@ -54,11 +53,6 @@ class WeeklyProfile:
         return _ratio(self.counts.sum(axis=0), self.hours.sum(axis=0))
 
     @property
-    def by_weekday(self) -> FloatArray:
-        """Calls per hour on each day of the week, shape (7,)."""
-        return _ratio(self.counts.sum(axis=1), self.hours.sum(axis=1))
-
-    @property
     def mean_rate(self) -> float:
         """Calls per hour over all hours observed."""
         return float(self.counts.sum() / self.hours.sum())
@@ -70,15 +64,9 @@ class WeeklyProfile:
         """
         import pandas as pd
 
-        return pd.DataFrame(
-            {
-                "weekday": np.repeat(WEEKDAYS, 24),
-                "hour": np.tile(np.arange(24), 7),
-                "calls": self.counts.ravel(),
-                "hours_watched": self.hours.ravel(),
-                "calls_per_hour": self.rates.ravel(),
-            }
-        )
+        columns = {"calls": self.counts, "hours_watched": self.hours, "calls_per_hour": self.rates}
+        hours = {"weekday": np.repeat(WEEKDAYS, 24), "hour": np.tile(np.arange(24), 7)}
+        return pd.DataFrame({**hours, **{name: values.ravel() for name, values in columns.items()}})
 
     def __repr__(self) -> str:
         rates = np.nan_to_num(self.by_hour)
@@ -97,7 +85,7 @@ def hours_watched(times: Times, empty_days: str = "counted") -> IntArray:
     empty_days : {"counted", "missing"}
         Whether days without calls were quiet and count, or were not recorded and do not.
     """
-    _validate.choice(empty_days, "empty_days", EMPTY_DAYS)
+    _validate.choice(empty_days, "empty_days", ("counted", "missing"))
     hours = hours_between(times.min(), times.max())
     if empty_days == "missing":
         hours = hours[np.isin(hours.astype("datetime64[D]"), times.astype("datetime64[D]"))]

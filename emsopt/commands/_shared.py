@@ -84,9 +84,7 @@ def results_folder(name: str, inputs: list[str | None]) -> Path:
     for path in filter(None, inputs):
         holder = path if os.path.isdir(path) else os.path.dirname(os.path.realpath(path))
         if os.path.realpath(holder) in (os.path.realpath(out), os.path.realpath(out / "city")):
-            raise InputError(
-                f"`--out` must not be the folder of the input {path}, which results could replace; got {name}."
-            )
+            raise InputError(f"`--out` must not be the folder of the input {path}, which results could replace.")
     return out
 
 
@@ -97,9 +95,7 @@ def describe(city: City, units: int) -> None:
         f"offered load {city.offered_load(units):.3f} per unit (share of time busy if no call were lost)"
     )
     closest = city.response_times.min(axis=0) @ city.demand_shares
-    print(
-        f"The closest site is {closest:.1f} min away on average; a call takes {city.mean_service_time:.1f} min in all."
-    )
+    print(f"The closest site is {closest:.1f} min away on average; a call takes {city.mean_service_time:.1f} min.")
     if closest > city.mean_service_time:
         print("This is impossible, because service times include travel. Are all times in minutes?")
     if city.notes:

@@ -102,19 +102,13 @@ def run(options: Namespace) -> None:
         import pandas as pd
 
         rows = [scenario(city, name, e, options.metric, options.threshold) for name, e in found.items()]
-        tables = {
-            "checks": checks.to_frame(),
-            "profile": demand.profile.to_frame(),
-            "deployments": _deployment_table(found),
-            "scenarios": pd.DataFrame(rows),
-        }
+        tables = {"checks": checks.to_frame(), "profile": demand.profile.to_frame()}
+        tables |= {"deployments": _deployment_table(found), "scenarios": pd.DataFrame(rows)}
         if by_hour is not None:
             plan = _plan(by_hour, objective, options)
             tables |= {"plan": plan.to_frame(), "plan_moves": plan.changes()}
-        return [
-            city.save(out / "city"),
-            *(_shared.write_table(table, out / f"{name}.csv") for name, table in tables.items()),
-        ]
+        written = [_shared.write_table(table, out / f"{name}.csv") for name, table in tables.items()]
+        return [city.save(out / "city"), *written]
 
     inputs = [options.calls, options.stations, options.areas, options.travel_times]
     _shared.solve(city, options.units, options, inputs, write_tables)
@@ -130,9 +124,7 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
 
     if not options.practice:
         if options.stations is None:
-            raise InputError(
-                "give a log of calls and a table of stations: emsopt city calls.csv stations.csv (or --practice)."
-            )
+            raise InputError("give a log of calls and a table of stations: emsopt city calls.csv stations.csv")
         calls = read_calls(options.calls, time_zone=options.time_zone, time_format=options.time_format)
         return calls, read_stations(options.stations)
     if options.calls is not None:
@@ -168,20 +160,13 @@ def _times(options: Namespace) -> dict[str, Any]:
     if options.travel_times is not None:
         file = existing_file(options.travel_times, "--travel-times", "a table of travel times, .csv")
         table = read_csv(file, labelled=True)
-        if options.speed is not None:
-            raise InputError("give only one of --speed KMH and --travel-times FILE; both were given.")
     if service not in (None, "calls", "stations"):
         try:
             service = float(service)
         except ValueError as error:
             raise InputError(f"`--service` must be minutes, 'calls' or 'stations'; got {service!r}.") from error
-    return {
-        "speed_kmh": options.speed,
-        "detour": options.detour,
-        "travel_times": table,
-        "turnout_times": options.turnout,
-        "service_times": service,
-    }
+    travel = {"speed_kmh": options.speed, "detour": options.detour, "travel_times": table}
+    return {**travel, "turnout_times": options.turnout, "service_times": service}
 
 
 def _hours(text: str | None) -> list[int] | None:

@@ -105,15 +105,10 @@ class Plan:
         import pandas as pd
 
         names = self.objectives[0].city.site_names
-        return pd.DataFrame(
-            {
-                "hour": self.labels,
-                "calls_per_hour": [o.city.total_rate for o in self.objectives],
-                "value": self.values,
-                "moves": self.moves,
-                "sites": ["; ".join(names[site] for site in row) for row in self.sites],
-            }
-        )
+        rates = [objective.city.total_rate for objective in self.objectives]
+        sites = ["; ".join(names[site] for site in row) for row in self.sites]
+        columns = {"hour": self.labels, "calls_per_hour": rates, "value": self.values, "moves": self.moves}
+        return pd.DataFrame({**columns, "sites": sites})
 
     def changes(self) -> pd.DataFrame:
         """Return one row per relocated unit: the hour at whose start it moves, its old and its new site.

@@ -124,6 +124,5 @@ def evaluate_table(
     """Return the main results of several named deployments as a DataFrame, one row each."""
     import pandas as pd
 
-    return pd.DataFrame(
-        {name: evaluate(city, sites, evaluator, **options).summary(threshold) for name, sites in deployments.items()}
-    ).T
+    found = {name: evaluate(city, sites, evaluator, **options) for name, sites in deployments.items()}
+    return pd.DataFrame({name: evaluation.summary(threshold) for name, evaluation in found.items()}).T

@@ -482,7 +482,6 @@ def test_rates_are_those_the_calls_were_drawn_with():
     assert night == pytest.approx(1, abs=4 * np.sqrt(1 / (140 * 8)))
     assert day == pytest.approx(3, abs=4 * np.sqrt(3 / (140 * 16)))
     assert demand.profile.by_hour[:8].mean() == pytest.approx(night)
-    assert demand.profile.by_weekday.mean() == pytest.approx(demand.profile.mean_rate, rel=0.01)
     cities = demand.cities_by_hour(speed_kmh=40, service_times=40)
     assert [c.total_rate for c in cities.values()] == pytest.approx(demand.profile.by_hour)
 

@@ -323,8 +323,9 @@ def _on_file(
         done: dict[str, list[Row]] = {}
         for number, line in enumerate(log.lines[1:], 2):
             case, rows = line.get("case"), line.get("rows")
-            fits = isinstance(case, dict) and set(case) == set(columns) and isinstance(rows, list)
-            if not fits or not all(isinstance(row, dict) and not set(row) & set(columns) for row in rows):
+            if not isinstance(case, dict) or set(case) != set(columns) or not isinstance(rows, list):
+                log.refuse(number)
+            if not all(isinstance(row, dict) and not set(row) & set(columns) for row in rows):
                 log.refuse(number)
             try:
                 done[_key(case)] = rows

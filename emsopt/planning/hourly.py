@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -281,7 +281,8 @@ def _over_candidates(
     rng = _validate.generator(rng)
     bests: list[IntArray] = []
     for done, objective in enumerate(objectives, 1):
-        bests.append(search_again(objective, bests[-1] if bests else None, rng=rng, restarts=2).x)
+        run = search_again(objective, bests[-1] if bests else None, rng=rng, restarts=2)
+        bests.append(cast("IntArray", run.x))
         show(done)
     centres = [*bests, *_between(bests, space, cyclic)]
     pool: dict[tuple[int, ...], None] = {}

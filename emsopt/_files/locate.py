@@ -11,6 +11,7 @@ Files with a known checksum are verified in all three places; a file that does n
 
 import hashlib
 import os
+from collections.abc import Sequence
 from importlib import resources
 from io import BytesIO
 from pathlib import Path
@@ -21,7 +22,7 @@ from . import writing
 DOWNLOAD_TIMEOUT_S = 30
 
 
-def package_file(*parts):
+def package_file(*parts: str) -> Path:
     """Return the path of a file or folder in the data included in the package.
 
     Parameters
@@ -40,14 +41,14 @@ def package_file(*parts):
     return path
 
 
-def cache_folder():
+def cache_folder() -> Path:
     """Return the folder for downloads, which depends on the operating system."""
     import pooch
 
     return Path(pooch.os_cache("emsopt"))
 
 
-def data_folder():
+def data_folder() -> Path | None:
     """Return the folder named by ``EMSOPT_DATA``, or None if the variable is not set.
 
     Raises
@@ -60,12 +61,13 @@ def data_folder():
         return None
     folder = Path(os.path.expanduser(setting))  # these functions never raise, unlike the methods of Path
     if not os.path.isdir(folder):
-        msg = f"the environment variable EMSOPT_DATA must name an existing folder; got {setting!r}."
-        raise DataUnavailableError(msg)
+        raise DataUnavailableError(
+            f"the environment variable EMSOPT_DATA must name an existing folder; got {setting!r}."
+        )
     return folder
 
 
-def find_local(relative_names):
+def find_local(relative_names: str | Sequence[str]) -> Path | None:
     """Return the first of the files that exists on this machine, or None.
 
     Parameters
@@ -81,7 +83,13 @@ def find_local(relative_names):
     return None
 
 
-def find_data(relative_names, url=None, sha256=None, *, git_blob=None):
+def find_data(
+    relative_names: str | Sequence[str],
+    url: str | None = None,
+    sha256: str | None = None,
+    *,
+    git_blob: str | None = None,
+) -> Path:
     r"""Return the path of a data file, downloading it if it is not on this machine.
 
     Parameters
@@ -102,63 +110,52 @@ def find_data(relative_names, url=None, sha256=None, *, git_blob=None):
     DataUnavailableError
         If the file is not on this machine and cannot be downloaded, or has the wrong checksum.
     """
-    names = _listed(relative_names)
-    target = names[0]
-    found = find_local(names)
-    if found is not None:
-        wrong = _mismatch(found.read_bytes(), sha256, git_blob)
-        if not wrong:
-            return found
-        if not found.is_relative_to(cache_folder()):
-            msg = f"{found} is not the file that was published: {wrong}. {_advice(target, url, sha256, git_blob)}"
-            raise DataUnavailableError(msg)
-    if url is None:
-        raise DataUnavailableError(f"{target} is not on this machine. {_advice(target, url, sha256, git_blob)}")
-    if not (sha256 or git_blob):
-        raise ValueError(f"{url} needs a checksum to verify the download.")
-    return _download(url, target, sha256, git_blob)
-
-
-def _download(url, target, sha256, git_blob):
-    """Download a file, verify it, and then put it in the cache."""
-    import pooch
-
-    advice = _advice(target, url, sha256, git_blob)
-    kept = cache_folder() / target
-    received = BytesIO()
-    try:
-        writing.make_folder(kept.parent)
-        pooch.HTTPDownloader(timeout=DOWNLOAD_TIMEOUT_S)(url, received, None)
-        wrong = _mismatch(received.getvalue(), sha256, git_blob)
-        if not wrong:
-            return writing.write_file(kept, received.getvalue())
-    except EmsoptError as error:
-        msg = f"{target} is not on this machine, and a download cannot be stored: {error} {advice}"
-        raise DataUnavailableError(msg) from error
-    except OSError as error:  # all errors of `requests` are OSErrors
-        msg = f"{target} is not on this machine and could not be downloaded ({type(error).__name__}: {error}). {advice}"
-        raise DataUnavailableError(msg) from error
-    raise DataUnavailableError(f"{url} did not send the file that was published: {wrong}. It was not kept. {advice}")
-
-
-def _mismatch(content, sha256, git_blob):
-    """Describe a wrong checksum, or return an empty string."""
-    for kind, wanted, got in (
-        ("sha256", sha256, hashlib.sha256(content).hexdigest()),
-        ("git blob id", git_blob, hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()),
-    ):
-        if wanted and got != wanted.lower():
-            return f"its {kind} is {got}, but {wanted} was expected"
-    return ""
-
-
-def _advice(target, url, sha256, git_blob):
+    target = _listed(relative_names)[0]
+    checks = {kind: wanted for kind, wanted in (("sha256", sha256), ("git blob id", git_blob)) if wanted}
     folder = data_folder()
     place = f"EMSOPT_DATA (now {folder})" if folder else "a folder that the environment variable EMSOPT_DATA names"
     source = f"Download {url} by other means" if url else "Obtain the file"
-    checks = [f"sha256 {sha256}"] * bool(sha256) + [f"git blob id {git_blob}"] * bool(git_blob)
-    return f"{source} and put it at {target} in {place}" + (f"; it has {' and '.join(checks)}." if checks else ".")
+    proof = "; it has " + " and ".join(f"{kind} {wanted}" for kind, wanted in checks.items()) if checks else ""
+    advice = f"{source} and put it at {target} in {place}{proof}."
+
+    found = find_local(relative_names)
+    if found is not None:
+        wrong = _mismatch(found.read_bytes(), checks)
+        if not wrong:
+            return found
+        if not found.is_relative_to(cache_folder()):  # a damaged download is replaced
+            raise DataUnavailableError(f"{found} is not the file that was published: {wrong}. {advice}")
+    if url is None:
+        raise DataUnavailableError(f"{target} is not on this machine. {advice}")
+    if not checks:
+        raise ValueError(f"{url} needs a checksum to verify the download.")
+
+    import pooch
+
+    kept, received = cache_folder() / target, BytesIO()
+    try:
+        writing.make_folder(kept.parent)
+        pooch.HTTPDownloader(timeout=DOWNLOAD_TIMEOUT_S)(url, received, None)
+        wrong = _mismatch(received.getvalue(), checks)
+        if not wrong:
+            return writing.write_file(kept, received.getvalue())
+    except (EmsoptError, OSError) as error:  # all errors of `requests` are OSErrors
+        raise DataUnavailableError(
+            f"{target} is not on this machine and could not be downloaded to the cache ({type(error).__name__}: {error}). {advice}"
+        ) from error
+    raise DataUnavailableError(f"{url} did not send the file that was published: {wrong}. It was not kept. {advice}")
 
 
-def _listed(names):
-    return [names] if isinstance(names, (str, os.PathLike)) else list(names)
+def _mismatch(content: bytes, checks: dict[str, str]) -> str:
+    """Describe a wrong checksum, or return an empty string."""
+    found = {
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "git blob id": hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest(),
+    }
+    wrong = [kind for kind, wanted in checks.items() if found[kind] != wanted.lower()]
+    return f"its {wrong[0]} is {found[wrong[0]]}, but {checks[wrong[0]]} was expected" if wrong else ""
+
+
+def _listed(names: str | Sequence[str]) -> list[str]:
+    """Return one or several names as a list."""
+    return [names] if isinstance(names, str) else list(names)

@@ -8,16 +8,16 @@ import errno
 import os
 import shutil
 import stat
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
 from .. import _validate
+from .._types import PathLike
 from ..errors import InputError, WriteError
 
-# Cause and remedy by the number of an OSError. The first group concerns the given path and raises an
-# InputError; the second concerns the machine.
-_WRONG_PATHS = {
+_CAUSES = {  # cause and remedy by the number of an OSError
     errno.ENOENT: ("a folder of this path does not exist", "Create it"),
     errno.ENOTDIR: ("a file is in the place of a folder", "Rename the file"),
     errno.EEXIST: ("a file is in the place of a folder", "Rename the file"),
@@ -25,37 +25,35 @@ _WRONG_PATHS = {
     errno.ENAMETOOLONG: ("the path or a name in it is too long", "Shorten it"),
     errno.EINVAL: ("the operating system does not accept the path", "Correct it"),
     errno.ELOOP: ("symbolic links in the path form a loop", "Remove the loop"),
-}
-_OBSTACLES = {
     errno.ENOSPC: ("the disk is full", "Free some space"),
     errno.EDQUOT: ("your quota of disk space is used up", "Free some space"),
     errno.EFBIG: ("the file would be larger than the system allows", "Raise the limit"),
     errno.EROFS: ("the disk is read-only", "Make it writable"),
-    errno.EACCES: (
-        "permission was denied (on Windows, perhaps because another program has it open)",
-        "Change the permissions",
-    ),
+    errno.EACCES: ("permission was denied; on Windows, another program may have it open", "Change the permissions"),
     errno.EPERM: ("permission was denied", "Change the permissions"),
 }
+# These concern the given path and raise an InputError; the others concern the machine.
+_WRONG_PATHS = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP)
 
 
 @contextmanager
-def errors_explained(path):
+def errors_explained(path: PathLike) -> Iterator[None]:
     """Convert an OSError during writing to an error that names the path, the cause and a remedy."""
     try:
         yield
+    except WriteError:
+        raise
     except OSError as error:
-        if isinstance(error, WriteError):
-            raise
         kind = InputError if error.errno in _WRONG_PATHS else WriteError
-        cause, remedy = (_WRONG_PATHS | _OBSTACLES).get(error.errno, (error.strerror or str(error), "Remove the cause"))
+        cause, remedy = _CAUSES.get(error.errno or 0, (error.strerror or str(error), "Remove the cause"))
         name = str(path)
         name = name if len(name) <= 300 else f"{name[:140]} ... {name[-140:]}"
-        msg = f"{name} could not be written: {cause}. Existing content was not changed. {remedy}, or write elsewhere."
-        raise kind(msg) from error
+        raise kind(
+            f"{name} could not be written: {cause}. Existing content was not changed. {remedy}, or write elsewhere."
+        ) from error
 
 
-def write_file(path, content, name="path"):
+def write_file(path: PathLike, content: str | bytes, name: str = "path") -> Path:
     """Write a file atomically and return its path.
 
     Parameters
@@ -77,12 +75,11 @@ def write_file(path, content, name="path"):
     path = _validate.path(path, name)
     with errors_explained(path):
         target = Path(os.path.realpath(path))  # replace the target of a link, not the link
-        mode = _mode_to_keep(target, stat.S_ISREG)
+        mode = _mode_to_keep(target, stat.S_IFREG)
         draft = _neighbour(target)
         try:
             _write(draft, content)
-            if mode is not None:
-                _set_mode(draft, mode)
+            _set_mode(draft, mode)
             os.replace(draft, target)
         except BaseException:
             with suppress(OSError):
@@ -91,7 +88,9 @@ def write_file(path, content, name="path"):
     return path
 
 
-def write_folder(folder, files, *, marker, replaceable):
+def write_folder(
+    folder: PathLike, files: Mapping[str, str | bytes], *, marker: str, replaceable: Collection[str]
+) -> Path:
     """Write a folder of files atomically and return its path.
 
     Parameters
@@ -115,23 +114,30 @@ def write_folder(folder, files, *, marker, replaceable):
     """
     folder = Path(os.path.realpath(_validate.path(folder, "folder")))
     with errors_explained(folder):
-        mode = _mode_to_keep(folder, stat.S_ISDIR)
+        mode = _mode_to_keep(folder, stat.S_IFDIR)
         check_replaceable(folder, marker, replaceable)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = _neighbour(folder)
-        unfinished.mkdir()
+        draft, old = _neighbour(folder), _neighbour(folder)
+        draft.mkdir()
         try:
             for name, content in files.items():
-                _write(unfinished / name, content)
+                _write(draft / name, content)
+            _set_mode(draft, mode)
             if mode is not None:
-                _set_mode(unfinished, mode)
-            _put_in_place(unfinished, folder)
+                folder.rename(old)
+            try:
+                draft.rename(folder)
+            except BaseException:
+                if mode is not None:
+                    old.rename(folder)
+                raise
         finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
+            shutil.rmtree(draft, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)  # ignore errors, since the new folder is in place
     return folder
 
 
-def make_folder(folder, name="folder"):
+def make_folder(folder: PathLike, name: str = "folder") -> Path:
     """Return a writable folder, creating it if necessary; call this before a long computation."""
     folder = _validate.path(folder, name)
     with errors_explained(folder):
@@ -142,16 +148,28 @@ def make_folder(folder, name="folder"):
     return folder
 
 
-def encoded(text):
+def encoded(text: str) -> bytes:
     """Return text as UTF-8."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        msg = f"the text contains {text[error.start]!r}, which is not a valid character. Remove it."
-        raise InputError(msg) from error
+        raise InputError(
+            f"the text contains {text[error.start]!r}, which is not a valid character. Remove it."
+        ) from error
 
 
-def _write(path, content):
+def check_replaceable(folder: Path, marker: str, replaceable: Collection[str]) -> None:
+    """Raise if a folder exists and was not written by an earlier call of `write_folder`."""
+    held = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    foreign = [name for name in held if name not in replaceable]
+    if foreign or (held and marker not in held):
+        raise InputError(
+            f"{folder} was left as it is: a folder is replaced only if it holds {marker} and nothing foreign; it "
+            f"holds {', '.join((foreign or held)[:5])}. Choose a new folder."
+        )
+
+
+def _write(path: Path, content: str | bytes) -> None:
     """Write a new file; it is on disk when this returns."""
     content = encoded(content) if isinstance(content, str) else content
     with open(path, "xb") as file:
@@ -160,56 +178,28 @@ def _write(path, content):
         os.fsync(file.fileno())
 
 
-def _mode_to_keep(target, is_wanted):
-    """Return the permissions of an existing target, or None; raise if it must not be replaced."""
+def _mode_to_keep(target: Path, kind: int) -> int | None:
+    """Return the permissions of an existing file or folder, or None; raise if it must not be replaced."""
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
         return None
-    if not is_wanted(mode):
-        if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, "is a folder")
-        if stat.S_ISREG(mode):
-            raise NotADirectoryError(errno.ENOTDIR, "is a file")
+    found = stat.S_IFMT(mode)
+    if found not in (stat.S_IFREG, stat.S_IFDIR):
         raise InputError(f"{target} is a device or a pipe, which cannot be replaced by a file. Write elsewhere.")
+    if found != kind:
+        raise OSError(errno.EISDIR if found == stat.S_IFDIR else errno.ENOTDIR, "of another kind")
     if not os.access(target, os.W_OK):  # renaming would succeed, but against the owner's intent
-        raise PermissionError(errno.EACCES, "is write-protected")
+        raise OSError(errno.EACCES, "write-protected")
     return stat.S_IMODE(mode)
 
 
-def _set_mode(path, mode):
+def _set_mode(path: Path, mode: int | None) -> None:
     """Set permissions if they differ; some file systems do not support changing them."""
-    if stat.S_IMODE(path.stat().st_mode) != mode:
+    if mode is not None and stat.S_IMODE(path.stat().st_mode) != mode:
         path.chmod(mode)
 
 
-def check_replaceable(folder, marker, replaceable):
-    """Raise if a folder exists and was not written by an earlier call of `write_folder`."""
-    if not folder.is_dir():
-        return
-    held = sorted(path.name for path in folder.iterdir())
-    if held and (marker not in held or not set(held) <= set(replaceable)):
-        raise InputError(
-            f"{folder} was left as it is: a folder is replaced only if it holds {marker} and nothing foreign; it "
-            f"holds {', '.join(sorted(set(held) - set(replaceable))[:5] or held[:5])}. Choose a new folder."
-        )
-
-
-def _put_in_place(unfinished, folder):
-    """Rename a finished folder to its target, and only then delete the old one."""
-    if not folder.exists():
-        unfinished.rename(folder)
-        return
-    old = _neighbour(folder)
-    folder.rename(old)
-    try:
-        unfinished.rename(folder)
-    except BaseException:
-        old.rename(folder)
-        raise
-    shutil.rmtree(old, ignore_errors=True)  # ignore errors, since the new folder is in place
-
-
-def _neighbour(path):
+def _neighbour(path: Path) -> Path:
     """Return an unused name in the folder of ``path``."""
     return path.parent / f".{uuid4().hex}.part"

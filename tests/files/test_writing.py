@@ -374,7 +374,9 @@ def test_a_full_disk_keeps_no_download(download, tmp_path, fill_disk):
 
 def test_a_cache_that_cannot_be_written_is_said(download, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "mkdir", raising(errno.EROFS))
-    with pytest.raises(DataUnavailableError, match=r"cannot be stored: .*the disk is read-only.*EMSOPT_DATA"):
+    with pytest.raises(
+        DataUnavailableError, match=r"could not be downloaded to the cache .*the disk is read-only.*EMSOPT_DATA"
+    ):
         download()
     assert not list(tmp_path.iterdir())
 

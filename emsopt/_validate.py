@@ -82,9 +82,7 @@ def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
         array = np.array([np.nan if v is None else as_float(v) for v in array.flat]).reshape(array.shape)
     if array.dtype.kind not in "iuf":
         strange = next((v for v in array.flat if not is_real(v)), values)
-        raise InputError(
-            f"`{name}` must be real numbers{_in(unit)}; got {type(values).__name__} with {shown(strange)}."
-        )
+        raise InputError(f"`{name}` must be real numbers{_in(unit)}; got {shown(strange)}.")
     return np.array(array, dtype=float)
 
 
@@ -115,25 +113,27 @@ def degrees_hint(points: FloatArray) -> str:
 
 
 def names(values: Iterable[object] | None, name: str, length: int, prefix: str) -> tuple[str, ...]:
-    """Return ``length`` distinct names, numbered from 1 with ``prefix`` by default."""
+    """Return ``length`` distinct names, numbered from 1 with ``prefix`` by default.
+
+    ``name`` is that of the argument, or describes the column of a table.
+    """
     if values is None:
         return tuple(f"{prefix} {k + 1}" for k in range(length))
+    where = f"`{name}`" if name.isidentifier() else name
     if isinstance(values, str) or not np.iterable(values):
-        raise InputError(f"`{name}` must be a sequence of {length} names; got {shown(values)}.")
-    listed = list(values)  # a generator can be read only once
-    for value in listed:
+        raise InputError(f"{where} must be a sequence of {length} names; got {shown(values)}.")
+    result: dict[str, int] = {}
+    for k, value in enumerate(values, 1):
         if is_missing(value) or (np.iterable(value) and not isinstance(value, str)):
-            raise InputError(f"`{name}` must be names, each a text; got {shown(value)}.")
-    result = tuple(visible(value, f"`{name}`") for value in listed)
+            raise InputError(f"{where}, entry {k}: a name must be text; got {shown(value)}.")
+        text = visible(value, f"{where}, entry {k}")
+        if not text.strip():
+            raise InputError(f"{where}, entry {k}: the name is blank.")
+        if result.setdefault(text, k) != k:
+            raise InputError(f"{where}: names must be distinct, but entries {result[text]} and {k} are both {text!r}.")
     if len(result) != length:
-        raise InputError(f"`{name}` must hold {length} names; got {len(result)}.")
-    twice = first_repeated(result)
-    if twice is not None:
-        raise InputError(f"`{name}` must be distinct; {twice!r} occurs more than once. Number the duplicates.")
-    blank = next((k for k, value in enumerate(result) if not value.strip()), None)
-    if blank is not None:
-        raise InputError(f"`{name}` must not be blank; entry {blank} is.")
-    return result
+        raise InputError(f"{where} must hold {length} names; got {len(result)}.")
+    return tuple(result)
 
 
 def is_missing(value: object) -> bool:
@@ -212,7 +212,7 @@ def generator(rng: Rng) -> np.random.Generator:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
         raise InputError(
-            f"`rng` must be a whole number of at least 0, a numpy Generator, or None; got {shown(rng)}."
+            f"`rng` must be a whole number of at least 0, a Generator or None; got {shown(rng)}."
         ) from None
 
 

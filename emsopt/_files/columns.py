@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LONGITUDE, LATITUDE = ("lon", "longitude", "lng"), ("lat", "latitude")
 BLANK = ("", "na", "n/a", "nan", "null", "none", "-")  # how programs write a missing value
-MOST_SAID = 20  # maximum number of rows or columns listed in a message
+MOST_SAID = 20  # maximum number of columns listed in a message
 FILE = "emsopt_file"  # key of `DataFrame.attrs`: the name of the file that a table was read from
 FOUND = "emsopt_found"  # key of `DataFrame.attrs`: the columns of the file, for messages
 
@@ -70,22 +70,8 @@ class Table(NamedTuple):
     def _names(self, options: Sequence[str]) -> tuple[str, ...]:
         """Return the distinct names of the rows."""
         key = self.column(options)
-        if key is None:
-            return tuple(f"{options[-1]} {k + 1}" for k in range(len(self.frame)))
-        names = tuple(text(cell) for cell in self.frame[key])
-        for k, name in enumerate(names):
-            place = f"{self.where}, column {key!r}, row {k + 1}"
-            if not _validate.visible(name, place).strip():
-                raise InputError(f"{place}: the name is blank.")
-        repeated = _validate.first_repeated(names)
-        if repeated is not None:
-            rows = [k + 1 for k, name in enumerate(names) if name == repeated]
-            more = f" and {len(rows) - MOST_SAID} more" if len(rows) > MOST_SAID else ""
-            raise InputError(
-                f"{self.where}, column {key!r}: names must be distinct, but rows {rows[:MOST_SAID]}{more} are all "
-                f"{repeated!r}."
-            )
-        return names
+        cells = None if key is None else [text(cell) for cell in self.frame[key]]
+        return _validate.names(cells, f"{self.where}, column {key!r}", len(self.frame), options[-1])
 
     def column(self, options: Iterable[str]) -> str | None:
         """Return the first option that is a column, or None."""

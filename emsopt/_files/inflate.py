@@ -7,6 +7,8 @@ refused if it holds more values than fit into memory once parsed.
 
 import gzip
 import zlib
+from collections.abc import Iterator
+from pathlib import Path
 
 from ..errors import InputError
 
@@ -17,12 +19,12 @@ FREE = 2**24  # bytes of content below which the ratio is not checked
 RATIO = 100  # maximum compression ratio; road networks have 5 to 10
 
 
-def values_in(text):
+def values_in(text: bytes) -> int:
     """Return about how many values JSON holds, as bytes: before it is parsed, when each may take 100 bytes or more."""
     return sum(map(text.count, (b",", b"[", b"{")))
 
 
-def pieces(path, most):
+def pieces(path: Path, most: int) -> Iterator[bytes]:
     """Yield the content of a file, decompressed if necessary, in pieces of at most `PIECE` bytes.
 
     Parameters
@@ -46,13 +48,7 @@ def pieces(path, most):
         while piece := stream.read(PIECE):
             total += len(piece)
             if total > most:
-                raise InputError(
-                    f"It has more than {most / 1e6:g} MB of content, the maximum that is read. Cut it to the "
-                    "area that you need."
-                )
+                raise InputError(f"It has more than {most / 1e6:g} MB of content. Cut it to the area that you need.")
             if packed and total > max(FREE, RATIO * file.tell()):
-                raise InputError(
-                    f"It is compressed more than {RATIO} times, too much for a road network. If you trust it, "
-                    "decompress it first."
-                )
+                raise InputError(f"It is compressed more than {RATIO} times. If you trust it, decompress it first.")
             yield piece

@@ -61,9 +61,7 @@ def data_folder() -> Path | None:
         return None
     folder = Path(os.path.expanduser(setting))  # these functions never raise, unlike the methods of Path
     if not os.path.isdir(folder):
-        raise DataUnavailableError(
-            f"the environment variable EMSOPT_DATA must name an existing folder; got {setting!r}."
-        )
+        raise DataUnavailableError(f"the variable EMSOPT_DATA must name an existing folder; got {setting!r}.")
     return folder
 
 
@@ -140,9 +138,8 @@ def find_data(
         if not wrong:
             return writing.write_file(kept, received.getvalue())
     except (EmsoptError, OSError) as error:  # all errors of `requests` are OSErrors
-        raise DataUnavailableError(
-            f"{target} is not on this machine and could not be downloaded to the cache ({type(error).__name__}: {error}). {advice}"
-        ) from error
+        cause = f"{type(error).__name__}: {error}"
+        raise DataUnavailableError(f"{target} could not be downloaded to the cache ({cause}). {advice}") from error
     raise DataUnavailableError(f"{url} did not send the file that was published: {wrong}. It was not kept. {advice}")
 
 

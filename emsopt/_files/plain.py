@@ -59,6 +59,7 @@ MOST_CELLS = 10**7
 LONGEST_RECORD = 2**23  # characters per row, because cells are counted only after a row is read
 MOST_JSON_BYTES = 2**26
 MOST_VALUES = 8 * 10**6  # in JSON, including empty lists and objects
+SPLIT = "Split it, for example by year."
 MOST_DIGITS = 300  # of an integer in JSON; more do not fit into a float
 
 
@@ -85,9 +86,7 @@ def _content(file: Path | Upload, most: int, remedy: str) -> bytes:
     try:
         marks = len(text := content.decode()) - len(text.lstrip("\ufeff"))
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"{file.name} is not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8."
-        ) from error
+        raise InputError(f"{file.name} is not UTF-8 text ({error.reason} at byte {error.start}).") from error
     return content[3 * marks :]
 
 
@@ -113,22 +112,15 @@ def read_csv(path: Path | Upload, *, labelled: bool = False, kept: Collection[st
     if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
         raise InputError(f"{path.name} must be separated by commas; its first line is {shown(header[0])}.")
     if len(header) > MOST_COLUMNS:
-        raise InputError(
-            f"{path.name} has {len(header):,} columns in its first line; at most {MOST_COLUMNS:,} are allowed."
-        )
+        raise InputError(f"{path.name} has {len(header):,} columns; at most {MOST_COLUMNS:,} are allowed.")
     places = [k for k, key in enumerate(header) if kept is None or key.strip().lower() in kept]
     rows: list[list[str]] = []
     most_rows = min(MOST_ROWS, MOST_CELLS // max(len(places), 1))
     for number, row in records:
         if len(row) != len(header):
-            raise InputError(
-                f"{path.name}, line {number}: expected {len(header)} cells as in the first line, but got {len(row)}."
-            )
+            raise InputError(f"{path.name}, line {number}: expected {len(header)} cells, but got {len(row)}.")
         if len(rows) == most_rows:
-            raise InputError(
-                f"{path.name} has more than {most_rows:,} rows, the maximum for {len(places)} columns. Split it, for "
-                "example by year."
-            )
+            raise InputError(f"{path.name} has more than {most_rows:,} rows. {SPLIT}")
         rows.append([row[k] for k in places])
     table = pd.DataFrame(rows, columns=[header[k] for k in places], dtype=object)
     if labelled:
@@ -139,7 +131,7 @@ def read_csv(path: Path | Upload, *, labelled: bool = False, kept: Collection[st
 
 def _records(path: Path | Upload) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a comma-separated file with their line numbers."""
-    content = io.BytesIO(_content(path, MOST_BYTES, "Split it, for example by year."))
+    content = io.BytesIO(_content(path, MOST_BYTES, SPLIT))
     size = 0
 
     def lines() -> Iterator[str]:
@@ -148,10 +140,8 @@ def _records(path: Path | Upload) -> Iterator[tuple[int, list[str]]]:
         while line := file.readline(LONGEST_RECORD + 1):
             size += len(line)
             if size > LONGEST_RECORD:
-                raise InputError(
-                    f"{path.name}, line {reader.line_num + 1}: a row has more than {LONGEST_RECORD:,} "
-                    "characters, the maximum that is read."
-                )
+                row = reader.line_num + 1
+                raise InputError(f"{path.name}, line {row}: a row has more than {LONGEST_RECORD:,} characters.")
             yield line
 
     reader = csv.reader(lines(), strict=True)
@@ -183,19 +173,14 @@ def read_json(path: Path | Upload) -> dict[str, Any]:
 
     def whole(digits: str) -> int:
         if len(digits) > MOST_DIGITS:
-            raise InputError(
-                f"{path.name} contains a number of {len(digits):,} digits, {digits[:20]}...; at most "
-                f"{MOST_DIGITS} are allowed."
-            )
+            raise InputError(f"{path.name} contains a number of {len(digits):,} digits, {digits[:20]}...")
         return int(digits)
 
     def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(pairs)
         if len(result) < len(pairs):
             twice = _validate.first_repeated(key for key, _ in pairs)
-            raise InputError(
-                f"{path.name} has the entry {shown(twice)} more than once in one object. Remove all but one."
-            )
+            raise InputError(f"{path.name} has the entry {shown(twice)} more than once in one object.")
         return result
 
     try:
@@ -217,9 +202,7 @@ def read_features(file: Path | Upload) -> list[tuple[dict[str, Any], Any]]:
         raise InputError(f"{file.name} must have from 1 to {MOST_ROWS:,} features; it has {len(features):,}.")
     for k, feature in enumerate(features):
         if not isinstance(feature, dict) or not isinstance(feature.get("properties") or {}, dict):
-            raise InputError(
-                f"{file.name}, feature {k + 1} must be an object whose properties are an object; got {shown(feature, most=80)}."
-            )
+            raise InputError(f"{file.name}, feature {k + 1} must be an object with properties; got {shown(feature)}.")
     return [(feature.get("properties") or {}, feature.get("geometry")) for feature in features]
 
 

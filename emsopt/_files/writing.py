@@ -153,9 +153,7 @@ def encoded(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        raise InputError(
-            f"the text contains {text[error.start]!r}, which is not a valid character. Remove it."
-        ) from error
+        raise InputError(f"the text contains {text[error.start]!r}, which is not a valid character.") from error
 
 
 def check_replaceable(folder: Path, marker: str, replaceable: Collection[str]) -> None:
@@ -163,10 +161,8 @@ def check_replaceable(folder: Path, marker: str, replaceable: Collection[str]) -
     held = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     foreign = [name for name in held if name not in replaceable]
     if foreign or (held and marker not in held):
-        raise InputError(
-            f"{folder} was left as it is: a folder is replaced only if it holds {marker} and nothing foreign; it "
-            f"holds {', '.join((foreign or held)[:5])}. Choose a new folder."
-        )
+        said = ", ".join((foreign or held)[:5])
+        raise InputError(f"{folder} was left as it is, because it holds {said}. Choose a new folder.")
 
 
 def _write(path: Path, content: str | bytes) -> None:

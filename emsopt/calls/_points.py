@@ -41,10 +41,7 @@ def read_table(source: PathLike | IO[Any] | pd.DataFrame, argument: str, columns
     else:
         frame = _from_file(open_file(source, argument), columns)
     if len(frame) > _plain.MOST_ROWS:
-        raise InputError(
-            f"{label(frame, argument)} has {len(frame):,} rows; at most {_plain.MOST_ROWS:,} can be read. Split it, for "
-            "example by year."
-        )
+        raise InputError(f"{label(frame, argument)} has {len(frame):,} rows; at most {_plain.MOST_ROWS:,} can be read.")
     return Table.of(frame, argument)
 
 

@@ -73,10 +73,7 @@ def cells(points, stations, width_km=None):
         width_km = next(fitting, WIDTHS_KM[-1])
     width_km = _validate.positive_number(width_km, "cell_km", "km")
     if width_km < LEAST_WIDTH_KM:
-        raise InputError(
-            f"`cell_km` must be at least {LEAST_WIDTH_KM:g}, because narrower cells could identify callers; "
-            f"got {width_km:g}."
-        )
+        raise InputError(f"`cell_km` must be at least {LEAST_WIDTH_KM:g}; narrower cells could identify callers.")
     _, first, index = np.unique(_keys(offsets, width_km), return_index=True, return_inverse=True)
     corners = np.floor(offsets[first] / width_km)
     if len(corners) > MOST_ATOMS:
@@ -177,19 +174,14 @@ def within(points, areas):
         except (ValueError, shapely.errors.ShapelyError) as error:
             problem = str(error)
         if problem:
-            raise InputError(
-                f"the area {name!r} is not a valid polygon: {problem[:200]}. Repair it with `make_valid` of geopandas."
-            )
+            raise InputError(f"the area {name!r} is not a valid polygon: {problem[:200]}. Repair it by `make_valid`.")
         shapes.append(shape)
     point, area = shapely.STRtree(shapes).query(shapely.points(points), predicate="intersects")
     index = np.full(len(points), len(shapes))
     np.minimum.at(index, point, area)
     index[index == len(shapes)] = -1
     if (index < 0).all():
-        raise InputError(
-            f"none of the {len(points):,} calls lies in any of the {len(shapes)} areas. Check that both "
-            "files describe the same city."
-        )
+        raise InputError(f"none of the {len(points):,} calls lies in any area. Check that both are of the same city.")
     inside = [shapely.point_on_surface(shape) for shape in shapes]
     locations = np.array([[p.x, p.y] for p in inside])
     return Atoms(areas.names, locations, areas.shapes, index, "Atoms are areas as given.")

@@ -104,11 +104,8 @@ class City:
         n_sites, n_atoms = travel_times.shape
         rates = _validate.real_array(self.arrival_rates, "arrival_rates", (None,), unit="calls/h", low=0)
         if len(rates) != n_atoms:
-            hint = " It looks transposed: sites are rows, atoms are columns." if len(rates) == n_sites else ""
-            raise InputError(
-                f"`travel_times` must have one column for each of the {len(rates)} `arrival_rates`; "
-                f"got shape {travel_times.shape}.{hint}"
-            )
+            hint = " It looks transposed: sites are rows." if len(rates) == n_sites else ""
+            raise InputError(f"`travel_times` must have {len(rates)} columns; got shape {travel_times.shape}.{hint}")
         if not rates.any():
             raise InputError("`arrival_rates` are all zero; at least one must be positive.")
         turnout = _minutes(self.turnout_times, "turnout_times", (n_sites,), most=LONGEST_TURNOUT_MIN)
@@ -116,18 +113,14 @@ class City:
             self.service_times, "service_times", (n_sites, n_atoms), most=LONGEST_SERVICE_MIN, strictly=True
         )
         if service.max() < 0.5:
-            raise InputError(
-                f"`service_times` must be in minutes per call; the longest is {service.max():g}. "
-                "Invert rates (calls per hour), and multiply hours by 60."
-            )
+            raise InputError(f"`service_times` must be minutes; got at most {service.max():g}. Multiply hours by 60.")
         with np.errstate(over="ignore"):
             total = rates.sum()
         work = total / 60 * service.mean() / n_sites
         if work > MOST_WORK:
             raise InputError(
-                f"`arrival_rates` must be calls per hour; {total:g} of {service.mean():g} min each would keep "
-                f"{work:.3g} units busy at every site. Divide calls per year by 8760, per month by 730, per day by 24. "
-                "To study an extreme load, build the city with its real load and use scaled() or with_offered_load()."
+                f"`arrival_rates` must be calls per hour; {total:g} would keep {work:.3g} units busy at every site. Divide "
+                "calls per year by 8760, per day by 24. For an extreme load, scale the real one: with_offered_load()."
             )
         geographic = _validate.truth(self.geographic, "geographic")
         values: dict[str, Any] = {
@@ -238,10 +231,8 @@ class City:
             rates = self.arrival_rates * theta
             work = rates.sum() / 60 * self.mean_service_time
         if not LEAST_STUDIED <= work <= MOST_STUDIED:
-            raise InputError(
-                f"`theta` must scale `arrival_rates` to an offered work of {LEAST_STUDIED:g} to {MOST_STUDIED:g} "
-                f"erlangs; {theta:g} gives {work:g}."
-            )
+            allowed = f"{LEAST_STUDIED:g} to {MOST_STUDIED:g} erlangs"
+            raise InputError(f"`theta` must scale the offered work to {allowed}; {theta:g} gives {work:g}.")
         object.__setattr__(city, "arrival_rates", _frozen(rates))
         return city
 
@@ -288,9 +279,7 @@ def _minutes(
         array = np.broadcast_to(array, cast("tuple[int, ...]", shape))
     array = _validate.real_array(array, name, shape, unit="min", low=0, strictly=strictly)
     if array.max() > most:
-        raise InputError(
-            f"`{name}` must be in minutes, at most {most:g}; got {array.max():g}, which suggests seconds. Divide them by 60."
-        )
+        raise InputError(f"`{name}` must be minutes, at most {most}; got {array.max():g}. Divide seconds by 60.")
     return array
 
 
@@ -299,8 +288,8 @@ def _check_same_region(atoms: FloatArray, sites: FloatArray) -> None:
     apart = travel.great_circle_km(sites[:1], atoms[:1])[0, 0]
     if apart > MOST_APART_KM:
         raise InputError(
-            f"`site_locations` start at {sites[0].tolist()} and `atom_locations` at {atoms[0].tolist()}, {apart:.0f} km apart, "
-            "but must belong to one city. Perhaps latitude and longitude are swapped in one of them; longitude comes first."
+            f"`site_locations` and `atom_locations` are {apart:.0f} km apart, but must belong to one city. Perhaps latitude "
+            "and longitude are swapped in one of them; longitude comes first."
         )
 
 

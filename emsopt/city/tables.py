@@ -128,13 +128,11 @@ def from_frames(
     stations = _places(sites, "sites", ("name", "site"))
     kinds = {places.geographic for places in (atoms, stations) if places.points is not None}
     if len(kinds) > 1:
-        raise InputError(
-            f"{atoms.table.where} and {stations.table.where} must have the same kind of coordinates; one has longitude and "
-            "latitude, the other x and y."
-        )
+        both = f"{atoms.table.where} and {stations.table.where}"
+        raise InputError(f"{both} must have the same kind of coordinates, either lon and lat or x and y.")
     if (travel_times is None) == (speed_kmh is None):
-        both = "both were" if speed_kmh is not None else "neither was"
-        raise InputError(f"give travel times by exactly one of `travel_times` and `speed_kmh` (km/h); {both} given.")
+        given = "both" if speed_kmh is not None else "neither"
+        raise InputError(f"give exactly one of `travel_times` and `speed_kmh`; got {given}.")
     if speed_kmh is not None:
         travel_times = travel.constant_speed(_validate.positive_number(speed_kmh, "speed_kmh", "km/h"))
     if callable(travel_times):
@@ -194,9 +192,7 @@ def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, str]) -
     points = np.column_stack([table.numbers(key, "kilometres") for key in (x, y)])
     span = np.ptp(points, axis=0).max()
     if span > WIDEST_PLANE_KM:
-        raise InputError(
-            f"{table.where}, columns 'x' and 'y' must be kilometres, but span {span:g}. Divide metres by 1000."
-        )
+        raise InputError(f"{table.where}, columns 'x' and 'y' must be km, but span {span:g}. Divide metres by 1000.")
     return _Places(table, points, False, shapes)
 
 
@@ -335,10 +331,8 @@ def _load(cls: type[City], folder: Path) -> City:
     geographic = about.get("geographic", city.geographic)
     located = city.atom_locations is not None or city.site_locations is not None
     if located and geographic != city.geographic:
-        wanted, found = ("lon and lat", "x and y") if geographic else ("x and y", "lon and lat")
-        raise InputError(
-            f"{CITY} sets geographic to {str(geographic).lower()}, which needs columns {wanted}; found {found}."
-        )
+        wanted = "lon and lat" if geographic else "x and y"
+        raise InputError(f"{CITY} sets geographic to {str(geographic).lower()}, which needs columns {wanted}.")
     shapes = None
     if (folder / SHAPES).is_file():
         shapes = plain.read_shapes(folder / SHAPES, city.atom_names, geographic=geographic)

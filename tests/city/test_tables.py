@@ -240,18 +240,18 @@ BAD_FRAMES = {
     ),
     "rates all zero": (demand_frame(arrival_rate=0), site_frame(), TIMES, "`arrival_rates` are all zero"),
     "rates by year": (demand_frame(arrival_rate=20_000), site_frame(), TIMES, "calls per hour.*per year"),
-    "name blank": (demand_frame(name=["North", " ", "South"]), site_frame(), TIMES, "`demand`.*row 2.*blank"),
+    "name blank": (demand_frame(name=["North", " ", "South"]), site_frame(), TIMES, "`demand`.*entry 2.*blank"),
     "name missing": (
         demand_frame(name=["North", None, "South"]),
         site_frame(),
         TIMES,
-        "`demand`.*row 2.*blank",
+        "`demand`.*entry 2.*blank",
     ),
     "name twice": (
         demand_frame(),
         site_frame(name=["Hill", "Hill"]),
         TIMES,
-        r"`sites`, column 'name'.*rows \[1, 2\] are all 'Hill'",
+        r"`sites`, column 'name'.*entries 1 and 2 are both 'Hill'",
     ),
     "latitude alone": (
         demand_frame().drop(columns="lon"),
@@ -311,13 +311,13 @@ BAD_FRAMES = {
         demand_frame(name=["North", "E\nast", "South"]),
         site_frame(),
         TIMES,
-        "`demand`, column 'name', row 2: .*cannot be seen",
+        "`demand`, column 'name', entry 2: .*cannot be seen",
     ),
     "name that no file can hold": (
         demand_frame(),
         site_frame(name=objects("Hill", "\ud800")),
         TIMES,
-        "`sites`, column 'name', row 2: .*cannot be seen",
+        "`sites`, column 'name', entry 2: .*cannot be seen",
     ),
     "swapped within range": (
         demand_frame(lon=[48.85, 48.86, 48.87], lat=[2.35, 2.36, 2.37]),
@@ -418,7 +418,7 @@ BAD_FRAMES = {
         demand_frame(),
         site_frame(turnout_min=[150, 200]),
         TIMES,
-        "`turnout_times` must be in minutes",
+        "`turnout_times` must be minutes",
     ),
     "no service": (
         demand_frame(),
@@ -655,11 +655,11 @@ BAD_FOLDERS = {
     ),
     "json entry twice": (
         swap("city.json", '"notes"', '"name"'),
-        "city.json has the entry 'name' more than once in one object. Remove all but one",
+        "city.json has the entry 'name' more than once in one object",
     ),
     "json speed of 400 digits": (
         {"city.json": '{"speed_kmh": 1' + "0" * 400 + "}", "travel_times.csv": None},
-        "city.json contains a number of 401 digits, 10000000000000000000...; at most 300 are allowed",
+        "city.json contains a number of 401 digits, 10000000000000000000",
     ),
     "json speed of 5,000 digits": (
         {"city.json": '{"speed_kmh": 1' + "0" * 5000 + "}", "travel_times.csv": None},
@@ -687,15 +687,15 @@ BAD_FOLDERS = {
     ),
     "name from right to left": (
         swap("atoms.csv", "East", "\u202etsaE"),
-        r"atoms.csv, column 'name', row 2: .*cannot be seen, '\\u202e'",
+        r"atoms.csv, column 'name', entry 2: .*cannot be seen, '\\u202e'",
     ),
     "name with a zero byte": (
         swap("sites.csv", "River", "River\0"),
-        r"sites.csv, column 'name', row 2: .*cannot be seen, '\\x00'",
+        r"sites.csv, column 'name', entry 2: .*cannot be seen, '\\x00'",
     ),
     "more columns than any table has": (
         {"atoms.csv": "name,lon,lat,arrival_rate" + "," * 100_000},
-        "atoms.csv has 100,004 columns in its first line; at most 100,000 are allowed",
+        "atoms.csv has 100,004 columns; at most 100,000 are allowed",
     ),
     "json speed as text": (
         {"city.json": '{"speed_kmh": "40"}', "travel_times.csv": None},
@@ -748,8 +748,8 @@ BAD_FOLDERS = {
         swap("atoms.csv", "1.5", "nan"),
         "atoms.csv, column 'arrival_rate', row 1 .'North'.*got 'nan'",
     ),
-    "name twice": (swap("atoms.csv", "East", "North"), r"atoms.csv, column 'name'.*rows \[1, 2\].*'North'"),
-    "name blank": (swap("sites.csv", "River", ""), "sites.csv, column 'name', row 2.*blank"),
+    "name twice": (swap("atoms.csv", "East", "North"), r"atoms.csv, column 'name'.*entries 1 and 2 .*'North'"),
+    "name blank": (swap("sites.csv", "River", ""), "sites.csv, column 'name', entry 2.*blank"),
     "swapped": (swap("atoms.csv", "lon,lat", "lat,lon"), "atoms.csv, column 'lat', row 1 .'North'.*swapped"),
     "longitude blank": (swap("sites.csv", "-93.05", ""), "sites.csv, column 'lon', row 2 .'River'.*blank"),
     "site unknown": (
@@ -774,7 +774,7 @@ BAD_FOLDERS = {
     ),
     "times in seconds": (
         swap("travel_times.csv", "5,6", "5000,6"),
-        "`travel_times` must be in minutes, .*; got 5000",
+        "`travel_times` must be minutes, .*; got 5000",
     ),
     "preference blank": (
         swap("preference.csv", "1,2", "1,"),
@@ -790,7 +790,7 @@ BAD_FOLDERS = {
         swap("atoms.geojson", "East", "West"),
         "atoms.geojson.*the first 'East', and 'West' is not known",
     ),
-    "shape twice": (swap("atoms.geojson", "East", "North"), "atoms.geojson.*'North' occurs more than once"),
+    "shape twice": (swap("atoms.geojson", "East", "North"), "atoms.geojson.*entries 1 and 2 are both 'North'"),
     "shape missing": (
         {"atoms.geojson": SAVED["atoms.geojson"].partition(', {"type": "Feature"')[0] + "]}"},
         "atoms.geojson.*1 of 2 missing, the first 'East'",
@@ -885,7 +885,7 @@ def test_a_table_may_have_a_column_for_each_of_many_atoms(tmp_path):
     ("bound", "most", "words"),
     [
         ("MOST_BYTES", 70, "csv has more than .* MB, the maximum that is read. Split it"),
-        ("MOST_CELLS", 8, "csv has more than 1 rows, the maximum for . columns"),
+        ("MOST_CELLS", 8, "csv has more than 1 rows. Split it"),
         ("MOST_JSON_BYTES", 300, "json has more than .* MB, the maximum that is read. Split it, or save"),
         ("MOST_VALUES", 20, "json has more than 20 values"),
         ("MOST_ROWS", 1, "more than 1 rows|from 1 to 1 features"),

@@ -7,6 +7,7 @@ import os
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
@@ -61,10 +62,8 @@ def real_array(
         checks.append((f"{sign} {low:g}", array <= low if strictly else array < low))
     for wanted, bad in checks:
         if bad.any():
-            raise InputError(
-                f"`{name}` must be {wanted}{_in(unit)}; {bad.sum()} value(s) are not, "
-                f"the first at {_where(bad)}: {array[bad][0]:g}."
-            )
+            said = f"{bad.sum()} value(s) are not, the first at {_where(bad)}: {array[bad][0]:g}"
+            raise InputError(f"`{name}` must be {wanted}{_in(unit)}; {said}.")
     array.flags.writeable = False
     return array
 
@@ -102,10 +101,7 @@ def degrees_hint(points: FloatArray) -> str:
     if longitude <= 90 < latitude <= 180:
         return " Latitude and longitude look swapped: longitude comes first."
     if max(longitude, latitude) > 180:
-        return (
-            " Convert projected coordinates to degrees (WGS 84; a GeoDataFrame by `set_crs`), or give kilometres on a plane "
-            "as x and y (a City: geographic=False)."
-        )
+        return " Convert projected coordinates to degrees (or `set_crs`); kilometres are x and y, or geographic=False."
     return ""
 
 
@@ -253,16 +249,11 @@ def choice(value: object, name: str, options: Iterable[str]) -> str:
 
 def path(value: PathLike, name: str) -> Path:
     """Return ``value`` as a `Path`, with a leading ``~`` replaced by the home folder."""
-    reason = ""
-    try:
+    with suppress(RuntimeError, TypeError, UnicodeEncodeError):  # the first if a home folder is not known
         result = Path(value).expanduser()
         if os.fspath(value) and b"\0" not in os.fsencode(result):
             return result
-    except RuntimeError as error:  # an unknown home folder
-        reason = f" ({error})"
-    except (TypeError, UnicodeEncodeError):
-        pass
-    raise InputError(f"`{name}` must be the path of a file or folder, as text or a Path; got {shown(value)}{reason}.")
+    raise InputError(f"`{name}` must be the path of a file or folder, as text or a Path; got {shown(value)}.")
 
 
 def existing_file(value: PathLike, name: str, wanted: str) -> Path:
@@ -283,11 +274,10 @@ def instance(value: object, name: str, kind: type[T], title: str) -> T:
 def columns(frame: pd.DataFrame, wanted: Iterable[str], name: str = "frame", like: str = "") -> pd.DataFrame:
     """Return a DataFrame if it has all the columns; ``like`` names a table that has them."""
     has = list(getattr(frame, "columns", ()))
-    missing = next((column for column in wanted if column not in has), None)
-    if missing is not None:
-        example = f", as {like} has" if like else ""
-        found = ", ".join(map(str, has)) or "none"
-        raise InputError(f"`{name}` must have a column {missing!r}{example}; its columns are {found}.")
+    missing = [column for column in wanted if column not in has]
+    if missing:
+        wanted = f"a column {missing[0]!r}" + (f", as {like} has" if like else "")
+        raise InputError(f"`{name}` must have {wanted}; its columns are {', '.join(map(str, has)) or 'none'}.")
     return frame
 
 

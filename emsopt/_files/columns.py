@@ -154,12 +154,11 @@ def check_labels(labels: Iterable[str], wanted: Sequence[str], where: str, kind:
     repeated = _validate.first_repeated(got)
     absent = [name for name in wanted if name not in set(got)]
     unknown = [name for name in got if name not in set(wanted)]
-    if repeated is None and not absent and not unknown:
-        return
-    problems = [f"{repeated!r} occurs more than once"] if repeated is not None else []
+    problems = [] if repeated is None else [f"{repeated!r} occurs more than once"]
     problems += [f"{len(absent)} of {len(wanted)} missing, the first {absent[0]!r}"] if absent else []
     problems += [f"{unknown[0]!r} is not known"] if unknown else []
-    raise InputError(f"{where} must have one {kind}, labelled with its name: {', and '.join(problems)}.")
+    if problems:
+        raise InputError(f"{where} must have one {kind}, labelled with its name: {', and '.join(problems)}.")
 
 
 def _numbers(
@@ -259,18 +258,14 @@ def without_geometry(frame: pd.DataFrame, argument: str, kinds: Sequence[str]) -
         geometry = frame.geometry
     except AttributeError as error:
         raise InputError(f"`{argument}` is a GeoDataFrame without a geometry. Set one with `set_geometry`.") from error
+    if (geometry.geom_type == "Point").any():
+        kinds = ("Point",)  # of all rows
     for k, shape in enumerate(geometry):
-        problem = None
-        if shape is None or shape.is_empty:
-            problem = "the geometry is missing or empty"
-        elif shape.geom_type not in kinds:
-            problem = f"the geometry is a {shape.geom_type}, not a {' or '.join(kinds)}"
-        elif not shape.is_valid:
-            problem = "the polygon crosses itself (repair it with `make_valid`)"
-        elif (shape.geom_type == "Point") != (geometry.iloc[0].geom_type == "Point"):
-            problem = "points and polygons are mixed"
-        if problem:
-            raise InputError(f"`{argument}`, row {k + 1}: {problem}.")
+        kind = "nothing" if shape is None or shape.is_empty else shape.geom_type
+        if kind not in kinds:
+            raise InputError(f"`{argument}`, row {k + 1}: expected a {' or '.join(kinds)}, but got {kind}.")
+        if not shape.is_valid:
+            raise InputError(f"`{argument}`, row {k + 1}: the polygon crosses itself. Repair it by `make_valid`.")
     geometry = geometry if geometry.crs is None else geometry.to_crs(4326)
     points = geometry.representative_point()
     locations = [key for key in frame.columns if str(key).strip().lower() in LONGITUDE + LATITUDE]

@@ -38,15 +38,12 @@ def json_text(content: object) -> str:
 def shapes_text(names: Iterable[str], shapes: Iterable[Mapping[str, Any]], note: str) -> str:
     """Return the outlines of atoms as GeoJSON text, one feature per line."""
     features = [
-        json.dumps(
-            {"type": "Feature", "properties": {"atom": name}, "geometry": shape},
-            ensure_ascii=False,
-            default=lambda array: array.tolist(),
-        )
+        {"type": "Feature", "properties": {"atom": name}, "geometry": shape}
         for name, shape in zip(names, shapes, strict=True)
     ]
+    lines = [json.dumps(feature, ensure_ascii=False, default=lambda array: array.tolist()) for feature in features]
     start = '{"type": "FeatureCollection", "note": ' + json.dumps(note, ensure_ascii=False) + ', "features": [\n'
-    return start + ",\n".join(features) + "\n]}\n"
+    return start + ",\n".join(lines) + "\n]}\n"
 
 
 # -- reading ------------------------------------------------------------------------------------------------------

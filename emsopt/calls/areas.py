@@ -7,7 +7,10 @@ cell is its centre, never the place of a call.
 **Areas** are polygons with names, from GeoJSON; a call on a border belongs to the area listed first.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+import json
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +20,9 @@ from ..city.travel import EARTH_RADIUS_KM
 from ..errors import InputError, MissingDependencyError
 from . import _points
 from .log import check_name
+
+if TYPE_CHECKING:
+    from .._types import FloatArray, IntArray, PathLike
 
 MOST_ATOMS = 5000
 WIDTHS_KM = (0.25, 0.5, 1, 2, 3, 5, 10, 20)
@@ -29,21 +35,21 @@ KM_PER_DEGREE = np.pi / 180 * EARTH_RADIUS_KM
 class Atoms(NamedTuple):
     """Atoms, and the atom that each point belongs to."""
 
-    names: list
-    locations: np.ndarray  # (M, 2), degrees
-    shapes: list  # GeoJSON
-    index: np.ndarray  # (K,): -1 for points outside all atoms
+    names: list[str]
+    locations: FloatArray  # (M, 2), degrees
+    shapes: list[dict[str, Any]]  # GeoJSON
+    index: IntArray  # type: ignore[assignment]  # (K,): -1 for points outside all atoms
     note: str
 
 
 class Areas(NamedTuple):
     """Polygons with names."""
 
-    names: list
-    shapes: list  # GeoJSON
+    names: list[str]
+    shapes: list[dict[str, Any]]  # GeoJSON
 
 
-def cells(points, stations, width_km=None):
+def cells(points: FloatArray, stations: FloatArray, width_km: float | None = None) -> Atoms:
     """Assign points to square cells; only cells with at least one point become atoms.
 
     Parameters
@@ -77,8 +83,7 @@ def cells(points, stations, width_km=None):
     _, first, index = np.unique(_keys(offsets, width_km), return_index=True, return_inverse=True)
     corners = np.floor(offsets[first] / width_km)
     if len(corners) > MOST_ATOMS:
-        msg = f"cells of {width_km:g} km make {len(corners):,} atoms, more than {MOST_ATOMS:,}. Make them wider."
-        raise InputError(msg)
+        raise InputError(f"cells of {width_km:g} km make more than {MOST_ATOMS:,} atoms. Make them wider.")
     centres = (corners + 0.5) * width_km
     square = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]])
     rings = np.round((corners[:, None] + square) * width_km / stretch + middle, 7)
@@ -91,17 +96,18 @@ def cells(points, stations, width_km=None):
     )
 
 
-def _keys(offsets, width_km):
+def _keys(offsets: FloatArray, width_km: float) -> IntArray:
     """Return an integer key for the cell of each point, shape (K,), for fast comparison."""
     column, row = np.floor(offsets / width_km).astype(np.int64).T
     return column * 2**32 + row
 
 
-def _direction(km, letters):
+def _direction(km: float, letters: str) -> str:
+    """Return a distance to the north or south, or to the east or west."""
     return f"{abs(km):.6g}{letters[int(km < 0)]}"
 
 
-def read_areas(source, *, key=None):
+def read_areas(source: PathLike | IO[Any], *, key: str | None = None) -> Areas:
     """Read areas from GeoJSON.
 
     Parameters
@@ -134,7 +140,8 @@ def read_areas(source, *, key=None):
     return Areas(list(outlines), list(outlines.values()))
 
 
-def _from_geodataframe(frame):
+def _from_geodataframe(frame: Any) -> IO[str]:
+    """Return a GeoDataFrame as a file of GeoJSON in degrees."""
     from io import StringIO
 
     file = StringIO((frame if frame.crs is None else frame.to_crs(4326)).to_json(drop_id=True))
@@ -142,7 +149,7 @@ def _from_geodataframe(frame):
     return file
 
 
-def within(points, areas):
+def within(points: FloatArray, areas: Areas) -> Atoms:
     """Find the area that contains each point.
 
     Parameters
@@ -166,22 +173,18 @@ def within(points, areas):
         import shapely
     except ImportError as error:
         raise MissingDependencyError("areas need the package shapely: pip install 'emsopt[maps]'.") from error
-    shapes = []
-    for name, geometry in zip(areas.names, areas.shapes, strict=True):
-        try:
-            shape = shapely.geometry.shape(geometry)
-            problem = "" if shape.is_valid and not shape.is_empty else shapely.is_valid_reason(shape)
-        except (ValueError, shapely.errors.ShapelyError) as error:
-            problem = str(error)
-        if problem:
-            raise InputError(f"the area {name!r} is not a valid polygon: {problem[:200]}. Repair it by `make_valid`.")
-        shapes.append(shape)
+    shapes = shapely.from_geojson([json.dumps(shape) for shape in areas.shapes], on_invalid="ignore")
+    bad = np.flatnonzero(~shapely.is_valid(shapes) | shapely.is_empty(shapes))
+    if len(bad):
+        reason = shapely.is_valid_reason(shapes[bad[0]])
+        raise InputError(
+            f"the area {areas.names[bad[0]]!r} is not a valid polygon: {reason}. Repair it by `make_valid`."
+        )
     point, area = shapely.STRtree(shapes).query(shapely.points(points), predicate="intersects")
     index = np.full(len(points), len(shapes))
     np.minimum.at(index, point, area)
     index[index == len(shapes)] = -1
     if (index < 0).all():
         raise InputError(f"none of the {len(points):,} calls lies in any area. Check that both are of the same city.")
-    inside = [shapely.point_on_surface(shape) for shape in shapes]
-    locations = np.array([[p.x, p.y] for p in inside])
-    return Atoms(areas.names, locations, areas.shapes, index, "Atoms are areas as given.")
+    inside = shapely.get_coordinates(shapely.point_on_surface(shapes))
+    return Atoms(areas.names, inside, areas.shapes, index, "Atoms are areas as given.")

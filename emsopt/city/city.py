@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
     from .._types import ArrayLike, FloatArray, IntArray
 
-LONGEST_DRIVE_MIN = 24 * 60  # a travel time of more than a day must be in seconds
-LONGEST_SERVICE_MIN = 24 * 60  # likewise
+LONGEST_MIN = 24 * 60  # a travel or service time of more than a day must be in seconds
 LONGEST_TURNOUT_MIN = 15  # values such as 60 and 90 must be seconds
 # Range of the offered work, erlangs, in which every evaluator keeps at least six digits.
 LEAST_STUDIED, MOST_STUDIED = 1e-9, 1e9
@@ -100,7 +99,7 @@ class City:
     notes: str = ""
 
     def __post_init__(self) -> None:
-        travel_times = _minutes(self.travel_times, "travel_times", (None, None), most=LONGEST_DRIVE_MIN)
+        travel_times = _minutes(self.travel_times, "travel_times", (None, None), most=LONGEST_MIN)
         n_sites, n_atoms = travel_times.shape
         rates = _validate.real_array(self.arrival_rates, "arrival_rates", (None,), unit="calls/h", low=0)
         if len(rates) != n_atoms:
@@ -109,19 +108,15 @@ class City:
         if not rates.any():
             raise InputError("`arrival_rates` are all zero; at least one must be positive.")
         turnout = _minutes(self.turnout_times, "turnout_times", (n_sites,), most=LONGEST_TURNOUT_MIN)
-        service = _minutes(
-            self.service_times, "service_times", (n_sites, n_atoms), most=LONGEST_SERVICE_MIN, strictly=True
-        )
+        service = _minutes(self.service_times, "service_times", (n_sites, n_atoms), most=LONGEST_MIN, strictly=True)
         if service.max() < 0.5:
             raise InputError(f"`service_times` must be minutes; got at most {service.max():g}. Multiply hours by 60.")
         with np.errstate(over="ignore"):
             total = rates.sum()
         work = total / 60 * service.mean() / n_sites
         if work > MOST_WORK:
-            raise InputError(
-                f"`arrival_rates` must be calls per hour; {total:g} would keep {work:.3g} units busy at every site. Divide "
-                "calls per year by 8760, per day by 24. For an extreme load, scale the real one: with_offered_load()."
-            )
+            busy = f"{total:g} would keep {work:.3g} units busy at every site"
+            raise InputError(f"`arrival_rates` must be calls per hour; {busy}. Divide calls per year by 8760.")
         geographic = _validate.truth(self.geographic, "geographic")
         values: dict[str, Any] = {
             "arrival_rates": rates,

@@ -46,14 +46,8 @@ CITY, ATOMS, SITES = "city.json", "atoms.csv", "sites.csv"
 TRAVEL, SERVICE, PREFERENCE = "travel_times.csv", "service_times.csv", "preference.csv"
 SHAPES = "atoms.geojson"
 FILES = (CITY, ATOMS, SITES, TRAVEL, SERVICE, PREFERENCE, SHAPES)
-CITY_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {  # of city.json: type, and its name in messages
-    "version": (int, f"{FORMAT_VERSION}, the version that this emsopt reads"),
-    "name": (str, "text"),
-    "notes": (str, "text"),
-    "geographic": (bool, "true or false"),
-    "speed_kmh": ((int, float), "a number"),
-    "detour": ((int, float), "a number"),
-}
+CITY_KEYS: dict[str, type | tuple[type, ...]] = {"version": int, "name": str, "notes": str, "geographic": bool}
+CITY_KEYS |= dict.fromkeys(("speed_kmh", "detour"), (int, float))
 
 
 # -- from frames --------------------------------------------------------------------------------------------------
@@ -345,7 +339,9 @@ def _read_about(path: Path) -> dict[str, Any]:
     for key, value in about.items():
         if key not in CITY_KEYS:
             raise InputError(f"{path.name} has an unknown entry {key!r}; allowed are {', '.join(CITY_KEYS)}.")
-        kind, wanted = CITY_KEYS[key]
+        kind = CITY_KEYS[key]
         if not isinstance(value, kind) or (key == "version" and value != FORMAT_VERSION):
+            said: dict[object, str] = {str: "text", bool: "true or false", int: f"{FORMAT_VERSION} (or update emsopt)"}
+            wanted = said.get(kind, "a number")
             raise InputError(f"{path.name}, entry {key!r}: expected {wanted}, but got {shown(value, json.dumps)}.")
     return about

@@ -187,7 +187,7 @@ MALFORMED = [
     (pd.DataFrame({"time": [10**5000], "lon": [1], "lat": [45]}, dtype=object), "expected a time"),
     (pd.DataFrame({"time": ["2025-01-01"], "lon": ["west"], "lat": ["north"]}), "but got 'west'[.]$"),
     (pd.DataFrame({"time": ["2025-01-01"], "lon": [1 + 2j], "lat": [45]}), "from -180 to 180"),
-    ("~nobody-of-that-name/calls.csv", "`calls` must be the path of .*; got '~nobody-of-that-name/calls.csv' "),
+    ("~nobody-of-that-name/calls.csv", "`calls` must be the path of .*; got '~nobody-of-that-name/calls.csv'"),
     ("a\ud800.csv", "must be the path|there is no file"),
     ("no-such-file.csv", "there is no file"),
     (".", "there is no file"),

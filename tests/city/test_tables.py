@@ -455,10 +455,10 @@ def test_bad_geometries_are_refused_by_naming_the_row():
     good, cross = Polygon(SQUARE), Polygon([[0, 0], [1, 1], [1, 0], [0, 1]])
     far = Polygon([[500_000, 0], [500_001, 0], [500_000, 1]])
     cases = [
-        ([good, None, good], None, "row 2: .*missing or empty"),
-        ([good, Polygon(), good], None, "row 2: .*missing or empty"),
+        ([good, None, good], None, "row 2: .*got nothing"),
+        ([good, Polygon(), good], None, "row 2: .*got nothing"),
         ([good, good, LineString([[0, 0], [1, 1]])], None, "row 3: .*LineString"),
-        ([good, Point(0, 0), good], None, "row 2: .*mixed"),
+        ([good, Point(0, 0), good], None, "row 1: expected a Point, but got Polygon"),
         ([cross, good, good], None, "row 1: .*crosses itself"),
         ([far, far, far], None, "degrees from -180 to 180.*set_crs"),
     ]
@@ -842,7 +842,7 @@ def test_what_is_no_folder_is_said_to_be_none(tmp_path):
         (5, "must be the path of .*; got 5"),
         (b"city", "must be the path of .*; got b'city'"),
         ("x" * 5000, "no such folder"),
-        ("~nobody-of-that-name/city", "must be the path of .*; got '~nobody-of-that-name/city' "),
+        ("~nobody-of-that-name/city", "must be the path of .*; got '~nobody-of-that-name/city'"),
         ("a\0b", "must be the path of"),
         ("", "must be the path of"),
     ],

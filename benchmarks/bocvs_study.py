@@ -1,39 +1,36 @@
-"""Every method on the paper's control problems, replicated: the study behind Figures 1 and 2.
+"""Replicate the paper's control problems with every method: the study behind Figures 1 and 2.
 
     python benchmarks/bocvs_study.py --backend processes
 
-Four objectives, cheap and moderate costs, variances 0.02 and 0.04, five methods, a budget of 100 units; "Bayesian
-Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". Hyperparameters are re-estimated, bounds
-have beta = 2. Play number t of all methods meets the same luck. Finished cases are kept in ``emsopt-results/``, so that
-a run cut off goes on where it was; remove its file there after a change to a method. The result goes to where
-`emsopt.datasets.load_study` finds it: "bocvs". The plant needs its published file (``EMSOPT_DATA``).
+"Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs": four objectives, cheap and
+moderate costs, variances 0.02 and 0.04, five methods and a budget of 100 units of cost. Hyperparameters are
+re-estimated; bounds have beta = 2. Play number t meets the same random draws with every method. ``_studies.py`` says where
+the results go; the table is "bocvs". The plant needs its published file (``EMSOPT_DATA``).
 
-Each run is stored at GRID costs, as it stood with so much spent: the ``plays`` made, those ``on_target`` among them
-(of the cheapest tolerable set), simple, quality and cost regret; ``covered``, the share of the sets played whose mean
-cost lies within line 23's radius of its estimate, and ``cost_error``, the largest error of an estimate. A run of more
-than MOST plays is cut off there and its last rows repeat (their ``plays`` say so); only very cheap sets bring it about.
+Each run is stored at the costs of GRID: the number of ``plays`` made so far, and of those ``on_target`` (of the cheapest
+set within the tolerance); simple, quality and cost regret; ``covered``, the share of the sets played whose mean cost lies
+within line 23's radius of its estimate; and ``cost_error``, the largest error of an estimate. A run is cut off after MOST
+plays, which only very cheap sets bring about; its last row is then repeated, as its ``plays`` show.
 
-Seeds come outermost, so that a study cut off holds whole replications. Where all control sets are equally large, as
-the airfoil's are, ETC-50 has one group and is UCB-PSQ play by play: its rows are copied.
+Seeds vary slowest, so that an interrupted study holds complete replications. Where all control sets are equally large,
+as the airfoil's are, ETC-50 has one group and makes the same plays as UCB-PSQ; its rows are copied.
 
     python benchmarks/bocvs_study.py --horizon
 
-is a small study of its own, "bocvs_horizon": how the cost regret of the paper's method grows with the budget, on the
-two variables of `emsopt.problems.hill_control`, with a fixed tolerance. Exploration takes 60 % of every budget, as in
-the experiments, or a share that shrinks like budget^(-1/3), as Theorem 1 wants.
+A small study of its own, "bocvs_horizon": the growth of the paper's method's cost regret with the budget, on the two
+variables of `emsopt.problems.hill_control`, with a fixed tolerance. Exploration takes 60 % of every budget, as in the
+experiments, or a share that shrinks like budget^(-1/3), as Theorem 1 requires.
 """
 
-import argparse
 from functools import cache
-from pathlib import Path
 
+import _studies
 import numpy as np
 
 import emsopt as eo
 from emsopt import study
 from emsopt.optimizers import bocvs, control_verdicts
 
-STORED = Path(eo.datasets.__file__).parent / "data" / "studies"
 OBJECTIVES = ["hartmann", "ackley", "plant", "airfoil"]
 METHODS = ["unknown-cost", "ucb-psq", "ts-psq", "ucb-cvs", "etc-50"]
 RUNS, BUDGET, MOST = 3, 100, 700
@@ -50,7 +47,7 @@ def problem(objective, costs, variance):
 
 
 def search(objective, costs, variance, method, seed, budget, most):
-    """Task: one run of a method; a row for every cost of the grid."""
+    """Task: one run of a method; one row per cost of the grid."""
     solved = problem(objective, costs, variance)
     history = bocvs(
         solved, method, budget=budget, rng=seed, callback=lambda learner: len(learner.plays) == most
@@ -89,14 +86,14 @@ def search_horizon(budget, exploration, seed):
 
 
 def summary(table):
-    """Return mean and standard error of the last simple regret, a row a problem, a pair of columns a method."""
+    """Return mean and standard error of the last simple regret: one row per problem, two columns per method."""
     last = table[table["cost"] == table["cost"].max()]
     groups = last.groupby([*KEYS, "method"])["simple_regret"]
     return groups.agg(mean="mean", error="sem").unstack("method")
 
 
-def whole(table):
-    """Return the table with rows of ETC-50 where it is UCB-PSQ, in the order of the study's cases."""
+def completed(table):
+    """Add the rows of ETC-50 that equal those of UCB-PSQ, and sort as the study's cases."""
     import pandas as pd
 
     alike = table[(table["objective"] == "airfoil") & (table["method"] == "ucb-psq")]
@@ -109,14 +106,9 @@ def whole(table):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--horizon", action="store_true", help="the small study of the cost regret's growth")
+    parser = _studies.parser(__doc__, runs=RUNS)
+    parser.add_argument("--horizon", action="store_true", help="run the small study of the growth of cost regret")
     parser.add_argument("--objectives", nargs="+", choices=[*OBJECTIVES, "levy"], default=OBJECTIVES)
-    parser.add_argument("--runs", type=int, default=RUNS)
-    parser.add_argument("--backend", choices=["serial", "processes"], default="serial")
-    parser.add_argument("--workers", type=int, help="processes")
-    parser.add_argument("--folder", type=Path, default=Path("emsopt-results"), help="of the finished cases")
-    parser.add_argument("--smoke", action="store_true", help="a tiny study, kept in the folder and not stored")
     options = parser.parse_args()
     tiny = options.smoke
     if options.horizon:
@@ -135,17 +127,13 @@ def main():
             most=15 if tiny else MOST,
         )
         cases = [c for c in cases if (c["objective"], c["method"]) != ("airfoil", "etc-50")]
-    options.folder.mkdir(parents=True, exist_ok=True)
-    name = f"smoke_{name}" if tiny else name
-    file = options.folder / f"{name}.jsonl"
-    table = study.run(task, cases, file=file, backend=options.backend, workers=options.workers, progress=True)
-    stored = (options.folder if tiny else STORED) / f"{name}.csv"
-    stored.parent.mkdir(parents=True, exist_ok=True)
+    table = _studies.run(task, cases, name, options)
+    stored = _studies.table_file(name, options)
     if options.horizon:
         table.round(4).to_csv(stored, index=False)
         print(table.groupby(["exploration", "budget"]).mean().round(3).to_string())
         return
-    table = whole(table.drop(columns=["budget", "most"]))
+    table = completed(table.drop(columns=["budget", "most"]))
     digits = dict.fromkeys(("quality_regret", "cost_regret"), 3) | {"simple_regret": 6, "cost_error": 4}
     table.round(digits).to_csv(stored, index=False)
     print(f"{len(table)} rows in {stored}\n\nsimple regret at the end:\n{summary(table).round(4).to_string()}\n")

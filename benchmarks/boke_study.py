@@ -1,43 +1,41 @@
-"""BOKE and its rivals on the paper's problems, replicated: Figures 6 to 9 of its paper, and what they leave open.
+"""Replicate BOKE and its rivals on the paper's problems: Figures 3 and 6 to 9.
 
     python benchmarks/boke_study.py --part noise-free --backend processes     # about 40 min CPU
-    python benchmarks/boke_study.py --part noise-free --smoke                 # a minute, nothing stored
+    python benchmarks/boke_study.py --part noise-free --smoke                 # one minute, nothing stored
 
 ========== ========================================================================================================
 noise-free Figure 6: Forrester, Goldstein-Price, camel, Hartmann 3, Rosenbrock 4, Sphere 6; Hartmann, Ackley, Levy 6
-noisy      Figure 7: the same, noise of a twentieth of each function's standard deviation on its box
+noisy      Figure 7: the same, with noise of 5 % of each function's standard deviation over its box
 sprinkler  Figure 8: the spray range of the garden sprinkler, 8 inputs
 tuning     Figure 9: random forest and XGBoost on wine and California housing (needs emsopt[tuning])
 fill       Figure 3: how well density, a Gaussian process and Latin hypercubes fill cubes of 1, 2, 3 and 5 inputs
 ========== ========================================================================================================
 
-60 evaluations, first design included; 30 seeds (10 for tuning), the same first design for all methods but random
-search at a seed. Constants are the defaults, chosen on other functions (``benchmarks/boke_training.py``, which also
-says when boke-auto was changed after it had been run here). Finished cases are kept in
-``emsopt-results/``, so that a run cut off goes on where it was; remove its files there after a change to a method.
+Each run has 60 evaluations, including the first design; there are 30 seeds (10 for tuning). At a given seed all methods
+but random search start with the same design. Constants are the defaults, which were chosen on other functions
+(``benchmarks/boke_training.py``, which also says when boke-auto was changed after its first run here). ``_studies.py``
+says where the results go.
 
-Two tables go to where `emsopt.datasets.load_study` finds them: "boke_noise_free_curves" (and so on for the other parts)
-has mean, median and quartiles of the simple regret (2.4) after every other evaluation, and mean CPU seconds of the
-optimizer up to there, evaluations not counted; "boke_noise_free_ends" each run's regret and CPU seconds after the last.
-Regret is that of the noise-free values at the points evaluated; in tuning, where no best value is known, it is 1 - R².
-"boke_fill" has mean and quartiles of the fill distance (3.11) of five designs by number of points t.
+Two tables are stored. "boke_noise_free_curves" (and so on for the other parts) has the mean, median and quartiles of the
+simple regret (2.4) after every other evaluation, and the mean CPU seconds of the optimizer until then, without
+evaluations. "boke_noise_free_ends" has the regret and CPU seconds of each run after its last evaluation. Regret is that
+of the noise-free values at the points evaluated; in tuning, where no best value is known, it is 1 - R². "boke_fill" has
+the mean and quartiles of the fill distance (3.11) of the designs by number of points t.
 
-The stored tables of Figures 6 and 7 are of the paper's functions, as ``--problems`` names them; Hartmann, Ackley and
+The stored tables of Figures 6 and 7 contain only the paper's functions, selected by ``--problems``; Hartmann, Ackley and
 Levy 6 are not in them. Tuning takes under two hours on two cores, nearly all of it for growing trees.
 """
 
-import argparse
 import time
 from functools import cache
-from pathlib import Path
 
+import _studies
 import numpy as np
 
 import emsopt as eo
 from emsopt import study
 from emsopt.optimizers import BOX_METHODS, Box, density_design, fill_distance, process_design
 
-STORED = Path(eo.datasets.__file__).parent / "data" / "studies"
 FUNCTIONS = ["forrester", "goldstein_price", "six_hump_camel", "hartmann3", "rosenbrock4", "sphere6"]
 FURTHER = ["hartmann6", "ackley6", "levy6"]
 TUNING = ["forest on wine", "forest on california", "xgboost on wine", "xgboost on california"]
@@ -70,7 +68,7 @@ def problem(name, noisy):
 
 
 def search(problem_name, method, noisy, budget, seed):
-    """Task: one run of a method; a row an evaluation."""
+    """Task: one run of a method; one row per evaluation."""
     f, clock = problem(problem_name, noisy), [0.0]
     spent = 0.0
 
@@ -105,9 +103,7 @@ def curves(table):
     """Return mean, median and quartiles of the regret over the seeds, and mean CPU seconds, at every other evaluation."""
     table = table[table["evaluation"] % 2 == 0]
     groups = table.groupby(["problem_name", "method", "evaluation"], sort=False)
-    result = groups["regret"].agg(
-        mean="mean", median="median", q25=lambda x: x.quantile(0.25), q75=lambda x: x.quantile(0.75)
-    )
+    result = groups["regret"].agg(mean="mean", median="median", **_studies.QUARTILES)
     result["cpu_seconds"] = groups["cpu_seconds"].mean()
     return result.reset_index().rename(columns={"problem_name": "problem"})
 
@@ -120,7 +116,7 @@ def ends(table):
 
 
 def filled(design, inputs, seed):
-    """Task: the fill distance of the first t points; a row a t. A Latin hypercube is drawn anew for each t."""
+    """Task: the fill distance of the first t points; one row per t. A Latin hypercube is drawn anew for each t."""
     if design == "latin hypercube":
         box, rng = Box([(0, 1)] * inputs), np.random.default_rng(seed)
         return [{"t": t, "distance": fill_distance(box.latin_hypercube(t, rng))} for t in FILL_AT]
@@ -131,22 +127,14 @@ def filled(design, inputs, seed):
 def fill(options):
     """Run and store Figure 3."""
     cases = study.cases(inputs=FILL_INPUTS, design=DESIGNS, seed=range(options.runs or FILL_RUNS))
-    options.folder.mkdir(parents=True, exist_ok=True)
-    table = study.run(
-        filled,
-        cases,
-        file=options.folder / "boke_fill.jsonl",
-        backend=options.backend,
-        workers=options.workers,
-        progress=True,
-    )
+    table = _studies.run(filled, cases, "boke_fill", options)
     groups = table.groupby(["inputs", "design", "t"], sort=False)["distance"]
-    means = groups.agg(mean="mean", q25=lambda x: x.quantile(0.25), q75=lambda x: x.quantile(0.75))
-    means.reset_index().to_csv(STORED / "boke_fill.csv", index=False, float_format="%.4g")
+    means = groups.agg(mean="mean", **_studies.QUARTILES)
+    means.reset_index().to_csv(_studies.table_file("boke_fill", options), index=False, float_format="%.4g")
 
 
-def results(options):
-    """Run a part and return every row of it."""
+def results(name, options):
+    """Run a part and return all its rows."""
     names = options.problems or PROBLEMS[options.part]
     runs = options.runs or (2 if options.smoke else RUNS[options.part])
     cases = study.cases(
@@ -156,39 +144,26 @@ def results(options):
         budget=20 if options.smoke else options.budget,
         seed=range(runs),
     )
-    options.folder.mkdir(parents=True, exist_ok=True)
-    name = ("smoke_" if options.smoke else "") + options.part.replace("-", "_")
-    return study.run(
-        search,
-        cases,
-        file=options.folder / f"boke_{name}.jsonl",
-        backend=options.backend,
-        workers=options.workers,
-        progress=True,
-    )
+    return _studies.run(search, cases, name, options)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = _studies.parser(__doc__)
     parser.add_argument("--part", choices=[*PROBLEMS, "fill"], required=True)
     parser.add_argument("--problems", nargs="+", help="these only, instead of all of the part")
     parser.add_argument("--methods", nargs="+", help="these only, instead of all")
-    parser.add_argument("--runs", type=int, help="seeds, from 0")
-    parser.add_argument("--budget", type=int, default=BUDGET, help="evaluations a run")
-    parser.add_argument("--backend", choices=["serial", "processes"], default="serial")
-    parser.add_argument("--workers", type=int, help="processes")
-    parser.add_argument("--folder", type=Path, default=Path("emsopt-results"), help="of the finished cases")
-    parser.add_argument("--smoke", action="store_true", help="a tiny study, kept in the folder and not stored")
+    parser.add_argument("--budget", type=int, default=BUDGET, help="evaluations per run")
     options = parser.parse_args()
     if options.part == "fill":
         fill(options)
         return
-    table = results(options)
-    folder, prefix = (options.folder, "smoke_") if options.smoke else (STORED, "")
-    name = f"{prefix}boke_{options.part.replace('-', '_')}"
+    name = f"boke_{options.part.replace('-', '_')}"
+    table = results(name, options)
     for what, part in (("curves", curves(table)), ("ends", ends(table))):
-        part.to_csv(folder / f"{name}_{what}.csv", index=False, float_format="%.4g")
-    print(f"{name}_curves.csv and {name}_ends.csv in {folder}; median regret after the last evaluation:")
+        file = _studies.table_file(f"{name}_{what}", options)
+        part.to_csv(file, index=False, float_format="%.4g")
+        print(f"{len(part)} rows in {file}")
+    print("Median regret after the last evaluation:")
     last = ends(table).pivot_table(index="problem", columns="method", values="regret", aggfunc="median", sort=False)
     print(last.to_string(float_format="%.4g"))
 

@@ -1,4 +1,4 @@
-"""Every method on the papers' location problems, replicated: the studies that notebook and README quote.
+"""Replicate the papers' location problems with every method: the studies that notebook 02 and the README quote.
 
     python benchmarks/location_study.py --part grid --backend processes
 
@@ -10,30 +10,27 @@ late     St. Paul, share of calls answered later than 7, 8, 9 min; 10 runs each,
 long     the cities of ``grid`` with (N, p) = (50, 20), by searches that learn no model; 5,000 evaluations
 ======== ==========================================================================================================
 
-Sizes are the papers' own. Everything by the approximate evaluator. Finished cases are kept in ``emsopt-results/``,
-so that a run cut off goes on where it was; remove its files there after a change to a method. The result goes to
-where `emsopt.datasets.load_study` finds it: "location_grid", "location_st_paul" and so on. It replaces the stored
-runs it repeats and leaves the others, so that ``--methods sparbl`` is enough after a change to SparBL. With
-``--published`` the St. Paul parts also run on the demand that the papers' authors published (``EMSOPT_DATA``).
+Sizes are the papers'. All values are those of the approximate evaluator. ``_studies.py`` says where the results go; the
+tables are "location_grid", "location_st_paul" and so on. A new table replaces the stored runs that it repeats and keeps
+the others, so that ``--methods sparbl`` is enough after a change to SparBL. With ``--published`` the St. Paul parts are
+also run on the demand that the papers' authors published (``EMSOPT_DATA``). In part grid ``--runs`` counts cities.
 
 Each run is stored as the evaluations at which its best value improved, and its last one. ``best_known`` is the proven
-optimum where there are at most a million deployments, else the best of a long local search and of all runs;
-``p_median`` is the value of the p-median deployment, which costs no evaluation at all.
-``cpu_seconds`` is what the optimizer took up to there, evaluations not counted.
+optimum where there are at most a million deployments, otherwise the best of a long local search and of all runs;
+``p_median`` is the value of the p-median deployment, which needs no evaluation. ``cpu_seconds`` is the time the optimizer
+took until then, without evaluations.
 """
 
-import argparse
 import time
 from functools import cache
-from pathlib import Path
 
+import _studies
 import pandas as pd
 
 import emsopt as eo
 from emsopt import study
 from emsopt.optimizers.deployments.swaps import AFFORDABLE, best_deployment, local_search
 
-STORED = Path(eo.datasets.__file__).parent / "data" / "studies"
 AVERAGED = "sparbl, 10 draws"  # SparBL(draws=10)
 METHODS = ["gp-pm", "gp-zero", "sparbl", "sparbl+", "bocs", "genetic", "random", "annealing", "local"]
 PAPERS = ["gp-pm", "sparbl", AVERAGED]
@@ -58,7 +55,7 @@ MEASURED = ["evaluation", *DIGITS]  # all other columns tell runs apart
 
 
 class Timed(eo.Objective):
-    """An objective that knows how many CPU seconds its evaluations took."""
+    """An objective that counts the CPU seconds of its evaluations."""
 
     seconds = 0.0
 
@@ -101,7 +98,7 @@ def best_known(part, **instance):
 
 
 def search(part, method, budget, run, **instance):
-    """Task: one run of a method; a row for each improvement, and one for the last evaluation."""
+    """Task: one run of a method; one row per improvement, and one for the last evaluation."""
     objective, clock = problem(part, **instance), []
     target = optimum(part, **instance) + TOLERANCE if part in ("tables", "late") else None
     seed = study.seed_of({"part": part, "method": method, "run": run, **instance})
@@ -120,7 +117,7 @@ def search(part, method, budget, run, **instance):
 
 
 def instances(part, options):
-    """Return the problems of a part as (cases, runs of each); a random city is run once, with its own seed."""
+    """Return the problems of a part and the number of runs of each; a random city is run once, with its own seed."""
     versions = ["embedded", "published"] if options.published else ["embedded"]
     runs = options.runs or (1 if options.smoke else RUNS[part])
     if part in CONFIGURATIONS:
@@ -136,7 +133,7 @@ def instances(part, options):
     return [{"version": v, "table": table, "row": row} for v in versions for table, row in rows], runs
 
 
-def results(part, options):
+def results(part, name, options):
     """Run a part and return its table."""
     problems, runs = instances(part, options)
     methods = options.methods or COMPARED[part]
@@ -147,16 +144,8 @@ def results(part, options):
         for method in methods
         for run in range(runs)
     ]
-    how = {"backend": options.backend, "workers": options.workers, "progress": True}
-    options.folder.mkdir(parents=True, exist_ok=True)
-    name = ("smoke_" if options.smoke else "") + part.replace("-", "_")
-    known = study.run(
-        best_known,
-        [{"part": part, **case} for case in problems],
-        file=options.folder / f"location_{name}_best_known.jsonl",
-        **how,
-    )
-    table = study.run(search, cases, file=options.folder / f"location_{name}.jsonl", **how)
+    known = _studies.run(best_known, [{"part": part, **case} for case in problems], f"{name}_best_known", options)
+    table = _studies.run(search, cases, name, options)
     keys = list(problems[0])
     table = table.merge(known.drop(columns="part"), on=keys, how="left", sort=False)
     table["best_known"] = table.groupby(keys)["best"].transform("min").clip(upper=table["best_known"])
@@ -167,7 +156,7 @@ def results(part, options):
 
 
 def merged(stored, table, methods):
-    """Return the stored runs with those of ``table`` in their place; instances as they stand, methods in order."""
+    """Return the stored runs, those of ``table`` replaced; instances keep their order, methods take that given."""
     keys = [name for name in table if name not in MEASURED]
     problem = [name for name in keys if name not in ("method", "run")]
     place = pd.concat([stored, table])[problem].drop_duplicates().reset_index(drop=True)
@@ -180,21 +169,13 @@ def merged(stored, table, methods):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = _studies.parser(__doc__)
     parser.add_argument("--part", choices=list(BUDGET), required=True)
     parser.add_argument("--methods", nargs="+", help="these only, instead of all of the part")
-    parser.add_argument("--runs", type=int, help="replications, or cities in part grid")
     parser.add_argument("--published", action="store_true", help="also on the published St. Paul")
-    parser.add_argument("--backend", choices=["serial", "processes"], default="serial")
-    parser.add_argument("--workers", type=int, help="processes")
-    parser.add_argument("--folder", type=Path, default=Path("emsopt-results"), help="of the finished cases")
-    parser.add_argument("--smoke", action="store_true", help="a tiny study, kept in the folder and not stored")
     options = parser.parse_args()
-    table = results(options.part, options)
     name = f"location_{options.part.replace('-', '_')}"
-    file = options.folder / f"smoke_{name}.csv" if options.smoke else STORED / f"{name}.csv"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    table = table.round(DIGITS)
+    file, table = _studies.table_file(name, options), results(options.part, name, options).round(DIGITS)
     if file.exists() and not options.smoke:
         table = merged(pd.read_csv(file), table, COMPARED[options.part])
     table.to_csv(file, index=False)

@@ -1,40 +1,36 @@
-"""The navigation experiments of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 4.2, replicated.
+"""Replicate the experiments of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 4.2.
 
-    python benchmarks/navigation_study.py --part agents --backend processes
+    python benchmarks/navigation_study.py --part agents --backend processes     # one gigabyte per process for Luxembourg
 
 =============== ===================================================================================================
-agents          Figure 2: UCB, Bayes-UCB and Thompson sampling on the Gaussian process and on independent edges; and
-                Thompson sampling of all edges jointly, which the paper does not have
-sparse          Figure 2 again, with inducing points as in the paper (Algorithm 3) in place of the exact process
+agents          Figure 2: UCB, Bayes-UCB and Thompson sampling with a Gaussian process and with independent edges; and
+                joint Thompson sampling of all edges, which is not in the paper
+sparse          Figure 2 again, with inducing points as in the paper (Algorithm 3) instead of the exact process
 parametrisation Figure 3: Bayes-UCB with ω = 1 and ξ = 1 or 0.5, UCB with β_t as in Theorem 3.1 and half of it
 lengthscale     Figures 4 and 5: Bayes-UCB and Thompson sampling at lengthscales from 0.1 to 2
 exploration     Figures 6 to 9: which edges each of the six agents drove, how often and since when; first run only
 =============== ===================================================================================================
 
-Sizes are the paper's own: two routes in Monaco and two in Luxembourg, five runs, 500 rounds. What is stored is smaller
-in two parts: "lengthscale" and "sparse" were run with ``--networks monaco --runs 3``. Runs of the same number
-face the same drawn energies and noise, whatever the policy. But for "sparse" the Gaussian process is exact. Luxembourg
-is left out where its file is not found (see `emsopt.datasets.load_roads`); Monaco's routes are of our own choice, see
-`emsopt.datasets.ROUTES`. Luxembourg is flat here, where the paper added heights; Monaco's are a surrogate. Regret is
-rectified (`emsopt.bandits.navigation`).
+Sizes are the paper's: two routes each in Monaco and Luxembourg, five runs, 500 rounds. Two stored tables are smaller:
+"lengthscale" and "sparse" were run with ``--networks monaco --runs 3``. Runs of the same number face the same drawn
+energies and noise with every policy. Except in "sparse" the Gaussian process is exact. Luxembourg is left out if its file
+is not found (see `emsopt.datasets.load_roads`); Monaco's routes are our own choice, see `emsopt.datasets.ROUTES`. The
+paper added heights to Luxembourg, which is flat here; Monaco's heights are a surrogate. Regret is rectified
+(`emsopt.bandits.navigation`). The lengthscale is that of the Matérn kernel on length, speed and incline; the κ of the
+graph kernel stays 1.
 
-The lengthscale is that of the Matérn kernel on length, speed and incline; the graph kernel's κ stays 1.
-
-Finished cases are kept in ``emsopt-results/``, so that a run cut off goes on where it was; remove its files there after
-a change to a policy. The result goes to where `emsopt.datasets.load_study` finds it: "navigation_agents" and so on. Of
-each run every tenth round is stored, of "lengthscale" every fiftieth.
+``_studies.py`` says where the results go; the tables are "navigation_agents" and so on. Every tenth round of a run is
+stored, and every fiftieth of "lengthscale".
 """
 
-import argparse
 from functools import lru_cache
-from pathlib import Path
 
+import _studies
 import numpy as np
 
 from emsopt import bandits, datasets, study
 from emsopt.errors import DataUnavailableError
 
-STORED = Path(datasets.__file__).parent / "data" / "studies"
 SIX = ["gp-ts", "gp-bucb", "gp-ucb", "bi-ts", "bi-bucb", "bi-ucb"]
 VARIANTS = {
     "gp-bucb, xi 0.5": ("gp", bandits.BayesUCB(omega=1.0, xi=0.5)),
@@ -75,7 +71,7 @@ def drive(network, route, lengthscale, run, policy, horizon):
 
 
 def regret(network, route, lengthscale, run, policy, horizon):
-    """Task: one run; a row for every tenth round."""
+    """Task: one run; one row per ten rounds."""
     result = drive(network, route, lengthscale, run, policy, horizon)
     seen = seen_so_far(result.arms)
     history = result.history.assign(edges_seen=seen)[EVERY - 1 :: EVERY]
@@ -92,12 +88,12 @@ def seen_so_far(rounds):
 
 
 def exploration(network, route, lengthscale, run, policy, horizon):
-    """Task: one run; a row for every edge driven."""
+    """Task: one run; one row per edge driven."""
     return drive(network, route, lengthscale, run, policy, horizon).visits
 
 
 def networks(wanted):
-    """Return those of the networks whose files are here."""
+    """Return the networks whose files are found."""
     found = []
     for network in wanted:
         try:
@@ -110,7 +106,7 @@ def networks(wanted):
 
 
 def cases(part, options):
-    """Return the cases of a part, in an order in which each prior is made once."""
+    """Return the cases of a part, ordered so that each prior is made once."""
     lengthscales = LENGTHSCALES if part == "lengthscale" else [1.0]
     small = options.smoke
     return study.cases(
@@ -124,7 +120,7 @@ def cases(part, options):
 
 
 def for_store(table, part):
-    """Return the table without columns that say nothing, and of the largest part fewer rounds."""
+    """Drop columns that are constant, and four of five rounds of the largest part."""
     if part == "exploration":
         return table.drop(columns=["horizon", "lengthscale", "run"])
     table = table[table["round"] % (5 * EVERY) == 0] if part == "lengthscale" else table.drop(columns="lengthscale")
@@ -132,30 +128,17 @@ def for_store(table, part):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = _studies.parser(__doc__, runs=RUNS)
     parser.add_argument("--part", choices=list(COMPARED), required=True)
     parser.add_argument("--policies", nargs="+", help="these only, instead of all of the part")
     parser.add_argument("--networks", nargs="+", default=["monaco", "luxembourg"])
-    parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--horizon", type=int, default=HORIZON)
-    parser.add_argument("--backend", choices=["serial", "processes"], default="serial")
-    parser.add_argument("--workers", type=int, help="processes; each needs a gigabyte for Luxembourg")
-    parser.add_argument("--folder", type=Path, default=Path("emsopt-results"), help="of the finished cases")
-    parser.add_argument("--smoke", action="store_true", help="a tiny study, kept in the folder and not stored")
     options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
-    name = f"{'smoke_' if options.smoke else ''}navigation_{options.part}"
-    table = study.run(
-        exploration if options.part == "exploration" else regret,
-        cases(options.part, options),
-        file=options.folder / f"{name}.jsonl",
-        backend=options.backend,
-        workers=options.workers,
-        progress=True,
-    )
-    kept = for_store(table, options.part)
-    file = (options.folder if options.smoke else STORED) / f"{name}.csv{'.gz' * (options.part == 'exploration')}"
-    file.parent.mkdir(parents=True, exist_ok=True)
+    name, task, suffix = f"navigation_{options.part}", regret, ".csv"
+    if options.part == "exploration":
+        task, suffix = exploration, ".csv.gz"
+    table = _studies.run(task, cases(options.part, options), name, options)
+    kept, file = for_store(table, options.part), _studies.table_file(name, options, suffix)
     kept.to_csv(file, index=False, compression={"method": "gzip", "mtime": 0} if file.suffix == ".gz" else None)
     print(f"{len(kept)} rows in {file}")
     if options.part != "exploration":

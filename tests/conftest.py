@@ -2,6 +2,7 @@
 
 import importlib.util
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ def script():
         file = ROOT / path
         if not file.is_file():
             pytest.skip(f"needs the repository: {path} is not part of the package")
+        if str(file.parent) not in sys.path:
+            sys.path.append(str(file.parent))  # scripts import what they share
         spec = importlib.util.spec_from_file_location(file.stem, file)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)

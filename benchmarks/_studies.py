@@ -1,0 +1,41 @@
+"""What the studies share: options of the command line, and the files of finished cases and of tables.
+
+Finished cases are kept in ``emsopt-results/``, so that an interrupted study can be resumed. If a method has changed,
+remove its file there. Tables go to where `emsopt.datasets.load_study` finds them, those of a tiny study (``--smoke``) to
+the folder of the cases.
+"""
+
+import argparse
+from pathlib import Path
+
+from emsopt import datasets, study
+
+STORED = Path(datasets.__file__).parent / "data" / "studies"
+QUARTILES = {"q25": lambda values: values.quantile(0.25), "q75": lambda values: values.quantile(0.75)}
+
+
+def parser(description, *, runs=None):
+    """Return a parser of the options that all studies have."""
+    result = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    result.add_argument("--runs", type=int, default=runs, help="number of replications")
+    result.add_argument("--backend", choices=["serial", "processes"], default="serial")
+    result.add_argument("--workers", type=int, help="number of processes")
+    result.add_argument("--folder", type=Path, default=Path("emsopt-results"), help="for the finished cases")
+    result.add_argument("--smoke", action="store_true", help="run a tiny study, which is kept in the folder")
+    return result
+
+
+def run(task, cases, name, options):
+    """Run a study, or resume it, and return its rows."""
+    options.folder.mkdir(parents=True, exist_ok=True)
+    file = options.folder / f"{_full(name, options)}.jsonl"
+    return study.run(task, cases, file=file, backend=options.backend, workers=options.workers, progress=True)
+
+
+def table_file(name, options, suffix=".csv"):
+    """Return where the table of a study is stored."""
+    return (options.folder if options.smoke else STORED) / f"{_full(name, options)}{suffix}"
+
+
+def _full(name, options):
+    return f"smoke_{name}" if options.smoke else name

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ...errors import InputError
 from ..problem import Problem
 from .marginals import Marginal
 
+T = TypeVar("T")
 KINDS = "TruncatedNormal, Uniform, Empirical (emsopt.problems)"
 
 
@@ -32,15 +34,9 @@ def checked_sets(
     control_sets: Iterable[Iterable[int | str]], variables: tuple[str, ...]
 ) -> tuple[tuple[int, ...], ...]:
     """Return control sets as sorted tuples of indices; names and indices are accepted."""
-    if isinstance(control_sets, str) or not np.iterable(control_sets):
-        raise InputError(f"`control_sets` must be a list of lists of variables; got {shown(control_sets)}.")
     result: list[tuple[int, ...]] = []
-    for i, members in enumerate(control_sets):
-        if isinstance(members, str) or not np.iterable(members):
-            raise InputError(f"Control set {i} must be a list of variables; got {shown(members)}.")
-        indices = tuple(sorted(_index(member, i, variables) for member in members))
-        if not indices:
-            raise InputError(f"Control set {i} must contain at least one variable; it is empty.")
+    for i, members in enumerate(_listed(control_sets, "`control_sets`", "set")):
+        indices = tuple(sorted(_index(k, i, variables) for k in _listed(members, f"Control set {i}", "variable")))
         for k, after in pairwise(indices):
             if k == after:
                 raise InputError(f"Control set {i} must name each variable once; it names {variables[k]!r} twice.")
@@ -48,9 +44,16 @@ def checked_sets(
             twin = result.index(indices)
             raise InputError(f"Control sets {twin} and {i} hold the same variables. Keep the cheaper one.")
         result.append(indices)
-    if not result:
-        raise InputError("`control_sets` must contain at least one set; it is empty.")
     return tuple(result)
+
+
+def _listed(values: Iterable[T], name: str, of: str) -> list[T]:
+    """Return a list of sets or variables that is not empty."""
+    if isinstance(values, str) or not np.iterable(values):
+        raise InputError(f"{name} must be a list of {of}s; got {shown(values)}.")
+    if not (result := list(values)):
+        raise InputError(f"{name} must contain at least one {of}; it is empty.")
+    return result
 
 
 def _index(member: int | str, i: int, variables: tuple[str, ...]) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 from ..._files import locate
 from ..._types import FloatArray
 from ..problem import Problem
-from ._kernels import in_chunks, squared_distances
+from ._chunks import in_chunks, squared_distances
 
 VARIABLES = ("frequency", "angle", "chord", "velocity", "thickness")
 LOGARITHMIC = [0, 4]

@@ -30,7 +30,7 @@ import numpy as np
 from ..._files import locate, pickles
 from ..._types import FloatArray
 from ..problem import Problem
-from ._kernels import in_chunks, squared_distances
+from ._chunks import in_chunks, squared_distances
 
 REPOSITORY = "sebtsh/cost-varying-variable-subsets-BO"
 COMMIT = "16ffdab13ede72fbed2427995a1c27b75993135d"

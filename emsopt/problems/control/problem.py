@@ -39,6 +39,7 @@ from ..._types import ArrayLike, FloatArray, IntArray, Rng
 from ...errors import InputError
 from ..problem import Problem
 from ._checks import check_alpha, check_objective, checked_marginals, checked_sets
+from ._chunks import in_chunks
 from ._optimum import best_of_set, sobol
 from .marginals import Marginal
 
@@ -152,19 +153,18 @@ class ControlProblem:
     @property
     def set_names(self) -> tuple[str, ...]:
         """Names of the control sets: their variables, shortened to "x1 to x6", "all" or "all but x2"."""
-        return tuple(map(self._set_name, range(len(self.control_sets))))
-
-    def _set_name(self, i: int) -> str:
-        """Return the name of one control set."""
-        members, left = self.control_sets[i], self.left_to_chance(i)
-        if not len(left):
-            return "all"
-        if len(left) == 1 and len(members) > 2:
-            return f"all but {self.variables[left[0]]}"
-        names = [self.variables[k] for k in members]
-        if len(members) > 4 and members[-1] - members[0] == len(members) - 1:
-            return f"{names[0]} to {names[-1]}"
-        return ", ".join(names)
+        result = []
+        for i, members in enumerate(self.control_sets):
+            names, left = [self.variables[k] for k in members], self.left_to_chance(i)
+            name = ", ".join(names)
+            if not len(left):
+                name = "all"
+            elif len(left) == 1 and len(members) > 2:
+                name = f"all but {self.variables[left[0]]}"
+            elif len(members) > 4 and members[-1] - members[0] == len(members) - 1:
+                name = f"{names[0]} to {names[-1]}"
+            result.append(name)
+        return tuple(result)
 
     def left_to_chance(self, i: int) -> IntArray:
         """Return the indices of the variables that set ``i`` does not control."""
@@ -206,14 +206,14 @@ class ControlProblem:
             values = np.asarray(self.objective.exact(rows))
         else:
             common = self.nodes(nodes)
-            at_a_time = max(1, CHUNK // len(common))
-            values = np.empty(len(rows))
-            for start in range(0, len(rows), at_a_time):
-                chunk = rows[start : start + at_a_time]
+
+            def averaged(chunk: FloatArray) -> FloatArray:
                 points = np.repeat(common[None], len(chunk), axis=0)
                 points[:, :, controlled] = chunk[:, None]
                 each = np.asarray(self.objective.exact(points.reshape(-1, self.dimension)))
-                values[start : start + at_a_time] = each.reshape(len(chunk), -1).mean(axis=1)
+                return each.reshape(len(chunk), len(common)).mean(axis=1)
+
+            values = in_chunks(averaged, rows, max(1, CHUNK // len(common)))
         return values if given.ndim == 2 else values[0]
 
     def play(self, i: int, x: ArrayLike, rng: Rng = None) -> "Play":

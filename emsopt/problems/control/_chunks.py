@@ -1,4 +1,4 @@
-"""Means of Gaussian processes that are given by their coefficients."""
+"""Parts of expensive functions of many points."""
 
 from collections.abc import Callable
 
@@ -13,5 +13,5 @@ def squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
 
 
 def in_chunks(function: Callable[[FloatArray], FloatArray], points: FloatArray, size: int) -> FloatArray:
-    """Apply a function to ``size`` rows at a time, few enough for the kernel to stay in the processor's cache."""
-    return np.concatenate([function(points[k : k + size]) for k in range(0, len(points), size)])
+    """Apply a function to ``size`` rows at a time, few enough for its arrays to stay in the processor's cache."""
+    return np.concatenate([function(points[k : k + size]) for k in range(0, max(len(points), 1), size)])

@@ -1,11 +1,11 @@
-"""How far the approximate hypercube is from the exact one: the papers' Figure 7, by load and geometry.
+"""Measure the error of the approximate hypercube: the papers' Figure 7, by load and geometry.
 
     python benchmarks/approximation_error.py                # 100 random cities of 15 units each, and all of St. Paul
-    python benchmarks/approximation_error.py --units 20     # the papers' medium size: hours
-    python benchmarks/approximation_error.py --unequal      # units whose mean service times differ: a minute
+    python benchmarks/approximation_error.py --units 20     # the papers' medium size: takes hours
+    python benchmarks/approximation_error.py --unequal      # units whose mean service times differ: takes a minute
 
-Writes emsopt/data/studies/approximation_error_15.csv (one row a city) and approximation_error_st_paul.csv (a summary
-over all deployments). Seeds are 0, 1, 2, ...; finished rows are kept, so an interrupted run goes on.
+Writes emsopt/data/studies/approximation_error_15.csv (one row per city) and approximation_error_st_paul.csv (a summary
+over all deployments). Seeds are 0, 1, 2, ...; finished rows are kept, so that an interrupted run can be resumed.
 """
 
 import argparse
@@ -27,7 +27,7 @@ GEOMETRIES = ("plane", "uniform")
 
 
 def random_cities(units, cities):
-    """Error of mean response for random grid cities whose every site holds a unit; one row a city, load, geometry."""
+    """Store the error of the mean response in random grid cities with one unit per site, by city, load and geometry."""
     path = FOLDER / f"approximation_error_{units}.csv"
     done = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["geometry", "load", "seed"])
     keys = set(zip(done["geometry"], done["load"], done["seed"], strict=True))
@@ -88,7 +88,7 @@ def unequal_units(cities=20):
 
 
 def st_paul():
-    """Error over all deployments of embedded St. Paul at several loads: one row a load."""
+    """Store a summary of the error over all deployments of embedded St. Paul, one row per load."""
     rows = []
     for load in tqdm([0.1, 0.225, 0.5, 0.8]):
         city = eo.datasets.load_st_paul().with_offered_load(load, 9)

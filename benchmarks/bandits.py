@@ -1,11 +1,11 @@
-"""What a round of each policy costs on the road networks of Monaco and Luxembourg.
+"""Measure a round of each policy on the road networks of Monaco and Luxembourg.
 
-    python benchmarks/bandits.py                                  Monaco, all policies, 500 rounds
+    python benchmarks/bandits.py                  # Monaco, all policies, 500 rounds
     python benchmarks/bandits.py --network luxembourg --policies gp-ts gp-ucb
 
-Seconds a round, mean over all rounds, by the clock and of processor time (all threads), with drawing the city and the
-joint samples left out; the prior's own time; and the most memory the process ever held. Luxembourg needs its file, see
-`emsopt.datasets.load_roads`. Each target is printed beside what was measured, and whether it is met.
+Seconds per round, averaged over all rounds, in wall-clock and CPU time (all threads), without drawing the city and the
+joint samples; the time of the prior; and the peak memory of the process. Luxembourg needs its file, see
+`emsopt.datasets.load_roads`. Each target is printed next to the measurement, with whether it is met.
 """
 
 import argparse
@@ -21,13 +21,13 @@ SIX = ["gp-ts", "gp-bucb", "gp-ucb", "bi-ts", "bi-bucb", "bi-ucb"]
 
 
 def against(what, measured, target, unit):
-    """Print what was measured beside its target."""
+    """Print a measurement next to its target."""
     verdict = "met" if measured <= target else "MISSED"
     print(f"{what}: {measured:.3g} {unit}, target {target:g} {unit}: {verdict}")
 
 
 def measure(net, route, policy, horizon, prior):
-    """Return the run, and seconds a round by the clock and of the processor; the first round pays for the set-up."""
+    """Return the run, and wall-clock and CPU seconds per round; the first round includes the set-up."""
     marks = []
 
     def mark(step):

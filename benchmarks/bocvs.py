@@ -1,10 +1,10 @@
-"""Time of one round of a control-problem learner against the number of plays, in 12 variables with seven sets.
+"""Measure a round of a control-problem learner by the number of plays, with 12 variables and seven sets.
 
     python benchmarks/bocvs.py [--most 1000] [--repeats 5]
 
-CPU time on one core: the median of some rounds of ``ask`` and ``tell`` each, hyperparameters known (as between two
-estimates), every set bounded each round. ``fit`` is one estimate of the hyperparameters from where the last one
-ended; between n and 2 n plays there are five of them.
+CPU time on one core: the median of some rounds of ``ask`` and ``tell``, with known hyperparameters (as between two
+estimates) and every set bounded in each round. ``fit`` is one estimate of the hyperparameters from the previous one;
+between n and 2 n plays there are five of them.
 """
 
 import argparse
@@ -22,7 +22,7 @@ METHODS = ("ucb-psq", "ts-psq", "ucb-cvs", "unknown-cost")
 
 
 def told(problem, method, n):
-    """Return a learner of n random plays, in its second phase, with every set still to be bounded."""
+    """Return a learner after n random plays, in its second phase, with no set excluded."""
     known = Hyperparameters(LENGTHSCALES, amplitude=0.3, noise=1e-4, mean=0.3)
     options = {"exploration": 0.0, "halving": False, "alpha": 0.9} if method == "unknown-cost" else {}
     learner = LEARNERS[method](problem, rng=0, budget=1e6, hyperparameters=known, **options)

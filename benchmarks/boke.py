@@ -1,20 +1,20 @@
-"""What a step of BOKE costs beside its rivals', and how the cost grows with the number t of points.
+"""Measure a step of BOKE and its rivals, and how its cost grows with the number t of points.
 
     python benchmarks/boke.py               # one step at t = 200, six inputs, ten starts
     python benchmarks/boke.py complexity    # preparing a step, and evaluating the acquisition, t = 50 to 3200
 
-The points are random ones of the unit cube with Hartmann's values. CPU seconds, medians; one thread of linear algebra.
-Exponents are slopes on log axes over the largest three t, beside those of the paper's Table 1. The table of the second
-part is stored with the package's studies ("boke_complexity"). boke-auto prepares without the fit that it makes when a
-tenth of the points is new; the first part measures steps with it as well, and a median does not show them.
+The points are random points of the unit cube with Hartmann's values. Times are median CPU seconds with one thread of
+linear algebra. Exponents are slopes on logarithmic axes over the largest three t, next to those of the paper's Table 1.
+The table of the second part is stored with the studies ("boke_complexity"). It prepares boke-auto without the fit that
+is made when a tenth of the points is new; the steps of the first part include it, but their median does not show it.
 """
 
 import argparse
-import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from _timing import median_seconds
 
 import emsopt as eo
 from emsopt._running.threads import one_thread
@@ -39,22 +39,12 @@ BATCH = 64  # points at which the acquisition is evaluated together
 
 
 def told(method, t, seed=0):
-    """Return an optimizer that knows t random points of Hartmann 6."""
+    """Return an optimizer that was told t random points of Hartmann 6."""
     f = eo.problems.hartmann6()
     optimizer = method(f, initial=0, rng=seed)
     for x in np.random.default_rng(seed).random((t, 6)):
         optimizer.tell(x, f(x))
     return optimizer
-
-
-def cpu(function, repeats):
-    """Return the median CPU seconds of a call, the first one not counted."""
-    seconds = []
-    for _ in range(repeats + 1):
-        start = time.thread_time()
-        function()
-        seconds.append(time.thread_time() - start)
-    return float(np.median(seconds[1:]))
 
 
 def step(method, t, repeats):
@@ -66,7 +56,7 @@ def step(method, t, repeats):
         x = optimizer.ask()
         optimizer.tell(x, f(x))
 
-    return cpu(once, repeats)
+    return median_seconds(once, repeats)
 
 
 def parts(name, t):
@@ -89,7 +79,7 @@ def parts(name, t):
             prepare = optimizer.process  # boke-auto fits at the first call only
             bound = auto_bound if name == "boke-auto" else upper_bound
             evaluate = lambda: bound(process, 2.0, points)
-        return cpu(prepare, repeats), cpu(evaluate, repeats) / BATCH
+        return median_seconds(prepare, repeats), median_seconds(evaluate, repeats) / BATCH
 
 
 def complexity():

@@ -1,11 +1,11 @@
-"""GP-pM beside GP-zero: evaluations to the optimum of St. Paul, gaps on grid cities, seconds an iteration.
+"""Compare GP-pM with GP-zero: evaluations to the optimum of St. Paul, gaps on grid cities, seconds per iteration.
 
-    python benchmarks/gp_pm.py st-paul             # 10 runs, embedded demand (and published, where it is found)
+    python benchmarks/gp_pm.py st-paul             # 10 runs, embedded demand (and published, if it is found)
     python benchmarks/gp_pm.py grid                # (50, 20) and (50, 30), 120 evaluations, GP-pM and GP-zero
-    python benchmarks/gp_pm.py grid --cities 1     # one city only, all seeds on it
+    python benchmarks/gp_pm.py grid --cities 1     # only one city, with all seeds
 
-Seeds 0-9, which nothing was tuned on. Best known: `local_search` from the p-median and 12 random deployments. Seconds
-are CPU time of ask and tell together.
+Nothing was tuned on seeds 0-9. The best known value is that of `local_search` from the p-median and 12 random
+deployments. Seconds are the CPU time of ask and tell together.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from emsopt.optimizers.deployments.gp_pm import GPpM, GPzero
 
 
 def run(method, objective, seed, budget, target=-np.inf):
-    """Values of up to ``budget`` evaluations, ended by the target, and CPU seconds of every iteration."""
+    """Return the values of up to ``budget`` evaluations, until the target, and CPU seconds of every iteration."""
     optimizer, seconds = method(objective, rng=seed), []
     while len(seconds) < budget and optimizer.best[1] > target + 1e-7:
         start = time.thread_time()

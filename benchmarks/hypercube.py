@@ -1,14 +1,14 @@
-"""Speed of the hypercube evaluators, beside what a general library does with the same equations.
+"""Measure the speed of the hypercube evaluators, next to a general library on the same equations.
 
     python benchmarks/hypercube.py            # p up to 15, half a minute
-    python benchmarks/hypercube.py --large    # and p = 20, every deployment of St. Paul exactly
+    python benchmarks/hypercube.py --large    # also p = 20, every deployment of St. Paul exactly
 
-Medians of several runs, after one that compiles. CPU seconds of one thread, except where two cores are named.
+Times are medians of several runs after one that compiles, in CPU seconds of one thread, except where two cores are
+named.
 """
 
 import argparse
 import re
-import statistics
 import subprocess
 import sys
 import time
@@ -17,24 +17,15 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+from _timing import median_seconds
 from scipy.sparse.linalg import spsolve
 
 import emsopt as eo
 from emsopt.evaluators import approximate_values, evaluate_all, exact_hypercube
 
 
-def median_seconds(function, runs, clock=time.thread_time):
-    function()
-    seconds = []
-    for _ in range(runs):
-        start = clock()
-        function()
-        seconds.append(clock() - start)
-    return statistics.median(seconds)
-
-
 def general_solver(city, sites):
-    """Mean response by a sparse direct solve of Larson's balance equations, as one would with scipy alone."""
+    """Return the mean response by a sparse direct solve of Larson's balance equations, with scipy alone."""
     p, n = len(sites), 1 << len(sites)
     rates, mu = city.arrival_rates / 60, 1 / city.service_times[sites].mean(axis=1)
     order = np.argsort(city.response_times[sites], axis=0, kind="stable").T

@@ -1,9 +1,9 @@
-"""What one call of an objective costs beyond its kernel.
+"""Measure what one call of an objective costs beyond its kernel.
 
     python benchmarks/objective_call.py
 
-Microseconds per deployment of St. Paul with 9 units, approximate hypercube, one thread: the fastest of several rounds in
-which the kernel and the calls alternate. The kernel is the compiled function on arrays that are ready.
+Microseconds per deployment of St. Paul with 9 units, approximate hypercube, one thread: the fastest of several rounds
+that alternate between the kernel and the calls. The kernel is the compiled function on prepared arrays.
 """
 
 import time

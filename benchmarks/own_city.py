@@ -1,11 +1,11 @@
-"""How long it takes from a log of 30,000 calls to an optimised deployment and its map.
+"""Measure the time from a log of 30,000 calls to an optimised deployment and its map.
 
     python benchmarks/own_city.py
 
-By the ten lines below in a fresh interpreter; by the command ``emsopt city``, which also draws a figure, checks the
-data and writes all tables; and by the command with a plan of the day. Wall-clock and processor seconds of each. The log
-is made up: calls of the practice town, drawn again and again over three years. Kernels are compiled before, as they are
-after the first use.
+Three ways are measured in wall-clock and CPU seconds: the ten lines below in a new interpreter; the command ``emsopt
+city``, which also checks the data, draws a figure and writes all tables; and this command with a plan of the day. The
+log is fictitious: calls of the practice town, drawn repeatedly over three years. Kernels are compiled before, as they
+are after the first use.
 """
 
 import os

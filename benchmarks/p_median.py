@@ -1,12 +1,12 @@
-"""Exact p-median beside a general solver and beside the package pbp-pmedian, if that is installed.
+"""Compare the exact p-median with a general solver and, if it is installed, with the package pbp-pmedian.
 
     python benchmarks/p_median.py                        # 100 x 100, p = 10: seconds
     python benchmarks/p_median.py --sizes 200x200x20 200x1000x20 --limit 300 --instances 3
     python benchmarks/p_median.py --kind scattered       # times without geometry: the hard case
 
-Random cities: sites and atoms anywhere in a square ("plane"), or times drawn independently ("scattered").
-Medians of wall seconds over the instances, after one run that compiles; "proven" counts the instances closed within
-the limit. Where two methods prove an instance, their optima must agree.
+Random cities have sites and atoms anywhere in a square ("plane"), or times drawn independently ("scattered"). Times are
+medians of wall-clock seconds over the instances, after one run that compiles; "proven" counts the instances solved to
+optimality within the limit. Where two methods prove an instance, their optima must agree.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def lagrangian(city, units, limit):
 
 
 def general(city, units, limit):
-    """Problem (4a)-(4f) as the papers write it, by HiGHS."""
+    """Solve problem (4a)-(4f) as formulated in the papers, with HiGHS."""
     n, m = city.response_times.shape
     placed = np.r_[np.ones(n), np.zeros(n * m)]
     served = sp.hstack([sp.csr_array((m, n)), sp.kron(np.ones((1, n)), sp.eye_array(m))])

@@ -1,9 +1,9 @@
-"""How fast panels answer: a change of a slider, a step of a search, a map, and the import before them.
+"""Measure how fast panels respond: a change of a slider, a step of a search, a map, and the import before them.
 
     python benchmarks/panels.py
 
-Median and largest processor milliseconds on the city of St. Paul, after one call that compiles; the import in wall-clock
-milliseconds of new processes.
+Median and largest CPU milliseconds on St. Paul, after one call that compiles; the import in wall-clock milliseconds of
+new processes.
 """
 
 import statistics

@@ -1,55 +1,26 @@
-"""Ours beside what else one could install: Optuna's TPE and a Gaussian process of BoTorch.
+"""Compare emsopt's optimizers with Optuna's TPE and a Gaussian process of BoTorch.
 
     pip install optuna botorch                  # either may be missing
     python benchmarks/peers.py                  # 335 s of CPU
     python benchmarks/peers.py --peers optuna --methods gp-pm random --seeds 10
 
-Embedded St. Paul (9 units, optimum by enumeration, 100 evaluations) and ``grid_city(50, 20, 0.5, rng=seed)`` (best
-known: local search from the p-median, the 1-median and 4 random deployments, or a run's best if that is lower; 80
-evaluations). Each method begins with 20 random deployments and never evaluates one twice. Gap: best value above the
-best known, %. Seconds: CPU of ask and tell an evaluation, median after the first 20, one thread.
+Embedded St. Paul (9 units, optimum by enumeration, 100 evaluations) and ``grid_city(50, 20, 0.5, rng=seed)`` (80
+evaluations; best known value by local search from the p-median, the 1-median and 4 random deployments, or by a run if
+that is lower). Each method starts with 20 random deployments and never evaluates one twice. The gap is that of the best
+value to the best known one, in percent. Seconds are the CPU time of ask and tell per evaluation, median after the first
+20, one thread. Results are in ``benchmarks/RESULTS.md``.
 
-What the peers are given. Both see deployments and values only, no city, as SparBL and BOCS do; GP-pM and SparBL+ know
-the p-median objective.
+The peers see only deployments and values, and no city, as SparBL and BOCS do; GP-pM and SparBL+ know the p-median
+objective.
 
-- **optuna**: TPE (multivariate) over one key in [0, 1] a site; the p sites of the largest keys are taken. On two
-  development cities (rng 900 and 901, two seeds each) it ended 3.5 % above the best known so after 100 evaluations,
-  and 5.2 % with one categorical choice of a site a unit. A deployment known already is told again at its known
-  value, and the next one asked for; after ten in a row a random one is taken.
-- **botorch**: ``SingleTaskGP`` as it comes, over the number of units a place, hyperparameters trained at every fifth
-  evaluation from the last ones (training takes seconds, which the median leaves out). Logarithm of expected
-  improvement, climbed by best swaps from the two best deployments known and a random one, so that every candidate is
-  allowed.
-
-Measured, seeds 0 to 2, optuna 5.0.0, botorch 0.18.1, torch 2.15.0. St. Paul:
-
-    method    gap, %: median                 each      optimum after   CPU s
-    gp-pm               0.00     0.00, 0.00, 0.00         22, 31, 24  0.0159
-    sparbl              0.00     0.00, 0.00, 0.00         63, 97, 43  0.0259
-    sparbl+             0.00     0.00, 0.00, 0.00         25, 23, 22  0.0233
-    bocs                0.00     0.00, 0.00, 0.00         92, 60, 83  0.0514
-    genetic             0.09     0.00, 0.09, 0.98           49, -, -  0.0003
-    random              2.61     1.34, 2.61, 2.78            -, -, -  0.0002
-    optuna              0.09     0.09, 1.64, 0.00           -, -, 94  0.1646
-    botorch             0.00     0.00, 0.00, 0.00         30, 73, 46  0.0391
-    p-median            0.11     0.11, 0.11, 0.11            -, -, -
-
-``grid_city(50, 20)``:
-
-    method    gap, %: median                 each   CPU s
-    gp-pm               0.58     0.35, 0.74, 0.58  0.0757
-    sparbl+             0.98     1.22, 0.61, 0.98  0.0954
-    botorch             1.67     1.67, 2.91, 1.44  0.2745
-    p-median            2.55     2.02, 4.32, 2.55
-    genetic             3.43     2.86, 3.43, 4.44  0.0004
-    optuna              3.59     3.82, 3.59, 2.63  0.0235
-    sparbl              5.18     5.67, 3.59, 5.18  0.0931
-    bocs                5.25     5.37, 5.25, 4.18  0.1509
-    random              6.02     6.23, 6.02, 4.93
-
-GP-pM and SparBL+, which know the p-median objective, come closest. Of the methods that see values only, BoTorch's is
-the best on every one of these cities, and the quadratic models of SparBL and BOCS come little ahead of random search.
-With three seeds the order of neighbours says nothing.
+- **optuna**: TPE (multivariate) over one key in [0, 1] per site; the p sites with the largest keys are used. On two
+  development cities (rng 900 and 901, two seeds each) it ended 3.5 % above the best known value after 100 evaluations,
+  and 5.2 % with one categorical choice of a site per unit. A deployment that is already known is told again with its
+  known value, and the next one is requested; after ten in a row, a random one is taken.
+- **botorch**: ``SingleTaskGP`` with its defaults, over the number of units per place. Hyperparameters are trained at
+  every fifth evaluation from the previous ones (training takes seconds, which the median leaves out). The logarithm of
+  expected improvement is climbed by best swaps from the two best known deployments and a random one, so that every
+  candidate is allowed.
 """
 
 import argparse

@@ -1,17 +1,18 @@
-"""Speed of the simulation, and what common random numbers are worth: python benchmarks/simulation.py.
+"""Measure the speed of the simulation, and the benefit of common random numbers.
 
-With --coverage: how often its 95 % intervals hold the exact values as a queue comes near saturation.
+    python benchmarks/simulation.py
+    python benchmarks/simulation.py --coverage    # how often 95 % intervals contain the exact values near saturation
 
-One city of St. Paul's size: 71 atoms, 17 sites, 9 units. Medians of several runs.
+One city of St. Paul's size: 71 atoms, 17 sites, 9 units. Times are medians of several runs.
 """
 
-import statistics
 import sys
 import time
 import warnings
 from functools import partial
 
 import numpy as np
+from _timing import median_seconds
 
 import emsopt as eo
 from emsopt.evaluators import exact_hypercube
@@ -27,18 +28,8 @@ def grid_city(n_sites=17, n_atoms=71, seed=0):
     return eo.City(rng.exponential(size=n_atoms), minutes, turnout_times=1.75, service_times=34.15)
 
 
-def median_seconds(function, repeats=5):
-    function()  # compiles
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)
-
-
 def coverage(units=6, runs=300):
-    """Print in how many runs out of 100 the intervals hold the exact values, by load and length of the run."""
+    """Print in how many of 100 runs the intervals contain the exact values, by load and length of the run."""
     city = grid_city(units, 20)
     print(f"95 % intervals of {runs} runs, {units} units that queue calls: runs out of 100 that hold the exact value")
     names = "mean_wait", "queue_probability", "mean_response", "mean_utilization"
@@ -74,7 +65,7 @@ def main():
         speeds = []
         for case in cases:
             run = partial(simulate, loaded, range(UNITS), calls=calls, warmup=0, **case)
-            speeds.append(calls / 1e6 / median_seconds(run))
+            speeds.append(calls / 1e6 / median_seconds(run, 5, time.perf_counter))
         widths = 8, 8, 10, 8, 9
         print(f"{load:6.1f}", *(f"{speed:{width}.1f}" for speed, width in zip(speeds, widths, strict=True)))
 
@@ -82,7 +73,9 @@ def main():
     deployments = eo.DeploymentSpace(loaded, UNITS).sample(200, rng=0)
     print("\n200 deployments of 100,000 calls each on the same calls: million calls a second")
     for workers in (1, None):
-        seconds = median_seconds(partial(simulation_values, loaded, deployments, rng=0, workers=workers), 3)
+        seconds = median_seconds(
+            partial(simulation_values, loaded, deployments, rng=0, workers=workers), 3, time.perf_counter
+        )
         name = "all cores" if workers is None else "one core"
         print(f"  {name}: {200 * 0.11 / seconds:.1f} ({seconds:.2f} s)")
 

@@ -1,10 +1,10 @@
-"""SparBL and its parts: the horseshoe sweep, the quadratic program three ways, the search itself.
+"""Measure SparBL and its parts: the horseshoe sweep, two solvers of the quadratic program, the search itself.
 
     python benchmarks/sparbl.py                  # sweep and quadratic programs, one to three minutes
-    python benchmarks/sparbl.py --search 10      # and 10 runs each on embedded St. Paul, (50, 20) and (50, 30)
+    python benchmarks/sparbl.py --search 10      # also 10 runs each on embedded St. Paul, (50, 20) and (50, 30)
 
-CPU milliseconds of one thread. Best known: exact up to 12 places, else a swap search of 100 long starts. Numbers are
-those of one BLAS thread if OPENBLAS_NUM_THREADS=1 is set before.
+Times are CPU milliseconds of one thread; set OPENBLAS_NUM_THREADS=1 for one thread of linear algebra. The best known
+value is exact up to 12 places, otherwise that of a swap search from 100 long starts.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def quadratic(rng, n, density):
 
 
 def compare_quadratic(sizes, seeds):
-    """Print, for each method, how often it reaches the best known and how long it takes."""
+    """Print how often each method reaches the best known value, and its time."""
     misses, gaps, clock = ({"swap": [], "relaxation": []} for _ in range(3))
     for n in sizes:
         for density in (0.1, 0.5, 1.0):
@@ -64,7 +64,7 @@ def compare_quadratic(sizes, seeds):
 
 
 def search(method, objective, best, budget, seed):
-    """Return the gap to the best known at the budget, %, evaluations until it is reached, and CPU ms a proposal."""
+    """Return the gap to the best known value (%), the evaluations needed to reach it, and CPU ms per proposal."""
     optimizer, reached, start = method(objective, rng=seed), None, time.thread_time()
     for k in range(1, budget + 1):
         x = optimizer.ask()

@@ -1,9 +1,9 @@
-"""What the study runner adds to each case, by backend, with and without a file.
+"""Measure what the study runner adds to each case, by backend, with and without a file.
 
     python benchmarks/study_overhead.py
 
-Wall-clock milliseconds a case of a task that does nothing: the median of five studies of 200 cases, workers started
-before. The cluster is a Dask LocalCluster of two processes; it is left out where dask is not installed.
+Wall-clock milliseconds per case of a task that does nothing: the median of five studies of 200 cases, with workers
+started before. The cluster is a Dask LocalCluster of two processes; it is left out if dask is not installed.
 """
 
 import argparse

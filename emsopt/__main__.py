@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # an old terminal may lack letters of a name
+        if hasattr(stream, "reconfigure"):  # a terminal may be unable to show some letters
             stream.reconfigure(errors="backslashreplace")
     options = _parse(sys.argv[1:] if arguments is None else list(arguments))
     try:
@@ -37,12 +37,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except EmsoptError as error:
         print(f"emsopt: {error}", file=sys.stderr)
         return 2
-    except OSError as error:  # from printing: trouble with files ends in an EmsoptError
+    except OSError as error:  # raised by printing; problems with files are raised as EmsoptError
         if error.filename is not None:
             raise
-        # What Python prints as it ends goes nowhere.
+        # Python flushes the stream again when it exits, which must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):  # one means that nobody reads on, as after `| head`
+        if not isinstance(error, BrokenPipeError):  # the reader closed the pipe, as `| head` does
             print(f"emsopt: the output could not be printed: {error.strerror}. Print it elsewhere.", file=sys.stderr)
         return 2
     return 0

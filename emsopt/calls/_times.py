@@ -206,8 +206,6 @@ def _by_format(written: Sequence[str | None], time_format: str) -> Times:
         moments = pd.to_datetime(pd.Series(numbered, dtype=object), format=time_format, errors="coerce")
     except (ValueError, TypeError, LookupError, OverflowError, re.error) as error:
         raise InputError(f"{example}; {shown(time_format)} cannot be used: {error}.") from error
-    if not pd.api.types.is_datetime64_dtype(moments.dtype):
-        raise InputError(f"{example}; with {shown(time_format)} times have one.")
     return moments.to_numpy().astype("datetime64[s]")
 
 

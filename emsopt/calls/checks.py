@@ -288,5 +288,5 @@ def _service_times(log: CallLog) -> Iterator[Finding]:
     yield from _some("look", "long service", log, log.service_min > longest, text)
 
 
-# All checks that need only the log: functions from a log to findings.
+# The checks that need only the log, each a function from a log to findings.
 CHECKS = (_rows_left_out, _number, _repeats, _one_place, _gaps, _clock, _silent_weekdays, _steadiness, _service_times)

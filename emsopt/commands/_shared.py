@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ..evaluators.evaluation import Evaluation
     from ..evaluators.objective import Objective
 
-DEFAULT_FOLDER = "emsopt-results"
-
 
 def add_fleet_options(parser: ArgumentParser) -> None:
     """Add the options of the search."""
@@ -39,7 +37,7 @@ def add_fleet_options(parser: ArgumentParser) -> None:
     add("--colocate", action="store_true", help="allow several units at a site")
     for name, what in (("--pinned", "keep a unit (twice: two units)"), ("--closed", "get none")):
         add(name, nargs="+", action="extend", default=[], metavar="SITE", help=f"names of sites that {what}")
-    add("--out", default=DEFAULT_FOLDER, metavar="FOLDER", help=f"default: {DEFAULT_FOLDER}")
+    add("--out", default="emsopt-results", metavar="FOLDER", help="folder for results (default: %(default)s)")
 
 
 def solve(

@@ -18,7 +18,7 @@ from ..optimizers.deployments.swaps import AFFORDABLE, best_deployment, local_se
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .._types import ArrayLike, FloatArray, IntArray, Progress, Sites
+    from .._types import ArrayLike, IntArray, Progress, Sites
     from ..optimizers.run import Run
 
 
@@ -109,8 +109,7 @@ def service_rate_sweep(
 
 def _positive(values: ArrayLike, name: str) -> list[float]:
     """Return positive numbers as a list."""
-    array: FloatArray = _validate.real_array(values, name, (None,), low=0, strictly=True)
-    return array.tolist()
+    return _validate.real_array(values, name, (None,), low=0, strictly=True).tolist()
 
 
 def evaluate_table(

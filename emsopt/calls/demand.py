@@ -143,9 +143,7 @@ class Demand:
         counts = np.where(chosen, self.counts, 0).sum(axis=1)  # (M, 24)
         watched = np.where(chosen, self.hours, 0).sum(axis=0)
         if (watched == 0).any():
-            raise InputError(
-                f"the log does not cover the hour {watched.argmin()} of the chosen days. Use a longer log."
-            )
+            raise InputError(f"the log does not cover the hour {watched.argmin()} of these days. Use a longer log.")
         totals = counts.sum(axis=0)
         shares = np.repeat(counts.sum(axis=1, keepdims=True) / counts.sum(), 24, axis=1)
         concentration = shrinkage(counts) if pattern == "shrunk" else np.inf

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -187,6 +188,9 @@ def _numbers(
 
 def _floats(cells: np.ndarray[Any, np.dtype[Any]]) -> FloatArray:
     """Convert an array of objects to floats, with NaN for cells that are not numbers."""
+    with suppress(OverflowError, TypeError, ValueError):  # a cell is not a number, or an int beyond the range of floats
+        if pd.api.types.infer_dtype(cells.ravel()) in ("floating", "integer", "string"):
+            return cells.astype(float)
 
     def convert(cell: object) -> float:
         try:

@@ -98,6 +98,26 @@ class City:
     name: str = "city"
     notes: str = ""
 
+    if TYPE_CHECKING:  # callers may pass more than the fields hold afterwards
+
+        def __init__(
+            self,
+            arrival_rates: ArrayLike,
+            travel_times: ArrayLike,
+            turnout_times: ArrayLike,
+            service_times: ArrayLike,
+            *,
+            preference: ArrayLike | None = None,
+            atom_names: Iterable[object] | None = None,
+            site_names: Iterable[object] | None = None,
+            atom_locations: ArrayLike | None = None,
+            site_locations: ArrayLike | None = None,
+            atom_shapes: Iterable[object] | None = None,
+            geographic: bool = True,
+            name: str = "city",
+            notes: str = "",
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         travel_times = _minutes(self.travel_times, "travel_times", (None, None), most=LONGEST_MIN)
         n_sites, n_atoms = travel_times.shape

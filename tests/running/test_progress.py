@@ -10,7 +10,7 @@ from emsopt.errors import InputError
 
 CITY = eo.datasets.grid_city(n_sites=5, units=2, size=3, rng=0)
 SQUARE = eo.RoadNetwork([100.0, 200.0, 300.0, 400.0], [10.0] * 4, [(0, 1), (1, 2), (0, 3), (3, 2)])
-LEVERS = eo.problems.airfoil_control(costs="cheap", variance=0.02)
+AIRFOIL = eo.problems.airfoil_control(costs="cheap", variance=0.02)
 
 
 def some(rng):
@@ -31,7 +31,7 @@ TASKS = {
         CITY, some(0), calls=100, warmup=0, **p
     ),
     "optimizers.best_deployment": lambda **p: eo.optimizers.best_deployment(eo.Objective(CITY, 2), **p),
-    "optimizers.bocvs": lambda **p: eo.optimizers.bocvs(LEVERS, budget=1, rng=0, regret=False, **p),
+    "optimizers.bocvs": lambda **p: eo.optimizers.bocvs(AIRFOIL, budget=1, rng=0, regret=False, **p),
     "optimizers.local_search": lambda **p: eo.optimizers.local_search(eo.Objective(CITY, 2), rng=0, **p),
     "optimizers.maximize": lambda **p: eo.maximize(
         lambda x: -(x[0] ** 2), "random", bounds=[(0, 1)], budget=3, rng=0, **p

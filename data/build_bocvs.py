@@ -2,7 +2,7 @@
 
     python data/build_bocvs.py    print the table, write emsopt/data/bocvs/optima.csv and SHA256SUMS
 
-Each row is found by `emsopt.problems.control.problem.best_of_set`: the problem's objective is averaged over 16,384 common
+Each row is found by `emsopt.problems.control.optimum.best_of_set`: the problem's objective is averaged over 16,384 common
 quasi-Monte-Carlo points, and searched from the best of 4,096 points and from the best point of all variables. The
 plant's objective needs its published file (``EMSOPT_DATA``, or a download). Takes some five minutes.
 """
@@ -12,7 +12,7 @@ import csv
 from build_st_paul import PACKAGE, write_checksums
 
 from emsopt.problems.control import examples as ready
-from emsopt.problems.control.problem import best_of_set
+from emsopt.problems.control.optimum import best_of_set
 
 MAKERS = (
     ready.hartmann_control,

@@ -55,3 +55,13 @@ def test_the_version_names_the_commit_of_this_checkout():
         told = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=False)
         if told.returncode == 0:
             assert provenance() == f"{emsopt.__version__}+g{told.stdout[:7]}"
+
+
+def test_changelog_and_citation_have_the_version():
+    root = Path(__file__).parents[1]
+    if not (root / "CHANGELOG.md").is_file():
+        pytest.skip("needs the repository: CHANGELOG.md is not part of the package")
+    changelog, citation = ((root / name).read_text("utf-8") for name in ("CHANGELOG.md", "CITATION.cff"))
+    newest, date = re.search(r"^## (\S+) \((\S+)\)$", changelog, re.MULTILINE).groups()
+    assert newest == emsopt.__version__
+    assert f"\nversion: {newest}\ndate-released: {date}\n" in citation

@@ -6,7 +6,7 @@ import pytest
 
 import emsopt as eo
 from emsopt.optimizers import LEARNERS, control_verdicts
-from emsopt.problems.control.problem import best_of_set
+from emsopt.problems.control.optimum import best_of_set
 
 KEYS = ["objective", "costs", "variance", "method", "seed"]
 

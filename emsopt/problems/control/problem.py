@@ -40,8 +40,8 @@ from ...errors import InputError
 from ..problem import Problem
 from ._checks import check_alpha, check_objective, checked_marginals, checked_sets
 from ._chunks import in_chunks
-from .optimum import best_of_set, sobol
 from .marginals import Marginal
+from .optimum import best_of_set, sobol
 
 NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
 MOST_NODES = 2**22

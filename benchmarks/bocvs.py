@@ -23,7 +23,7 @@ METHODS = ("ucb-psq", "ts-psq", "ucb-cvs", "unknown-cost")
 
 def told(problem, method, n):
     """Return a learner after n random plays, in its second phase, with no set excluded."""
-    known = Hyperparameters(LENGTHSCALES, amplitude=0.3, noise=1e-4, mean=0.3)
+    known = Hyperparameters(LENGTHSCALES, amplitude=0.3, noise_variance=1e-4, mean=0.3)
     options = {"exploration": 0.0, "halving": False, "alpha": 0.9} if method == "unknown-cost" else {}
     learner = LEARNERS[method](problem, rng=0, budget=1e6, hyperparameters=known, **options)
     rng = np.random.default_rng(1)

@@ -10,12 +10,12 @@ import emsopt as eo
 from emsopt.errors import InputError, ResumeWarning
 from emsopt.optimizers import Hyperparameters, bocvs, with_regret
 from emsopt.optimizers.control.learners import ETC50, LEARNERS, UCBCVS, UnknownCost
-from emsopt.optimizers.control.model import ControlModel
+from emsopt.optimizers.control.model import ControlModel, PosteriorSample
 from emsopt.optimizers.control.regret import NODES
 from emsopt.problems import ControlProblem, Play, Problem, TruncatedNormal, Uniform
 
 SETS = [[0], [1, 2], [0, 1], [0, 1, 2]]
-KNOWN = Hyperparameters([0.4, 0.5, 0.7], amplitude=1.0, noise=1e-4)
+KNOWN = Hyperparameters([0.4, 0.5, 0.7], amplitude=1.0, noise_variance=1e-4)
 
 
 def random_problem(seed, costs=(0.05, 0.1, 0.2, 0.5), marginals=None):
@@ -117,9 +117,9 @@ def test_searches_find_the_best_of_a_grid():
     model = told(problem, 30)
     axis = np.linspace(0, 1, 41)
     for i, grid in ((0, axis[:, None]), (1, np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2))):
-        for kind, search in (("upper", model.best_upper), ("lower", model.best_lower)):
+        for kind in ("upper", "lower"):
             bound = model.bound(i, kind)
-            value, x = search(i)
+            value, x = model.best(i, kind)
             assert value == pytest.approx(bound(x[None])[0][0])
             assert value >= bound(grid)[0].max() - 0.01
 
@@ -128,7 +128,7 @@ def test_sets_within_others_have_no_larger_bound():
     problem = random_problem(4)
     model = told(problem, 12)
     assert model.maximal == [3]
-    upper, lower = ([search(i)[0] for i in range(4)] for search in (model.best_upper, model.best_lower))
+    upper, lower = ([model.best(i, kind)[0] for i in range(4)] for kind in ("upper", "lower"))
     assert max(upper[:3]) <= upper[3] + 0.02
     assert max(lower[:3]) <= lower[3] + 0.02
 
@@ -137,7 +137,7 @@ def test_posterior_samples_have_the_posteriors_moments():
     problem = random_problem(5)
     model = told(problem, 8, hyperparameters=KNOWN)
     point = np.array([[0.3, 0.8, 0.1]])
-    draws = np.array([model.sample().expected(3)(point)[0][0] for _ in range(400)])
+    draws = np.array([PosteriorSample(model).expected(3)(point)[0][0] for _ in range(400)])
     mean, variance = (v[0] for v in model.process.predict(point, model.prior))
     assert draws.mean() == pytest.approx(mean, abs=5 * np.sqrt(variance / 400))
     assert draws.var() == pytest.approx(variance, rel=0.35)
@@ -146,7 +146,7 @@ def test_posterior_samples_have_the_posteriors_moments():
 def test_a_posterior_samples_expected_value_is_its_mean_over_the_rest():
     problem = random_problem(6)
     model = told(problem, 10, hyperparameters=KNOWN)
-    sample = model.sample()
+    sample = PosteriorSample(model)
     nodes = problem.nodes(2**13)
     nodes[:, 0] = 0.37
     direct = sample.expected(3)(nodes)[0].mean()
@@ -381,8 +381,8 @@ def test_regrets_are_those_of_the_definition():
             "'unknown-cost' takes no option 'bta', but beta, delta, exploration, halving, hyperparameters, norm",
         ),
         ({"epsilon": 0.1}, "'unknown-cost' takes no option 'epsilon'"),
-        ({"exploration": 2}, "`exploration` must be a share"),
-        ({"hyperparameters": 0.5}, "`hyperparameters` must be emsopt.optimizers.Hyperparameters"),
+        ({"exploration": 2}, "`exploration` must be a finite number .*0 .* 1"),
+        ({"hyperparameters": 0.5}, "`hyperparameters` must be an emsopt.optimizers.Hyperparameters"),
         ({"hyperparameters": Hyperparameters([0.5])}, r"`lengthscales` must have shape \(3,\)"),
         ({"callback": 3}, "`callback` must be a function"),
         ({"time_limit": 0}, "`time_limit` must be a number above 0"),
@@ -426,8 +426,8 @@ def test_what_is_told_must_fit_the_problem():
     [
         ({"lengthscales": [0.5, -1, 1]}, "`lengthscales` must be greater than 0"),
         ({"amplitude": 0}, "`amplitude` must be a number above 0"),
-        ({"noise": 0}, "`noise` must be a number above 0"),
-        ({"mean": np.nan}, "`mean` must be finite"),
+        ({"noise_variance": 0}, "`noise_variance` must be a number above 0"),
+        ({"mean": np.nan}, "`mean` must be a finite number"),
     ],
 )
 def test_hyperparameters_are_checked(given, message):

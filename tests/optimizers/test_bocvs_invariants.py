@@ -150,7 +150,7 @@ def random_problem(seed):
     values = [best_of(f.expected(problem.marginals, list(s)), len(s)) for s in problem.control_sets]
     if seed in BLIND:
         problem = replace(problem, worst=max(values) + 1)
-    return problem, Hyperparameters(f.lengthscales, amplitude=1.0, noise=noise**2), np.array(values)
+    return problem, Hyperparameters(f.lengthscales, amplitude=1.0, noise_variance=noise**2), np.array(values)
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def played(seed):
     if seed in THEOREM:
         options |= {"hyperparameters": known, "beta": "theorem", "norm": problem.objective.function.norm}
     elif seed in WRONG:  # far too smooth, and too sure
-        options["hyperparameters"] = Hyperparameters(6 * known.lengthscales, 1.0, known.noise / 100)
+        options["hyperparameters"] = Hyperparameters(6 * known.lengthscales, 1.0, known.noise_variance / 100)
     elif seed in DEAR:
         options |= {
             "hyperparameters": known,

@@ -12,34 +12,38 @@ r"""Learners of a control problem: which variables to control next, and at what 
 All are used by ask / tell: ``ask`` returns a set and values for it, ``tell`` reports what happened.
 """
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
 import numpy as np
 
 from ... import _validate
+from ..._types import ArrayLike, FloatArray, Rng
 from ...errors import InputError
 from ...problems.control._checks import check_alpha
 from ...problems.control.problem import ControlProblem, Play
-from .model import ControlModel, Hyperparameters
+from .model import ControlModel, Hyperparameters, PosteriorSample
 
 
 class ControlLearner:
-    """Base of the learners: a model of the values, and the costs seen.
+    """Base of the learners: a model of the values, and the costs observed.
 
     Parameters
     ----------
     problem : ControlProblem
-        A learner uses its control sets, marginals and ``worst``, not its mean costs (but for `UCBCVS`), and never its
-        objective: to play in a laboratory, tell a `Play` of what was observed.
+        A learner uses its control sets, marginals and ``worst``, but not its mean costs (except `UCBCVS`) and never
+        its objective: to play in a laboratory, tell a `Play` of what was observed.
     rng : int or Generator, optional
     budget : float, optional
-        All that may be spent. Who tells must keep to it, as `bocvs` does.
+        Maximum total cost. The caller must keep to it, as `bocvs` does.
     alpha : float
-        Share of the best expected value, counted from ``worst``, that may be given up. Only `UnknownCost` does.
+        Share of the best expected value, counted from ``worst``, that may be given up. Used by `UnknownCost` only.
     beta : float or "theorem"
         Weight of the posterior standard deviation in bounds.
     norm, delta : float
         B and δ of the theorem's β; δ is in (0, 1].
     hyperparameters : Hyperparameters, optional
-        Left out: estimated.
+        Default: estimated.
 
     Attributes
     ----------
@@ -47,11 +51,11 @@ class ControlLearner:
     counts : ndarray of int, shape (m,)
         Plays of each set, T_i.
     paid : ndarray, shape (m,)
-        Sum of what they cost.
+        Their total cost.
     plays : list of (int, ndarray)
         Set and values of each play.
     phase : str
-        What the learner is about.
+        What the learner does at present.
 
     Raises
     ------
@@ -75,23 +79,21 @@ class ControlLearner:
 
     def __init__(
         self,
-        problem,
+        problem: ControlProblem,
         *,
-        rng=None,
-        budget=np.inf,
-        alpha=0.1,
-        beta=2.0,
-        norm=1.0,
-        delta=0.1,
-        hyperparameters=None,
-    ):
+        rng: Rng = None,
+        budget: float = np.inf,
+        alpha: float = 0.1,
+        beta: float | str = 2.0,
+        norm: float = 1.0,
+        delta: float = 0.1,
+        hyperparameters: Hyperparameters | None = None,
+    ) -> None:
         _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
-        if isinstance(beta, str) and beta != "theorem":
+        if beta != "theorem" and not (_validate.is_real(beta) and 0 < beta < np.inf):
             raise InputError(f"`beta` must be a number above 0, or 'theorem'; got {beta!r}.")
-        if not isinstance(beta, str):
-            beta = _validate.positive_number(beta, "beta")
-        if hyperparameters is not None and not isinstance(hyperparameters, Hyperparameters):
-            raise InputError(f"`hyperparameters` must be emsopt.optimizers.Hyperparameters; got {hyperparameters!r}.")
+        if hyperparameters is not None:
+            _validate.instance(hyperparameters, "hyperparameters", Hyperparameters, "emsopt.optimizers.Hyperparameters")
         check_alpha(alpha)
         norm = _validate.positive_number(norm, "norm")
         delta = _validate.probability(delta, "delta")
@@ -101,26 +103,27 @@ class ControlLearner:
         self.rng = _validate.generator(rng)
         self.model = ControlModel(problem, self.rng, beta=beta, norm=norm, delta=delta, hyperparameters=hyperparameters)
         m = len(problem.control_sets)
-        self.counts, self.paid, self.plays = np.zeros(m, dtype=int), np.zeros(m), []
+        self.counts, self.paid = np.zeros(m, dtype=int), np.zeros(m)
+        self.plays: list[tuple[int, FloatArray]] = []
 
     @property
-    def spent(self):
-        """Cost of all plays."""
+    def spent(self) -> float:
+        """Total cost of all plays."""
         return float(self.paid.sum())
 
     @property
-    def mean_costs(self):
-        """Mean cost seen of each set, NaN before its first play, shape (m,)."""
+    def mean_costs(self) -> FloatArray:
+        """Mean cost observed of each set, NaN before its first play, shape (m,)."""
         return np.divide(self.paid, self.counts, out=np.full(len(self.paid), np.nan), where=self.counts > 0)
 
-    def ask(self):
+    def ask(self) -> tuple[int, FloatArray]:
         """Return the set to play next and the values of its variables, shape (k,)."""
         if self.model.process is None:
             i = self._first_set()
-            return i, self.model.random_point(i)
+            return i, self.rng.random(len(self.problem.control_sets[i]))
         return self._propose()
 
-    def tell(self, i, x, play):
+    def tell(self, i: int, x: ArrayLike, play: Play) -> None:
         """Report a play.
 
         Parameters
@@ -128,27 +131,28 @@ class ControlLearner:
         i : int
             Its control set.
         x : array_like, shape (k,)
-            The values that its variables were given.
+            Values given to its variables.
         play : Play
-            What came of it.
+            The outcome.
 
         Raises
         ------
         InputError
-            If one of them does not fit the problem.
+            If an argument does not fit the problem.
         """
         i, x = self.problem.checked_query(i, x)
         if not isinstance(play, Play) or len(play.point) != self.problem.dimension:
-            wanted = f"`play` must be an emsopt.problems.Play of {self.problem.dimension} variables"
             got = f"{len(play.point)} variables" if isinstance(play, Play) else repr(play)
-            raise InputError(f"{wanted}; got {got}.")
+            raise InputError(
+                f"`play` must be an emsopt.problems.Play of {self.problem.dimension} variables; got {got}."
+            )
         self.model.tell(play.point, play.value)
         self.counts[i] += 1
         self.paid[i] += play.cost
         self.plays.append((i, x.copy()))
 
-    def recommend(self):
-        """Return the set and values, shape (k,), of the play whose expected value the model now holds for the largest.
+    def recommend(self) -> tuple[int, FloatArray]:
+        """Return the set and values, shape (k,), of the play with the largest posterior mean of the expected value.
 
         Raises
         ------
@@ -159,46 +163,48 @@ class ControlLearner:
             raise InputError("nothing can be recommended before the first play is told.")
         if self.model.process is None:
             return self.plays[int(np.argmax(self.model.values))]
-        best, top = self.plays[0], -np.inf
+        found = []
         for i in sorted({i for i, _ in self.plays}):
             points = np.array([x for j, x in self.plays if j == i])
             values = self.model.bound(i, "mean")(points)[0]
-            if values.max() > top:
-                best, top = (i, points[np.argmax(values)]), values.max()
-        return best
+            found.append((values.max(), i, points[np.argmax(values)]))
+        return max(found, key=lambda entry: entry[0])[1:]
 
-    def _first_set(self):
+    def _first_set(self) -> int:
         """Return the set to play while there is no model."""
         return int(self.rng.choice(self.model.maximal))
 
-    def _propose(self):
+    def _propose(self) -> tuple[int, FloatArray]:
+        """Return the set to play next and the values of its variables, from the model."""
         raise NotImplementedError
 
-    def _best_upper(self, sets):
+    def _best_upper(self, sets: Iterable[int]) -> tuple[int, FloatArray]:
         """Return the set and values of the largest E[u] among some sets."""
-        found = {i: self.model.best_upper(i) for i in sets}
-        i = max(found, key=lambda j: found[j][0])
-        return i, found[i][1]
+        return _best({i: self.model.best(i, "upper") for i in sets})
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{type(self).__name__}: {len(self.plays)} plays, spent {self.spent:.4g}, {self.phase}>"
+
+
+def _best(found: dict[int, tuple[float, FloatArray]]) -> tuple[int, FloatArray]:
+    """Return the set of the largest value, and where it is reached."""
+    i = max(found, key=lambda j: found[j][0])
+    return i, found[i][1]
 
 
 class UCBPSQ(ControlLearner):
     """Largest E[u] of all sets, which a set within another never has."""
 
-    def _propose(self):
+    def _propose(self) -> tuple[int, FloatArray]:
         return self._best_upper(self.model.maximal)
 
 
 class TSPSQ(ControlLearner):
     """Largest expected value of a posterior sample, which a set within another never has."""
 
-    def _propose(self):
-        sample = self.model.sample()
-        found = {i: self.model.best_of_sample(sample, i) for i in self.model.maximal}
-        i = max(found, key=lambda j: found[j][0])
-        return i, found[i][1]
+    def _propose(self) -> tuple[int, FloatArray]:
+        sample = PosteriorSample(self.model)
+        return _best({i: self.model.best_of_sample(sample, i) for i in self.model.maximal})
 
 
 class UCBCVS(ControlLearner):
@@ -208,28 +214,29 @@ class UCBCVS(ControlLearner):
     ----------
     problem : ControlProblem
     epsilon : float or callable, optional
-        ε_t in units of the objective: a number, or a function of the play's number t = 1, 2, ... Left out: the
-        square root of (amplitude / t).
+        ε_t in units of the objective: a number, or a function of the play's number t = 1, 2, ... Default: the square
+        root of (amplitude / t).
     **options
         As of `ControlLearner`.
     """
 
-    def __init__(self, problem, *, epsilon=None, **options):
+    def __init__(
+        self, problem: ControlProblem, *, epsilon: float | Callable[[int], float] | None = None, **options: Any
+    ) -> None:
         super().__init__(problem, **options)
         if epsilon is not None and not callable(epsilon):
             epsilon = _validate.positive_number(epsilon, "epsilon", zero=True)
         self.epsilon = epsilon
 
-    def _slack(self):
+    def _slack(self) -> float:
+        """Return ε_t."""
         t = len(self.plays) + 1
-        if self.epsilon is None:
-            return np.sqrt(self.model.process.amplitude / t)
         if callable(self.epsilon):
             return _validate.positive_number(self.epsilon(t), f"epsilon({t})", zero=True)
-        return self.epsilon
+        return np.sqrt(self.model.process.amplitude / t) if self.epsilon is None else self.epsilon
 
-    def _propose(self):
-        found = [self.model.best_upper(i) for i in range(len(self.counts))]
+    def _propose(self) -> tuple[int, FloatArray]:
+        found = [self.model.best(i, "upper") for i in range(len(self.counts))]
         bounds = np.array([value for value, _ in found])
         close = np.flatnonzero(bounds + self._slack() >= bounds.max())
         cheapest = close[self.problem.costs[close] == self.problem.costs[close].min()]
@@ -238,7 +245,7 @@ class UCBCVS(ControlLearner):
 
 
 class ETC50(ControlLearner):
-    """So many plays of every group of sets of equal size, smallest first, by the largest E[u]; then as UCB-PSQ.
+    """Play every group of sets of equal size for a while, smallest first, by the largest E[u]; then as UCB-PSQ.
 
     Parameters
     ----------
@@ -249,26 +256,26 @@ class ETC50(ControlLearner):
         As of `ControlLearner`.
     """
 
-    def __init__(self, problem, *, plays_per_group=50, **options):
+    def __init__(self, problem: ControlProblem, *, plays_per_group: int = 50, **options: Any) -> None:
         super().__init__(problem, **options)
         self.plays_per_group = _validate.whole_number(plays_per_group, "plays_per_group")
         sizes = np.array([len(s) for s in problem.control_sets])
-        self.groups = [np.flatnonzero(sizes == size).tolist() for size in np.unique(sizes)]
+        self.groups: list[list[int]] = [np.flatnonzero(sizes == size).tolist() for size in np.unique(sizes)]
 
     @property
-    def phase(self):
-        """Which group is explored, or that all have been."""
+    def phase(self) -> str:  # type: ignore[override]
+        """Which group is explored, or "commit" after the last one."""
         k = len(self.plays) // self.plays_per_group
         return f"explore group {k + 1}" if k < len(self.groups) else "commit"
 
-    def _group(self):
+    def _group(self) -> list[int]:
         k = len(self.plays) // self.plays_per_group
         return self.groups[k] if k < len(self.groups) else self.model.maximal
 
-    def _first_set(self):
+    def _first_set(self) -> int:
         return int(self.rng.choice(self._group()))
 
-    def _propose(self):
+    def _propose(self) -> tuple[int, FloatArray]:
         return self._best_upper(self._group())
 
 
@@ -284,20 +291,20 @@ class UnknownCost(ControlLearner):
 
     Where the paper leaves a choice:
 
-    - **Exploration** goes on while the next play, which costs at most 1, surely fits into its share of the budget, 60
-      of 100 in the experiments.
-    - **T** is the budget over the smallest mean cost seen in the exploration, apart from 0.
-    - **Line 11** writes an index that runs past the exploration; meant is the minimum over the rounds in which the
+    - **Exploration** continues while the next play, which costs at most 1, is certain to fit into its share of the
+      budget, 60 of 100 in the experiments.
+    - **T** is the budget over the smallest mean cost observed in the exploration, ignoring 0.
+    - **Line 11** writes an index that runs past the exploration. Here it is the minimum over the rounds in which the
       set's bound was computed. The lower bound of line 10 is computed once in every m rounds.
-    - **Bounds are compared only if they come from the same hyperparameters.** When these are estimated anew, the
-      bounds start anew: bounds of a model that was given up hold nothing.
-    - **A set that is not feasible stays so** until bounds start anew, since lower bounds only rise and α only falls.
-      It is not bounded again before.
-    - The objective is known to be at least ``worst``, so the lower bound starts there, and α counts from there.
+    - **Bounds are compared only if they come from the same hyperparameters.** When these are estimated again, the
+      bounds start again.
+    - **A set that is not feasible stays so** until the bounds start again, because lower bounds only rise and α only
+      falls. Its bound is not computed in the meantime.
+    - The objective is known to be at least ``worst``: the lower bound starts there, and α counts from there.
 
-    The cost bounds are wide: until a set has been played 2 log(T) / c² times its bound is 0. In the paper's settings
-    (cheap costs, 45 plays a set in the exploration) they tell the set of mean cost 1 from the others, but not 0.1 from
-    0.01; among those tied at 0 the largest E[u] decides, and cheapness does not.
+    The cost bounds are wide: until a set has been played 2 log(T) / c² times, its bound is 0. In the paper's settings
+    (cheap costs, 45 plays per set in the exploration) they distinguish the set of mean cost 1 from the others, but not
+    0.1 from 0.01. Among sets tied at 0 the largest E[u] decides, not the cost.
 
     Parameters
     ----------
@@ -321,27 +328,26 @@ class UnknownCost(ControlLearner):
         Sets of line 16, in the second phase.
     """
 
-    def __init__(self, problem, *, exploration=0.6, halving=True, **options):
+    def __init__(
+        self, problem: ControlProblem, *, exploration: float = 0.6, halving: bool = True, **options: Any
+    ) -> None:
         super().__init__(problem, **options)
-        if not _validate.is_real(exploration) or not 0 <= exploration <= 1:
-            raise InputError(f"`exploration` must be a share of the budget, from 0 to 1; got {exploration!r}.")
+        self.exploration, self.halving = _validate.finite_number(exploration, "exploration", 0, 1), halving
         if not np.isfinite(self.budget):
             raise InputError("the method needs a finite `budget`, of which it explores a share.")
-        self.exploration, self.halving = exploration, halving
-        self.first_alpha = self.alpha
-        self.phase = "explore"
-        self.feasible = []
-        self.horizon = None
-        self._explored = None
+        self.first_alpha, self.phase = self.alpha, "explore"
+        self.feasible: list[int] = []
+        self.horizon, self._explored = np.nan, 0  # known once the exploration ends
         self._restart_bounds()
 
-    def _restart_bounds(self):
+    def _restart_bounds(self) -> None:
+        """Forget the bounds, which come from other hyperparameters."""
         self.lower = self.problem.worst
         self.upper = np.full(len(self.counts), np.inf)
         self._open = list(range(len(self.counts)))  # sets that may be feasible
         self._bounded_by = self.model.fits
 
-    def ask(self):
+    def ask(self) -> tuple[int, FloatArray]:
         """Return the set to play next and the values of its variables, shape (k,)."""
         if self.phase == "explore" and self.spent + 1 > self.exploration * self.budget:
             self.phase = "exploit"
@@ -351,61 +357,61 @@ class UnknownCost(ControlLearner):
             self.horizon = max(2.0, self.budget / (seen.min() if len(seen) else 1.0))
         return super().ask()
 
-    def _first_set(self):
+    def _first_set(self) -> int:
         return len(self.plays) % len(self.counts)
 
-    def _propose(self):
+    def _propose(self) -> tuple[int, FloatArray]:
         if self._bounded_by != self.model.fits:
             self._restart_bounds()
         return self._explore() if self.phase == "explore" else self._exploit()
 
-    def _explore(self):
+    def _explore(self) -> tuple[int, FloatArray]:
         """Lines 4 and 5, and the terms of lines 10 and 11."""
         i = self._first_set()
-        value, x = self.model.best_upper(i)
+        value, x = self.model.best(i, "upper")
         self.upper[i] = min(self.upper[i], value)
         if i == len(self.counts) - 1:
             self.lower = max(self.lower, self._lower_bound())
         return i, x
 
-    def _exploit(self):
+    def _exploit(self) -> tuple[int, FloatArray]:
         """Lines 14 to 26."""
         done = len(self.plays) - self._explored
         if self.halving:
             self.alpha = self.first_alpha * 0.5 ** (done // self.problem.dimension)
         lower = self._lower_bound()
         self.lower = max(self.lower, lower)
-        bounds = {i: self.model.best_upper(i) for i in self._open}
+        bounds = {i: self.model.best(i, "upper") for i in self._open}
         for i, (value, _) in bounds.items():
             self.upper[i] = min(self.upper[i], value)
         self.feasible = self._good_enough()
         if not self.feasible:  # lines 17 to 20
             for i in set(range(len(self.counts))) - set(bounds):
-                bounds[i] = self.model.best_upper(i)
+                bounds[i] = self.model.best(i, "upper")
             self.lower = max(self.problem.worst, lower)
             self.upper = np.array([bounds[i][0] for i in range(len(self.counts))])
             self.feasible = self._good_enough() or [int(np.argmax(self.upper))]
         self._open = self.feasible
-        costs = self.cost_bounds()[self.feasible]
-        cheapest = [i for i, cost in zip(self.feasible, costs, strict=True) if cost == costs.min()]
-        i = max(cheapest, key=lambda j: bounds[j][0])
-        return i, bounds[i][1]
+        costs = self.cost_bounds()
+        lowest = costs[self.feasible].min()
+        return _best({i: bounds[i] for i in self.feasible if costs[i] == lowest})
 
-    def _lower_bound(self):
-        return max(self.model.best_lower(i)[0] for i in self.model.maximal)
+    def _lower_bound(self) -> float:
+        """Return the largest E[l] of all sets."""
+        return max(self.model.best(i, "lower")[0] for i in self.model.maximal)
 
-    def _good_enough(self):
+    def _good_enough(self) -> list[int]:
         """Return the sets of line 16."""
         worst = self.problem.worst
         return np.flatnonzero(self.upper - worst > (1 - self.alpha) * (self.lower - worst)).tolist()
 
-    def cost_bounds(self):
+    def cost_bounds(self) -> FloatArray:
         """Return the lower confidence bound of every set's mean cost, lines 22 to 24, shape (m,)."""
         radius = np.sqrt(2 * np.log(self.horizon) / np.maximum(self.counts, 1))
         return np.where(self.counts > 0, np.maximum(np.nan_to_num(self.mean_costs) - radius, 0), 0)
 
 
-LEARNERS = {
+LEARNERS: dict[str, type[ControlLearner]] = {
     "unknown-cost": UnknownCost,
     "ucb-psq": UCBPSQ,
     "ts-psq": TSPSQ,

@@ -195,6 +195,11 @@ def run_seed(rng: Rng) -> int | None:
     return int(_validate.generator(rng).integers(2**63))
 
 
+def stream(seed: int, *purpose: int) -> np.random.Generator:
+    """Return the generator of a run for one purpose, such as a step; it is independent of those for others."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=purpose))
+
+
 def summary(*arrays: ArrayLike) -> dict[str, Any]:
     """Return a short summary of arrays by which `RunFile` distinguishes them from others.
 

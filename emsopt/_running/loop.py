@@ -2,7 +2,7 @@
 
 The caller says how; the clock, the checkpoint, the progress bar, the callback and Ctrl-C are kept here::
 
-    with loop(form, describe, steps=budget, ...) as steps:
+    with loop(form, describe, options, steps=budget, ...) as steps:
         for number in steps:
             x = optimizer.ask()
             value = objective(x) if steps.row is None else steps.row["value"]
@@ -15,7 +15,7 @@ The caller says how; the clock, the checkpoint, the progress bar, the callback a
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,16 @@ from .._types import Callback, PathLike, Progress, Rng
 from ..errors import InputError
 from .checkpoint import Form, RunFile, run_seed
 from .progress import Show, bar
+
+
+class RunOptions(NamedTuple):
+    """The options that all runs share, as in `emsopt.minimize`."""
+
+    rng: Rng
+    progress: Progress | None
+    callback: Callback | None
+    checkpoint: PathLike | None
+    time_limit: float | None
 
 
 class Steps:
@@ -100,16 +110,12 @@ class Steps:
 def loop(
     form: Form,
     describe: Callable[[], dict[str, Any]],
+    options: RunOptions,
     *,
     message: str,
     steps: int | None = None,
     total: int | None = None,
     unit: str | None = None,
-    rng: Rng,
-    progress: Progress | None,
-    callback: Callback | None,
-    checkpoint: PathLike | None,
-    time_limit: float | None,
 ) -> Iterator[Steps]:
     """Open the checkpoint and the progress bar of a run; Ctrl-C ends the run and keeps the finished steps.
 
@@ -119,15 +125,15 @@ def loop(
         The rows of the checkpoint.
     describe : callable
         Returns what a checkpoint must agree on. Called only if there is one.
+    options : RunOptions
     message : str
         Why the run ended, unless something ends it earlier.
     steps : int, optional
         Maximum number of steps. Default: as many as the caller likes.
     total, unit : int, str, optional
         What progress counts. Default: steps.
-    rng, progress, callback, checkpoint, time_limit
-        As in `emsopt.minimize`.
     """
+    rng, progress, callback, checkpoint, time_limit = options
     if callback is not None and not callable(callback):
         raise InputError(f"`callback` must be a function of one argument; got {callback!r}.")
     limit = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")

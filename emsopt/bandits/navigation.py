@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .. import _validate
-from .._running.checkpoint import Form, are_indices, are_numbers, run_seed, summary
-from .._running.loop import Steps, loop
+from .._running.checkpoint import Form, are_indices, are_numbers, run_seed, stream, summary
+from .._running.loop import RunOptions, Steps, loop
 from .._types import ArrayLike, BoolArray, Callback, FloatArray, IntArray, PathLike, Progress, Rng
 from ..errors import InputError, NoWayError
 from ..roads.network import RoadNetwork
@@ -95,7 +95,7 @@ class Navigation:
         seed = run_seed(rng)
         self.net, self.hours, self.seed = net, hours, secrets.randbits(128) if seed is None else seed
         if expected is None:
-            expected = prior.draw(rng=_stream(self.seed, TRUTH))[:, 0]
+            expected = prior.draw(rng=stream(self.seed, TRUTH))[:, 0]
         self.expected = _validate.real_array(expected, "expected", (prior.n_arms,), unit="Wh")
         self._deviation = np.sqrt(prior.noise_variance)
         self.costs = rectified_mean(self.expected, self._deviation)
@@ -115,7 +115,7 @@ class Navigation:
 
     def observe(self, t: int, arms: IntArray) -> FloatArray:
         """Return the observed energy of each given arm in round t, Wh."""
-        noise = _stream(self.seed, NOISE, t).standard_normal(len(self.expected))
+        noise = stream(self.seed, NOISE, t).standard_normal(len(self.expected))
         return self.expected[arms] + self._deviation * noise[arms]
 
     def best(self, t: int) -> float:
@@ -268,19 +268,15 @@ def run(
     with loop(
         _FORM,
         lambda: _description(net, start, end, name, prior, expected, closed),
+        RunOptions(rng, progress, callback, checkpoint, time_limit),
         message=f"horizon of {horizon} rounds reached",
         steps=horizon,
-        rng=rng,
-        progress=progress,
-        callback=callback,
-        checkpoint=checkpoint,
-        time_limit=time_limit,
     ) as steps:
         environment = Navigation(net, start, end, prior, expected=expected, closed=closed, rng=steps.file.seed)
         environment.best(1)  # raise at once if there is no path from start to end
-        stream = _stream(steps.file.seed, AGENT)
-        model = SparseGP(prior, rng=stream) if regression == "svgp" else REGRESSIONS[regression](prior)
-        agent = Agent(model, rule, sense="min", rectify=True, rng=stream)
+        agent_rng = stream(steps.file.seed, AGENT)
+        model = SparseGP(prior, rng=agent_rng) if regression == "svgp" else REGRESSIONS[regression](prior)
+        agent = Agent(model, rule, sense="min", rectify=True, rng=agent_rng)
         total = 0.0
         for t in steps:  # as in `play`
             arms, is_open = environment.available(t)
@@ -333,11 +329,6 @@ def _policy(policy: str | tuple[str, Rule]) -> tuple[str, str, Rule]:
     regression, rule = policy
     _validate.choice(regression, "policy[0]", tuple(REGRESSIONS))
     return f"{regression}, {rule}", regression, rule
-
-
-def _stream(seed: int, *purpose: int) -> np.random.Generator:
-    """Return a generator for one purpose, independent of the run's other generators."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=purpose))
 
 
 def _description(

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _validate
 from .._running.checkpoint import Form, are_indices, are_numbers, is_number
-from .._running.loop import Steps, loop
+from .._running.loop import RunOptions, Steps, loop
 from .._types import ArrayLike, Callback, FloatArray, IntArray, PathLike, Progress, Rng
 from ..errors import InputError
 from ..evaluators.objective import Objective
@@ -148,7 +148,7 @@ def minimize(
     array([0.3])
     """
     box = {"bounds": bounds, "integers": integers, "noisy": noisy}
-    run = {"rng": rng, "progress": progress, "callback": callback, "checkpoint": checkpoint, "time_limit": time_limit}
+    run = RunOptions(rng, progress, callback, checkpoint, time_limit)
     return _search("min", objective, method, budget, target, box, run)
 
 
@@ -179,7 +179,7 @@ def maximize(
     array([0.3])
     """
     box = {"bounds": bounds, "integers": integers, "noisy": noisy}
-    run = {"rng": rng, "progress": progress, "callback": callback, "checkpoint": checkpoint, "time_limit": time_limit}
+    run = RunOptions(rng, progress, callback, checkpoint, time_limit)
     return _search("max", objective, method, budget, target, box, run)
 
 
@@ -190,9 +190,9 @@ def _search(
     budget: int,
     target: float | None,
     box: dict[str, Any],
-    run: dict[str, Any],
+    run: RunOptions,
 ) -> Run:
-    """Ask, evaluate and tell until the run ends; ``box`` and ``run`` are options of `on_box` and of `loop`."""
+    """Ask, evaluate and tell until the run ends; ``box`` holds options of `on_box`."""
     if not callable(objective):
         got = type(objective).__name__
         raise InputError(f"`objective` must be an emsopt.Objective, a Problem or a function of a point; got {got}.")
@@ -221,7 +221,7 @@ def _search(
     column, fits = kind.column, are_indices if on_deployments else are_numbers
     form = Form("emsopt run", "evaluation", asked={column: fits}, told={"value": is_number})
     message = f"budget of {budget} evaluations used"
-    with loop(form, lambda: describe(goal, name, method), steps=budget, message=message, **run) as steps:
+    with loop(form, lambda: describe(goal, name, method), run, steps=budget, message=message) as steps:
         seed = steps.file.seed
         optimizer = method if isinstance(method, kind) else methods[name](goal, rng=seed)
         best = np.inf if sense == "min" else -np.inf

@@ -1,18 +1,20 @@
 """`bocvs`: play a control problem until the budget is spent.
 
-"Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". A learner of `LEARNERS` asks,
-the problem is played, the learner is told, as long as the next play fits into the budget.
+From "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". A learner of `LEARNERS`
+asks, the problem is played and the learner is told, as long as the next play fits into the budget.
 """
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 from inspect import Parameter, signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ... import _validate
-from ..._running.checkpoint import Form, are_numbers, is_index, is_number, summary
-from ..._running.loop import Steps, loop
+from ..._running.checkpoint import Form, are_numbers, is_index, is_number, stream, summary
+from ..._running.loop import RunOptions, Steps, loop
 from ..._types import Callback, FloatArray, PathLike, Progress, Rng
 from ...errors import InputError
 from ...problems.control._checks import check_alpha
@@ -20,6 +22,9 @@ from ...problems.control.marginals import Empirical
 from ...problems.control.problem import ControlProblem, Play
 from .learners import LEARNERS
 from .regret import with_regret
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _FORM = Form(
     "emsopt control run",
@@ -37,29 +42,30 @@ class ControlRun:
     ----------
     method : str
     control_set : int
-        Recommended set: that of the play whose expected value the model holds for the largest in the end.
+        Recommended set: that of the play with the largest posterior mean of the expected value.
     x : ndarray, shape (k,)
         Values of its variables.
     plays : int
+        Number of plays.
     spent : float
-        Sum of all costs, at most the budget.
+        Total cost, at most the budget.
     message : str
         Why the run ended.
     history : DataFrame
-        One row a play: its number ``play``, ``set``, ``x`` (tuple), ``value`` and ``cost`` observed, ``spent`` so far,
-        ``phase``, ``seconds`` since the start; and unless they were declined ``expected`` (E_i(x)),
-        ``quality_regret`` (R^f), ``cost_regret`` (R^c), ``simple_regret`` (r).
+        One row per play: its number ``play``, ``set``, ``x`` (tuple), ``value`` and ``cost`` observed, ``spent`` so
+        far, ``phase`` and ``seconds`` since the start; with ``regret=True`` also ``expected`` (E_i(x)),
+        ``quality_regret`` (R^f), ``cost_regret`` (R^c) and ``simple_regret`` (r).
     """
 
     method: str
     control_set: int
-    x: np.ndarray
+    x: FloatArray
     plays: int
     spent: float
     message: str
-    history: object
+    history: pd.DataFrame
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         x = np.round(self.x, 4).tolist()
         return (
             f"<ControlRun {self.method}: set {self.control_set} at {x} after {self.plays} plays that cost "
@@ -133,23 +139,19 @@ def bocvs(
     with loop(
         _FORM,
         lambda: _description(problem, method, budget, alpha, options),
+        RunOptions(rng, progress, callback, checkpoint, time_limit),
         message="the next play does not fit into the budget",
         total=max(1, int(budget)),
         unit="cost",
-        rng=rng,
-        progress=progress,
-        callback=callback,
-        checkpoint=checkpoint,
-        time_limit=time_limit,
     ) as steps:
         seed = steps.file.seed
-        learner = LEARNERS[method](problem, rng=_stream(seed, 0), budget=budget, alpha=alpha, **options)
+        learner = LEARNERS[method](problem, rng=stream(seed, 0), budget=budget, alpha=alpha, **options)
         for number in steps:
             i, x = learner.ask()
             phase = learner.phase
             filed = steps.row
             if filed is None:
-                play = problem.play(i, x, _stream(seed, number))
+                play = problem.play(i, x, stream(seed, number))
             else:
                 i, x, play = _on_file(steps, filed, problem, i, x)
             if learner.spent + play.cost > budget:
@@ -190,19 +192,10 @@ def _on_file(
 
 def _check_options(method: str, options: dict[str, Any]) -> None:
     """Refuse options that a method does not take."""
-    taken = set()
-    for kind in LEARNERS[method].__mro__[:-1]:
-        parameters = signature(kind.__init__).parameters.values()
-        taken |= {p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY}
-    taken -= {"rng", "budget", "alpha"}
-    for name in options:
-        if name not in taken:
-            raise InputError(f"{method!r} takes no option {name!r}, but {', '.join(sorted(taken))}.")
-
-
-def _stream(seed: int, number: int) -> np.random.Generator:
-    """Return the source of randomness of a play; number 0 is the learner's."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
+    parameters = [p for kind in LEARNERS[method].__mro__[:-1] for p in signature(kind).parameters.values()]
+    known = {p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY} - {"rng", "budget", "alpha"}
+    for name in options.keys() - known:
+        raise InputError(f"{method!r} takes no option {name!r}, but {', '.join(sorted(known))}.")
 
 
 def _description(

@@ -13,7 +13,7 @@ from .regression import IndependentArms
 from .sparse import SparseGP
 from .theory import cumulative_gain, greedy_gain, largest_eigenvalue, regret_bound, spectral_gain
 
-__all__ = ["POLICIES", "UCB", "Agent", "BayesUCB", "ExactGP", "IndependentArms", "Navigation", "NavigationRun", "Prior"]
-__all__ += ["Round", "ShortestPath", "SparseGP", "Thompson", "TopK", "bayes_ucb_beta", "cumulative_gain", "greedy_gain"]
-__all__ += ["largest_eigenvalue", "navigation_prior", "play", "rectified_mean", "regret_bound", "run", "spectral_gain"]
-__all__ += ["ucb_beta"]
+__all__ = ["POLICIES", "UCB", "Agent", "BayesUCB", "ExactGP", "IndependentArms", "Navigation", "NavigationRun"]
+__all__ += ["Prior", "Round", "ShortestPath", "SparseGP", "Thompson", "TopK", "bayes_ucb_beta", "cumulative_gain"]
+__all__ += ["greedy_gain", "largest_eigenvalue", "navigation_prior", "play", "rectified_mean", "regret_bound", "run"]
+__all__ += ["spectral_gain", "ucb_beta"]

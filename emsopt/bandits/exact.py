@@ -85,8 +85,7 @@ class ExactGP(Regression):
         self._counts = np.concatenate([self._counts, np.zeros(len(fresh))])
         self._sums = np.concatenate([self._sums, np.zeros(len(fresh))])
         self._grow(known, fresh)
-        order = np.argsort(self._arms)
-        place = order[np.searchsorted(self._arms, unique, sorter=order)]
+        place = np.argmax(unique[:, None] == self._arms, axis=1)
         self._counts[place] += counts
         self._sums[place] += sums
         self._solution = None

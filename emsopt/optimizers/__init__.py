@@ -25,56 +25,9 @@ from .deployments.swaps import LocalSearch, best_deployment, local_search
 from .loop import BOX_METHODS, METHODS, maximize, minimize
 from .run import Run
 
-__all__ = [
-    "BOCS",
-    "BOKE",
-    "BOX_METHODS",
-    "GPUCB",
-    "KRUCB",
-    "METHODS",
-    "AskTell",
-    "BOKEPlus",
-    "Box",
-    "BoxObjective",
-]
-__all__ += [
-    "BoxOptimizer",
-    "GPUCBFixed",
-    "GPpM",
-    "GPzero",
-    "Genetic",
-    "LocalSearch",
-    "Optimizer",
-    "RandomPoints",
-]
-__all__ += [
-    "RandomSearch",
-    "Run",
-    "SimulatedAnnealing",
-    "SparBL",
-    "SparBLPlus",
-    "best_deployment",
-    "local_search",
-]
-__all__ += ["BOKEAuto", "maximize", "minimize", "on_box"]
-__all__ += [
-    "ETC50",
-    "LEARNERS",
-    "TSPSQ",
-    "UCBCVS",
-    "UCBPSQ",
-    "ControlLearner",
-    "ControlRun",
-    "Hyperparameters",
-]
-__all__ += [
-    "UnknownCost",
-    "bocvs",
-    "control_verdicts",
-    "density_design",
-    "fill_distance",
-    "process_design",
-    "profile",
-    "regret",
-    "with_regret",
-]
+__all__ = ["BOCS", "BOKE", "BOX_METHODS", "ETC50", "GPUCB", "KRUCB", "LEARNERS", "METHODS", "TSPSQ", "UCBCVS"]
+__all__ += ["UCBPSQ", "AskTell", "BOKEAuto", "BOKEPlus", "Box", "BoxObjective", "BoxOptimizer", "ControlLearner"]
+__all__ += ["ControlRun", "GPUCBFixed", "GPpM", "GPzero", "Genetic", "Hyperparameters", "LocalSearch", "Optimizer"]
+__all__ += ["RandomPoints", "RandomSearch", "Run", "SimulatedAnnealing", "SparBL", "SparBLPlus", "UnknownCost"]
+__all__ += ["best_deployment", "bocvs", "control_verdicts", "density_design", "fill_distance", "local_search"]
+__all__ += ["maximize", "minimize", "on_box", "process_design", "profile", "regret", "with_regret"]

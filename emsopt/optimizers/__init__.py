@@ -11,9 +11,9 @@ from .boxes.kr_ucb import KRUCB
 from .boxes.random_points import RandomPoints
 from .boxes.space_filling import density_design, fill_distance, process_design
 from .control.learners import ETC50, LEARNERS, TSPSQ, UCBCVS, UCBPSQ, ControlLearner, UnknownCost
-from .control.loop import ControlRun, bocvs
 from .control.model import Hyperparameters
 from .control.regret import control_verdicts, with_regret
+from .control.search import ControlRun, bocvs
 from .deployments.annealing import SimulatedAnnealing
 from .deployments.base import Optimizer
 from .deployments.bocs import BOCS
@@ -22,8 +22,8 @@ from .deployments.gp_pm import GPpM, GPzero
 from .deployments.random_search import RandomSearch
 from .deployments.sparbl import SparBL, SparBLPlus
 from .deployments.swaps import LocalSearch, best_deployment, local_search
-from .loop import BOX_METHODS, METHODS, maximize, minimize
 from .run import Run
+from .search import BOX_METHODS, METHODS, maximize, minimize
 
 __all__ = ["BOCS", "BOKE", "BOX_METHODS", "ETC50", "GPUCB", "KRUCB", "LEARNERS", "METHODS", "TSPSQ", "UCBCVS"]
 __all__ += ["UCBPSQ", "AskTell", "BOKEAuto", "BOKEPlus", "Box", "BoxObjective", "BoxOptimizer", "ControlLearner"]

@@ -55,10 +55,9 @@ ROUTES = {
     "luxembourg": {"A": ("-31118#2", "--32646#1"), "B": ("-30436#5", "-30946#0")},
     "luxembourg, rebuilt": {"A": ("-31118#1", "--32646#1"), "B": ("-30436#1", "-30946")},
 }
-"""First and last edge of two routes per network. Luxembourg: those of the paper, appendix B.2; in the rebuilt
-network other pieces of the same streets. Monaco: the paper's four ids do not exist in Monaco. These are
-routes of similar extent: A from Cap-d'Ail along the coast to Roquebrune, B from the port of Monaco up to La
-Turbie."""
+"""First and last edge of two routes per network. Luxembourg: those of the paper, appendix B.2; in the rebuilt network
+other pieces of the same streets. Monaco: the paper's four ids do not exist in Monaco. These are routes of similar
+extent: A from Cap-d'Ail along the coast to Roquebrune, B from the port of Monaco up to La Turbie."""
 
 GRID_SPEED_KMH = 40
 GRID_UNIFORM_MIN = (5, 30)  # as in the code published with the papers
@@ -67,28 +66,27 @@ GRID_UNIFORM_MIN = (5, 30)  # as in the code published with the papers
 def load_st_paul(version: str = "embedded", *, call_group: str = "f") -> City:
     """Return St. Paul, Minnesota, as in "Optimizing Server Locations in Spatial Queues", section 7.
 
-    Nine units are placed at 17 listed sites. Three stations are listed twice because they may hold two units
-    (sites 0 and 5, 1 and 6, 2 and 7). This leaves 14 distinct locations and 9,691 distinct deployments out of
-    24,310.
+    Nine units are placed at 17 listed sites. Three stations are listed twice because they may hold two units (sites 0
+    and 5, 1 and 6, 2 and 7). This leaves 14 distinct locations and 9,691 distinct deployments out of 24,310.
 
     Parameters
     ----------
     version : {"embedded", "published"}
-        "embedded" needs only the package's own files. Its **demand is a proxy**, not call records: population
-        in the census of 2010 times exp(-beta x km to downtown), with the one parameter beta fitted to figures
-        in the papers. "published" has the demand shares that the papers' authors published with their code.
-        The file ``Saint_Paul.pkl`` is searched in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/st_paul_published``; if
-        it is not found, it is downloaded and its checksum verified.
+        "embedded" needs only the package's own files. Its **demand is a proxy**, not call records: population in the
+        census of 2010 times exp(-beta x km to downtown), with the one parameter beta fitted to figures in the papers.
+        "published" has the demand shares that the papers' authors published with their code. The file
+        ``Saint_Paul.pkl`` is searched in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/st_paul_published``; if it is not found,
+        it is downloaded and its checksum verified.
     call_group : {"f", "e"}
-        Which of the two demand splits in the authors' file to use. The papers combine the rates of one group
-        of calls (84.68 per day, mu 42.17 per day) with the split of the other group, key ``f``; use it to
-        reproduce their figures. Key ``e`` is the split that belongs to these rates.
+        Which of the two demand splits in the authors' file to use. The papers combine the rates of one group of calls
+        (84.68 per day, mu 42.17 per day) with the split of the other group, key ``f``; use it to reproduce their
+        figures. Key ``e`` is the split that belongs to these rates.
 
     Returns
     -------
     City
-        `City.notes` describe its demand. The atoms' outlines are schematic Voronoi cells, not census tracts,
-        unless the version is "published" and ``tract_polygons_71.geojson`` is found in the same folders.
+        `City.notes` describe its demand. The atoms' outlines are schematic Voronoi cells, not census tracts, unless the
+        version is "published" and ``tract_polygons_71.geojson`` is found in the same folders.
 
     Raises
     ------
@@ -97,9 +95,9 @@ def load_st_paul(version: str = "embedded", *, call_group: str = "f") -> City:
 
     Notes
     -----
-    Travel times are computed from road distances by `emsopt.city.travel.st_paul_law`. Turnout takes 1.75 min
-    and service 1440/42.17 = 34.15 min everywhere. The embedded optimum is within 0.1 min of every optimum in
-    the papers' tables; for higher accuracy use the published version.
+    Travel times are computed from road distances by `emsopt.city.travel.st_paul_law`. Turnout takes 1.75 min and
+    service 1440/42.17 = 34.15 min everywhere. The embedded optimum is within 0.1 min of every optimum in the papers'
+    tables; for higher accuracy use the published version.
 
     Examples
     --------
@@ -144,22 +142,21 @@ def _in_folder(folder: str, name: str) -> list[str]:
 def load_utilization() -> "pd.DataFrame":
     """Return the utilisation of ambulances in 17 cities of the United States.
 
-    Table 2 of "Optimizing Server Locations in Spatial Queues", with the figures as printed. The paper
-    estimates them from the survey of Firehouse Magazine, 2019, and assumes St. Paul's service time for every
-    city.
+    Table 2 of "Optimizing Server Locations in Spatial Queues", with the figures as printed. The paper estimates them
+    from the survey of Firehouse Magazine, 2019, and assumes St. Paul's service time for every city.
 
     Returns
     -------
     DataFrame
-        ``city``; ``calls_per_year``; ``calls_per_minute``; ``ambulances``; ``utilization``, a fraction; and
-        ``note``, which is empty unless the row contradicts itself.
+        ``city``; ``calls_per_year``; ``calls_per_minute``; ``ambulances``; ``utilization``, a fraction; and ``note``,
+        which is empty unless the row contradicts itself.
 
     Notes
     -----
-    ``calls_per_year / (365 * ambulances * 42.17)`` is within 0.004 of every ``utilization``, but no row
-    agrees to the printed digit: the first seven rows are lower by at most 0.6 %, as if service took 34.0 min,
-    and the others higher by up to 1.2 %, as if it took 34.46 min, whereas 1440/42.17 is 34.15 min. St. Paul's
-    0.07 calls per minute should read 0.06.
+    ``calls_per_year / (365 * ambulances * 42.17)`` is within 0.004 of every ``utilization``, but no row agrees to the
+    printed digit: the first seven rows are lower by at most 0.6 %, as if service took 34.0 min, and the others higher
+    by up to 1.2 %, as if it took 34.46 min, whereas 1440/42.17 is 34.15 min. St. Paul's 0.07 calls per minute should
+    read 0.06.
     """
     return paper_table(2)
 
@@ -170,21 +167,21 @@ def paper_table(number: int) -> "pd.DataFrame":
     Parameters
     ----------
     number : {1, 2, 3}
-        1: St. Paul by offered load (both versions); 2: see `load_utilization`; 3: St. Paul by service rate
-        with bounds (first version only).
+        1: St. Paul by offered load (both versions); 2: see `load_utilization`; 3: St. Paul by service rate with bounds
+        (first version only).
 
     Returns
     -------
     DataFrame
         1: ``offered_load`` (rounded; 0.225 is the original load, more precisely 0.2231), ``optimum_min`` and
-        ``p_median_min``, the mean response (min) of the best and of the p-median deployment. 3:
-        ``mu_per_day`` (42.17 is the original rate, printed as 42), ``optimum_min``, ``lower_bound_min``,
-        ``upper_bound_min``. SparBL and GP-pM reach the optimum in every row of both tables.
+        ``p_median_min``, the mean response (min) of the best and of the p-median deployment. 3: ``mu_per_day`` (42.17
+        is the original rate, printed as 42), ``optimum_min``, ``lower_bound_min``, ``upper_bound_min``. SparBL and
+        GP-pM reach the optimum in every row of both tables.
 
     Notes
     -----
-    At the original rate, table 1 lists 6.01 min for the p-median deployment, but table 3 lists 5.92 min for
-    the same quantity, its upper bound. The published inputs yield 5.92 min.
+    At the original rate, table 1 lists 6.01 min for the p-median deployment, but table 3 lists 5.92 min for the same
+    quantity, its upper bound. The published inputs yield 5.92 min.
     """
     import pandas as pd
 
@@ -217,16 +214,14 @@ def grid_city(
     size : int
         Number of cells along each side. Each cell is one atom, 1 km wide.
     geometry : {"plane", "uniform"}
-        "plane": straight lines between centres at 40 km/h. "uniform": every travel time is drawn
-        independently between 5 and 30 min, as in the code published with the papers; such times do not
-        correspond to distances.
+        "plane": straight lines between centres at 40 km/h. "uniform": every travel time is drawn independently between
+        5 and 30 min, as in the code published with the papers; such times do not correspond to distances.
 
     Returns
     -------
     City
-        Its coordinates are kilometres on a plane; its demand shares are drawn from (0, 1] and normalised.
-        Turnout (1.75 min) and service time (34.15 min everywhere) are St. Paul's, because the papers do not
-        state them.
+        Its coordinates are kilometres on a plane; its demand shares are drawn from (0, 1] and normalised. Turnout (1.75
+        min) and service time (34.15 min everywhere) are St. Paul's, because the papers do not state them.
 
     Examples
     --------
@@ -273,31 +268,30 @@ def load_study(name: str) -> "pd.DataFrame":
     Parameters
     ----------
     name : str
-        "approximation_error_15": error of the approximate hypercube in 100 random cities of 15 units by load
-        and geometry; "approximation_error_st_paul": the same for all deployments of St. Paul. Both are
-        written by ``benchmarks/approximation_error.py``.
+        "approximation_error_15": error of the approximate hypercube in 100 random cities of 15 units by load and
+        geometry; "approximation_error_st_paul": the same for all deployments of St. Paul. Both are written by
+        ``benchmarks/approximation_error.py``.
 
-        "location_grid", "location_st_paul", "location_late", "location_long": the ``best`` value of each run
-        by ``evaluation``, one row per improvement and one for the end, with the optimizer's ``cpu_seconds``,
-        the ``best_known`` value and that of the ``p_median`` deployment; "location_tables": only the last row
-        of each run. Read them with `emsopt.study.outcomes`. Written by ``benchmarks/location_study.py``.
+        "location_grid", "location_st_paul", "location_late", "location_long": the ``best`` value of each run by
+        ``evaluation``, one row per improvement and one for the end, with the optimizer's ``cpu_seconds``, the
+        ``best_known`` value and that of the ``p_median`` deployment; "location_tables": only the last row of each run.
+        Read them with `emsopt.study.outcomes`. Written by ``benchmarks/location_study.py``.
 
         "navigation_agents", "navigation_parametrisation", "navigation_lengthscale" (only Monaco, three runs),
-        "navigation_sparse" (likewise): cumulative regret (Wh, rectified) and driven edges by round, for five
-        runs of every policy on each route; "navigation_exploration": each edge driven in the first of these
-        runs, with the number of visits and the first round. Written by ``benchmarks/navigation_study.py``.
+        "navigation_sparse" (likewise): cumulative regret (Wh, rectified) and driven edges by round, for five runs of
+        every policy on each route; "navigation_exploration": each edge driven in the first of these runs, with the
+        number of visits and the first round. Written by ``benchmarks/navigation_study.py``.
 
-        "bocvs": which variables to control. One row per run and ``cost`` spent: the number of ``plays`` and
-        of those ``on_target``, three regrets, and the accuracy of the estimated mean costs. Read it with
-        `emsopt.optimizers.control_verdicts`. "bocvs_horizon": cost regret of the paper's method for
-        increasing budgets. Both are written by ``benchmarks/bocvs_study.py``.
+        "bocvs": which variables to control. One row per run and ``cost`` spent: the number of ``plays`` and of those
+        ``on_target``, three regrets, and the accuracy of the estimated mean costs. Read it with
+        `emsopt.optimizers.control_verdicts`. "bocvs_horizon": cost regret of the paper's method for increasing budgets.
+        Both are written by ``benchmarks/bocvs_study.py``.
 
-        "boke_noise_free_curves", "boke_noisy_curves", "boke_sprinkler_curves", "boke_tuning_curves": mean,
-        median and quartiles of the simple regret (in tuning: 1 - R²) of the methods on boxes after every
-        other ``evaluation``, with the optimizer's mean ``cpu_seconds``; "boke_noise_free_ends" and so on: the
-        last row of each run, for thirty seeds, ten in tuning. "boke_fill": fill distance of designs. Written
-        by ``benchmarks/boke_study.py``. "boke_complexity": CPU seconds of the parts of a step by number of
-        points t, by ``benchmarks/boke.py``.
+        "boke_noise_free_curves", "boke_noisy_curves", "boke_sprinkler_curves", "boke_tuning_curves": mean, median and
+        quartiles of the simple regret (in tuning: 1 - R²) of the methods on boxes after every other ``evaluation``,
+        with the optimizer's mean ``cpu_seconds``; "boke_noise_free_ends" and so on: the last row of each run, for
+        thirty seeds, ten in tuning. "boke_fill": fill distance of designs. Written by ``benchmarks/boke_study.py``.
+        "boke_complexity": CPU seconds of the parts of a step by number of points t, by ``benchmarks/boke.py``.
 
     Returns
     -------
@@ -312,9 +306,9 @@ def load_study(name: str) -> "pd.DataFrame":
 def practice_calls() -> "tuple[CallLog, pd.DataFrame]":
     """Return a call log and the stations of a fictitious town, for practice.
 
-    The log covers sixteen weeks and was generated by ``data/build_practice.py`` with a fixed seed. It
-    contains errors for `emsopt.calls.check_calls` to find: missing, swapped and distant locations, missing
-    times, repeated calls, one address with very many calls, and two days without records.
+    The log covers sixteen weeks and was generated by ``data/build_practice.py`` with a fixed seed. It contains errors
+    for `emsopt.calls.check_calls` to find: missing, swapped and distant locations, missing times, repeated calls, one
+    address with very many calls, and two days without records.
 
     Returns
     -------
@@ -376,13 +370,13 @@ def load_roads(name: str = "monaco") -> "RoadNetwork":
     Parameters
     ----------
     name : {"monaco", "luxembourg"}
-        "monaco" is embedded: OpenStreetMap of March 2016, with turn restrictions, default speeds by road
-        class, and a **terrain that is a surrogate** (`RoadNetwork.notes`). It covers the same place as the
-        network of the paper, which is not part of this package. "luxembourg" is the published network of the
-        LuST scenario. It is flat, whereas the paper added elevations; no edge therefore recovers energy.
-        ``lust.net.xml`` is searched in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/luxembourg``. If only
-        ``luxembourg_rebuilt.net.xml.gz`` is found, a rebuild from the same map, it is read instead, and
-        ``notes`` says so. Otherwise the published network is downloaded and its checksum verified.
+        "monaco" is embedded: OpenStreetMap of March 2016, with turn restrictions, default speeds by road class, and a
+        **terrain that is a surrogate** (`RoadNetwork.notes`). It covers the same place as the network of the paper,
+        which is not part of this package. "luxembourg" is the published network of the LuST scenario. It is flat,
+        whereas the paper added elevations; no edge therefore recovers energy. ``lust.net.xml`` is searched in
+        ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/luxembourg``. If only ``luxembourg_rebuilt.net.xml.gz`` is found, a rebuild
+        from the same map, it is read instead, and ``notes`` says so. Otherwise the published network is downloaded and
+        its checksum verified.
 
     Returns
     -------

@@ -15,9 +15,9 @@ take ``noise_sd``, the standard deviation of the noise on each value, and ``rng`
 
 References
 ----------
-Dixon, L. C. W. and Szegö, G. P. (1978). The global optimization problem: an introduction.
-Forrester, A., Sóbester, A. and Keane, A. (2008). Engineering Design via Surrogate Modelling. Wiley.
-Jamil, M. and Yang, X.-S. (2013). A literature survey of benchmark functions for global optimization problems.
+- Dixon, L. C. W. and Szegö, G. P. (1978). The global optimization problem: an introduction.
+- Forrester, A., Sóbester, A. and Keane, A. (2008). Engineering Design via Surrogate Modelling. Wiley.
+- Jamil, M. and Yang, X.-S. (2013). A literature survey of benchmark functions for global optimization problems.
 """
 
 import numpy as np
@@ -59,8 +59,7 @@ def goldstein_price(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
 def six_hump_camel(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
     """Return (4 - 2.1 x1² + x1⁴/3) x1² + x1 x2 + (4 x2² - 4) x2² on [-3, 3] x [-2, 2].
 
-    Minimum -1.031628 at (0.089842, -0.712656) and, by symmetry, at (-0.089842, 0.712656). Options as in
-    `forrester`.
+    Minimum -1.031628 at (0.089842, -0.712656) and, by symmetry, at (-0.089842, 0.712656). Options as in `forrester`.
     """
     best = [0.08984201, -0.7126564]
     return Problem("six_hump_camel", _camel, [(-3, 3), (-2, 2)], "min", -1.0316284534898774, best, noise_sd, rng)
@@ -78,8 +77,7 @@ def hartmann3(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
 def hartmann6(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
     """Return the Hartmann function of 6 inputs on [0, 1]⁶.
 
-    Minimum -3.322368 at (0.201690, 0.150011, 0.476874, 0.275332, 0.311652, 0.657301). Options as in
-    `forrester`.
+    Minimum -3.322368 at (0.201690, 0.150011, 0.476874, 0.275332, 0.311652, 0.657301). Options as in `forrester`.
     """
     best = [0.20168951, 0.15001069, 0.47687397, 0.27533243, 0.31165162, 0.65730054]
     return Problem("hartmann6", _hartmann, [(0, 1)] * 6, "min", -3.322368011415515, best, noise_sd, rng)

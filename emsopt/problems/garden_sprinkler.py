@@ -56,14 +56,14 @@ discontinuity next to the optimum, to be safe from rounding errors; this costs l
 def sprinkler(output: str = "range", *, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
     """Return the garden sprinkler of 8 inputs.
 
-    The box: α and β 0 to 90 deg, A 2e-6 to 4e-6 m², d 0.1 to 0.2 m, M_c and M_v 0.01 to 0.02, p 1 to 2 bar, D_l 5 to
-    10 mm. The best known values come from long searches; they are not proven optimal.
+    The box: α and β 0 to 90 deg, A 2e-6 to 4e-6 m², d 0.1 to 0.2 m, M_c and M_v 0.01 to 0.02, p 1 to 2 bar, D_l 5 to 10
+    mm. The best known values come from long searches; they are not proven optimal.
 
     Parameters
     ----------
     output : str
-        "range" (m), to be maximised, best known 8.3358; "consumption" (l/min), to be minimised; or "speed"
-        (turns per second), to be maximised.
+        "range" (m), to be maximised, best known 8.3358; "consumption" (l/min), to be minimised; or "speed" (turns per
+        second), to be maximised.
     noise_sd, rng
         As in `forrester`.
 

@@ -6,8 +6,8 @@ and last enter as logarithms, and all are min-max scaled to [0, 1]. The output i
 The process has a Matérn 5/2 kernel with the hyperparameters published with the code of the preceding paper (Tay et al.
 2023). Its posterior mean is the objective, to be maximised as in that paper.
 
-The measurements: Brooks, T. F., Pope, D. S. and Marcolini, M. A. (1989), NASA; UCI machine learning
-repository, "Airfoil self-noise", CC BY 4.0.
+The measurements: Brooks, T. F., Pope, D. S. and Marcolini, M. A. (1989), NASA; UCI machine learning repository,
+"Airfoil self-noise", CC BY 4.0.
 """
 
 from functools import cache

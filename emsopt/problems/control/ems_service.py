@@ -21,9 +21,9 @@ R(u) is the mean response (min). The burdens b_k u_k^q_k, expressed in equivalen
 crews' pay, haste, driving for relocation, callers referred elsewhere, pressure at the hospital.
 
 With perfect relocation, R is the p-median's response with the free units, averaged over the number of busy units
-(Erlang's loss formula). This is a bound, because relocation takes time. Service times are equal everywhere. The dispatch
-probabilities therefore depend only on the fleet and on the product of calls and service time, and two tables of splines
-determine R.
+(Erlang's loss formula). This is a bound, because relocation takes time. Service times are equal everywhere. The
+dispatch probabilities therefore depend only on the fleet and on the product of calls and service time, and two tables
+of splines determine R.
 """
 
 from functools import cache

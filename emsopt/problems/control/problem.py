@@ -1,7 +1,6 @@
 r"""`ControlProblem`: which variables to control, at what values, when control is costly and the rest random.
 
-Section "Problem definition" of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret
-Costs".
+Section "Problem definition" of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs".
 
 =============  ==================  ===========================================================================
 symbol         name                meaning

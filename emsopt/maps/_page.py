@@ -8,7 +8,6 @@ import json
 import re
 from abc import ABC, abstractmethod
 from base64 import b64encode
-from collections.abc import Callable, Iterator
 from functools import lru_cache
 from html import escape
 from importlib.resources import files
@@ -54,10 +53,12 @@ class Page(ABC):
     @property
     def html(self) -> str:
         """The complete, self-contained page."""
-        return "".join(self._parts(str))
+        title, notes = self._heading
+        texts = {"TITLE": escape(title), "NOTES": escape(notes), "DATA": json_text(self.data)}
+        return PLACE.sub(lambda place: texts[place[1]], _frame(self._kind, self.tiles is not None))
 
     def _repr_html_(self) -> str:
-        page = "".join(self._parts(_quoted))
+        page = self.html.replace("&", "&amp;").replace('"', "&quot;")  # all that an attribute needs
         style = f"width:100%;height:{self.height}px;border:1px solid #ccc;box-sizing:border-box"
         return f'<iframe srcdoc="{page}" title="Map: {escape(self._heading[0])}" style="{style}"></iframe>'
 
@@ -71,13 +72,6 @@ class Page(ABC):
         """
         return writing.write_file(path, self.html)
 
-    def _parts(self, encode: Callable[[str], str]) -> Iterator[str]:
-        """Yield the pieces of the page; constant pieces are encoded only once."""
-        title, notes = self._heading
-        texts = {"TITLE": escape(title), "NOTES": escape(notes), "DATA": json_text(self.data)}
-        for k, piece in enumerate(_pieces(self._kind, self.tiles is not None, encode)):
-            yield encode(texts[piece]) if k % 2 else piece
-
 
 def json_text(data: Any) -> str:
     """Return JSON that is safe inside a script element, because no character can end the element."""
@@ -90,20 +84,15 @@ def template(name: str) -> str:
     return (FOLDER / "templates" / name).read_text("utf-8")
 
 
-def _quoted(text: str) -> str:
-    """Escape a text for use inside an attribute."""
-    return text.replace("&", "&amp;").replace('"', "&quot;")
-
-
-@lru_cache(maxsize=8)
-def _pieces(kind: str, tiles: bool, encode: Callable[[str], str]) -> tuple[str, ...]:
-    """Return a page's constant pieces, encoded, and between each two the name of what stands there."""
+@lru_cache(maxsize=4)
+def _frame(kind: str, tiles: bool) -> str:
+    """Return a page without title, notes and data."""
     texts = {part.upper(): template(f"{kind}.{part}") for part in ("css", "html", "js")} | _leaflet() | CONSTANTS
     texts |= {"IMAGES": TILE_HOST, "TILES": TILES} if tiles else {"IMAGES": "", "TILES": ""}
     page = template("page.html")
     for _ in range(2):  # first the parts of the page, then the constants in them
         page = PLACE.sub(lambda place: texts.get(place[1], place[0]), page)
-    return tuple(piece if k % 2 else encode(piece) for k, piece in enumerate(PLACE.split(page)))
+    return page
 
 
 def _leaflet() -> dict[str, str]:

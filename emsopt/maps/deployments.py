@@ -193,15 +193,14 @@ def _city_data(city: City, tiles: str | None) -> dict[str, Any]:
     points = [np.array(city.atom_locations) * scale, places * scale]
     outlines = [np.array(_corners(shape["coordinates"])) for shape in shapes or ()]
     corners = np.concatenate(points + outlines)
+    spots = _lat_lon(points[1], digits)
     return {
         "plane": not city.geographic,
         "tiles": tiles is not None,
         "bounds": _lat_lon([corners.min(axis=0), corners.max(axis=0)], digits),
         "largest": float(np.clip(220 / np.sqrt(city.n_atoms), 5, 16)),
         "thinness": round(_shading.line_thinness(city), 3),
-        "places": [
-            {"name": name, "at": at} for name, at in zip(place_names(city), _lat_lon(points[1], digits), strict=True)
-        ],
+        "places": [{"name": name, "at": at} for name, at in zip(place_names(city), spots, strict=True)],
         "atoms": {
             "name": list(city.atom_names),
             "at": _lat_lon(points[0], digits),
@@ -262,6 +261,7 @@ def _difference(city: City, named: Mapping[str, Evaluation], shaded: Mapping[str
     most = np.abs(values[np.isfinite(values)]).max(initial=1e-9)
     step = np.diff(_shading.class_edges(0, most / 3.5, most=1))[0]
     _, label, unit = shaded[first]
+    columns = {f": {first} minus {second}": values} | {f", {name}": shaded[name][0] for name in named}
     counts, before = (_shading.by_place(city, evaluation)[1] for evaluation in (one, other))
     units = []
     for place, name in enumerate(place_names(city)):
@@ -276,10 +276,7 @@ def _difference(city: City, named: Mapping[str, Evaluation], shaded: Mapping[str
         "summary": f"mean response {first} {one.mean_response:.2f} min, {second} {other.mean_response:.2f} min",
         "hint": f" Blue: {first} is better. Orange: {second} is better.",
         "classes": _shading.classes(values, step * (np.arange(8) - 3.5), _shading.DIVERGING),
-        "columns": [
-            _column(f"{label}: {first} minus {second}", unit, values),
-            *(_column(f"{label}, {name}", unit, shaded[name][0]) for name in named),
-        ],
+        "columns": [_column(label + which, unit, column) for which, column in columns.items()],
         "units": units,
         "compared": [first, second],
         "lines": [],

@@ -114,8 +114,7 @@ def confidence_parameters(
         if not hasattr(rule, "beta"):
             raise InputError(f"`rules` must be UCB or BayesUCB, which define β_t; {name!r} is {rule!r}.")
         ax.plot(t, rule.beta(t, n_arms), label=name, **look(k))
-    ax.set(xlabel="Round t", ylabel="β_t")
-    ax.set_ylim(bottom=0)
+    ax.set(xlabel="Round t", ylabel="β_t", ylim=(0, None))
     ax.margins(x=0)
     ax.legend()
     return fig, ax

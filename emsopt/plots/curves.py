@@ -118,11 +118,10 @@ def convergence(
         ax.axhline(level, color="#555", linewidth=1.2, linestyle=":")
         style: Style = {"ha": "left", "va": "bottom", "fontsize": 10, "color": "#444"}
         note(ax, f"{name} {level:.3g}", (0, level), (4, 2), xycoords=ax.get_yaxis_transform(), **style)
-    ax.set_ylabel(label)
+    ax.set(xlabel="Evaluations" if against == "evaluations" else "Time (s)", ylabel=label)
     if against == "seconds":
-        ax.set(xlabel="Time (s)", xscale="log")
+        ax.set_xscale("log")
     else:
-        ax.set_xlabel("Evaluations")
         whole_ticks(ax.xaxis)
     ax.set_xlim(left=min(table.index[0] for table in tables.values()))
     if ax.get_legend_handles_labels()[0]:

@@ -10,7 +10,7 @@ from matplotlib.ticker import LogLocator
 
 from .. import _validate
 from ..maps import _shading
-from ._style import AxLike, figure, legend_above, look, styled, whole_ticks, words
+from ._style import AxLike, Style, figure, legend_above, look, styled, whole_ticks, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ..evaluators import Evaluation
 
+MEDIAN = {"color": "black", "linewidth": 1.6}
 CLAIMED = 0.002  # largest error reported in the papers, min
 
 
@@ -101,17 +102,18 @@ def approximation_error(
         colour = look(k)["color"]
         line = {"color": colour, "linewidth": 1.3}
         samples = {x: part.to_numpy() for x, part in frame[frame[group] == kind].groupby(load)[error]}
+        places = [loads.index(x) + (k - (len(groups) - 1) / 2) * wide for x in samples]
+        box = {"facecolor": colour, "alpha": 0.55, "edgecolor": colour}
+        dots = {"marker": ".", "markersize": 5, "markeredgecolor": colour}
+        parts: Style = {
+            "boxprops": box,
+            "whiskerprops": line,
+            "capprops": line,
+            "flierprops": dots,
+            "medianprops": MEDIAN,
+        }
         ax.boxplot(
-            list(samples.values()),
-            positions=[loads.index(x) + (k - (len(groups) - 1) / 2) * wide for x in samples],
-            widths=0.8 * wide,
-            manage_ticks=False,
-            patch_artist=True,
-            boxprops={"facecolor": colour, "alpha": 0.55, "edgecolor": colour},
-            medianprops={"color": "black", "linewidth": 1.6},
-            whiskerprops=line,
-            capprops=line,
-            flierprops={"marker": ".", "markersize": 5, "markeredgecolor": colour},
+            list(samples.values()), positions=places, widths=0.8 * wide, manage_ticks=False, patch_artist=True, **parts
         )
         handles.append(Patch(color=colour, alpha=0.55, label=str(kind)))
     label = f"papers: within {CLAIMED:g} min"

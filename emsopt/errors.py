@@ -1,8 +1,8 @@
-"""What can go wrong, by kind. Every message says what was expected, what came and what to do."""
+"""Errors and warnings by kind. Messages say what was expected, what came and what to do."""
 
 
 class EmsoptError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base class of all errors that this package raises on purpose."""
 
 
 class InputError(EmsoptError, ValueError):
@@ -10,11 +10,11 @@ class InputError(EmsoptError, ValueError):
 
 
 class NoWayError(InputError):
-    """No open road leads from the start to the end; the message names both and, if it is a closure, says so."""
+    """No open road leads from the start to the end. The message names both, and says if a closure is the reason."""
 
 
 class UnstableQueueError(InputError):
-    """Calls arrive faster than the fleet can serve them, so an infinite queue never settles."""
+    """Calls arrive faster than the fleet can serve them, so an infinite queue has no steady state."""
 
 
 class ConvergenceError(EmsoptError, RuntimeError):
@@ -22,23 +22,23 @@ class ConvergenceError(EmsoptError, RuntimeError):
 
 
 class DataUnavailableError(EmsoptError, RuntimeError):
-    """A data set is neither on disk nor could be fetched; the message says where to put it."""
+    """A data set is not on disk and could not be downloaded. The message says where to put it."""
 
 
 class MissingDependencyError(EmsoptError, ImportError):
-    """An optional package is needed for this; the message says how to install it."""
+    """An optional package is missing. The message says how to install it."""
 
 
 class ResumeWarning(UserWarning):
-    """A run resumed from a checkpoint would now ask for something else than it did; it goes on from what is on file."""
+    """A resumed run would now evaluate other points than its checkpoint holds. It continues from the checkpoint."""
 
 
 class WriteError(EmsoptError, OSError):
-    """A file or folder could not be written; what was there before is intact."""
+    """A file or folder could not be written. Existing content is intact."""
 
 
 class AccuracyWarning(UserWarning):
-    """A result was computed outside the range in which it was measured to be accurate; the message says by how much.
+    """A result was computed outside the range in which its accuracy was measured. The message says by how much.
 
     ``warnings.simplefilter("ignore", emsopt.errors.AccuracyWarning)`` silences it.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from contextlib import suppress
@@ -243,13 +244,15 @@ def found(columns: Collection[object]) -> str:
     return "columns found: " + ", ".join(_validate.shown(c, str) for c in islice(columns, MOST_SAID)) + more
 
 
-def without_geometry(frame: pd.DataFrame, argument: str, kinds: Sequence[str]) -> tuple[pd.DataFrame, list[Any] | None]:
-    """Return a GeoDataFrame as a DataFrame with columns ``lon`` and ``lat``, and its geometries in degrees.
+def without_geometry(
+    frame: pd.DataFrame, argument: str, kinds: Sequence[str]
+) -> tuple[pd.DataFrame, tuple[dict[str, Any], ...] | None]:
+    """Return a GeoDataFrame as a DataFrame with columns ``lon`` and ``lat``, and the outlines of its areas as GeoJSON.
 
     Parameters
     ----------
     frame : DataFrame or GeoDataFrame
-        A DataFrame is returned unchanged, with None in place of geometries.
+        A DataFrame is returned unchanged. It has no outlines, like a table of points.
     argument : str
         Name in messages.
     kinds : sequence of str
@@ -264,14 +267,17 @@ def without_geometry(frame: pd.DataFrame, argument: str, kinds: Sequence[str]) -
         raise InputError(f"`{argument}` is a GeoDataFrame without a geometry. Set one with `set_geometry`.") from error
     if (geometry.geom_type == "Point").any():
         kinds = ("Point",)  # of all rows
-    for k, shape in enumerate(geometry):
-        kind = "nothing" if shape is None or shape.is_empty else shape.geom_type
-        if kind not in kinds:
-            raise InputError(f"`{argument}`, row {k + 1}: expected a {' or '.join(kinds)}, but got {kind}.")
-        if not shape.is_valid:
-            raise InputError(f"`{argument}`, row {k + 1}: the polygon crosses itself. Repair it by `make_valid`.")
+    bad = ~geometry.geom_type.isin(kinds) | geometry.is_empty | ~geometry.is_valid
+    if bad.any():
+        k = int(np.argmax(bad))
+        shape = geometry.iloc[k]
+        got = "nothing" if shape is None or shape.is_empty else f"a {shape.geom_type}; repair polygons by `make_valid`"
+        raise InputError(f"`{argument}`, row {k + 1}: expected a valid {' or '.join(kinds)}, but got {got}.")
     geometry = geometry if geometry.crs is None else geometry.to_crs(4326)
-    points = geometry.representative_point()
-    locations = [key for key in frame.columns if str(key).strip().lower() in LONGITUDE + LATITUDE]
-    plain = pd.DataFrame(frame.drop(columns=[frame.geometry.name, *locations]))
-    return plain.assign(lon=points.x.to_numpy(), lat=points.y.to_numpy()), list(geometry)
+    points, outlines = geometry.representative_point(), None
+    if kinds != ("Point",):
+        shapes = [shape.__geo_interface__ for shape in geometry.force_2d()]
+        outlines = tuple(json.loads(json.dumps(shapes)))  # tuples inside become lists
+    replaced = [key for key in frame.columns if str(key).strip().lower() in LONGITUDE + LATITUDE]
+    plain = pd.DataFrame(frame.drop(columns=[frame.geometry.name, *replaced]))
+    return plain.assign(lon=points.x.to_numpy(), lat=points.y.to_numpy()), outlines

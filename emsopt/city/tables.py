@@ -23,7 +23,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -140,8 +140,8 @@ def from_frames(
     def by_site(values: Any, argument: str, column: str, expected: str, **limits: Any) -> Any:
         given = values is not None
         if given == (column in stations.table.frame):
-            both = "not both" if given else "one of them"
-            raise stations.table.lacks(f"either a column {column!r} (minutes) or `{argument}`, {both}")
+            got = "both" if given else "neither"
+            raise stations.table.lacks(f"a column {column!r} (minutes) or else `{argument}`; got {got}")
         return values if given else stations.table.numbers(column, expected, **limits)
 
     service_times = by_site(service_times, "service_times", "service_min", "minutes above 0", low=0, strictly=True)
@@ -170,14 +170,17 @@ class _Places(NamedTuple):
     geographic: bool  # longitude and latitude, instead of x and y
     shapes: tuple[dict[str, Any], ...] | None  # GeoJSON geometries, if all rows are areas
 
+    def located(self) -> FloatArray:
+        """Return the locations, which travel times are computed from."""
+        if self.points is None:
+            raise self.table.lacks("locations, as columns 'lon' and 'lat' or 'x' and 'y'")
+        return self.points
+
 
 def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, str]) -> _Places:
     """Return the rows of a table of atoms or sites."""
-    frame, geometry = without_geometry(frame, argument, ("Point", "Polygon", "MultiPolygon"))
+    frame, shapes = without_geometry(frame, argument, ("Point", "Polygon", "MultiPolygon"))
     table = Table.of(frame, argument, name_columns)
-    shapes = (
-        None if not geometry or geometry[0].geom_type == "Point" else tuple(_as_geojson(shape) for shape in geometry)
-    )
     if table.column(LONGITUDE + LATITUDE):
         return _Places(table, table.degrees(), True, shapes)
     if not table.column("xy"):
@@ -188,15 +191,6 @@ def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, str]) -
     if span > WIDEST_PLANE_KM:
         raise InputError(f"{table.where}, columns 'x' and 'y' must be km, but span {span:g}. Divide metres by 1000.")
     return _Places(table, points, False, shapes)
-
-
-def _as_geojson(shape: Any) -> dict[str, Any]:
-    """Convert a geometry of shapely to GeoJSON."""
-    from shapely import force_2d
-    from shapely.geometry import mapping
-
-    geometry: dict[str, Any] = json.loads(json.dumps(mapping(force_2d(shape))))  # tuples become lists
-    return geometry
 
 
 def _arrival_rates(atoms: Table, period_hours: float | None) -> FloatArray:
@@ -211,14 +205,8 @@ def _arrival_rates(atoms: Table, period_hours: float | None) -> FloatArray:
 
 def _road_km(stations: _Places, atoms: _Places, detour: float) -> FloatArray:
     """Return road distances, shape (N, M), km."""
-    detour = _validate.finite_number(detour, "detour", low=1)
-    for places in (stations, atoms):
-        if places.points is None:
-            raise places.table.lacks(
-                "locations to compute travel times from, as columns 'lon' and 'lat' or 'x' and 'y'"
-            )
     distance = travel.great_circle_km if stations.geographic else travel.plane_km
-    return distance(cast("FloatArray", stations.points), cast("FloatArray", atoms.points)) * detour
+    return distance(stations.located(), atoms.located()) * _validate.finite_number(detour, "detour", low=1)
 
 
 # -- to a folder --------------------------------------------------------------------------------------------------

@@ -131,10 +131,6 @@ class RunFile:
         assert self._file is not None
         self._file.refuse(number + 1)
 
-    def row(self, number: int) -> dict[str, Any] | None:
-        """Return the row of a step, or None if it is not on file."""
-        return self.rows[number - 1] if number <= len(self.rows) else None
-
     def compare(self, number: int, *asked: object) -> None:
         """Warn, once per run, if a step on file differs from what the run asks for now."""
         before = [self.rows[number - 1][name] for name in self.form.asked]

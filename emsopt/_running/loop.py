@@ -69,7 +69,7 @@ class Steps:
     @property
     def row(self) -> dict[str, Any] | None:
         """The current step as an earlier attempt stored it, or None."""
-        return self.file.row(self.number)
+        return self.file.rows[self.number - 1] if self.number <= len(self.file.rows) else None
 
     def write(self, **values: object) -> None:
         """Store the current step unless it is on file, and read the clock."""

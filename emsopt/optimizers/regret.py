@@ -1,7 +1,7 @@
-r"""How much a search loses while it learns, beside the bounds of "Optimizing Server Locations in Spatial Queues".
+r"""Regret of searches, and the bounds on it of "Optimizing Server Locations in Spatial Queues".
 
-The regret of evaluating deployment x is f(x) - f*, with f* the optimum. `empirical_regret` sums it up over a run;
-`sparbl_bound` and `gp_pm_bound` are Theorems 10 and 15 with their constants from the proofs (appendix D).
+The regret of evaluating deployment x is f(x) - f*, with f* the optimum. `empirical_regret` sums it over a run.
+`sparbl_bound` and `gp_pm_bound` are Theorems 10 and 15 with the constants of their proofs (appendix D).
 
 =========  ====================  =================================================================================
 symbol     name                  meaning
@@ -23,24 +23,24 @@ t_0        ``start``             from which round on that holds
 k_max      ``prior_variance``    largest prior variance k(x, x), min²
 =========  ====================  =================================================================================
 
-**What the proofs leave open.** Theorem 10's C_HS, c and t_0 exist, says its proof, but it gives no number: pass them,
-and read the bound as a shape, √T against T. Theorem 15 is explicit up to κ, which Lemma 25 gives as O(2^N log V)
-only: `printed_gain` has its constant as an argument. While V is far below 2^N that is far above all that V
-observations can hold (`largest_gain`); `greedy_gain` measures κ for the kernel at hand.
+**What the proofs leave open.** The proof of Theorem 10 shows that C_HS, c and t_0 exist, but gives no values: pass
+them, and use only the shape of the bound, √T against T. Theorem 15 is explicit except for κ, which Lemma 25 gives as
+O(2^N log V): the constant is an argument of `printed_gain`. While V is far below 2^N, this exceeds by far what V
+observations can hold (`largest_gain`). `greedy_gain` measures κ for a given kernel.
 
-**Where the statements differ from the proofs,** the proofs stand here:
+**Where the statements differ from the proofs,** this module follows the proofs:
 
 - Theorem 10 omits the factor σ, the additive constant of the bad event, and that the *expected* regret is bounded.
-  The proof applies Lemma 20, which holds from t_0 on, to every round; rounds before cost up to 2 W each.
+  The proof applies Lemma 20, which holds from t_0 on, to every round; earlier rounds cost up to 2 W each.
 - Theorem 15's C = 1 / log(1 + 1/σ²) needs k(x, x) <= 1; kernel (13) has 1 + exp(Σℓ/N), at least 2. With k_max,
   C = k_max / log(1 + k_max/σ²); ``prior_variance=1`` is C as printed.
 
-**What no argument mends.** With exactly p units the features are dependent, Σ_j≠i x_i x_j = (p - 1) x_i. For
-N - 1 <= 3 (p - 1) this direction lies in the cone of Assumption 9, which then fails for every sequence of deployments
-(St. Paul, N = 17 and p = 9, is such a case). Equation (59) takes the variance at each region's *centre* for what the
-observations teach, but the region's *optimum* is what is observed: a centre that is never its region's optimum stays
-uncertain, and may be chosen for ever. The bound holds where centres are observed. And GP-pM's process here learns
-its kernel and amplitude as it goes; the theorem's are known.
+**Limits of the theorems.** With exactly p units the features are dependent, Σ_j≠i x_i x_j = (p - 1) x_i. For
+N - 1 <= 3 (p - 1) this direction lies in the cone of Assumption 9, which then fails for every sequence of deployments.
+St. Paul, with N = 17 and p = 9, is such a case. Equation (59) uses the variance at each region's *centre* as the
+information gained, but the region's *optimum* is observed: a centre that is never its region's optimum stays uncertain
+and may be chosen forever. The bound holds if centres are observed. The theorem also assumes a known kernel and
+amplitude, while GP-pM estimates them during the run.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
     Parameters
     ----------
     runs : Run, array_like of shape (T,) or (R, T), or list of these
-        Values in the order evaluated, min. Runs of unequal length are cut to the shortest.
+        Values in the order of evaluation, min. Runs of unequal length are cut to the shortest.
     optimum : float
-        f*, min; or the best value known.
+        f*, or the best known value, min.
     kind : {"cumulative", "average", "simple"}
-        Sum over the evaluations so far; that divided by their number; or best value so far less the optimum.
+        Sum over the evaluations so far; this sum divided by their number; or best value so far minus the optimum.
 
     Returns
     -------
@@ -113,9 +113,9 @@ def confidence_band(curves: ArrayLike, level: float = 0.95) -> tuple[FloatArray,
     Parameters
     ----------
     curves : array_like, shape (R, T)
-        One row a replication, such as of `empirical_regret`.
+        One row per replication, such as from `empirical_regret`.
     level : float
-        Confidence level, from Student's t with R - 1 degrees of freedom. Points are not joint.
+        Pointwise confidence level, from Student's t with R - 1 degrees of freedom.
 
     Returns
     -------
@@ -148,7 +148,7 @@ def sparbl_bound(
     rate: float | None = None,
     start: int = 1,
 ) -> FloatArray:
-    """Return the bound of Theorem 10 on SparBL's expected cumulative regret, as its proof has it.
+    """Return the bound of Theorem 10 on SparBL's expected cumulative regret, in the form of its proof.
 
     4 C_HS σ s_0 √(T log D) + Σ_t≥1 4 W exp(-c t) + 2 W (t_0 - 1), the last term for the rounds before t_0.
 
@@ -165,9 +165,9 @@ def sparbl_bound(
     noise_sd : float
         σ, min.
     norm : float
-        W, min; 0 leaves the bad event out, as the theorem's statement does.
+        W, min; 0 omits the bad event, as the theorem's statement does.
     rate : float, optional
-        c, open; needed where ``norm`` is above 0.
+        c, open; needed if ``norm`` is above 0.
     start : int
         t_0, open.
 
@@ -209,7 +209,7 @@ def gp_pm_bound(
 ) -> FloatArray:
     """Return the bound (19) of Theorem 15 on GP-pM's average regret over restarts, √(8 C β_V κ_V / V).
 
-    It holds with probability 1 - δ at least; β_V = 2 log(π² V² (N choose p) / (6 δ)) and
+    It holds with probability at least 1 - δ; β_V = 2 log(π² V² (N choose p) / (6 δ)) and
     C = k_max / log(1 + k_max/σ²). The regret of a restart is that of its region's optimum.
 
     Parameters
@@ -257,16 +257,16 @@ def gp_pm_bound(
 
 
 def greedy_gain(kernel: Kernel, points: ArrayLike, steps: int, *, noise_variance: float) -> tuple[FloatArray, IntArray]:
-    """Choose points one by one where the function is least known, (39), and return the information gained.
+    """Choose points one by one where the variance is largest, (39), and return the information gained.
 
-    Information gain is submodular, so that this reaches at least (1 - 1/e) of the largest gain κ_T, (40), and
-    κ_T is at most the gain returned over (1 - 1/e). A point may be chosen again, since noise leaves some doubt.
-    Only columns of the covariance are computed: time O(steps² n), memory O(steps n).
+    Information gain is submodular. The gain returned is therefore at least (1 - 1/e) of the largest gain κ_T, (40), and
+    κ_T is at most the gain returned divided by (1 - 1/e). A point may be chosen again. Only columns of the covariance
+    are computed: time O(steps² n), memory O(steps n).
 
     Parameters
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel
-        Times the amplitude, if there is one.
+        Multiplied by the amplitude, if there is one.
     points : array_like, shape (n, N)
         Candidates: all allowed deployments as rows of counts, or a sample of them.
     steps : int
@@ -296,9 +296,8 @@ def greedy_gain(kernel: Kernel, points: ArrayLike, steps: int, *, noise_variance
 def largest_gain(steps: ArrayLike, points: int, *, noise_variance: float, prior_variance: float = 1.0) -> FloatArray:
     """Return a bound on κ_T that holds for every kernel with k(x, x) <= k_max on n points.
 
-    ½ r log(1 + T k_max / (r σ²)) with r = min(T, n), attained where the covariance has r equal eigenvalues. Unlike
-    `printed_gain` it has no open constant. Up to T = n it makes (19) the bare 2 √(β_V k_max); greater T bring that
-    down.
+    ½ r log(1 + T k_max / (r σ²)) with r = min(T, n), attained if the covariance has r equal eigenvalues. Unlike
+    `printed_gain` it has no open constant. Up to T = n it turns (19) into 2 √(β_V k_max); larger T reduce the bound.
 
     Parameters
     ----------
@@ -322,10 +321,10 @@ def largest_gain(steps: ArrayLike, points: int, *, noise_variance: float, prior_
 
 
 def printed_gain(steps: ArrayLike, sites: int, *, constant: float = 1.0) -> FloatArray:
-    """Return κ_T as Lemma 25 prints it, O(2^N log T), with an open constant.
+    """Return κ_T as printed in Lemma 25, O(2^N log T), with an open constant.
 
-    Says nothing while T is far below 2^N: compare `largest_gain`, and `greedy_gain` for the kernel at hand. At T = 1
-    it is 0, which no gain is.
+    While T is far below 2^N it exceeds what T observations can hold: compare `largest_gain`, and `greedy_gain` for a
+    given kernel. At T = 1 it is 0, although every gain is positive.
 
     Parameters
     ----------

@@ -321,7 +321,7 @@ def _policy(policy: str | tuple[str, Rule]) -> tuple[str, str, Rule]:
     """Return the name, the regression and the rule of a policy."""
     if isinstance(policy, str):
         return policy, *POLICIES[_validate.choice(policy, "policy", tuple(POLICIES))]
-    if not (isinstance(policy, tuple) and len(policy) == 2 and isinstance(policy[1], (Thompson, UCB, BayesUCB))):
+    if not (isinstance(policy, tuple) and len(policy) == 2 and isinstance(policy[1], Rule)):
         raise InputError(
             f"`policy` must be one of {', '.join(map(repr, POLICIES))}, or a regression and a rule such as "
             f"('gp', BayesUCB(xi=0.5)); got {policy!r}."

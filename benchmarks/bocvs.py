@@ -54,7 +54,7 @@ def seconds_per_fit(problem, n):
     values = problem.objective(points)
     kernel = SquaredExponential(LENGTHSCALES, (0.1, 20.0))
     start = time.process_time()
-    fit(kernel, points, values, values.mean(), noise=1e-3, noise_bounds=(1e-6, 0.25), spread=1.0, steps=25)
+    fit(kernel, points, values, values.mean(), noise_ratio=1e-3, noise_ratio_bounds=(1e-6, 0.25), spread=1.0, steps=25)
     return time.process_time() - start
 
 

@@ -24,11 +24,11 @@ def sweep_milliseconds(n=100, D=1276):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, D))
     y = X[:, :5] @ np.arange(1, 6) + rng.standard_normal(n)
-    state = sample(Horseshoe.start(D), X, y, 50, rng)
+    state = sample(Horseshoe.start(D), X, y, 50, rng=rng)
     times = []
     for _ in range(9):
         start = time.thread_time()
-        state = sample(state, X, y, 50, rng)
+        state = sample(state, X, y, 50, rng=rng)
         times.append((time.thread_time() - start) / 50 * 1e3)
     return statistics.median(times)
 

@@ -68,6 +68,14 @@ def real_array(
     return array
 
 
+def one_each(
+    values: ArrayLike, name: str, n: int, *, unit: str = "", low: float | None = None, strictly: bool = False
+) -> FloatArray:
+    """Return n numbers, given one by one or as one number for all; see `real_array`."""
+    each = np.full(n, values) if is_real(values) else values
+    return real_array(each, name, (n,), unit=unit, low=low, strictly=strictly)
+
+
 def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
     """Convert real numbers to floats; refuse text, truth values, complex numbers and masked arrays."""
     if np.ma.isMaskedArray(values):

@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from .._types import ArrayLike, FloatArray
-from .._validate import instance, is_real, positive_number, real_array
+from .._validate import instance, one_each, positive_number, real_array
 from ..errors import InputError
 
 J_PER_WH = 3600.0
@@ -113,7 +113,7 @@ def edge_energy(
 
 def checked_inclines(inclines: ArrayLike, n: int) -> FloatArray:
     """Return the inclines of n edges, given one by one or as one number for all, rad."""
-    values = real_array(np.full(n, inclines) if is_real(inclines) else inclines, "inclines", (n,), unit="rad")
+    values = one_each(inclines, "inclines", n, unit="rad")
     steepest = values[np.abs(values).argmax()]
     if abs(steepest) >= np.pi / 2:
         raise InputError(f"`inclines` must lie between -π/2 and π/2 rad; got {steepest:g}. Convert degrees.")

@@ -1,9 +1,8 @@
 r"""Kernels between the edges of a road network, based on the graph, on edge features, or on both.
 
-The graph Matérn kernel of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", equations (132) to
-(134), correlates edges that lie close to each other on the line graph. A connection c = (e1, e2) is a legal
-turn from e1 into e2. Its column of the incidence matrix B holds -W at e1 and +W at e2, where W = mean length
-/ length of e1.
+The graph Matérn kernel of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", equations (132) to (134),
+correlates edges that lie close to each other on the line graph. A connection c = (e1, e2) is a legal turn from e1 into
+e2. Its column of the incidence matrix B holds -W at e1 and +W at e2, where W = mean length / length of e1.
 
 .. math:: K \propto (\tfrac{2ν}{κ^2} I + B B^\top)^{-ν}
 
@@ -18,28 +17,34 @@ k_f          -                   Matérn 5/2 between contexts, one lengthscale p
 σ²           ``outputscale``     a variance; (135) prints σ_f but means σ_f²
 ===========  ==================  =============================================================================
 
-The kernel is not stationary: edges with few neighbours have a larger variance. It is scaled to make the
-*mean* prior variance equal to the outputscale. An integer ν needs only ν sparse solves; any other ν needs all
-eigenvectors, which takes minutes for about 5,000 edges or more. In both cases the result is dense and takes 8
-E² bytes.
+The kernel is not stationary: edges with few neighbours have a larger variance. It is scaled to make the *mean* prior
+variance equal to the outputscale. An integer ν needs only ν sparse solves; any other ν needs all eigenvectors, which
+takes minutes for about 5,000 edges or more. In both cases the result is dense and takes 8 E² bytes.
 
-The weight 1 / length is unbounded, and one very short edge would dominate all other weights. Lengths below 1
-m therefore count as 1 m.
+The weight 1 / length is unbounded, and one very short edge would dominate all other weights. Lengths below 1 m
+therefore count as 1 m.
 """
+
+from collections.abc import Iterator
+from typing import TypeAlias
 
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import splu
 
-from .._validate import positive_number, real_array
+from .._types import ArrayLike, FloatArray
+from .._validate import finite_number, one_each, positive_number, real_array
 from ..errors import InputError
+from ..roads.network import checked_connections
+
+SparseMatrix: TypeAlias = "sparse.csr_array[np.float64, tuple[int, int]]"
 
 SHORTEST_M = 1.0  # shorter edges count as this long
 COLUMNS = 32  # right-hand sides per solve: few enough for the processor's cache, which halves the time
 ROWS = 256  # rows of a dense kernel computed at a time, to avoid a second matrix of its size
 
 
-def incidence_laplacian(lengths, connections):
+def incidence_laplacian(lengths: ArrayLike, connections: ArrayLike) -> SparseMatrix:
     """Return B Bᵀ of equations (132) and (133).
 
     Parameters
@@ -61,33 +66,22 @@ def incidence_laplacian(lengths, connections):
     [[1.0, -1.0], [-1.0, 1.0]]
     """
     lengths = real_array(lengths, "lengths", (None,), unit="m", low=0.0, strictly=True)
-    n = len(lengths)
-    turns = np.asarray(connections)
-    if turns.size == 0:
-        return sparse.csr_array((n, n))
-    if turns.dtype.kind not in "iu" or turns.ndim != 2 or turns.shape[1] != 2:
-        raise InputError(
-            f"`connections` must be an integer array of edge indices, shape (C, 2); got {turns.dtype} of "
-            f"shape {turns.shape}."
-        )
-    if turns.min() < 0 or turns.max() >= n:
-        raise InputError(f"`connections` must be edge indices from 0 to {n - 1}; got {turns.min()} to {turns.max()}.")
+    turns = checked_connections(connections, len(lengths))
     lengths = np.maximum(lengths, SHORTEST_M)
     weights = lengths.mean() / lengths[turns[:, 0]]
-    columns = np.arange(len(turns))
-    B = sparse.csr_array(
-        (np.concatenate([-weights, weights]), (turns.T.ravel(), np.concatenate([columns, columns]))),
-        shape=(n, len(turns)),
-    )
+    entries = np.concatenate([-weights, weights]), (turns.T.ravel(), np.tile(np.arange(len(turns)), 2))
+    B = sparse.csr_array(entries, shape=(len(lengths), len(turns)))
     return sparse.csr_array(B @ B.T)
 
 
-def graph_matern(laplacian, *, nu=2.0, kappa=1.0, outputscale=1.0):
+def graph_matern(
+    laplacian: SparseMatrix, *, nu: float = 2.0, kappa: float = 1.0, outputscale: float = 1.0
+) -> FloatArray:
     """Return the graph Matérn kernel between all edges, equation (134).
 
     Parameters
     ----------
-    laplacian : sparse array or array_like, shape (E, E)
+    laplacian : sparse array, shape (E, E)
         Symmetric and positive semi-definite, as returned by `incidence_laplacian`.
     nu, kappa : float
         Smoothness and lengthscale, positive.
@@ -107,146 +101,105 @@ def graph_matern(laplacian, *, nu=2.0, kappa=1.0, outputscale=1.0):
     """
     nu, kappa = positive_number(nu, "nu"), positive_number(kappa, "kappa")
     outputscale = positive_number(outputscale, "outputscale")
-    laplacian = sparse.csc_array(laplacian, dtype=float)
-    n, m = laplacian.shape
+    L = sparse.csc_array(laplacian, dtype=float)
+    n, m = L.shape
     if n != m or n == 0:
         raise InputError(f"`laplacian` must be square with at least one row; got shape {(n, m)}.")
-    if not np.isfinite(laplacian.data).all() or abs(laplacian - laplacian.T).max() > 1e-9 * abs(laplacian).max():
+    if not np.isfinite(L.data).all() or abs(L - L.T).max() > 1e-9 * abs(L).max():
         raise InputError("`laplacian` must be finite and symmetric, as `incidence_laplacian` returns it.")
     shift = 2 * nu / kappa**2
-    if nu == int(nu):
-        K = _by_solves(sparse.csc_array(laplacian + shift * sparse.eye_array(n)), int(nu))
-    else:
-        K = _by_eigenvectors(laplacian.toarray(), shift, nu)
+    K = _by_solves(L, shift, int(nu)) if nu == int(nu) else _by_eigenvectors(L.toarray(), shift, nu)
     K *= outputscale / np.diag(K).mean()
     return K
 
 
-def _by_solves(base, times):
-    """Return base^-times for a sparse positive definite base, which needs no pivoting."""
+def _by_solves(laplacian: "sparse.csc_array[np.float64]", shift: float, times: int) -> FloatArray:
+    """Return (shift I + laplacian)^-times, whose base is positive definite and needs no pivoting."""
+    n = laplacian.shape[0]
+    base = sparse.csc_array(laplacian + shift * sparse.eye_array(n))
     factor = splu(base, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
-    n = base.shape[0]
     K = np.empty((n, n))
     for start in range(0, n, COLUMNS):
-        wide = min(COLUMNS, n - start)
-        block = np.zeros((n, wide), order="F")
-        block[start + np.arange(wide), np.arange(wide)] = 1.0
+        block = np.asfortranarray(np.eye(n, min(COLUMNS, n - start), -start))
         for _ in range(times):
             block = factor.solve(block)
-        K[start : start + wide] = block.T  # K is symmetric, so columns can be stored as rows
-    _make_symmetric(K)
+        K[start : start + COLUMNS] = block.T  # K is symmetric, so columns can be stored as rows
+    for rows in _blocks(n):  # remove rounding errors in K - Kᵀ without a second matrix
+        block = (K[rows, rows.start :] + K[rows.start :, rows].T) / 2
+        K[rows, rows.start :] = block
+        K[rows.start :, rows] = block.T
     return K
 
 
-def _by_eigenvectors(laplacian, shift, nu):
+def _by_eigenvectors(laplacian: FloatArray, shift: float, nu: float) -> FloatArray:
     """Return (shift I + laplacian)^-nu from the eigendecomposition of the dense matrix."""
     values, vectors = linalg.eigh(laplacian, overwrite_a=True)
     vectors *= (shift + np.maximum(values, 0.0)) ** (-nu / 2)
     return vectors @ vectors.T
 
 
-def _make_symmetric(K):
-    """Remove rounding errors in K - Kᵀ in place, without a second matrix."""
-    for start in range(0, len(K), ROWS):
-        rows = slice(start, start + ROWS)
-        block = (K[rows, start:] + K[start:, rows].T) / 2
-        K[rows, start:] = block
-        K[start:, rows] = block.T
+def _blocks(n: int) -> Iterator[slice]:
+    """Yield slices of at most `ROWS` of n rows."""
+    return (slice(start, start + ROWS) for start in range(0, n, ROWS))
 
 
-def matern52(X, Y=None, *, lengthscales=1.0, outputscale=1.0):
-    """Return the Matérn 5/2 kernel between contexts, equations (135) and (136) at ν = 5/2.
+def matern52(X: ArrayLike, *, lengthscales: ArrayLike = 1.0, outputscale: float = 1.0) -> FloatArray:
+    """Return the Matérn 5/2 kernel between contexts, equations (135) and (136) at ν = 5/2, shape (n, n).
 
     Parameters
     ----------
-    X, Y : array_like, shapes (n, d) and (m, d)
-        Contexts, one per row. Default of Y: X.
+    X : array_like, shape (n, d)
+        Contexts, one per row.
     lengthscales : float or array_like, shape (d,)
         One per column, or one for all columns; positive.
     outputscale : float
         Variance of every context.
-
-    Returns
-    -------
-    ndarray, shape (n, m)
 
     Examples
     --------
     >>> matern52([[0.0], [1.0]], lengthscales=0.5).round(4).tolist()
     [[1.0, 0.1387], [0.1387, 1.0]]
     """
-    X, Y = _contexts(X, Y)
-    scales = _lengthscales(lengthscales, "lengthscales", X.shape[1])
+    X = real_array(X, "X", (None, None))
+    scaled = (X / one_each(lengthscales, "lengthscales", X.shape[1], low=0.0, strictly=True)).T
     outputscale = positive_number(outputscale, "outputscale")
-    K = np.empty((len(X), len(Y)))
-    for start in range(0, len(X), ROWS):
-        K[start : start + ROWS] = outputscale * _matern52(X[start : start + ROWS], Y, scales)
+    K = np.empty((len(X), len(X)))
+    for rows in _blocks(len(X)):
+        z = np.sqrt(5 * sum(np.square(column[rows, None] - column) for column in scaled))
+        K[rows] = outputscale * ((1 + z + z**2 / 3) * np.exp(-z))
     return K
 
 
-def product_plus_sum(graph, X, Y=None, *, outputscale=1.0, share=0.5, lengthscales=1.0, sum_lengthscales=None):
-    """Return k_G k_f + k_f', the kernel of the navigation experiments.
+def product_plus_sum(
+    graph: ArrayLike,
+    X: ArrayLike,
+    *,
+    outputscale: float = 1.0,
+    share: float = 0.5,
+    lengthscales: ArrayLike = 1.0,
+) -> FloatArray:
+    """Return k_G k_f + k_f', the kernel of the navigation experiments, shape (n, n).
 
-    The product models effects of location and context together, the sum effects of context at any location.
-    The paper specifies only their total variance; ``share`` divides it.
+    The product models effects of location and context together, the sum effects of context at any location. The paper
+    specifies only their total variance; ``share`` divides it.
 
     Parameters
     ----------
-    graph : array_like, shape (n, m)
-        Graph Matérn kernel with outputscale 1 between the edges in X and those in Y.
-    X, Y : array_like, shapes (n, d) and (m, d)
-        Contexts of these edges. Default of Y: X.
+    graph : array_like, shape (n, n)
+        Graph Matérn kernel with outputscale 1 between the edges.
+    X : array_like, shape (n, d)
+        Contexts of these edges.
     outputscale : float
         Mean prior variance over all edges.
     share : float
         Fraction of the variance assigned to the product, from 0 to 1.
-    lengthscales, sum_lengthscales : float or array_like, shape (d,)
-        Lengthscales of k_f and of k_f'. Default of ``sum_lengthscales``: ``lengthscales``.
-
-    Returns
-    -------
-    ndarray, shape (n, m)
+    lengthscales : float or array_like, shape (d,)
+        Lengthscales of k_f and of k_f'.
     """
-    X, Y = _contexts(X, Y)
-    graph = np.asarray(graph, dtype=float)
-    if graph.shape != (len(X), len(Y)):
-        raise InputError(
-            f"`graph` must have one row per row of X and one column per row of Y, shape {(len(X), len(Y))}; "
-            f"got {graph.shape}."
-        )
-    outputscale, share = (
-        positive_number(outputscale, "outputscale"),
-        positive_number(share, "share", zero=True),
-    )
-    if share > 1:
-        raise InputError(f"`share`, the product's fraction of the variance, must be from 0 to 1; got {share:g}.")
-    scales = _lengthscales(lengthscales, "lengthscales", X.shape[1])
-    others = scales
-    if sum_lengthscales is not None:
-        others = _lengthscales(sum_lengthscales, "sum_lengthscales", X.shape[1])
-    K = np.empty(graph.shape)
-    for start in range(0, len(X), ROWS):
-        rows = slice(start, start + ROWS)
-        feature = _matern52(X[rows], Y, scales)
-        other = feature if others is scales else _matern52(X[rows], Y, others)
-        K[rows] = outputscale * (share * graph[rows] * feature + (1 - share) * other)
+    outputscale, share = positive_number(outputscale, "outputscale"), finite_number(share, "share", 0, 1)
+    K, graph = matern52(X, lengthscales=lengthscales), np.asarray(graph, dtype=float)
+    if graph.shape != K.shape:
+        raise InputError(f"`graph` must have one row and column per row of X, shape {K.shape}; got {graph.shape}.")
+    for rows in _blocks(len(K)):
+        K[rows] = outputscale * (share * graph[rows] * K[rows] + (1 - share) * K[rows])
     return K
-
-
-def _matern52(X, Y, scales):
-    """Return Matérn 5/2 with variance 1 between rows; called with few rows of X at a time to save memory."""
-    squares = sum(np.square(X[:, None, k] / s - Y[None, :, k] / s) for k, s in enumerate(scales))
-    z = np.sqrt(5 * squares)
-    return (1 + z + z**2 / 3) * np.exp(-z)
-
-
-def _contexts(X, Y):
-    X = real_array(X, "X", (None, None))
-    Y = X if Y is None else real_array(Y, "Y", (None, X.shape[1]))
-    return X, Y
-
-
-def _lengthscales(values, name, d):
-    """Return d positive lengthscales."""
-    values = np.full(d, values) if np.ndim(values) == 0 else values
-    return real_array(values, name, (d,), low=0.0, strictly=True)

@@ -10,33 +10,30 @@ symbol  name          shape   meaning
 X       ``X``         (n, D)  features, one row per observation
 y       ``y``         (n,)    observations
 α       ``coef``      (D,)    coefficients
-σ²      ``noise``             variance of the noise
+σ²      ``noise_variance``    variance of the noise
 β²      ``local``     (D,)    squared local scale of each coefficient
 τ²      ``overall``           squared global scale of all coefficients
 ν, ξ    ``local_aux``, ``overall_aux``   auxiliary variables that make every conditional inverse gamma
 ======  ============  ======  ================================================================================
 
-The half-Cauchy priors are mixtures of inverse gammas, and each sweep draws all variables from their
-conditionals (26) (Makalic and Schmidt 2016). If there are more coefficients than observations, they are drawn
-in O(n² D) (Bhattacharya, Chakraborty and Mallick 2016), otherwise in O(n D² + D³) with a Cholesky factor.
+The half-Cauchy priors are mixtures of inverse gammas, and each sweep draws all variables from their conditionals (26)
+(Makalic and Schmidt 2016). If there are more coefficients than observations, they are drawn in O(n² D) (Bhattacharya,
+Chakraborty and Mallick 2016), otherwise in O(n D² + D³) with a Cholesky factor.
 
-The prior treats all coefficients alike and shrinks them towards zero. The results therefore depend on the
-scale of the features and on the mean of y: call `standardize` first. There is no intercept; centring replaces
-it (which corresponds to a flat prior on it).
+The prior treats all coefficients alike and shrinks them towards zero. The results therefore depend on the scale of the
+features and on the mean of y: call `standardize` first. There is no intercept; centring replaces it (which corresponds
+to a flat prior on it).
 
-Limits. With collinear features a chain moves slowly between equally good fits, and a short chain yields draws
-rather than posterior means. log τ² mixes slowly, and the error of one long chain is easily underestimated;
-independent chains agree with numerical integration of the posterior (two coefficients, four observations).
-The improper prior of σ² requires at least one observation that differs from the rest. Prior variances are
-bounded at `WIDEST` times σ². This bound had no visible effect when errors were a thousandth of the
-coefficients; at a hundred-thousandth it changed log σ² and log τ² by 0.3 to 0.4, but no coefficient.
+Limits. With collinear features a chain moves slowly between equally good fits, and a short chain yields draws rather
+than posterior means. log τ² mixes slowly, and the error of one long chain is easily underestimated. The improper prior
+of σ² requires at least one observation that differs from the rest. Prior variances are bounded at `WIDEST` times σ².
 
 References
 ----------
-Makalic, E. and Schmidt, D. F. (2016). A simple sampler for the horseshoe estimator. IEEE Signal Processing
-Letters 23(1), 179-182.
-Bhattacharya, A., Chakraborty, A. and Mallick, B. K. (2016). Fast sampling with Gaussian scale mixture priors
-in high-dimensional regression. Biometrika 103(4), 985-991.
+Makalic, E. and Schmidt, D. F. (2016). A simple sampler for the horseshoe estimator. IEEE Signal Processing Letters
+23(1), 179-182.
+Bhattacharya, A., Chakraborty, A. and Mallick, B. K. (2016). Fast sampling with Gaussian scale mixture priors in
+high-dimensional regression. Biometrika 103(4), 985-991.
 """
 
 from dataclasses import dataclass
@@ -46,6 +43,7 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.linalg.blas import dsyrk
 
 from .. import _validate
+from .._types import ArrayLike, FloatArray, Rng
 from ..errors import InputError
 
 WIDEST = 1e10  # largest prior variance over σ²: larger ones make the matrix singular for noise-free values
@@ -60,32 +58,42 @@ class Horseshoe:
     ----------
     coef : ndarray, shape (D,)
         Coefficients α.
-    noise : float
-        Variance σ².
+    noise_variance : float
+        σ².
     local, local_aux : ndarray, shape (D,)
         β_k² and ν_k.
     overall, overall_aux : float
         τ² and ξ.
     """
 
-    coef: np.ndarray
-    noise: float
-    local: np.ndarray
-    local_aux: np.ndarray
+    coef: FloatArray
+    noise_variance: float
+    local: FloatArray
+    local_aux: FloatArray
     overall: float
     overall_aux: float
 
     @classmethod
-    def start(cls, n_features):
+    def start(cls, n_features: int) -> "Horseshoe":
         """Return the initial state for ``n_features`` coefficients: all coefficients zero, all scales one."""
         n = _validate.whole_number(n_features, "n_features")
         return cls(np.zeros(n), 1.0, np.ones(n), np.ones(n), 1.0, 1.0)
 
-    def __repr__(self):
-        return f"<Horseshoe: {len(self.coef)} coefficients, noise {self.noise:.3g}, overall {self.overall:.3g}>"
+    def __repr__(self) -> str:
+        scales = f"noise variance {self.noise_variance:.3g}, overall {self.overall:.3g}"
+        return f"<Horseshoe: {len(self.coef)} coefficients, {scales}>"
 
 
-def sample(state, X, y, sweeps=1, rng=None, *, noise_prior=(0.0, 0.0), method=None):
+def sample(
+    state: Horseshoe,
+    X: ArrayLike,
+    y: ArrayLike,
+    sweeps: int = 1,
+    *,
+    rng: Rng = None,
+    noise_prior: tuple[float, float] = (0.0, 0.0),
+    method: str | None = None,
+) -> Horseshoe:
     """Run some sweeps of the chain and return its last state, an approximate draw from the posterior.
 
     Parameters
@@ -114,55 +122,50 @@ def sample(state, X, y, sweeps=1, rng=None, *, noise_prior=(0.0, 0.0), method=No
     sweeps = _validate.whole_number(sweeps, "sweeps")
     rng = _validate.generator(rng)
     (n, D), (shape, scale) = X.shape, noise_prior
-    if method is None:
-        method = "fast" if n < D else "cholesky"
-    draw = {"fast": _draw_fast, "cholesky": _draw_cholesky}[_validate.choice(method, "method", ("fast", "cholesky"))]
-
-    noise, local, local_aux = state.noise, state.local, state.local_aux
+    default = "fast" if n < D else "cholesky"
+    draw = METHODS[_validate.choice(default if method is None else method, "method", METHODS)]
+    noise, local, local_aux = state.noise_variance, state.local, state.local_aux
     overall, overall_aux = state.overall, state.overall_aux
     for _ in range(sweeps):
         prior = np.clip(local * overall, SMALLEST, WIDEST)  # Σ* in (26): prior variances over σ²
         coef = draw(X, y, prior, noise, rng)
         missed = y - X @ coef
-        noise = _inverse_gamma(shape + (n + D) / 2, scale + (missed @ missed + coef @ (coef / prior)) / 2, rng)
+        size = missed @ missed + coef @ (coef / prior)
+        noise = float(_inverse_gamma(shape + (n + D) / 2, scale + size / 2, rng))
         squares = coef**2 / (2 * noise)
         local = _inverse_gamma(1.0, 1 / local_aux + squares / overall, rng)
-        overall = _inverse_gamma((D + 1) / 2, 1 / overall_aux + (squares / local).sum(), rng)
+        overall = float(_inverse_gamma((D + 1) / 2, 1 / overall_aux + (squares / local).sum(), rng))
         local_aux = _inverse_gamma(1.0, 1 + 1 / local, rng)
-        overall_aux = _inverse_gamma(1.0, 1 + 1 / overall, rng)
-    return Horseshoe(coef, float(noise), local, local_aux, float(overall), float(overall_aux))
+        overall_aux = float(_inverse_gamma(1.0, 1 + 1 / overall, rng))
+    return Horseshoe(coef, noise, local, local_aux, overall, overall_aux)
 
 
-def _inverse_gamma(shape, scale, rng):
+def _inverse_gamma(shape: float, scale: "FloatArray | float", rng: np.random.Generator) -> FloatArray:
     """Draw one value per scale from inverse gammas with a common shape."""
     draws = rng.standard_exponential(np.shape(scale)) if shape == 1 else rng.standard_gamma(shape, np.shape(scale))
-    return _bounded(scale / np.maximum(draws, SMALLEST))
+    return np.minimum(np.maximum(scale / np.maximum(draws, SMALLEST), SMALLEST), LARGEST)
 
 
-def _bounded(variances):
-    return np.minimum(np.maximum(variances, SMALLEST), LARGEST)
-
-
-def _draw_fast(X, y, prior, noise, rng):
+def _draw_fast(
+    X: FloatArray, y: FloatArray, prior: FloatArray, noise_variance: float, rng: np.random.Generator
+) -> FloatArray:
     """Draw α by Bhattacharya et al.'s Algorithm 1, scaled by σ: O(n² D), no D x D matrix."""
     n, D = X.shape
-    sigma = np.sqrt(noise)
-    root = np.sqrt(prior)
+    sigma, root = np.sqrt(noise_variance), np.sqrt(prior)
     scaled = X * root
     # lower triangle of X Σ* Xᵀ; the transpose is already in Fortran order, which spares BLAS a copy
     gram = dsyrk(1.0, scaled.T, trans=1, lower=1)
     gram[np.diag_indices(n)] += 1.0
     from_prior = rng.standard_normal(D)
-    weights = cho_solve(
-        (cholesky(gram, lower=True, overwrite_a=True, check_finite=False), True),
-        y / sigma - scaled @ from_prior - rng.standard_normal(n),
-        overwrite_b=True,
-        check_finite=False,
-    )
+    factor = cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
+    surprise = y / sigma - scaled @ from_prior - rng.standard_normal(n)
+    weights = cho_solve((factor, True), surprise, overwrite_b=True, check_finite=False)
     return sigma * root * (from_prior + weights @ scaled)
 
 
-def _draw_cholesky(X, y, prior, noise, rng):
+def _draw_cholesky(
+    X: FloatArray, y: FloatArray, prior: FloatArray, noise_variance: float, rng: np.random.Generator
+) -> FloatArray:
     """Draw α from N(M⁻¹ Xᵀy, σ² M⁻¹) by factoring the well-conditioned Σ*^½ M Σ*^½ = I + Σ*^½ Xᵀ X Σ*^½."""
     D = X.shape[1]
     root = np.sqrt(prior)
@@ -171,8 +174,11 @@ def _draw_cholesky(X, y, prior, noise, rng):
     gram[np.diag_indices(D)] += 1.0
     factor = cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
     mean = solve_triangular(factor, scaled.T @ y, lower=True, check_finite=False)
-    z = mean + np.sqrt(noise) * rng.standard_normal(D)
+    z = mean + np.sqrt(noise_variance) * rng.standard_normal(D)
     return root * solve_triangular(factor, z, lower=True, trans=1, check_finite=False)
+
+
+METHODS = {"fast": _draw_fast, "cholesky": _draw_cholesky}
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,28 +194,26 @@ class Standardized:
         Mean and scale of the observations.
     """
 
-    X: np.ndarray
-    y: np.ndarray
-    feature_means: np.ndarray
-    feature_scales: np.ndarray
+    X: FloatArray
+    y: FloatArray
+    feature_means: FloatArray
+    feature_scales: FloatArray
     mean: float
     scale: float
 
-    def coefficients(self, coef):
+    def coefficients(self, coef: FloatArray) -> tuple[float, FloatArray]:
         """Return intercept and coefficients, shape (D,), in the original units."""
         slopes = self.scale * coef / self.feature_scales
-        return self.mean - slopes @ self.feature_means, slopes
+        return self.mean - float(slopes @ self.feature_means), slopes
 
 
-def standardize(X, y, *, scale_features=True):
+def standardize(X: ArrayLike, y: ArrayLike) -> Standardized:
     """Centre features and observations and divide them by their standard deviations.
 
     Parameters
     ----------
     X : array_like, shape (n, D)
     y : array_like, shape (n,)
-    scale_features : bool
-        False only centres the features. Use it for features that share a unit, such as zeros and ones.
 
     Returns
     -------
@@ -218,17 +222,10 @@ def standardize(X, y, *, scale_features=True):
     """
     X = _validate.real_array(X, "X", (None, None))
     y = _validate.real_array(y, "y", (len(X),))
-    means, centre = X.mean(axis=0), y.mean()
-    spread = y.std()
+    means, centre, spread = X.mean(axis=0), float(y.mean()), float(y.std())
     if len(y) < 2 or spread <= 1e-12 * max(1.0, abs(centre)):
-        raise InputError(
-            f"`y` must hold at least two different observations; got {len(y)} close to {centre:g}. "
-            "Add observations that differ."
-        )
-    centred = X - means
-    scales = np.ones(X.shape[1])
-    if scale_features:
-        deviations = centred.std(axis=0)
-        varies = deviations > 1e-12 * np.maximum(1.0, np.abs(means))
-        scales[varies] = deviations[varies]
-    return Standardized(centred / scales, (y - centre) / spread, means, scales, float(centre), float(spread))
+        found = f"{len(y)} close to {centre:g}"
+        raise InputError(f"`y` must hold at least two different observations; got {found}. Add some that differ.")
+    scales = (X - means).std(axis=0)
+    scales[scales <= 1e-12 * np.maximum(1.0, np.abs(means))] = 1.0
+    return Standardized((X - means) / scales, (y - centre) / spread, means, scales, centre, spread)

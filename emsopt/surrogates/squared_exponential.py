@@ -6,7 +6,7 @@ It works with `emsopt.surrogates.gaussian_process` like any other kernel:
 
 >>> from emsopt.surrogates.gaussian_process import condition, fit
 >>> X = np.random.default_rng(0).random((30, 2))
->>> process = fit(SquaredExponential([0.5, 0.5]), X, np.sin(6 * X[:, 0]), noise=1e-3)
+>>> process = fit(SquaredExponential([0.5, 0.5]), X, np.sin(6 * X[:, 0]), noise_ratio=1e-3)
 >>> bool(process.kernel.length_scale[0] < process.kernel.length_scale[1])
 True
 >>> process = process.appended([0.5, 0.5], np.sin(3.0))
@@ -17,8 +17,15 @@ True
 Importing this module loads scikit-learn.
 """
 
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF
+
+from .._types import ArrayLike, FloatArray
+
+Contract: TypeAlias = Callable[[FloatArray], FloatArray]
 
 BOUNDS = (0.05, 20.0)  # bounds of the lengthscales, for inputs scaled to [0, 1]
 
@@ -34,10 +41,12 @@ class SquaredExponential(RBF):
         Bounds for training.
     """
 
-    def __init__(self, length_scale=0.5, length_scale_bounds=BOUNDS):
+    def __init__(
+        self, length_scale: ArrayLike = 0.5, length_scale_bounds: tuple[float, float] | Literal["fixed"] = BOUNDS
+    ) -> None:
         super().__init__(length_scale, length_scale_bounds)
 
-    def contracted(self, X):
+    def contracted(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
         """Return the kernel of X with itself and a function that contracts its gradient.
 
         Parameters
@@ -55,7 +64,7 @@ class SquaredExponential(RBF):
         scaled = scaled - scaled.mean(axis=0)
         K = self(X)
 
-        def contract(S):
+        def contract(S: FloatArray) -> FloatArray:
             if self.hyperparameter_length_scale.fixed:
                 return np.empty(0)
             SK = S * K
@@ -64,7 +73,7 @@ class SquaredExponential(RBF):
 
         return K, contract
 
-    def with_slopes(self, points, X):
+    def with_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contract]:
         """Return the kernel between points and data, and a function that contracts its gradient.
 
         Parameters
@@ -82,7 +91,7 @@ class SquaredExponential(RBF):
         points = np.atleast_2d(points)
         K = self(points, X)
 
-        def contract(W):
+        def contract(W: FloatArray) -> FloatArray:
             WK = W * K
             return (WK @ X - WK.sum(axis=1)[:, None] * points) / np.square(self.length_scale)
 

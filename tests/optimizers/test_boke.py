@@ -166,7 +166,7 @@ def test_gp_ucb_asks_for_the_top_of_its_upper_bound(method):
     optimizer = told(method, points=np.linspace(0.05, 0.95, 9), confidence=1.5)
     X, y = scaled(optimizer)
     process = optimizer.process()
-    h, noise = np.max(process.kernel.length_scale), process.noise
+    h, noise = np.max(process.kernel.length_scale), process.noise_ratio
     K = np.exp(-((X[:, None] - X) ** 2) / (2 * h**2)) + noise * np.eye(len(X))
     k = np.exp(-((GRID[:, None] - X) ** 2) / (2 * h**2))
     mean = k @ np.linalg.solve(K, y)  # (A.1)

@@ -153,7 +153,7 @@ def process(request):
     """A Gaussian process of nine points in the plane with unequal lengthscales."""
     rng = np.random.default_rng(1)
     X = rng.random((9, 2))
-    return condition(SquaredExponential([0.3, 0.8]), X, rng.normal(size=9), noise=request.param)
+    return condition(SquaredExponential([0.3, 0.8]), X, rng.normal(size=9), noise_ratio=request.param)
 
 
 def test_the_density_is_of_the_variances_that_each_point_alone_would_leave(process):
@@ -161,7 +161,9 @@ def test_the_density_is_of_the_variances_that_each_point_alone_would_leave(proce
     x = np.random.default_rng(2).random((20, 2))
     mean, density, _, _ = mean_and_density(process, x)
     half = SquaredExponential([0.15, 0.4])
-    alone = [condition(half, p[None], [0.0], noise=process.noise, amplitude=1.0).predict(x)[1] for p in process.X]
+    alone = [
+        condition(half, p[None], [0.0], noise_ratio=process.noise_ratio, amplitude=1.0).predict(x)[1] for p in process.X
+    ]
     np.testing.assert_allclose(np.exp(-density), np.prod(alone, axis=0), rtol=1e-9)
     np.testing.assert_allclose(mean, process.predict(x)[0], atol=1e-9)
 
@@ -181,7 +183,7 @@ def test_the_bonus_is_nothing_at_a_point_and_bounded_far_away():
     process = condition(SquaredExponential([0.1, 0.1]), X, y)
     bonus = upper_bound(process, 2.0, X)[0] - process.predict(X)[0]
     assert np.abs(bonus).max() < 3e-3 * np.sqrt(process.amplitude)
-    noisy = condition(SquaredExponential([0.1, 0.1]), X[:1], y[:1], noise=0.1, amplitude=1.0)
+    noisy = condition(SquaredExponential([0.1, 0.1]), X[:1], y[:1], noise_ratio=0.1, amplitude=1.0)
     bonus = upper_bound(noisy, 2.0, X[:1])[0] - noisy.predict(X[:1])[0]
     assert bonus == pytest.approx(2 * np.sqrt(0.1 / 1.1))  # what a second look there could still say
     far = upper_bound(process, 2.0, np.array([[9.0, -9.0]]))

@@ -120,8 +120,8 @@ def test_the_mean_of_several_draws_is_minimised(monkeypatch):
     seen = []
     sample = eo.optimizers.deployments.sparbl.sample
 
-    def watched(state, X, y, sweeps, rng):
-        after = sample(state, X, y, sweeps, rng)
+    def watched(state, X, y, sweeps, *, rng):
+        after = sample(state, X, y, sweeps, rng=rng)
         seen.append((sweeps, after.coef))
         return after
 

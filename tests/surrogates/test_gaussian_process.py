@@ -29,7 +29,7 @@ KERNELS = [DeploymentKernel(np.linspace(0.5, 2, 10), 0.8), DeploymentKernel(0.5)
 @pytest.mark.parametrize("kernel", KERNELS, ids=["(13)", "composed", "foreign"])
 def test_posterior_and_likelihood_equal_scikit_learns(data, kernel):
     X, y, prior, elsewhere, prior_elsewhere = data
-    process = condition(kernel, X, y, prior, noise=1e-3, amplitude=0.7)
+    process = condition(kernel, X, y, prior, noise_ratio=1e-3, amplitude=0.7)
     peer = GaussianProcessRegressor(ConstantKernel(0.7) * kernel, alpha=0.7e-3, optimizer=None).fit(X, y - prior)
     mean, deviation = peer.predict(elsewhere, return_std=True)
     got_mean, got_variance = process.predict(elsewhere, prior_elsewhere)
@@ -42,7 +42,7 @@ def test_posterior_equals_the_papers_formulas(data):
     """(14) and (15) with a plain inverse."""
     X, y, prior, elsewhere, prior_elsewhere = data
     kernel = KERNELS[0]
-    process = condition(kernel, X, y, prior, noise=1e-3)
+    process = condition(kernel, X, y, prior, noise_ratio=1e-3)
     inverse = np.linalg.inv(kernel(X) + 1e-3 * np.eye(len(X)))
     across = kernel(elsewhere, X)
     mean, variance = process.predict(elsewhere, prior_elsewhere)
@@ -53,18 +53,18 @@ def test_posterior_equals_the_papers_formulas(data):
 
 def test_amplitude_left_out_is_the_likeliest(data):
     X, y, prior, *_ = data
-    best = condition(KERNELS[0], X, y, prior, noise=1e-3)
+    best = condition(KERNELS[0], X, y, prior, noise_ratio=1e-3)
     for factor in (0.95, 1.05):
-        other = condition(KERNELS[0], X, y, prior, noise=1e-3, amplitude=factor * best.amplitude)
+        other = condition(KERNELS[0], X, y, prior, noise_ratio=1e-3, amplitude=factor * best.amplitude)
         assert other.log_likelihood < best.log_likelihood
 
 
 def test_appended_point_equals_conditioning_anew(data):
     X, y, prior, elsewhere, prior_elsewhere = data
-    process = condition(KERNELS[0], X[:5], y[:5], prior[:5], noise=1e-4, amplitude=0.7)
+    process = condition(KERNELS[0], X[:5], y[:5], prior[:5], noise_ratio=1e-4, amplitude=0.7)
     for x, value, m in zip(X[5:], y[5:], prior[5:], strict=True):
         process = process.appended(x, value, m)
-    anew = condition(KERNELS[0], X, y, prior, noise=1e-4, amplitude=0.7)
+    anew = condition(KERNELS[0], X, y, prior, noise_ratio=1e-4, amplitude=0.7)
     np.testing.assert_allclose(process.factor, anew.factor, atol=1e-9)
     for got, expected in zip(
         process.predict(elsewhere, prior_elsewhere), anew.predict(elsewhere, prior_elsewhere), strict=True
@@ -77,7 +77,7 @@ def test_likelihood_gradient_matches_finite_differences(data, kernel):
     X, y, prior, *_ = data
     theta = np.append(kernel.theta, np.log(1e-2))
     value, slope = negative_log_likelihood(theta, kernel, X, y - prior)
-    assert value == pytest.approx(-condition(kernel, X, y, prior, noise=1e-2).log_likelihood, abs=1e-9)
+    assert value == pytest.approx(-condition(kernel, X, y, prior, noise_ratio=1e-2).log_likelihood, abs=1e-9)
     numeric = approx_fprime(theta, lambda t: negative_log_likelihood(t, kernel, X, y - prior)[0], 1e-6)
     np.testing.assert_allclose(slope, numeric, atol=2e-4)
 
@@ -86,7 +86,7 @@ def test_fit_is_as_likely_as_scikit_learns(data):
     """One kernel, one amplitude and noise that both train: the same maximum, from either side."""
     X, y, prior, *_ = data
     y = y + 0.2 * np.random.default_rng(1).normal(size=len(y))
-    process = fit(RBF(1.0), X, y, prior, noise=1e-2, noise_bounds=(1e-5, 1.0), restarts=3, rng=0)
+    process = fit(RBF(1.0), X, y, prior, noise_ratio=1e-2, noise_ratio_bounds=(1e-5, 1.0))
     peer = GaussianProcessRegressor(
         ConstantKernel(1.0, (1e-3, 1e3)) * RBF(1.0) + WhiteKernel(1e-2, (1e-5, 1e1)),
         alpha=0,
@@ -99,18 +99,18 @@ def test_fit_is_as_likely_as_scikit_learns(data):
 def test_fit_stays_within_bounds_and_beats_its_start(data):
     X, y, prior, *_ = data
     kernel = DeploymentKernel(np.ones(10), weights_bounds=(0.1, 2.0), gamma_bounds=(0.5, 1.5))
-    process = fit(kernel, X, y, prior, noise_bounds=(1e-4, 1e-2))
-    assert process.log_likelihood > condition(kernel, X, y, prior, noise=1e-4).log_likelihood + 1
+    process = fit(kernel, X, y, prior, noise_ratio_bounds=(1e-4, 1e-2))
+    assert process.log_likelihood > condition(kernel, X, y, prior, noise_ratio=1e-4).log_likelihood + 1
     assert process.kernel.weights.min() >= 0.1 * (1 - 1e-9)
     assert process.kernel.weights.max() <= 2.0 * (1 + 1e-9)
-    assert 1e-4 * (1 - 1e-9) <= process.noise <= 1e-2 * (1 + 1e-9)
-    warm = fit(process.kernel, X, y, prior, noise=process.noise, noise_bounds=(1e-4, 1e-2), steps=5)
+    assert 1e-4 * (1 - 1e-9) <= process.noise_ratio <= 1e-2 * (1 + 1e-9)
+    warm = fit(process.kernel, X, y, prior, noise_ratio=process.noise_ratio, noise_ratio_bounds=(1e-4, 1e-2), steps=5)
     assert warm.log_likelihood >= process.log_likelihood - 1e-6
 
 
 def test_process_that_is_told_nothing_new_is_sure_of_it(data):
     X, y, prior, *_ = data
-    process = condition(KERNELS[0], X, y, prior, noise=1e-8)
+    process = condition(KERNELS[0], X, y, prior, noise_ratio=1e-8)
     mean, variance = process.predict(X, prior)
     np.testing.assert_allclose(mean, y, atol=1e-5)
     assert variance.max() < 1e-6
@@ -119,11 +119,11 @@ def test_process_that_is_told_nothing_new_is_sure_of_it(data):
 
 def test_singular_covariance_and_bad_data_are_refused(data):
     X, y, prior, *_ = data
-    with pytest.raises(ConvergenceError, match="Increase `noise`"):
-        condition(ConstantKernel(1e6), X, y, noise=1e-13)
+    with pytest.raises(ConvergenceError, match="Increase `noise_ratio`"):
+        condition(ConstantKernel(1e6), X, y, noise_ratio=1e-13)
     with pytest.raises(InputError, match=r"`y` shape \(n,\)"):
         condition(KERNELS[0], X, y[:3])
     with pytest.raises(InputError, match="finite"):
         condition(KERNELS[0], X, np.full(30, np.nan))
-    with pytest.raises(InputError, match="noise"):
-        condition(KERNELS[0], X, y, prior, noise=0)
+    with pytest.raises(InputError, match="noise_ratio"):
+        condition(KERNELS[0], X, y, prior, noise_ratio=0)

@@ -72,12 +72,10 @@ def test_unconnected_edges_are_independent():
 
 
 def test_matern_is_135_with_its_bessel_function():
-    rng = np.random.default_rng(2)
-    X, Y, scales = rng.normal(size=(300, 3)), rng.normal(size=(7, 3)), np.array([0.5, 1.0, 3.0])
-    D = np.sqrt((((X[:, None] - Y) / scales) ** 2).sum(axis=2))
-    z = np.sqrt(5) * D
+    X, scales = np.random.default_rng(2).normal(size=(300, 3)), np.array([0.5, 1.0, 3.0])
+    z = np.sqrt(5 * (((X[:, None] - X) / scales) ** 2).sum(axis=2)) + 1e-9 * np.eye(300)  # 0 times infinity at 0
     expected = 0.4 * 2**-1.5 / gamma(2.5) * z**2.5 * kv(2.5, z)
-    assert np.allclose(matern52(X, Y, lengthscales=scales, outputscale=0.4), expected, rtol=1e-12, atol=1e-15)
+    assert np.allclose(matern52(X, lengthscales=scales, outputscale=0.4), expected, rtol=1e-12, atol=1e-15)
 
 
 def test_product_plus_sum_has_the_variance_it_says():
@@ -85,14 +83,10 @@ def test_product_plus_sum_has_the_variance_it_says():
     lengths, connections = random_network(rng, 400, 900)
     X = rng.normal(size=(400, 3))
     graph = graph_matern(incidence_laplacian(lengths, connections))
-    K = product_plus_sum(graph, X, outputscale=0.3, share=0.25, lengthscales=[1, 2, 3], sum_lengthscales=0.5)
-    expected = 0.3 * 0.25 * graph * matern52(X, lengthscales=[1, 2, 3]) + matern52(
-        X, lengthscales=0.5, outputscale=0.3 * 0.75
-    )
+    K = product_plus_sum(graph, X, outputscale=0.3, share=0.25, lengthscales=[1, 2, 3])
+    expected = 0.3 * (0.25 * graph + 0.75) * matern52(X, lengthscales=[1, 2, 3])
     assert np.allclose(K, expected, rtol=1e-13, atol=1e-15)
     assert np.diag(K).mean() == pytest.approx(0.3, rel=1e-12)
-    part = product_plus_sum(graph[:5, 7:9], X[:5], X[7:9], outputscale=0.3, lengthscales=2.0)
-    assert np.array_equal(part, product_plus_sum(graph, X, outputscale=0.3, lengthscales=2.0)[:5, 7:9])
 
 
 @pytest.mark.parametrize(
@@ -100,7 +94,7 @@ def test_product_plus_sum_has_the_variance_it_says():
     [
         (lambda: incidence_laplacian([1.0, 0.0], [[0, 1]]), "greater than 0"),
         (lambda: incidence_laplacian([1.0, 2.0], [[0, 2]]), "from 0 to 1"),
-        (lambda: incidence_laplacian([1.0, 2.0], [[0.0, 1.0]]), "integer array of edge indices"),
+        (lambda: incidence_laplacian([1.0, 2.0], [[0.0, 1.0]]), "whole edge indices"),
         (lambda: graph_matern(np.eye(2), nu=0), "`nu` must be a number above 0"),
         (lambda: graph_matern(np.eye(2), kappa=-1), "`kappa`"),
         (lambda: graph_matern(np.ones((2, 3))), "square"),
@@ -109,7 +103,7 @@ def test_product_plus_sum_has_the_variance_it_says():
         (lambda: matern52([[1.0, 2.0]], lengthscales=[1.0]), r"`lengthscales` must have shape \(2,\)"),
         (lambda: matern52([[1.0]], lengthscales=0.0), "greater than 0"),
         (lambda: product_plus_sum(np.eye(2), [[1.0], [2.0]], share=1.5), "from 0 to 1"),
-        (lambda: product_plus_sum(np.eye(3), [[1.0], [2.0]]), "one row per row of X"),
+        (lambda: product_plus_sum(np.eye(3), [[1.0], [2.0]]), "one row and column per row of X"),
     ],
 )
 def test_wrong_input_is_refused(call, message):

@@ -63,12 +63,12 @@ def test_geweke_joint_distribution(method, n, D):
     before, after = [], []
     for _ in range(3000):
         state = from_prior()
-        y = observe(state.coef, state.noise)
-        before.append(bounded(state.coef, state.noise, state.local, state.overall, y))
+        y = observe(state.coef, state.noise_variance)
+        before.append(bounded(state.coef, state.noise_variance, state.local, state.overall, y))
         for _ in range(5):
-            state = sample(state, X, y, 1, rng, noise_prior=prior, method=method)
-            y = observe(state.coef, state.noise)
-        after.append(bounded(state.coef, state.noise, state.local, state.overall, y))
+            state = sample(state, X, y, 1, rng=rng, noise_prior=prior, method=method)
+            y = observe(state.coef, state.noise_variance)
+        after.append(bounded(state.coef, state.noise_variance, state.local, state.overall, y))
     moved = np.array(after) - np.array(before)
     z = moved.mean(axis=0) / (moved.std(axis=0) / np.sqrt(len(moved)))
     assert np.abs(z).max() < 3.5
@@ -110,10 +110,10 @@ def test_posterior_equals_numerical_integration(method, error, prior):
     y = X @ [1.5, -0.2] + error * np.array([0.7, -1.0, 0.4, 1.2])
     rng, means = np.random.default_rng(8), []
     for _ in range(40):
-        state, draws = sample(Horseshoe.start(2), X, y, 60, rng, noise_prior=prior, method=method), []
+        state, draws = sample(Horseshoe.start(2), X, y, 60, rng=rng, noise_prior=prior, method=method), []
         for _ in range(60):
-            state = sample(state, X, y, 3, rng, noise_prior=prior, method=method)
-            draws.append([*state.coef, *np.log([state.noise, state.local[0], state.overall])])
+            state = sample(state, X, y, 3, rng=rng, noise_prior=prior, method=method)
+            draws.append([*state.coef, *np.log([state.noise_variance, state.local[0], state.overall])])
         means.append(np.mean(draws, axis=0))
     away = np.mean(means, axis=0) - integrated_means(X, y, *prior)
     assert np.abs(away / (np.std(means, axis=0, ddof=1) / np.sqrt(40))).max() < 3.5
@@ -126,9 +126,9 @@ def test_fast_and_cholesky_agree_in_posterior_means():
     y = X @ truth + 0.5 * rng.standard_normal(60)
     means = []
     for method in ("fast", "cholesky"):
-        state, total = sample(Horseshoe.start(80), X, y, 300, rng, method=method), np.zeros(80)
+        state, total = sample(Horseshoe.start(80), X, y, 300, rng=rng, method=method), np.zeros(80)
         for _ in range(2500):
-            state = sample(state, X, y, 1, rng, method=method)
+            state = sample(state, X, y, 1, rng=rng, method=method)
             total += state.coef / 2500
         means.append(total)
     assert np.abs(means[0] - means[1]).max() < 0.05
@@ -154,9 +154,9 @@ def test_a_chain_can_be_continued_and_repeats_under_the_same_rng():
     X, y = rng.standard_normal((6, 9)), rng.standard_normal(6)
     once = sample(Horseshoe.start(9), X, y, 7, rng=5)
     generator = np.random.default_rng(5)
-    twice = sample(sample(Horseshoe.start(9), X, y, 3, generator), X, y, 4, generator)
+    twice = sample(sample(Horseshoe.start(9), X, y, 3, rng=generator), X, y, 4, rng=generator)
     assert (once.coef == twice.coef).all()
-    assert once.noise == twice.noise
+    assert once.noise_variance == twice.noise_variance
 
 
 def test_values_without_noise_and_repeated_features_leave_the_chain_finite():
@@ -164,6 +164,6 @@ def test_values_without_noise_and_repeated_features_leave_the_chain_finite():
     X = np.repeat(rng.integers(0, 2, (15, 6)).astype(float), 3, axis=1)
     data = standardize(X, X @ np.arange(18.0))
     for method in ("fast", "cholesky"):
-        state = sample(Horseshoe.start(18), data.X, data.y, 2000, rng, method=method)
+        state = sample(Horseshoe.start(18), data.X, data.y, 2000, rng=rng, method=method)
         assert np.isfinite(state.coef).all()
         assert np.abs(data.X @ state.coef - data.y).max() < 0.1

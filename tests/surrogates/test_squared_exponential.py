@@ -47,7 +47,7 @@ def test_likelihood_gradient_matches_finite_differences(data, lengthscales):
 @pytest.mark.parametrize("lengthscales", [0.7, [0.3, 0.6, 1.2]], ids=["shared", "one each"])
 def test_slopes_match_finite_differences_and_values_match_predict(data, lengthscales):
     X, y, points = data
-    process = condition(SquaredExponential(lengthscales), X, y, 0.4, noise=1e-3)
+    process = condition(SquaredExponential(lengthscales), X, y, 0.4, noise_ratio=1e-3)
     mean, variance, mean_slopes, variance_slopes = process.predict_with_slopes(points, 0.4)
     for got, expected in zip((mean, variance), process.predict(points, 0.4), strict=True):
         np.testing.assert_allclose(got, expected, atol=1e-9)
@@ -60,7 +60,7 @@ def test_slopes_match_finite_differences_and_values_match_predict(data, lengthsc
 
 def test_fit_finds_which_input_matters():
     X = np.random.default_rng(3).random((60, 3))
-    process = fit(SquaredExponential([0.5] * 3), X, np.cos(7 * X[:, 1]), noise=1e-4)
+    process = fit(SquaredExponential([0.5] * 3), X, np.cos(7 * X[:, 1]), noise_ratio=1e-4)
     lengthscales = process.kernel.length_scale
     assert lengthscales[1] < 0.7
     assert min(lengthscales[0], lengthscales[2]) > 5

@@ -112,9 +112,9 @@ class BOKEAuto(BoxOptimizer):
         y = clipped(self.points, self.gains)
         if self._fitted is None:
             broad = SquaredExponential(np.full(self.space.dimension, 0.5))
-            process = condition(broad, self.points, y, noise=NOISE if self.objective.noisy else NOISE_FREE)
+            process = condition(broad, self.points, y, noise_ratio=NOISE if self.objective.noisy else NOISE_FREE)
         else:
-            process = condition(self._fitted.kernel, self.points, y, noise=self._fitted.noise)
+            process = condition(self._fitted.kernel, self.points, y, noise_ratio=self._fitted.noise_ratio)
         return with_expected(process, self.pending)
 
     def _refit(self):
@@ -222,7 +222,7 @@ def emptiness(process, x):
 def mean_and_density(process, x):
     """Return m(x) and V(x), each of shape (n,), and the slopes of both, (n, d), in O(t d) a point."""
     lengthscales = np.ascontiguousarray(np.broadcast_to(process.kernel.length_scale, x.shape[1:]), dtype=float)
-    return _evaluate(np.ascontiguousarray(x), process.X, lengthscales, process.coefficients, process.noise)
+    return _evaluate(np.ascontiguousarray(x), process.X, lengthscales, process.coefficients, process.noise_ratio)
 
 
 @njit(cache=True, nogil=True)

@@ -58,8 +58,8 @@ class GPUCBFixed(BoxOptimizer):
         from ...surrogates.squared_exponential import SquaredExponential
 
         kernel = SquaredExponential(self.bandwidth * np.sqrt(self.space.dimension / 12), "fixed")
-        noise = NOISE if self.objective.noisy else NOISE_FREE
-        return condition(kernel, self.points, standardized(self.gains), noise=noise, amplitude=1.0)
+        ratio = NOISE if self.objective.noisy else NOISE_FREE
+        return condition(kernel, self.points, standardized(self.gains), noise_ratio=ratio, amplitude=1.0)
 
     def _choose(self):
         process = with_expected(self.process(), self.pending)
@@ -115,12 +115,12 @@ def fitted(X, y, *, noisy, spread, last=None):
     -------
     GaussianProcess
     """
-    from ...surrogates.gaussian_process import NOISE_BOUNDS, fit
+    from ...surrogates.gaussian_process import NOISE_RATIO_BOUNDS, fit
     from ...surrogates.squared_exponential import SquaredExponential
 
     kernels = [SquaredExponential(np.full(X.shape[1], 0.5))] + ([last.kernel] if last else [])
-    noise, bounds = (NOISE, NOISE_BOUNDS) if noisy else (NOISE_FREE, (NOISE_FREE, NOISE_FREE))
-    fits = [fit(kernel, X, y, noise=noise, noise_bounds=bounds, spread=spread) for kernel in kernels]
+    ratio, bounds = (NOISE, NOISE_RATIO_BOUNDS) if noisy else (NOISE_FREE, (NOISE_FREE, NOISE_FREE))
+    fits = [fit(kernel, X, y, noise_ratio=ratio, noise_ratio_bounds=bounds, spread=spread) for kernel in kernels]
     return max(fits, key=lambda process: process.log_likelihood)
 
 

@@ -62,7 +62,7 @@ def process_design(n, d, *, lengthscale=0.8, rng=None):
     kernel = SquaredExponential(lengthscale * np.sqrt(d / 12), "fixed")
 
     def least_known(X):
-        process = gaussian_process.condition(kernel, X, np.zeros(len(X)), noise=1e-8, amplitude=1.0)
+        process = gaussian_process.condition(kernel, X, np.zeros(len(X)), noise_ratio=1e-8, amplitude=1.0)
 
         def variance(x):
             _, variance, _, slope = process.predict_with_slopes(x)

@@ -47,7 +47,7 @@ INITIAL = 5
 GROWTH = 1.15
 SPREAD = 1.0
 LENGTHSCALES = (0.1, 20.0)
-NOISE = (1e-6, 0.25)  # noise variance over the amplitude
+NOISE_RATIOS = (1e-6, 0.25)
 FIT_STEPS = 25
 LEAST_VARIANCE = 1e-12  # over the amplitude
 FEATURES, SAMPLE_NODES = 512, 512  # of a posterior sample
@@ -142,9 +142,9 @@ class ControlModel:
         """β of the next round."""
         if not isinstance(self._beta, str):
             return self._beta
-        noise = self.process.noise
-        gain = np.log(np.diag(self.process.factor) / np.sqrt(noise)).sum()
-        return float(self._norm + np.sqrt(2 * noise * (gain + 1 + np.log(1 / self._delta))))
+        ratio = self.process.noise_ratio
+        gain = np.log(np.diag(self.process.factor) / np.sqrt(ratio)).sum()
+        return float(self._norm + np.sqrt(2 * ratio * (gain + 1 + np.log(1 / self._delta))))
 
     def tell(self, point: ArrayLike, value: float) -> None:
         """Take in a play: values of all variables, shape (d,), and the observed value."""
@@ -166,16 +166,25 @@ class ControlModel:
 
         X, y, given = np.array(self.points), np.array(self.values), self._given
         if given is not None:
-            kernel, noise = SquaredExponential(given.lengthscales, "fixed"), given.noise_variance / given.amplitude
+            kernel, ratio = SquaredExponential(given.lengthscales, "fixed"), given.noise_variance / given.amplitude
             self.prior = given.mean
-            self.process = condition(kernel, X, y, self.prior, noise=noise, amplitude=given.amplitude)
+            self.process = condition(kernel, X, y, self.prior, noise_ratio=ratio, amplitude=given.amplitude)
             return
         if self.process is None:
-            kernel, noise = SquaredExponential(np.full(self.problem.dimension, 0.5), LENGTHSCALES), 1e-2
+            kernel, ratio = SquaredExponential(np.full(self.problem.dimension, 0.5), LENGTHSCALES), 1e-2
         else:
-            kernel, noise = self.process.kernel, self.process.noise
+            kernel, ratio = self.process.kernel, self.process.noise_ratio
         self.prior = float(y.mean())
-        self.process = fit(kernel, X, y, self.prior, noise=noise, noise_bounds=NOISE, spread=SPREAD, steps=FIT_STEPS)
+        self.process = fit(
+            kernel,
+            X,
+            y,
+            self.prior,
+            noise_ratio=ratio,
+            noise_ratio_bounds=NOISE_RATIOS,
+            spread=SPREAD,
+            steps=FIT_STEPS,
+        )
         self._fitted_with = len(y)
         self.fits += 1
 
@@ -281,7 +290,7 @@ class PosteriorSample:
         self.phases = rng.uniform(0, 2 * np.pi, FEATURES)
         self.weights = rng.standard_normal(FEATURES) * np.sqrt(2 * process.amplitude / FEATURES)
         at_data = np.cos(process.X @ self.waves.T + self.phases) @ self.weights
-        noise = np.sqrt(process.noise * process.amplitude) * rng.standard_normal(len(at_data))
+        noise = np.sqrt(process.noise_ratio * process.amplitude) * rng.standard_normal(len(at_data))
         self.correction = model.inverse @ (process.residuals - at_data - noise)
 
     def expected(self, i: int) -> Slopes:

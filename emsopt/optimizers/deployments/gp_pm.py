@@ -230,9 +230,9 @@ class GPpM(Optimizer):
         prior = self._prior(X)
         constant = (y - prior).mean()
         kernel = DeploymentKernel(np.ones(X.shape[1])) if previous is None else previous.kernel
-        noise = 1e-4 if previous is None else previous.noise
+        noise_ratio = 1e-4 if previous is None else previous.noise_ratio
         steps = FIRST_STEPS if previous is None else NEXT_STEPS
-        return fit(kernel, X, y, prior + constant, noise=noise, spread=SPREAD, steps=steps), constant
+        return fit(kernel, X, y, prior + constant, noise_ratio=noise_ratio, spread=SPREAD, steps=steps), constant
 
     # -- proposing: Algorithm 3 -------------------------------------------------------------------------------
 

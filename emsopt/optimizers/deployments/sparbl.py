@@ -144,7 +144,7 @@ class SparBL(Optimizer):
         drawn = []
         for _ in range(self.draws):
             sweeps = burn_in + self.sweeps // self.draws
-            self.state = sample(self.state, data.X, data.y, sweeps, self.rng)
+            self.state = sample(self.state, data.X, data.y, sweeps, rng=self.rng)
             drawn.append(self.state.coef)
             burn_in = 0
         _, self._coef = data.coefficients(np.mean(drawn, axis=0))

@@ -67,7 +67,7 @@ FAMILY = [
     ("ard bumps 6", 4, 0.0),
 ]
 TRIALS = {
-    "boke": [{"scale": scale, "noise": noise} for scale in (0.035, 0.05, 0.07) for noise in (0.001, 0.005, 0.02)],
+    "boke": [{"scale": scale, "noise_sd": noise} for scale in (0.035, 0.05, 0.07) for noise in (0.001, 0.005, 0.02)],
     "boke+": [{"exploring": p} for p in (0.3, 0.5, 0.7, 0.9)],
     "boke-auto": [{}, {"confidence": 1.0}, {"exploring": 0.7}],
     "kr-ucb": [{"confidence": c, "closeness": tau} for c in (0.05, 0.2) for tau in (0.01, 0.1, 0.5)],

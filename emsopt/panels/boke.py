@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..optimizers import BOKEPlus, profile
-from ..optimizers.boxes.boke import CONFIDENCE, EXPLORING, NOISE, SCALE, bandwidth, exploration
+from ..optimizers.boxes.boke import CONFIDENCE, EXPLORING, NOISE_SD, SCALE, bandwidth, exploration
 from ..plots import boke_step
 from ..problems import decaying_wave
 from ..surrogates.kernel_regression import KERNELS, leave_one_out_bandwidth
@@ -65,7 +65,7 @@ def boke_panel(f=None, *, rng=0):
         method = BOKEPlus(
             f,
             scale=controls["scale"].value,
-            noise=controls["noise"].value,
+            noise_sd=controls["noise"].value,
             exploring=controls["exploring"].value,
             kernel=controls["kernel"].value,
             initial=0,
@@ -140,7 +140,7 @@ def _controls(seed):
             logarithmic,
             "Noise constant ς",
             "How much exploration counts: β = 2 ς² log(2 π² t² / (3 δ)), values in standard deviations",
-            value=NOISE,
+            value=NOISE_SD,
             min=-4,
             max=1,
             step=0.05,
@@ -191,7 +191,7 @@ def _figures(method, proposal, f):
         "points t": [f"{t}"],
         "bandwidth h": [f"{bandwidth(t, 1, method.scale):.4f}"],
         "bandwidth by leave-one-out": [f"{leave_one_out_bandwidth(points, method.gains):.4f}"],
-        "β": [f"{exploration(t, method.noise):.3g}"],
+        "β": [f"{exploration(t, method.noise_sd):.3g}"],
         "best told": [f"{value:.3f} at {best[0]:.3f}"],
         "best there is": [f"{f.best_value:.3f} at {f.best_x[0]:.3f}"] if f.best_value is not None else ["unknown"],
         "next": [f"{proposal:.4f}"],

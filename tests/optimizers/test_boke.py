@@ -83,7 +83,7 @@ def test_the_acquisition_is_finite_wherever_density_underflows(kernel, beta):
 @pytest.mark.parametrize("scale", [0.08, 0.17, 0.3])
 @pytest.mark.parametrize("noise", [0.05, 0.5])
 def test_boke_asks_for_the_top_of_the_upper_bound(scale, noise):
-    optimizer = told(BOKE, scale=scale, noise=noise)
+    optimizer = told(BOKE, scale=scale, noise_sd=noise)
     X, y = scaled(optimizer)
     m, W = naive(GRID[:, None], X[:, None], y, bandwidth(4, 1, scale))
     bound = m + np.sqrt(exploration(4, noise) / W)
@@ -106,7 +106,7 @@ def test_boke_plus_asks_for_the_top_of_either():
 
 def test_without_noise_a_known_top_gives_way_to_the_emptiest_point():
     """Of 0, 1/2 and 1 the last is best, and the regression highest there: the emptiest points are 1/4 and 3/4."""
-    optimizer = told(BOKE, points=(0.0, 0.5, 1.0), noise=0)
+    optimizer = told(BOKE, points=(0.0, 0.5, 1.0), noise_sd=0)
     assert abs(optimizer.ask()[0] - 0.5) == pytest.approx(0.25, abs=1e-3)
 
 
@@ -121,7 +121,7 @@ def test_much_exploration_fills_the_square_better_than_chance():
         mesh = np.stack(np.meshgrid(*[np.linspace(0, 1, 41)] * 2), axis=-1).reshape(-1, 2)
         return np.linalg.norm(mesh[:, None] - optimizer.points, axis=2).min(axis=1).max()
 
-    explored = [fill(BOKE, seed, noise=10, scale=0.08) for seed in range(3)]
+    explored = [fill(BOKE, seed, noise_sd=10, scale=0.08) for seed in range(3)]
     drawn = [fill(RandomPoints, seed) for seed in range(3)]
     assert max(explored) < 0.75 * min(drawn)
 
@@ -193,12 +193,12 @@ def test_fitted_gp_ucb_is_an_honest_yardstick():
     ("method", "options", "message"),
     [
         (BOKE, {"scale": 0}, "`scale` must be a number above 0"),
-        (BOKE, {"noise": -1}, "`noise` must be a number of at least 0"),
+        (BOKE, {"noise_sd": -1}, "`noise_sd` must be a number of at least 0"),
         (BOKE, {"kernel": "cosine"}, "`kernel` must be one of"),
         (BOKE, {"initial": -1}, "`initial` must be a whole number"),
         (BOKEPlus, {"exploring": 1.5}, "`exploring` must be a probability"),
-        (KRUCB, {"closeness": 1.0}, "`closeness` must be between 0 and 1"),
-        (KRUCB, {"widening": 0.0}, "`widening` must be a number above 0"),
+        (KRUCB, {"closeness": 1.0}, "`closeness` must be below 1"),
+        (KRUCB, {"widening": 0.0}, "`widening` must be a probability"),
         (GPUCBFixed, {"bandwidth": 0.0}, "`bandwidth` must be a number above 0"),
     ],
 )

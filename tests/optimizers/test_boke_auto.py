@@ -300,7 +300,6 @@ def test_a_process_needs_a_value():
         ({"exploring": 0}, "`exploring` must"),
         ({"exploring": 1.5}, r"a probability in \(0, 1\]; got 1.5"),
         ({"confidence": -1}, "`confidence` must"),
-        ({"starts": 0}, "`starts` must"),
     ],
 )
 def test_bad_options_are_refused(options, said):

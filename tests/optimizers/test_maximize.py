@@ -343,11 +343,11 @@ def test_whole_numbers_share_the_unit_interval_equally():
 
 
 def test_a_box_of_whole_numbers_lists_its_points():
-    box = Box([(-1, 1), (2, 3)], [0, 1])
-    listed = np.vstack(list(box.chunks(size=4)))
-    assert box.count == len(listed) == len(np.unique(listed, axis=0)) == 6
+    box = Box([(-1, 998), (2, 11)], [0, 1])
+    listed = np.vstack(list(box.chunks()))  # three chunks
+    assert box.count == len(listed) == len(np.unique(listed, axis=0)) == 10_000
     assert listed.min(axis=0).tolist() == [-1, 2]
-    assert listed.max(axis=0).tolist() == [1, 3]
+    assert listed.max(axis=0).tolist() == [998, 11]
 
 
 @pytest.mark.parametrize(
@@ -358,7 +358,7 @@ def test_a_box_of_whole_numbers_lists_its_points():
         (mixed, {"bounds": [(0, 0)]}, "`bounds` must have low < high in every row; row 0"),
         (mixed, {"bounds": [(0, 1)] * 2, "integers": [2]}, "`integers` must be a whole number from 0 to 1"),
         (mixed, {"bounds": [(0, 1)] * 2, "integers": 1}, "`integers` must be the indices"),
-        (mixed, {"bounds": [(0, 1), (0, 2.5)], "integers": [1]}, "`bounds` of a whole-numbered input"),
+        (mixed, {"bounds": [(0, 1), (0, 2.5)], "integers": [1]}, "`bounds` of a whole-number input"),
         (mixed, {"bounds": [(0, 1)] * 2, "method": "gp-pm"}, "`method` must be one of 'boke'"),
         (mixed, {"bounds": [(0, 1)] * 2, "budget": 0}, "`budget` must be a whole number"),
         (mixed, {"bounds": [(0, 1)] * 2, "target": "low"}, "`target` must be a finite number"),

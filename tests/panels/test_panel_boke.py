@@ -45,7 +45,7 @@ def test_the_next_point_is_boke_s(shared):
     shared.refs["restart"].click()
     shared.refs["scale"].value, shared.refs["noise"].value = 0.1, 0.3
     told = shared.refs["told"]()
-    boke = eo.optimizers.BOKE(eo.problems.decaying_wave(), noisy=True, scale=0.1, noise=0.3, initial=0, rng=0)
+    boke = eo.optimizers.BOKE(eo.problems.decaying_wave(), noisy=True, scale=0.1, noise_sd=0.3, initial=0, rng=0)
     for x, value in told:
         boke.tell([x], value)
     bound = eo.optimizers.profile(boke)["bound"]

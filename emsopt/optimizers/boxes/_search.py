@@ -1,17 +1,27 @@
 """Where on a box a smooth function is largest: many starts, climbed at once.
 
 All starts go into one L-BFGS-B over their stacked coordinates, whose objective is the sum of the values: the parts do
-not interact, so each climbs its own hill, and a step costs one call of the function on all points instead of a call
-of scipy a point. The best is then climbed on its own, because the sum's tolerance is not its own.
+not interact, so each climbs its own hill, and a step costs one call of the function on all points instead of one call of
+scipy per point. The best is then climbed alone, because the tolerance of the sum is not its own.
 """
 
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
 import numpy as np
+
+from ..._types import ArrayLike, FloatArray
+
+Slopes: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+"""A function from points (K, d) to their values (K,) and slopes (K, d)."""
 
 TOLERANCE = 1e-9  # on a gain, relative to the spread of the values at the starts
 POOL, STARTS = 100, 10  # random points, and how many of them, the best, are climbed from
 
 
-def maximize_on_box(function, starts, bounds, *, steps=40, polish=20):
+def maximize_on_box(
+    function: Slopes, starts: ArrayLike | Sequence[FloatArray], bounds: ArrayLike, *, steps: int = 40, polish: int = 20
+) -> tuple[FloatArray, float]:
     """Return the best point that L-BFGS-B reaches from several starts.
 
     Parameters
@@ -45,7 +55,7 @@ def maximize_on_box(function, starts, bounds, *, steps=40, polish=20):
     top = (high - low) / width
     points = np.clip((np.asarray(starts, dtype=float) - low) / width, 0, top)
 
-    def on_unit_cube(unit):
+    def on_unit_cube(unit: FloatArray) -> tuple[FloatArray, FloatArray]:
         values, slopes = function(low + width * unit)
         return values, slopes * width
 
@@ -62,31 +72,27 @@ def maximize_on_box(function, starts, bounds, *, steps=40, polish=20):
     return np.clip(low + width * best, low, high), float(value)
 
 
-def highest(function, d, rng, *, near=(), starts=STARTS):
-    """Return the point of the unit cube where a function is largest, climbed from the best of some random points.
+def highest(
+    function: Slopes, d: int, rng: np.random.Generator, *, near: FloatArray | Sequence[FloatArray] = ()
+) -> FloatArray:
+    """Return the point of the unit cube, shape (d,), where a function is largest.
 
-    Parameters
-    ----------
-    function : callable
-        As of `maximize_on_box`.
-    d : int
-    rng : Generator
-    near : array_like, shape (m, d)
-        As of `starts_on_box`.
-    starts : int
-        How many of the ``POOL`` random points are climbed from.
-
-    Returns
-    -------
-    ndarray, shape (d,)
+    L-BFGS-B climbs from the best ``STARTS`` of ``POOL`` random points; ``near`` is as in `starts_on_box`.
     """
     cube = np.tile([0.0, 1.0], (d, 1))
     tried = starts_on_box(cube, POOL, rng, near=near)
-    best = tried[np.argsort(-function(tried)[0], kind="stable")[:starts]]
+    best = tried[np.argsort(-function(tried)[0], kind="stable")[:STARTS]]
     return maximize_on_box(function, best, cube)[0]
 
 
-def starts_on_box(bounds, n, rng, *, near=(), spread=0.1):
+def starts_on_box(
+    bounds: ArrayLike,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    near: FloatArray | Sequence[FloatArray] = (),
+    spread: float = 0.1,
+) -> FloatArray:
     """Return random points to start from: uniform ones, and some close to given points.
 
     Parameters
@@ -112,23 +118,20 @@ def starts_on_box(bounds, n, rng, *, near=(), spread=0.1):
     return points
 
 
-def _climbed(function, points, top, scale, steps):
+def _climbed(function: Slopes, points: FloatArray, top: FloatArray, scale: float, steps: int) -> FloatArray:
     """Return where one L-BFGS-B over all points ends, shape (K, d)."""
-    from scipy.optimize import minimize
+    from scipy.optimize import Bounds, minimize
 
-    shape = points.shape
-
-    def descent(stacked):
-        values, slopes = function(stacked.reshape(shape))
+    def descent(stacked: FloatArray) -> tuple[float, FloatArray]:
+        values, slopes = function(stacked.reshape(points.shape))
         return -values.sum() / scale, -slopes.ravel() / scale
 
-    bounds = np.tile(np.column_stack([np.zeros_like(top), top]), (shape[0], 1))
     end = minimize(
         descent,
         points.ravel(),
         jac=True,
         method="L-BFGS-B",
-        bounds=bounds,
+        bounds=Bounds(0, np.tile(top, len(points))),
         options={"maxiter": steps, "ftol": TOLERANCE, "gtol": 1e-7},
     )
-    return end.x.reshape(shape)
+    return end.x.reshape(points.shape)

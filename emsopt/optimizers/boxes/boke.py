@@ -8,7 +8,7 @@ symbol  name                          meaning
 m, W    `KernelRegression`            regression (3.1) and density (3.9) of the t points told, on the unit cube
 h_t     `bandwidth`                   Scott's rule (5.1): ``scale`` · d · t^(-1/(d+4))
 β_t     `exploration`                 2 ς² log(2 π² t² / (3 δ)), Theorem 4.13 with M_Ψ = 1
-ς       ``noise``                     noise constant, in standard deviations of the values told
+ς       ``noise_sd``                  noise constant, in standard deviations of the values told
 δ       ``CONFIDENCE``                probability at which the bound may fail
 p       ``exploring``                 BOKE+: probability of a step by (3.12); the others are by (3.14)
 ======  ============================  ============================================================================
@@ -30,16 +30,23 @@ region, not a polished optimum. Exploration grows like exp(u²/4) in the scaled 
 is far: then it goes to the corners first.
 """
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ... import _validate
+from ..._types import FloatArray
 from ...errors import InputError
-from ...surrogates.kernel_regression import KERNELS, condition, scott
-from ._search import STARTS
+from ...surrogates.kernel_regression import KERNELS, KernelRegression, condition, scott
 from .base import BoxOptimizer
+from .box import Function
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCALE = 0.05
-NOISE = 0.005
+NOISE_SD = 0.005
 CONFIDENCE = 0.1
 EXPLORING = 0.6
 EMPTIEST = -1000.0  # log W below which emptier makes no difference
@@ -55,12 +62,10 @@ class BOKE(BoxOptimizer):
         As of `BoxOptimizer`.
     scale : float
         Factor of the bandwidth; see the table above.
-    noise : float
+    noise_sd : float
         ς: how much exploration counts, in standard deviations of the values.
     kernel : str
         "gaussian", "epanechnikov" or "uniform".
-    starts : int
-        Points from which L-BFGS-B climbs the acquisition function.
 
     Notes
     -----
@@ -68,34 +73,29 @@ class BOKE(BoxOptimizer):
     asked for and not yet told count as told with the value that the regression expects, so that a batch spreads.
     """
 
-    def __init__(self, f, *, scale=SCALE, noise=NOISE, kernel="gaussian", starts=STARTS, **options):
+    def __init__(
+        self, f: Function, *, scale: float = SCALE, noise_sd: float = NOISE_SD, kernel: str = "gaussian", **options: Any
+    ) -> None:
         super().__init__(f, **options)
         self.scale = _validate.positive_number(scale, "scale")
-        self.noise = _validate.positive_number(noise, "noise", zero=True)
+        self.noise_sd = _validate.positive_number(noise_sd, "noise_sd", zero=True)
         self.kernel = _validate.choice(kernel, "kernel", KERNELS)
-        self.starts = _validate.whole_number(starts, "starts")
 
-    def surrogate(self):
+    def surrogate(self) -> KernelRegression:
         """Return regression and density of what is known, values in standard deviations from their mean."""
         X, y = self.points, standardized(self.gains)
         h = bandwidth(len(y), X.shape[1], self.scale)
-        model = self._model(X, y, h)
+        model = condition(X, y, h, kernel=self.kernel)
         if len(waiting := self.pending):
             y = np.append(y, model.predict(waiting)[0])
-            model = self._model(np.vstack([X, waiting]), y, h)
+            model = condition(np.vstack([X, waiting]), y, h, kernel=self.kernel)
         return model
 
-    def _model(self, X, y, h):
-        return condition(X, y, h, kernel=self.kernel)
-
-    def _choose(self):
+    def _choose(self) -> Iterator[FloatArray]:
         model = self.surrogate()
-        yield self._explore(model, exploration(len(model.y), self.noise))
-        yield self._climb(lambda x: emptiness(model, x), self.starts)
-
-    def _explore(self, model, beta):
-        """Return the top of the upper bound, (3.12)."""
-        return self._climb(lambda x: log_upper_bound(model, beta, x), self.starts)
+        beta = exploration(len(model.y), self.noise_sd)
+        yield self._climb(lambda x: log_upper_bound(model, beta, x))
+        yield self._climb(lambda x: emptiness(model, x))
 
 
 class BOKEPlus(BOKE):
@@ -103,46 +103,42 @@ class BOKEPlus(BOKE):
 
     Parameters
     ----------
-    f, scale, noise, kernel, starts, bounds, integers, noisy, initial, rng
+    f, scale, noise_sd, kernel, bounds, integers, noisy, initial, rng
         As of `BOKE`.
     exploring : float
         p, from 0 (excluded) to 1.
     """
 
-    def __init__(self, f, *, exploring=EXPLORING, **options):
+    def __init__(self, f: Function, *, exploring: float = EXPLORING, **options: Any) -> None:
         super().__init__(f, **options)
         self.exploring = _validate.probability(exploring, "exploring")
 
-    def _choose(self):
+    def _choose(self) -> Iterator[FloatArray]:
         if self.rng.random() >= self.exploring:
-            yield self._exploit()
+            model = self.surrogate()
+            yield self._climb(lambda x: regression(model, x))
         yield from super()._choose()
 
-    def _exploit(self):
-        """Return the top of the regression, (3.14)."""
-        model = self.surrogate()
-        return self._climb(lambda x: regression(model, x), self.starts)
 
-
-def bandwidth(t, d, scale=SCALE):
+def bandwidth(t: int, d: int, scale: float = SCALE) -> float:
     """Return h_t on the unit cube: Scott's rule (5.1) with the factor ``scale`` · d."""
     return scott(t, d, scale=scale * d)
 
 
-def exploration(t, noise=NOISE, confidence=CONFIDENCE):
+def exploration(t: int, noise_sd: float = NOISE_SD, confidence: float = CONFIDENCE) -> float:
     """Return β_t of Theorem 4.13 for a Gaussian kernel, M_Ψ = 1."""
-    return 2 * noise**2 * np.log(2 * np.pi**2 * t**2 / (3 * confidence))
+    return 2 * noise_sd**2 * float(np.log(2 * np.pi**2 * t**2 / (3 * confidence)))
 
 
-def standardized(gains):
+def standardized(gains: FloatArray) -> FloatArray:
     """Return values in standard deviations from their mean, so that constants have no unit; equal ones are zeros."""
     if np.ptp(gains) == 0:  # their standard deviation may be a rounding error
         return np.zeros(len(gains))
     return (gains - gains.mean()) / gains.std()
 
 
-def profile(optimizer, n=501):
-    """Return what an optimizer of one input knows along it, in the units of the values.
+def profile(optimizer: BOKE, n: int = 501) -> "pd.DataFrame":
+    """Return what an optimizer of one input knows along that input, in the units of the values.
 
     Parameters
     ----------
@@ -165,36 +161,35 @@ def profile(optimizer, n=501):
     import pandas as pd
 
     if type(optimizer) not in (BOKE, BOKEPlus):
-        msg = f"`optimizer` must be a BOKE or BOKEPlus, whose bound is (3.12); got {type(optimizer).__name__}."
-        raise InputError(msg)
+        got = type(optimizer).__name__
+        raise InputError(f"`optimizer` must be a BOKE or BOKEPlus, whose bound is (3.12); got {got}.")
     if optimizer.space.dimension != 1 or not optimizer.values:
-        raise InputError(
-            "a profile needs an optimizer of one input with values told; got "
-            f"{optimizer.space.dimension} inputs and {len(optimizer.values)} values."
-        )
+        got = f"{optimizer.space.dimension} inputs and {len(optimizer.values)} values"
+        raise InputError(f"a profile needs an optimizer of one input with values told; got {got}.")
     unit = np.linspace(0, 1, _validate.whole_number(n, "n", low=2))[:, None]
     model, gains = optimizer.surrogate(), optimizer.gains
     mean, log_density = model.predict(unit)
     scale, sign = gains.std() or 1.0, 1 if optimizer.better is max else -1
-    bonus = scale * np.sqrt(exploration(len(model.y), optimizer.noise)) * np.exp(-np.maximum(log_density, EMPTIEST) / 2)
+    beta = exploration(len(model.y), optimizer.noise_sd)
+    bonus = scale * np.sqrt(beta) * np.exp(-np.maximum(log_density, EMPTIEST) / 2)
     mean = sign * (gains.mean() + scale * mean)
     columns = {"mean": mean, "bonus": bonus, "bound": mean + sign * bonus, "density": np.exp(log_density)}
     return pd.DataFrame(columns, index=pd.Index(optimizer.space.from_unit(unit)[:, 0], name="x"))
 
 
-def regression(model, x):
+def regression(model: KernelRegression, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return m(x) and its slopes, (3.14)."""
     mean, _, slope, _ = model.predict_with_slopes(x)
     return mean, slope
 
 
-def emptiness(model, x):
+def emptiness(model: KernelRegression, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return -log W(x) and its slopes: largest where (3.10) wants the next point."""
     _, log_density, _, slope = model.predict_with_slopes(x)
     return -np.maximum(log_density, EMPTIEST), -slope
 
 
-def log_upper_bound(model, beta, x):
+def log_upper_bound(model: KernelRegression, beta: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return log(m(x) - min y + √(β / W(x))) and its slopes: largest where (3.12) is."""
     mean, log_density, mean_slope, density_slope = model.predict_with_slopes(x)
     with np.errstate(divide="ignore"):

@@ -54,15 +54,21 @@ functions; ``benchmarks/boke_training.py`` says what was tried and when.
 Limits. On the training functions with five inputs or more, one run of 60 evaluations in five ended at a wrong peak.
 """
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 from ... import _validate
+from ..._types import FloatArray, IntArray
 from ...errors import InputError
-from ._search import STARTS, maximize_on_box
+from ...surrogates.gaussian_process import GaussianProcess, condition
+from ._search import STARTS, Slopes, maximize_on_box
 from .base import BoxOptimizer
 from .boke import standardized
-from .gp_ucb import NOISE, NOISE_FREE, fitted, with_expected
+from .box import Function
+from .gp_ucb import NOISE_FREE, NOISY, fitted, with_expected
 
 EXPLORING = 0.5
 CONFIDENCE = 2.0
@@ -85,8 +91,6 @@ class BOKEAuto(BoxOptimizer):
         Probability of a step by the upper bound, from 0 (excluded) to 1; more follow where nothing is worth climbing.
     confidence : float
         κ, in standard deviations of the process.
-    starts : int
-        Points from which L-BFGS-B climbs the upper bound, or the quadratic.
 
     Notes
     -----
@@ -95,89 +99,84 @@ class BOKEAuto(BoxOptimizer):
     the value that the process expects.
     """
 
-    def __init__(self, f, *, exploring=EXPLORING, confidence=CONFIDENCE, starts=STARTS, **options):
+    _fitted: GaussianProcess | None = None
+
+    def __init__(
+        self, f: Function, *, exploring: float = EXPLORING, confidence: float = CONFIDENCE, **options: Any
+    ) -> None:
         super().__init__(f, **options)
         self.exploring = _validate.probability(exploring, "exploring")
         self.confidence = _validate.positive_number(confidence, "confidence", zero=True)
-        self.starts = _validate.whole_number(starts, "starts")
-        self._fitted = None
 
-    def process(self):
+    def process(self) -> GaussianProcess:
         """Return the Gaussian process of what is known, with the kernel of the last fit, or a broad one before it."""
-        from ...surrogates.gaussian_process import condition
         from ...surrogates.squared_exponential import SquaredExponential
 
         if not self.values:
             raise InputError("there is no process before a value is told; got none.")
-        y = clipped(self.points, self.gains)
-        if self._fitted is None:
-            broad = SquaredExponential(np.full(self.space.dimension, 0.5))
-            process = condition(broad, self.points, y, noise_ratio=NOISE if self.objective.noisy else NOISE_FREE)
-        else:
-            process = condition(self._fitted.kernel, self.points, y, noise_ratio=self._fitted.noise_ratio)
-        return with_expected(process, self.pending)
-
-    def _refit(self):
-        """Fit the kernel if a tenth of the points, five at least, is new, and if values differ at all."""
-        if self._fitted is not None:
-            before = len(self._fitted.X)
-            if len(self.values) < before + max(5, before // 10):
-                return
         X = self.points
-        y = clipped(X, self.gains)
-        if np.ptp(y) > 0:
-            self._fitted = fitted(X, y, noisy=self.objective.noisy, spread=SPREAD, last=self._fitted)
+        if self._fitted:
+            kernel, ratio = self._fitted.kernel, self._fitted.noise_ratio
+        else:
+            kernel = SquaredExponential(np.full(X.shape[1], 0.5))
+            ratio = NOISY if self.objective.noisy else NOISE_FREE
+        return with_expected(condition(kernel, X, clipped(X, self.gains), noise_ratio=ratio), self.pending)
 
-    def _choose(self):
+    def _refit(self) -> None:
+        """Fit the kernel if a tenth of the points, five at least, is new, and if values differ at all."""
+        before = len(self._fitted.X) if self._fitted else -5
+        if len(self.values) >= before + max(5, before // 10):
+            X, y = self.points, clipped(self.points, self.gains)
+            if np.ptp(y) > 0:
+                self._fitted = fitted(X, y, noisy=self.objective.noisy, spread=SPREAD, last=self._fitted)
+
+    def _choose(self) -> Iterator[FloatArray]:
         self._refit()
         process = self.process()
         if self.rng.random() >= self.exploring:
-            x = self._exploit(process)
-            if x is not None:
-                yield x
-        x = self._climb(lambda x: upper_bound(process, self.confidence, x), self.starts)
+            top = self._exploit(process)
+            if top is not None:
+                yield top
+        x = self._climb(lambda x: upper_bound(process, self.confidence, x))
         if not self._awaited(x):
             yield x
-        yield self._climb(lambda x: emptiness(process, x), self.starts)
+        yield self._climb(lambda x: emptiness(process, x))
 
-    def _exploit(self, process):
+    def _exploit(self, process: GaussianProcess) -> FloatArray | None:
         """Return the top of the quadratic at a peak, or None to explore instead.
 
         That is the best peak worth climbing; where it is not the best of all, the latter in ``RETURNING`` of the steps.
         """
         X, y = self.points, standardized(self.gains)
         heights = process.predict(X)[0] if self.objective.noisy else y
-        first = None
+        first = found = None
         for peak, radius in zip(*peaks_of(X, heights), strict=True):
             x, gain = self._top(local_quadratic(X, y, X[peak]), X[peak], radius)
-            if first is None:
-                first = x
+            first = x if first is None else first
             if gain > PROMISING and radius > CROWDED and not self._awaited(x):
+                found = x
                 break
-        else:
-            x = None
-        if x is not first and not self._awaited(first) and self.rng.random() < RETURNING:
+        if first is not None and found is not first and not self._awaited(first) and self.rng.random() < RETURNING:
             return first
-        return x
+        return found
 
-    def _awaited(self, x):
+    def _awaited(self, x: FloatArray) -> bool:
         """Return whether a point as near as ``CROWDED`` was asked for and not yet told."""
         return bool((np.linalg.norm(self.pending - x, axis=1) <= CROWDED).any())
 
-    def _top(self, quadratic, centre, radius):
+    def _top(self, quadratic: Slopes, centre: FloatArray, radius: float) -> tuple[FloatArray, float]:
         """Return where a quadratic is highest in a box around its centre, and how much higher than there."""
         low, high = np.maximum(centre - radius, 0), np.minimum(centre + radius, 1)
-        starts = np.vstack([centre, low + (high - low) * self.rng.random((self.starts, len(centre)))])
+        starts = np.vstack([centre, low + (high - low) * self.rng.random((STARTS, len(centre)))])
         x, value = maximize_on_box(quadratic, starts, np.column_stack([low, high]))
         return x, value - quadratic(centre[None])[0][0]
 
 
-def clipped(X, gains):
-    """Return values in standard deviations from their mean, those below the box's median raised to it first.
+def clipped(X: FloatArray, gains: FloatArray) -> FloatArray:
+    """Clip values at the box's median, then standardise them.
 
     Roughly half of the box is above that median, not half of the points: near a known peak there are many, and beside
-    them the slopes of other peaks would be cut away. Each point counts as its distance to the nearest other. (Its
-    volume would go with the d-th power of that, which did no better.)
+    them the slopes of other peaks would be cut away. Each point counts as its distance to the nearest other.
 
     Parameters
     ----------
@@ -192,7 +191,7 @@ def clipped(X, gains):
     return standardized(np.maximum(gains, median))
 
 
-def upper_bound(process, confidence, x):
+def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return m(x) + κ s exp(-V(x) / 2) and its slopes.
 
     Parameters
@@ -213,20 +212,23 @@ def upper_bound(process, confidence, x):
     return mean + bonus, mean_slope - 0.5 * bonus[:, None] * density_slope
 
 
-def emptiness(process, x):
+def emptiness(process: GaussianProcess, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return -V(x) and its slopes: largest where the points say least."""
     _, density, _, slope = mean_and_density(process, x)
     return -density, -slope
 
 
-def mean_and_density(process, x):
+def mean_and_density(process: GaussianProcess, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return m(x) and V(x), each of shape (n,), and the slopes of both, (n, d), in O(t d) a point."""
     lengthscales = np.ascontiguousarray(np.broadcast_to(process.kernel.length_scale, x.shape[1:]), dtype=float)
     return _evaluate(np.ascontiguousarray(x), process.X, lengthscales, process.coefficients, process.noise_ratio)
 
 
 @njit(cache=True, nogil=True)
-def _evaluate(points, X, lengthscales, coefficients, noise):
+def _evaluate(
+    points: FloatArray, X: FloatArray, lengthscales: FloatArray, coefficients: FloatArray, noise_ratio: float
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return mean, density and the slopes of both."""
     t, d = X.shape
     mean, density = np.zeros(len(points)), np.zeros(len(points))
     mean_slope, density_slope = np.zeros(points.shape), np.zeros(points.shape)
@@ -236,7 +238,7 @@ def _evaluate(points, X, lengthscales, coefficients, noise):
             for j in range(d):
                 squared += ((points[p, j] - X[i, j]) / lengthscales[j]) ** 2
             pull = coefficients[i] * np.exp(-0.5 * squared)
-            known = np.exp(-4.0 * squared) / (1 + noise)
+            known = np.exp(-4.0 * squared) / (1 + noise_ratio)
             push = 8 * known / (1 - known)
             mean[p] += pull
             density[p] -= np.log1p(-known)
@@ -247,7 +249,7 @@ def _evaluate(points, X, lengthscales, coefficients, noise):
     return mean, density, mean_slope, density_slope
 
 
-def peaks_of(X, y):
+def peaks_of(X: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return the points that are no worse than their 2 (d + 1) nearest neighbours.
 
     Parameters
@@ -271,7 +273,7 @@ def peaks_of(X, y):
     return peaks, np.sort(distances[peaks], axis=1)[:, min(t - 1, d + 1)]
 
 
-def local_quadratic(X, y, centre):
+def local_quadratic(X: FloatArray, y: FloatArray, centre: FloatArray) -> Slopes:
     """Return the quadratic fitted to the points nearest to a centre, as a function to values and slopes.
 
     Parameters
@@ -301,7 +303,7 @@ def local_quadratic(X, y, centre):
     curvature[rows, columns] = fitted[d + 1 :]
     curvature = curvature + curvature.T
 
-    def quadratic(x):
+    def quadratic(x: FloatArray) -> tuple[FloatArray, FloatArray]:
         z = (x - centre) / h
         bent = z @ curvature
         values = middle + fitted[0] + z @ slope + 0.5 * (bent * z).sum(axis=1)

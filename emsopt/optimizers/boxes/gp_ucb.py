@@ -10,22 +10,29 @@ symbol  name              meaning
 μ, σ²   `GaussianProcess`  posterior mean and variance of a squared-exponential kernel, points on the unit cube
 √β      ``confidence``    fixed, as the paper uses it
 ℓ       ``bandwidth``     of `GPUCBFixed`, times √(d/12); `GPUCB` fits one an input by marginal likelihood
-σ²      ``noise``         variance of the noise over that of the process
+ν       -                 noise ratio: variance of the noise over that of the process
 ======  ================  ======================================================================================
 
 A step costs O(t³) to prepare, more often with a fit, and O(t²) an evaluation of the acquisition function.
 """
 
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
 import numpy as np
 
 from ... import _validate
+from ..._types import FloatArray
+from ...surrogates.gaussian_process import NOISE_RATIO_BOUNDS, GaussianProcess, condition, fit
 from ._search import STARTS, maximize_on_box, starts_on_box
 from .base import BoxOptimizer
 from .boke import standardized
+from .box import Function
 
 CONFIDENCE = 2.0
 BANDWIDTH = 0.8
-NOISE, NOISE_FREE = 1e-2, 1e-6
+NOISY, NOISE_FREE = 1e-2, 1e-6  # noise ratios; a fit begins at the first
 POOL = 400
 NEAR = (0.1, 0.01)  # of the points around the best ones, in widths of the box
 SPREAD = 1.0  # standard deviation of the logarithms of the lengthscales around their common mean, as a prior
@@ -42,62 +49,54 @@ class GPUCBFixed(BoxOptimizer):
         √β, in posterior standard deviations.
     bandwidth : float
         Lengthscale of every input, in units of √(d/12) widths of the box.
-    starts : int
-        Points from which L-BFGS-B climbs the acquisition function.
     """
 
-    def __init__(self, f, *, confidence=CONFIDENCE, bandwidth=BANDWIDTH, starts=STARTS, **options):
+    def __init__(
+        self, f: Function, *, confidence: float = CONFIDENCE, bandwidth: float = BANDWIDTH, **options: Any
+    ) -> None:
         super().__init__(f, **options)
         self.confidence = _validate.positive_number(confidence, "confidence", zero=True)
         self.bandwidth = _validate.positive_number(bandwidth, "bandwidth")
-        self.starts = _validate.whole_number(starts, "starts")
 
-    def process(self):
+    def process(self) -> GaussianProcess:
         """Return the Gaussian process of what is known, values in standard deviations from their mean."""
-        from ...surrogates.gaussian_process import condition
         from ...surrogates.squared_exponential import SquaredExponential
 
         kernel = SquaredExponential(self.bandwidth * np.sqrt(self.space.dimension / 12), "fixed")
-        ratio = NOISE if self.objective.noisy else NOISE_FREE
+        ratio = NOISY if self.objective.noisy else NOISE_FREE
         return condition(kernel, self.points, standardized(self.gains), noise_ratio=ratio, amplitude=1.0)
 
-    def _choose(self):
-        process = with_expected(self.process(), self.pending)
-        cube = np.tile([0.0, 1.0], (self.space.dimension, 1))
-        leaders = self._leaders(self.starts)
-
-        def bound(x):
-            return upper_bound(process, self.confidence, x)
-
+    def _choose(self) -> Iterator[FloatArray]:
+        bound = partial(upper_bound, with_expected(self.process(), self.pending), self.confidence)
+        cube, leaders = np.tile([0.0, 1.0], (self.space.dimension, 1)), self._leaders()
         pool = np.vstack([starts_on_box(cube, POOL // 2, self.rng, near=leaders, spread=spread) for spread in NEAR])
         ranked = pool[np.argsort(-bound(pool)[0], kind="stable")]
-        yield maximize_on_box(bound, ranked[: self.starts], cube)[0]
+        yield maximize_on_box(bound, ranked[:STARTS], cube)[0]
         yield from ranked
 
 
 class GPUCB(GPUCBFixed):
-    """GP-UCB with one lengthscale an input, amplitude and noise by marginal likelihood before every step.
+    """GP-UCB with one lengthscale per input, amplitude and noise by marginal likelihood before every step.
 
     Parameters
     ----------
-    f, confidence, starts, bounds, integers, noisy, initial, rng
+    f, confidence, bounds, integers, noisy, initial, rng
         As of `GPUCBFixed`.
     """
 
-    def __init__(self, f, *, confidence=CONFIDENCE, **options):
-        super().__init__(f, confidence=confidence, **options)
-        self._last = None
+    _last: GaussianProcess | None = None
 
-    def process(self):
+    def process(self) -> GaussianProcess:
         """Return the Gaussian process of largest likelihood, from the last fit's and from broad lengthscales."""
-        self._last = fitted(
-            self.points, standardized(self.gains), noisy=self.objective.noisy, spread=SPREAD, last=self._last
-        )
+        gains = standardized(self.gains)
+        self._last = fitted(self.points, gains, noisy=self.objective.noisy, spread=SPREAD, last=self._last)
         return self._last
 
 
-def fitted(X, y, *, noisy, spread, last=None):
-    """Return the process of largest likelihood, sought from broad lengthscales and from those of the last one.
+def fitted(
+    X: FloatArray, y: FloatArray, *, noisy: bool, spread: float, last: GaussianProcess | None
+) -> GaussianProcess:
+    """Return the process of largest likelihood, searched from broad lengthscales and from those of the last one.
 
     Parameters
     ----------
@@ -109,29 +108,24 @@ def fitted(X, y, *, noisy, spread, last=None):
         Fit the noise as well.
     spread : float
         Standard deviation of the logarithms of the lengthscales around their common mean, as a prior.
-    last : GaussianProcess, optional
-
-    Returns
-    -------
-    GaussianProcess
+    last : GaussianProcess or None
     """
-    from ...surrogates.gaussian_process import NOISE_RATIO_BOUNDS, fit
     from ...surrogates.squared_exponential import SquaredExponential
 
     kernels = [SquaredExponential(np.full(X.shape[1], 0.5))] + ([last.kernel] if last else [])
-    ratio, bounds = (NOISE, NOISE_RATIO_BOUNDS) if noisy else (NOISE_FREE, (NOISE_FREE, NOISE_FREE))
+    ratio, bounds = (NOISY, NOISE_RATIO_BOUNDS) if noisy else (NOISE_FREE, (NOISE_FREE, NOISE_FREE))
     fits = [fit(kernel, X, y, noise_ratio=ratio, noise_ratio_bounds=bounds, spread=spread) for kernel in kernels]
     return max(fits, key=lambda process: process.log_likelihood)
 
 
-def with_expected(process, pending):
+def with_expected(process: GaussianProcess, pending: FloatArray) -> GaussianProcess:
     """Return a process to which each of the pending points (n, d) was told with the value that it expects there."""
     for x in pending:
         process = process.appended(x, process.predict(x[None])[0][0])
     return process
 
 
-def upper_bound(process, confidence, x):
+def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return μ + √β σ and its slopes, (A.3)."""
     mean, variance, mean_slope, variance_slope = process.predict_with_slopes(x)
     deviation = np.sqrt(np.maximum(variance, 1e-12 * process.amplitude))

@@ -20,12 +20,18 @@ costs O(t² d).
 Limits. A new point is never far from an old one, so that a region without points is reached only by creeping.
 """
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
 from ... import _validate
+from ..._types import FloatArray
 from ...errors import InputError
-from ._search import maximize_on_box
-from .boke import BOKE, SCALE, emptiness
+from ...surrogates.kernel_regression import KernelRegression
+from ._search import STARTS, maximize_on_box
+from .boke import BOKE, emptiness
+from .box import Function
 
 CONFIDENCE = 0.05
 CLOSENESS = 0.5
@@ -37,29 +43,39 @@ class KRUCB(BOKE):
 
     Parameters
     ----------
-    f, scale, starts, bounds, integers, noisy, initial, rng
+    f, scale, bounds, integers, noisy, initial, rng
         As of `BOKE`; the kernel is Gaussian.
     confidence : float
         C.
     closeness : float
-        τ, between 0 and 1.
+        τ, above 0 and below 1.
     widening : float
-        α, between 0 and 1; of no effect in noise-free runs.
+        α, above 0 and at most 1; of no effect in noise-free runs.
     """
 
-    def __init__(self, f, *, confidence=CONFIDENCE, closeness=CLOSENESS, widening=WIDENING, scale=SCALE, **options):
-        super().__init__(f, scale=scale, kernel="gaussian", **options)
+    def __init__(
+        self,
+        f: Function,
+        *,
+        confidence: float = CONFIDENCE,
+        closeness: float = CLOSENESS,
+        widening: float = WIDENING,
+        **options: Any,
+    ) -> None:
+        super().__init__(f, **options, kernel="gaussian")
         self.confidence = _validate.positive_number(confidence, "confidence", zero=True)
-        self.closeness = _fraction(closeness, "closeness")
-        self.widening = _fraction(widening, "widening")
+        self.closeness = _validate.probability(closeness, "closeness")
+        self.widening = _validate.probability(widening, "widening")
+        if self.closeness == 1:
+            raise InputError("`closeness` must be below 1, or no point is close; got 1.")
 
-    def scores(self, model):
+    def scores(self, model: KernelRegression) -> FloatArray:
         """Return what (A.4) maximises, for each point known, shape (t,)."""
         mean, log_density = model.predict(model.X)
         total = np.logaddexp.reduce(log_density)
         return mean + self.confidence * np.sqrt(max(total, 0.0)) * np.exp(-log_density / 2)
 
-    def _choose(self):
+    def _choose(self) -> Iterator[FloatArray]:
         model = self.surrogate()
         different = len(np.unique(model.X, axis=0))
         for k in np.argsort(-self.scores(model), kind="stable"):
@@ -67,11 +83,11 @@ class KRUCB(BOKE):
                 yield model.X[k]
             yield self._beside(model, model.X[k])
 
-    def _beside(self, model, centre):
+    def _beside(self, model: KernelRegression, centre: FloatArray) -> FloatArray:
         """Return the emptiest point of the ball in which the kernel is above τ, (A.5)."""
         radius = model.bandwidth[0] * np.sqrt(-2 * np.log(self.closeness))
 
-        def within(x):
+        def within(x: FloatArray) -> tuple[FloatArray, FloatArray]:
             apart = x - centre
             far = np.maximum(np.linalg.norm(apart, axis=1) / radius, 1.0)[:, None]
             values, slopes = emptiness(model, centre + apart / far)
@@ -80,13 +96,6 @@ class KRUCB(BOKE):
             return values, np.where(far > 1, (slopes - along * outward) / far, slopes)
 
         low, high = np.maximum(centre - radius, 0), np.minimum(centre + radius, 1)
-        starts = low + (high - low) * self.rng.random((self.starts, len(centre)))
+        starts = low + (high - low) * self.rng.random((STARTS, len(centre)))
         x, _ = maximize_on_box(within, starts, np.column_stack([low, high]))
         return centre + (x - centre) / max(np.linalg.norm(x - centre) / radius, 1.0)
-
-
-def _fraction(value, name):
-    value = _validate.positive_number(value, name)
-    if value >= 1:
-        raise InputError(f"`{name}` must be between 0 and 1; got {value:g}.")
-    return value

@@ -1,10 +1,14 @@
-"""Random points of a box: the rival that every other method has to beat."""
+"""Random points of a box, the baseline of every other method."""
 
+from typing import Any
+
+from ..._types import FloatArray
 from .base import BoxOptimizer
+from .box import Function
 
 
 class RandomPoints(BoxOptimizer):
-    """Ask for points drawn evenly from the box, without a first design.
+    """Ask for points drawn uniformly from the box, without a first design.
 
     Parameters
     ----------
@@ -22,8 +26,8 @@ class RandomPoints(BoxOptimizer):
     (array([0.637]), -5.65)
     """
 
-    def __init__(self, f, *, bounds=None, integers=None, noisy=None, rng=None):
-        super().__init__(f, bounds=bounds, integers=integers, noisy=noisy, initial=0, rng=rng)
+    def __init__(self, f: Function, **options: Any) -> None:
+        super().__init__(f, **options, initial=0)
 
-    def _propose(self):
+    def _propose(self) -> FloatArray:
         return self.draw()

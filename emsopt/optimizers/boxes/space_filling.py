@@ -7,22 +7,27 @@ Section 3.2 of "Bayesian Optimization by Kernel Regression and Density-based Exp
 ``fill_distance``   how far a point of the cube can be from the design
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from ... import _validate
-from ...surrogates.kernel_regression import condition
-from ._search import highest
-from .boke import SCALE, bandwidth, emptiness
+from ..._types import ArrayLike, FloatArray, Rng
+from ...surrogates import gaussian_process, kernel_regression
+from ._search import Slopes, highest
+from .boke import bandwidth, emptiness
+
+LENGTHSCALE = 0.8  # in units of √(d/12), as in `GPUCBFixed`
+PROBES = 10_000
 
 
-def density_design(n, d, *, scale=SCALE, rng=None):
-    """Return n points, each where the density of the earlier ones is smallest (3.10); the first is random.
+def density_design(n: int, d: int, *, rng: Rng = None) -> FloatArray:
+    """Return n points: the first at random, each further one where the density of the earlier is smallest (3.10).
 
     Parameters
     ----------
     n, d : int
-    scale : float
-        Factor of the bandwidth, as in BOKE.
     rng : int or Generator, optional
 
     Returns
@@ -35,53 +40,43 @@ def density_design(n, d, *, scale=SCALE, rng=None):
     [0.64, 0.0, 1.0]
     """
 
-    def emptiest(X):
-        model = condition(X, np.zeros(len(X)), bandwidth(len(X), d, scale))
-        return lambda x: emptiness(model, x)
+    def emptiest(X: FloatArray) -> Slopes:
+        h = bandwidth(len(X), d)
+        return partial(emptiness, kernel_regression.condition(X, np.zeros(len(X)), h))
 
     return _grown(n, d, emptiest, rng)
 
 
-def process_design(n, d, *, lengthscale=0.8, rng=None):
-    """Return n points, each where a Gaussian process knows least; the first is random.
+def process_design(n: int, d: int, *, rng: Rng = None) -> FloatArray:
+    """Return n points: the first at random, each further one where a Gaussian process has the largest variance.
 
-    Parameters
-    ----------
-    n, d : int
-    lengthscale : float
-        Of the squared-exponential kernel, in units of √(d/12), as in `GPUCBFixed`.
-    rng : int or Generator, optional
-
-    Returns
-    -------
-    ndarray, shape (n, d)
+    Parameters and return value are those of `density_design`.
     """
-    from ...surrogates import gaussian_process
     from ...surrogates.squared_exponential import SquaredExponential
 
-    kernel = SquaredExponential(lengthscale * np.sqrt(d / 12), "fixed")
+    kernel = SquaredExponential(LENGTHSCALE * np.sqrt(d / 12), "fixed")
 
-    def least_known(X):
+    def least_known(X: FloatArray) -> Slopes:
         process = gaussian_process.condition(kernel, X, np.zeros(len(X)), noise_ratio=1e-8, amplitude=1.0)
 
-        def variance(x):
+        def log_variance(x: FloatArray) -> tuple[FloatArray, FloatArray]:
             _, variance, _, slope = process.predict_with_slopes(x)
             variance = np.maximum(variance, 1e-12)
             return np.log(variance), slope / variance[:, None]
 
-        return variance
+        return log_variance
 
     return _grown(n, d, least_known, rng)
 
 
-def fill_distance(points, *, probes=10_000):
+def fill_distance(points: ArrayLike) -> float:
     """Return the largest distance from a point of the unit cube to the nearest of the design (3.11), from below.
+
+    It is the largest over the corners and ``PROBES`` points, always the same ones.
 
     Parameters
     ----------
     points : array_like, shape (n, d)
-    probes : int
-        Points tried, always the same ones; the corners are tried as well.
 
     Examples
     --------
@@ -90,17 +85,16 @@ def fill_distance(points, *, probes=10_000):
     """
     from scipy.spatial import KDTree
 
-    points = _validate.real_array(points, "points", (None, None))
-    d = points.shape[1]
+    design = _validate.real_array(points, "points", (None, None))
+    d = design.shape[1]
     corners = np.array(np.meshgrid(*[[0.0, 1.0]] * d)).reshape(d, -1).T
-    tried = np.vstack([corners, np.random.default_rng(0).random((probes, d))])
-    return float(KDTree(points).query(tried)[0].max())
+    tried = np.vstack([corners, np.random.default_rng(0).random((PROBES, d))])
+    return float(np.max(KDTree(design).query(tried)[0]))
 
 
-def _grown(n, d, function_of, rng):
+def _grown(n: int, d: int, function_of: Callable[[FloatArray], Slopes], rng: Rng) -> FloatArray:
     """Return a random point and after it the best of a function that the points before define."""
-    n, d = _validate.whole_number(n, "n"), _validate.whole_number(d, "d")
-    rng = _validate.generator(rng)
+    n, d, rng = _validate.whole_number(n, "n"), _validate.whole_number(d, "d"), _validate.generator(rng)
     X = rng.random((1, d))
     while len(X) < n:
         X = np.vstack([X, highest(function_of(X), d, rng)])

@@ -19,7 +19,7 @@ from scipy.stats import spearmanr
 from tqdm import tqdm
 
 import emsopt as eo
-from emsopt.evaluators import approximate_hypercube, evaluate_all, exact_hypercube, exact_values
+from emsopt.evaluators import approximate_hypercube, evaluate_all, exact_hypercube, values
 
 FOLDER = Path(__file__).parents[1] / "emsopt" / "data" / "studies"
 LOADS = (0.2, 0.5, 0.8)
@@ -93,7 +93,7 @@ def st_paul():
     for load in tqdm([0.1, 0.225, 0.5, 0.8]):
         city = eo.datasets.load_st_paul().with_offered_load(load, 9)
         everything = evaluate_all(city, 9, "approximate")
-        exact = exact_values(city, everything.sites)
+        exact = values(city, everything.sites, None, "exact")
         error = everything.values - exact
         rows.append(
             {

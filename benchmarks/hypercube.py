@@ -21,7 +21,7 @@ from _timing import median_seconds
 from scipy.sparse.linalg import spsolve
 
 import emsopt as eo
-from emsopt.evaluators import approximate_values, evaluate_all, exact_hypercube
+from emsopt.evaluators import evaluate_all, exact_hypercube, values
 
 
 def general_solver(city, sites):
@@ -83,9 +83,9 @@ def main():
     city = eo.datasets.load_st_paul()
     listed = np.array(list(combinations(range(17), 9)))
     print("approximate hypercube, St. Paul (p = 9, M = 71), tolerance 1e-8")
-    seconds = median_seconds(lambda: approximate_values(city, listed, workers=1), 7) / len(listed)
+    seconds = median_seconds(lambda: values(city, listed, None, "approximate", workers=1), 7) / len(listed)
     print(f"  batched, one core: {seconds * 1e6:.1f} microseconds a deployment (target 20)")
-    seconds = median_seconds(lambda: approximate_values(city, listed), 7, time.perf_counter)
+    seconds = median_seconds(lambda: values(city, listed, None, "approximate"), 7, time.perf_counter)
     print(f"  all {len(listed):,} listed deployments, all cores: {seconds:.2f} s wall (target 0.5)")
 
     print("exact hypercube, M = 100, load 0.5, CPU of one core (targets 1 ms for p = 9, 0.1 s for 15, 8 s for 20)")

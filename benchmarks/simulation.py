@@ -15,8 +15,7 @@ import numpy as np
 from _timing import median_seconds
 
 import emsopt as eo
-from emsopt.evaluators import exact_hypercube
-from emsopt.evaluators.simulation import simulate, simulation_values
+from emsopt.evaluators import exact_hypercube, simulate, values
 
 UNITS = 9
 
@@ -73,18 +72,17 @@ def main():
     deployments = eo.DeploymentSpace(loaded, UNITS).sample(200, rng=0)
     print("\n200 deployments of 100,000 calls each on the same calls: million calls a second")
     for workers in (1, None):
-        seconds = median_seconds(
-            partial(simulation_values, loaded, deployments, rng=0, workers=workers), 3, time.perf_counter
-        )
+        simulate_all = partial(values, loaded, deployments, None, "simulation", rng=0, workers=workers)
+        seconds = median_seconds(simulate_all, 3, time.perf_counter)
         name = "all cores" if workers is None else "one core"
         print(f"  {name}: {200 * 0.11 / seconds:.1f} ({seconds:.2f} s)")
 
     print("\nVariance of a difference between deployments, independent calls over the same calls (median)")
     near = np.vstack([deployments[:1], eo.DeploymentSpace(loaded, UNITS).neighbours(deployments[0])[:20]])
     for name, rows in (("random deployments", deployments[:20]), ("one unit relocated", near)):
-        values = np.array([simulation_values(loaded, rows, calls=10_000, rng=seed) for seed in range(50)])
-        same = np.var(values[:, :1] - values[:, 1:], axis=0)
-        independent = np.var(values[1:, :1] - values[:-1, 1:], axis=0)
+        found = np.array([values(loaded, rows, None, "simulation", calls=10_000, rng=seed) for seed in range(50)])
+        same = np.var(found[:, :1] - found[:, 1:], axis=0)
+        independent = np.var(found[1:, :1] - found[:-1, 1:], axis=0)
         print(f"  {name}: {np.median(independent / same):.1f} times")
 
 

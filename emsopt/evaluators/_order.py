@@ -2,10 +2,13 @@
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+from .._types import IntArray
 
 
 @njit(cache=True, nogil=True)
-def unit_order(site_order, sites):
+def unit_order(site_order: IntArray, sites: IntArray) -> NDArray[np.uint64]:
     """Return the units in the order each atom prefers them, γ_jl, shape (M, p).
 
     ``site_order`` is `City.preferred_order`, shape (M, N). Units at one site keep their order.
@@ -15,8 +18,7 @@ def unit_order(site_order, sites):
     start = np.zeros(n_sites + 1, dtype=np.int64)  # units by site, as a counting sort
     for i in range(p):
         start[sites[i] + 1] += 1
-    for s in range(n_sites):
-        start[s + 1] += start[s]
+    start = start.cumsum()
     units, placed = np.zeros(p + 1, dtype=np.uint64), start.copy()
     for i in range(p):
         units[placed[sites[i]]] = i
@@ -25,9 +27,9 @@ def unit_order(site_order, sites):
     for j in range(n_atoms):
         k = 0
         for rank in range(n_sites):
-            s = np.uint64(site_order[j, rank])
-            first, n = start[s], start[s + np.uint64(1)] - start[s]
-            # Written in any case, kept if there is a unit: no branch.
+            site = np.uint64(site_order[j, rank])
+            first, n = start[site], start[site + np.uint64(1)] - start[site]
+            # Written always, and kept only if there is a unit: this avoids a branch.
             order[j, np.uint64(k)] = units[np.uint64(first)]
             for extra in range(1, n):
                 order[j, k + extra] = units[first + extra]

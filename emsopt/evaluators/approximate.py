@@ -1,7 +1,6 @@
 r"""Approximate hypercube queueing model (Larson 1975; (1c)-(3) of "Optimizing Server Locations in Spatial Queues").
 
-Units are treated as independent, and the error this makes is corrected by a factor that is exact when all p units
-are interchangeable.
+Units are treated as independent. A factor corrects the error; it is exact when all p units are interchangeable.
 
 =================  ==========================================================================================
 symbol             meaning
@@ -9,40 +8,21 @@ symbol             meaning
 ρ_i                utilisation of unit i
 ρ̄                  their mean, from the Erlang formula
 P(k)               probability that k of p units are busy: M/M/p/p (loss) or M/M/p (queue)
-Q(p, ρ̄, r)         correction factor (2): the chance that r given units are busy and another is free, over
+Q(p, ρ̄, r)         correction factor (2): probability that r given units are busy and another is free, over
                    ρ̄^r (1 - ρ̄)
 γ_jl               l-th preferred unit of atom j
-q_ij               chance that unit i = γ_jk answers j: Q(p, ρ̄, k-1) ρ_γj1 ... ρ_γj,k-1 (1 - ρ_i)
+q_ij               probability that unit i = γ_jk answers j: Q(p, ρ̄, k-1) ρ_γj1 ... ρ_γj,k-1 (1 - ρ_i)
 =================  ==========================================================================================
 
-The p equations (3) are solved by fixed-point iteration; after each step the utilisations are scaled to the mean
-ρ̄, as Larson did (without it the papers' figures are missed by up to 0.01 min and three times as many steps are
-needed). Means of service times may depend on site and atom: the offered load is then updated in each step
-(Jarvis 1985).
+The p equations (3) are solved by fixed-point iteration. After each step the utilisations are scaled to the mean ρ̄, as
+Larson did: the papers' figures are met only with this scaling. Mean service times may depend on site and atom: the
+offered load is then updated in each step (Jarvis 1985).
 
-Limits. The papers put the error below 0.002 min. Measured on 100 random plane cities of 15 units it is on average
-0.02 min at an offered load of 0.2, 0.07 at 0.5 and 0.09 at 0.8, nearly always too low, and over all deployments of
-St. Paul 0.03 min at the original load (`emsopt.datasets.load_study`); deployments are ranked almost as the exact
-model ranks them. `exact_hypercube` takes milliseconds up to about 12 units.
-
-Units with unequal mean service times. Largest errors over 200 random deployments of 2 to 9 units, some colocated, at
-loads of 0.05 to 10 (queue: to 0.95), by the ratio of the longest to the shortest mean (``--unequal`` of
-benchmarks/approximation_error.py). The mean wait errs by the same factor as the chance to wait.
-
-==========================================  =====  =====  =====  =====  =====  =====  =====
-ratio                                           1    1.5      2      3      5     10     40
-==========================================  =====  =====  =====  =====  =====  =====  =====
-mean response, percent                        1.7    2.1    2.2    2.3    1.9    2.2    2.8
-loss probability                                0  0.006  0.013  0.026  0.043  0.081  0.169
-loss probability at load 0.2, times             1    1.5    1.7    2.7    4.7    7.7   12.0
-loss probability at load 0.5, times             1    1.1    1.2    1.3    1.5    1.6    1.8
-chance to wait                                  0  0.016  0.034  0.064  0.093  0.147  0.184
-chance to wait at load 0.2, times               1    1.5    1.7    2.9    5.8    9.8   15.9
-chance to wait at load 0.5, times               1    1.1    1.3    1.4    1.8    2.0    1.8
-==========================================  =====  =====  =====  =====  =====  =====  =====
-
-`approximate_hypercube` warns (`AccuracyWarning`) above a ratio of 2; evaluations of mean costs alone above 40. With a
-queue and a ratio of 10 or more the iteration may fail to converge.
+Limits. On random plane cities of 15 units the error is 0.02 to 0.09 min on average, nearly always too low; deployments
+are ranked almost as the exact model ranks them. If mean service times of units differ, mean costs stay accurate, but
+the probability that all units are busy is too high: `approximate_hypercube` warns (`AccuracyWarning`) above a ratio of
+2, evaluations of mean costs alone above 40. With a queue and a ratio of 10 or more the iteration may fail to converge.
+`benchmarks/RESULTS.md` has the measurements. `exact_hypercube` takes milliseconds up to about 12 units.
 
 References
 ----------
@@ -52,26 +32,31 @@ Jarvis, J. P. (1985). Approximating the equilibrium behavior of multi-server los
 31(2), 235-239.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import njit
 
 from .. import _validate
 from .._running.threads import map_rows
 from .._running.warn import warn
-from ..city.deployment import check_deployments, check_sites
+from .._types import ArrayLike, FloatArray, IntArray, Progress, Sites
+from ..city.city import City
+from ..city.deployment import check_sites
 from ..errors import AccuracyWarning, ConvergenceError, UnstableQueueError
 from ._order import unit_order
-from .evaluation import Evaluation
+from .evaluation import Evaluation, is_queue, queued_shares, twin_average
 from .metrics import check_costs
 
-EVEN, UNEVEN = 2, 40  # ratios of service times to which chances to find all busy, and mean costs, are trusted
-# Ratios of service times, and how many times too high those chances can be at loads of 0.5 and 0.2 a unit.
+# Largest ratio of service times at which the probability that all units are busy, and mean costs, are accurate.
+EVEN, UNEVEN = 2, 40
+# Ratios of service times, and how many times too high that probability can be at loads of 0.5 and 0.2 per unit.
 TOO_HIGH = (2, 3, 5, 10, 40), (1.3, 1.4, 1.8, 2.0, 2.0), (1.7, 2.9, 5.8, 9.8, 16)
 MAX_STEPS = 2000
 BUSIEST = 1 - 1e-15
 
 
-def approximate_hypercube(city, sites, *, capacity="loss", tol=1e-10):
+def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: float = 1e-10) -> Evaluation:
     """Evaluate one deployment approximately.
 
     Parameters
@@ -108,68 +93,38 @@ def approximate_hypercube(city, sites, *, capacity="loss", tol=1e-10):
     >>> eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11]).utilizations.shape
     (9,)
     """
-    sites, tol = check_sites(city, sites), _validate.positive_number(tol, "tol")
-    queue = _validate.choice(capacity, "capacity", ("loss", "queue")) == "queue"
-    rates = city.arrival_rates / 60
+    sites, tol, queue = check_sites(city, sites), _validate.positive_number(tol, "tol"), is_queue(capacity)
     order = unit_order(city.preferred_order, sites)
-    rho, Q, blocked, wait, steps, moved = _solve(order, sites, rates, city.service_times, queue, tol)
+    rho, Q, blocked, wait, steps, moved = _solve(order, sites, city.arrival_rates / 60, city.service_times, queue, tol)
     _check(city, len(sites), steps)
     _warn_of_unequal_units(city, sites, EVEN, capacity)
-    shares = _shares(order, rho, Q)
-    free_rate = 1 / (city.service_times[sites] @ city.demand_shares)
-    queued_shares = free_rate / free_rate.sum()  # a call that waited goes to whichever unit is free next
+    shares, waited, average = _shares(order, rho, Q), queued_shares(city, sites), twin_average(city, sites)
     if queue:
-        shares = (1 - blocked) * shares + blocked * queued_shares[:, None]
-    twins = city.twin_groups[sites]
-    alike = (twins[:, None] == twins) / (twins[:, None] == twins).sum(axis=1)
+        shares = (1 - blocked) * shares + blocked * waited[:, None]
     return Evaluation.of(
         city,
         sites,
-        evaluator="approximate",
-        capacity=capacity,
-        utilizations=alike @ rho,  # units at one station take turns
-        dispatch_fractions=alike @ shares,
-        loss_probability=0.0 if queue else blocked,
-        queue_probability=blocked if queue else 0.0,
+        "approximate",
+        capacity,
+        blocked,
+        utilizations=average @ rho,
+        dispatch_fractions=average @ shares,
         mean_wait=wait,
-        queued_shares=queued_shares,
+        queued_shares=waited,
         iterations=steps,
         residual=moved,
     )
 
 
-def approximate_values(city, deployments, costs=None, *, capacity="loss", tol=1e-8, workers=None, progress=None):
-    """Evaluate many deployments approximately, in parallel: about 15 microseconds each on a core for 9 units, 71 atoms.
-
-    Parameters
-    ----------
-    city, deployments, costs, workers, progress
-        As in `values`.
-    capacity, tol
-        As in `approximate_hypercube`.
-
-    Returns
-    -------
-    ndarray, shape (K,)
-        Mean cost of an answered call.
-
-    Warns
-    -----
-    AccuracyWarning
-        If the mean service times of the units differ by more than a factor of 40.
-    """
-    deployments = check_deployments(city, deployments)
-    return prepare(city, deployments.shape[1], costs, capacity, tol)(deployments, workers, progress)
-
-
-def prepare(city, units, costs, capacity, tol):
+def prepare(
+    city: City, units: int, costs: ArrayLike | None, *, capacity: str = "loss", tol: float = 1e-8
+) -> Callable[..., FloatArray]:
     """Check options once and return a function from (checked deployments, workers, progress) to values."""
-    queue = _validate.choice(capacity, "capacity", ("loss", "queue")) == "queue"
-    tol, costs = _validate.positive_number(tol, "tol"), check_costs(city, costs)
+    queue, tol, costs = is_queue(capacity), _validate.positive_number(tol, "tol"), check_costs(city, costs)
     uneven = city.service_ratio > UNEVEN
     arguments = city.preferred_order, city.arrival_rates / 60, city.service_times, costs, queue, tol
 
-    def values(deployments, workers=None, progress=None):
+    def values(deployments: IntArray, workers: int | None = None, progress: Progress | None = None) -> FloatArray:
         if uneven:
             _warn_of_unequal_units(city, deployments, UNEVEN)
         result = map_rows(lambda rows: _values(rows, *arguments), deployments, workers, progress)
@@ -181,8 +136,8 @@ def prepare(city, units, costs, capacity, tol):
     return values
 
 
-def correction_factors(units, offered_load, *, capacity="loss"):
-    """Correction factors Q(p, ρ̄, r) of (2) for r = 0, ..., p-1.
+def correction_factors(units: int, offered_load: float, *, capacity: str = "loss") -> FloatArray:
+    """Return the correction factors Q(p, ρ̄, r) of (2) for r = 0, ..., p-1.
 
     Parameters
     ----------
@@ -196,42 +151,38 @@ def correction_factors(units, offered_load, *, capacity="loss"):
     -------
     ndarray, shape (p,)
     """
-    queue = _validate.choice(capacity, "capacity", ("loss", "queue")) == "queue"
+    queue = is_queue(capacity)
     units = _validate.whole_number(units, "units")
     load = _validate.positive_number(offered_load, "offered_load", "erlangs")
     if queue and load >= units:
-        msg = f"with a queue `offered_load` must stay below the {units} units; got {load:g} erlangs."
-        raise UnstableQueueError(msg)
+        raise UnstableQueueError(f"with a queue `offered_load` must be below the {units} units; got {load:g} erlangs.")
     Q = np.empty(units)
     _correction(load, queue, Q)
     return Q
 
 
-def _warn_of_unequal_units(city, sites, trusted, capacity=None):
-    """Warn if mean service times differ by more than a factor ``trusted``, of a whole evaluation or of mean costs."""
+def _warn_of_unequal_units(city: City, sites: IntArray, trusted: int, capacity: str | None = None) -> None:
+    """Warn if mean service times differ by more than a factor ``trusted``; without ``capacity``, of mean costs only."""
     minutes = (city.service_times @ city.demand_shares)[np.unique(sites)]
     ratio = minutes.max() / minutes.min()
     if ratio <= trusted * (1 + 1e-9):
         return
-    if capacity is None:
-        consequence = "mean costs such as the mean response may be off by more than 3 percent"
-    else:
+    consequence = "mean costs such as the mean response may be off by more than 3 percent"
+    if capacity is not None:
         name = "`queue_probability` and `mean_wait`" if capacity == "queue" else "`loss_probability`"
         at_half, at_fifth = (np.interp(ratio, TOO_HIGH[0], times) for times in TOO_HIGH[1:])
-        consequence = (
-            f"{name} can be {at_half:.2g} times too high at an offered load of 0.5 a unit, and {at_fifth:.2g} times "
-            "at 0.2"
-        )
+        consequence = f"{name} can be {at_half:.2g} times too high at an offered load of 0.5 per unit, {at_fifth:.2g} times at 0.2"
         consequence += "; `mean_response` stays within 3 percent" if ratio <= UNEVEN else ""
     warn(
         f"the mean service times of the units differ by a factor of {ratio:.3g} ({minutes.min():.3g} to "
-        f"{minutes.max():.3g} min), and the approximate hypercube was measured to be accurate up to {trusted} only: "
-        f"{consequence}. Use evaluator='exact' (small fleets) or 'simulation'.",
+        f"{minutes.max():.3g} min), and the approximate hypercube is accurate up to {trusted} only: {consequence}. "
+        "Use evaluator='exact' (small fleets) or 'simulation'.",
         AccuracyWarning,
     )
 
 
-def _check(city, units, steps):
+def _check(city: City, units: int, steps: int) -> None:
+    """Raise if the number of steps says that the iteration failed."""
     if steps == -1:
         raise UnstableQueueError(
             f"calls offer {city.offered_load(units):.3g} times the work that {units} units can do, so the queue never "
@@ -245,7 +196,7 @@ def _check(city, units, steps):
 
 
 @njit(cache=True, nogil=True)
-def _correction(load, queue, Q):
+def _correction(load: float, queue: bool, Q: FloatArray) -> tuple[float, float]:
     """Fill Q(p, ρ̄, r) of (2) and return ρ̄ and the blocking (loss) or queueing probability."""
     p = len(Q)
     P = np.empty(p + 1)  # P(k), built up from its mode so that nothing overflows
@@ -276,7 +227,9 @@ def _correction(load, queue, Q):
 
 
 @njit(cache=True, nogil=True)
-def _solve(order, sites, rates, service, queue, tol):
+def _solve(
+    order: IntArray, sites: IntArray, rates: FloatArray, service: FloatArray, queue: bool, tol: float
+) -> tuple[FloatArray, FloatArray, float, float, int, float]:
     """Iterate (3) to a fixed point.
 
     Returns utilisations (p,), Q (p,), blocking or queueing probability, mean wait, steps and last movement.
@@ -325,7 +278,7 @@ def _solve(order, sites, rates, service, queue, tol):
 
 
 @njit(cache=True, nogil=True)
-def _scale_to(rho, total):
+def _scale_to(rho: FloatArray, total: float) -> None:
     """Scale utilisations in place to a given sum; what would lift a unit to 1 or above goes to the others."""
     for _ in range(len(rho)):
         full, rest = 0.0, 0.0
@@ -347,7 +300,7 @@ def _scale_to(rho, total):
 
 
 @njit(cache=True, nogil=True)
-def _offer(order, work, rho, Q, V):
+def _offer(order: IntArray, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray) -> None:
     """Fill V_i, the sum in (3): work offered to unit i while it is free, where service takes all units the same."""
     n_atoms, p = order.shape
     V[:] = 0.0
@@ -360,7 +313,15 @@ def _offer(order, work, rho, Q, V):
 
 
 @njit(cache=True, nogil=True)
-def _offer_work(order, sites, rates, service, rho, Q, V):
+def _offer_work(
+    order: IntArray,
+    sites: IntArray,
+    rates: FloatArray,
+    service: FloatArray,
+    rho: FloatArray,
+    Q: FloatArray,
+    V: FloatArray,
+) -> float:
     """Fill V_i where service differs; return the work of all calls if each were answered, erlangs (Jarvis 1985)."""
     n_atoms, p = order.shape
     V[:] = 0.0
@@ -380,7 +341,7 @@ def _offer_work(order, sites, rates, service, rho, Q, V):
 
 
 @njit(cache=True, nogil=True)
-def _shares(order, rho, Q):
+def _shares(order: IntArray, rho: FloatArray, Q: FloatArray) -> FloatArray:
     """Share of atom j's immediately answered calls that unit i answers, q_ij / Σ_i q_ij, shape (p, M)."""
     n_atoms, p = order.shape
     shares = np.empty((p, n_atoms))
@@ -396,7 +357,15 @@ def _shares(order, rho, Q):
 
 
 @njit(cache=True, nogil=True)
-def _values(deployments, site_order, rates, service, costs, queue, tol):
+def _values(
+    deployments: IntArray,
+    site_order: IntArray,
+    rates: FloatArray,
+    service: FloatArray,
+    costs: FloatArray,
+    queue: bool,
+    tol: float,
+) -> FloatArray:
     """Mean cost (1a) of each deployment; NaN where the iteration failed."""
     values = np.empty(len(deployments))
     for d in range(len(deployments)):

@@ -1,53 +1,62 @@
 """Pick an evaluator by name."""
 
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from inspect import signature
+from itertools import chain
+from typing import Any
 
 from .. import _validate
+from .._types import ArrayLike, FloatArray, Progress, Sites
+from ..city.city import City
 from ..city.deployment import check_deployments, check_sites
 from ..errors import InputError
 from . import approximate, exact, simulation
+from .evaluation import Evaluation
 
 EXACT_UP_TO = 12
 """Fleets of up to this many units are evaluated exactly unless told otherwise: it takes milliseconds."""
 
-_EVALUATORS = {
-    "approximate": (approximate.approximate_hypercube, approximate.approximate_values, approximate.prepare),
-    "exact": (exact.exact_hypercube, exact.exact_values, exact.prepare),
-    "simulation": (simulation.simulate, simulation.simulation_values, simulation.prepare),
+# For each evaluator: a function for one deployment, and one that prepares a function for many.
+_EVALUATORS: dict[str, tuple[Callable[..., Evaluation], Callable[..., Callable[..., FloatArray]]]] = {
+    "approximate": (approximate.approximate_hypercube, approximate.prepare),
+    "exact": (exact.exact_hypercube, exact.prepare),
+    "simulation": (simulation.simulate, simulation.prepare),
 }
 
 
 @cache
-def _defaults(function):
-    """Return the options of an evaluator with their defaults."""
-    return {name: p.default for name, p in signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY}
+def _keywords(function: Callable[..., object]) -> list[str]:
+    """Return the names of a function's keyword-only parameters."""
+    return [name for name, p in signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY]
 
 
-def check_evaluator(evaluator, units):
+def check_evaluator(evaluator: str | None, units: int) -> str:
     """Return the name of an evaluator; the default, if it is None, is exact up to `EXACT_UP_TO` units."""
     if evaluator is None:
         return "exact" if units <= EXACT_UP_TO else "approximate"
     return _validate.choice(evaluator, "evaluator", tuple(_EVALUATORS))
 
 
-def split_options(evaluator, options):
-    """Return the options of one evaluation and those of many at once; refuse an option known to neither."""
-    single, many = map(_defaults, _EVALUATORS[evaluator][:2])
+def split_options(evaluator: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the options for one deployment, for many, and of threads; refuse an option known to none of them."""
+    known = [*map(_keywords, _EVALUATORS[evaluator]), ["workers", "progress"]]
+    listed = dict.fromkeys(chain(*known))
     for name in options:
-        if name not in single and name not in many:
-            raise InputError(f"the {evaluator} evaluator has no option {name!r}; it has {', '.join(single | many)}.")
-    return tuple({name: options.get(name, known[name]) for name in known} for known in (single, many))
+        if name not in listed:
+            raise InputError(f"the {evaluator} evaluator has no option {name!r}; it has {', '.join(listed)}.")
+    return [{name: options[name] for name in names if name in options} for names in known]
 
 
-def prepare(city, units, costs, evaluator, options):
+def prepare(
+    city: City, units: int, costs: ArrayLike | None, evaluator: str, options: Mapping[str, Any]
+) -> Callable[..., FloatArray]:
     """Check costs and options once; return a function from checked deployments, shape (K, units), to values."""
-    options = split_options(evaluator, options)[1]
-    spread = {name: options.pop(name) for name in ("workers", "progress")}
-    return partial(_EVALUATORS[evaluator][2](city, units, costs, **options), **spread)
+    _, many, threads = split_options(evaluator, options)
+    return partial(_EVALUATORS[evaluator][1](city, units, costs, **many), **threads)
 
 
-def evaluate(city, sites, evaluator=None, **options):
+def evaluate(city: City, sites: Sites, evaluator: str | None = None, **options: Any) -> Evaluation:
     """Evaluate one deployment.
 
     Parameters
@@ -55,7 +64,7 @@ def evaluate(city, sites, evaluator=None, **options):
     city : City
     sites : array_like of int, shape (p,)
     evaluator : {"exact", "approximate", "simulation"}, optional
-        Left out: exact up to 12 units, else approximate.
+        Default: exact up to 12 units, else approximate.
     **options
         Passed on, such as ``capacity``; for a simulation ``calls``, ``service`` and ``rng``.
 
@@ -68,25 +77,44 @@ def evaluate(city, sites, evaluator=None, **options):
     return _EVALUATORS[evaluator][0](city, sites, **split_options(evaluator, options)[0])
 
 
-def values(city, deployments, costs=None, evaluator=None, **options):
-    """Evaluate many deployments of one size.
+def values(
+    city: City,
+    deployments: ArrayLike,
+    costs: ArrayLike | None = None,
+    evaluator: str | None = None,
+    *,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> FloatArray:
+    """Evaluate many deployments of one size, in parallel.
 
     Parameters
     ----------
-    city, evaluator
-        As in `evaluate`.
+    city : City
     deployments : array_like of int, shape (K, p)
-    costs : ndarray, shape (N, M), optional
-        Cost of site i answering atom j; response times (min) if left out.
+    costs : array_like, shape (N, M), optional
+        Cost of site i answering atom j. Default: response times (min).
+    evaluator : {"exact", "approximate", "simulation"}, optional
+        Default: exact up to 12 units, else approximate.
+    workers : int, optional
+        Threads. Default: the number of cores.
+    progress : bool or callable
+        True shows a bar; a function is called with (done, total).
     **options
-        Passed on, such as ``capacity``; ``workers`` (threads; all cores if left out) and ``progress`` (True shows a
-        bar; a function is called with (done, total)).
+        Passed on, such as ``capacity``. A simulation sends the same calls to all deployments.
 
     Returns
     -------
     ndarray, shape (K,)
         Mean cost of an answered call.
+
+    Warns
+    -----
+    AccuracyWarning
+        If the evaluator is approximate and the mean service times of the units differ by more than a factor of 40.
     """
     deployments = check_deployments(city, deployments)
     units = deployments.shape[1]
-    return prepare(city, units, costs, check_evaluator(evaluator, units), options)(deployments)
+    ready = prepare(city, units, costs, check_evaluator(evaluator, units), options)
+    return ready(deployments, workers, progress)

@@ -1,11 +1,11 @@
-"""Covering: how much demand lies within reach, the classical rivals of the queueing models.
+"""Covering: how much demand lies within reach, the classical alternative to the queueing models.
 
-`mclp`, the maximal covering location problem, counts an atom as covered if one unit can be there before a threshold,
-as if that unit were always free. `mexclp`, maximum expected covering, lets each unit be busy with one and the same
-probability, independently of the others, so that a second and a third unit in reach are worth something too. Neither
-sees that units near the demand are busier than others: value their deployments with a queueing evaluator.
+`mclp`, the maximal covering location problem, counts an atom as covered if a unit can be there before a threshold, as if
+that unit were always free. `mexclp`, maximum expected covering, lets each unit be busy with the same probability,
+independently of the others, so that a second and a third unit in reach also count. Neither sees that units near the
+demand are busier than others: value their deployments with a queueing evaluator.
 
-Both are exact, as mixed-integer programs (HiGHS). As in `Evaluation.late_fraction`, a response that takes just the
+Both are exact, as mixed-integer programs (HiGHS). As in `Evaluation.late_fraction`, a response that takes exactly the
 threshold is late.
 
 References
@@ -21,11 +21,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _validate
+from .._types import IntArray
+from ..city.city import City
 from ..city.deployment import DeploymentSpace
 from ..errors import ConvergenceError, InputError
 
 BUSIEST = 0.99  # units that are always busy would make all deployments equal
-SCALE = 1e4  # HiGHS stops at 1e-6 of the objective's own unit; so that is 1e-10 of all calls
+SCALE = 1e4  # HiGHS stops at 1e-6 in the unit of the objective, which is then 1e-10 of all calls
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,7 +39,7 @@ class Coverage:
     sites : ndarray of int, shape (p,)
         Site of each unit, in ascending order; repeats are colocated units.
     coverage : float
-        Share of calls that are reached in time: for `mexclp`, expected.
+        Share of calls reached in time (for `mexclp`, expected).
     threshold : float
         Minutes; a response in less is in time.
     busy_fraction : float
@@ -50,15 +52,15 @@ class Coverage:
         How many units reach each atom in time.
     """
 
-    sites: np.ndarray
+    sites: IntArray
     coverage: float
     threshold: float
     busy_fraction: float
     upper_bound: float
     gap: float
-    reached_by: np.ndarray
+    reached_by: IntArray
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         proof = "optimal" if self.gap == 0 else f"at most {self.upper_bound:.2%} possible"
         return (
             f"<Coverage: sites {self.sites.tolist()}, {self.coverage:.2%} of calls in less than "
@@ -66,7 +68,7 @@ class Coverage:
         )
 
 
-def mclp(city, units, threshold, *, time_limit=None):
+def mclp(city: City, units: int | DeploymentSpace, threshold: float, *, time_limit: float | None = None) -> Coverage:
     """Find the sites that reach the largest share of calls in less than ``threshold`` minutes.
 
     Church and ReVelle (1974), with the demand shares as weights and turnout counted in the response.
@@ -75,7 +77,7 @@ def mclp(city, units, threshold, *, time_limit=None):
     ----------
     city : City
     units : int or DeploymentSpace
-        Fleet size p, or the allowed deployments (`DeploymentSpace`); for a fleet size, one unit at a listed site.
+        Fleet size p, or the allowed deployments; for a fleet size, one unit per listed site.
     threshold : float
         Minutes.
     time_limit : float, optional
@@ -84,7 +86,7 @@ def mclp(city, units, threshold, *, time_limit=None):
     Returns
     -------
     Coverage
-        Optimal, unless the time ran out. Of several optima any may come.
+        Optimal, unless the time ran out. Any of several optima may be returned.
 
     Raises
     ------
@@ -100,11 +102,17 @@ def mclp(city, units, threshold, *, time_limit=None):
     >>> mclp(city, 1, threshold=6)
     <Coverage: sites [2], 57.14% of calls in less than 6 min, optimal>
     """
-    space = DeploymentSpace.of(city, units)
-    return _maximise(space, threshold, 0.0, time_limit)
+    return mexclp(city, DeploymentSpace.of(city, units), threshold, 0.0, time_limit=time_limit)
 
 
-def mexclp(city, units, threshold, busy_fraction=None, *, time_limit=None):
+def mexclp(
+    city: City,
+    units: int | DeploymentSpace,
+    threshold: float,
+    busy_fraction: float | None = None,
+    *,
+    time_limit: float | None = None,
+) -> Coverage:
     """Find the sites with the largest expected share of calls reached in less than ``threshold`` minutes.
 
     Daskin (1983): with n units in reach, each busy with probability q independently of the others, an atom is
@@ -112,29 +120,23 @@ def mexclp(city, units, threshold, busy_fraction=None, *, time_limit=None):
 
     Parameters
     ----------
-    city : City
+    city, threshold, time_limit
+        As for `mclp`.
     units : int or DeploymentSpace
-        Fleet size p, or the allowed deployments; for a fleet size, any number of units at a site.
-    threshold : float
-        Minutes.
+        Fleet size p, or the allowed deployments; for a fleet size, any number of units per site.
     busy_fraction : float, optional
-        Probability q that a unit is busy, at least 0 and below 1. Left out: the offered load a unit,
-        λ / (p μ), at most 0.99.
-    time_limit : float, optional
-        Seconds after which the best sites found are returned, with the gap that is left.
+        Probability q that a unit is busy, at least 0 and below 1. Default: the offered load per unit, λ / (p μ), at
+        most 0.99.
 
     Returns
     -------
     Coverage
-        Optimal, unless the time ran out. Of several optima any may come.
+        As for `mclp`.
 
     Raises
     ------
-    InputError
-        If the fleet does not fit the sites, the threshold is not a positive number, or the busy fraction is no
-        probability below 1.
-    ConvergenceError
-        If the time ran out before any deployment was found.
+    InputError, ConvergenceError
+        As for `mclp`; also if the busy fraction is not a probability below 1.
 
     Examples
     --------
@@ -143,37 +145,28 @@ def mexclp(city, units, threshold, busy_fraction=None, *, time_limit=None):
     >>> mexclp(city, 2, threshold=6, busy_fraction=0.6)
     <Coverage: sites [1, 2], 40.00% of calls in less than 6 min, optimal>
     """
+    import scipy.sparse as sp
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
     space = DeploymentSpace.of(city, units, colocation=True)
     if busy_fraction is None:
         busy_fraction = min(city.offered_load(space.units), BUSIEST)
     busy_fraction = _validate.positive_number(busy_fraction, "busy_fraction", zero=True)
     if busy_fraction >= 1:
-        msg = f"`busy_fraction` must be below 1; got {busy_fraction:g}. A unit that is always busy covers nothing."
-        raise InputError(msg)
-    return _maximise(space, threshold, busy_fraction, time_limit)
-
-
-def _maximise(space, threshold, busy_fraction, time_limit):
-    """Solve Daskin's program; with units that are never busy it is Church and ReVelle's.
-
-    Integers n_g say how many units stand in each twin group, and z_jk whether atom j has a kth unit in reach:
-    maximise Σ_jk w_j (1-q) q^(k-1) z_jk with Σ_k z_jk <= the units that reach j. As later units are worth less,
-    the z need not be declared whole. Atoms within reach of the same groups are one.
-    """
-    import scipy.sparse as sp
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
+        raise InputError(f"`busy_fraction` must be below 1; got {busy_fraction:g}. A unit always busy covers nothing.")
     threshold = _validate.positive_number(threshold, "threshold", "min")
     options = {"mip_rel_gap": 0.0}
     if time_limit is not None:
         options["time_limit"] = _validate.positive_number(time_limit, "time_limit", "s")
-    city, groups = space.city, space.city.twin_groups
-    reaches = city.response_times[np.unique(groups, return_index=True)[1]] < threshold
+
+    # Integers n_g say how many units stand in each twin group, and z_jk whether atom j has a kth unit in reach:
+    # maximise Σ_jk w_j (1-q) q^(k-1) z_jk with Σ_k z_jk <= the units that reach j. As later units count less, z need
+    # not be declared integer. Atoms within reach of the same groups are merged.
+    reaches = city.response_times[np.unique(city.twin_groups, return_index=True)[1]] < threshold
     patterns, pattern = np.unique(reaches, axis=1, return_inverse=True)
     weights = np.bincount(pattern.ravel(), weights=city.demand_shares)
     worth = (1 - busy_fraction) * busy_fraction ** np.arange(space.units)
     worth = worth[worth > 0]
-
     n_groups, n_patterns = patterns.shape
     n_layers = n_patterns * len(worth)
     counted = np.r_[np.ones(n_groups), np.zeros(n_layers)]

@@ -1,20 +1,29 @@
 """Every deployment of a fleet: the optimum, its ties, and the alternatives a planner might prefer."""
 
+from __future__ import annotations
+
+from copy import copy
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _validate
 from .._running.progress import bar
+from .._types import FloatArray, IntArray, Progress, Sites
+from ..city.city import City
 from ..city.deployment import DeploymentSpace
 from ..errors import InputError
-from .by_name import evaluate
-from .metrics import metric_label
+from .evaluation import Evaluation
+from .metrics import Metric
 from .objective import Objective
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_DEPLOYMENTS = 20_000_000
 CHUNK = 8192
-TIE = 1e-9  # values closer than this are ties: rounding, not performance
+TIE = 1e-9  # values closer than this are ties: they differ by rounding only
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -23,51 +32,50 @@ class Enumeration:
 
     Attributes
     ----------
-    space : DeploymentSpace
-        What was enumerated.
+    objective : Objective
+        How they were valued.
     sites : ndarray of int, shape (K, p)
         Deployments; those that differ only in the names of twin sites are listed once.
     values : ndarray, shape (K,)
         Value of each.
-    metric, evaluator, options
-        How they were valued.
     """
 
-    space: DeploymentSpace
-    sites: np.ndarray
-    values: np.ndarray
-    metric: object
-    evaluator: str
-    options: dict
+    objective: Objective
+    sites: IntArray
+    values: FloatArray
 
     @property
-    def mean_response(self):
+    def space(self) -> DeploymentSpace:
+        """Set of deployments that was enumerated."""
+        return self.objective.space
+
+    @property
+    def mean_response(self) -> FloatArray:
         """Mean response of each deployment, shape (K,), min."""
-        if self.metric != "mean_response":
-            msg = f"these deployments were valued by {metric_label(self.metric)}; their numbers are in `values`."
-            raise InputError(msg)
+        if self.objective.metric != "mean_response":
+            raise InputError(f"the deployments were valued by {self.objective.label}; see `values`.")
         return self.values
 
     @property
-    def best_sites(self):
+    def best_sites(self) -> IntArray:
         """Sites of the best deployment, shape (p,)."""
-        return self.sites[self.values.argmin()].astype(np.intp)
+        return self.sites[self.values.argmin()].astype(np.int64)
 
     @property
-    def best(self):
+    def best(self) -> Evaluation:
         """`Evaluation` of the best deployment."""
         return self.evaluation(self.best_sites)
 
     @property
-    def ties(self):
+    def ties(self) -> IntArray:
         """All distinct deployments as good as the best, shape (k, p)."""
-        return self.sites[self.values <= self.values.min() + TIE].astype(np.intp)
+        return self.sites[self.values <= self.values.min() + TIE].astype(np.int64)
 
-    def evaluation(self, sites):
+    def evaluation(self, sites: Sites) -> Evaluation:
         """Evaluate one deployment the way all were evaluated."""
-        return evaluate(self.space.city, sites, self.evaluator, **self.options)
+        return self.objective.evaluation(sites)
 
-    def alternatives(self, k=10, *, threshold=8.0, apart=1):
+    def alternatives(self, k: int = 10, *, threshold: float = 8.0, apart: int = 1) -> pd.DataFrame:
         """Return the ``k`` best deployments and what distinguishes them.
 
         Parameters
@@ -76,12 +84,12 @@ class Enumeration:
         threshold : float
             Minutes from which a response counts as late.
         apart : int
-            Least number of relocated units between any two of them; more gives choices that differ in kind.
+            Least number of relocated units between any two of them; a larger number gives more varied choices.
 
         Returns
         -------
         DataFrame
-            One row a deployment: value, gap to the best, units moved from the best one (from and to), late
+            One row per deployment: value, gap to the best, units moved from the best one (from and to), late
             fraction, 90th percentile (min), highest utilisation, and the sites.
         """
         import pandas as pd
@@ -90,27 +98,23 @@ class Enumeration:
         apart = _validate.whole_number(apart, "apart")
         threshold = _validate.positive_number(threshold, "threshold", "min", zero=True)
         names, groups = self.space.city.site_names, self.space.city.twin_groups
-        order = np.argsort(self.values, kind="stable")
-        chosen, chosen_counts = [], []
-        for row in order:
-            counts = np.bincount(groups[self.sites[row]], minlength=groups.max() + 1)
-            if all(np.maximum(counts - other, 0).sum() >= apart for other in chosen_counts):
-                chosen.append(row)
-                chosen_counts.append(counts)
-            if len(chosen) == k:
-                break
-        first_of = {g: names[np.argmax(groups == g)] for g in range(groups.max() + 1)}
-        rows = []
-        for rank, (row, counts) in enumerate(zip(chosen, chosen_counts, strict=True), 1):
-            e = self.evaluation(self.sites[row].astype(np.intp))
-            change = counts - chosen_counts[0]
+        first_site = np.unique(groups, return_index=True)[1]
+        rows: list[dict[str, Any]] = []
+        chosen: list[IntArray] = []  # by the number of units in each twin group
+        for row in np.argsort(self.values, kind="stable"):
+            counts = self.space.group_counts(self.sites[row])
+            if any(np.maximum(counts - other, 0).sum() < apart for other in chosen):
+                continue
+            chosen.append(counts)
+            e = self.evaluation(self.sites[row])
+            moved_from, moved_to = (first_site[change < 0] for change in (counts - chosen[0], chosen[0] - counts))
             rows.append(
                 {
-                    "rank": rank,
+                    "rank": len(chosen),
                     "value": self.values[row],
                     "gap": self.values[row] - self.values.min(),
-                    "moved_from": ", ".join(first_of[g] for g in np.flatnonzero(change < 0)),
-                    "moved_to": ", ".join(first_of[g] for g in np.flatnonzero(change > 0)),
+                    "moved_from": ", ".join(names[site] for site in moved_from),
+                    "moved_to": ", ".join(names[site] for site in moved_to),
                     "mean_response_min": e.mean_response,
                     f"late_over_{threshold:g}_min": e.late_fraction(threshold),
                     "percentile_90_min": e.percentile_90,
@@ -118,26 +122,28 @@ class Enumeration:
                     "sites": self.sites[row].tolist(),
                 }
             )
+            if len(rows) == k:
+                break
         return pd.DataFrame(rows)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         ties = len(self.ties)
         return (
-            f"<Enumeration ({self.evaluator}): {len(self.values)} distinct deployments, "
-            f"best {metric_label(self.metric)} {self.values.min():.4g}, {'unique' if ties == 1 else f'{ties} equally good'}>"
+            f"<Enumeration ({self.objective.evaluator}): {len(self.values)} distinct deployments, best "
+            f"{self.objective.label} {self.values.min():.4g}, {'unique' if ties == 1 else f'{ties} equally good'}>"
         )
 
 
 def evaluate_all(
-    city,
-    units,
-    evaluator=None,
+    city: City,
+    units: int | DeploymentSpace,
+    evaluator: str | None = None,
     *,
-    metric="mean_response",
-    workers=None,
-    progress=None,
-    **options,
-):
+    metric: Metric = "mean_response",
+    workers: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Enumeration:
     """Evaluate every allowed deployment of a fleet.
 
     Parameters
@@ -145,7 +151,7 @@ def evaluate_all(
     city, units, evaluator, metric, **options
         As in `Objective`.
     workers : int, optional
-        Threads; all cores if left out.
+        Threads. Default: the number of cores.
     progress : bool or callable
         True shows a bar; a function is called with (deployments done, deployments in all).
 
@@ -158,25 +164,29 @@ def evaluate_all(
     InputError
         If there are more than 20 million deployments, or none.
     """
-    objective = Objective(city, units, evaluator, metric, **options)
-    space, options, total = objective.space, objective.options, objective.space.count
+    return enumerate_objective(Objective(city, units, evaluator, metric, **options), workers, progress)
+
+
+def enumerate_objective(
+    objective: Objective, workers: int | None = None, progress: Progress | None = None
+) -> Enumeration:
+    """Evaluate every deployment that an objective allows, without counting them."""
+    space, total = objective.space, objective.space.count
     if total > MOST_DEPLOYMENTS:
         raise InputError(
             f"{total:,} deployments are too many to enumerate (at most {MOST_DEPLOYMENTS:,}). Pin or close sites, or "
             "search with emsopt.minimize."
         )
-    if objective.evaluator == "simulation":
-        # Common random numbers: one seed, so that all deployments face the same calls.
-        rng = options.get("rng", 0)
-        whole = isinstance(rng, (int, np.integer))
-        options["rng"] = int(rng if whole else _validate.generator(rng).integers(2**63))
-    sites = np.empty((total, space.units), dtype=np.int32)
-    result, done = np.empty(total), 0
+    if objective.noisy:  # give all deployments the same calls
+        options, objective = objective.options, copy(objective)
+        seed = int(_validate.generator(options["rng"]).integers(2**63)) if "rng" in options else 0
+        objective.options = options | {"rng": seed}
+    sites, values, done = np.empty((total, space.units), dtype=np.int32), np.empty(total), 0
     with bar(progress, total, "deployment") as show:
         for rows in space.chunks(CHUNK):
             after = done + len(rows)
             sites[done:after] = rows
             step = lambda k, _, done=done: show(done + k)
-            result[done:after] = objective.ready(rows, workers=workers, progress=step)
+            values[done:after] = objective.ready(rows, workers=workers, progress=step)
             done = after
-    return Enumeration(space, sites, result, metric, objective.evaluator, options)
+    return Enumeration(objective, sites, values)

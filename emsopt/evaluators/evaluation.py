@@ -1,21 +1,31 @@
 """What every evaluator returns."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from .._validate import positive_number, real_array
+from .._types import ArrayLike, FloatArray, IntArray
+from .._validate import choice, positive_number, real_array
+from ..city.city import City
 from ..errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """Performance of one deployment.
 
-    Response time is turnout plus travel of the unit that answers (the papers' definition). Where calls can
-    queue, the time they wait for a unit to become free comes before it and is reported beside it.
+    Response time is turnout plus travel of the unit that answers (the papers' definition). Where calls can queue, they
+    wait for a free unit before that; this wait is reported separately.
 
     Attributes
     ----------
@@ -26,7 +36,8 @@ class Evaluation:
     sites : ndarray of int, shape (p,)
         Site of each unit; repeats are colocated units.
     utilizations : ndarray, shape (p,)
-        Fraction of time each unit is busy, below 1 (a simulation may never see it free). Units at one site share their work equally.
+        Fraction of time each unit is busy; below 1, except in a simulation that never sees the unit free. Units at one
+        site share their work equally.
     dispatch_fractions : ndarray, shape (p, M)
         Share of atom j's answered calls that unit i answers; columns sum to one.
     response_times : ndarray, shape (p, M)
@@ -51,53 +62,63 @@ class Evaluation:
 
     evaluator: str
     capacity: str
-    sites: np.ndarray
-    utilizations: np.ndarray
-    dispatch_fractions: np.ndarray
-    response_times: np.ndarray
-    demand_shares: np.ndarray
+    sites: IntArray
+    utilizations: FloatArray
+    dispatch_fractions: FloatArray
+    response_times: FloatArray
+    demand_shares: FloatArray
     loss_probability: float
     queue_probability: float
     mean_wait: float
-    queued_shares: np.ndarray
+    queued_shares: FloatArray
     iterations: int
     residual: float
     site_names: tuple[str, ...]
     atom_names: tuple[str, ...]
-    intervals: MappingProxyType = field(default_factory=lambda: MappingProxyType({}))
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
-    def of(cls, city, sites, **measures):
-        """Fill in what the city and the deployment already say."""
+    def of(
+        cls, city: City, sites: IntArray, evaluator: str, capacity: str, blocked: float, **measures: Any
+    ) -> Evaluation:
+        """Fill in what the city, the deployment and the probability that all units are busy already say."""
         return cls(
-            sites=sites,
+            evaluator,
+            capacity,
+            sites,
             response_times=city.response_times[sites],
             demand_shares=city.demand_shares,
+            loss_probability=blocked if capacity == "loss" else 0.0,
+            queue_probability=blocked if capacity == "queue" else 0.0,
             site_names=tuple(city.site_names[k] for k in sites),
             atom_names=city.atom_names,
             **measures,
         )
 
     @cached_property
-    def atom_response(self):
+    def atom_response(self) -> FloatArray:
         """Mean response time of each atom's answered calls, shape (M,), min."""
         return np.einsum("ij,ij->j", self.dispatch_fractions, self.response_times)
 
     @property
-    def mean_response(self):
+    def mean_response(self) -> float:
         """Mean response time over answered calls, min: the papers' objective (1a)."""
         return float(self.demand_shares @ self.atom_response)
 
     @property
-    def unit_shares(self):
+    def unit_shares(self) -> FloatArray:
         """Share of all answered calls that each unit answers, shape (p,)."""
         return self.dispatch_fractions @ self.demand_shares
 
-    def late_fraction(self, threshold, *, include_wait=False):
+    @overload
+    def late_fraction(self, threshold: float, *, include_wait: bool = False) -> float: ...
+    @overload
+    def late_fraction(self, threshold: ArrayLike, *, include_wait: bool = False) -> float | FloatArray: ...
+    def late_fraction(self, threshold: ArrayLike, *, include_wait: bool = False) -> float | FloatArray:
         """Fraction of answered calls whose response takes ``threshold`` minutes or more.
 
-        Version one's (22). With ``include_wait`` the time in queue counts too: a call that has to wait does so for
-        an exponential time (exact for the hypercube model, an approximation for general service times).
+        Version one's (22). With ``include_wait`` the time in queue counts too: a call that has to wait does so for an
+        exponential time (exact for the hypercube model, an approximation for general service times).
 
         Parameters
         ----------
@@ -125,7 +146,7 @@ class Evaluation:
         late = np.clip(late, 0.0, 1.0)
         return float(late[0]) if single else late
 
-    def atom_late(self, threshold):
+    def atom_late(self, threshold: float) -> FloatArray:
         """Return the fraction of each atom's answered calls whose response takes ``threshold`` minutes or more.
 
         Weighted by `demand_shares` it sums to `late_fraction`; the time in queue does not count.
@@ -142,12 +163,12 @@ class Evaluation:
         Raises
         ------
         InputError
-            If ``threshold`` is no number of at least 0.
+            If ``threshold`` is not a number of at least 0.
         """
         threshold = positive_number(threshold, "threshold", "min", zero=True)
         return np.where(self.response_times >= threshold, self.dispatch_fractions, 0).sum(axis=0)
 
-    def percentile(self, q):
+    def percentile(self, q: float) -> float:
         """Return the response time that ``q`` percent of answered calls do not exceed, min."""
         q = positive_number(q, "q", "percent")
         if q > 100:
@@ -156,19 +177,19 @@ class Evaluation:
         return float(times[np.searchsorted(np.cumsum(weights), min(q / 100, 1 - 1e-12))])
 
     @property
-    def percentile_90(self):
+    def percentile_90(self) -> float:
         """90th percentile of response time, min."""
         return self.percentile(90)
 
     @cached_property
-    def _distribution(self):
+    def _distribution(self) -> tuple[FloatArray, FloatArray]:
         """Response times in ascending order with their probabilities."""
         order = np.argsort(self.response_times, axis=None, kind="stable")
         weights = (self.dispatch_fractions * self.demand_shares).ravel()[order]
         return self.response_times.ravel()[order], weights / weights.sum()
 
-    def to_frame(self):
-        """Return one row a unit: site, utilisation, share of calls, mean response to its calls (min)."""
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per unit: site, utilisation, share of calls, mean response to its calls (min)."""
         import pandas as pd
 
         shares = self.unit_shares
@@ -183,48 +204,60 @@ class Evaluation:
             }
         )
 
-    def atoms_frame(self):
-        """Return one row an atom: share of calls, mean response (min), unit that answers most."""
+    def atoms_frame(self) -> pd.DataFrame:
+        """Return one row per atom: share of calls, mean response (min), unit that answers most."""
         import pandas as pd
 
-        first = self.dispatch_fractions.argmax(axis=0)
         return pd.DataFrame(
             {
                 "atom": self.atom_names,
                 "share_of_calls": self.demand_shares,
                 "mean_response_min": self.atom_response,
-                "answered_most_by": [self.site_names[k] for k in first],
+                "answered_most_by": [self.site_names[k] for k in self.dispatch_fractions.argmax(axis=0)],
             }
         )
 
-    def summary(self, threshold=8.0):
+    def summary(self, threshold: float = 8.0) -> dict[str, float]:
         """Return the headline figures as a dict; ``threshold`` in minutes."""
         threshold = positive_number(threshold, "threshold", "min", zero=True)
-        blocked = (
-            {"loss_probability": self.loss_probability}
-            if self.capacity == "loss"
-            else {"queue_probability": self.queue_probability, "mean_wait_min": self.mean_wait}
-        )
-        return {
+        figures = {
             "mean_response_min": self.mean_response,
             f"late_over_{threshold:g}_min": self.late_fraction(threshold),
             "percentile_90_min": self.percentile_90,
             "mean_utilization": float(self.utilizations.mean()),
             "max_utilization": float(self.utilizations.max()),
-            **blocked,
         }
+        if self.capacity == "loss":
+            return figures | {"loss_probability": self.loss_probability}
+        return figures | {"queue_probability": self.queue_probability, "mean_wait_min": self.mean_wait}
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"<Evaluation ({self.evaluator}, {self.capacity}): mean response {self.mean_response:.3f} min, "
             f"{len(self.sites)} units, mean utilization {self.utilizations.mean():.3f}>"
         )
 
-    def _repr_html_(self):
-        from html import escape
-
+    def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><th style='text-align:left'>{escape(key.replace('_', ' '))}</th><td>{value:.4g}</td></tr>"
             for key, value in self.summary().items()
         )
         return f"<table>{rows}</table>" + self.to_frame().round(3).to_html(index=False)
+
+
+def is_queue(capacity: str) -> bool:
+    """Return whether calls that find every unit busy wait, after a check of the option ``capacity``."""
+    return choice(capacity, "capacity", ("loss", "queue")) == "queue"
+
+
+def twin_average(city: City, sites: IntArray) -> FloatArray:
+    """Return the matrix that averages over units at one site or at twin sites, which share work, shape (p, p)."""
+    groups = city.twin_groups[sites]
+    same = groups[:, None] == groups
+    return same / same.sum(axis=1)
+
+
+def queued_shares(city: City, sites: IntArray) -> FloatArray:
+    """Return the share of each unit in the calls that waited: they go to whichever unit is free next, shape (p,)."""
+    free_rate = 1 / (city.service_times[sites] @ city.demand_shares)
+    return free_rate / free_rate.sum()

@@ -25,16 +25,20 @@ Larson, R. C. (1974). A hypercube queuing model for facility location and redist
 services. Computers & Operations Research 1(1), 67-95.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from .. import _validate
 from .._running.threads import map_rows
-from ..city.deployment import check_deployments, check_sites
+from .._types import ArrayLike, FloatArray, IntArray, Sites
+from ..city.city import City
+from ..city.deployment import check_sites
 from ..errors import ConvergenceError, InputError, UnstableQueueError
-from .evaluation import Evaluation
+from .evaluation import Evaluation, is_queue
 from .metrics import check_costs
 
 MOST_UNITS = 24  # a single vector of 2^24 states and its rates take 1.7 GB
@@ -44,7 +48,7 @@ ONE = np.uint64(1)
 MAX_CALIBRATIONS = 200
 
 
-def exact_hypercube(city, sites, *, capacity="loss", tol=1e-11):
+def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: float = 1e-11) -> Evaluation:
     """Evaluate one deployment exactly.
 
     Parameters
@@ -83,21 +87,18 @@ def exact_hypercube(city, sites, *, capacity="loss", tol=1e-11):
     >>> round(eo.evaluators.exact_hypercube(city, [0, 0]).loss_probability, 6)  # Erlang B, 1 erlang
     0.2
     """
-    sites, tol = check_sites(city, sites), _validate.positive_number(tol, "tol")
-    queue = _validate.choice(capacity, "capacity", ("loss", "queue")) == "queue"
+    sites, tol, queue = check_sites(city, sites), _validate.positive_number(tol, "tol"), is_queue(capacity)
     model = _Stations(city, sites)
-    shares, busy, queued, blocked, mean_wait, iterations, residual = _solve(*model.arrays, queue, tol)
-    model.check(iterations, queue)
+    shares, busy, queued, blocked, mean_wait, iterations, residual = model.solve(queue, tol)
     size = model.counts[model.station]
     return Evaluation.of(
         city,
         sites,
-        evaluator="exact",
-        capacity=capacity,
+        "exact",
+        capacity,
+        blocked,
         utilizations=busy[model.station],
         dispatch_fractions=shares[model.station] / size[:, None],
-        loss_probability=0.0 if queue else blocked,
-        queue_probability=blocked if queue else 0.0,
         mean_wait=mean_wait,
         queued_shares=queued[model.station] / size,
         iterations=iterations,
@@ -105,35 +106,15 @@ def exact_hypercube(city, sites, *, capacity="loss", tol=1e-11):
     )
 
 
-def exact_values(city, deployments, costs=None, *, capacity="loss", tol=1e-10, workers=None, progress=None):
-    """Evaluate many deployments exactly, in parallel.
-
-    Parameters
-    ----------
-    city, deployments, costs, workers, progress
-        As in `values`.
-    capacity, tol
-        As in `exact_hypercube`.
-
-    Returns
-    -------
-    ndarray, shape (K,)
-        Mean cost of an answered call.
-    """
-    deployments = check_deployments(city, deployments)
-    return prepare(city, deployments.shape[1], costs, capacity, tol)(deployments, workers, progress)
-
-
-def prepare(city, units, costs, capacity, tol):
+def prepare(
+    city: City, units: int, costs: ArrayLike | None, *, capacity: str = "loss", tol: float = 1e-10
+) -> Callable[..., FloatArray]:
     """Check options once and return a function from (checked deployments, workers, progress) to values."""
-    queue = _validate.choice(capacity, "capacity", ("loss", "queue")) == "queue"
-    tol, costs = _validate.positive_number(tol, "tol"), check_costs(city, costs)
+    queue, tol, costs = is_queue(capacity), _validate.positive_number(tol, "tol"), check_costs(city, costs)
 
-    def one(sites):
+    def one(sites: IntArray) -> float:
         model = _Stations(city, sites)
-        shares, _, _, _, _, iterations, _ = _solve(*model.arrays, queue, tol)
-        model.check(iterations, queue)
-        return city.demand_shares @ (shares * costs[model.sites]).sum(axis=0)
+        return city.demand_shares @ (model.solve(queue, tol)[0] * costs[model.sites]).sum(axis=0)
 
     return partial(map_rows, lambda rows: [one(sites) for sites in rows])
 
@@ -141,7 +122,7 @@ def prepare(city, units, costs, capacity, tol):
 class _Stations:
     """A deployment seen as stations that hold some units each."""
 
-    def __init__(self, city, sites):
+    def __init__(self, city: City, sites: IntArray) -> None:
         twins, station, counts = np.unique(city.twin_groups[sites], return_inverse=True, return_counts=True)
         by_size = np.argsort(counts, kind="stable")  # stations with a single unit come first: see `_sweep`
         self.counts, self.station = counts[by_size], np.argsort(by_size)[station]
@@ -155,22 +136,26 @@ class _Stations:
         place[self.sites] = np.arange(len(twins))
         ranked = place[city.preferred_order]
         order = ranked[ranked >= 0].reshape(city.n_atoms, len(twins))
-        rates = city.arrival_rates / 60
-        self.load = rates.sum()
-        self.arrays = (order, rates, self.counts, np.ascontiguousarray(city.service_times[self.sites]))
+        service = np.ascontiguousarray(city.service_times[self.sites])
+        self.arrays = order, city.arrival_rates / 60, self.counts, service
 
-    def check(self, iterations, queue):
-        if iterations == -1 and queue:
+    def solve(self, queue: bool, tol: float) -> tuple[FloatArray, FloatArray, FloatArray, float, float, int, float]:
+        """Return what `_solve` returns; raise where that failed."""
+        result = _solve(*self.arrays, queue, tol)
+        if result[5] == -1:
             raise UnstableQueueError(
-                f"calls arrive at {self.load * 60:g} an hour, faster than {self.counts.sum()} units can serve, so the "
-                "queue never settles. Add units, lower the load, or use capacity='loss'."
+                f"calls arrive at {self.arrays[1].sum() * 60:g} per hour, faster than {self.counts.sum()} units can "
+                "serve, so the queue never settles. Add units, lower the load, or use capacity='loss'."
             )
-        if iterations < 0:
+        if result[5] == -2:
             raise ConvergenceError(f"the exact hypercube did not converge in {MAX_SWEEPS} sweeps; raise `tol`.")
+        return result
 
 
 @njit(cache=True, nogil=True)
-def _solve(order, rates, counts, service, queue, tol):
+def _solve(
+    order: IntArray, rates: FloatArray, counts: IntArray, service: FloatArray, queue: bool, tol: float
+) -> tuple[FloatArray, FloatArray, FloatArray, float, float, int, float]:
     """Solve the chain, and calibrate mean service times that depend on the atom.
 
     Returns shares (G, M), busy fractions (G,), shares of queued calls (G,), blocking, wait, sweeps and residual.
@@ -186,15 +171,15 @@ def _solve(order, rates, counts, service, queue, tol):
     for g in range(n_stations):
         by_atom = by_atom or service[g].max() > service[g].min()
         mu[g] = total / (service[g] * rates).sum()
-    P, leave = np.ones(strides[-1]), np.empty(strides[-1])
+    P, leave, level = np.ones(strides[-1]), np.empty(strides[-1]), np.empty(strides[-1], np.int8)
     shares, busy, queued = np.empty((n_stations, n_atoms)), np.empty(n_stations), np.empty(n_stations)
     blocked, wait, sweeps, residual = 0.0, 0.0, 0, 0.0
     for _ in range(MAX_CALIBRATIONS):
-        _departures(leave, counts, mu)
+        _departures(leave, level, counts, mu)
         fastest = leave[-1]  # Σ c_g μ_g, all units busy
         if queue and total >= fastest * (1 - 1e-12):
             return shares, busy, queued, blocked, wait, -1, residual
-        taken = _relax(P, counts, strides, dispatch, mu, leave, total, tol)
+        taken = _relax(P, counts, strides, dispatch, mu, leave, level, total, tol)
         if taken < 0:
             return shares, busy, queued, blocked, wait, -2, residual
         sweeps += taken
@@ -226,14 +211,14 @@ def _solve(order, rates, counts, service, queue, tol):
 
 
 @njit(cache=True, nogil=True)
-def _without(mask, g):
+def _without(mask: np.uint64, g: np.uint64) -> np.uint64:
     """Drop bit ``g`` from a mask, closing the gap."""
     low = (ONE << g) - ONE
     return (mask & low) | ((mask >> (g + ONE)) << g)
 
 
 @njit(cache=True, nogil=True)
-def _dispatch_rates(order, rates, n_stations):
+def _dispatch_rates(order: IntArray, rates: FloatArray, n_stations: int) -> FloatArray:
     """T_g(S) for every station g and every set S of other stations, shape (G, 2^(G-1)).
 
     A call of atom j goes to g if all stations that j prefers to g are full. Summing λ_j over the atoms whose set of
@@ -256,59 +241,49 @@ def _dispatch_rates(order, rates, n_stations):
     return T
 
 
-@njit(cache=True, nogil=True)
-def _block_bits(counts):
-    """Return how many of the first stations, each with a single unit, make up a block of states."""
-    bits = 0
-    while bits < len(counts) and bits < 5 and counts[bits] == 1:
-        bits += 1
-    return bits
-
-
 @njit(cache=True, nogil=True, inline="always")
-def _next_block(busy, counts, bits):
-    """Step to the next block as an odometer does; return the change in units busy and in the mask of full stations."""
-    level, full = 0, np.int64(0)
+def _next_block(busy: IntArray, counts: IntArray, bits: int) -> int:
+    """Step to the next block as an odometer does; return the change in the mask of full stations."""
+    full = np.int64(0)
     for g in range(bits, len(counts)):
         if busy[g] < counts[g]:
             busy[g] += 1
             if busy[g] == counts[g]:
                 full += np.int64(1) << g
-            return level + 1, full
-        level -= busy[g]
+            return full
         full -= np.int64(1) << g
         busy[g] = 0
-    return level, full
+    return full
 
 
 @njit(cache=True, nogil=True)
-def _block_levels(bits):
-    """Units busy in each state of a block, beyond those of its first state."""
-    levels = np.zeros(1 << bits, dtype=np.int64)
-    for b in range(1, len(levels)):
-        levels[b] = levels[b >> 1] + (b & 1)
-    return levels
-
-
-@njit(cache=True, nogil=True)
-def _departures(leave, counts, mu):
-    """Fill the total service rate of each state, Σ_g n_g(b) μ_g."""
+def _departures(leave: FloatArray, level: NDArray[np.int8], counts: IntArray, mu: FloatArray) -> None:
+    """Fill the total service rate, Σ_g n_g(b) μ_g, and the number of busy units of each state."""
     busy = np.zeros(len(counts), dtype=np.int64)
     for b in range(len(leave)):
-        leave[b] = 0.0
+        leave[b], level[b] = 0.0, busy.sum()
         for g in range(len(counts)):
             leave[b] += busy[g] * mu[g]
         _next_block(busy, counts, 0)
 
 
 @njit(cache=True, nogil=True)
-def _sweep(P, counts, strides, dispatch, mu, leave, total, omega):
+def _sweep(
+    P: FloatArray,
+    counts: IntArray,
+    strides: IntArray,
+    dispatch: FloatArray,
+    mu: FloatArray,
+    leave: FloatArray,
+    total: float,
+    omega: float,
+) -> float:
     """Relax every balance equation (21) in turn, in place; return how much they were out, relative to all flow.
 
     With ``omega`` = 0 nothing moves: the return value is the residual. States come in blocks that differ only in the
     first few stations, each with one unit: what flows in from other blocks is a vector operation.
     """
-    bits, n_stations, last = _block_bits(counts), len(counts), len(P) - 1
+    bits, n_stations, last = min((counts == 1).sum(), 5), len(counts), len(P) - 1  # single units come first
     size = 1 << bits
     busy, full = np.zeros(n_stations, dtype=np.int64), np.int64(0)
     inflow = np.empty(size)
@@ -339,29 +314,39 @@ def _sweep(P, counts, strides, dispatch, mu, leave, total, omega):
             wrong += abs(come - rate * P[b])
             flow += come
             P[b] = max(P[b] + omega * (come / rate - P[b]), 0.0)
-        full += _next_block(busy, counts, bits)[1]
+        full += _next_block(busy, counts, bits)
     return wrong / flow
 
 
 @njit(cache=True, nogil=True)
-def _relax(P, counts, strides, dispatch, mu, leave, total, tol):
+def _relax(
+    P: FloatArray,
+    counts: IntArray,
+    strides: IntArray,
+    dispatch: FloatArray,
+    mu: FloatArray,
+    leave: FloatArray,
+    level: NDArray[np.int8],
+    total: float,
+    tol: float,
+) -> int:
     """Iterate on P in place until the balance equations hold to ``tol``; return the number of sweeps, or -1.
 
     Neighbouring states differ by one busy unit, so the equations are bipartite and Young's theory gives the
     relaxation factor from the rate at which Gauss-Seidel converges.
     """
-    _rescale_levels(P, counts, leave, total)
+    _rescale_levels(P, leave, level, total)
     omega, before = 1.0, 1.0
     for sweep in range(1, MAX_SWEEPS + 1):
         wrong = _sweep(P, counts, strides, dispatch, mu, leave, total, omega)
-        _rescale_levels(P, counts, leave, total)
+        _rescale_levels(P, leave, level, total)
         if wrong < tol:
             return sweep
         if sweep % TUNE_EVERY == 1:
             before = wrong
         elif sweep % TUNE_EVERY == 0:
             rate = (wrong / before) ** (1 / (TUNE_EVERY - 1))
-            if rate > omega - 1:  # not yet over-relaxed: Young's formula gives Jacobi's rate, and that the factor
+            if rate > omega - 1:  # not over-relaxed yet: Young's formula gives Jacobi's rate, which gives the factor
                 jacobi = min((rate + omega - 1) ** 2 / (omega**2 * rate), 0.95)
                 omega = 2 / (1 + np.sqrt(1 - jacobi))
             if rate > 0.95:  # over-relaxation does not pay here
@@ -370,38 +355,38 @@ def _relax(P, counts, strides, dispatch, mu, leave, total, tol):
 
 
 @njit(cache=True, nogil=True)
-def _rescale_levels(P, counts, leave, total):
+def _rescale_levels(P: FloatArray, leave: FloatArray, level: NDArray[np.int8], total: float) -> None:
     """Scale each level (number of busy units) to its mass in the birth-death chain of levels.
 
     Aggregation and disaggregation: λ mass(k) = Σ_{b in level k+1} P(b) Σ μ must hold between levels.
     """
-    top, bits = counts.sum(), _block_bits(counts)
-    size, higher = 1 << bits, _block_levels(bits)
-    busy, level = np.zeros(len(counts), dtype=np.int64), 0
-    mass, flow = np.zeros(top + 1), np.zeros(top + 1)
-    for start in range(0, len(P), size):
-        for k in range(size):
-            mass[level + higher[k]] += P[start + k]
-            flow[level + higher[k]] += P[start + k] * leave[start + k]
-        level += _next_block(busy, counts, bits)[0]
-    target = np.ones(top + 1)
+    top = level[-1]
+    mass, flow, target = np.zeros(top + 1), np.zeros(top + 1), np.ones(top + 1)
+    for b in range(len(P)):
+        mass[level[b]] += P[b]
+        flow[level[b]] += P[b] * leave[b]
     for k in range(1, top + 1):
         target[k] = target[k - 1] * total * mass[k] / flow[k]
         if target[k] > 1e100:
             target[: k + 1] *= 1e-100
     scale = np.maximum(target / target.sum(), 1e-290) / mass  # no level may vanish: its states would never return
-    level = 0
-    for start in range(0, len(P), size):
-        for k in range(size):
-            P[start + k] *= scale[level + higher[k]]
-        level += _next_block(busy, counts, bits)[0]
+    for b in range(len(P)):
+        P[b] *= scale[level[b]]
 
 
 @njit(cache=True, nogil=True)
-def _measure(P, blocked, norm, counts, order, shares, busy_fraction):
+def _measure(
+    P: FloatArray,
+    blocked: float,
+    norm: float,
+    counts: IntArray,
+    order: IntArray,
+    shares: FloatArray,
+    busy_fraction: FloatArray,
+) -> None:
     """Fill the busy fraction of each station's units and the shares of immediately answered calls.
 
-    The chance that j's first k stations are all full is F(S); the next one answers with F(S) - F(S + next).
+    The probability that j's first k stations are all full is F(S); the next one answers with F(S) - F(S + next).
     """
     n_stations = len(counts)
     busy, full = np.zeros(n_stations, dtype=np.int64), np.int64(0)
@@ -412,7 +397,7 @@ def _measure(P, blocked, norm, counts, order, shares, busy_fraction):
         F[full] += probability
         for g in range(n_stations):
             busy_fraction[g] += probability * busy[g]
-        full += _next_block(busy, counts, 0)[1]
+        full += _next_block(busy, counts, 0)
     busy_fraction /= counts
     step = 1
     while step < len(F):

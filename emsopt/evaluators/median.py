@@ -2,23 +2,25 @@ r"""The p-median: where units would wait if all of them were always free, and th
 
 .. math:: \min_{|S| = p} \sum_j w_j \min_{i \in S} (\tau_i + t_{ij})
 
-is problem (4a)-(4f) of "Optimizing Server Locations in Spatial Queues". With the demand shares as weights, its
-optimum is a lower bound of the mean response of any deployment, however busy (Theorem 2): a call is answered by
-the closest unit at best. Its deployment, valued by a queueing evaluator, is an upper bound of the best mean
-response (Lemma 3). The model is good where units are seldom busy; under load it spreads them too thinly, and never
-sees any use in a second unit at a station.
+is problem (4a)-(4f) of "Optimizing Server Locations in Spatial Queues", with the demand shares w_j as weights. Its
+optimum is a lower bound of the mean response of any deployment, however busy (Theorem 2): a call is answered by the
+closest unit at best. Its deployment, valued by a queueing evaluator, gives an upper bound of the best mean response
+(Lemma 3). The model is good where units are seldom busy; under load it spreads them too thinly, and it sees no benefit
+in a second unit at a station.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .. import _validate
 from .._running.progress import bar
-from ..city.city import check_city
+from .._types import FloatArray, IntArray, Progress
+from ..city.city import City, check_city
 from ..city.deployment import DeploymentSpace
-from ..errors import InputError
 from ._lagrangian import minimise
+from .by_name import evaluate
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,7 +32,7 @@ class Location:
     sites : ndarray of int, shape (p,)
         Site of each unit, in ascending order.
     objective : float
-        Weighted sum of the response times from the closest unit: min, if the weights sum to one.
+        Mean response time from the closest unit, min.
     lower_bound : float
         No deployment of the fleet has a smaller objective.
     gap : float
@@ -39,15 +41,15 @@ class Location:
         Site, one of ``sites``, that serves each atom: the closest, on a tie the one listed first.
     """
 
-    sites: np.ndarray
+    sites: IntArray
     objective: float
     lower_bound: float
     gap: float
-    assignment: np.ndarray
+    assignment: IntArray
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         proof = "optimal" if self.gap == 0 else f"within {self.gap:.2%} of the optimum"
-        return f"<Location: sites {self.sites.tolist()}, weighted response {self.objective:.4g}, {proof}>"
+        return f"<Location: sites {self.sites.tolist()}, mean response {self.objective:.4g} min, {proof}>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,25 +70,29 @@ class Bounds:
 
     lower: float
     upper: float
-    sites: np.ndarray
+    sites: IntArray
     evaluator: str
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Bounds ({self.evaluator}): mean response from {self.lower:.3f} to {self.upper:.3f} min>"
 
 
-def p_median(city, units, *, weights=None, time_limit=None, progress=None):
-    """Find the sites with the least weighted response time if every unit is always free: (4a)-(4f).
+def p_median(
+    city: City,
+    units: int | DeploymentSpace,
+    *,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> Location:
+    """Find the sites with the least mean response time if every unit is always free: (4a)-(4f).
 
     Parameters
     ----------
     city : City
     units : int or DeploymentSpace
         Fleet size p, or the allowed deployments (`DeploymentSpace`); for a fleet size, one unit at a listed site.
-    weights : array_like, shape (M,), optional
-        Weight of each atom, at least 0; `City.demand_shares` if left out.
     time_limit : float, optional
-        Seconds after which the best sites found are returned, with the gap that is left. Looked at between
+        Seconds after which the best sites found are returned, with the gap that is left. It is checked between
         branches of the search, so a large city takes somewhat longer.
     progress : bool or callable
         True shows a bar; a function is called with (branches searched, branches known so far).
@@ -94,12 +100,12 @@ def p_median(city, units, *, weights=None, time_limit=None, progress=None):
     Returns
     -------
     Location
-        Optimal, unless the time ran out. Of several optima any may come; twin sites go by their lowest indices.
+        Optimal, unless the time ran out. Any of several optima may be returned, with the lowest indices of twins.
 
     Raises
     ------
     InputError
-        If the fleet does not fit the sites, or the weights are negative or all zero.
+        If the fleet does not fit the sites.
 
     Notes
     -----
@@ -112,77 +118,55 @@ def p_median(city, units, *, weights=None, time_limit=None, progress=None):
     >>> from emsopt import City
     >>> city = City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
     >>> p_median(city, 2)
-    <Location: sites [1, 2], weighted response 1.571, optimal>
+    <Location: sites [1, 2], mean response 1.571 min, optimal>
     """
     space = DeploymentSpace.of(city, units)
     if time_limit is not None:
         time_limit = _validate.positive_number(time_limit, "time_limit", "s")
-    weights = _weights(city, weights)
-    listed = np.flatnonzero(space.site_capacities)
-    costs, station = _fold(city.response_times[listed][:, weights > 0] * weights[weights > 0])
+    listed, counts = np.flatnonzero(space.site_capacities), city.demand_shares > 0
+    costs, station = _fold(city.response_times[listed][:, counts] * city.demand_shares[counts])
     forced = np.zeros(len(costs), dtype=np.bool_)
     forced[station[np.isin(listed, space.pinned)]] = True
     stations = min(forced.sum() + space.units - len(space.pinned), len(costs))
     with bar(progress, None, "branch") as show:
         chosen, bound = minimise(
-            costs,
-            stations,
-            forced,
-            time_limit=time_limit,
-            progress=lambda done, known: show(done, total=known),
+            costs, stations, forced, time_limit=time_limit, progress=lambda done, known: show(done, total=known)
         )
 
     first = listed[np.unique(station, return_index=True)[1]]
-    sites = np.r_[space.pinned, first[chosen & ~forced]].astype(np.intp)
+    sites = np.r_[space.pinned, first[chosen & ~forced]].astype(np.int64)
     places = np.repeat(np.arange(city.n_sites), space.site_capacities - np.bincount(sites, minlength=city.n_sites))
-    sites = space.canonical(np.r_[sites, places[: space.units - len(sites)]])
-    return _location(city, sites, weights, bound)
+    return _location(city, space.canonical(np.r_[sites, places[: space.units - len(sites)]]), bound)
 
 
-def one_median(city, *, weights=None):
-    """Find the one site with the least weighted response time.
+def one_median(city: City) -> Location:
+    """Find the one site with the least mean response time; on a tie, the first.
 
-    Under extreme load every unit belongs there (Theorem 5), if the city allows colocation.
-
-    Parameters
-    ----------
-    city : City
-    weights : array_like, shape (M,), optional
-        Weight of each atom, at least 0; `City.demand_shares` if left out.
-
-    Returns
-    -------
-    Location
-        The site listed first, on a tie.
+    Under extreme load every unit belongs there (Theorem 5), if several may share a site.
     """
-    weights = _weights(city, weights)
-    totals = city.response_times @ weights
-    site = np.flatnonzero(totals <= totals.min() * (1 + 1e-12))[:1]
-    return _location(city, site, weights, np.inf)
+    totals = check_city(city).response_times @ city.demand_shares
+    return _location(city, np.flatnonzero(totals <= totals.min() * (1 + 1e-12))[:1], np.inf)
 
 
 def bounds(
-    city,
-    units,
-    evaluator=None,
+    city: City,
+    units: int | DeploymentSpace,
+    evaluator: str | None = None,
     *,
-    time_limit=None,
-    **options,
-):
+    time_limit: float | None = None,
+    **options: Any,
+) -> Bounds:
     """Bound the least mean response of a fleet from both sides: Theorem 2 and Lemma 3.
 
-    The lower bound holds whatever the load and whoever evaluates; the upper one is as good as its evaluator, and the
-    approximation is slightly low.
+    The lower bound holds for any load and evaluator. The upper one is as accurate as its evaluator; the approximation
+    is slightly low.
 
     Parameters
     ----------
-    city : City
-    units : int or DeploymentSpace
-        Fleet size p, or the allowed deployments (`DeploymentSpace`); for a fleet size, one unit at a listed site.
-    evaluator : {"exact", "approximate", "simulation"}, optional
-        What values the p-median deployment; left out: exact up to 12 units, else approximate.
-    time_limit
+    city, units, time_limit
         As for `p_median`.
+    evaluator : {"exact", "approximate", "simulation"}, optional
+        What values the p-median deployment. Default: exact up to 12 units, else approximate.
     **options
         Passed to the evaluator, such as ``capacity``.
 
@@ -190,33 +174,22 @@ def bounds(
     -------
     Bounds
     """
-    from .by_name import evaluate
-
     median = p_median(city, units, time_limit=time_limit)
     evaluation = evaluate(city, median.sites, evaluator, **options)
     return Bounds(median.lower_bound, evaluation.mean_response, median.sites, evaluation.evaluator)
 
 
-def _weights(city, weights):
-    check_city(city)
-    if weights is None:
-        return city.demand_shares
-    weights = _validate.real_array(weights, "weights", (city.n_atoms,), low=0)
-    if not weights.any():
-        raise InputError("`weights` are all zero; at least one atom must count.")
-    return weights
-
-
-def _fold(costs):
+def _fold(costs: FloatArray) -> tuple[FloatArray, IntArray]:
     """Return the distinct rows of ``costs`` in the order they come, and which of them each row is."""
-    numbers = {}
+    numbers: dict[bytes, int] = {}
     station = np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in costs])
     return costs[np.unique(station, return_index=True)[1]], station
 
 
-def _location(city, sites, weights, bound):
+def _location(city: City, sites: IntArray, bound: float) -> Location:
+    """Return the result for chosen sites and a lower bound, infinite if the sites are optimal."""
     times = city.response_times[sites]
-    objective = float(weights @ times.min(axis=0))
+    objective = float(city.demand_shares @ times.min(axis=0))
     bound = float(min(bound, objective))
     gap = (objective - bound) / objective if objective > bound else 0.0
     return Location(sites, objective, bound, gap, sites[times.argmin(axis=0)])

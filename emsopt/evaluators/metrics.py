@@ -9,14 +9,19 @@ for a deployment is Σ_j w_j Σ_i q_ij c_ij with the demand shares w and dispatc
 """
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import numpy as np
 
 from .. import _validate
+from .._types import ArrayLike, FloatArray
+from ..city.city import City
 from ..errors import InputError
 
+Metric: TypeAlias = str | tuple[str, float] | Mapping[str | tuple[str, float], float]
 
-def metric_costs(city, metric):
+
+def metric_costs(city: City, metric: Metric) -> FloatArray:
     """Return the cost matrix of a metric, shape (N, M).
 
     Raises
@@ -26,6 +31,8 @@ def metric_costs(city, metric):
     """
     if isinstance(metric, str) and metric == "mean_response":
         return city.response_times
+    if isinstance(metric, tuple) and len(metric) == 2 and isinstance(metric[0], str) and metric[0] == "late":
+        return (city.response_times >= _validate.positive_number(metric[1], "threshold", "min")).astype(float)
     if isinstance(metric, Mapping) and metric:
         if not any(metric.values()):
             raise InputError(f"at least one weight of a mix must be above 0; got {metric!r}.")
@@ -33,23 +40,21 @@ def metric_costs(city, metric):
         for part, weight in metric.items():
             costs += _validate.positive_number(weight, f"weight of {part!r}", zero=True) * metric_costs(city, part)
         return costs
-    if isinstance(metric, tuple) and len(metric) == 2 and isinstance(metric[0], str) and metric[0] == "late":
-        threshold = _validate.positive_number(metric[1], "threshold", "min")
-        return (city.response_times >= threshold).astype(float)
-    msg = f"`metric` must be 'mean_response', ('late', minutes) or a mapping of those to weights; got {metric!r}."
-    raise InputError(msg)
+    raise InputError(
+        f"`metric` must be 'mean_response', ('late', minutes) or a mapping of those to weights; got {metric!r}."
+    )
 
 
-def check_costs(city, costs):
+def check_costs(city: City, costs: ArrayLike | None) -> FloatArray:
     """Return a cost matrix, shape (N, M), ready for the evaluators; response times (min) for None."""
     if costs is None:
         return city.response_times
-    if getattr(costs, "dtype", None) == bool:  # such as late or not
-        costs = costs.astype(float)
+    if getattr(costs, "dtype", None) == bool:  # a condition such as `response_times >= 8`
+        costs = np.asarray(costs, float)
     return _validate.real_array(costs, "costs", (city.n_sites, city.n_atoms))
 
 
-def metric_label(metric):
+def metric_label(metric: Metric) -> str:
     """Return how to name a metric in a table or on an axis, with its unit."""
     if isinstance(metric, str):
         return "mean response (min)"

@@ -1,14 +1,18 @@
 """A deployment's value as a function to minimise, counting its evaluations."""
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from .. import _validate
+from .._types import ArrayLike, FloatArray, IntArray, Sites
+from ..city.city import City
 from ..city.deployment import DeploymentSpace, check_deployments, check_sites
 from ..errors import InputError
 from .by_name import check_evaluator, evaluate, prepare, split_options
-from .metrics import metric_costs, metric_label
+from .evaluation import Evaluation, is_queue
+from .metrics import Metric, metric_costs, metric_label
 
 
 class Objective:
@@ -20,7 +24,7 @@ class Objective:
     units : int or DeploymentSpace
         Fleet size p, or the deployments that a search may propose. Any other of the same size can still be evaluated.
     evaluator : {"exact", "approximate", "simulation"}, optional
-        Left out: exact up to 12 units, else approximate.
+        Default: exact up to 12 units, else approximate.
     metric : str, tuple or mapping
         "mean_response" (min), ("late", minutes), or a weighted mix: see `emsopt.evaluators.metrics`.
     **options
@@ -51,34 +55,34 @@ class Objective:
 
     def __init__(
         self,
-        city,
-        units,
-        evaluator=None,
-        metric="mean_response",
-        **options,
-    ):
+        city: City,
+        units: int | DeploymentSpace,
+        evaluator: str | None = None,
+        metric: Metric = "mean_response",
+        **options: Any,
+    ) -> None:
         self.city = city
         self.space = DeploymentSpace.of(city, units)
         self.units = self.space.units
         self.evaluator = check_evaluator(evaluator, self.units)
-        _validate.choice(options.get("capacity", "loss"), "capacity", ("loss", "queue"))
         self.metric = metric
         self.costs = metric_costs(city, metric)
         self.label = metric_label(metric)
         split_options(self.evaluator, options)
+        is_queue(options.get("capacity", "loss"))
         self.options = options
         self.noisy = self.evaluator == "simulation" and not isinstance(options.get("rng"), (int, np.integer))
         self.evaluations = 0
 
-    def __call__(self, sites):
+    def __call__(self, sites: Sites) -> float:
         """Return the value of one deployment, site indices of shape (p,)."""
         return float(self._counted(check_sites(self.city, sites)[None])[0])
 
-    def values(self, deployments):
+    def values(self, deployments: ArrayLike) -> FloatArray:
         """Return the values of many deployments, shape (K, p), evaluated in parallel; shape (K,)."""
         return self._counted(check_deployments(self.city, deployments))
 
-    def _counted(self, deployments):
+    def _counted(self, deployments: IntArray) -> FloatArray:
         """Return the values of checked deployments."""
         if deployments.shape[1] != self.units:
             raise InputError(f"a deployment must hold {self.units} site indices; got {deployments.shape[1]}.")
@@ -87,17 +91,17 @@ class Objective:
         return result
 
     @cached_property
-    def ready(self):
-        """Function from checked deployments, shape (K, p), to values, not counted; options are looked up here, once."""
+    def ready(self) -> Callable[..., FloatArray]:
+        """Function from checked deployments, shape (K, p), to values, which does not count them."""
         return prepare(self.city, self.units, self.costs, self.evaluator, self.options)
 
-    def __getstate__(self):
-        """Leave `ready` out of pickles and copies: a copy may be given other options."""
-        return {name: value for name, value in self.__dict__.items() if name != "ready"}
+    def __getstate__(self) -> dict[str, Any]:
+        # Without `ready`: a copy may be given other options.
+        return {name: value for name, value in vars(self).items() if name != "ready"}
 
-    def evaluation(self, sites):
+    def evaluation(self, sites: Sites) -> Evaluation:
         """Return the full `Evaluation` of one deployment (not counted)."""
         return evaluate(self.city, sites, self.evaluator, **self.options)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Objective: {self.label} of {self.units} units in {self.city.name!r}, {self.evaluator}>"

@@ -1,23 +1,24 @@
 r"""Discrete-event simulation of a deployment: any service-time law, with confidence intervals.
 
-Calls arrive in a Poisson stream; each comes from atom j with probability λ_j / λ and is answered by the
-first free unit in j's order of preference. That unit is busy for the mean service time of site and atom
-times a random factor of mean 1 (see `service`), then waits at its site again. A call that finds every unit
-busy is lost, or joins the city's one queue, from which a freed unit at once takes the call that has waited
-longest. This is the hypercube model of Larson (1974) without its exponential service times.
+Calls arrive in a Poisson stream. Each comes from atom j with probability λ_j / λ and is answered by the first free unit
+in j's order of preference. That unit is busy for the mean service time of site and atom times a random factor of mean 1
+(see `service`), then waits at its site again. A call that finds every unit busy is lost, or joins the city's one queue;
+a unit that becomes free takes the call that has waited longest. This is the hypercube model of Larson (1974) without
+its exponential service times.
 
-Limits: units are dispatched from their sites only (never on their way back), calls have no priorities, and
-the rates do not change with the hour.
+Limits: units are dispatched from their sites only (never on their way back), calls have no priorities, and the rates do
+not change with the hour.
 
-No list of events is needed. Let a unit's *release* be the time at which it will have finished all it was
-given. It is free at t if its release is at most t; and since the queue is first come, first served, a call
-that finds every unit busy can at once be given to the unit that is released first.
+No list of events is needed. Let a unit's *release* be the time at which it will have finished all it was given. It is
+free at t if its release is at most t. As the queue is first come, first served, a call that finds every unit busy can
+at once be given to the unit that is released first.
 
-**Common random numbers.** Times, atoms and service factors of the calls come from streams of their own,
-drawn before anything is dispatched. So the same seed gives the same calls to every deployment, and
-differences between deployments are far more certain than the values themselves.
+**Common random numbers.** Times, atoms and service factors of the calls come from separate streams, drawn before
+anything is dispatched. The same seed thus gives the same calls to every deployment, and differences between
+deployments are far more certain than the values themselves.
 """
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -26,36 +27,35 @@ import numpy as np
 from numba import njit
 
 from .._running.threads import map_rows
-from .._running.warn import warn
-from .._validate import choice, generator, positive_number, whole_number
-from ..city.deployment import check_deployments, check_sites
-from ..errors import AccuracyWarning, InputError, UnstableQueueError
+from .._types import ArrayLike, FloatArray, IntArray, Progress, Rng, Sites
+from .._validate import generator, whole_number
+from ..city.city import City
+from ..city.deployment import check_sites
+from ..errors import InputError, UnstableQueueError
+from . import _intervals
 from ._order import unit_order
-from .evaluation import Evaluation
+from .evaluation import Evaluation, is_queue, queued_shares, twin_average
 from .metrics import check_costs
 from .service import service_law
 
 CHUNK = 16_384  # calls drawn at a time: bounds memory and stays in the cache
 LONGEST_WARMUP = 1_000_000  # calls, unless more than that are counted
-LONG_ENOUGH = 100  # relaxation times of the queue, for its mean wait to be known within about 20 percent
 COUNTER_BYTES = 64 * 2**20  # for what deployments simulated side by side count
-
-CAPACITIES = ("loss", "queue")
 
 
 def simulate(
-    city,
-    sites,
+    city: City,
+    sites: Sites,
     *,
-    capacity="loss",
-    calls=100_000,
-    warmup=None,
-    service="exponential",
-    cv=None,
-    level=0.95,
-    batches=20,
-    rng=None,
-):
+    capacity: str = "loss",
+    calls: int = 100_000,
+    warmup: int | None = None,
+    service: str | ArrayLike = "exponential",
+    cv: float | None = None,
+    level: float = 0.95,
+    batches: int = 20,
+    rng: Rng = None,
+) -> Evaluation:
     """Simulate a deployment and return its performance with confidence intervals.
 
     Parameters
@@ -68,12 +68,11 @@ def simulate(
     calls : int
         Calls counted.
     warmup : int, optional
-        Calls before those. Left out: a tenth of ``calls``, and at least ten times what the system takes to
-        forget its beginning (a service time; a relaxation time of the queue), the latter up to a million
-        calls.
+        Calls before those. Default: a tenth of ``calls``, and at least ten times the calls in which the system forgets
+        its initial state (a service time; with a queue, a relaxation time), the latter up to a million calls.
     service : {"exponential", "lognormal", "gamma", "deterministic"} or array_like, shape (n,)
-        Law of the service times about the city's means. An array holds observed minutes: their shape is kept,
-        their mean is not (they are rescaled to the mean of each site and atom).
+        Law of the service times about the city's means. An array holds observed minutes; only their shape counts, as
+        they are rescaled to the mean of each site and atom.
     cv : float, optional
         Coefficient of variation, for "lognormal" and "gamma".
     level : float
@@ -86,15 +85,14 @@ def simulate(
     Returns
     -------
     Evaluation
-        With ``intervals`` for "mean_response", "mean_utilization", and "loss_probability" or
-        "queue_probability" and "mean_wait". Units at one site, or at twin sites, show their common average.
-        An atom of which no call was answered in the run is shared out as the city's calls are by rank: so
-        many to its first choice, so many to its second, ...
+        With ``intervals`` for "mean_response", "mean_utilization", and "loss_probability" or "queue_probability" and
+        "mean_wait". Units at one site, or at twin sites, show their common average. If no call of an atom was answered,
+        its dispatch fractions are those of all calls by rank of preference.
 
     Raises
     ------
     InputError
-        If an argument is out of range, or so few calls are counted that none was answered.
+        If an argument is out of range, or no counted call was answered.
     UnstableQueueError
         If calls queue and arrive at least as fast as the deployed units can serve them.
 
@@ -105,17 +103,14 @@ def simulate(
 
     Notes
     -----
-    The mean response weights each atom's observed mean by its known share of the calls; the interval is of
-    that very estimate (batch means of its linearisation, Student's t with ``batches`` - 1 degrees of
-    freedom). Near saturation batches are short beside the memory of the queue and scatter too little; the
-    intervals of mean wait, chance to wait and utilisation are therefore at least as wide as heavy-traffic theory
-    says (Whitt 1989). So widened, 95 % intervals of the mean wait held the exact value in 91, 95, 99, 98 and 99
-    of 100 runs of 100,000 calls at loads of 0.9, 0.95, 0.98, 0.99 and 0.999 (``--coverage`` of
-    benchmarks/simulation.py). A run shorter than 100 relaxation times of the queue knows the mean wait no better
-    than within about 20 % and warns. Intervals are too narrow where
-    service is long-tailed, or where many atoms see only a few calls: then raise ``calls``. A run
-    in which no call found all units busy bounds their share as a run of independent calls would, by about
-    -log(1 - level) / calls, and takes a wait to last no longer than a service time.
+    The mean response weights each atom's observed mean by its known share of the calls. Its interval is that of the
+    weighted mean (batch means of its linearisation, Student's t with ``batches`` - 1 degrees of freedom). Near
+    saturation batches are shorter than the memory of the queue and vary too little; the intervals of mean wait,
+    probability of waiting and utilisation are therefore at least as wide as heavy-traffic theory says (Whitt 1989).
+    A run shorter than 100 relaxation times of the queue warns. Intervals are too narrow for long-tailed service times,
+    or where many atoms have only a few calls: then raise ``calls``. If no call found all units busy, the upper bound of
+    their share is that for independent calls, about -log(1 - level) / calls, and a wait is taken to last no longer
+    than a service time.
 
     Batch means: Law, A. M. (2015). Simulation Modeling and Analysis, 5th edition, chapter 9.
     Whitt, W. (1989). Planning queueing simulations. Management Science 35(11), 1341-1366.
@@ -129,118 +124,81 @@ def simulate(
     >>> low < 0.4 < high  # Erlang B: 2 units, 2 calls in a service time
     True
     """
-    sites = check_sites(city, sites)
-    choice(capacity, "capacity", CAPACITIES)
+    sites, queue = check_sites(city, sites), is_queue(capacity)
     calls = whole_number(calls, "calls", 2)
     batches = whole_number(batches, "batches", 2, calls)
-    level = _checked_level(level)
+    level = _intervals.check_level(level)
     draw, squared_variation = service_law(service, cv)
-    warmup = _checked_warmup(warmup, city, len(sites), capacity, calls, squared_variation)
-    load, spread = 0.0, 0.0  # relative standard deviation of the mean wait near saturation
-    if capacity == "queue":
-        load = _stable_load(city, sites)
-        spread = np.sqrt(_relaxation_calls(load, squared_variation) / calls)
-        if spread**2 * LONG_ENOUGH > 1:
-            _warn_of_a_short_run(load, calls, spread)
+    warmup = _checked_warmup(warmup, city, len(sites), queue, calls, squared_variation)
+    load = _stable_load(city, sites) if queue else 0.0
+    spread = _intervals.queue_spread(load, squared_variation, calls)
 
     batch_calls = np.diff(np.linspace(0, calls, batches + 1).astype(np.int64))
-    counters = _play(city, sites[None], [warmup, *batch_calls], draw, capacity, _seed(rng))
+    counters = _play(city, sites[None], [warmup, *batch_calls], draw, queue, _seed(rng))
     answered, busy, totals = (counter[0, 1:] for counter in counters)  # [0, 0] is the warm-up
     minutes, blocked, waited = totals.T
-    blocked_fraction = float(blocked.sum() / calls)
-    share = _twin_share(city, sites)
-    free_rate = 1 / (city.service_times[sites] @ city.demand_shares)  # a call that waits goes to who frees up next
+    average = twin_average(city, sites)
     result = Evaluation.of(
         city,
         sites,
-        evaluator="simulation",
-        capacity=capacity,
-        utilizations=share @ np.clip(busy.sum(axis=0) / minutes.sum(), 0, 1),
-        dispatch_fractions=share @ _fractions(answered.sum(axis=0), _unit_order(city, sites)),
-        loss_probability=blocked_fraction if capacity == "loss" else 0.0,
-        queue_probability=blocked_fraction if capacity == "queue" else 0.0,
+        "simulation",
+        capacity,
+        float(blocked.sum() / calls),
+        utilizations=average @ np.clip(busy.sum(axis=0) / minutes.sum(), 0, 1),
+        dispatch_fractions=average @ _fractions(answered.sum(axis=0), _unit_order(city, sites)),
         mean_wait=float(waited.sum() / calls),
-        queued_shares=free_rate / free_rate.sum(),
+        queued_shares=queued_shares(city, sites),
         iterations=calls,
         residual=float("nan"),
     )
 
-    moves = _response_moves(answered, result.response_times, city.demand_shares)
-    intervals = {
-        "mean_response": _interval(result.mean_response, moves, level),
-        "mean_utilization": _share_interval(busy.sum(axis=1), len(sites) * minutes, level, load, spread),
-    }
-    blocked_interval = _share_interval(blocked, batch_calls, level, load, spread)
-    wait_interval = _ratio_interval(waited, batch_calls, level, least=spread * result.mean_wait)
-    if not blocked.any():  # nothing scatters, yet both may be above zero
+    moves = _intervals.response_moves(answered, result.response_times, city.demand_shares)
+    blocked_interval = _intervals.share(blocked, batch_calls, level, load, spread)
+    wait_interval = _intervals.ratio(waited, batch_calls, level, least=spread * result.mean_wait)
+    if not blocked.any():  # the batches do not vary, but the true values may be above zero
         blocked_interval = (0.0, float(1 - (1 - level) ** (1 / calls)))
         wait_interval = (0.0, blocked_interval[1] * city.mean_service_time)
-    if capacity == "queue":
-        intervals |= {"queue_probability": blocked_interval, "mean_wait": wait_interval}
-    else:
-        intervals["loss_probability"] = blocked_interval
+    intervals = {
+        "mean_response": _intervals.student(result.mean_response, moves, level),
+        "mean_utilization": _intervals.share(busy.sum(axis=1), len(sites) * minutes, level, load, spread),
+        "queue_probability" if queue else "loss_probability": blocked_interval,
+    }
+    if queue:
+        intervals["mean_wait"] = wait_interval
     return replace(result, intervals=MappingProxyType(intervals))
 
 
-def simulation_values(
-    city,
-    deployments,
-    costs=None,
+def prepare(
+    city: City,
+    units: int,
+    costs: ArrayLike | None,
     *,
-    capacity="loss",
-    calls=100_000,
-    warmup=None,
-    service="exponential",
-    cv=None,
-    rng=None,
-    workers=None,
-    progress=None,
-):
-    """Simulate many deployments of one size on the same calls, in parallel.
-
-    Parameters
-    ----------
-    city, deployments, costs, workers, progress
-        As in `values`.
-    capacity, calls, warmup, service, cv, rng
-        As in `simulate`; a deployment's value is that of `simulate` with the same seed, whatever ``workers``.
-
-    Returns
-    -------
-    ndarray, shape (K,)
-        Mean cost of an answered call.
-
-    Raises
-    ------
-    InputError, UnstableQueueError
-        As `simulate`; also if ``deployments`` is no table of site indices.
-    """
-    deployments = check_deployments(city, deployments)
-    ready = prepare(city, deployments.shape[1], costs, capacity, calls, warmup, service, cv, rng)
-    return ready(deployments, workers, progress)
-
-
-def prepare(city, units, costs, capacity, calls, warmup, service, cv, rng):
+    capacity: str = "loss",
+    calls: int = 100_000,
+    warmup: int | None = None,
+    service: str | ArrayLike = "exponential",
+    cv: float | None = None,
+    rng: Rng = None,
+) -> Callable[..., FloatArray]:
     """Check options once and return a function from (checked deployments, workers, progress) to values."""
-    costs = check_costs(city, costs)
-    choice(capacity, "capacity", CAPACITIES)
+    costs, queue = check_costs(city, costs), is_queue(capacity)
     calls = whole_number(calls, "calls", 2)
     draw, squared_variation = service_law(service, cv)
-    warmup = _checked_warmup(warmup, city, units, capacity, calls, squared_variation)
+    lengths = [_checked_warmup(warmup, city, units, queue, calls, squared_variation), calls]
     at_once = max(1, COUNTER_BYTES // (2 * 8 * units * city.n_atoms))
 
-    def some(rows, seed):
+    def some(rows: IntArray, seed: IntArray) -> list[float]:
         result = []
         for start in range(0, len(rows), at_once):
             part = rows[start : start + at_once]
-            answered, _, _ = _play(city, part, [warmup, calls], draw, capacity, seed)
+            answered, _, _ = _play(city, part, lengths, draw, queue, seed)
             for sites, counts in zip(part, answered[:, 1], strict=True):
-                fractions = _twin_share(city, sites) @ _fractions(counts, _unit_order(city, sites))
+                fractions = twin_average(city, sites) @ _fractions(counts, _unit_order(city, sites))
                 result.append((fractions * costs[sites]).sum(axis=0) @ city.demand_shares)
         return result
 
-    def values(deployments, workers=None, progress=None):
-        if capacity == "queue":
+    def values(deployments: IntArray, workers: int | None = None, progress: Progress | None = None) -> FloatArray:
+        if queue:
             for sites in deployments:
                 _stable_load(city, sites)
         return map_rows(partial(some, seed=_seed(rng)), deployments, workers, progress)
@@ -248,20 +206,44 @@ def prepare(city, units, costs, capacity, calls, warmup, service, cv, rng):
     return values
 
 
-# -- the calls ----------------------------------------------------------------------------------------------
+def _checked_warmup(
+    warmup: int | None, city: City, units: int, queue: bool, calls: int, squared_variation: float
+) -> int:
+    """Return the calls to leave out at the start; the default is the same for all deployments of one size."""
+    if warmup is not None:
+        return whole_number(warmup, "warmup", 0)
+    load = city.offered_load(units)
+    memory = load * units * (1 + squared_variation) / 2  # mean time left of a service in progress
+    if queue:  # of a typical deployment; this one may be stable where that is not
+        memory += _intervals.relaxation_calls(min(load, 0.999), squared_variation)
+    return max(calls // 10, int(min(10 * memory, LONGEST_WARMUP)))
 
 
-def _seed(rng):
-    """Return what the streams of a run are seeded with: one draw from a Generator that is passed."""
+def _stable_load(city: City, sites: IntArray) -> float:
+    """Return λ / Σ_i μ_i, where 1 / μ_i is the mean minutes of unit i over all calls; refuse an unstable queue."""
+    most = 60 * (1 / (city.service_times[sites] @ city.demand_shares)).sum()
+    if city.total_rate >= most * (1 - 1e-12):
+        raise UnstableQueueError(
+            "with capacity='queue' calls must arrive more slowly than the units can serve them; got an offered load of "
+            f"{city.total_rate / most:.4g} per unit: {city.total_rate:.4g} calls/h, of which the {len(sites)} units can "
+            f"serve {most:.4g}. Add units, lower the arrival rates (City.scaled) or use capacity='loss'."
+        )
+    return city.total_rate / most
+
+
+def _seed(rng: Rng) -> IntArray:
+    """Return the seed of a run's streams; a Generator is drawn from once."""
     return generator(rng).integers(2**32, size=4)
 
 
-def _streams(seed):
+def _streams(seed: IntArray) -> list[np.random.Generator]:
     """Return the Generators of arrival times, atoms, service factors and initial state."""
     return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(4)]
 
 
-def _call_stream(city, lengths, draw, seed):
+def _call_stream(
+    city: City, lengths: Sequence[int], draw: Callable[..., FloatArray], seed: IntArray
+) -> Iterator[tuple[int, FloatArray, IntArray, FloatArray]]:
     """Yield (segment, gaps in min, atoms, service factors), at most `CHUNK` calls at a time.
 
     A call is the same whatever the segments, the service law or the number of calls.
@@ -278,7 +260,7 @@ def _call_stream(city, lengths, draw, seed):
 
 
 @njit(cache=True, nogil=True)
-def _atoms(uniforms, cumulative, guide):
+def _atoms(uniforms: FloatArray, cumulative: FloatArray, guide: IntArray) -> IntArray:
     """Return the atom of each number in [0, 1), by inversion of the cumulative shares, shape (n,).
 
     ``guide[k]`` is the atom of k / M, so that about one step is left (Chen and Asau 1974).
@@ -292,29 +274,33 @@ def _atoms(uniforms, cumulative, guide):
     return atoms
 
 
-# -- the units ----------------------------------------------------------------------------------------------
-
-
-def _unit_order(city, sites):
+def _unit_order(city: City, sites: IntArray) -> IntArray:
     """Return the units in the order each atom prefers them, shape (M, p).
 
-    A unit ranks as the first of its site's twins does, so that it does not matter which twin is named.
+    A unit ranks as the first of its site's twins does, so that all twins give the same order.
     """
     _, first_twin = np.unique(city.twin_groups, return_index=True)
     return unit_order(city.preferred_order, first_twin[city.twin_groups[sites]]).astype(np.int64)
 
 
-def _first_release(city, units, seed):
-    """Return the minutes until each unit is free at the start, shape (p,): roughly as a passer-by finds them.
+def _first_release(city: City, units: int, seed: IntArray) -> FloatArray:
+    """Return the minutes until each unit is free at the start, roughly as at a random time, shape (p,).
 
-    Units that start in step would stay in step for long if every call took equally long.
+    Units that start together would stay together for long if every call took equally long.
     """
     rng = _streams(seed)[3]
     load = city.offered_load(units)
     return (rng.random(units) < load / (1 + load)) * rng.random(units) * city.mean_service_time
 
 
-def _play(city, deployments, lengths, draw, capacity, seed):
+def _play(
+    city: City,
+    deployments: IntArray,
+    lengths: Sequence[int],
+    draw: Callable[..., FloatArray],
+    queue: bool,
+    seed: IntArray,
+) -> tuple[IntArray, FloatArray, FloatArray]:
     """Send one stream of calls, cut into S segments, to each of K deployments.
 
     Returns
@@ -336,15 +322,24 @@ def _play(city, deployments, lengths, draw, capacity, seed):
         for k in range(K):
             release = releases[k]
             busy[k, s] += np.maximum(release, 0)  # work left over; what is left again is taken off below
-            totals[k, s] += _serve(
-                *calls, orders[k], service_times[k], capacity == "queue", release, answered[k, s], busy[k, s]
-            )
+            counters = answered[k, s], busy[k, s]
+            totals[k, s] += _serve(*calls, orders[k], service_times[k], queue, release, *counters)
             busy[k, s] -= np.maximum(release, 0)
     return answered, busy, totals
 
 
 @njit(cache=True, nogil=True)
-def _serve(gaps, atoms, factors, order, service_times, queue, release, answered, busy):
+def _serve(
+    gaps: FloatArray,
+    atoms: IntArray,
+    factors: FloatArray,
+    order: IntArray,
+    service_times: FloatArray,
+    queue: bool,
+    release: FloatArray,
+    answered: IntArray,
+    busy: FloatArray,
+) -> tuple[float, int, float]:
     """Dispatch calls one after the other; times in ``release`` count from the start, then from the last call.
 
     Returns the minutes passed, the calls that found all units busy and the minutes that calls waited.
@@ -377,125 +372,16 @@ def _serve(gaps, atoms, factors, order, service_times, queue, release, answered,
     return now, blocked, waited
 
 
-# -- from counts to measures --------------------------------------------------------------------------------
-
-
-def _fractions(answered, order):
+def _fractions(answered: IntArray, order: IntArray) -> FloatArray:
     """Return the share of each atom's answered calls that each unit answered, shape (p, M).
 
-    An atom of which no call was answered is shared out as the city's calls are by rank of preference.
+    An atom without an answered call gets the fractions of all calls by rank of preference.
     """
     calls = answered.sum(axis=0)
     if not calls.any():
-        raise InputError("every counted call found all units busy, so no response was observed; raise `calls`.")
+        raise InputError("no response was observed: every counted call found all units busy. Raise `calls`.")
     fractions = answered / np.maximum(calls, 1)
     unheard = np.flatnonzero(calls == 0)
     by_rank = np.take_along_axis(answered, order.T, axis=0).sum(axis=1)
     fractions[order[unheard].T, unheard] = by_rank[:, None] / by_rank.sum()
     return fractions
-
-
-def _twin_share(city, sites):
-    """Return the matrix that averages over units at one site or at twin sites, shape (p, p)."""
-    groups = city.twin_groups[sites]
-    same = groups[:, None] == groups
-    return same / same.sum(axis=1)
-
-
-def _response_moves(answered, response_times, demand_shares):
-    """Return how far each batch moves Σ_j w_j · (mean response of atom j's answered calls), shape (B,).
-
-    To first order a call of atom j moves it by w_j / n_j times the excess of its response over j's mean.
-    Excesses over a mean of n scatter too little, by (n - 1) / n of their variance, which is undone.
-    """
-    calls = answered.sum(axis=1)  # (B, M)
-    minutes = np.einsum("bij,ij->bj", answered, response_times)
-    n = calls.sum(axis=0)
-    mean = minutes.sum(axis=0) / np.maximum(n, 1)
-    weight = np.where(n > 1, demand_shares / np.sqrt(np.maximum(n * (n - 1.0), 1.0)), 0.0)
-    return (minutes - calls * mean) @ weight
-
-
-def _share_interval(numerators, denominators, level, load, spread):
-    """Confidence interval of a share, which is near 1 in a queue near saturation."""
-    share = numerators.sum() / denominators.sum()
-    least = spread / np.sqrt(2) * share * (1 - min(share, load))
-    return _ratio_interval(numerators, denominators, level, least=least, high=1.0)
-
-
-def _ratio_interval(numerators, denominators, level, *, least=0.0, high=np.inf):
-    """Confidence interval of Σ numerators / Σ denominators, one of each a batch."""
-    total = denominators.sum()
-    ratio = numerators.sum() / total
-    return _interval(ratio, (numerators - ratio * denominators) / total, level, least=least, high=high)
-
-
-def _interval(estimate, moves, level, *, least=0.0, high=np.inf):
-    """Student's t interval of an estimate that nearly independent batches have moved, summing to 0.
-
-    Batches that are short beside the memory of a queue scatter too little; theory gives the ``least`` standard deviation.
-    """
-    from scipy.special import stdtrit
-
-    B = len(moves)
-    half = stdtrit(B - 1, (1 + level) / 2) * max(np.sqrt(moves @ moves * B / (B - 1)), least)
-    return float(max(estimate - half, 0.0)), float(min(estimate + half, high))
-
-
-# -- what a run is asked for --------------------------------------------------------------------------------
-
-
-def _checked_level(level):
-    level = positive_number(level, "level")
-    if level >= 1:
-        hint = f" For {level:g} percent pass {level / 100:g}." if 1 < level < 100 else ""
-        raise InputError(f"`level` must be a confidence above 0 and below 1; got {level:g}.{hint}")
-    return level
-
-
-def _checked_warmup(warmup, city, units, capacity, calls, squared_variation):
-    """Return the calls to leave out at the start, chosen if None: the same for all deployments of one size.
-
-    A service time in progress lasts (1 + cv²) / 2 mean service times on average.
-    """
-    if warmup is not None:
-        return whole_number(warmup, "warmup", 0)
-    load = city.offered_load(units)
-    memory = load * units * (1 + squared_variation) / 2
-    if capacity == "queue":
-        # of a typical deployment; this one may be stable where that is not
-        memory += _relaxation_calls(min(load, 0.999), squared_variation)
-    return max(calls // 10, int(min(10 * memory, LONGEST_WARMUP)))
-
-
-def _relaxation_calls(load, squared_variation):
-    """Return the calls in which a queue forgets: the relaxation time of M/M/1, 1 / (μ (1 - √ρ)²), for M/G/c.
-
-    Near saturation the mean wait of n calls scatters by its own size times √(these calls / n), and the time in which
-    not all units are busy by its own size times that over √2 (Whitt 1989).
-    """
-    return load / (1 - np.sqrt(load)) ** 2 * (1 + squared_variation) / 2
-
-
-def _warn_of_a_short_run(load, calls, spread):
-    memory = spread**2 * calls
-    warn(
-        f"the run is short for a queue with an offered load of {load:.4g} a unit: its relaxation time is about "
-        f"{memory:,.0f} calls, and {calls:,} were counted, {calls / memory:.2g} times that. `mean_wait` is uncertain by "
-        f"about {200 * spread:,.0f} percent, which its interval allows for. Count at least {LONG_ENOUGH * memory:,.0f} "
-        "calls or, if service is exponential and the fleet small, use exact_hypercube.",
-        AccuracyWarning,
-    )
-
-
-def _stable_load(city, sites):
-    """Return λ / Σ_i μ_i, where 1 / μ_i is the mean minutes of unit i over all calls; refuse a queue that grows for ever."""
-    most = 60 * (1 / (city.service_times[sites] @ city.demand_shares)).sum()
-    if city.total_rate >= most * (1 - 1e-12):
-        raise UnstableQueueError(
-            "with capacity='queue' calls must arrive more slowly than the units can serve them; got an "
-            f"offered load of {city.total_rate / most:.4g} a unit: {city.total_rate:.4g} calls/h, of which "
-            f"the {len(sites)} units at these sites can serve {most:.4g}. Add units, lower the arrival rates "
-            "(City.scaled) or use capacity='loss'."
-        )
-    return city.total_rate / most

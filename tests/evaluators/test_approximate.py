@@ -7,7 +7,7 @@ import pytest
 
 import emsopt as eo
 from emsopt.errors import AccuracyWarning
-from emsopt.evaluators import approximate_hypercube, approximate_values, exact_hypercube
+from emsopt.evaluators import approximate_hypercube, exact_hypercube, values
 from emsopt.evaluators.approximate import correction_factors
 
 
@@ -82,10 +82,10 @@ def test_batch_agrees_with_single_evaluations():
         for capacity in ("loss", "queue"):
             deployments = rng.integers(0, 20, (25, 8))
             singles = [approximate_hypercube(city, sites, capacity=capacity) for sites in deployments]
-            got = approximate_values(city, deployments, capacity=capacity, workers=2, tol=1e-11)
+            got = values(city, deployments, None, "approximate", capacity=capacity, workers=2, tol=1e-11)
             assert got == pytest.approx([e.mean_response for e in singles], abs=1e-8)
             late = (city.response_times >= 7).astype(float)
-            got = approximate_values(city, deployments, late, capacity=capacity, tol=1e-11)
+            got = values(city, deployments, late, "approximate", capacity=capacity, tol=1e-11)
             assert got == pytest.approx([e.late_fraction(7) for e in singles], abs=1e-8)
 
 
@@ -144,17 +144,17 @@ def test_nearly_equal_service_and_mean_costs_do_not_warn():
     approximate_hypercube(unequal_city(2), [0, 1, 2, 3])
     city = unequal_city(8)
     approximate_hypercube(city, [0, 0, 1])  # the slow site has no unit
-    approximate_values(city, [[0, 1, 2, 3]])
+    values(city, [[0, 1, 2, 3]], None, "approximate")
     eo.Objective(city, 3, "approximate")([0, 1, 3])
 
 
 def test_mean_costs_warn_beyond_their_range_and_an_objective_shows_it_once():
     city = unequal_city(60)
     with pytest.warns(AccuracyWarning, match="factor of 60 .*mean costs"):
-        approximate_values(city, [[0, 1, 2], [1, 2, 3], [0, 0, 3]])
+        values(city, [[0, 1, 2], [1, 2, 3], [0, 0, 3]], None, "approximate")
     with pytest.warns(AccuracyWarning, match="factor of 60"):
         eo.evaluators.evaluate_all(city, 3, "approximate")
-    approximate_values(city, [[0, 1, 2], [1, 2, 2]])
+    values(city, [[0, 1, 2], [1, 2, 2]], None, "approximate")
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("default")
         eo.optimizers.local_search(eo.Objective(city, 3, "approximate"), rng=0)

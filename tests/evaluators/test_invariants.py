@@ -8,13 +8,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import emsopt as eo
-from emsopt.evaluators import approximate_hypercube, approximate_values, exact_hypercube, exact_values
+from emsopt.evaluators import approximate_hypercube, exact_hypercube, values
 
 # Service times here differ at random, also by more than the approximate model is good for.
 pytestmark = pytest.mark.filterwarnings("ignore::emsopt.errors.AccuracyWarning")
 
 EVALUATORS = {"approximate": approximate_hypercube, "exact": exact_hypercube}
-BATCHED = {"approximate": approximate_values, "exact": exact_values}
 
 examples = settings(
     max_examples=40,
@@ -130,10 +129,10 @@ def test_exact_work_balances_unit_by_unit(case):
 def test_batched_values_are_those_of_single_evaluations(case):
     city, sites, evaluator, capacity = case
     e = EVALUATORS[evaluator](city, sites, capacity=capacity)
-    batched = BATCHED[evaluator](city, [sites, sites], capacity=capacity)
+    batched = values(city, [sites, sites], None, evaluator, capacity=capacity)
     np.testing.assert_allclose(batched, e.mean_response, rtol=1e-6)
     late = (city.response_times >= 8).astype(float)
-    batched = BATCHED[evaluator](city, [sites], late, capacity=capacity)
+    batched = values(city, [sites], late, evaluator, capacity=capacity)
     np.testing.assert_allclose(batched, e.late_fraction(8.0), atol=1e-6)
 
 

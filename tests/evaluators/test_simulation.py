@@ -14,7 +14,7 @@ from emsopt.city.deployment import check_sites
 from emsopt.errors import AccuracyWarning, InputError, UnstableQueueError
 from emsopt.evaluators import exact_hypercube, simulate
 from emsopt.evaluators.service import service_law
-from emsopt.evaluators.simulation import _call_stream, _first_release, _seed, simulation_values
+from emsopt.evaluators.simulation import _call_stream, _first_release, _seed
 
 LAWS = [  # and the square of the coefficient of variation
     ({"service": "exponential"}, 1.0),
@@ -376,9 +376,9 @@ def test_many_deployments_get_the_values_of_single_runs(capacity):
     options = {"capacity": capacity, "calls": 20_000, "service": "lognormal", "cv": 0.6, "rng": 3}
     single = [simulate(city, sites, **options) for sites in deployments]
     for workers in (1, 2):
-        values = simulation_values(city, deployments, workers=workers, **options)
+        values = eo.evaluators.values(city, deployments, None, "simulation", workers=workers, **options)
         np.testing.assert_allclose(values, [e.mean_response for e in single], rtol=1e-12)
-    late = simulation_values(city, deployments, costs=city.response_times >= 6, **options)
+    late = eo.evaluators.values(city, deployments, city.response_times >= 6, "simulation", **options)
     np.testing.assert_allclose(late, [e.late_fraction(6) for e in single], atol=1e-12)
 
 
@@ -437,7 +437,7 @@ def test_many_rare_atoms_do_not_bend_the_mean_response():
 
 def test_a_run_that_answers_nothing_says_so():
     city, sites = one_station(1e4, 1)
-    with pytest.raises(InputError, match="raise `calls`"):
+    with pytest.raises(InputError, match="Raise `calls`"):
         simulate(city, sites, calls=20, rng=0)
 
 
@@ -529,10 +529,10 @@ def test_bad_options_are_refused_in_words(options, words):
 @pytest.mark.parametrize("load", [1.0, 1.7])
 def test_a_queue_that_never_settles_is_refused(load):
     city, sites = one_station(load, 4)
-    with pytest.raises(UnstableQueueError, match=f"offered load of {load:g} a unit.*Add units"):
+    with pytest.raises(UnstableQueueError, match=f"offered load of {load:g} per unit.*Add units"):
         simulate(city, sites, capacity="queue", rng=0)
     with pytest.raises(UnstableQueueError, match="Add units"):
-        simulation_values(city, [sites], capacity="queue", rng=0)
+        eo.evaluators.values(city, [sites], None, "simulation", capacity="queue", rng=0)
 
 
 def test_stability_is_that_of_the_deployed_units():
@@ -547,10 +547,10 @@ def test_stability_is_that_of_the_deployed_units():
 def test_bad_tables_of_deployments_are_refused(deployments):
     city = random_city(np.random.default_rng(23))
     with pytest.raises(InputError):
-        simulation_values(city, deployments, rng=0)
+        eo.evaluators.values(city, deployments, None, "simulation", rng=0)
 
 
 def test_bad_costs_are_refused():
     city, sites = one_station(0.5, 2)
     with pytest.raises(InputError, match="`costs` must have shape"):
-        simulation_values(city, [sites], costs=[1.0, 2.0], rng=0)
+        eo.evaluators.values(city, [sites], [1.0, 2.0], "simulation", rng=0)

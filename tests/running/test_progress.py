@@ -23,13 +23,9 @@ def square(side):
 
 TASKS = {
     "bandits.run": lambda **p: eo.bandits.run(SQUARE, 0, 2, horizon=3, rng=0, **p),
-    "evaluators.approximate_values": lambda **p: eo.evaluators.approximate_values(CITY, some(0), **p),
     "evaluators.evaluate_all": lambda **p: eo.evaluators.evaluate_all(CITY, 2, **p),
-    "evaluators.exact_values": lambda **p: eo.evaluators.exact_values(CITY, some(0), **p),
     "evaluators.p_median": lambda **p: eo.evaluators.p_median(CITY, 2, **p),
-    "evaluators.simulation_values": lambda **p: eo.evaluators.simulation_values(
-        CITY, some(0), calls=100, warmup=0, **p
-    ),
+    "evaluators.values": lambda **p: eo.evaluators.values(CITY, some(0), **p),
     "optimizers.best_deployment": lambda **p: eo.optimizers.best_deployment(eo.Objective(CITY, 2), **p),
     "optimizers.bocvs": lambda **p: eo.optimizers.bocvs(AIRFOIL, budget=1, rng=0, regret=False, **p),
     "optimizers.local_search": lambda **p: eo.optimizers.local_search(eo.Objective(CITY, 2), rng=0, **p),

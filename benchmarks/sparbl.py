@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 import emsopt as eo
-from emsopt.optimizers.deployments.binary_quadratic import minimize_quadratic, swap_search
+from emsopt.optimizers.deployments.binary_quadratic import minimize_quadratic
 from emsopt.optimizers.deployments.sparbl import SparBL, SparBLPlus
 from emsopt.optimizers.deployments.swaps import local_search
 from emsopt.surrogates.horseshoe import Horseshoe, sample
@@ -47,7 +47,7 @@ def compare_quadratic(sizes, seeds):
                 for seed in seeds:
                     A, b = quadratic(np.random.default_rng([n, seed, int(10 * density)]), n, density)
                     p = int(share * n)
-                    best = swap_search(A, b, p, starts=100, steps=10 * n, rng=99).value
+                    best = minimize_quadratic(A, b, p, starts=100, steps=10 * n, rng=99).value
                     for method in clock:
                         start = time.thread_time()
                         found = minimize_quadratic(A, b, p, method=method, rng=0)
@@ -109,7 +109,7 @@ def main():
     options = parser.parse_args()
     print(f"horseshoe sweep, n = 100, D = 1276: {sweep_milliseconds():.2f} ms")
     print("binary quadratic programs, against the best known")
-    swap_search(*quadratic(np.random.default_rng(0), 5, 1.0), 2)  # compiles
+    minimize_quadratic(*quadratic(np.random.default_rng(0), 5, 1.0), 2)  # compiles
     compare_quadratic((20, 30, 40, 50), (0,))
     compare_quadratic((100,), (0,))
     if options.search:

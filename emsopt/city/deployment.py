@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from .. import _validate
-from .._types import IntArray, Rng, Sites
+from .._types import ArrayLike, IntArray, Rng, Sites
 from ..errors import InputError
 from .city import City, check_city
 
@@ -203,9 +203,12 @@ class DeploymentSpace:
             filled, more = _next_rows(counts, free, self.floors, slots, starts, rows)
             yield rows[:filled]
 
-    def group_counts(self, sites: Sites) -> IntArray:
-        """Return the number of units in each twin group, shape (G,)."""
-        return np.bincount(self.city.twin_groups[sites], minlength=len(self.floors))
+    def group_counts(self, sites: ArrayLike) -> IntArray:
+        """Return the number of units in each twin group, shape (G,), or (K, G) for deployments of shape (K, p)."""
+        groups, n_groups = self.city.twin_groups[np.asarray(sites)], len(self.floors)
+        if groups.ndim == 1:
+            return np.bincount(groups, minlength=n_groups)
+        return np.array([np.bincount(row, minlength=n_groups) for row in groups])
 
     def deployment(self, counts: IntArray) -> IntArray:
         """Return the deployment with ``counts`` units in each twin group, shape (p,): lowest indices, sorted."""

@@ -58,7 +58,7 @@ def response_moves(answered: IntArray, response_times: FloatArray, demand_shares
 
 
 def share(
-    numerators: FloatArray, denominators: FloatArray, level: float, load: float, spread: float
+    numerators: FloatArray, denominators: FloatArray | IntArray, level: float, load: float, spread: float
 ) -> tuple[float, float]:
     """Return the interval of a share, which is near 1 in a queue near saturation."""
     estimate = numerators.sum() / denominators.sum()
@@ -67,7 +67,12 @@ def share(
 
 
 def ratio(
-    numerators: FloatArray, denominators: FloatArray, level: float, *, least: float = 0.0, high: float = np.inf
+    numerators: FloatArray,
+    denominators: FloatArray | IntArray,
+    level: float,
+    *,
+    least: float = 0.0,
+    high: float = np.inf,
 ) -> tuple[float, float]:
     """Return the interval of Σ numerators / Σ denominators, one of each per batch."""
     total = denominators.sum()
@@ -85,5 +90,5 @@ def student(
     from scipy.special import stdtrit
 
     B = len(moves)
-    half = stdtrit(B - 1, (1 + level) / 2) * max(np.sqrt(moves @ moves * B / (B - 1)), least)
+    half = stdtrit(B - 1, (1 + level) / 2) * max(float(np.sqrt(moves @ moves * B / (B - 1))), least)
     return float(max(estimate - half, 0.0)), float(min(estimate + half, high))

@@ -17,9 +17,8 @@ With a price in place of the rule that every atom is served, each site decides f
 
     L(u) = Σ_j u_j + the sum of ρ_i over p sites: the OPEN ones and the FREE ones with the smallest ρ_i
 
-is at most the optimum for any u. A deflected subgradient ascent raises L almost to the bound of the linear
-relaxation. On the way, a site is fixed once the opposite choice would lift L to the best cost known; what is left
-undecided is branched on. Times on a plane or a road network leave gaps of about a thousandth and need few branches.
+is at most the optimum for any u. A deflected subgradient ascent raises L almost to the bound of the linear relaxation.
+On the way, a site is fixed once the opposite choice would raise L to the best cost known; the others are branched on. Times on a plane or a road network leave gaps of about a thousandth and need few branches.
 Costs without geometry (independent random numbers) leave gaps of several per cent: a hundred sites are still
 easy then, two hundred are not.
 
@@ -34,10 +33,20 @@ Whitaker, R. A. (1983). A fast algorithm for the greedy interchange for large-sc
 """
 
 import time
+from collections.abc import Callable
 from heapq import heappop, heappush
+from typing import TypeAlias
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+from .._types import BoolArray, FloatArray
+
+_Branch: TypeAlias = tuple[float, int, NDArray[np.int8], FloatArray, FloatArray]
+"""Bound, number, and the arrays `state`, `prices` and `lately` of a branch."""
+_Problem: TypeAlias = tuple[int, BoolArray, FloatArray, NDArray[np.int32], FloatArray, float]
+"""p, forced, costs, ranked, ranked_costs and the tolerance."""
 
 FREE, OPEN, CLOSED = 0, 1, 2
 
@@ -50,7 +59,14 @@ BRANCH_EFFORT = 60, 8
 QUEUE_BYTES = 400e6  # beyond this, branches are searched depth first, which needs no memory
 
 
-def minimise(costs, p, forced, *, time_limit=None, progress=None):
+def minimise(
+    costs: FloatArray,
+    p: int,
+    forced: BoolArray,
+    *,
+    time_limit: float | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> tuple[BoolArray, float]:
     """Find the p sites with the least total cost.
 
     Parameters
@@ -88,7 +104,8 @@ def minimise(costs, p, forced, *, time_limit=None, progress=None):
     kept = state[ranked] != CLOSED  # the same number in every row: no better choice uses the other sites
     problem = (p, forced, costs, *(a[kept].reshape(len(a), -1) for a in (ranked, ranked_costs)), tolerance)
 
-    queue, dive = [], []  # branches with the lowest bound first; and, once memory runs out, the latest first
+    queue: list[_Branch] = []
+    dive: list[_Branch] = []  # see QUEUE_BYTES
     room = QUEUE_BYTES / (prices.nbytes + lately.nbytes + state.nbytes)
     known, searched = 1, 1
     if bound < best - tolerance:
@@ -122,7 +139,16 @@ def minimise(costs, p, forced, *, time_limit=None, progress=None):
 
 
 @njit(cache=True, nogil=True)
-def _ascend(state, prices, lately, best, chosen, problem, effort, polish):
+def _ascend(
+    state: NDArray[np.int8],
+    prices: FloatArray,
+    lately: FloatArray,
+    best: float,
+    chosen: BoolArray,
+    problem: _Problem,
+    effort: tuple[int, int],
+    polish: bool,
+) -> tuple[float, float]:
     """Raise the bound of a branch, fixing sites on the way.
 
     Changes ``state``, ``prices`` (to the best found), ``lately`` (how often each site was chosen in the last steps)
@@ -213,7 +239,7 @@ def _ascend(state, prices, lately, best, chosen, problem, effort, polish):
 
 
 @njit(cache=True, nogil=True)
-def _ceiling(state, ranked, ranked_costs):
+def _ceiling(state: NDArray[np.int8], ranked: NDArray[np.int32], ranked_costs: FloatArray) -> FloatArray:
     """Return what each atom pays at most, shape (M,): the cost of its cheapest OPEN site, or of the dearest site."""
     n_atoms, n_ranks = ranked.shape
     ceiling = np.empty(n_atoms)
@@ -226,7 +252,7 @@ def _ceiling(state, ranked, ranked_costs):
 
 
 @njit(cache=True, nogil=True)
-def _choose(profits, state, p, trial):
+def _choose(profits: FloatArray, state: NDArray[np.int8], p: int, trial: BoolArray) -> tuple[float, float, float]:
     """Put into ``trial`` the OPEN sites and the FREE ones with the smallest profits, p in all.
 
     Returns
@@ -254,16 +280,16 @@ def _choose(profits, state, p, trial):
             smallest[k] = smallest[k - 1]
             k -= 1
         smallest[k] = i
-    for i in smallest[:wanted]:
-        trial[i] = True
-        total += profits[i]
+    for k in range(wanted):
+        trial[smallest[k]] = True
+        total += profits[smallest[k]]
     worst_in = profits[smallest[wanted - 1]] if wanted > 0 else -np.inf
     best_out = profits[smallest[wanted]] if held > wanted else np.inf
     return total, worst_in, best_out
 
 
 @njit(cache=True, nogil=True)
-def _interchange(chosen, costs, forced):
+def _interchange(chosen: BoolArray, costs: FloatArray, forced: BoolArray) -> float:
     """Exchange a site in ``chosen`` for one outside, the best exchange first, while that helps; return the cost."""
     n_sites, n_atoms = costs.shape
     nearest, first, second = np.empty(n_atoms, np.int64), np.empty(n_atoms), np.empty(n_atoms)
@@ -298,7 +324,7 @@ def _interchange(chosen, costs, forced):
                     saved[nearest[j]] += second[j] - costs[i, j]
             for k in members:
                 if not forced[k] and entry - loss[k] + saved[k] > gain:
-                    gain, enters, leaves = entry - loss[k] + saved[k], i, k
+                    gain, enters, leaves = entry - loss[k] + saved[k], i, int(k)
         if enters < 0:
             return first.sum()
         chosen[enters], chosen[leaves] = True, False

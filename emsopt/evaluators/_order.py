@@ -1,14 +1,18 @@
 """Which unit an atom prefers, given which site it prefers."""
 
+from typing import TypeAlias
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from .._types import IntArray
 
+UnitOrder: TypeAlias = NDArray[np.uint64]
+
 
 @njit(cache=True, nogil=True)
-def unit_order(site_order: IntArray, sites: IntArray) -> NDArray[np.uint64]:
+def unit_order(site_order: IntArray, sites: IntArray) -> UnitOrder:
     """Return the units in the order each atom prefers them, γ_jl, shape (M, p).
 
     ``site_order`` is `City.preferred_order`, shape (M, N). Units at one site keep their order.

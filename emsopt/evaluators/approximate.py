@@ -44,7 +44,7 @@ from .._types import ArrayLike, FloatArray, IntArray, Progress, Sites
 from ..city.city import City
 from ..city.deployment import check_sites
 from ..errors import AccuracyWarning, ConvergenceError, UnstableQueueError
-from ._order import unit_order
+from ._order import UnitOrder, unit_order
 from .evaluation import Evaluation, is_queue, queued_shares, twin_average
 from .metrics import check_costs
 
@@ -228,7 +228,7 @@ def _correction(load: float, queue: bool, Q: FloatArray) -> tuple[float, float]:
 
 @njit(cache=True, nogil=True)
 def _solve(
-    order: IntArray, sites: IntArray, rates: FloatArray, service: FloatArray, queue: bool, tol: float
+    order: UnitOrder, sites: IntArray, rates: FloatArray, service: FloatArray, queue: bool, tol: float
 ) -> tuple[FloatArray, FloatArray, float, float, int, float]:
     """Iterate (3) to a fixed point.
 
@@ -300,7 +300,7 @@ def _scale_to(rho: FloatArray, total: float) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _offer(order: IntArray, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray) -> None:
+def _offer(order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray) -> None:
     """Fill V_i, the sum in (3): work offered to unit i while it is free, where service takes all units the same."""
     n_atoms, p = order.shape
     V[:] = 0.0
@@ -314,7 +314,7 @@ def _offer(order: IntArray, work: FloatArray, rho: FloatArray, Q: FloatArray, V:
 
 @njit(cache=True, nogil=True)
 def _offer_work(
-    order: IntArray,
+    order: UnitOrder,
     sites: IntArray,
     rates: FloatArray,
     service: FloatArray,
@@ -341,7 +341,7 @@ def _offer_work(
 
 
 @njit(cache=True, nogil=True)
-def _shares(order: IntArray, rho: FloatArray, Q: FloatArray) -> FloatArray:
+def _shares(order: UnitOrder, rho: FloatArray, Q: FloatArray) -> FloatArray:
     """Share of atom j's immediately answered calls that unit i answers, q_ij / Σ_i q_ij, shape (p, M)."""
     n_atoms, p = order.shape
     shares = np.empty((p, n_atoms))

@@ -155,9 +155,7 @@ def mexclp(
     if busy_fraction >= 1:
         raise InputError(f"`busy_fraction` must be below 1; got {busy_fraction:g}. A unit always busy covers nothing.")
     threshold = _validate.positive_number(threshold, "threshold", "min")
-    options = {"mip_rel_gap": 0.0}
-    if time_limit is not None:
-        options["time_limit"] = _validate.positive_number(time_limit, "time_limit", "s")
+    seconds = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
 
     # Integers n_g say how many units stand in each twin group, and z_jk whether atom j has a kth unit in reach:
     # maximise Σ_jk w_j (1-q) q^(k-1) z_jk with Σ_k z_jk <= the units that reach j. As later units count less, z need
@@ -178,7 +176,7 @@ def mexclp(
         integrality=counted,
         bounds=Bounds(np.r_[space.floors, np.zeros(n_layers)], np.r_[space.capacities, np.ones(n_layers)]),
         constraints=[LinearConstraint(in_reach, ub=0), LinearConstraint(counted, space.units, space.units)],
-        options=options,
+        options={"mip_rel_gap": 0.0, "time_limit": seconds},
     )
     if result.x is None:
         raise ConvergenceError(f"no deployment was found within `time_limit`: {result.message} Allow more seconds.")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import _validate
 from .._running.progress import bar
@@ -41,7 +42,7 @@ class Enumeration:
     """
 
     objective: Objective
-    sites: IntArray
+    sites: NDArray[np.int32]
     values: FloatArray
 
     @property

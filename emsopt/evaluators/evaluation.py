@@ -132,7 +132,8 @@ class Evaluation:
         float, or ndarray of shape (k,)
         """
         single = not np.iterable(threshold) or isinstance(threshold, str)
-        thresholds = real_array([threshold] if single else threshold, "threshold", (None,), unit="min", low=0)
+        given: Any = [threshold] if single else threshold
+        thresholds = real_array(given, "threshold", (None,), unit="min", low=0)
         times, weights = self._distribution
         before = np.r_[0.0, np.cumsum(weights)]
         late = 1 - before[np.searchsorted(times, thresholds, side="left")]

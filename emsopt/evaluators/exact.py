@@ -242,7 +242,7 @@ def _dispatch_rates(order: IntArray, rates: FloatArray, n_stations: int) -> Floa
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _next_block(busy: IntArray, counts: IntArray, bits: int) -> int:
+def _next_block(busy: IntArray, counts: IntArray, bits: int) -> np.int64:
     """Step to the next block as an odometer does; return the change in the mask of full stations."""
     full = np.int64(0)
     for g in range(bits, len(counts)):

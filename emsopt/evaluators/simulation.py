@@ -133,10 +133,11 @@ def simulate(
     load = _stable_load(city, sites) if queue else 0.0
     spread = _intervals.queue_spread(load, squared_variation, calls)
 
-    batch_calls = np.diff(np.linspace(0, calls, batches + 1).astype(np.int64))
-    counters = _play(city, sites[None], [warmup, *batch_calls], draw, queue, _seed(rng))
-    answered, busy, totals = (counter[0, 1:] for counter in counters)  # [0, 0] is the warm-up
-    minutes, blocked, waited = totals.T
+    ends = np.linspace(0, calls, batches + 1).astype(np.int64)
+    batch_calls: IntArray = ends[1:] - ends[:-1]
+    answered, busy, totals = _play(city, sites[None], [warmup, *batch_calls], draw, queue, _seed(rng))
+    answered, busy = answered[0, 1:], busy[0, 1:]  # [0, 0] is the warm-up
+    minutes, blocked, waited = totals[0, 1:].T
     average = twin_average(city, sites)
     result = Evaluation.of(
         city,
@@ -318,12 +319,12 @@ def _play(
     orders = [_unit_order(city, sites) for sites in deployments]
     service_times = [city.service_times[sites] for sites in deployments]
     releases = np.tile(_first_release(city, p, seed), (K, 1))
-    for s, *calls in _call_stream(city, lengths, draw, seed):
+    for s, gaps, atoms, factors in _call_stream(city, lengths, draw, seed):
         for k in range(K):
             release = releases[k]
             busy[k, s] += np.maximum(release, 0)  # work left over; what is left again is taken off below
-            counters = answered[k, s], busy[k, s]
-            totals[k, s] += _serve(*calls, orders[k], service_times[k], queue, release, *counters)
+            unit = orders[k], service_times[k], queue, release, answered[k, s], busy[k, s]
+            totals[k, s] += _serve(gaps, atoms, factors, *unit)
             busy[k, s] -= np.maximum(release, 0)
     return answered, busy, totals
 
@@ -357,7 +358,7 @@ def _serve(
                     break
         if unit < 0:
             blocked += 1
-            first = np.argmin(release)
+            first = int(np.argmin(release))
             earliest = release[first]
             if not queue:
                 continue

@@ -180,7 +180,7 @@ class Workbench:
                 progress(done, total)
 
             objective.ask = lambda: progress(*last)
-            return settings, objective, best_deployment(objective, progress=tell)
+            return settings, objective, best_deployment(objective, rng=0, progress=tell)
 
         return work
 

@@ -68,7 +68,7 @@ def sweep(
             objective = Objective(city, fleets[label], evaluator, metric, **options)
             space = objective.space
             if space.count * len(cities) <= AFFORDABLE[objective.evaluator]:
-                run = best_deployment(objective)
+                run = best_deployment(objective, rng=0)
             else:
                 run = search_again(objective, before, rng=0)
             before = run.x

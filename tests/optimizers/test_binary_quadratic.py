@@ -7,11 +7,8 @@ import pytest
 
 from emsopt.errors import InputError
 from emsopt.optimizers.deployments.binary_quadratic import (
-    exact,
     minimize_quadratic,
     minimum_cut,
-    submodular_relaxation,
-    swap_search,
     value,
 )
 
@@ -21,8 +18,8 @@ def instance(rng, n, density=1.0):
     return A + A.T, 2 * rng.standard_normal(n)
 
 
-def brute(A, b, units, floors, room):
-    ranges = [range(low, high + 1) for low, high in zip(floors, room, strict=True)]
+def brute(A, b, units, floors, capacities):
+    ranges = [range(low, high + 1) for low, high in zip(floors, capacities, strict=True)]
     return min(value(A, b, np.array(x)) for x in itertools.product(*ranges) if sum(x) == units)
 
 
@@ -54,18 +51,18 @@ def test_cut_is_the_minimum_of_300_submodular_functions():
 
 
 @pytest.mark.parametrize("method", ["swap", "relaxation", "exact"])
-def test_floors_and_room_against_brute_force(method):
+def test_floors_and_capacities_against_brute_force(method):
     rng = np.random.default_rng(2)
     missed = 0
     for _ in range(12 if method != "exact" else 5):
         A, b = instance(rng, 6)
         A += np.diag(rng.standard_normal(6))
-        floors, room = np.array([1, 0, 0, 0, 0, 0]), np.array([1, 2, 1, 0, 3, 1])
-        found = minimize_quadratic(A, b, 4, floors=floors, room=room, method=method, rng=rng)
-        best = brute(A, b, 4, floors, room)
+        floors, capacities = np.array([1, 0, 0, 0, 0, 0]), np.array([1, 2, 1, 0, 3, 1])
+        found = minimize_quadratic(A, b, 4, floors=floors, capacities=capacities, method=method, rng=rng)
+        best = brute(A, b, 4, floors, capacities)
         assert found.x.sum() == 4
         assert (found.x >= floors).all()
-        assert (found.x <= room).all()
+        assert (found.x <= capacities).all()
         assert found.value == pytest.approx(value(A, b, found.x))
         assert found.lower_bound <= best + 1e-7
         missed += found.value > best + 1e-9
@@ -78,9 +75,9 @@ def test_swaps_find_what_the_exact_program_proves():
     rng = np.random.default_rng(3)
     for n, p in ((10, 4), (12, 6), (14, 3)):
         A, b = instance(rng, n)
-        proven = exact(A, b, p)
+        proven = minimize_quadratic(A, b, p, method="exact")
         assert proven.value == pytest.approx(brute(A, b, p, [0] * n, [1] * n))
-        assert swap_search(A, b, p, rng=0).value == pytest.approx(proven.value)
+        assert minimize_quadratic(A, b, p, rng=0).value == pytest.approx(proven.value)
 
 
 @pytest.mark.parametrize("density", [0.1, 1.0])
@@ -88,27 +85,27 @@ def test_default_search_reaches_what_a_long_one_finds(density):
     rng = np.random.default_rng(4)
     for n in (30, 50):
         A, b = instance(rng, n, density)
-        long = swap_search(A, b, 2 * n // 5, starts=150, steps=10 * n, rng=9)
-        assert swap_search(A, b, 2 * n // 5, rng=0).value == pytest.approx(long.value, abs=1e-9)
+        long = minimize_quadratic(A, b, 2 * n // 5, starts=150, steps=10 * n, rng=9)
+        assert minimize_quadratic(A, b, 2 * n // 5, rng=0).value == pytest.approx(long.value, abs=1e-9)
 
 
 def test_algorithm_1_closes_its_gap_on_a_submodular_function_and_reports_it_otherwise():
     rng = np.random.default_rng(5)
     A, b = instance(rng, 12, 0.5)
     best = brute(-np.abs(A), b, 12, [0] * 12, [1] * 12)
-    assert submodular_relaxation(-np.abs(A), b, 12).gap == pytest.approx(0, abs=1e-6)
-    assert submodular_relaxation(-np.abs(A), b, 12).value == pytest.approx(best)
-    found = submodular_relaxation(A, b, 5)
+    assert minimize_quadratic(-np.abs(A), b, 12, method="relaxation").gap == pytest.approx(0, abs=1e-6)
+    assert minimize_quadratic(-np.abs(A), b, 12, method="relaxation").value == pytest.approx(best)
+    found = minimize_quadratic(A, b, 5, method="relaxation")
     truth = brute(A, b, 5, [0] * 12, [1] * 12)
     assert found.lower_bound <= truth <= found.value + 1e-9
     # The bound rises above the trivial one, in which each unit takes all negative pairs.
     assert found.lower_bound > np.sort(b + np.minimum(A, 0).sum(axis=1))[:5].sum()
-    longer = submodular_relaxation(A, b, 5, cuts=300)
+    longer = minimize_quadratic(A, b, 5, method="relaxation", cuts=300)
     assert longer.lower_bound >= found.lower_bound
 
 
 def test_impossible_counts_are_refused():
-    with pytest.raises(InputError, match="must and can hold"):
+    with pytest.raises(InputError, match="sum of floors"):
         minimize_quadratic(np.zeros((3, 3)), np.zeros(3), 4)
     with pytest.raises(InputError, match="no positive entry"):
         minimum_cut(np.ones((2, 2)), np.zeros(2))

@@ -5,8 +5,9 @@ import pytest
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers.deployments.binary_quadratic import exact, swap_search, value
-from emsopt.optimizers.deployments.bocs import BOCS, _walk, anneal
+from emsopt.optimizers.deployments.binary_quadratic import minimize_quadratic, value
+from emsopt.optimizers.deployments.bocs import BOCS
+from emsopt.optimizers.deployments.quadratic_walks import anneal
 
 
 def quadratic(seed, n, density=1.0):
@@ -28,14 +29,14 @@ def test_annealing_reaches_the_proven_minimum(seed):
     """Against the mixed-integer program, with places for several units and fixed ones."""
     A, b = quadratic(seed, 10)
     A[np.diag_indices(10)] = np.random.default_rng(seed).standard_normal(10)
-    room, floors = np.array([1, 3, 1, 0, 2, 1, 1, 1, 1, 1]), np.array([0, 1, 0, 0, 0, 1, 0, 0, 0, 0])
-    best = exact(A, b, 5, floors=floors, room=room)
-    found = anneal(A, b, 5, floors=floors, room=room, rng=seed)
+    capacities, floors = np.array([1, 3, 1, 0, 2, 1, 1, 1, 1, 1]), np.array([0, 1, 0, 0, 0, 1, 0, 0, 0, 0])
+    best = minimize_quadratic(A, b, 5, floors=floors, capacities=capacities, method="exact")
+    found = minimize_quadratic(A, b, 5, floors=floors, capacities=capacities, method="annealing", rng=seed)
     assert found.value == pytest.approx(best.value)
     assert found.value == pytest.approx(value(A, b, found.x))
     assert found.x.sum() == 5
     assert (found.x >= floors).all()
-    assert (found.x <= room).all()
+    assert (found.x <= capacities).all()
 
 
 @pytest.mark.parametrize("density", [0.1, 1.0])
@@ -44,19 +45,19 @@ def test_annealing_reaches_the_best_known(n, units, density):
     """Against the swaps of many long starts, which share no code with it."""
     for seed in range(3):
         A, b = quadratic(seed, n, density)
-        best = swap_search(A, b, units, starts=60, steps=5 * n, rng=9).value
-        assert anneal(A, b, units, rng=seed).value == pytest.approx(best)
+        best = minimize_quadratic(A, b, units, starts=60, steps=5 * n, rng=9).value
+        assert minimize_quadratic(A, b, units, method="annealing", rng=seed).value == pytest.approx(best)
 
 
 @pytest.mark.parametrize("units", [0, 4])
 def test_annealing_where_nothing_can_move(units):
     A, b = quadratic(0, 4)
-    assert anneal(A, b, units, rng=0).x.tolist() == [units // 4] * 4
+    assert minimize_quadratic(A, b, units, method="annealing", rng=0).x.tolist() == [units // 4] * 4
 
 
 def test_annealing_says_what_it_cannot_place():
-    with pytest.raises(InputError, match="0 to 4"):
-        anneal(*quadratic(0, 4), 5)
+    with pytest.raises(InputError, match="to 4"):
+        minimize_quadratic(*quadratic(0, 4), 5, method="annealing")
 
 
 def test_a_walk_climbs_by_metropolis():
@@ -64,7 +65,7 @@ def test_a_walk_climbs_by_metropolis():
     A, b = np.zeros((2, 2)), np.array([0.0, 1.0])
     for chance, at in ((0.36, 1), (0.37, 0)):  # exp(-1) = 0.368
         filled, empty = np.array([0]), np.array([1])
-        best = _walk(A, b, np.zeros(2, int), filled, empty, np.array([[0.0, 0.0, chance]]))
+        best = anneal(A, b, np.zeros(2, int), filled, empty, np.array([[0.0, 0.0, chance]]))
         assert filled.tolist() == [at]
         assert best.tolist() == [1, 0]  # the best met is returned, not the last
 

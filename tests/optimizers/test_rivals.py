@@ -16,7 +16,6 @@ RIVALS = (
     Genetic,
     SimulatedAnnealing,
     LocalSearch,
-    lambda objective, rng: LocalSearch(objective, improvement="best", rng=rng),
     lambda objective, rng: Genetic(objective, population=3, mutation=2, rng=rng),
     lambda objective, rng: SimulatedAnnealing(objective, initial=2, temperature=5, rng=rng),
 )
@@ -119,10 +118,9 @@ def played(optimizer, evaluations):
     return optimizer
 
 
-@pytest.mark.parametrize("improvement", ["first", "best"])
-def test_local_search_ends_in_local_optima(st_paul, improvement):
+def test_local_search_ends_in_local_optima(st_paul):
     """Before it starts anew, every neighbour of the best so far in this descent has been evaluated."""
-    optimizer = LocalSearch(st_paul, improvement=improvement, starts=(), rng=0)
+    optimizer = LocalSearch(st_paul, starts=(), rng=0)
     restarts = 0
     while restarts < 3:
         x = optimizer.ask()
@@ -134,19 +132,12 @@ def test_local_search_ends_in_local_optima(st_paul, improvement):
         optimizer.tell(x, st_paul(x))
 
 
-def test_best_improvement_steps_as_the_batched_search(st_paul):
-    """The same descent as `local_search`, which evaluates whole neighbourhoods: same optimum, same centres."""
-    for start in st_paul.space.sample(4, rng=0):
-        whole = eo.optimizers.local_search(st_paul, starts=[start])
-        optimizer = LocalSearch(st_paul, improvement="best", starts=[start], rng=0)
-        optimizer.tell(x := optimizer.ask(), st_paul(x))
-        assert x.tolist() == start.tolist()
-        while True:
-            x = optimizer.ask()
-            if optimizer._value == np.inf:
-                break
-            optimizer.tell(x, st_paul(x))
-        assert optimizer.best[1] == pytest.approx(whole.fun, abs=1e-12)
+def test_local_search_stops_when_its_budget_is_used_up(st_paul):
+    run = eo.optimizers.local_search(st_paul, rng=0, budget=30)
+    whole = eo.optimizers.local_search(st_paul, rng=0)
+    assert 30 <= run.nfev < whole.nfev
+    assert run.fun >= whole.fun
+    assert "budget" in run.message
 
 
 def test_local_search_starts_where_it_is_told(st_paul):
@@ -205,7 +196,6 @@ def test_searching_pays(st_paul):
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda o: LocalSearch(o, improvement="worst"), "`improvement` must be one of 'first', 'best'"),
         (lambda o: LocalSearch(o, starts=[[0, 1]]), "not an allowed deployment"),
         (lambda o: Genetic(o, population=1), "`population` must be a whole number of at least 2"),
         (lambda o: Genetic(o, mutation=-1), "`mutation` must be a number of at least 0"),

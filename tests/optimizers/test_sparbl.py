@@ -33,7 +33,7 @@ def test_quadratic_form_equals_the_linear_model(st_paul, options):
     features = optimizer.features(rows)
     coef = np.random.default_rng(2).standard_normal(features.shape[1])
     A, b = optimizer._quadratic(coef)
-    x = optimizer._counts(rows)
+    x = optimizer.space.group_counts(rows)
     quadratic = np.array([n @ A @ n - np.diag(A) @ n + b @ n for n in x])
     assert quadratic == pytest.approx(features @ coef)
     assert all((optimizer.space.deployment(n) == row).all() for n, row in zip(x, rows, strict=True))
@@ -52,7 +52,7 @@ def test_first_unit_costs_are_the_p_median_objective(st_paul):
     optimizer = SparBLPlus(eo.Objective(st_paul, 9, "approximate"))
     for sites in optimizer.space.sample(10, rng=3):
         near = np.sort(st_paul.response_times[sites], axis=0)[:2] @ st_paul.demand_shares
-        found = _cover(optimizer._counts([sites])[0], optimizer._order, optimizer._cost)
+        found = _cover(optimizer.space.group_counts([sites])[0], optimizer._order, optimizer._cost)
         assert found == pytest.approx(near)
 
 

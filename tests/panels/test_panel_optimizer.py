@@ -205,7 +205,7 @@ def test_coefficients_are_named_by_what_they_do(city, objective):
         assert value == pytest.approx(drawn(a) if single else both, abs=1e-9), name
     assert kinds == {"single", "pair", "two at"}
     assert shown.value.abs().is_monotonic_decreasing
-    optimizer.sites = optimizer.sites[:3]  # nothing can be known of what these three share
+    optimizer.told = optimizer.told[:3]  # nothing can be known of what these three share
     varying = (np.ptp(optimizer.features(optimizer.sites), axis=0) > 0).sum()
     assert len(largest_coefficients(optimizer, 1000)) == varying < len(optimizer._coef)
 

@@ -1,13 +1,14 @@
 """What every optimizer of deployments has in common, on top of `AskTell`."""
 
-from ..._types import IntArray
+from ..._types import IntArray, Rng
 from ...city.deployment import DeploymentSpace
 from ...errors import InputError
+from ...evaluators.objective import Objective
 from ..ask_tell import AskTell
 
 
 class Optimizer(AskTell[IntArray]):
-    """Base of the optimizers of deployments: never asks for the same one twice, unless the objective is noisy.
+    """Base of the optimizers of deployments: see `AskTell`.
 
     Parameters
     ----------
@@ -18,27 +19,17 @@ class Optimizer(AskTell[IntArray]):
     Attributes
     ----------
     space : DeploymentSpace
-    rng : Generator
-    sites : list of ndarray, each of shape (p,)
-        Deployments told so far, in canonical form (`DeploymentSpace.canonical`).
-    values : list of float
-        Their values, smaller is better.
-    taken : dict
-        From a deployment, as a tuple, to the value last told, or None while it is asked for but not told.
     """
 
     noun, column = "deployment", "sites"
+    space: DeploymentSpace
 
-    def __init__(self, objective, *, rng=None):
+    def __init__(self, objective: Objective, *, rng: Rng = None) -> None:
         if not isinstance(getattr(objective, "space", None), DeploymentSpace):
             raise InputError(f"`objective` must be an emsopt.Objective; got {type(objective).__name__}.")
         super().__init__(objective, rng)
 
     @property
-    def sites(self):
-        """Deployments told so far."""
+    def sites(self) -> list[IntArray]:
+        """Deployments told so far, each of shape (p,), in canonical form (`DeploymentSpace.canonical`)."""
         return self.told
-
-    @sites.setter
-    def sites(self, sites):
-        self.told = sites

@@ -2,22 +2,21 @@ r"""Minimise a quadratic function of which p places to take: (8) of "Optimizing 
 
     minimise xᵀA x + bᵀx  over x in {0, 1}^N with Σ x_i = p,  A symmetric with zero diagonal.
 
-Three ways, each able to keep some places taken or free:
+================  =====================================================================================================
+method            what it does
+================  =====================================================================================================
+``"swap"``        best swaps from 40 starts, walking on over local minima (tabu search); no bound. The default
+``"annealing"``   swaps from 20 random starts by simulated annealing; no bound
+``"relaxation"``  the papers' Algorithm 1: minimum cuts, with a lower bound and so a gap
+``"exact"``       mixed-integer program (HiGHS), proven; a second for 12 dense places, far more from 20 on
+================  =====================================================================================================
 
-=======================  ======================================================================================
-`swap_search`            swaps from many starts, walking on over local minima; no bound. The default
-`submodular_relaxation`  the papers' Algorithm 1: minimum cuts, with a lower bound and so a gap
-`exact`                  mixed-integer program, proven; about a second at 12 dense places, far more from 20 on
-=======================  ======================================================================================
+The default was the best in a comparison: it finds the lowest values in the least time (`benchmarks/RESULTS.md`). The
+gap of Algorithm 1 is small where most pairs are zero or negative.
 
-The default is the best by measurement (``benchmarks/sparbl.py``; 36 random instances, N = 20 to 50, 10 to 100 % of
-the pairs nonzero, p/N = 0.2 to 0.5): swaps reach the best known on 36 in 9 ms of CPU (27 at most), Algorithm 1 on 29
-in 77 ms, up to 2.8 % above on the rest. Its gap is small where most pairs are zero or negative, and about half the
-value in the median.
-
-A place may hold several units: x then counts them, ``room`` says how many, and the diagonal of A becomes the cost
-A_kk between two units at place k, each ordered pair of different units counted once. With room for one unit a
-diagonal plays no part: a term A_kk x_k² belongs into b.
+A place may hold several units: x then counts them, ``capacities`` gives the most, and the diagonal of A becomes the cost
+A_kk between two units at place k, with each ordered pair of different units counted once. At a place for one unit the
+diagonal has no effect: a term A_kk x_k² belongs into b.
 
 The papers' cut omits the linear terms Σ_j A⁻_ij of the terminal capacities; `minimum_cut` has them.
 
@@ -27,21 +26,28 @@ Ito, S. and Fujimaki, R. (2016). Large-scale price optimization via network flow
 Glover, F. and Laguna, M. (1997). Tabu Search. Kluwer.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
-from numba import njit
-from scipy.sparse import csr_array
+import scipy.sparse as sp
 
 from ... import _validate
+from ..._types import ArrayLike, FloatArray, IntArray, Rng
 from ...errors import ConvergenceError, InputError
+from . import quadratic_walks
 
 CUT_RANGE = 2**30  # integer capacities of the flow solver add up to this
+RESTARTS = 20  # of annealing
+MOST_SECONDS = 60.0  # for the mixed-integer program
+TOLERANCE = 1e-9  # of the gap at which the relaxation stops, relative to the sum of the terms
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QuadraticMinimum:
-    """What was found.
+    """Result of a minimisation.
 
     Attributes
     ----------
@@ -50,25 +56,35 @@ class QuadraticMinimum:
     value : float
         xᵀA x + bᵀx there.
     lower_bound : float
-        No feasible x is below this; -inf where the method gives none.
+        No feasible x is below this; -inf if the method gives no bound.
     method : str
     """
 
-    x: np.ndarray
+    x: IntArray
     value: float
     lower_bound: float
     method: str
 
     @property
-    def gap(self):
-        """How far the value may be above the minimum: value less lower bound."""
+    def gap(self) -> float:
+        """Value minus lower bound: the most by which the value may exceed the minimum."""
         return self.value - self.lower_bound
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<QuadraticMinimum: {self.value:.6g} by {self.method}, gap {self.gap:.3g}>"
 
 
-def minimize_quadratic(A, b, units, *, floors=None, room=None, method="swap", rng=None, **options):
+def minimize_quadratic(
+    A: ArrayLike,
+    b: ArrayLike,
+    units: int,
+    *,
+    floors: ArrayLike | None = None,
+    capacities: ArrayLike | None = None,
+    method: str = "swap",
+    rng: Rng = None,
+    **options: Any,
+) -> QuadraticMinimum:
     """Minimise xᵀA x + bᵀx over x with ``units`` ones.
 
     Parameters
@@ -78,18 +94,26 @@ def minimize_quadratic(A, b, units, *, floors=None, room=None, method="swap", rn
     b : array_like, shape (N,)
     units : int
         Σ x_i, p.
-    floors, room : array_like of int, shape (N,), optional
-        Fewest and most units at each place; left out: zero and one. Equal ones fix x_i.
-    method : {"swap", "relaxation", "exact"}
-        `swap_search`, `submodular_relaxation` or `exact`.
+    floors, capacities : array_like of int, shape (N,), optional
+        Fewest and most units at each place. Default: zero and one. Where they are equal, x_i is fixed.
+    method : {"swap", "annealing", "relaxation", "exact"}
+        See the module.
     rng : int, Generator or None
         Source of random starts.
     **options
-        Of the method.
+        With "swap", ``starts`` (40) and ``steps``, the swaps without improvement after which a start ends (2 N); with
+        "relaxation", ``cuts``, the number of minimum cuts (60).
 
     Returns
     -------
     QuadraticMinimum
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid, or the units do not fit.
+    ConvergenceError
+        If the exact method finds no solution within a minute.
 
     Examples
     --------
@@ -99,135 +123,87 @@ def minimize_quadratic(A, b, units, *, floors=None, room=None, method="swap", rn
     >>> found.x.tolist(), found.value
     ([0, 0, 1], -7.0)
     """
-    function = {"swap": swap_search, "relaxation": submodular_relaxation, "exact": exact}[
-        _validate.choice(method, "method", ("swap", "relaxation", "exact"))
-    ]
-    return function(A, b, units, floors=floors, room=room, rng=rng, **options)
+    solve = _METHODS[_validate.choice(method, "method", tuple(_METHODS))]
+    b = _validate.real_array(b, "b", (None,))
+    A = _validate.real_array(A, "A", (len(b), len(b)))
+    A = np.ascontiguousarray((A + A.T) / 2)
+    units = _validate.whole_number(units, "units", low=0)
+    low = np.zeros(len(b), int) if floors is None else np.asarray(floors, int)
+    high = np.ones(len(b), int) if capacities is None else np.minimum(capacities, units).astype(int)
+    if low.shape != b.shape or high.shape != b.shape or (low < 0).any() or (low > high).any():
+        raise InputError(f"`floors` must hold {len(b)} whole numbers from 0 to `capacities`; got {low} and {high}.")
+    if not low.sum() <= units <= high.sum():
+        raise InputError(f"`units` must be {low.sum()} (sum of floors) to {high.sum()} (of capacities); got {units}.")
+    x, bound = solve(A, b, units, low, high, _validate.generator(rng), **options)
+    total = value(A, b, x)
+    return QuadraticMinimum(x, total, min(bound, total), method)
 
 
-def value(A, b, x):
+def value(A: FloatArray, b: FloatArray, x: IntArray) -> float:
     """Return xᵀA x + bᵀx, a unit not paired with itself; ``x`` of shape (N,) counts units."""
     return float(x @ A @ x - np.diag(A) @ x + b @ x)
 
 
-def _problem(A, b, units, floors, room):
-    """Return validated arrays, A symmetric."""
-    b = _validate.real_array(b, "b", (None,))
-    A = _validate.real_array(A, "A", (len(b), len(b)))
-    units = _validate.whole_number(units, "units", low=0)
-    floors = np.zeros(len(b), int) if floors is None else np.asarray(floors, int)
-    room = np.ones(len(b), int) if room is None else np.minimum(room, units).astype(int)
-    if floors.shape != b.shape or room.shape != b.shape or (floors < 0).any() or (floors > room).any():
-        msg = f"`floors` and `room` must hold {len(b)} whole numbers, floors from 0 to room; got {floors}, {room}."
-        raise InputError(msg)
-    if not floors.sum() <= units <= room.sum():
-        msg = f"`units` must be {floors.sum()} to {room.sum()}, what the places must and can hold; got {units}."
-        raise InputError(msg)
-    return np.ascontiguousarray((A + A.T) / 2), b, units, floors, room
+def _swap(
+    A: FloatArray,
+    b: FloatArray,
+    units: int,
+    floors: IntArray,
+    capacities: IntArray,
+    rng: np.random.Generator,
+    starts: int = 40,
+    steps: int | None = None,
+) -> tuple[IntArray, float]:
+    """Make the best swap, even if it costs, and bar its places for some steps; return the best counts met.
 
-
-# -- (b) swaps ------------------------------------------------------------------------------------------------------
-
-
-def swap_search(A, b, units, *, floors=None, room=None, starts=40, steps=None, rng=None):
-    """Descend from several starts by the best swap, walking on over local minima with recent places barred.
-
-    Each start is a random deployment, every second one a greedy one whose costs are disturbed. From there the best
-    swap (one unit from place i to place j) is made even where it costs, and a place left or taken stays so for some
-    steps (tabu search). Changes of value are kept up to date, so that a step costs O(p (N - p)).
-
-    Parameters
-    ----------
-    A, b, units, floors, room, rng
-        See `minimize_quadratic`.
-    starts : int
-        Starts.
-    steps : int, optional
-        Swaps without improvement after which a start ends; left out, 2 N.
-
-    Returns
-    -------
-    QuadraticMinimum
+    Starts are random deployments and, every second one, greedy ones with disturbed costs.
     """
-    A, b, units, floors, room = _problem(A, b, units, floors, room)
-    starts = _validate.whole_number(starts, "starts")
-    steps = 2 * len(b) if steps is None else _validate.whole_number(steps, "steps", low=0)
-    keys = _validate.generator(rng).random((starts, len(b)))
-    best = _search(A, b, units, floors, room, keys, steps)
-    return QuadraticMinimum(best, value(A, b, best), -np.inf, "swap search")
+    keys = rng.random((_validate.whole_number(starts, "starts"), len(b)))
+    patience = 2 * len(b) if steps is None else _validate.whole_number(steps, "steps", low=0)
+    return quadratic_walks.search(A, b, units, floors, capacities, keys, patience), -np.inf
 
 
-@njit(cache=True, nogil=True)
-def _search(A, b, units, floors, room, keys, patience):
-    """Return the best counts of all starts."""
-    best, best_value = floors.copy(), np.inf
-    spread = np.abs(A).sum() / len(b) + np.abs(b).sum() / len(b)
-    for s in range(len(keys)):
-        x = floors.copy()
-        cost = b + 2 * (A @ x.astype(np.float64))  # of one more unit at each place
-        noise = keys[s] * spread * (1e6 if s % 2 == 1 else 1.0 if s > 0 else 0.0)
-        for _ in range(units - floors.sum()):
-            k, least = -1, np.inf
-            for i in range(len(b)):
-                if x[i] < room[i] and cost[i] + noise[i] < least:
-                    k, least = i, cost[i] + noise[i]
-            x[k] += 1
-            cost += 2 * A[k]
-        reached = _walk(A, cost, x, floors, room, patience)
-        total = 0.0
-        for i in range(len(b)):
-            if reached[i] > 0:
-                total += b[i] * reached[i] - A[i, i] * reached[i]
-                for j in range(len(b)):
-                    total += A[i, j] * reached[i] * reached[j]
-        if total < best_value:
-            best, best_value = reached, total
-    return best
+def _annealing(
+    A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, rng: np.random.Generator
+) -> tuple[IntArray, float]:
+    """Return the best counts met in several walks of 100 N steps, each from random places."""
+    slots = np.repeat(np.arange(len(b)), capacities - floors)  # a place that can hold several more is listed as often
+    moving = units - floors.sum()
+    found = []
+    for _ in range(RESTARTS):
+        order = rng.permutation(slots)
+        chances = rng.random((100 * len(b), 3))
+        found.append(quadratic_walks.anneal(A, b, floors, order[:moving], order[moving:], chances))
+    return min(found, key=lambda x: value(A, b, x)), -np.inf
 
 
-@njit(cache=True, nogil=True)
-def _walk(A, cost, x, floors, room, patience):
-    """Swap until nothing better has come for ``patience`` steps; return the best counts met.
-
-    ``cost`` is kept at b + 2 A x. Moving a unit from i to j changes the value by
-    cost_j - (cost_i - 2 A_ii) - 2 A_ij.
-    """
-    n = len(x)
-    better = 1e-10 * (np.abs(cost).max() + np.abs(A).max())  # well above what rounding adds up to
-    best, now, least = x.copy(), 0.0, 0.0
-    free_from = np.zeros(n, np.int64)  # step from which a place may change again
-    step, last_better = 0, 0
-    while step - last_better <= patience and step < 100 * (n + patience):
-        step += 1
-        move_i, move_j, change = -1, -1, np.inf
-        for i in range(n):
-            if x[i] <= floors[i]:
-                continue
-            gain = cost[i] - 2 * A[i, i]
-            for j in range(n):
-                if j == i or x[j] >= room[j]:
-                    continue
-                d = cost[j] - gain - 2 * A[i, j]
-                barred = free_from[i] > step or free_from[j] > step
-                if d < change and (not barred or now + d < least - better):
-                    move_i, move_j, change = i, j, d
-        if move_i < 0 or (patience == 0 and change > -better):
-            break
-        x[move_i] -= 1
-        x[move_j] += 1
-        cost += 2 * (A[move_j] - A[move_i])
-        now += change
-        free_from[move_i] = step + 4 + (step * 7 + move_i) % 7
-        free_from[move_j] = step + 2 + (step * 5 + move_j) % 4
-        if now < least - better:
-            best, least, last_better = x.copy(), now, step
-    return best
+def _binary(
+    solve: Callable[..., tuple[IntArray, float]],
+    A: FloatArray,
+    b: FloatArray,
+    units: int,
+    floors: IntArray,
+    capacities: IntArray,
+    rng: np.random.Generator,
+    **options: Any,
+) -> tuple[IntArray, float]:
+    """Solve the problem with binary places only and none fixed: a place for several units becomes several."""
+    place = np.repeat(np.arange(len(b)), capacities - floors)
+    pairs = A[np.ix_(place, place)].copy()
+    np.fill_diagonal(pairs, 0.0)
+    p = units - int(floors.sum())
+    if p in (0, len(place)):
+        taken, bound = np.full(len(place), p > 0), np.inf
+    else:
+        taken, bound = solve(pairs, (b + 2 * A @ floors)[place], p, **options)
+    counts = floors + np.bincount(place, weights=taken, minlength=len(b)).astype(int)
+    return counts, bound + value(A, b, floors)
 
 
-# -- (a) the papers' Algorithm 1 ------------------------------------------------------------------------------------
+# -- the papers' Algorithm 1 --
 
 
-def minimum_cut(A, b):
+def minimum_cut(A: ArrayLike, b: ArrayLike) -> tuple[IntArray, float]:
     """Minimise xᵀA x + bᵀx over all x in {0, 1}^N, for A with no positive entry off its diagonal.
 
     With x_i = 1 on the sink's side, xᵀA x = Σ_i x_i Σ_j A_ij + Σ_ij |A_ij| x_i (1 - x_j): the edge between i and j
@@ -244,8 +220,8 @@ def minimum_cut(A, b):
     -------
     x : ndarray of int, shape (N,)
     lower_bound : float
-        At most the minimum; below it by no more than rounding to integer capacities costs (about 1e-9 x N² of the
-        largest capacity sum).
+        At most the minimum, and below it only by the rounding to integer capacities (about 1e-9 N² times the largest
+        sum of capacities).
     """
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
@@ -253,8 +229,7 @@ def minimum_cut(A, b):
     edges = -np.asarray(A, float)
     edges = edges - np.diag(np.diag(edges))
     if (edges < 0).any():
-        msg = f"`A` must have no positive entry off its diagonal, else no cut minimises it; got {-edges.min():g}."
-        raise InputError(msg)
+        raise InputError(f"`A` must have no positive entry off its diagonal; got {-edges.min():g}.")
     linear = b - edges.sum(axis=1)
     n = len(b)
     total = max(np.maximum(linear, 0).sum(), -np.minimum(linear, 0).sum(), edges.sum(axis=1).max())
@@ -265,9 +240,9 @@ def minimum_cut(A, b):
     graph[:n, :n] = np.floor(scale * edges)
     graph[n, :n] = np.floor(scale * np.maximum(linear, 0))
     graph[:n, n + 1] = np.floor(scale * np.maximum(-linear, 0))
-    capacity = csr_array(graph)
+    capacity = sp.csr_array(graph)
     flow = maximum_flow(capacity, n, n + 1)
-    left = capacity - flow.flow
+    left = sp.csr_array(capacity - flow.flow)
     left.eliminate_zeros()
     reached = breadth_first_order(left, n, return_predecessors=False)
     x = np.ones(n + 2, int)
@@ -275,94 +250,51 @@ def minimum_cut(A, b):
     return x[:n], flow.flow_value / scale + np.minimum(linear, 0).sum()
 
 
-def submodular_relaxation(A, b, units, *, floors=None, room=None, cuts=60, tol=1e-9, rng=None):
-    """Minimise by the papers' Algorithm 1: submodular relaxation, minimum cuts, repair and polish.
+def _relaxation(A: FloatArray, b: FloatArray, p: int, cuts: int = 60) -> tuple[IntArray, float]:
+    """Minimise by submodular relaxation, minimum cuts, repair and polish; return x and a lower bound.
 
-    The positive part of A is replaced by its linear lower bound (9) with parameters Γ in [0, 1], the cardinality
-    by a multiplier λ. Each cut gives a lower bound for every Γ and λ, and x*, which is repaired to p units and
-    polished by swaps. Γ descends along the gradient of the papers' loss, (f(x*) - f_sub(x*))²,
+    The positive part of A is replaced by its linear lower bound (9) with parameters Γ in [0, 1], the cardinality by a
+    multiplier λ. Each cut gives a lower bound for its Γ and λ, and x*, which is repaired to p units and polished by
+    swaps. Γ descends along the gradient of the papers' loss, (f(x*) - f_sub(x*))²,
 
         ∂f_sub/∂Γ_ij = A⁺_ij (x*_i + x*_j - 1),
 
-    which is the way that lifts the bound; λ follows Σ x* - p. Both share Polyak's step, from the bound to the best
-    value known.
-
-    Parameters
-    ----------
-    A, b, units, floors, room
-        See `minimize_quadratic`. Places with room for several units become that many places.
-    cuts : int
-        Minimum cuts.
-    tol : float
-        Stop where the gap is below this, relative to the spread of the terms.
-    rng : ignored
-        The method is deterministic.
-
-    Returns
-    -------
-    QuadraticMinimum
-        With its ``lower_bound`` and ``gap``.
+    which raises the bound; λ follows Σ x* - p. Both share Polyak's step, from the bound to the best value known.
     """
-    A, b, units, floors, room = _problem(A, b, units, floors, room)
-    cuts = _validate.whole_number(cuts, "cuts")
-    A1, b1, p, place, constant = _slots(A, b, units, floors, room)
-    if p in (0, len(b1)):
-        x = floors + (np.bincount(place, minlength=len(b)) if p else 0)
-        total = value(A, b, x)
-        return QuadraticMinimum(x, total, total, "submodular relaxation")
-    plus, minus = np.maximum(A1, 0), np.minimum(A1, 0)
-    gamma = np.ones_like(A1)
-    zero, one = np.zeros(len(b1), int), np.ones(len(b1), int)
-    multiplier = _first_multiplier(A1, b1, p)
-    spread = np.abs(A1).sum() + np.abs(b1).sum()
-    best, best_value, bound, pace, waited = None, np.inf, -np.inf, 1.0, 0
-    for _ in range(cuts):
+    plus, minus = np.maximum(A, 0), np.minimum(A, 0)
+    gamma = np.ones_like(A)
+    zero, one = np.zeros(len(b), int), np.ones(len(b), int)
+    # First price per unit: at it, p places are worth taking if the others are taken at random.
+    worth = np.sort(b + 2 * p / len(b) * A.sum(axis=1))
+    multiplier = -(worth[p - 1] + worth[p]) / 2
+    spread = np.abs(A).sum() + np.abs(b).sum()
+    best, best_value, bound, pace, waited = one, np.inf, -np.inf, 1.0, 0
+    for _ in range(_validate.whole_number(cuts, "cuts")):
         relaxed = plus * gamma
-        x, least = minimum_cut(minus, b1 + 2 * relaxed.sum(axis=1) + multiplier)
+        x, least = minimum_cut(minus, b + 2 * relaxed.sum(axis=1) + multiplier)
         least -= relaxed.sum() + multiplier * p
-        feasible = _repair(A1, b1, x, p)
-        feasible = _walk(A1, b1 + 2 * A1 @ feasible, feasible, zero, one, 0)
-        total = value(A1, b1, feasible)
+        feasible = _repair(A, b, x, p)
+        feasible = quadratic_walks.descend(A, b + 2 * A @ feasible, feasible, zero, one, 0)
+        total = value(A, b, feasible)
         if total < best_value:
             best, best_value = feasible, total
         waited = 0 if least > bound else waited + 1
         bound = max(bound, least)
-        if best_value - bound <= tol * spread:
-            break
         if waited == 5:
             pace, waited = pace / 2, 0
         slope = plus * (x[:, None] + x - 1)
         excess = x.sum() - p
         steepness = (slope**2).sum() + excess**2
-        if steepness == 0:
+        if best_value - bound <= TOLERANCE * spread or steepness == 0:
             break
         step = pace * (best_value - least) / steepness
         gamma = np.clip(gamma + step * slope, 0, 1)
         multiplier += step * excess
-    counts = floors + np.bincount(place, weights=best, minlength=len(b)).astype(int)
-    return QuadraticMinimum(counts, value(A, b, counts), min(bound, best_value) + constant, "submodular relaxation")
+    return best, min(bound, best_value)
 
 
-def _slots(A, b, units, floors, room):
-    """Write the problem with binary places only and none fixed.
-
-    Returns A (n, n), b (n,), how many to take, the place each belongs to (n,), and the value already fixed.
-    """
-    place = np.repeat(np.arange(len(b)), room - floors)
-    linear = (b + 2 * A @ floors)[place]
-    pairs = A[np.ix_(place, place)].copy()
-    np.fill_diagonal(pairs, 0.0)
-    return pairs, linear, units - int(floors.sum()), place, value(A, b, floors)
-
-
-def _first_multiplier(A, b, p):
-    """Return the price a unit at which p places are worth taking, if the others are taken at random."""
-    worth = np.sort(b + 2 * p / len(b) * A.sum(axis=1))
-    return -(worth[p - 1] + worth[p]) / 2
-
-
-def _repair(A, b, x, p):
-    """Add or remove the unit that costs least until there are p; a multiplier alone seldom gets there."""
+def _repair(A: FloatArray, b: FloatArray, x: IntArray, p: int) -> IntArray:
+    """Greedily add or remove the cheapest unit until exactly p are placed; the multiplier alone rarely yields p."""
     x = x.copy()
     cost = b + 2 * A @ x
     while x.sum() != p:
@@ -375,75 +307,44 @@ def _repair(A, b, x, p):
     return x
 
 
-# -- (c) exact ------------------------------------------------------------------------------------------------------
+# -- exact --
 
 
-def exact(A, b, units, *, floors=None, room=None, time_limit=60.0, rng=None):
-    """Minimise by a mixed-integer program (HiGHS) with a variable for each product x_i x_j.
+def _exact(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
+    """Minimise with a variable for each product x_i x_j; return x and a lower bound, infinite if x is optimal.
 
     Products are tied to x by x_i x_j <= x_i, >= x_i + x_j - 1 and Σ_j≠i x_i x_j = (p - 1) x_i, which makes the
     relaxation tight.
-
-    Parameters
-    ----------
-    A, b, units, floors, room
-        See `minimize_quadratic`.
-    time_limit : float
-        Seconds.
-    rng : ignored
-        The method is deterministic.
-
-    Returns
-    -------
-    QuadraticMinimum
-        ``lower_bound`` equals the value unless the time ran out.
-
-    Raises
-    ------
-    ConvergenceError
-        If no solution was found in time.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    A, b, units, floors, room = _problem(A, b, units, floors, room)
-    A1, b1, p, place, constant = _slots(A, b, units, floors, room)
-    n = len(b1)
-    if p in (0, n):
-        x = floors + (np.bincount(place, minlength=len(b)) if p else 0)
-        return QuadraticMinimum(x, value(A, b, x), value(A, b, x), "exact")
+    n = len(b)
     i, j = np.triu_indices(n, 1)
-    m, pair = len(i), np.arange(len(i))
-
-    def matrix(rows, columns, entries, n_rows):
-        return csr_array((entries, (rows, columns)), shape=(n_rows, n + m))
-
-    one = np.ones(m)
-    below_i = matrix(np.r_[pair, pair], np.r_[n + pair, i], np.r_[one, -one], m)
-    below_j = matrix(np.r_[pair, pair], np.r_[n + pair, j], np.r_[one, -one], m)
-    above = matrix(np.r_[pair, pair, pair], np.r_[n + pair, i, j], np.r_[one, -one, -one], m)
-    products = matrix(
-        np.r_[i, j, np.arange(n)],
-        np.r_[n + pair, n + pair, np.arange(n)],
-        np.r_[one, one, np.full(n, 1.0 - p)],
-        n,
-    )
+    m = len(i)
+    first, second = (sp.csr_array((np.ones(m), (np.arange(m), k)), shape=(m, n)) for k in (i, j))
+    pairs = sp.eye_array(m)
+    counted = np.r_[np.ones(n), np.zeros(m)]
     result = milp(
-        np.r_[b1, 2 * A1[i, j]],
-        integrality=np.r_[np.ones(n), np.zeros(m)],
+        np.r_[b, 2 * A[i, j]],
+        integrality=counted,
         bounds=Bounds(0, 1),
         constraints=[
-            LinearConstraint(np.r_[np.ones(n), np.zeros(m)][None], p, p),
-            LinearConstraint(below_i, ub=0),
-            LinearConstraint(below_j, ub=0),
-            LinearConstraint(above, lb=-1),
-            LinearConstraint(products, 0, 0),
+            LinearConstraint(counted[None], p, p),
+            LinearConstraint(sp.hstack([-first, pairs]), ub=0),
+            LinearConstraint(sp.hstack([-second, pairs]), ub=0),
+            LinearConstraint(sp.hstack([-first - second, pairs]), lb=-1),
+            LinearConstraint(sp.hstack([(1 - p) * sp.eye_array(n), (first + second).T]), 0, 0),
         ],
-        options={"time_limit": _validate.positive_number(time_limit, "time_limit"), "mip_rel_gap": 0.0},
+        options={"time_limit": MOST_SECONDS, "mip_rel_gap": 0.0},
     )
     if result.x is None:
-        raise ConvergenceError(f"no solution of {n} places in {time_limit:g} s: {result.message}. Use method 'swap'.")
-    x = np.round(result.x[:n])
-    counts = floors + np.bincount(place, weights=x, minlength=len(b)).astype(int)
-    total = value(A, b, counts)
-    bound = total if result.status == 0 else result.mip_dual_bound + constant
-    return QuadraticMinimum(counts, total, min(bound, total), "exact")
+        raise ConvergenceError(f"no solution of {n} places in {MOST_SECONDS:g} s: {result.message} Use method 'swap'.")
+    return np.rint(result.x[:n]).astype(int), np.inf if result.status == 0 else result.mip_dual_bound
+
+
+_METHODS: dict[str, Callable[..., tuple[IntArray, float]]] = {
+    "swap": _swap,
+    "annealing": _annealing,
+    "relaxation": partial(_binary, _relaxation),
+    "exact": partial(_binary, _exact),
+}

@@ -1,14 +1,17 @@
 """A genetic algorithm on deployments, after the hybrid hypercube-genetic method for fleets.
 
-Geroliminis, Kepaptsoglou and Karlaftis (2011), European Journal of Operational Research 210, 287-300, breed
-deployments that a hypercube model rates: parents are chosen by fitness, a child combines their sites, mutation
-relocates units, and the best survive. Written from that description, not from their code. Where they replace a
-generation at a time, here each child competes at once (steady state): an evaluation is what costs.
+Geroliminis, Kepaptsoglou and Karlaftis (2011), European Journal of Operational Research 210, 287-300, breed deployments
+that a hypercube model rates: parents are chosen by fitness, a child combines their sites, mutation relocates units, and
+the best survive. Written from that description, not from their code. They replace a generation at a time; here each
+child competes at once (steady state), because evaluations are expensive.
 """
 
 import numpy as np
 
 from ... import _validate
+from ..._types import IntArray, Rng
+from ...city.deployment import DeploymentSpace
+from ...evaluators.objective import Objective
 from .base import Optimizer
 from .swaps import random_neighbour
 
@@ -30,15 +33,15 @@ class Genetic(Optimizer):
     Notes
     -----
     A parent is the better of two of the population (binary tournament). A child keeps the sites that its parents
-    share and takes the others from either at random, so that it is as feasible as they are.
+    share and takes the others from either at random, so that it is feasible if they are.
     """
 
-    def __init__(self, objective, *, population=20, mutation=0.5, rng=None):
+    def __init__(self, objective: Objective, *, population: int = 20, mutation: float = 0.5, rng: Rng = None) -> None:
         super().__init__(objective, rng=rng)
         self.population = _validate.whole_number(population, "population", low=2)
         self.mutation = _validate.positive_number(mutation, "mutation", zero=True)
 
-    def _propose(self):
+    def _propose(self) -> IntArray:
         if len(self.values) < self.population:
             return self.draw()
         ranking = np.argsort(self.values, kind="stable")[: self.population]
@@ -50,16 +53,16 @@ class Genetic(Optimizer):
                 break
         return child
 
-    def _parent(self, ranking):
+    def _parent(self, ranking: IntArray) -> IntArray:
         """Return the better of two of the ranking, shape (p,)."""
         return self.sites[ranking[self.rng.integers(len(ranking), size=2).min()]]
 
 
-def cross(space, mother, father, rng):
+def cross(space: DeploymentSpace, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
     """Return a child of two canonical deployments: what they share and half of the rest, canonical, shape (p,)."""
     n = max(mother.max(), father.max()) + 1
     first, second = np.bincount(mother, minlength=n), np.bincount(father, minlength=n)
     shared = np.repeat(np.arange(n), np.minimum(first, second))
     rest = np.repeat(np.arange(n), abs(first - second))
     taken = rng.choice(rest, len(mother) - len(shared), replace=False)
-    return space.canonical(np.r_[shared, taken].astype(np.intp))
+    return space.canonical(np.r_[shared, taken].astype(np.int64))

@@ -21,43 +21,39 @@ x^c             ``centre``      of the feasible trust region (17), as units at e
 
 Locations are groups of interchangeable sites and deployments are counts on them, so that no deployment has two names.
 
-Where the paper is silent, cannot be followed to the letter, or is left on purpose:
+Where the paper is silent, cannot be followed to the letter, or is left on purpose (measurements are in
+`benchmarks/RESULTS.md`):
 
 - **𝒯 = 20.** It gives d_0 = 20 but no sample size.
 - **A constant** is added to the prior mean, the average residual; for GP-zero this makes the usual standardised zero
   mean. Without it the kernel has to explain several minutes of waiting as covariance.
 - **The location weights share a prior**: log-normal around their common mean, standard deviation SPREAD. Plain
-  likelihood fits 50 weights to a few dozen values and leaves most of them on a bound.
+  likelihood would have to fit a weight per location to a few dozen values.
 - **Adaptive swapping.** Algorithm 3 applies s(d) = d/2 random swaps at a time, ten at first, which leaves little of a
-  good deployment, and may leave the region. Here CANDIDATES random deployments of the region, 1 to s(d) swaps from
-  its centre, are scored together; from the best CHAINS and the centre, expected improvement is climbed by the
-  best single swap inside the region until none improves it. It is compared by its logarithm, which does not underflow.
-- **The centre follows the region's best deployment.** Algorithm 4 keeps it until the restart. But on cities of 50
-  sites the best was soon 10 to 16 away from it, so that the shrinking region left the best outside, and the second
-  half of 120 evaluations brought next to nothing.
+  good deployment, and may leave the region. Here CANDIDATES random deployments of the region, 1 to s(d) swaps from its
+  centre, are scored together; from the best CHAINS and the centre, the best single swap inside the region is made until
+  none raises expected improvement. It is compared by its logarithm, which does not underflow.
+- **The centre follows the region's best deployment.** Algorithm 4 keeps the centre until the restart; the shrinking
+  region then soon leaves the best deployment outside.
 - **Successes** need not be consecutive (section 5.4), the region's first value is one (y' starts at infinity), and d
   does not grow beyond the whole space. A restart takes no evaluation. The centre is reached from the best deployment
   that GP* knows, by single swaps on (16).
 
-Measured after all was fixed on other cities (approximate hypercube, the initial 20 counted, seeds 0-9). St. Paul:
-optimum in 10 of 10 runs, median 25.5 evaluations on embedded demand (most 53) and 28 on published (most 33). Grid
-cities of 50 sites, load 0.5, 120 evaluations, city and method of one seed, median above the best known: 20 units
-0.40 % (most 0.94), 30 units 0.11 % (most 0.61); GP-zero 1.51 and 0.60 (ahead in one of the 20 runs), genetic
-algorithm 2.58 and 2.36, random search 4.98 and 4.41. An iteration at 100 observations takes 0.09 s of CPU.
-
-Limits. Training costs O(n³): a few hundred evaluations. The p-median prior helps as far as distances explain
-response; it knows nothing of waiting, so at very high load or for odd preferences it misleads at first. Near
-the best of a 50-site city its rank correlation with the true values of single swaps is 0.4 only, and 100 observations
-raise it to 0.5; a factor on the prior other than 1 did no better.
+Limits. Training costs O(n³): a few hundred evaluations. The p-median prior helps as far as distances explain response.
+It knows nothing of waiting, so at very high load or for unusual preferences it misleads at first.
 """
+
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 from numba import njit
 
 from ... import _validate
+from ..._types import ArrayLike, FloatArray, IntArray, Rng, Sites
 from ...city.deployment import check_deployments
 from ...errors import InputError
-from ...surrogates.gaussian_process import fit
+from ...evaluators.objective import Objective
+from ...surrogates.gaussian_process import GaussianProcess, fit
 from .base import Optimizer
 
 EDGE = 20
@@ -67,7 +63,7 @@ BETA = 25
 SPREAD = 0.2
 CANDIDATES, CHAINS = 256, 2
 FIRST_STEPS, NEXT_STEPS = 15, 5  # of the likelihood's ascent, cold and warm
-ALWAYS_FIT = 100  # up to so many observations hyperparameters are trained with each, then ever less often
+ALWAYS_FIT = 100  # up to this number of observations hyperparameters are trained with each, then less often
 
 
 class GPpM(Optimizer):
@@ -100,25 +96,26 @@ class GPpM(Optimizer):
     >>> optimizer.tell(sites, objective(sites))
     """
 
-    def __init__(self, objective, *, rng=None, initial=20):
+    def __init__(self, objective: Objective, *, rng: Rng = None, initial: int = 20) -> None:
         super().__init__(objective, rng=rng)
         self.initial = _validate.whole_number(initial, "initial")
-        self._groups = self.space.city.twin_groups
-        self._first_site = np.unique(self._groups, return_index=True)[1]
-        self._costs = np.ascontiguousarray(objective.costs[self._first_site])
-        self._told = []  # counts of the deployments told
-        self._optima = []  # which of them were the best of a region
-        self.process = None
+        first_site = np.unique(self.space.city.twin_groups, return_index=True)[1]
+        self._costs = np.ascontiguousarray(objective.costs[first_site])
+        self._told: list[IntArray] = []  # counts of the deployments told
+        self._optima: list[int] = []  # which of them were the best of a region
+        self.process: GaussianProcess | None = None
         self._constant = 0.0
-        self.centre = None
+        self.centre: IntArray | None = None
         self.edge = float(EDGE)
+        self._region_value, self._region_best = np.inf, -1  # of the best deployment in the region, and its number
+        self._successes = self._failures = 0
         self.restarts = 0
 
-    def prior_mean(self, sites):
+    def prior_mean(self, sites: Sites) -> float:
         """Return m(x) of one deployment, shape (p,), without the constant."""
-        return float(self._prior(self._counts(self.space.canonical(sites))[None])[0])
+        return float(self._prior(self.space.group_counts(self.space.canonical(sites))[None])[0])
 
-    def predict(self, deployments):
+    def predict(self, deployments: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return the surrogate's posterior mean and standard deviation.
 
         Parameters
@@ -136,59 +133,58 @@ class GPpM(Optimizer):
         InputError
             Before ``initial`` deployments are told.
         """
-        return self._posterior(self.process, self._known_counts(deployments))
+        return self._posterior(*self._asked(deployments))
 
-    def acquisition(self, deployments):
+    def acquisition(self, deployments: ArrayLike) -> FloatArray:
         """Return the logarithm of expected improvement (18) over the best deployment told, shape (K,).
 
         Deployments asked for but not yet told are left out of it. Parameters and errors as in `predict`.
         """
-        counts = self._known_counts(deployments)
-        return log_expected_improvement(self._goal(self.process), *self._posterior(self.process, counts))
+        process, counts = self._asked(deployments)
+        return log_expected_improvement(self._goal(process), *self._posterior(process, counts))
 
-    def _known_counts(self, deployments):
-        """Units in each twin group of deployments that someone asks the surrogate about, shape (K, G)."""
+    def _asked(self, deployments: ArrayLike) -> tuple[GaussianProcess, IntArray]:
+        """Return the surrogate, and the units in each twin group of deployments that someone asks about, (K, G)."""
         if self.process is None:
-            told = len(self.values)
             raise InputError(
-                f"the surrogate is first trained on {self.initial} observations and has {told}; "
-                f"tell it {self.initial - told} more."
+                f"the surrogate is first trained on {self.initial} observations and has {len(self.values)}; "
+                f"tell it {self.initial - len(self.values)} more."
             )
         rows = check_deployments(self.space.city, deployments)
-        return np.array([self._counts(self.space.canonical(row)) for row in rows])
+        return self.process, self.space.group_counts([self.space.canonical(row) for row in rows])
 
-    def _posterior(self, process, counts):
-        """Posterior mean and standard deviation of rows of counts."""
+    def _posterior(self, process: GaussianProcess, counts: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the posterior mean and standard deviation of rows of counts."""
         mean, variance = process.predict(counts, self._prior(counts) + self._constant)
         return mean, np.sqrt(variance)
 
-    def _goal(self, process):
-        """Value to improve on: the best one told, or with noise the lowest posterior mean among those told."""
+    def _goal(self, process: GaussianProcess) -> float:
+        """Return the value to improve on: the best one told, or with noise the lowest posterior mean of those told."""
         if not self.objective.noisy:
             return min(self.values)
         return self._posterior(process, np.array(self._told))[0].min()
 
-    # -- learning: Algorithm 4 --------------------------------------------------------------------------------
+    # -- learning: Algorithm 4 --
 
-    def _learn(self, sites, value):
-        self._told.append(self._counts(sites))
+    def _learn(self, sites: IntArray, value: float) -> None:
+        self._told.append(self.space.group_counts(sites))
         told = len(self._told)
         if told < self.initial:
             return
         if self.centre is None:
             self._open_region()
         else:
-            self._resize(value)
+            self._resize(value, self.centre)
         if self.process is None or told % (1 + told // ALWAYS_FIT) == 0:
             self.process, self._constant = self._fit(range(told), self.process)
         else:
             x = self._told[-1]
             self.process = self.process.appended(x, value, self._prior(x[None])[0] + self._constant)
 
-    def _resize(self, value):
+    def _resize(self, value: float, centre: IntArray) -> None:
         """Count a success or a failure, move and resize the region, leave it when too small: lines 13 to 20."""
-        inside = np.abs(self._told[-1] - self.centre).sum() <= self.edge
-        if inside and value < self._region_value - 1e-9:
+        distance = np.abs(self._told[-1] - centre).sum()
+        if distance <= self.edge and value < self._region_value - 1e-9:
             self._region_value, self._region_best = value, len(self._told) - 1
             self.centre = self._told[-1]
             self._successes += 1
@@ -202,26 +198,26 @@ class GPpM(Optimizer):
             self.edge *= SHRINK
             self._failures = 0
         if self.edge < 2:
-            self._optima += [] if self._region_best is None else [self._region_best]
+            self._optima += [self._region_best] if self._region_best >= 0 else []
             self.restarts += 1
             self._open_region()
 
-    def _open_region(self):
+    def _open_region(self) -> None:
         """Centre a new region where GP* has the lowest confidence bound (16): lines 6 to 8."""
         self.edge = float(EDGE)
-        self._region_value, self._region_best = np.inf, None
+        self._region_value, self._region_best = np.inf, -1
         self._successes = self._failures = 0
         rows = [*range(self.initial), *self._optima]
         world, constant = self._fit(rows, None)
 
-        def score(counts):
+        def score(counts: IntArray) -> FloatArray:
             mean, variance = world.predict(counts, self._prior(counts) + constant)
             return np.sqrt(BETA * variance) - mean
 
         start = self._told[min(rows, key=lambda k: self.values[k])]
         self.centre = self._climb(score, start, score(start[None])[0])[0]
 
-    def _fit(self, rows, previous):
+    def _fit(self, rows: Sequence[int], previous: GaussianProcess | None) -> tuple[GaussianProcess, float]:
         """Train on some of the observations, from a previous fit on; return the process and its constant."""
         from ...surrogates.kernels import DeploymentKernel
 
@@ -234,67 +230,61 @@ class GPpM(Optimizer):
         steps = FIRST_STEPS if previous is None else NEXT_STEPS
         return fit(kernel, X, y, prior + constant, noise_ratio=noise_ratio, spread=SPREAD, steps=steps), constant
 
-    # -- proposing: Algorithm 3 -------------------------------------------------------------------------------
+    # -- proposing: Algorithm 3 --
 
-    def _propose(self):
-        if self.centre is None:
+    def _propose(self) -> IntArray:
+        if self.centre is None or self.process is None:
             return self.draw()
-        process, taken = self._with_pending(), self._taken_counts()
+        process, taken = self._with_pending(self.process), set[bytes]()
+        if not self.objective.noisy:
+            taken = {self.space.group_counts(sites).tobytes() for sites in map(list, self.taken)}
         goal = self._goal(process)
 
-        def score(counts):
+        def score(counts: IntArray) -> FloatArray:
             return log_expected_improvement(goal, *self._posterior(process, counts))
 
-        pool = np.vstack([self.centre, self._random_swaps()])
+        pool = np.vstack([self.centre, self._random_swaps(self.centre)])
         scores = score(pool)
         best, highest = None, -np.inf
         for k in {0, *np.argsort(-scores)[:CHAINS]}:
-            # A taken start must not end the climb.
-            value = -np.inf if pool[k].tobytes() in taken else scores[k]
-            x, value = self._climb(score, pool[k], value, self.edge, taken)
+            value = -np.inf if pool[k].tobytes() in taken else scores[k]  # a taken start must not end the climb
+            x, value = self._climb(score, pool[k], value, self.centre, taken)
             if value > highest:
                 best, highest = x, value
-        return self.draw() if best is None else np.repeat(self._first_site, best)
+        return self.draw() if best is None else self.space.deployment(best)
 
-    def _with_pending(self):
-        """Return the process, told that deployments asked for but not yet told will come out as it expects."""
-        process = self.process
+    def _with_pending(self, process: GaussianProcess) -> GaussianProcess:
+        """Return the process, told that deployments asked for but not yet told have the values it expects."""
         for sites, value in self.taken.items():
             if value is None:
-                x = self._counts(np.array(sites))
+                x = self.space.group_counts(list(sites))
                 prior = self._prior(x[None]) + self._constant
                 process = process.appended(x, process.predict(x[None], prior)[0][0], prior[0])
         return process
 
-    def _taken_counts(self):
-        if self.objective.noisy:
-            return set()
-        return {self._counts(np.array(sites)).tobytes() for sites in self.taken}
-
-    def _climb(self, score, x, value, edge=np.inf, taken=()):
-        """Make the best single swap within ``edge`` of the centre that is not taken, until none raises the score."""
+    def _climb(
+        self,
+        score: Callable[[IntArray], FloatArray],
+        x: IntArray,
+        value: float,
+        centre: IntArray | None = None,
+        taken: Collection[bytes] = (),
+    ) -> tuple[IntArray, float]:
+        """Make the best single swap in the region of the centre that is not taken, until none raises the score."""
         while True:
-            near = self._swaps(x)
-            if np.isfinite(edge):
-                near = near[np.abs(near - self.centre).sum(axis=1) <= edge]
+            near = self.space.moves(x)
+            if centre is not None:
+                near = near[np.abs(near - centre).sum(axis=1) <= self.edge]
             scores = score(near) if len(near) else np.empty(0)
             k = next((k for k in np.argsort(-scores) if near[k].tobytes() not in taken), None)
             if k is None or not scores[k] > value:
                 return x, value
             x, value = near[k], scores[k]
 
-    def _swaps(self, counts):
-        """Every allowed deployment one relocated unit away, shape (k, G)."""
-        gives = np.flatnonzero(counts > self.space.floors)
-        takes = np.flatnonzero(counts < self.space.capacities)
-        unit = np.eye(len(counts), dtype=counts.dtype)
-        moves = (unit[takes] - unit[gives][:, None]).reshape(-1, len(counts))
-        return counts + moves[moves.any(axis=1)]
-
-    def _random_swaps(self):
+    def _random_swaps(self, centre: IntArray) -> IntArray:
         """Return allowed deployments 1 to s(d) random swaps from the centre, shape (CANDIDATES, G)."""
         most = max(1, int(min(self.edge / 2, self.space.units)))
-        pool = np.repeat(self.centre[None], CANDIDATES, axis=0)
+        pool = np.repeat(centre[None], CANDIDATES, axis=0)
         depths = self.rng.integers(1, most + 1, CANDIDATES)
         for depth in range(most):
             rows = np.flatnonzero(depths > depth)
@@ -306,26 +296,20 @@ class GPpM(Optimizer):
             pool[rows[movable], takes[movable]] += 1
         return pool
 
-    # -- deployments as counts --------------------------------------------------------------------------------
-
-    def _counts(self, sites):
-        """Units in each twin group, shape (G,)."""
-        return np.bincount(self._groups[sites], minlength=len(self._first_site))
-
-    def _prior(self, counts):
-        """p-median objective of each row of counts, shape (K,)."""
+    def _prior(self, counts: IntArray) -> FloatArray:
+        """Return the p-median objective of each row of counts, shape (K,)."""
         return _median_values(self._costs, self.objective.city.demand_shares, counts)
 
 
 class GPzero(GPpM):
     """`GPpM` without the p-median prior: the papers' baseline, whose prior mean is a constant."""
 
-    def _prior(self, counts):
+    def _prior(self, counts: IntArray) -> FloatArray:
         return np.zeros(len(counts))
 
 
 @njit(cache=True)
-def _median_values(costs, weights, counts):
+def _median_values(costs: FloatArray, weights: FloatArray, counts: IntArray) -> FloatArray:
     """Σ_j w_j min_g c_gj over the groups g that hold a unit: (G, M), (M,), (K, G) to (K,)."""
     values = np.empty(len(counts))
     for k in range(len(counts)):
@@ -337,7 +321,7 @@ def _median_values(costs, weights, counts):
     return values
 
 
-def log_expected_improvement(goal, mean, deviation):
+def log_expected_improvement(goal: float, mean: FloatArray, deviation: FloatArray) -> FloatArray:
     """Return the logarithm of expected improvement (18) below ``goal``, accurate where (18) itself underflows.
 
     Parameters

@@ -1,10 +1,11 @@
-"""Random search: the rival that every other method has to beat."""
+"""Random search: the baseline that every other method has to beat."""
 
+from ..._types import IntArray
 from .base import Optimizer
 
 
 class RandomSearch(Optimizer):
-    """Ask for random deployments, each free unit on a free place, none twice unless the objective is noisy.
+    """Ask for random deployments, each unit at a random free place; none twice unless the objective is noisy.
 
     Examples
     --------
@@ -18,5 +19,5 @@ class RandomSearch(Optimizer):
     <RandomSearch: best 6.06744 of 10 told>
     """
 
-    def _propose(self):
+    def _propose(self) -> IntArray:
         return self.draw()

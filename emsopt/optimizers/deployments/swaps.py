@@ -4,12 +4,16 @@ A step moves the one unit whose move helps most; the search ends where no single
 takes microseconds this is hard to beat; it proves nothing.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
+import pandas as pd
 
 from ... import _validate
 from ..._running.progress import bar
-from ...city.deployment import check_sites
-from ...evaluators.enumeration import evaluate_all
+from ..._types import IntArray, Progress, Rng, Sites
+from ...city.deployment import DeploymentSpace, check_sites
+from ...evaluators.enumeration import enumerate_objective
 from ...evaluators.median import p_median
 from ...evaluators.objective import Objective
 from ..run import Run
@@ -19,20 +23,28 @@ from .base import Optimizer
 AFFORDABLE = {"approximate": 1_000_000, "exact": 20_000, "simulation": 200}
 
 
-def local_search(objective, *, starts=None, restarts=8, rng=None, budget=None, progress=None):
+def local_search(
+    objective: Objective,
+    *,
+    starts: Sequence[Sites] | None = None,
+    restarts: int = 8,
+    budget: int | None = None,
+    rng: Rng = None,
+    progress: Progress | None = None,
+) -> Run:
     """Descend from several deployments, one relocated unit at a time.
 
     Parameters
     ----------
     objective : Objective
     starts : sequence of array_like, optional
-        Deployments to start from; left out: the p-median deployment, all units as close to the 1-median as they fit,
+        Deployments to start from. Default: the p-median deployment, all units as close to the 1-median as they fit,
         and ``restarts`` random ones.
     restarts : int
         Random starts.
-    rng : int or Generator, optional
     budget : int, optional
-        Stop after about this many evaluations.
+        Stop after the step that reaches this number of evaluations.
+    rng : int or Generator, optional
     progress : bool or callable
         True shows a bar; a function is called with (starts done, starts in all).
 
@@ -42,30 +54,25 @@ def local_search(objective, *, starts=None, restarts=8, rng=None, budget=None, p
 
     Notes
     -----
-    The result is a local optimum of single moves. Noisy objectives mislead it: fix the simulation's ``rng``.
+    The result is a local optimum of single moves. Noisy objectives mislead the search: fix the simulation's ``rng``.
     """
-    import pandas as pd
-
-    space = objective.space
+    space, before = objective.space, objective.evaluations
+    limit = np.inf if budget is None else _validate.whole_number(budget, "budget")
     if starts is None:
         restarts = _validate.whole_number(restarts, "restarts", low=0)
-        starts = [*_classical_starts(space), *(space.sample(restarts, rng=rng) if restarts else ())]
+        chosen = [*_classical_starts(space), *(space.sample(restarts, rng=rng) if restarts else ())]
     else:
-        starts = [space.canonical(check_sites(objective.city, start)) for start in starts]
-    before, best, best_value, rows = objective.evaluations, None, np.inf, []
-    seen = set()
-    stopped = False
-    with bar(progress, len(starts), "start") as show:
-        for number, start in enumerate(starts, 1):
+        chosen = [space.canonical(check_sites(objective.city, start)) for start in starts]
+    best, best_value, rows = chosen[0], np.inf, []
+    seen: set[tuple[int, ...]] = set()
+    with bar(progress, len(chosen), "start") as show:
+        for number, start in enumerate(chosen, 1):
             x, value = start, objective(start)
-            while not stopped and tuple(x) not in seen:
+            while tuple(x) not in seen and objective.evaluations - before < limit:
                 seen.add(tuple(x))
                 neighbours = space.neighbours(x)
-                if len(neighbours) == 0:
-                    break
-                values = objective.values(neighbours)
+                values = objective.values(neighbours) if len(neighbours) else np.array([np.inf])
                 k = values.argmin()
-                stopped = budget is not None and objective.evaluations - before >= budget
                 if values[k] >= value - 1e-12:
                     break
                 x, value = neighbours[k], values[k]
@@ -74,24 +81,22 @@ def local_search(objective, *, starts=None, restarts=8, rng=None, budget=None, p
                 best, best_value = x, value
             rows.append((objective.evaluations - before, best_value))
             show(number)
-            if stopped:
+            if objective.evaluations - before >= limit:
                 break
-    history = pd.DataFrame(rows, columns=["evaluations", "best"])
-    message = "stopped at budget" if stopped else "no single move improves it"
-    return Run(best, float(best_value), objective.evaluations - before, message, history)
+    used = objective.evaluations - before
+    message = "no single move improves it" if used < limit else "stopped when the budget was used up"
+    return Run(best, float(best_value), used, message, pd.DataFrame(rows, columns=["evaluations", "best"]))
 
 
 class LocalSearch(Optimizer):
-    """Swap local search through ask / tell: one neighbour at a time, and a restart where no single move helps.
+    """Swap local search through ask / tell: move to the first better neighbour, restart in a local optimum.
 
     Parameters
     ----------
     objective : Objective
-    improvement : {"first", "best"}
-        Move to the first neighbour that is better, or see all of them and move to the best.
     starts : sequence of array_like, optional
-        Deployments to descend from, one after the other, before random ones; left out: those of `local_search`.
-        Empty: random ones from the start.
+        Deployments to descend from, one after the other, before random ones. Default: the first two of `local_search`.
+        Empty: random ones only.
     rng : int or Generator, optional
 
     Notes
@@ -99,50 +104,32 @@ class LocalSearch(Optimizer):
     Neighbours told before are not asked for again; their known values count. A noisy objective misleads the search.
     """
 
-    def __init__(self, objective, *, improvement="first", starts=None, rng=None):
+    def __init__(self, objective: Objective, *, starts: Sequence[Sites] | None = None, rng: Rng = None) -> None:
         super().__init__(objective, rng=rng)
-        self.improvement = _validate.choice(improvement, "improvement", ("first", "best"))
         starts = _classical_starts(self.space) if starts is None else starts
         self._starts = [self.space.canonical(start) for start in starts]
-        self._restart()
+        self._value, self._neighbours = np.inf, list[IntArray]()
 
-    def _restart(self):
-        self._value, self._neighbours, self._step = np.inf, [], None
-
-    def _propose(self):
-        while True:
-            while self._neighbours:
-                sites = self._neighbours.pop()
-                if self.objective.noisy or not self.is_taken(sites):
-                    return sites
-                self._consider(sites, self.taken[tuple(sites.tolist())])
-            if self._step is None:  # a local optimum
-                break
-            self._move(*self._step)
-        self._restart()
+    def _propose(self) -> IntArray:
+        while self._neighbours:
+            sites = self._neighbours.pop()
+            if self.objective.noisy or not self.is_taken(sites):
+                return sites
+            known = self.taken[tuple(sites.tolist())]
+            if known is not None:
+                self._learn(sites, known)
+        self._value = np.inf  # a local optimum: restart
         return self._starts.pop(0) if self._starts else self.draw()
 
-    def _learn(self, sites, value):
-        self._consider(sites, value)
-
-    def _consider(self, sites, value):
-        """Move there, or keep it in mind, if it is better (None: asked for, not told yet)."""
-        if value is None or value >= (self._value if self._step is None else self._step[1]):
-            return
-        if self.improvement == "first" or self._value == np.inf:
-            self._move(sites, value)
-        else:
-            self._step = sites, value
-
-    def _move(self, sites, value):
-        self._value, self._step = value, None
-        self._neighbours = list(self.rng.permutation(self.space.neighbours(sites)))
+    def _learn(self, sites: IntArray, value: float) -> None:
+        if value < self._value:
+            self._value = value
+            self._neighbours = list(self.rng.permutation(self.space.neighbours(sites)))
 
 
-def random_neighbour(space, sites, rng):
+def random_neighbour(space: DeploymentSpace, sites: IntArray, rng: np.random.Generator) -> IntArray:
     """Return a canonical deployment with one unit relocated at random, shape (p,); itself if none can be."""
-    groups = space.city.twin_groups
-    counts = space.group_counts(sites)
+    groups, counts = space.city.twin_groups, space.group_counts(sites)
     movable = (counts > space.floors)[groups[sites]]
     free = (counts < space.capacities)[groups]
     moves = np.argwhere(movable[:, None] & free & (groups[sites][:, None] != groups))
@@ -154,7 +141,7 @@ def random_neighbour(space, sites, rng):
     return space.canonical(moved)
 
 
-def _classical_starts(space):
+def _classical_starts(space: DeploymentSpace) -> list[IntArray]:
     """Return the p-median deployment, and all units on the sites with the shortest mean response."""
     city = space.city
     places = np.repeat(np.arange(city.n_sites), space.site_capacities - space.site_floors)
@@ -163,16 +150,16 @@ def _classical_starts(space):
     return [p_median(city, space).sites, space.canonical(crowd)]
 
 
-def best_deployment(objective, *, rng=0, progress=None):
+def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress | None = None) -> Run:
     """Find the best deployment: by enumeration if there are few enough, else by local search.
 
-    Where the exact evaluator is too slow to search with, the approximate one leads the way and the exact one decides
+    If the exact evaluator is too slow to search with, the approximate one leads the search, and the exact one decides
     among the neighbours of what it found.
 
     Parameters
     ----------
     objective : Objective
-    rng : int or Generator
+    rng : int or Generator, optional
         For the random starts of a search.
     progress : bool or callable
         True shows a bar; a function is called with (done, total).
@@ -182,31 +169,17 @@ def best_deployment(objective, *, rng=0, progress=None):
     Run
         ``message`` says whether the optimum is proven.
     """
-    import pandas as pd
-
     _validate.instance(objective, "objective", Objective, "emsopt.Objective")
     space = objective.space
     if space.count <= AFFORDABLE[objective.evaluator]:
-        everything = evaluate_all(
-            space.city,
-            space,
-            objective.evaluator,
-            metric=objective.metric,
-            progress=progress,
-            **objective.options,
-        )
-        objective.evaluations += len(everything.values)
-        value = float(everything.values.min())
-        history = pd.DataFrame({"evaluations": [len(everything.values)], "best": [value]})
-        return Run(everything.best_sites, value, len(everything.values), "proven by enumeration", history)
+        everything = enumerate_objective(objective, progress=progress)
+        evaluated, value = len(everything.values), float(everything.values.min())
+        objective.evaluations += evaluated
+        history = pd.DataFrame({"evaluations": [evaluated], "best": [value]})
+        return Run(everything.best_sites, value, evaluated, "proven by enumeration", history)
     starts = None
     if objective.evaluator != "approximate":
-        guide = Objective(
-            space.city,
-            space,
-            "approximate",
-            objective.metric,
-            capacity=objective.options.get("capacity", "loss"),
-        )
+        options = {name: value for name, value in objective.options.items() if name == "capacity"}
+        guide = Objective(space.city, space, "approximate", objective.metric, **options)
         starts = [local_search(guide, rng=rng).x]
     return local_search(objective, starts=starts, rng=rng, progress=progress)

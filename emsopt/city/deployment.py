@@ -214,7 +214,7 @@ class DeploymentSpace:
         """Return the deployment with ``counts`` units in each twin group, shape (p,): lowest indices, sorted."""
         return np.sort(np.concatenate([slots[:n] for slots, n in zip(self._groups, counts, strict=True)]))
 
-    def canonical(self, sites: Sites) -> IntArray:
+    def canonical(self, sites: ArrayLike) -> IntArray:
         """Return an allowed deployment with the lowest indices of its twin groups, sorted, shape (p,)."""
         sites = check_sites(self.city, sites)
         counts = self.group_counts(sites)
@@ -222,14 +222,14 @@ class DeploymentSpace:
             raise InputError(f"{sites.tolist()} is not an allowed deployment of {self.units} units.")
         return self.deployment(counts)
 
-    def __contains__(self, sites: object) -> bool:
+    def __contains__(self, sites: Any) -> bool:
         try:
-            self.canonical(cast(Sites, sites))
+            self.canonical(sites)
         except InputError:
             return False
         return True
 
-    def multiplicity(self, sites: Sites) -> int:
+    def multiplicity(self, sites: ArrayLike) -> int:
         """Return the number of sets of listed sites that this deployment stands for (without colocation)."""
         return prod(map(comb, self.capacities.tolist(), self.group_counts(self.canonical(sites)).tolist()))
 
@@ -249,7 +249,7 @@ class DeploymentSpace:
         moves = (unit[takes] - unit[gives][:, None]).reshape(-1, len(counts))
         return cast(IntArray, counts + moves[moves.any(axis=1)])
 
-    def neighbours(self, sites: Sites) -> IntArray:
+    def neighbours(self, sites: ArrayLike) -> IntArray:
         """Return all allowed deployments one relocated unit away, shape (k, p)."""
         rows = [self.deployment(counts) for counts in self.moves(self.group_counts(self.canonical(sites)))]
         return np.array(rows, dtype=np.int64).reshape(-1, self.units)

@@ -299,17 +299,17 @@ def _interchange(chosen: BoolArray, costs: FloatArray, forced: BoolArray) -> flo
         members = np.flatnonzero(chosen)
         for j in range(n_atoms):
             first[j], second[j] = np.inf, dearest
-            for i in members:
-                if costs[i, j] < first[j]:
+            for k in members:
+                if costs[k, j] < first[j]:
                     second[j] = min(first[j], dearest)
-                    first[j], nearest[j] = costs[i, j], i
-                elif costs[i, j] < second[j]:
-                    second[j] = costs[i, j]
+                    first[j], nearest[j] = costs[k, j], k
+                elif costs[k, j] < second[j]:
+                    second[j] = costs[k, j]
         for k in members:
             loss[k] = 0.0  # of dropping member k
         for j in range(n_atoms):
             loss[nearest[j]] += second[j] - first[j]
-        gain, enters, leaves = 1e-12 * first.sum(), -1, -1
+        gain, enters, leaves = 1e-12 * first.sum(), -1, members[0]
         for i in range(n_sites):
             if chosen[i]:
                 continue
@@ -324,7 +324,7 @@ def _interchange(chosen: BoolArray, costs: FloatArray, forced: BoolArray) -> flo
                     saved[nearest[j]] += second[j] - costs[i, j]
             for k in members:
                 if not forced[k] and entry - loss[k] + saved[k] > gain:
-                    gain, enters, leaves = entry - loss[k] + saved[k], i, int(k)
+                    gain, enters, leaves = entry - loss[k] + saved[k], i, k
         if enters < 0:
             return first.sum()
         chosen[enters], chosen[leaves] = True, False

@@ -181,5 +181,5 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
     if objective.evaluator != "approximate":
         options = {name: value for name, value in objective.options.items() if name == "capacity"}
         guide = Objective(space.city, space, "approximate", objective.metric, **options)
-        starts = [local_search(guide, rng=rng).x]
+        starts = [space.canonical(local_search(guide, rng=rng).x)]
     return local_search(objective, starts=starts, rng=rng, progress=progress)

@@ -27,6 +27,7 @@ services. Computers & Operations Research 1(1), 67-95.
 
 from collections.abc import Callable
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from numba import njit
@@ -47,17 +48,17 @@ TUNE_EVERY = 5  # sweeps between two looks at the rate of convergence
 ONE = np.uint64(1)
 MAX_CALIBRATIONS = 200
 
+_Chain: TypeAlias = tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray, float]
+"""Units by station, strides of the states, dispatch rates, service rates, rates out of each state, rate of calls."""
+
 
 def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: float = 1e-11) -> Evaluation:
     """Evaluate one deployment exactly.
 
     Parameters
     ----------
-    city : City
-    sites : array_like of int, shape (p,)
-        Site of each unit; repeats are colocated.
-    capacity : {"loss", "queue"}
-        What happens to calls that find every unit busy: lost, or served first come, first served.
+    city, sites, capacity
+        As in `approximate_hypercube`.
     tol : float
         Sweeps stop when the balance equations are out by less than this, relative to the total flow.
 
@@ -68,10 +69,8 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
 
     Raises
     ------
-    InputError
-        If the fleet has more than `MOST_UNITS` single units, or an argument is invalid.
-    UnstableQueueError
-        If calls can queue and arrive faster than the fleet serves.
+    InputError, UnstableQueueError
+        As in `approximate_hypercube`; also if the fleet has more than `MOST_UNITS` single units.
 
     Notes
     -----
@@ -176,14 +175,15 @@ def _solve(
     blocked, wait, sweeps, residual = 0.0, 0.0, 0, 0.0
     for _ in range(MAX_CALIBRATIONS):
         _departures(leave, level, counts, mu)
+        chain = counts, strides, dispatch, mu, leave, total
         fastest = leave[-1]  # Σ c_g μ_g, all units busy
         if queue and total >= fastest * (1 - 1e-12):
             return shares, busy, queued, blocked, wait, -1, residual
-        taken = _relax(P, counts, strides, dispatch, mu, leave, level, total, tol)
+        taken = _relax(P, chain, level, tol)
         if taken < 0:
             return shares, busy, queued, blocked, wait, -2, residual
         sweeps += taken
-        residual = _sweep(P, counts, strides, dispatch, mu, leave, total, 0.0)
+        residual = _sweep(P, chain, 0.0)
         queued[:] = counts * mu / fastest  # a call that waited goes to whichever unit is free next
         # With a queue, the states in which n calls wait have probability P(full) (λ / Σμ)^n.
         tail = 1 / (1 - total / fastest) if queue else 1.0
@@ -268,21 +268,13 @@ def _departures(leave: FloatArray, level: NDArray[np.int8], counts: IntArray, mu
 
 
 @njit(cache=True, nogil=True)
-def _sweep(
-    P: FloatArray,
-    counts: IntArray,
-    strides: IntArray,
-    dispatch: FloatArray,
-    mu: FloatArray,
-    leave: FloatArray,
-    total: float,
-    omega: float,
-) -> float:
+def _sweep(P: FloatArray, chain: _Chain, omega: float) -> float:
     """Relax every balance equation (21) in turn, in place; return how much they were out, relative to all flow.
 
     With ``omega`` = 0 nothing moves: the return value is the residual. States come in blocks that differ only in the
     first few stations, each with one unit: what flows in from other blocks is a vector operation.
     """
+    counts, strides, dispatch, mu, leave, total = chain
     bits, n_stations, last = min((counts == 1).sum(), 5), len(counts), len(P) - 1  # single units come first
     size = 1 << bits
     busy, full = np.zeros(n_stations, dtype=np.int64), np.int64(0)
@@ -319,26 +311,17 @@ def _sweep(
 
 
 @njit(cache=True, nogil=True)
-def _relax(
-    P: FloatArray,
-    counts: IntArray,
-    strides: IntArray,
-    dispatch: FloatArray,
-    mu: FloatArray,
-    leave: FloatArray,
-    level: NDArray[np.int8],
-    total: float,
-    tol: float,
-) -> int:
+def _relax(P: FloatArray, chain: _Chain, level: NDArray[np.int8], tol: float) -> int:
     """Iterate on P in place until the balance equations hold to ``tol``; return the number of sweeps, or -1.
 
     Neighbouring states differ by one busy unit, so the equations are bipartite and Young's theory gives the
     relaxation factor from the rate at which Gauss-Seidel converges.
     """
+    leave, total = chain[4], chain[5]
     _rescale_levels(P, leave, level, total)
     omega, before = 1.0, 1.0
     for sweep in range(1, MAX_SWEEPS + 1):
-        wrong = _sweep(P, counts, strides, dispatch, mu, leave, total, omega)
+        wrong = _sweep(P, chain, omega)
         _rescale_levels(P, leave, level, total)
         if wrong < tol:
             return sweep

@@ -189,7 +189,7 @@ def test_coefficients_are_named_by_what_they_do(city, objective):
     at = {name.split(" (")[0]: site for site, name in reversed(list(enumerate(city.site_names)))}
 
     def drawn(*names):
-        return optimizer._predict([[at[name] for name in names]])[0] if names else 0.0
+        return (optimizer.features([[at[name] for name in names]]) @ optimizer._coef)[0] if names else 0.0
 
     shown = largest_coefficients(optimizer, 60)
     assert len(shown) == 60

@@ -28,9 +28,8 @@ random points, because the scale is unknown, and the prior mean is the mean of t
 The model is meant for hundreds of plays; `benchmarks/bocvs.py` measures it.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ from ... import _validate
 from ..._running.threads import one_thread
 from ..._types import ArrayLike, FloatArray
 from ...problems.control.problem import ControlProblem
-from ..boxes._search import maximize_on_box, starts_on_box
+from ..boxes._search import Slopes, maximize_on_box, starts_on_box
 
 NODES = 64
 SCREENED, CLIMBED = 96, 4  # random points to compare, and how many of them to climb from
@@ -51,9 +50,6 @@ NOISE_RATIOS = (1e-6, 0.25)
 FIT_STEPS = 25
 LEAST_VARIANCE = 1e-12  # over the amplitude
 FEATURES, SAMPLE_NODES = 512, 512  # of a posterior sample
-
-Slopes: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-"""A function to climb: from points (K, k) to values (K,) and slopes (K, k)."""
 
 
 @dataclass(frozen=True)

@@ -165,10 +165,10 @@ def _add_road(element: Attributes, opened: list[Attributes], roads: dict[str, Ro
 
 def _is_open(element: Attributes, vehicle: str) -> bool:
     """Return whether a lane or connection admits the vehicle; ``allow`` overrides ``disallow``."""
-    named = {"all", vehicle}
     if allowed := element.get("allow", "").split():
-        return not named.isdisjoint(allowed)
-    return named.isdisjoint(element.get("disallow", "").split())
+        return vehicle in allowed or "all" in allowed
+    refused = element.get("disallow", "").split()
+    return vehicle not in refused and "all" not in refused
 
 
 def _number(element: Attributes, key: str, where: str, unit: str, most: float) -> float:

@@ -1,19 +1,26 @@
 """Widgets for notebooks: move a control and watch deployment, figures and map follow.
 
 ``load_panel``         the best deployment as load, fleet, threshold and objective change
-``deployment_panel``   a deployment of one's own beside the optimum and the p-median deployment
-``optimizer_panel``    a search, stepped by hand, and what it expects
+``deployment_panel``   your own deployment beside the optimum and the p-median deployment
+``optimizer_panel``    a search that you step, and what it expects
 ``navigation_panel``   an agent that learns a route, and roads to close on it
 ``control_panel``      which variables to control, as tolerance and costs change
 ``boke_panel``         BOKE on one input: its constants, what it knows, and its next point
-``dashboard``          all of it for a city of one's choice or one's own, to be served without code
+``dashboard``          a city of your choice or your own, its fleet and its callers, to be served without code
 
-Nothing is computed here: a panel asks the package and shows the answer. What was asked once is remembered. A panel is
-an ipywidgets box with all its widgets by name in ``refs``.
+Panels compute nothing themselves: they ask the package, show its answers and remember them. Each is a `Panel`, an
+ipywidgets box that has its widgets by name in ``refs``.
 """
 
+from ..errors import MissingDependencyError
+
+try:
+    import ipywidgets  # noqa: F401
+except ImportError as error:
+    raise MissingDependencyError("panels need the package ipywidgets: pip install 'emsopt[notebooks]'.") from error
+
 from ._dashboard import dashboard
-from ._widgets import Panel
+from ._panel import Panel
 from .boke import boke_panel
 from .control import control_panel
 from .deployment import deployment_panel

@@ -1,79 +1,100 @@
-"""What the dashboard shows of some deployments: figures, bars, a histogram, and the alternatives."""
+"""Tables and pictures of deployments, as HTML."""
 
-from html import escape
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from .. import plots
 from ..maps import _shading
-from . import _widgets
+from ..maps.deployments import place_name
+from ._widgets import bar, lines, picture, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from .._types import IntArray, Sites
+    from ..city import City
+    from ..evaluators import Evaluation
+    from ..evaluators.enumeration import Enumeration
+
+MODELS = {
+    "exact": "exact hypercube",
+    "approximate": "approximate hypercube",
+    "simulation": "simulation of 50,000 calls",
+}
 
 
-def figures(city, evaluations, found, threshold):
-    """Return a table of the deployments, as HTML; ``found`` says how the optimum was."""
+def place_names(city: City) -> list[str]:
+    """Name the places, twin sites as one."""
+    groups, names = city.twin_groups, np.array(city.site_names)
+    return [place_name(names[groups == place].tolist()) for place in range(groups.max() + 1)]
+
+
+def place_counts(city: City, sites: Sites) -> IntArray:
+    """Return the number of units at each place, shape (G,)."""
+    return np.bincount(city.twin_groups[sites], minlength=city.twin_groups.max() + 1)
+
+
+def units_at(city: City, sites: Sites) -> str:
+    """Name the places of a deployment: "Station 4, Station 9 × 2"."""
+    pairs = zip(place_names(city), place_counts(city, sites), strict=True)
+    return ", ".join(f"{name} × {n}" if n > 1 else name for name, n in pairs if n)
+
+
+def figures(
+    caption: str,
+    evaluations: dict[str, Evaluation],
+    threshold: float,
+    means: Mapping[str, Iterable[Evaluation]] | None = None,
+) -> str:
+    """Return a table that compares deployments; ``means`` are evaluations whose mean response it lists, by model."""
     shown = evaluations.values()
-    model = next(iter(shown)).evaluator
-    rows = {
-        "units": [str(len(e.sites)) for e in shown],
-        "mean response (min)": [f"{e.mean_response:.3f}" for e in shown],
+    rows = {"units": [str(len(e.sites)) for e in shown]}
+    for model, several in (means or {"": shown}).items():
+        rows[f"mean response (min){model}"] = [f"{e.mean_response:.3f}" for e in several]
+    rows |= {
+        f"responses of {threshold:g} min or more": [f"{e.late_fraction(threshold):.2%}" for e in shown],
+        "90th percentile (min)": [f"{e.percentile_90:.2f}" for e in shown],
+        "calls lost to the fleet": [f"{e.loss_probability:.2%}" for e in shown],
+        "units busy, on average": [f"{e.utilizations.mean():.1%}" for e in shown],
+        "busiest unit": [f"{e.utilizations.max():.1%}" for e in shown],
     }
-    rows |= _widgets.performance(shown, threshold)
-    caption = (
-        f"{city.name}: {city.total_rate:.3g} calls an hour. Figures by {'' if model == 'simulation' else 'the '}{model}"
-        f"{'' if model == 'simulation' else ' hypercube model'}; calls that find no unit free are lost. Optimum: {found}."
-    )
-    return _widgets.table(caption, list(evaluations), rows)
+    model = MODELS[next(iter(shown)).evaluator]
+    return table(f"{caption} Figures: {model}; calls that find no unit free are lost.", evaluations, rows)
 
 
-def busy(evaluations):
-    """Return bars of how busy the units are, as an HTML table: it is drawn at once, and a screen reader can read it."""
-    rows = {}  # site -> {deployment: (name, utilisation)}
-    for name, e in evaluations.items():
-        for site, title, share in zip(e.sites.tolist(), e.site_names, e.utilizations.tolist(), strict=True):
-            rows.setdefault(site, {})[name] = title, share
-    head = "".join(f"<th scope='col' style='text-align:left'>{escape(name)}</th>" for name in evaluations)
-    body = ""
-    for _, units in sorted(rows.items()):
-        title = next(iter(units.values()))[0]
-        bars = (_bar(units[name][1], k) if name in units else "<td></td>" for k, name in enumerate(evaluations))
-        body += f"<tr><th scope='row'>{escape(title)}</th>{''.join(bars)}</tr>"
-    title = "How busy each unit is (share of the time)"
-    return (
-        f"{_widgets.TABLE_STYLE}<figure style='margin:0.4em 0'>{_widgets.caption(title)}<div style='overflow:auto;max-height:30em'>"
-        f"<table class='emsopt-figures' aria-label='{title}'><tr><td></td>{head}</tr>{body}</table></div></figure>"
-    )
+def busy(evaluations: dict[str, Evaluation]) -> str:
+    """Return bars of how busy the units are: unlike a picture, a table is drawn at once and can be read aloud."""
+    cells: dict[tuple[int, str], list[str]] = defaultdict(lambda: [""] * len(evaluations))
+    for k, e in enumerate(evaluations.values()):
+        colour = _shading.CATEGORIES[k % len(_shading.CATEGORIES)]
+        for site, name, share in zip(e.sites.tolist(), e.site_names, e.utilizations.tolist(), strict=True):
+            cells[site, name][k] = bar(share, colour, f"{share:.0%}")
+    rows = [(name, row) for (_, name), row in sorted(cells.items())]
+    return table("How busy each unit is (share of the time)", evaluations, rows)
 
 
-def _bar(share, k):
-    """Return a cell with a bar as long as ``share`` and its figure beside it."""
-    colour = _shading.CATEGORIES[k % len(_shading.CATEGORIES)]
-    style = f"display:inline-block;height:0.8em;width:{10 * share:.2f}em;background:{colour};margin-right:0.4em"
-    return f"<td style='text-align:left;padding:0.05em 0.9em'><span style='{style}'></span>{share:.0%}</td>"
-
-
-def responses(evaluations, threshold):
-    """Draw how long responses take, as HTML."""
+def responses(evaluations: dict[str, Evaluation], threshold: float) -> str:
+    """Draw the distribution of response times."""
     said = ", ".join(f"{name} {e.late_fraction(threshold):.1%}" for name, e in evaluations.items())
-    return _widgets.picture(
-        lambda axes: plots.response_histogram(evaluations, axes, threshold=threshold),
-        "How long responses take",
-        f"Histogram of response times; {threshold:g} minutes or more take: {said}.",
-        size=(6.2, 3.9),
-        box=(0.13, 0.16, 0.83, 0.71),
-    )
+    alt = f"Histogram of response times; {threshold:g} minutes or more take: {said}."
+    draw = partial(plots.response_histogram, evaluations, threshold=threshold)
+    return picture(draw, "How long responses take", alt, size=(6.2, 3.9), box=(0.13, 0.16, 0.83, 0.71))
 
 
-def alternatives(everything, k, threshold):
-    """Return a table of the best deployments, as HTML; nothing if not all were tried."""
+def alternatives(everything: Enumeration | None, k: int, threshold: float) -> str:
+    """Return a table of the best deployments, or a sentence if not all were tried."""
     if everything is None:
-        return _widgets.lines("There are too many deployments to try all at every change, so no list of alternatives.")
-    frame = everything.alternatives(k, threshold=threshold)
+        return lines("There are too many deployments to try all at every change, so no list of alternatives.")
     rows = {}
-    for row in frame.to_dict("records"):
+    for row in everything.alternatives(k, threshold=threshold).to_dict("records"):
         move = f"{row['moved_from']} → {row['moved_to']}" if row["moved_from"] else "the optimum"
-        rows[f"{row['rank']}. {move}"] = [
-            f"{row['mean_response_min']:.3f}",
-            f"{row[f'late_over_{threshold:g}_min']:.2%}",
-            f"{row['percentile_90_min']:.2f}",
-            f"{row['max_utilization']:.1%}",
-        ]
+        mean, late = f"{row['mean_response_min']:.3f}", f"{row[f'late_over_{threshold:g}_min']:.2%}"
+        slowest, busiest = f"{row['percentile_90_min']:.2f}", f"{row['max_utilization']:.1%}"
+        rows[f"{row['rank']}. {move}"] = [mean, late, slowest, busiest]
     columns = ["mean response (min)", f"{threshold:g} min or more", "90th percentile (min)", "busiest unit"]
-    return _widgets.table(f"The {len(rows)} best deployments by the approximate model", columns, rows)
+    return table(f"The {len(rows)} best deployments by the approximate model", columns, rows)

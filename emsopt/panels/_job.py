@@ -1,111 +1,102 @@
-"""Long work beside a panel that goes on answering: a bar shows how far it is, a button ends it."""
+"""Long work beside a panel that still answers: a bar shows its progress, and a button ends it."""
+
+from __future__ import annotations
 
 import os
 import sys
 from contextlib import suppress
 from contextvars import copy_context
+from functools import partial
 from threading import Event, Thread, get_native_id
+from typing import TYPE_CHECKING
 
 import ipywidgets as widgets
 
-from ._widgets import complaint
+from ._widgets import Bar, Message, button, guarded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NICENESS = 10  # a ninth of the processor where others want it too
 
 
 class _Cancelled(BaseException):
-    """Raised where the work asks whether to go on; not an Exception, so that nothing on the way takes it for one."""
+    """Ends the work from within; not an Exception, so that no handler on the way catches it."""
 
 
-class Job:
-    """A button that starts work in a thread of its own, one at a time.
+class Job(widgets.HBox):
+    """A button that starts work in a thread of its own, one piece at a time, another that ends it, and a bar.
 
     Parameters
     ----------
     label, tip : str
         Of the button.
     message : Message
-        Says what came of it.
-    work : callable
-        Called in the panel's thread; returns a function of ``progress(done, total)`` to call in the other.
-    done : callable
-        Called with the result in the other thread; may return a remark.
+        Says how the work ended.
+    prepare : callable
+        Called in the panel's thread; returns the work, a function without arguments. The work calls `tell` or `check` often
+        and may return a remark.
 
     Attributes
     ----------
     start, cancel, bar : Widget
-    box : HBox
-        The three of them.
     """
 
-    def __init__(self, label, tip, message, work, done):
-        self.start = widgets.Button(description=label, tooltip=tip, button_style="primary", layout={"width": "auto"})
-        self.cancel = widgets.Button(description="Cancel", tooltip="End the search", disabled=True)
-        self.bar = widgets.FloatProgress(
-            value=0.0, min=0.0, max=1.0, description="Searching", layout={"visibility": "hidden"}
-        )
-        self.box = widgets.HBox([self.start, self.cancel, self.bar], layout={"flex_flow": "row wrap"})
-        self._message, self._work, self._done = message, work, done
-        self._stop, self._thread = Event(), None
-        self.start.on_click(self._begin)
+    def __init__(self, label: str, tip: str, message: Message, prepare: Callable[[], Callable[[], object]]) -> None:
+        self.start, self.cancel = button(label, tip, prepare, slow=True), button("Cancel", "End the search", self.stop)
+        self.bar, self.cancel.disabled = Bar("Searching"), True
+        self._message, self._stop, self._thread = message, Event(), Thread()
+        self.start.on_click(guarded(message, self._begin))
         self.cancel.on_click(lambda _: self.stop())
+        super().__init__([self.start, self.cancel, self.bar], layout={"flex_flow": "row wrap"})
 
-    def _begin(self, _):
-        if self.running:
+    def _begin(self) -> None:
+        """Start the work, unless some is going on."""
+        if self._thread.is_alive():
             return
-        try:
-            work = self._work()
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is said
-            self._message.say(complaint(error))
-            return
-        self._stop = Event()
+        work = self.start.action()
+        self._stop.clear()
         self.start.disabled, self.cancel.disabled = True, False
-        self.bar.value, self.bar.layout.visibility = 0.0, "visible"
-        # Widgets that change say for which cell: a thread knows that only in a copy of this one's context.
-        run = copy_context().run
-        self._thread = Thread(target=run, args=(self._run, work, self._stop), daemon=True)
+        # A widget that changes tells the page to which cell it belongs, which a thread knows only in a copy of this context.
+        target = guarded(self._message, partial(self._run, work))
+        self._thread = Thread(target=copy_context().run, args=(target,), daemon=True)
         self._thread.start()
 
-    def _run(self, work, stop):
-        def progress(done, total):
-            if stop.is_set():
-                raise _Cancelled
-            self.bar.value = done / max(total, 1)
-
-        remark = "The search was stopped; what was found before stays."
+    def _run(self, work: Callable[[], object]) -> object:
+        """Do the work; return a remark on how it ended."""
         try:
-            _give_way()
-            result = work(progress)
-            progress(1, 1)
-            remark = self._done(result) or ""
+            with self.bar:
+                _give_way()
+                return work()
         except _Cancelled:
-            remark = "Cancelled; what was found before stays."
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is said
-            remark = complaint(error)
+            return "Cancelled; what was found before stays."
         finally:
             self.start.disabled, self.cancel.disabled = False, True
-            self.bar.layout.visibility = "hidden"
-            self._message.say(remark)
 
-    @property
-    def running(self):
-        """Whether work is going on."""
-        return self._thread is not None and self._thread.is_alive()
+    def check(self) -> None:
+        """End the work here if it was cancelled."""
+        if self._stop.is_set():
+            raise _Cancelled
 
-    def stop(self):
-        """Ask the work to end; it does when it next tells how far it is."""
+    def tell(self, done: int, total: int) -> None:
+        """Show how much of the work is done, or end it if it was cancelled."""
+        self.check()
+        self.bar.tell(done, total)
+
+    def stop(self) -> None:
+        """Ask the work to end; it does so at its next `check`."""
         self._stop.set()
 
-    def wait(self, seconds=None):
+    def wait(self, seconds: float | None = None) -> None:
         """Wait until the work has ended."""
-        if self._thread is not None:
+        if self._thread.is_alive():
             self._thread.join(seconds)
 
 
-def _give_way():
-    """Let whoever waits for an answer, here or in another kernel, go before this thread and those it starts.
+def _give_way() -> None:
+    """Lower the priority of this thread and those it starts, for the sake of whoever waits for an answer.
 
-    Only Linux has this for a single thread.
+    Only Linux has priorities of single threads.
     """
     if sys.platform == "linux":
         with suppress(OSError):  # a container may forbid it

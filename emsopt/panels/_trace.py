@@ -1,23 +1,33 @@
-"""What an optimizer that is stepped by hand did and expected, as a table and in words; no widgets.
+"""What an optimizer stepped by hand did and expected, as a table and in words; no widgets.
 
-`Trace` asks, predicts, evaluates and tells. What an optimizer thinks is told as far as it can be asked:
+`Trace` asks, predicts, evaluates and tells. How much is known of what an optimizer expects depends on the method:
 
 ==================  ==================================================================================
 GP-pM, GP-zero      predicted mean and deviation; expected improvement of swaps; the trust region
-SparBL, its kin     value and largest coefficients of the model drawn last: one draw, hence no band
-others              what they found
+SparBL, BOCS        value and largest coefficients of the model drawn last: one draw, hence no band
+others              nothing but their evaluations
 ==================  ==================================================================================
 """
 
+from __future__ import annotations
+
+from contextlib import suppress
 from math import isfinite, nan
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from .. import _validate
 from ..errors import InputError
-from ..maps.deployments import place_name
 from ..optimizers import METHODS
+from ._charts import place_counts, place_names
+
+if TYPE_CHECKING:
+    from .._types import FloatArray, IntArray, Rng, Sites
+    from ..city import City
+    from ..evaluators.objective import Objective
+
+Metric = str | tuple[str, float] | dict[str | tuple[str, float], float]
 
 COLUMNS = ["evaluation", "value", "best", "expected", "deviation", "edge", "restart", "initial", "own"]
 MOST_BARS = 12
@@ -31,109 +41,94 @@ class Trace:
     objective : Objective
     method : str
         One of `METHODS`.
-    seed : int, optional
+    rng : int or Generator, optional
 
     Attributes
     ----------
     optimizer : Optimizer
-    asked : ndarray of int, shape (p,), or None
-        Deployment evaluated last.
+    asked : ndarray of int, shape (p,)
+        Deployment evaluated last; empty before.
     centre : ndarray of int, shape (G,), or None
         Units at each place in the centre of the trust region in which it was asked.
     edge : float
         Largest Hamming distance from the centre at that time (NaN: no region).
     """
 
-    def __init__(self, objective, method="gp-pm", *, seed=0):
-        self.optimizer = METHODS[_validate.choice(method, "method", tuple(METHODS))](objective, rng=seed)
-        self.asked, self.centre, self.edge = None, None, nan
-        self._rows = []
-        self._coef, self._intercept = None, nan  # of the model that SparBL drew last
+    def __init__(self, objective: Objective, method: str = "gp-pm", *, rng: Rng = None) -> None:
+        self.optimizer: Any = METHODS[method](objective, rng=rng)
+        self.asked: IntArray = np.empty(0, dtype=int)
+        self.centre: IntArray | None = None
+        self.edge = nan
+        self._rows: list[tuple[object, ...]] = []
+        self._coef: FloatArray | None = None  # of the model that SparBL drew last
+        self._intercept = nan
 
     @property
-    def facts(self):
-        """A row an evaluation: ``evaluation, value, best, expected, deviation, edge, restart, initial, own``.
+    def facts(self) -> pd.DataFrame:
+        """One row per evaluation: ``evaluation, value, best, expected, deviation, edge, restart, initial, own``.
 
         ``expected`` and ``deviation`` were predicted before the evaluation (NaN: no model), ``edge`` is that of the
         trust region after it (NaN: none), ``restart`` says whether the region was given up.
         """
         return pd.DataFrame(self._rows, columns=COLUMNS)
 
-    def step(self):
+    def step(self) -> None:
         """Evaluate the deployment that the optimizer asks for."""
         sites = self.optimizer.ask()
         coef = getattr(self.optimizer, "_coef", None)
         if coef is not self._coef:
-            # The model is centred on what it was drawn from: all that is told by now.
+            # The model is centred on the evaluations it was drawn from, which are all of them until now.
             means = self.optimizer.features(self.optimizer.sites).mean(axis=0)
             self._coef, self._intercept = coef, np.mean(self.optimizer.values) - means @ coef
         self._evaluate(sites, own=False)
 
-    def evaluate(self, sites):
+    def evaluate(self, sites: Sites) -> None:
         """Evaluate a deployment of one's own and tell the optimizer.
 
         Raises
         ------
         InputError
-            If it is not allowed, or known already and the objective has no noise.
+            If the deployment is not allowed, or if it is known already and the objective has no noise.
         """
         optimizer = self.optimizer
-        sites = optimizer.space.canonical(sites)
-        known = [k for k, told in enumerate(optimizer.sites, 1) if (told == sites).all()]
+        placed: IntArray = optimizer.space.canonical(sites)
+        known = [k for k, told in enumerate(optimizer.sites, 1) if (told == placed).all()]
         if known and not optimizer.objective.noisy:
             raise InputError(f"this deployment is known from evaluation {known[0]}: move a unit.")
-        self._evaluate(sites, own=True)
+        self._evaluate(placed, own=True)
 
-    def expectation(self, sites):
-        """Return what the optimizer expects of a deployment and its standard deviation; NaN for what it cannot say."""
-        if hasattr(self.optimizer, "predict"):
-            try:
-                mean, deviation = self.optimizer.predict(sites[None])
-            except InputError:  # no model yet
-                return nan, nan
-            return float(mean[0]), float(deviation[0])
+    def expectation(self, sites: IntArray) -> tuple[float, float]:
+        """Return the mean and the standard deviation that the optimizer expects of a deployment, NaN if unknown."""
         if self._coef is not None:
             return float(self._intercept + self.optimizer.features([sites])[0] @ self._coef), nan
+        if hasattr(self.optimizer, "predict"):
+            with suppress(InputError):  # no model yet
+                mean, deviation = self.optimizer.predict(sites[None])
+                return float(mean[0]), float(deviation[0])
         return nan, nan
 
-    def _evaluate(self, sites, *, own):
+    def _region(self) -> tuple[IntArray | None, float, int]:
+        """Return centre and edge of the trust region (None and NaN without one), and how many were given up."""
+        if getattr(self.optimizer, "centre", None) is None:
+            return None, nan, 0
+        return self.optimizer.centre, self.optimizer.edge, self.optimizer.restarts
+
+    def _evaluate(self, sites: IntArray, *, own: bool) -> None:
+        """Evaluate a deployment, tell the optimizer, and note what it expected."""
         optimizer, told = self.optimizer, len(self.optimizer.values)
-        expected, deviation = self.expectation(sites)
-        centre, edge, restarts = region(optimizer)
+        expected = self.expectation(sites)
+        self.asked = sites
+        self.centre, self.edge, given_up = self._region()
         value = optimizer.objective(sites)
         optimizer.tell(sites, value)
-        self.asked, self.centre, self.edge = sites, centre, edge
-        _, edge, restarts_now = region(optimizer)
-        initial = not own and told < first_ones(optimizer)
-        self._rows.append(
-            (
-                told + 1,
-                value,
-                optimizer.best[1],
-                expected,
-                deviation,
-                edge,
-                restarts_now > restarts,
-                initial,
-                own,
-            )
-        )
+        _, edge, now = self._region()
+        random_ones = getattr(optimizer, "initial", getattr(optimizer, "population", 0))
+        initial = not own and told < random_ones
+        self._rows.append((told + 1, value, optimizer.best[1], *expected, edge, now > given_up, initial, own))
 
 
-def region(optimizer):
-    """Return centre and edge of the trust region, None and NaN where there is none, and how many were given up."""
-    if getattr(optimizer, "centre", None) is None:
-        return None, nan, 0
-    return optimizer.centre, optimizer.edge, optimizer.restarts
-
-
-def first_ones(optimizer):
-    """How many random deployments a method begins with."""
-    return getattr(optimizer, "initial", getattr(optimizer, "population", 0))
-
-
-def best_swaps(optimizer, most=MOST_BARS):
-    """Return the single swaps of the best deployment told that promise most, by log expected improvement.
+def best_swaps(optimizer: Any, most: int = MOST_BARS) -> pd.DataFrame:
+    """Return the most promising single swaps of the best deployment, by log expected improvement.
 
     Returns
     -------
@@ -142,13 +137,11 @@ def best_swaps(optimizer, most=MOST_BARS):
         Swaps evaluated already are left out.
     """
     best, space, noisy = optimizer.best[0], optimizer.space, optimizer.objective.noisy
+    names, rows, scores = place_names(space.city), [], np.empty(0)
     near = [] if best is None else space.neighbours(best)
     near = np.array([row for row in near if noisy or not optimizer.is_taken(row)])
-    try:
-        scores = optimizer.acquisition(near) if len(near) else np.empty(0)
-    except InputError:  # no model yet
-        scores = np.empty(0)
-    names, rows = place_names(space.city), []
+    with suppress(InputError):  # no model yet
+        scores = optimizer.acquisition(near) if len(near) else scores
     for k in np.argsort(-scores, kind="stable")[:most]:
         counts = place_counts(space.city, near[k])
         change = counts - place_counts(space.city, best)
@@ -157,20 +150,20 @@ def best_swaps(optimizer, most=MOST_BARS):
     return pd.DataFrame(rows, columns=("name", "value", "inside"))
 
 
-def largest_coefficients(optimizer, most=MOST_BARS):
+def largest_coefficients(optimizer: Any, most: int = MOST_BARS) -> pd.DataFrame:
     """Return the largest coefficients of the model that SparBL drew last, by what they stand for.
 
     Returns
     -------
     DataFrame
         Columns ``name`` and ``value``, largest first; empty before the first model. Features that are the same in
-        all deployments told are left out: nothing is known of their coefficients.
+        all deployments evaluated are left out: nothing is known of their coefficients.
     """
     coef = getattr(optimizer, "_coef", None)
     if coef is None:
         return pd.DataFrame({"name": [], "value": []})
-    all_names = place_names(optimizer.space.city)
-    names = [all_names[place] for place in optimizer._free]
+    places = place_names(optimizer.space.city)
+    names = [places[place] for place in optimizer._free]
     titles = names + [f"{names[i]} and {names[j]}" for i, j in zip(*optimizer._pairs, strict=True)]
     titles += [f"two at {names[k]}" for k in optimizer._several]
     titles += ["cost of the nearest unit", "cost of the second nearest"][: len(coef) - len(titles)]
@@ -179,28 +172,7 @@ def largest_coefficients(optimizer, most=MOST_BARS):
     return pd.DataFrame({"name": [titles[k] for k in order], "value": coef[order]})
 
 
-def place_names(city):
-    """Name the places, twin sites as one."""
-    groups = city.twin_groups
-    return [
-        place_name([city.site_names[site] for site in np.flatnonzero(groups == place)])
-        for place in range(groups.max() + 1)
-    ]
-
-
-def place_counts(city, sites):
-    """Units at each place, shape (G,)."""
-    return np.bincount(city.twin_groups[sites], minlength=city.twin_groups.max() + 1)
-
-
-def units_at(city, sites):
-    """Say in words where units wait: "Station 4, Station 9 × 2"."""
-    counts = place_counts(city, sites)
-    names = place_names(city)
-    return ", ".join(f"{names[k]} × {counts[k]}" if counts[k] > 1 else names[k] for k in np.flatnonzero(counts))
-
-
-def measure(metric):
+def measure(metric: Metric) -> tuple[int, str, int, str]:
     """Return how to write a metric's values (a factor, a unit, digits) and what to call them on an axis."""
     if metric == "mean_response":
         return 1, " min", 3, "Mean response (min)"
@@ -209,8 +181,8 @@ def measure(metric):
     return 1, "", 4, "Mix of metrics"
 
 
-def sentence(facts, metric="mean_response"):
-    """Say what the last evaluation of a trace brought: its value, what was expected, what became of the region."""
+def sentence(facts: pd.DataFrame, metric: Metric = "mean_response") -> str:
+    """Say what the last evaluation of a trace brought: its value, what was expected, and what became of the region."""
     if facts.empty:
         return "Nothing is evaluated yet."
     factor, unit, digits, _ = measure(metric)
@@ -229,7 +201,7 @@ def sentence(facts, metric="mean_response"):
     return "; ".join(part for part in parts if part) + "."
 
 
-def _beside(value, best):
+def _beside(value: float, best: float) -> str:
     """Compare a value with the best before it."""
     if abs(value - best) <= 1e-9 * max(1, abs(best)):
         return "as good as the best"
@@ -238,36 +210,33 @@ def _beside(value, best):
     return f"{_percent(value - best, best)} above the best"
 
 
-def _percent(difference, whole):
-    """Write a share in per cent; the difference itself where there is no whole."""
+def _percent(difference: float, whole: float) -> str:
+    """Write a difference in per cent of a value, or as it is if that value is 0."""
     if whole == 0:
         return f"{difference:.3g}"
     share = 100 * difference / abs(whole)
-    return f"{share:.1f} %" if share >= 0.1 else f"{share:.1g} %"
+    return f"{share:.{'1f' if share >= 0.1 else '1g'}} %"
 
 
-def _region(row, before):
+def _region(row: Any, before: float) -> str:
     """Say what became of the trust region."""
-    if not isfinite(row.edge):
-        return ""
     if row.restart:
         return f"the trust region was given up, and another begins with {row.edge:.3g}"
-    if not isfinite(before):
+    if isfinite(row.edge) and not isfinite(before):
         return f"a first trust region opened, {row.edge:.3g} wide"
-    if row.edge != before:
+    if isfinite(row.edge) and row.edge != before:
         return f"the region {'grew' if row.edge > before else 'shrank'} to {row.edge:.3g}"
     return ""
 
 
-def away_from_centre(city, sites, centre, edge):
+def away_from_centre(city: City, sites: Sites, centre: IntArray, edge: float) -> str:
     """Say how a deployment differs from the trust region's centre, given as units at each place."""
     change = place_counts(city, sites) - centre
     moved, reach = int(np.maximum(change, 0).sum()), int(edge // 2)
     where = "inside" if 2 * moved <= edge else "outside"
-    rest = f"({where} the region, which reaches {reach} moved unit{'s' if reach != 1 else ''})"
+    rest = f"({where} the region, which reaches {reach} moved unit{'s' * (reach != 1)})"
     if moved == 0:
         return f"It is the centre of the trust region {rest}."
     names = np.array(place_names(city))
     gone, come = (", ".join(np.repeat(names, np.maximum(c, 0))) for c in (-change, change))
-    units = "1 unit" if moved == 1 else f"{moved} units"
-    return f"From the centre of the trust region it moves {units}, away from {gone} and to {come} {rest}."
+    return f"From the centre of the trust region it moves {moved} unit{'s' * (moved != 1)}, away from {gone} and to {come} {rest}."

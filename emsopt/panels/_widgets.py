@@ -1,38 +1,41 @@
-"""What the panels are made of: a box with named parts, tables of figures, and a map that redraws itself.
+"""Building blocks of the panels: inputs, messages, tables and pictures as HTML, and a map that redraws itself.
 
-There is no Output widget: figures and maps are the values of HTML widgets, which do not flicker and which a test can
-read without a browser.
+Figures and maps are values of HTML widgets. Output widgets would flicker, and no test could read them without a browser.
 """
+
+from __future__ import annotations
 
 import logging
 from base64 import b64encode
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from io import BytesIO
 from threading import Lock
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import ipywidgets as widgets
 import numpy as np
+from traitlets.log import get_logger
 
 from .. import _validate
-from ..errors import EmsoptError, MissingDependencyError
-from ..evaluators import one_median
+from ..errors import EmsoptError
+from ..evaluators import Evaluation, one_median
 from ..maps._shading import stations
 from ..maps.deployments import deployment_map
 from ..plots import STYLE
 
-try:
-    import ipywidgets as widgets
-    from traitlets.log import get_logger
-except ImportError as error:
-    msg = 'panels need the package ipywidgets; install it with: pip install "emsopt[notebooks]".'
-    raise MissingDependencyError(msg) from error
+if TYPE_CHECKING:
+    from .._types import Rng
+    from ..city.city import City
 
 LABEL = {"description_width": "9.5em"}
-WIDE = "min(32em, 98%)"
-# Matplotlib's settings belong to the whole process, and what a search found is drawn by its thread.
+WIDE, NARROW = "min(32em, 98%)", "19em"
+# Matplotlib's settings belong to the whole process, and a search in the background draws what it found.
 DRAWING = Lock()
-LARGEST_SEED = 2**53 - 1  # a browser's largest whole number
-LONGEST_MESSAGE = 1000  # characters: what is wrong with a file may quote a line of it, however long
+LARGEST_SEED = 2**53 - 1  # the largest whole number of a browser
+LONGEST_MESSAGE = 1000  # characters; a message about a file may quote one of its lines
 TABLE_STYLE = """<style>
 .emsopt-figures {border-collapse: collapse; line-height: 1.5}
 .emsopt-figures th, .emsopt-figures td {padding: 0.15em 0.9em; text-align: right; border-bottom: 1px solid #8886;
@@ -40,74 +43,163 @@ TABLE_STYLE = """<style>
 .emsopt-figures th[scope=row] {text-align: left; font-weight: normal}
 </style>"""
 
+# -- inputs -------------------------------------------------------------------------------------------------------
 
-class Panel(widgets.VBox):
-    """A column of widgets.
+
+def control(
+    kind: Any,
+    value: object,
+    label: str,
+    tip: str,
+    limits: Sequence[float] = (),
+    action: Callable[[], object] | None = None,
+    **options: Any,
+) -> Any:
+    """Make an input: a row of a panel's table of controls.
+
+    Parameters
+    ----------
+    kind : class of ipywidgets
+    value : object
+        Initial value.
+    label, tip : str
+        Text beside the input, and its tooltip.
+    limits : tuple of float, optional
+        Lowest and highest value, and the step; exponents of ten for a `FloatLogSlider`.
+    action : callable, optional
+        Called without arguments after a change; left out, the panel responds.
+    **options
+        Passed on to ``kind``.
+    """
+    if "Slider" in kind.__name__ or kind is widgets.Text:
+        options["continuous_update"] = False
+    width = NARROW if "Bounded" in kind.__name__ else WIDE
+    settings = {"style": LABEL, "layout": {"width": width}, **dict(zip(("min", "max", "step"), limits, strict=False))}
+    made = kind(value=value, description=label, tooltip=tip, **(settings | options))
+    made.action = action
+    return made
+
+
+def button(label: str, tip: str, action: Callable[[], object], *, slow: bool = False) -> Any:
+    """Make a button: a row of a panel's table of controls. A slow one takes no click while the panel is busy."""
+    layout, style = {"width": "auto", "min_width": "9em"}, "primary" if slow else ""
+    made = widgets.Button(description=label, tooltip=tip, button_style=style, layout=layout)
+    made.action, made.slow = action, slow
+    return made
+
+
+def seed_input(rng: Rng, tip: str, action: Callable[[], object] | None = None) -> Any:
+    """Make the input for a seed; ``rng`` is the seed itself, or draws it."""
+    if _validate.is_real(rng):
+        seed = _validate.whole_number(rng, "rng", low=0, high=LARGEST_SEED)
+    else:
+        seed = int(_validate.generator(rng).integers(2**31))
+    return control(widgets.BoundedIntText, seed, "Seed", tip, (0, LARGEST_SEED), action)
+
+
+class SiteInputs(widgets.GridBox):
+    """One input per site, in a grid: a checkbox, or a number where sites may hold several units.
+
+    Parameters
+    ----------
+    names : sequence of str
+    changed : callable
+        Called without arguments after a change; once, however many inputs changed.
+    kept, room : sequence of int, optional
+        Fewest and most units at each site; 0 and 1 if left out.
 
     Attributes
     ----------
-    refs : dict of str to Widget
-        The widgets that take or show something, by name.
+    fields : list of Widget
     """
 
-    def __init__(self, children, refs):
-        super().__init__(children)
-        self.refs = refs
+    def __init__(
+        self,
+        names: Sequence[str],
+        changed: Callable[[], object],
+        kept: Sequence[int] | None = None,
+        room: Sequence[int] | None = None,
+    ) -> None:
+        self._kept, room = kept or [0] * len(names), room or [1] * len(names)
+        self._changed, self._quiet, self.fields = changed, False, []
+        for name, low, high in zip(names, self._kept, room, strict=True):
+            shared = {"description": name, "disabled": low == high, "tooltip": f"Units at {name}"}
+            shared["layout"] = {"width": "auto"}
+            if max(room) > 1:
+                field = widgets.BoundedIntText(low, min=low, max=high, style={"description_width": "8em"}, **shared)
+            else:
+                field = widgets.Checkbox(bool(low), indent=False, **shared)
+            field.observe(self._tell, "value")
+            self.fields.append(field)
+        columns = "repeat(auto-fill, minmax(13em, 1fr))"
+        layout = {"grid_template_columns": columns, "max_height": "14em", "overflow": "auto"}
+        super().__init__(self.fields, layout=layout)
+
+    def _tell(self, _: object = None) -> None:
+        if not self._quiet:
+            self._changed()
+
+    @property
+    def chosen(self) -> tuple[int, ...]:
+        """One site index per unit."""
+        return tuple(site for site, field in enumerate(self.fields) for _ in range(int(field.value)))
+
+    def take(self, sites: Iterable[int]) -> None:
+        """Place units at these sites and nowhere else, except those that a site must keep."""
+        counts = Counter(int(site) for site in sites)
+        self._quiet = True
+        try:
+            for site, (field, kept) in enumerate(zip(self.fields, self._kept, strict=True)):
+                field.value = type(field.value)(max(counts[site], kept))
+        finally:
+            self._quiet = False
+        self._changed()
+
+    def press(self, places: Sequence[int]) -> None:
+        """Add a unit at the first free of these sites, or empty them all if none is free.
+
+        The last unit stays: without it there would be no deployment to show.
+        """
+        chosen = set(self.chosen)
+        free = [site for site in places if site not in chosen]
+        chosen = chosen | {free[0]} if free else chosen - set(places)
+        if chosen:
+            self.take(chosen)
 
 
-def control(kind, label, tip, **options):
-    """Return an input with a label and a tooltip that answers when let go."""
-    options.setdefault("layout", widgets.Layout(width=WIDE))
-    if "Slider" in kind.__name__:
-        options["continuous_update"] = False
-    return kind(description=label, tooltip=tip, style=LABEL, **options)
+class Bar(widgets.FloatProgress):
+    """A progress bar that is visible inside a ``with`` statement only."""
+
+    def __init__(self, label: str) -> None:
+        super().__init__(value=0.0, min=0.0, max=1.0, description=label, layout={"visibility": "hidden"})
+
+    def tell(self, done: int, total: int) -> None:
+        """Show how many steps are done."""
+        self.value = done / max(total, 1)
+
+    def __enter__(self) -> None:
+        self.value, self.layout.visibility = 0.0, "visible"
+
+    def __exit__(self, *_: object) -> None:
+        self.layout.visibility = "hidden"
 
 
-def seed_of(rng):
-    """Return a seed that `seed_input` can show."""
-    if _validate.is_real(rng):
-        return _validate.whole_number(rng, "rng", low=0, high=LARGEST_SEED)
-    return int(_validate.generator(rng).integers(2**31))
-
-
-def seed_input(seed, tip):
-    """Return the input for a seed."""
-    narrow = widgets.Layout(width="19em")
-    return control(widgets.BoundedIntText, "Seed", tip, value=seed, min=0, max=LARGEST_SEED, layout=narrow)
-
-
-def threshold_slider():
-    """Return the input for the minutes from which a response is late."""
-    return control(
-        widgets.FloatSlider,
-        "Late from (min)",
-        "A response of this many minutes or more is late",
-        value=8.0,
-        min=3.0,
-        max=20.0,
-        step=0.5,
-        readout_format=".1f",
-    )
-
-
-def heading(text, explanation):
-    """Return a title and what the panel does."""
-    return widgets.HTML(f"<h3 style='margin:0.2em 0'>{escape(text)}</h3>{lines(explanation)}")
+# -- messages -----------------------------------------------------------------------------------------------------
 
 
 class Message(widgets.HTML):
-    """A line that says what is wrong or worth knowing; screen readers announce it.
+    """A line for errors and remarks; screen readers announce it.
 
     Attributes
     ----------
     times : int
-        How often it was told what to say.
+        How often `say` was called.
     """
 
     times = 0
 
-    def say(self, text=""):
-        """Show ``text``; nothing if it is empty."""
+    def say(self, text: str = "") -> None:
+        """Show ``text``, or nothing if it is empty."""
         style = "padding:0.3em 0.7em;border-left:4px solid #b35900;background:#fff4e5;color:#222;max-width:56em"
         if len(text) > LONGEST_MESSAGE:
             text = text[:LONGEST_MESSAGE] + " …"
@@ -115,12 +207,12 @@ class Message(widgets.HTML):
         self.value = f"<div role='status' style='{style}'>{escape(text)}</div>" if text else ""
 
 
-def complaint(error):
-    """Return what to say of an error. One that the package does not raise on purpose is logged with its traceback."""
+def complaint(error: Exception) -> str:
+    """Return the sentence for an error; one that the package does not raise on purpose is logged with its traceback."""
     if isinstance(error, EmsoptError):
         text = str(error)
         return text[:1].upper() + text[1:]
-    # Where a kernel runs, "emsopt" logs to the notebook and the kernel's own logger to the log of the server.
+    # In a kernel, "emsopt" logs to the notebook and the kernel's own logger to the log of the server.
     for log in {logging.getLogger("emsopt"), get_logger()}:
         log.error("A panel met an unexpected error.", exc_info=error)
     return (
@@ -129,18 +221,20 @@ def complaint(error):
     )
 
 
-def guarded(message, action, otherwise=lambda: None):
-    """Return ``action`` as a widget's callback, which may return a remark.
+def guarded(
+    message: Message, action: Callable[[], object], otherwise: Callable[[], object] = lambda: None
+) -> Callable[..., None]:
+    """Turn ``action``, which may return a remark, into a callback of a widget.
 
-    Whatever error ends it is said in ``message``, and ``otherwise`` takes away what no longer holds. Without a remark
-    the message is emptied, unless another callback within this one has used it.
+    An error is shown in ``message``, and ``otherwise`` then removes what no longer holds. Without a remark the message is
+    emptied, unless another callback within this one has used it.
     """
 
-    def callback(_=None):
+    def callback(_: object = None) -> None:
         before = message.times
         try:
-            remark = action() or ""
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is said
+            remark = str(action() or "")
+        except Exception as error:  # noqa: BLE001 - the panel shows every error
             remark = complaint(error)
             guarded(message, otherwise)()
         if remark or message.times == before:
@@ -149,131 +243,141 @@ def guarded(message, action, otherwise=lambda: None):
     return callback
 
 
-def close(widget):
-    """Let go of a widget and of all within it: a kernel keeps what is not closed as long as it runs."""
-    for child in getattr(widget, "children", ()):
-        close(child)
-    for part in (getattr(widget, "style", None), widget.layout, widget):
-        if part is not None:
-            part.close()
+# -- HTML ---------------------------------------------------------------------------------------------------------
 
 
-def table(caption, columns, rows):
-    """Return an HTML table; ``rows`` maps a row's title to its cells, as texts."""
+class Markup(str):
+    """A table cell that is HTML already."""
+
+
+def table(
+    caption: str, columns: Iterable[str], rows: Mapping[str, Sequence[str]] | Iterable[tuple[str, Sequence[str]]]
+) -> str:
+    """Return an HTML table: ``rows`` are pairs of a title and its cells, or a mapping of them."""
     head = "".join(f"<th scope='col'>{escape(name)}</th>" for name in columns)
     body = "".join(
-        f"<tr><th scope='row'>{escape(title)}</th>{''.join(f'<td>{escape(text)}</td>' for text in cells)}</tr>"
-        for title, cells in rows.items()
+        f"<tr><th scope='row'>{escape(title)}</th>{''.join(map(_cell, cells))}</tr>"
+        for title, cells in (rows.items() if isinstance(rows, Mapping) else rows)
     )
     return (
-        f"{TABLE_STYLE}{lines(caption)}<div style='overflow-x:auto'>"
-        f"<table class='emsopt-figures' aria-label='{escape(caption)}'><tr><td></td>{head}</tr>{body}</table></div>"
+        f"{TABLE_STYLE}{lines(caption)}<div style='overflow:auto;max-height:30em'><table class='emsopt-figures' "
+        f"aria-label='{escape(caption)}'>{head and f'<tr><td></td>{head}</tr>'}{body}</table></div>"
     )
 
 
-def lines(*texts):
+def _cell(text: str) -> str:
+    """Return one cell of a table."""
+    return f"<td>{text if isinstance(text, Markup) else escape(text)}</td>"
+
+
+def bar(share: float, colour: str, text: str = "", *, faint: bool = False) -> Markup:
+    """Return a cell with a bar as long as ``share``, and a text beside it."""
+    style = f"display:inline-block;height:0.8em;width:{10 * share:.2f}em;background:{colour};margin-right:0.4em"
+    return Markup(f"<div style='text-align:left'><span style='{style}{';opacity:0.35' * faint}'></span>{text}</div>")
+
+
+def lines(*texts: str) -> str:
     """Return texts as HTML paragraphs."""
     return "".join(f"<p style='margin:0.2em 0;line-height:1.4;max-width:56em'>{escape(text)}</p>" for text in texts)
 
 
-def picture(draw, title, alt, size=(5.6, 3.5), box=(0.16, 0.17, 0.8, 0.78)):
-    """Return a figure as HTML; ``draw`` gets the axes, which fill ``box`` (left, bottom, width, height: shares).
+def heading(text: str, explanation: str) -> Any:
+    """Make the title of a panel and the explanation below it."""
+    return widgets.HTML(f"<h3 style='margin:0.2em 0'>{escape(text)}</h3>{lines(explanation)}")
 
-    Margins are fixed: fitting them doubles the time it takes. A dollar in a name is a dollar, and begins no formula.
-    """
+
+def png(draw: Callable[[Any], object], dpi: int) -> bytes:
+    """Return a picture: ``draw`` gets an empty figure. A dollar in a name is a dollar and begins no formula."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with DRAWING, rc_context(STYLE | {"text.parse_math": False}):
-        figure = Figure(figsize=size, layout="none")
-        axes = figure.add_axes(box)
-        draw(axes)
-        png = BytesIO()
-        figure.savefig(png, format="png", dpi=85)
-    source = b64encode(png.getvalue()).decode()
-    image = f"<img src='data:image/png;base64,{source}' alt='{escape(alt)}' style='max-width:100%'>"
-    return f"<figure style='margin:0.4em 0'>{caption(title)}{image}</figure>"
+    settings: dict[Any, Any] = STYLE | {"text.parse_math": False, "figure.constrained_layout.use": False}
+    with DRAWING, rc_context(settings):
+        figure, content = Figure(), BytesIO()
+        draw(figure)
+        figure.savefig(content, format="png", dpi=dpi)
+    return content.getvalue()
 
 
-def performance(evaluations, threshold):
-    """Return rows of figures of some evaluations, for `table`: all but the mean response."""
-    return {
-        f"responses of {threshold:g} min or more": [f"{e.late_fraction(threshold):.2%}" for e in evaluations],
-        "90th percentile (min)": [f"{e.percentile_90:.2f}" for e in evaluations],
-        "calls lost to the fleet": [f"{e.loss_probability:.2%}" for e in evaluations],
-        "units busy, on average": [f"{e.utilizations.mean():.1%}" for e in evaluations],
-        "busiest unit": [f"{e.utilizations.max():.1%}" for e in evaluations],
-    }
+def image(draw: Callable[[Any], object], alt: str, dpi: int = 85) -> str:
+    """Return a picture as HTML: ``draw`` gets an empty figure, ``alt`` describes the picture in words."""
+    source = b64encode(png(draw, dpi)).decode()
+    return f"<img src='data:image/png;base64,{source}' alt='{escape(alt)}' style='max-width:100%'>"
 
 
-def caption(text):
-    """Return what a picture or table shows, as HTML."""
-    return f"<figcaption style='line-height:1.3;max-width:34em'>{escape(text)}</figcaption>"
+def picture(
+    draw: Callable[[Any], object],
+    title: str,
+    alt: str,
+    size: tuple[float, float] = (5.6, 3.5),
+    box: tuple[float, float, float, float] = (0.16, 0.17, 0.8, 0.78),
+) -> str:
+    """Return a titled picture as HTML: ``draw`` gets axes that fill ``box`` (left, bottom, width and height, as shares).
+
+    Margins are fixed: fitting them doubles the time it takes.
+    """
+
+    def fill(figure: Any) -> None:
+        figure.set_size_inches(*size)
+        draw(figure.add_axes(box))
+
+    return f"<figure style='margin:0.4em 0'>{lines(title)}{image(fill, alt)}</figure>"
 
 
-def shading_limits(city):
-    """Return a range for the map that fits every load: from the quickest response to one central site for all, min."""
-    center = city.response_times[one_median(city).sites[0]]
-    return float(np.floor(city.response_times.min())), float(np.ceil(np.percentile(center, 90)))
+# -- maps ---------------------------------------------------------------------------------------------------------
 
 
-def places(city, sites):
-    """Say in words where units wait: "Station 4, Station 9 (unit 1) × 2"."""
-    counts = {}
-    for site in sites:
-        counts[site] = counts.get(site, 0) + 1
-    return ", ".join(f"{city.site_names[site]} × {n}" if n > 1 else city.site_names[site] for site, n in counts.items())
-
-
-class MapView:
-    """A map in one HTML widget, redrawn by messages that go through another: zoom and layers stay as they are.
+class MapView(widgets.VBox):
+    """A map that redraws itself without losing zoom and layers: changes reach the page through another widget.
 
     Cities without coordinates get a sentence instead.
 
     Parameters
     ----------
     city : City
-    height : int
-        Pixels.
     edit : str, optional
         Name of the evaluation whose stations can be clicked.
     clicked : callable, optional
-        Called with the sites of the place that was clicked, a list of indices.
+        Called with the sites at the place that was clicked, a list of indices.
+
+    Attributes
+    ----------
+    shown, feed : HTML
+        The map, and the changes on their way to it.
+    places : list of Button
+        Invisible; the page presses them.
     """
 
-    def __init__(self, city, height=480, edit=None, clicked=None):
-        self.limits, self.height, self.map = shading_limits(city), height, None
-        self.key, self.edit = uuid4().hex, edit
-        self.places = [] if clicked is None or city.site_locations is None else self._buttons(city, clicked)
-        self.hidden = widgets.Box(self.places, layout={"display": "none"})
-        self.shown = widgets.HTML(layout=widgets.Layout(width="calc(100% - 4px)"))  # the margin is 2 px
-        self.feed = widgets.HTML(layout=widgets.Layout(height="0", margin="0"))
+    def __init__(
+        self, city: City, edit: str | None = None, clicked: Callable[[list[int]], object] | None = None
+    ) -> None:
+        # The limits of the colours fit every load: from the shortest response to what one central site takes for 90 %.
+        center = city.response_times[one_median(city).sites[0]]
+        self.limits = float(np.floor(city.response_times.min())), float(np.ceil(np.percentile(center, 90)))
+        self.map: Any = None
+        self.key, self.edit, self.places = uuid4().hex, edit, []
+        if clicked is not None and city.site_locations is not None:
+            which, locations = stations(city)
+            for k in range(len(locations)):
+                self.places.append(widgets.Button())
+                self.places[k].add_class(f"emsopt-{self.key}-place-{k}")
+                sites = np.flatnonzero(which == k).tolist()
+                self.places[k].on_click(lambda _, sites=sites: clicked(sites))
+        self.shown = widgets.HTML(layout={"width": "calc(100% - 4px)"})  # the margin is 2 px
+        self.feed = widgets.HTML(layout={"height": "0", "margin": "0"})
+        super().__init__([self.shown, self.feed, widgets.Box(self.places, layout={"display": "none"})])
 
-    def show(self, city, evaluations):
+    def show(self, city: City, evaluations: dict[str, Evaluation]) -> None:
         """Show these evaluations, by name: the same names every time."""
         if city.atom_locations is None or city.site_locations is None:
             self.shown.value = "<p>This city has no coordinates, so there is no map.</p>"
         elif self.map is None:
-            self.map = deployment_map(
-                city, evaluations, limits=self.limits, height=self.height, key=self.key, edit=self.edit
-            )
+            self.map = deployment_map(city, evaluations, limits=self.limits, height=480, key=self.key, edit=self.edit)
             self.shown.value = self.map._repr_html_()
         else:
             self.feed.value = self.map.update(evaluations)
         self.shown.layout.visibility = "visible"
 
-    def _buttons(self, city, clicked):
-        """Return a hidden button for each place of the map, for the page to press."""
-        which, places = stations(city)
-        buttons = []
-        for k in range(len(places)):
-            sites = np.flatnonzero(which == k).tolist()
-            button = widgets.Button()
-            button.add_class(f"emsopt-{self.key}-place-{k}")
-            button.on_click(lambda _, sites=sites: clicked(sites))
-            buttons.append(button)
-        return buttons
-
-    def hide(self):
-        """Hide what no longer holds."""
+    def hide(self) -> None:
+        """Hide a map that no longer holds."""
         self.shown.layout.visibility = "hidden"

@@ -1,15 +1,23 @@
-"""The deployment panel: choose sites oneself, and see how far from the best that is."""
+"""The deployment panel: choose sites yourself, and see how far from the best that is."""
+
+from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import ipywidgets as widgets
+from ipywidgets import Dropdown
 
 from .. import _validate
-from ..evaluators import EXACT_UP_TO, approximate_hypercube, exact_hypercube, p_median, simulate
+from ..evaluators import EXACT_UP_TO, Evaluation, approximate_hypercube, exact_hypercube, p_median, simulate
 from ..evaluators.objective import Objective
 from ..optimizers import best_deployment
-from . import _widgets
-from ._sites import SiteBoxes
+from . import _charts
+from ._city import OwnPanel, threshold_slider
+from ._widgets import button, control, table
+
+if TYPE_CHECKING:
+    from ..city.city import City
+    from ._panel import Panel
 
 SEED = 1  # the same calls for every deployment, so that differences are sharp
 LAWS = {
@@ -18,13 +26,14 @@ LAWS = {
     "lognormal, cv 2": ("lognormal", 2.0),
     "always the mean": ("deterministic", None),
 }
+CALLS = [(f"{n:,}", n) for n in (20_000, 100_000, 500_000)]
 EXPLANATION = (
-    "Tick the sites at which a unit waits, or click on stations of the map. Your deployment is compared with the best one and with that of the p-median. "
-    "Run simulates all three on the same calls, with service times as you say."
+    "Tick the sites at which a unit waits, or click on stations of the map. Your deployment is compared with the best one "
+    "and with that of the p-median. Run simulates all three on the same calls, with the service times you choose."
 )
 
 
-def deployment_panel(city, units):
+def deployment_panel(city: City, units: int) -> Panel:
     """Compare a deployment of one's own with the optimum and the p-median deployment.
 
     The optimum is that of the approximate hypercube model, by enumeration where that is affordable.
@@ -47,140 +56,74 @@ def deployment_panel(city, units):
     InputError
         If the fleet does not fit the sites.
     """
-    units = _validate.whole_number(units, "units")
-    search = best_deployment(Objective(city, units, "approximate"), rng=0)
-    named = {"optimum": search.x, "p-median": p_median(city, units).sites}
-    names = ["yours", *named]
-    controls = _controls()
-    message, figures, simulation = _widgets.Message(), widgets.HTML(), widgets.HTML()
-    view = _widgets.MapView(city, edit="yours", clicked=lambda places: sites.press(places))
-
-    @lru_cache(maxsize=256)
-    def solve(sites):
-        exact = exact_hypercube(city, sites) if len(sites) <= EXACT_UP_TO else None
-        return exact, approximate_hypercube(city, sites)
-
-    def deployments():
-        return {"yours": sites.chosen} | {name: tuple(best.tolist()) for name, best in named.items()}
-
-    def remark(chosen):
-        ticked = len(chosen["yours"])
-        return "" if ticked == units else f"You placed {ticked} of {units} units; the others have {units}."
-
-    def refresh():
-        chosen = deployments()
-        exact, approximate = zip(*map(solve, chosen.values()), strict=True)
-        best = approximate if None in exact else exact
-        figures.value = _figures(city, search, chosen, exact, approximate, best, controls["threshold"].value)
-        view.show(city, dict(zip(names, best, strict=True)))
-        return remark(chosen)
-
-    def clear():
-        figures.value = simulation.value = ""
-        view.hide()
-
-    respond = _widgets.guarded(message, refresh, clear)
-
-    def forget(_=None):
-        simulation.value = ""
-
-    def moved():
-        forget()
-        respond()
-
-    sites = SiteBoxes(city, moved)
-
-    def play():
-        chosen = deployments()
-        law, cv = LAWS[controls["service"].value]
-        options = {"calls": controls["calls"].value, "service": law, "cv": cv, "rng": SEED}
-        results = [simulate(city, list(placed), **options) for placed in chosen.values()]
-        simulation.value = _simulated(results, names, controls["service"].value, options["calls"])
-        return remark(chosen)
-
-    def run(_):
-        controls["run"].disabled = True
-        try:
-            _widgets.guarded(message, play)()
-        finally:
-            controls["run"].disabled = False
-
-    sites.take(named["p-median"])
-    controls["optimum"].on_click(lambda _: sites.take(named["optimum"]))
-    controls["p_median"].on_click(lambda _: sites.take(named["p-median"]))
-    controls["clear"].on_click(lambda _: sites.take(()))
-    controls["threshold"].observe(respond, "value")
-    for name in ("service", "calls"):
-        controls[name].observe(forget, "value")
-    controls["run"].on_click(run)
-    refs = {"sites": sites.boxes, **controls} | {
-        "message": message,
-        "figures": figures,
-        "simulation": simulation,
-        "map": view.shown,
-        "feed": view.feed,
-    }
-    children = [
-        _widgets.heading(f"{city.name}: a deployment of your own", EXPLANATION),
-        sites.grid,
-        widgets.HBox([controls["optimum"], controls["p_median"], controls["clear"]], layout={"flex_flow": "row wrap"}),
-        controls["threshold"],
-        message,
-        figures,
-        widgets.HBox([controls["service"], controls["calls"], controls["run"]], layout={"flex_flow": "row wrap"}),
-        simulation,
-        view.shown,
-        view.feed,
-        view.hidden,
-    ]
-    return _widgets.Panel(children, refs)
+    return _DeploymentPanel(city, _validate.whole_number(units, "units"))
 
 
-def _controls():
-    """Return the inputs by name, but for the sites."""
-    control = _widgets.control
-    return {
-        "optimum": widgets.Button(description="Take the optimum", tooltip="Tick the sites of the optimum"),
-        "p_median": widgets.Button(description="Take the p-median", tooltip="Tick the sites of the p-median"),
-        "clear": widgets.Button(description="Clear", tooltip="Untick all sites"),
-        "threshold": _widgets.threshold_slider(),
-        "service": control(
-            widgets.Dropdown,
-            "Service times",
-            "Distribution of service times in the simulation",
-            options=list(LAWS),
-        ),
-        "calls": control(
-            widgets.Dropdown,
-            "Calls",
-            "How many calls to simulate",
-            options=[(f"{n:,}", n) for n in (20_000, 100_000, 500_000)],
-            value=100_000,
-        ),
-        "run": widgets.Button(
-            description="Run simulation", button_style="primary", tooltip="Simulate the three deployments"
-        ),
-    }
+class _DeploymentPanel(OwnPanel):
+    """The panel that `deployment_panel` returns."""
 
+    def __init__(self, city: City, units: int) -> None:
+        self.units, self.search = units, best_deployment(Objective(city, units, "approximate"), rng=0)
+        self.median = tuple(p_median(city, units).sites.tolist())
+        self.solve = lru_cache(maxsize=256)(self._solve)
+        law, calls = "Distribution of service times in the simulation", "How many calls to simulate"
+        controls = {
+            "clear": button("Clear", "Untick all sites", lambda: self.sites.take(())),
+            "threshold": threshold_slider(),
+            "service": control(Dropdown, "exponential", "Service times", law, action=self.moved, options=list(LAWS)),
+            "calls": control(Dropdown, 100_000, "Calls", calls, action=self.moved, options=CALLS),
+            "run": button("Run simulation", "Simulate the three deployments", self._simulate, slow=True),
+        }
+        super().__init__(city, controls, ("figures", "simulation"))
+        rows = "sites | optimum p_median clear | threshold | message | figures | service calls run | simulation | map"
+        title = f"{city.name}: a deployment of your own"
+        self.arrange(title, EXPLANATION, rows, sites=self.sites)
+        self.take("p-median")
 
-def _figures(city, search, chosen, exact, approximate, best, threshold):
-    """Return the table of the three deployments, as HTML."""
-    rows = {"units": [str(len(sites)) for sites in chosen.values()]}
-    if None not in exact:
-        rows["mean response (min), exact"] = [f"{e.mean_response:.3f}" for e in exact]
-    rows["mean response (min), approximate"] = [f"{e.mean_response:.3f}" for e in approximate]
-    rows |= _widgets.performance(best, threshold)
-    caption = f"{city.total_rate:.3g} calls an hour. Optimum: by the approximate model, {search.message}."
-    return _widgets.table(caption, list(chosen), rows)
+    def known(self) -> dict[str, tuple[int, ...]]:
+        return {"optimum": tuple(self.search.x.tolist()), "p-median": self.median}
 
+    def moved(self) -> None:
+        self.show(simulation="")  # its figures no longer hold
+        self.respond()
 
-def _simulated(results, names, law, calls):
-    """Return the simulated figures with their intervals, as HTML."""
-    rows = {"mean response (min)": [], "95% interval": [], "calls lost to the fleet": []}
-    for result in results:
-        low, high = result.intervals["mean_response"]
-        rows["mean response (min)"].append(f"{result.mean_response:.3f}")
-        rows["95% interval"].append(f"{low:.3f} to {high:.3f}")
-        rows["calls lost to the fleet"].append(f"{result.loss_probability:.3%}")
-    caption = f"Simulation of {calls:,} calls, the same for all three; service times: {law}."
-    return _widgets.table(caption, names, rows)
+    def _solve(self, sites: tuple[int, ...]) -> tuple[Evaluation | None, Evaluation]:
+        """Return a deployment's evaluation by the exact model, if that is quick, and by the approximate one."""
+        exact = exact_hypercube(self.city, sites) if len(sites) <= EXACT_UP_TO else None
+        return exact, approximate_hypercube(self.city, sites)
+
+    def compute(self) -> dict[str, tuple[Evaluation | None, Evaluation]]:
+        return {name: self.solve(sites) for name, sites in self.deployments().items()}
+
+    def draw(self, answer: dict[str, tuple[Evaluation | None, Evaluation]]) -> str:
+        exact, approximate = zip(*answer.values(), strict=True)
+        means = {", exact": exact} if None not in exact else {}
+        best = dict(zip(answer, approximate if None in exact else exact, strict=True))
+        caption = (
+            f"{self.city.total_rate:.3g} calls per hour. Optimum: by the approximate model, {self.search.message}."
+        )
+        means[", approximate"] = approximate
+        self.show(figures=_charts.figures(caption, best, self.at.threshold, means))
+        self.view.show(self.city, best)
+        return self._remark()
+
+    def _remark(self) -> str:
+        """Return a remark on a fleet of another size."""
+        placed, units = len(self.sites.chosen), self.units
+        return "" if placed == units else f"You placed {placed} of {units} units; the others have {units}."
+
+    def _simulate(self) -> str:
+        """Simulate the deployments and show the figures with their intervals; return a remark."""
+        deployments = self.deployments()
+        law, cv = LAWS[self.at.service]
+        options = {"calls": self.at.calls, "service": law, "cv": cv, "rng": SEED}
+        results = [simulate(self.city, sites, **options) for sites in deployments.values()]
+        intervals = [result.intervals["mean_response"] for result in results]
+        rows = {
+            "mean response (min)": [f"{result.mean_response:.3f}" for result in results],
+            "95% interval": [f"{low:.3f} to {high:.3f}" for low, high in intervals],
+            "calls lost to the fleet": [f"{result.loss_probability:.3%}" for result in results],
+        }
+        caption = f"Simulation of {self.at.calls:,} calls, the same for all three; service times: {self.at.service}."
+        self.show(simulation=table(caption, deployments, rows))
+        return self._remark()

@@ -1,64 +1,45 @@
 """The load panel: the best deployment on its way from the p-median to the 1-median (the papers' Figure 5)."""
 
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from __future__ import annotations
 
-import ipywidgets as widgets
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
+
 import numpy as np
+from ipywidgets import Checkbox
 
 from .. import _validate
-from ..city import DeploymentSpace
-from ..evaluators import EXACT_UP_TO, one_median, p_median
+from ..city import City, DeploymentSpace
+from ..evaluators import Evaluation, one_median, p_median
 from ..evaluators.objective import Objective
 from ..optimizers import local_search
-from . import _widgets
+from . import _charts
+from ._city import CityPanel, city_controls
+from ._widgets import control, lines
 
-RESTARTS = 2  # random starts beside the p-median and the 1-median: a step of the slider must not take long
-MOST_UNITS = 20
+if TYPE_CHECKING:
+    from .._types import Sites
+    from ._panel import Panel
+
+RESTARTS = 2  # random starts besides the p-median and the 1-median: a step of the slider must not take long
 EXPLANATION = (
-    "The load multiplies all call rates. Under light load the best deployment is that of the p-median, which takes "
-    "every unit to be free; under heavy load all units move to the 1-median, the most central site, if they may share "
-    "one. Let go of a slider, or use the arrow keys, to see the answer."
+    "The load multiplies all call rates. Under light load the best deployment is that of the p-median; under heavy load all "
+    "units move to the 1-median, the most central site, if they may share one. Let go of a slider to see the answer."
 )
 
 
-@dataclass(frozen=True, eq=False)
-class _Answer:
-    city: object
-    best: object  # Evaluation
-    median: object  # Evaluation of the p-median deployment
-    bound: float
-    note: str
-
-
-def _solve(city, load, units, metric, colocation, evaluator):
-    """Return the best deployment found at ``load`` times the city's call rates, beside the p-median's."""
-    city = city.scaled(load)
-    space = DeploymentSpace(city, units, colocation=colocation)
-    median = p_median(city, space)
-    guide = Objective(city, space, "approximate", metric)
-    found = local_search(guide, restarts=RESTARTS, rng=0).x
-    note = ""
-    if evaluator == "exact" and units > EXACT_UP_TO:
-        evaluator = "approximate"
-        note = f"Above {EXACT_UP_TO} units the figures here come from the approximate model."
-    judge = Objective(city, space, evaluator, metric)
-    best = min((median.sites, found), key=judge)  # the models may disagree by a hair
-    return _Answer(city, judge.evaluation(best), judge.evaluation(median.sites), median.objective, note)
-
-
-def load_panel(city, units):
+def load_panel(city: City, units: int) -> Panel:
     """Show how the best deployment changes with load, fleet size, objective and colocation.
 
-    The search is led by the approximate hypercube model, from the p-median deployment, the most central one and a few
-    random ones: it proves nothing. What it finds is then valued by the model that is chosen.
+    A local search by the approximate hypercube model starts from the p-median deployment, the most central one and a few
+    random ones. It proves nothing. The chosen model then evaluates what it finds.
 
     Parameters
     ----------
     city : City
         Its call rates are load 1.
     units : int
-        Fleet size to begin with.
+        Initial fleet size.
 
     Returns
     -------
@@ -69,93 +50,67 @@ def load_panel(city, units):
     Raises
     ------
     InputError
-        If ``units`` is no positive whole number.
+        If ``units`` is not a positive whole number.
     """
-    units = _validate.whole_number(units, "units")
-    controls = _controls(city, units)
-    message, figures, view = _widgets.Message(), widgets.HTML(), _widgets.MapView(city)
-    solve = lru_cache(maxsize=512)(partial(_solve, city))
-
-    def refresh():
-        at = {name: widget.value for name, widget in controls.items()}
-        metric = ("late", at["threshold"]) if at["objective"] == "late" else at["objective"]
-        answer = solve(at["load"], at["units"], metric, at["colocation"], at["evaluator"])
-        figures.value = _figures(answer, at["load"], at["units"], at["threshold"])
-        view.show(answer.city, {"best": answer.best, "p-median": answer.median})
-        return answer.note
-
-    def clear():
-        figures.value = ""
-        view.hide()
-
-    respond = _widgets.guarded(message, refresh, clear)
-    respond()
-    for widget in controls.values():
-        widget.observe(respond, "value")
-    refs = controls | {"message": message, "figures": figures, "map": view.shown, "feed": view.feed}
-    title = _widgets.heading(f"{city.name}: the best deployment under load", EXPLANATION)
-    return _widgets.Panel([title, *refs.values()], refs)
+    return _LoadPanel(city, _validate.whole_number(units, "units"))
 
 
-def _controls(city, units):
-    """Return the inputs by name."""
-    most = max(units, min(city.n_sites, MOST_UNITS))
-    control = _widgets.control
-    return {
-        "load": control(
-            widgets.FloatLogSlider,
-            "Load θ",
-            "Factor on all call rates, from 0.001 to 1000",
-            value=1.0,
-            base=10,
-            min=-3,
-            max=3,
-            step=0.1,
-            readout_format=".3g",
-        ),
-        "units": control(widgets.IntSlider, "Fleet (units)", "Number of units, p", value=units, min=1, max=most),
-        "objective": control(
-            widgets.Dropdown,
-            "Minimise",
-            "What the best deployment is best at",
-            options=[("mean response", "mean_response"), ("late fraction", "late")],
-        ),
-        "threshold": _widgets.threshold_slider(),
-        "colocation": control(
-            widgets.Checkbox, "units may share a site", "Allow any number of units at a site", value=True
-        ),
-        "evaluator": control(
-            widgets.Dropdown,
-            "Figures by",
-            "Model that values the deployments",
-            options=[("exact hypercube", "exact"), ("approximate hypercube", "approximate")],
-        ),
-    }
+class _LoadPanel(CityPanel):
+    """The panel that `load_panel` returns."""
+
+    def __init__(self, city: City, units: int) -> None:
+        controls = city_controls(city, units, 3, 0.1, ("exact", "approximate"))
+        tip = "Allow any number of units at a site"
+        controls["colocation"] = control(Checkbox, True, "units may share a site", tip)
+        super().__init__(city, controls)
+        self.solve = lru_cache(maxsize=512)(partial(_solve, city))
+        layout = " | ".join([*controls, "message", "figures", "map"])
+        self.arrange(f"{city.name}: the best deployment under load", EXPLANATION, layout)
+        self.respond()
+
+    def compute(self) -> tuple[City, dict[str, Evaluation], float]:
+        at = self.at
+        return self.solve(at.load, at.units, self.metric, at.colocation, self.evaluator(at.units)[0])
+
+    def draw(self, answer: tuple[City, dict[str, Evaluation], float]) -> str:
+        city, evaluations, bound = answer
+        self.show(figures=_figures(city, evaluations, bound, self.at.load, self.at.threshold))
+        self.view.show(city, evaluations)
+        return self.evaluator(self.at.units)[1]
 
 
-def _figures(answer, load, units, threshold):
+def _solve(
+    city: City, load: float, units: int, metric: str | tuple[str, float], colocation: bool, evaluator: str
+) -> tuple[City, dict[str, Evaluation], float]:
+    """Return the city under load, the best deployment found beside the p-median's, and the p-median bound (min)."""
+    city = city.scaled(load)
+    space = DeploymentSpace(city, units, colocation=colocation)
+    median, judge = p_median(city, space), Objective(city, space, evaluator, metric)
+    found = local_search(Objective(city, space, "approximate", metric), restarts=RESTARTS, rng=0).x
+    best = min((median.sites, found), key=judge)  # the two models may rank near ties differently
+    return city, {"best found": judge.evaluation(best), "p-median": judge.evaluation(median.sites)}, median.objective
+
+
+def _figures(city: City, evaluations: dict[str, Evaluation], bound: float, load: float, threshold: float) -> str:
     """Return the table and what is worth noticing, as HTML."""
-    city, best, median = answer.city, answer.best, answer.median
-    pair = (best, median)
-    rows = {"mean response (min)": [f"{e.mean_response:.3f}" for e in pair]}
-    rows |= _widgets.performance(pair, threshold)
+    best, median = (e.sites for e in evaluations.values())
+    units = len(best)
     caption = (
-        f"{city.total_rate:.3g} calls an hour (load {load:.3g}), {city.offered_load(units):.3g} times what "
-        f"{units} units can serve. {best.evaluator.capitalize()} hypercube model, calls that find no unit free are lost."
+        f"{city.total_rate:.3g} calls per hour (load {load:.3g}), {city.offered_load(units):.3g} times what {units} units "
+        "can serve."
     )
-    bound = f"No deployment of {units} units can have a mean response below {answer.bound:.3f} min, the p-median bound."
-    where = f"Best found, units at: {_widgets.places(city, best.sites.tolist())}."
-    lines = _widgets.lines(f"{_change(city, best.sites, median.sites)} {bound}", where)
-    return _widgets.table(caption, ["best found", "p-median"], rows) + lines
+    at_least = f"No deployment of {units} units can have a mean response below {bound:.3f} min, the p-median bound."
+    where = f"Best found, units at: {_charts.units_at(city, best)}."
+    said = lines(f"{_change(city, best, median)} {at_least}", where)
+    return _charts.figures(caption, evaluations, threshold) + said
 
 
-def _change(city, sites, median):
+def _change(city: City, sites: Sites, median: Sites) -> str:
     """Say how a deployment differs from that of the p-median."""
-    groups, p = city.twin_groups, len(sites)
-    center = one_median(city).sites[0]
-    if p > 1 and (groups[sites] == groups[center]).all():
+    p, center = len(sites), one_median(city).sites[0]
+    ours, theirs = _charts.place_counts(city, sites), _charts.place_counts(city, median)
+    if p > 1 and ours[city.twin_groups[center]] == p:
         return f"All {p} units are at the 1-median, {city.site_names[center]}."
-    ours, theirs = (np.bincount(groups[s], minlength=groups.max() + 1) for s in (sites, median))
     moved = int(np.maximum(ours - theirs, 0).sum())
     if moved == 0:
         return "The best deployment found is that of the p-median."

@@ -201,10 +201,10 @@ def test_a_search_can_be_cancelled(refs):
 def test_a_search_gives_way_to_others():
     seen, before = [], os.getpriority(os.PRIO_PROCESS, 0)
 
-    def work(progress):
+    def work():
         seen.append(os.getpriority(os.PRIO_PROCESS, 0))
 
-    job = Job("Search", "", _widgets.Message(), lambda: work, lambda _: "")
+    job = Job("Search", "", _widgets.Message(), lambda: work)
     job.start.click()
     job.wait(60)
     assert seen == [max(before, 10)]
@@ -314,7 +314,7 @@ def test_the_files_that_were_read_are_named_with_their_sizes(refs):
         ({"My_Calls.CSV": "time,lon\n1,2\n", "My_Stations.csv": LOG["my_stations.csv"]}, "My_Calls.CSV"),
         ({"Log.csv": "a"}, "got Log.csv"),
         ({"Calls.csv": "a", "calls.csv": "a"}, "calls.csv is chosen twice"),
-        ({"City.json": CITY["city.json"], "Notes.txt": "a"}, "'Notes.txt' is no file"),
+        ({"City.json": CITY["city.json"], "Notes.txt": "a"}, "'Notes.txt' is not a file"),
         (
             {"City.json": CITY["city.json"], "ATOMS.csv": "a\n1\n", "Sites.csv": CITY["sites.csv"]},
             "ATOMS.csv",

@@ -14,7 +14,7 @@ panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidge
 
 @pytest.fixture(scope="module")
 def shared():
-    return panels.boke_panel()
+    return panels.boke_panel(rng=0)
 
 
 def words(widget):

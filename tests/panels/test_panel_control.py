@@ -15,7 +15,7 @@ panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidge
 
 @pytest.fixture
 def panel():
-    return eo.panels.control_panel(eo.problems.hill_control(), budget=4)
+    return eo.panels.control_panel(eo.problems.hill_control(), budget=4, rng=0)
 
 
 def words(widget):

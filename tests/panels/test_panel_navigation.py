@@ -23,7 +23,7 @@ def net():
 
 @pytest.fixture
 def panel(net):
-    return eo.panels.navigation_panel(net, *ROUTE, horizon=20)
+    return eo.panels.navigation_panel(net, *ROUTE, horizon=20, rng=0)
 
 
 def said(panel):
@@ -115,7 +115,7 @@ def test_an_interrupted_drive_shows_what_it_has(net, monkeypatch):
 
     whole = bandits.run
     monkeypatch.setattr(bandits, "run", drive)
-    panel = eo.panels.navigation_panel(net, *ROUTE, horizon=20)
+    panel = eo.panels.navigation_panel(net, *ROUTE, horizon=20, rng=0)
     assert "Stopped after" in said(panel)
     assert panel.refs["progress"].layout.visibility == "hidden"
     assert panel.refs["figures"].value
@@ -124,7 +124,7 @@ def test_an_interrupted_drive_shows_what_it_has(net, monkeypatch):
 def test_random_changes_end_in_no_traceback(net):
     """Whatever is moved, in whatever order, there is an answer or a sentence that says what is wrong."""
     rng = np.random.default_rng(0)
-    panel = eo.panels.navigation_panel(net, *ROUTE, horizon=10)
+    panel = eo.panels.navigation_panel(net, *ROUTE, horizon=10, rng=0)
     refs = panel.refs
     choices = {
         "agent": list(AGENTS),

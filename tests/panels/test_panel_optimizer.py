@@ -42,13 +42,13 @@ def small():
 
 @pytest.fixture
 def panel(objective):
-    return eo.panels.optimizer_panel(objective)
+    return eo.panels.optimizer_panel(objective, rng=0)
 
 
 @pytest.fixture(scope="module")
 def ran(city):
     """A panel after 30 evaluations, to look at."""
-    panel = eo.panels.optimizer_panel(eo.Objective(city, 9, "approximate"))
+    panel = eo.panels.optimizer_panel(eo.Objective(city, 9, "approximate"), rng=0)
     advance(panel, 29)
     panel.refs["step"].click()
     return panel
@@ -75,7 +75,7 @@ def place(panel, sites):
 @pytest.mark.parametrize("method", ["gp-pm", "sparbl", "genetic"])
 def test_looking_does_not_change_the_search(city, objective, method):
     """The same seed asks for the same deployments as `minimize`, where nobody predicts anything."""
-    trace = Trace(objective, method, seed=3)
+    trace = Trace(objective, method, rng=3)
     for _ in range(24):
         trace.step()
         best_swaps(trace.optimizer) if hasattr(trace.optimizer, "acquisition") else None
@@ -90,7 +90,7 @@ def test_looking_does_not_change_the_search(city, objective, method):
 
 def test_predictions_are_made_before_the_evaluation(objective):
     """Each is what another optimizer says that was told only the evaluations before."""
-    trace, other = Trace(objective, seed=1), GPpM(objective, rng=1)
+    trace, other = Trace(objective, rng=1), GPpM(objective, rng=1)
     for _ in range(26):
         trace.step()
     facts = trace.facts
@@ -108,7 +108,7 @@ def test_predictions_are_made_before_the_evaluation(objective):
 @pytest.mark.parametrize("method", ["sparbl", "sparbl+"])
 def test_the_drawn_value_is_that_of_the_chain(objective, method):
     """Against the standardised model taken back to minutes (`Standardized.coefficients`)."""
-    trace = Trace(objective, method, seed=2)
+    trace = Trace(objective, method, rng=2)
     for _ in range(20):
         trace.step()
     assert trace.facts.expected.isna().all()
@@ -123,7 +123,7 @@ def test_the_drawn_value_is_that_of_the_chain(objective, method):
 
 
 def test_the_region_is_followed(objective):
-    trace = Trace(objective, seed=0)
+    trace = Trace(objective, rng=0)
     for _ in range(19):
         trace.step()
     assert trace.facts.edge.isna().all()
@@ -141,7 +141,7 @@ def test_the_region_is_followed(objective):
 
 
 def test_a_restart_of_the_region_is_noted(objective):
-    trace = Trace(objective, seed=0)
+    trace = Trace(objective, rng=0)
     for _ in range(21):
         trace.step()
     trace.optimizer.edge, trace.optimizer._failures = 2.0, 9  # the next failure ends the region
@@ -153,7 +153,7 @@ def test_a_restart_of_the_region_is_noted(objective):
 
 def test_swaps_are_ranked_by_expected_improvement(city, objective):
     """(18) in its textbook form, over every neighbour of the best, one by one."""
-    trace = Trace(objective, seed=0)
+    trace = Trace(objective, rng=0)
     assert best_swaps(trace.optimizer).empty
     for _ in range(24):
         trace.step()
@@ -181,7 +181,7 @@ def test_swaps_are_ranked_by_expected_improvement(city, objective):
 
 def test_coefficients_are_named_by_what_they_do(city, objective):
     """The coefficient of a pair is what both add beyond each alone."""
-    trace = Trace(objective, "sparbl", seed=0)
+    trace = Trace(objective, "sparbl", rng=0)
     assert largest_coefficients(trace.optimizer).empty
     for _ in range(22):
         trace.step()
@@ -211,7 +211,7 @@ def test_coefficients_are_named_by_what_they_do(city, objective):
 
 
 def test_the_nearest_units_are_named_too(objective):
-    trace = Trace(objective, "sparbl+", seed=0)
+    trace = Trace(objective, "sparbl+", rng=0)
     for _ in range(22):
         trace.step()
     every = largest_coefficients(trace.optimizer, 1000)
@@ -435,7 +435,7 @@ def test_when_all_is_tried_there_is_no_step_left(small):
 
 
 def test_names_cannot_smuggle_in_html(small):
-    panel = eo.panels.optimizer_panel(small)
+    panel = eo.panels.optimizer_panel(small, rng=0)
     panel.refs["run"].click()
     texts = [w.value for w in panel.refs.values() if isinstance(getattr(w, "value", None), str)]
     texts.append(panel.children[0].value)

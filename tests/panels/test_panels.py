@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import emsopt as eo
+from emsopt.errors import InputError
 from emsopt.evaluators import evaluate_all, exact_hypercube, one_median, p_median, simulate
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
@@ -85,6 +86,53 @@ def test_what_a_callback_within_another_says_stays():
     assert "nine of ten" in message.value
     _widgets.guarded(message, lambda: (inner(), "eleven")[1])()
     assert "eleven" in message.value
+
+
+def test_a_panel_without_a_seed_draws_one_and_shows_it():
+    first, other = (eo.panels.boke_panel().refs for _ in range(2))
+    assert first["seed"].value != other["seed"].value
+    again = eo.panels.boke_panel(rng=first["seed"].value)
+    np.testing.assert_array_equal(again.refs["told"](), first["told"]())
+
+
+def test_a_kind_of_panel_is_a_table_of_controls_and_two_methods():
+    class Root(eo.panels.Panel):
+        def __init__(self):
+            controls = {
+                "x": _widgets.control(_widgets.widgets.IntSlider, 4, "x", "A number", (-9, 9)),
+                "double": _widgets.button("Double", "Twice x", self.double, slow=True),
+            }
+            super().__init__(controls)
+            self.arrange("Roots", "Of a number.", "x double | message | figures")
+            self.respond()
+
+        def double(self):
+            assert self.controls["double"].disabled  # while it works
+            self.controls["x"].value *= 2
+
+        def compute(self):
+            if self.at.x < 0:
+                raise InputError("x is negative.")
+            return self.at.x**0.5
+
+        def draw(self, answer):
+            self.show(figures=f"{answer:g}")
+            return "" if answer.is_integer() else "That root is irrational."
+
+        def unavailable(self):
+            return {"double"} if self.at.x > 4 else set()
+
+    panel = Root()
+    refs = panel.refs
+    assert refs["figures"].value == "2"
+    assert len(panel.children) == 4
+    refs["double"].click()
+    assert (refs["x"].value, refs["figures"].value[:4], refs["double"].disabled) == (8, "2.82", True)
+    assert "irrational" in refs["message"].value
+    refs["x"].value = -1
+    assert "X is negative." in refs["message"].value
+    assert refs["figures"].value == ""
+    assert not refs["double"].disabled
 
 
 # -- load panel -------------------------------------------------------------------------------------------------
@@ -178,7 +226,7 @@ def test_inputs_are_bounded_and_labelled(load_panel, deployment_panel):
 def test_a_large_fleet_is_valued_approximately_and_says_so(load_panel):
     load_panel.refs["units"].value = 13
     assert "approximate model" in load_panel.refs["message"].value
-    assert "Approximate hypercube" in load_panel.refs["figures"].value
+    assert "approximate hypercube" in load_panel.refs["figures"].value
     load_panel.refs["units"].value = 9
     assert load_panel.refs["message"].value == ""
 

@@ -38,15 +38,17 @@ def grid(units):
 PANELS = {
     "deployment": lambda: panels.deployment_panel(grid(3), 3),
     "load": lambda: panels.load_panel(grid(3), 3),
-    "optimizer": lambda: panels.optimizer_panel(eo.Objective(grid(3), 3, "approximate")),
+    "optimizer": lambda: panels.optimizer_panel(eo.Objective(grid(3), 3, "approximate"), rng=0),
     "optimizer, shared sites": lambda: panels.optimizer_panel(
-        eo.Objective(grid(3), eo.DeploymentSpace(grid(3), 3, colocation=True), "approximate", ("late", 8.0)), "local"
+        eo.Objective(grid(3), eo.DeploymentSpace(grid(3), 3, colocation=True), "approximate", ("late", 8.0)),
+        "local",
+        rng=0,
     ),
     "navigation": lambda: panels.navigation_panel(
-        grid_roads(4, 4, jitter=0.2, rng=0), "r0c0-r0c1", "r3c2-r3c3", horizon=10
+        grid_roads(4, 4, jitter=0.2, rng=0), "r0c0-r0c1", "r3c2-r3c3", horizon=10, rng=0
     ),
-    "control": lambda: panels.control_panel(eo.problems.hill_control(), budget=4),
-    "boke": lambda: panels.boke_panel(),
+    "control": lambda: panels.control_panel(eo.problems.hill_control(), budget=4, rng=0),
+    "boke": lambda: panels.boke_panel(rng=0),
     "dashboard": lambda: panels.dashboard(),
 }
 
@@ -54,8 +56,7 @@ PANELS = {
 @pytest.fixture
 def quick(monkeypatch):
     """Leave out what takes long and no control changes: drawing, and plays by the hundred."""
-    for module in ("_widgets.picture", "boke._picture", "control._picture"):
-        monkeypatch.setattr(f"emsopt.panels.{module}", lambda *_, **__: "<img alt=''>")
+    monkeypatch.setattr("emsopt.panels._widgets.image", lambda *_, **__: "<img alt=''>")
     monkeypatch.setattr("emsopt.panels.control.MOST_PLAYS", 12)
 
 
@@ -167,18 +168,18 @@ def test_a_fault_would_be_seen(broken, quick, monkeypatch):
 
 FAULTS = {  # panel: (what fails, what the user does then)
     "load": ("load._figures", "load"),
-    "deployment": ("deployment._figures", "threshold"),
+    "deployment": ("_charts.figures", "threshold"),
     "deployment, simulated": ("deployment.simulate", "run"),
     "optimizer": ("optimizer.Trace.step", "step"),
-    "optimizer, taken": ("optimizer.np.bincount", "take"),
+    "optimizer, taken": ("optimizer.SiteInputs.take", "take"),
     "navigation": ("navigation._figures", "horizon"),
     "navigation, closed": ("navigation._names", "close"),
     "control": ("control._sets", "alpha"),
     "control, played": ("control._figures", "play"),
     "boke": ("boke._figures", "scale"),
-    "dashboard": ("_workbench._controls", "sites_count"),
+    "dashboard": ("_workbench.city_controls", "sites_count"),
     "dashboard, a table": ("_workbench.scenario", "add"),
-    "dashboard, files to save": ("_downloads.deployment_map", "save"),
+    "dashboard, files to save": ("_what_if.deployment_map", "save"),
     "dashboard, files to read": ("_uploads._named", "read"),
 }
 BESIDE_THE_CITY = {

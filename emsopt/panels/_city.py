@@ -1,0 +1,115 @@
+"""What the panels about a city share: inputs, a map, and a deployment of one's own."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ipywidgets import Dropdown, FloatLogSlider, FloatSlider, IntSlider
+
+from ..errors import InputError
+from ..evaluators import EXACT_UP_TO
+from ._charts import MODELS
+from ._panel import Panel
+from ._widgets import MapView, SiteInputs, button, control
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..city.city import City
+
+MOST_UNITS = 20
+OBJECTIVES = (("mean response", "mean_response"), ("late fraction", "late"))
+
+
+def city_controls(city: City, units: int, decades: int, step: float, models: tuple[str, ...]) -> dict[str, Any]:
+    """Make the inputs of a panel that searches: the load spans some powers of ten, ``models`` are the evaluators."""
+    factor = f"Factor on all call rates, from {10.0**-decades:g} to {10**decades:g}"
+    most, options = max(units, min(city.n_sites, MOST_UNITS)), [(MODELS[name], name) for name in models]
+    best = "What the best deployment is best at"
+    return {
+        "load": control(FloatLogSlider, 1.0, "Load θ", factor, (-decades, decades, step)),
+        "units": control(IntSlider, units, "Fleet (units)", "Number of units, p", (1, most)),
+        "objective": control(Dropdown, "mean_response", "Minimise", best, options=OBJECTIVES),
+        "threshold": threshold_slider(),
+        "evaluator": control(Dropdown, "exact", "Figures by", "Model that values the deployments", options=options),
+    }
+
+
+def threshold_slider() -> Any:
+    """Make the input for the minutes from which a response is late."""
+    tip = "A response of this many minutes or more is late"
+    return control(FloatSlider, 8.0, "Late from (min)", tip, (3.0, 20.0, 0.5), readout_format=".1f")
+
+
+class CityPanel(Panel):
+    """A panel about the deployments of a city, with a map.
+
+    Parameters
+    ----------
+    city : City
+    controls : dict of str to Widget
+    outputs : sequence of str
+    **editing
+        Passed on to `MapView`.
+    """
+
+    def __init__(
+        self, city: City, controls: dict[str, Any], outputs: Iterable[str] = ("figures",), **editing: Any
+    ) -> None:
+        self.city = city
+        super().__init__(controls, outputs, MapView(city, **editing))
+
+    @property
+    def metric(self) -> str | tuple[str, float]:
+        """What is minimised, as an `Objective` takes it."""
+        return ("late", self.at.threshold) if self.at.objective == "late" else "mean_response"
+
+    def evaluator(self, units: int) -> tuple[str, str]:
+        """Return the model that values fleets of up to ``units``, the exact one only where it is quick, and a remark."""
+        if self.at.evaluator == "exact" and units > EXACT_UP_TO:
+            return "approximate", f"Fleets of more than {EXACT_UP_TO} units are valued by the approximate model."
+        return self.at.evaluator, ""
+
+
+class OwnPanel(CityPanel):
+    """A panel on which the user places units, by ticks or by clicks on the map, beside the best deployments known.
+
+    Parameters
+    ----------
+    city : City
+    controls : dict of str to Widget
+        Besides ``optimum`` and ``p_median``, the buttons that copy a deployment.
+    outputs : sequence of str
+    """
+
+    def __init__(self, city: City, controls: dict[str, Any], outputs: Iterable[str]) -> None:
+        self.sites = SiteInputs(city.site_names, self.moved)
+        for key, name in (("optimum", "optimum"), ("p_median", "p-median")):
+            controls[key] = button(f"Take the {name}", f"Make the {name} yours", partial(self.take, name))
+        super().__init__(city, controls, outputs, edit="yours", clicked=self.sites.press)
+        self.refs["sites"] = self.sites.fields
+
+    def known(self) -> dict[str, tuple[int, ...]]:
+        """Return the sites of the best deployment known, ``optimum``, and of the ``p-median``."""
+        return {}
+
+    def take(self, name: str) -> None:
+        """Make a known deployment the user's."""
+        self.sites.take(self.known()[name])
+
+    def moved(self) -> None:
+        """Respond to a change of the user's deployment."""
+        self.respond()
+
+    def deployments(self) -> dict[str, tuple[int, ...]]:
+        """Return the deployments to compare, by name.
+
+        Raises
+        ------
+        InputError
+            If the user has placed no unit.
+        """
+        if not self.sites.chosen:
+            raise InputError("no site is ticked: tick at least one.")
+        return {"yours": self.sites.chosen, **self.known()}

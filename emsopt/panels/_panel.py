@@ -1,0 +1,197 @@
+"""The class of all panels: controls in a table, what they lead to, and a line for errors and remarks."""
+
+from __future__ import annotations
+
+from functools import partial
+from threading import RLock
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets as widgets
+
+from ._widgets import Message, button, guarded, heading, seed_input
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .._types import Rng
+    from ._widgets import MapView
+
+WRAP = {"flex_flow": "row wrap", "grid_gap": "0 1.5em"}
+
+
+class Panel(widgets.VBox):
+    """A column of widgets that answers when one of them changes.
+
+    A kind of panel is a subclass. It hands its table of controls to `__init__` and arranges the widgets. `compute` turns
+    the settings into an answer, and `draw` shows it. Errors are shown in ``message``.
+
+    Parameters
+    ----------
+    controls : dict of str to Widget
+        Inputs and buttons by name, made by `control` and `button`. A button calls its action. An input calls its action, or
+        `respond` if it has none.
+    outputs : sequence of str
+        Names of the HTML widgets that show answers.
+    view : MapView, optional
+
+    Attributes
+    ----------
+    refs : dict of str to Widget
+        The widgets that take or show something, by name: controls, outputs, ``message``, and the ``map`` and ``feed`` of a
+        view.
+    controls, outputs, message, view
+        The same, by kind.
+    """
+
+    view: MapView
+
+    def __init__(
+        self, controls: dict[str, Any], outputs: Iterable[str] = ("figures",), view: MapView | None = None
+    ) -> None:
+        super().__init__()
+        self.controls, self.message, self.lock = controls, Message(), RLock()
+        self.outputs = {name: widgets.HTML() for name in outputs}
+        self.refs: dict[str, Any] = {**controls, "message": self.message, **self.outputs}
+        if view is not None:
+            self.view = view
+            self.refs |= {"map": view.shown, "feed": view.feed}
+        for widget in controls.values():
+            self.connect(widget)
+
+    @property
+    def at(self) -> SimpleNamespace:
+        """The values of the inputs, by name."""
+        return SimpleNamespace(**{name: w.value for name, w in self.controls.items() if hasattr(w, "value")})
+
+    # -- what a kind of panel defines ---------------------------------------------------------------------------------
+
+    def compute(self) -> Any:
+        """Return the answer to the present settings."""
+
+    def draw(self, answer: Any) -> str | None:
+        """Show an answer; may return a remark."""
+
+    def clear(self) -> None:
+        """Remove an answer that no longer holds."""
+        self.show(**dict.fromkeys(self.outputs, ""))
+        if "feed" in self.refs:
+            self.view.hide()
+
+    def unavailable(self) -> set[str]:
+        """Return the names of the controls that cannot be used now."""
+        return set()
+
+    # -- what all panels do -------------------------------------------------------------------------------------------
+
+    def refresh(self) -> str | None:
+        """Compute and draw the answer; return a remark."""
+        with self.lock:  # a search in the background shows what it found
+            return self.draw(self.compute())
+
+    def respond(self) -> None:
+        """Compute and draw the answer; without one, show the error in its place."""
+        guarded(self.message, self.refresh, self.clear)()
+
+    def show(self, **answers: str) -> None:
+        """Show HTML in the outputs of these names."""
+        for name, html in answers.items():
+            self.outputs[name].value = html
+
+    def connect(self, widget: Any) -> None:
+        """Call the action of a control when it is clicked or changed; meanwhile slow buttons take no click.
+
+        The action may return a remark.
+        """
+        respond = guarded(self.message, getattr(widget, "action", None) or self.respond)
+
+        def callback(_: object) -> None:
+            self.disable({name for name, each in self.controls.items() if getattr(each, "slow", False)})
+            try:
+                respond()
+            finally:
+                self.disable(self.unavailable())
+
+        if isinstance(widget, widgets.Button):
+            widget.on_click(callback)
+        else:
+            widget.observe(callback, "value")
+
+    def disable(self, names: set[str]) -> None:
+        """Disable these controls and no others."""
+        for name, widget in self.controls.items():
+            widget.disabled = name in names
+
+    def arrange(self, title: str, explanation: str, layout: str, **parts: Any) -> None:
+        """Stack rows of widgets below a title.
+
+        Parameters
+        ----------
+        title, explanation : str
+        layout : str
+            Names, of `refs` or of ``parts``: those of a row are separated by blanks, rows by bars.
+        **parts
+            Further widgets by name; ``map`` is the whole view.
+        """
+        parts = {**self.refs, "map": getattr(self, "view", self.refs.get("map")), **parts}
+        rows = [[parts[name] for name in row.split()] for row in layout.split("|")]
+        stacked = [row[0] if len(row) == 1 else widgets.HBox(row, layout=WRAP) for row in rows]
+        self.children = [heading(title, explanation), *stacked] if title else stacked
+        self.disable(self.unavailable())
+
+
+class SteppedPanel(Panel):
+    """A panel that steps a method, one evaluation or ten at a time, and begins anew with another seed.
+
+    Parameters
+    ----------
+    controls : dict of str to Widget
+        Besides ``seed``, ``step``, ``run`` and ``restart``.
+    rng : int, Generator or None
+        Initial seed; None draws one.
+    outputs, view
+        As in `Panel`.
+    enough : str
+        Remark once there is no further step.
+    """
+
+    def __init__(
+        self, controls: dict[str, Any], rng: Rng, outputs: Iterable[str], enough: str, view: MapView | None = None
+    ) -> None:
+        controls |= {
+            "seed": seed_input(rng, "Seed of all random choices; another one begins anew", self.restart),
+            "step": button("Step", "Evaluate the point that the method asks for", partial(self.advance, 1), slow=True),
+            "run": button("Run 10", "Ten steps", partial(self.advance, 10), slow=True),
+            "restart": button("Restart", "Forget all evaluations and begin anew", self.restart),
+        }
+        super().__init__(controls, outputs, view)
+        self.enough = enough
+
+    def begin(self) -> None:
+        """Forget all evaluations."""
+
+    def step(self) -> None:
+        """Make one evaluation."""
+
+    def finished(self) -> bool:
+        """Whether there is no further step."""
+        return False
+
+    def unavailable(self) -> set[str]:
+        return {"step", "run"} if self.finished() else set()
+
+    def restart(self) -> str | None:
+        """Begin anew and show it."""
+        self.begin()
+        return self.refresh()
+
+    def advance(self, steps: int) -> str:
+        """Make some steps and show where they led; return a remark at the end."""
+        try:
+            for _ in range(steps):
+                if self.finished():
+                    break
+                self.step()
+        finally:
+            self.refresh()
+        return self.enough if self.finished() else ""

@@ -44,7 +44,7 @@ class Panel(widgets.VBox):
         The same, by kind.
     """
 
-    view: MapView
+    view: MapView  # only if one is given
 
     def __init__(
         self, controls: dict[str, Any], outputs: Iterable[str] = ("figures",), view: MapView | None = None

@@ -134,17 +134,20 @@ def _picture(method: BOKEPlus, known: FloatArray, truth: FloatArray, proposal: f
 
 def _figures(method: BOKEPlus, proposal: float, f: Problem) -> str:
     """Return a table of the figures behind the picture."""
-    t, there_is = len(method.values), "unknown"
-    if f.best_value is not None and f.best_x is not None:
-        there_is = f"{f.best_value:.3f} at {f.best_x[0]:.3f}"
+    t = len(method.values)
     rows = {
         "points t": f"{t}",
         "bandwidth h": f"{bandwidth(t, 1, method.scale):.4f}",
         "bandwidth by leave-one-out": f"{leave_one_out_bandwidth(method.points, method.gains):.4f}",
         "β": f"{exploration(t, method.noise_sd):.3g}",
-        "best told": "{1:.3f} at {0[0]:.3f}".format(*method.best),
-        "best there is": there_is,
+        "best told": _point(*method.best),
+        "best there is": _point(f.best_x, f.best_value),
         "next": f"{proposal:.4f}",
     }
     caption = f"δ = {CONFIDENCE}; the default of p in BOKE+ is {EXPLORING}."
     return table(caption, ["now"], {title: [text] for title, text in rows.items()})
+
+
+def _point(x: FloatArray | None, value: float | None) -> str:
+    """Write a point and its value."""
+    return "unknown" if x is None or value is None else f"{value:.3f} at {x[0]:.3f}"

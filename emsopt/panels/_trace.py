@@ -25,9 +25,8 @@ from ._charts import place_counts, place_names
 if TYPE_CHECKING:
     from .._types import FloatArray, IntArray, Rng, Sites
     from ..city import City
+    from ..evaluators.metrics import Metric
     from ..evaluators.objective import Objective
-
-Metric = str | tuple[str, float] | dict[str | tuple[str, float], float]
 
 COLUMNS = ["evaluation", "value", "best", "expected", "deviation", "edge", "restart", "initial", "own"]
 MOST_BARS = 12

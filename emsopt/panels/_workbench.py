@@ -163,7 +163,7 @@ class Workbench(OwnPanel):
             self.job.check()
             self.found[settings] = sites, how
             self.respond()
-            return f"Searched {how}. Best: {_charts.units_at(city, run.x)}."
+            return f"Searched {how}. Best: {_charts.units_at(city, list(sites))}."
 
         return work
 

@@ -86,8 +86,10 @@ def _solve(
     city = city.scaled(load)
     space = DeploymentSpace(city, units, colocation=colocation)
     median, judge = p_median(city, space), Objective(city, space, evaluator, metric)
-    found = local_search(Objective(city, space, "approximate", metric), restarts=RESTARTS, rng=0).x
-    best = min((median.sites, found), key=judge)  # the two models may rank near ties differently
+    found = local_search(Objective(city, space, "approximate", metric), restarts=RESTARTS, rng=0)
+    best = min(
+        (median.sites, np.asarray(found.x, dtype=int)), key=judge
+    )  # the two models may rank near ties differently
     return city, {"best found": judge.evaluation(best), "p-median": judge.evaluation(median.sites)}, median.objective
 
 

@@ -20,7 +20,7 @@ from ..maps import _shading
 from ..optimizers import METHODS, SparBL
 from ._charts import units_at
 from ._panel import WRAP, Panel, SteppedPanel
-from ._trace import Metric, Trace, away_from_centre, best_swaps, largest_coefficients, measure, sentence
+from ._trace import Trace, away_from_centre, best_swaps, largest_coefficients, measure, sentence
 from ._widgets import MapView, SiteInputs, bar, button, control, lines, picture, table
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from .._types import Rng
     from ..city import City
+    from ..evaluators.metrics import Metric
 
 EXPLANATION = (
     "Step lets the method choose a deployment, which is evaluated and told to it. What the method expects is noted before. "

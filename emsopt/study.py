@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from . import _validate
-from ._running.json_lines import JsonLines
+from ._running.json_lines import JsonLines, json_lines
 from ._running.progress import bar
 from ._version import provenance
 from .errors import EmsoptError, InputError
@@ -315,7 +315,7 @@ def _on_file(
     if path is None:
         yield {}, lambda case, rows: None
         return
-    with JsonLines(path, _KIND, "study", "file") as log:
+    with json_lines(path, _KIND, "study", "file") as log:
         if log.lines:
             _check_header(path, log, task, columns)
         else:

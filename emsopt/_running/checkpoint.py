@@ -13,15 +13,14 @@ weighted sum of the problem's numbers, compared within a tolerance, instead of a
 
 import json
 import math
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
 import numpy as np
 
 from .. import _validate
-from .._types import ArrayLike, PathLike, Rng
+from .._types import ArrayLike, Rng
 from .._validate import shown
 from .._version import provenance
 from ..errors import InputError, ResumeWarning
@@ -55,17 +54,15 @@ class Form:
 
 
 class RunFile:
-    """The steps on file; a context manager.
+    """The steps on file.
 
     Parameters
     ----------
-    path : path-like or None
+    log : JsonLines or None
         If None, nothing is stored.
     form : Form
     about : dict
-        What identifies a run, apart from its seed.
-    seed : int, optional
-        Default: the seed on file, or a new one.
+        What identifies a run. Without a ``seed`` it takes the one on file, or a new one.
 
     Attributes
     ----------
@@ -76,84 +73,66 @@ class RunFile:
     Raises
     ------
     InputError
-        If the file is not a checkpoint, belongs to another problem or seed, is damaged, or is in use by
-        another run.
+        If the file belongs to another problem or seed, or is damaged.
     WriteError
         If it cannot be written.
     """
 
-    def __init__(self, path: PathLike | None, form: Form, about: dict[str, Any], seed: int | None = None) -> None:
-        self.path, self.form, self.rows = path, form, list[dict[str, Any]]()
-        self._parted = False
-        self._file = None if path is None else JsonLines(path, form.kind, "checkpoint", "checkpoint")
-        try:
-            if self._file is not None and self._file.lines:
-                header, *self.rows = self._file.lines
-                self.seed = self._checked_seed(header, about, seed)
-                self._check_rows()
-                return
-            self.seed = secrets.randbits(128) if seed is None else seed
-            if self._file is not None:
-                self._file.append({form.kind: _FORMAT, "version": provenance(), "seed": self.seed, **about})
-        except BaseException:
-            self.__exit__()
-            raise
+    def __init__(self, log: JsonLines | None, form: Form, about: dict[str, Any]) -> None:
+        self.path, self.form, self.rows = log and log.path, form, list[dict[str, Any]]()
+        self._log, self._parted = log, False
+        if log is not None and log.lines:
+            about, (header, *self.rows) = {"seed": log.lines[0].get("seed")} | about, log.lines
+            self._check(header, about)
+        else:
+            about = {"seed": run_seed(None)} | about
+            if log is not None:
+                log.append({form.kind: _FORMAT, "version": provenance(), **about})
+        self.seed: int = about["seed"]
 
-    def _checked_seed(self, header: dict[str, Any], about: dict[str, Any], wanted: int | None) -> int:
-        """Return the seed on file if the first line fits the run."""
-        seed: Any = header.get("seed")
-        found = header[self.form.kind]
-        if not is_index(seed):
+    def _check(self, header: dict[str, Any], about: dict[str, Any]) -> None:
+        """Raise unless the first line fits the run and the others are its steps."""
+        if not is_index(header.get("seed")):
             self.refuse(0)
+        found = header[self.form.kind]
         if found != _FORMAT:
             raise InputError(
                 f"the checkpoint {self.path} has format {shown(found)}, but this emsopt reads format {_FORMAT}. "
                 f"Resume with emsopt {shown(header.get('version'), str)}, which wrote it, or name another file."
             )
-        about = about | {"seed": seed if wanted is None else wanted}
         for key, value in json.loads(json.dumps(about)).items():
             if not _alike(header.get(key), value):
                 raise InputError(
                     f"the checkpoint {self.path} belongs to another run: its {key} is {shown(header.get(key))}, this "
                     f"one's {shown(value)}. Resume with the same problem, method, options and rng, or name another file."
                 )
-        return seed
-
-    def _check_rows(self) -> None:
         checks = {self.form.step: is_index, **self.form.asked, **self.form.told, "seconds": is_number}
         for number, row in enumerate(self.rows, 1):
-            fits = row.keys() == checks.keys() and all(checks[name](value) for name, value in row.items())
-            if not fits or row[self.form.step] != number:
+            fits = row.keys() == checks.keys() and row[self.form.step] == number
+            if not fits or not all(checks[name](value) for name, value in row.items()):
                 self.refuse(number)
 
     def refuse(self, number: int) -> NoReturn:
         """Raise an error for a step on file that does not fit the problem."""
-        assert self._file is not None
-        self._file.refuse(number + 1)
+        assert self._log is not None
+        self._log.refuse(number + 1)
 
     def compare(self, number: int, *asked: object) -> None:
         """Warn, once per run, if a step on file differs from what the run asks for now."""
         before = [self.rows[number - 1][name] for name in self.form.asked]
         if not self._parted and not _alike(before, list(asked)):
             self._parted = True
-            message = (
+            warn.warn(
                 f"{self.form.step} {number} in the checkpoint {self.path} holds {shown(before)}, but the run would now "
                 f"ask for {shown(list(asked))}: it was written on another processor, with other versions of the "
-                "libraries, or with other options. The run continues from what is on file."
+                "libraries, or with other options. The run continues from what is on file.",
+                ResumeWarning,
             )
-            warn.warn(message, ResumeWarning)
 
     def add(self, number: int, **values: object) -> None:
         """Append a step; it is on disk when this returns."""
-        if self._file is not None:
-            self._file.append({self.form.step: number, **values})
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
+        if self._log is not None:
+            self._log.append({self.form.step: number, **values})
 
 
 # -- values in a row ---------------------------------------------------------------------------------------------------
@@ -182,10 +161,8 @@ def are_indices(values: object) -> bool:
 # -- what makes two runs the same --------------------------------------------------------------------------------------
 
 
-def run_seed(rng: Rng) -> int | None:
-    """Return the seed of a run, or None without a source of randomness."""
-    if rng is None:
-        return None
+def run_seed(rng: Rng) -> int:
+    """Return the seed of a run."""
     if _validate.is_real(rng):
         return _validate.whole_number(rng, "rng", low=0)
     return int(_validate.generator(rng).integers(2**63))

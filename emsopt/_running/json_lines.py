@@ -1,4 +1,4 @@
-"""An append-only file of JSON lines that survives interruptions at any moment and has one writer.
+"""An append-only file of JSON lines that survives interruptions at any moment and has one writer: `json_lines` opens it.
 
 The first line states the type of the file and is checked before the rest is read. Each line is on disk before
 `JsonLines.append` returns. An incomplete last line is removed when the file is opened again, and a line that
@@ -8,9 +8,11 @@ does not fit on the disk is removed at once.
 import json
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from io import FileIO
-from typing import Any, NoReturn, Self
+from pathlib import Path
+from typing import Any, NoReturn
 
 from .. import _validate
 from .._files.inflate import values_in
@@ -23,8 +25,9 @@ MOST_BYTES = 256 * 2**20
 MOST_VALUES = 16 * 10**6
 
 
-class JsonLines:
-    """The lines of the file, with a method to append; a context manager.
+@contextmanager
+def json_lines(path: PathLike, kind: str, noun: str, name: str) -> Iterator["JsonLines"]:
+    """Open the file, to which no other run can write in the meantime.
 
     Parameters
     ----------
@@ -37,10 +40,9 @@ class JsonLines:
     name : str
         Name of the argument that gave the path.
 
-    Attributes
-    ----------
-    lines : list of dict
-        Lines found in the file.
+    Yields
+    ------
+    JsonLines
 
     Raises
     ------
@@ -49,41 +51,45 @@ class JsonLines:
     WriteError
         If it cannot be written.
     """
+    path = _validate.path(path, name)
+    if os.path.lexists(path) and not os.path.isfile(path):  # `is_file` may raise
+        raise InputError(f"`{name}` must be a file; {path} is a folder, device or broken link. Name another file.")
+    with errors_explained(path):
+        file = open(path, "a+b", buffering=0)  # noqa: SIM115 - closed below, where errors are not of writing
+    with file:
+        if not _claim(file):
+            raise InputError(
+                f"another run is writing to the {noun} {path}. Wait for it to end, or name another file. "
+                "A run that was killed no longer counts as writing."
+            )
+        yield JsonLines(path, file, kind, noun)
 
-    def __init__(self, path: PathLike, kind: str, noun: str, name: str) -> None:
-        self.path, self.noun, self._values = _validate.path(path, name), noun, 0
-        if os.path.lexists(self.path) and not os.path.isfile(self.path):  # `is_file` may raise
-            raise InputError(f"`{name}` must be a file; {path} is a folder, device or broken link. Name another file.")
-        with errors_explained(self.path):
-            self._file = open(self.path, "a+b", buffering=0)  # noqa: SIM115 - closed by close()
-        try:
-            if not _claim(self._file):
-                raise InputError(
-                    f"another run is writing to the {noun} {path}. Wait for it to end, or name another file. "
-                    "A run that was killed no longer counts as writing."
-                )
-            self.lines = self._read(kind)
-        except BaseException:
-            self.close()
-            raise
+
+class JsonLines:
+    """The ``lines`` on file, list of dict, with a method to append."""
+
+    def __init__(self, path: Path, file: FileIO, kind: str, noun: str) -> None:
+        self.path, self._file, self.noun, self._values = path, file, noun, 0
+        self.lines = self._read(kind)
 
     def _read(self, kind: str) -> list[dict[str, Any]]:
         """Return the lines on file, and cut off an incomplete last line."""
         lines, end, size = list[dict[str, Any]](), 0, os.fstat(self._file.fileno()).st_size
+        start, limit = f'{{"{kind}"'.encode(), f"the maximum for a {self.noun}. Name another file."
         with open(self.path, "rb") as file:
             for line in iter(lambda: file.readline(LONGEST_LINE), b""):
-                if end == 0:
-                    self._check_start(line, kind, size)
+                # the first line may be incomplete
+                if end == 0 and not (line.startswith(start) or (start.startswith(line) and line[-1:] != b"\n")):
+                    raise InputError(f"{self.path} is not a {self.noun} of {kind.split()[0]}; name another file.")
+                if size > MOST_BYTES:
+                    raise InputError(f"{self.path} has more than {MOST_BYTES >> 20} MB, {limit}")
                 if not line.endswith(b"\n"):
                     if len(line) == LONGEST_LINE:
                         self.refuse(len(lines) + 1)
                     break
                 self._values += values_in(line)
                 if self._values > MOST_VALUES:
-                    raise InputError(
-                        f"{self.path} has more than {MOST_VALUES:,} values, the maximum for a {self.noun}. "
-                        "Name another file."
-                    )
+                    raise InputError(f"{self.path} has more than {MOST_VALUES:,} values, {limit}")
                 try:
                     content = json.loads(line)
                 except (ValueError, RecursionError):
@@ -96,17 +102,6 @@ class JsonLines:
             with errors_explained(self.path):
                 self._file.truncate(end)
         return lines
-
-    def _check_start(self, line: bytes, kind: str, size: int) -> None:
-        """Raise unless the file begins like one of this kind (perhaps incompletely) and is not too large."""
-        start = f'{{"{kind}"'.encode()
-        if not (line.startswith(start) or (start.startswith(line) and not line.endswith(b"\n"))):
-            raise InputError(f"{self.path} is not a {self.noun} of {kind.split()[0]}; name another file.")
-        if size > MOST_BYTES:
-            raise InputError(
-                f"{self.path} has {size / 2**20:.0f} MB; a {self.noun} may have at most {MOST_BYTES >> 20} MB. "
-                "Name another file."
-            )
 
     def refuse(self, number: int) -> NoReturn:
         """Raise the error for a line that cannot be read."""
@@ -136,16 +131,6 @@ class JsonLines:
                     if before == 0:
                         self.path.unlink()
                 raise
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _claim(file: FileIO) -> bool:

@@ -14,7 +14,7 @@ The caller says how; the clock, the checkpoint, the progress bar, the callback a
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from .. import _validate
 from .._types import Callback, PathLike, Progress, Rng
 from ..errors import InputError
 from .checkpoint import Form, RunFile, run_seed
+from .json_lines import json_lines
 from .progress import Show, bar
 
 
@@ -138,11 +139,11 @@ def loop(
         raise InputError(f"`callback` must be a function of one argument; got {callback!r}.")
     limit = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
     about = {} if checkpoint is None else describe()
-    with (
-        RunFile(checkpoint, form, about, run_seed(rng)) as file,
-        bar(progress, total or steps or 1, unit or form.step) as show,
-    ):
-        run = Steps(file, steps, show, callback, limit, message)
+    if rng is not None:
+        about["seed"] = run_seed(rng)
+    stored = nullcontext() if checkpoint is None else json_lines(checkpoint, form.kind, "checkpoint", "checkpoint")
+    with stored as log, bar(progress, total or steps or 1, unit or form.step) as show:
+        run = Steps(RunFile(log, form, about), steps, show, callback, limit, message)
         try:
             yield run
         except KeyboardInterrupt:

@@ -14,9 +14,6 @@ class Show(Protocol):
     def __call__(self, done: int, note: str = "", total: int | None = None) -> object: ...
 
 
-_NOTHING = nullcontext[Show](lambda done, note="", total=None: None)
-
-
 def bar(progress: Progress | None, total: int | None, unit: str) -> AbstractContextManager[Show]:
     """Return a context that yields a function of (number done, note, total) that shows progress.
 
@@ -32,7 +29,7 @@ def bar(progress: Progress | None, total: int | None, unit: str) -> AbstractCont
         Name of the items counted.
     """
     if progress is None or progress is False:
-        return _NOTHING  # a shared instance, to save time in evaluations that take microseconds
+        return nullcontext(lambda done, note="", total=None: None)
     if progress is True:
         return _tqdm_bar(total, unit)
     if not callable(progress):

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -75,25 +75,17 @@ def map_rows(
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     workers = cores if workers is None else whole_number(workers, "workers")
     size = max(1, min(512, -(-len(rows) // (4 * workers))))
-    parts = [rows[:1], *(rows[k : k + size] for k in range(1, len(rows), size))] if len(rows) else []
-    results, done = list[FloatArray](), 0
+    parts = [rows[:1], *(rows[k : k + size] for k in range(1, len(rows), size))]
+    results = [np.empty(0)]
     with bar(progress, len(rows), "deployment") as show:
 
-        def collect(result: ArrayLike) -> None:
-            nonlocal done
-            results.append(np.asarray(result, dtype=float))
-            done += len(results[-1])
-            show(done)
+        def computed() -> Iterator[ArrayLike]:
+            yield function(parts[0])  # one row in this thread, to compile kernels only once
+            if len(parts) > 1:
+                with ThreadPoolExecutor(workers) as pool:
+                    yield from pool.map(function, parts[1:])
 
-        serial = parts if workers == 1 else parts[:1]  # one row in this thread, to compile kernels only once
-        for part in serial:
-            collect(function(part))
-        if len(serial) < len(parts):
-            with ThreadPoolExecutor(workers) as pool:
-                try:
-                    for result in pool.map(function, parts[1:]):
-                        collect(result)
-                except BaseException:
-                    pool.shutdown(cancel_futures=True)
-                    raise
-    return np.concatenate(results) if results else np.empty(0)
+        for result in computed():  # after an error, `pool.map` cancels what has not started
+            results.append(np.asarray(result, dtype=float))
+            show(sum(map(len, results)))
+    return np.concatenate(results)

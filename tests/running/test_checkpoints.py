@@ -13,7 +13,7 @@ import emsopt as eo
 from emsopt import study
 from emsopt._running import json_lines
 from emsopt._running.checkpoint import summary
-from emsopt._running.json_lines import MOST_BYTES, JsonLines
+from emsopt._running.json_lines import MOST_BYTES
 from emsopt.errors import EmsoptError, InputError, ResumeWarning, WriteError
 from emsopt.roads import grid_roads
 
@@ -80,7 +80,7 @@ def test_a_second_writer_is_refused_and_the_file_undamaged(run, file):
     run(file, 3)
     before = file.read_bytes()
     kind = next(iter(json.loads(lines(before)[0])))
-    with JsonLines(file, kind, "file", "path"):
+    with json_lines.json_lines(file, kind, "file", "path"):
         with pytest.raises(InputError, match=rf"another run is writing to the .* \S+{file.name}\. Wait for it"):
             run(file)
         assert file.read_bytes() == before
@@ -157,7 +157,7 @@ def test_a_file_too_large_is_not_read(run, file):
     run(file, 3)
     with open(file, "ab") as stream:
         stream.truncate(MOST_BYTES + 1)  # sparse
-    with pytest.raises(InputError, match="may have at most 256"):
+    with pytest.raises(InputError, match="has more than 256 MB, the maximum for a"):
         run(file)
 
 

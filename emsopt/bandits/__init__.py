@@ -7,13 +7,13 @@
 from .exact import ExactGP
 from .framework import Round, ShortestPath, TopK, play
 from .navigation import POLICIES, Navigation, NavigationRun, run
-from .policies import UCB, Agent, BayesUCB, Thompson, bayes_ucb_beta, rectified_mean, ucb_beta
+from .policies import UCB, Agent, BayesUCB, Thompson, rectified_mean
 from .prior import Prior, navigation_prior
 from .regression import IndependentArms
 from .sparse import SparseGP
 from .theory import cumulative_gain, greedy_gain, largest_eigenvalue, regret_bound, spectral_gain
 
-__all__ = ["POLICIES", "UCB", "Agent", "BayesUCB", "ExactGP", "IndependentArms", "Navigation", "NavigationRun"]
-__all__ += ["Prior", "Round", "ShortestPath", "SparseGP", "Thompson", "TopK", "bayes_ucb_beta", "cumulative_gain"]
-__all__ += ["greedy_gain", "largest_eigenvalue", "navigation_prior", "play", "rectified_mean", "regret_bound", "run"]
-__all__ += ["spectral_gain", "ucb_beta"]
+__all__ = ["POLICIES", "UCB", "Agent", "BayesUCB", "ExactGP", "IndependentArms", "Navigation"]
+__all__ += ["NavigationRun", "Prior", "Round", "ShortestPath", "SparseGP", "Thompson", "TopK"]
+__all__ += ["cumulative_gain", "greedy_gain", "largest_eigenvalue", "navigation_prior", "play"]
+__all__ += ["rectified_mean", "regret_bound", "run", "spectral_gain"]

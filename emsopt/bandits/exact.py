@@ -26,10 +26,12 @@ and a round therefore costs one column instead of a factorisation.
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg.blas import dsyrk
 
 from .._types import FloatArray, IntArray
-from .prior import Prior, cholesky
-from .regression import Regression, collapsed
+from .prior import Prior, jittered_cholesky
+from .regression import Regression
 
 WINDOW = 256  # arms: large enough for fast matrix products, small enough for cheap rounds
 DRAWS = 512
@@ -64,8 +66,8 @@ class ExactGP(Regression):
         self._base_covariance = np.array(prior.covariance, order="F")
         self._base_variance = np.diag(prior.covariance).copy()
         self._arms = np.empty(0, dtype=np.intp)  # V, in order of first observation
-        self._counts, self._sums = np.empty(0), np.empty(0)  # n_V and the sums of values
-        self._rows = np.empty((0, prior.n_arms))  # C_0[V]; capacity grows by doubling
+        self._counts, self._sums = np.zeros((2, prior.n_arms))  # of every arm's values within the window
+        self._rows: FloatArray = np.empty((0, prior.n_arms))  # C_0[V]
         self._solution: tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None = None
         self._bank = np.empty((prior.n_arms, 0))  # joint samples, one per column, used up to `_next`
         self._next, self._is_prior = 0, True
@@ -78,16 +80,11 @@ class ExactGP(Regression):
         return self._base_covariance[low, high] - explained[:, arms].T @ explained[:, arms]
 
     def _learn(self, arms: IntArray, values: FloatArray) -> None:
-        unique, counts, sums = collapsed(arms, values)
-        fresh = np.setdiff1d(unique, self._arms)
-        known = len(self._arms)
+        fresh = np.setdiff1d(arms, self._arms)
         self._arms = np.concatenate([self._arms, fresh])
-        self._counts = np.concatenate([self._counts, np.zeros(len(fresh))])
-        self._sums = np.concatenate([self._sums, np.zeros(len(fresh))])
-        self._grow(known, fresh)
-        place = np.argmax(unique[:, None] == self._arms, axis=1)
-        self._counts[place] += counts
-        self._sums[place] += sums
+        self._rows = np.vstack([self._rows, *(symmetric_row(self._base_covariance, arm) for arm in fresh)])
+        self._counts += np.bincount(arms, minlength=self.n_arms)
+        self._sums += np.bincount(arms, values, self.n_arms)
         self._solution = None
         if len(self._arms) >= self.window:
             self._flush()
@@ -96,37 +93,20 @@ class ExactGP(Regression):
         """Return a joint posterior sample at the given arms, shape (k,), independent of earlier samples."""
         self._rng = rng
         if self._next == self._bank.shape[1]:
-            factor = self.prior.factor if self._is_prior else cholesky(self._base_covariance)
+            factor = self.prior.factor if self._is_prior else jittered_cholesky(self._base_covariance)
             noise = rng.standard_normal((self.n_arms, self._draws))
             self._bank, self._next = self._base_mean[:, None] + factor @ noise, 0
         self._next += 1
         return self._conditioned(self._bank[:, self._next - 1 : self._next], rng)[arms, 0]
 
-    def _grow(self, known: int, fresh: IntArray) -> None:
-        """Copy the rows of C_0 for arms that are new to the window from its lower triangle."""
-        wanted = known + len(fresh)
-        if wanted > len(self._rows):
-            rows = np.empty((max(wanted, 2 * len(self._rows)), self.n_arms))
-            rows[:known] = self._rows[:known]
-            self._rows = rows
-        for k, arm in enumerate(fresh, known):
-            self._rows[k, arm:] = self._base_covariance[arm:, arm]
-            self._rows[k, :arm] = self._base_covariance[arm, :arm]
-
     def _solved(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return the factor L of S, L⁻¹ C_0[V], and posterior mean and variance of every arm."""
         if self._solution is None:
-            from scipy.linalg import cholesky, solve_triangular
-
-            size = len(self._arms)
-            if not size:
-                nothing = np.empty((0, self.n_arms))
-                return np.empty((0, 0)), nothing, self._base_mean, np.maximum(self._base_variance, 0.0)
-            rows = self._rows[:size]
-            S = rows[:, self._arms] + np.diag(self.prior.noise_variance / self._counts)
+            counts, sums = self._counts[self._arms], self._sums[self._arms]
+            S = self._rows[:, self._arms] + np.diag(self.prior.noise_variance / counts)
             factor = cholesky(S, lower=True, overwrite_a=True, check_finite=False)
-            explained = solve_triangular(factor, rows, lower=True, check_finite=False)
-            surprise = self._sums / self._counts - self._base_mean[self._arms]
+            explained = solve_triangular(factor, self._rows, lower=True, check_finite=False)
+            surprise = sums / counts - self._base_mean[self._arms]
             mean = self._base_mean + solve_triangular(factor, surprise, lower=True, check_finite=False) @ explained
             variance = self._base_variance - np.einsum("ij,ij->j", explained, explained)
             self._solution = factor, explained, mean, np.maximum(variance, 0.0)
@@ -134,30 +114,29 @@ class ExactGP(Regression):
 
     def _conditioned(self, samples: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Condition samples of the window's prior, shape (E, n), on the window's observations."""
-        from scipy.linalg import solve_triangular
-
-        if not len(self._arms):
-            return samples
         factor, explained, _, _ = self._solved()
-        deviations = np.sqrt(self.prior.noise_variance / self._counts)
-        noise = deviations[:, None] * rng.standard_normal((len(self._arms), samples.shape[1]))
-        surprise = (self._sums / self._counts)[:, None] - samples[self._arms] - noise
+        counts, sums = self._counts[self._arms, None], self._sums[self._arms, None]
+        noise = np.sqrt(self.prior.noise_variance / counts) * rng.standard_normal((len(counts), samples.shape[1]))
+        surprise = sums / counts - samples[self._arms] - noise
         weights = solve_triangular(factor, surprise, lower=True, check_finite=False)
         return samples + explained.T @ weights
 
     def _flush(self) -> None:
         """Make the posterior the prior of the next window, in place."""
-        from scipy.linalg.blas import dsyrk
-
         _, explained, mean, variance = self._solved()
-        left = self._bank[:, self._next :]
-        if left.size:
-            self._bank, self._next = self._conditioned(left, self._rng), 0
+        if self._next < self._bank.shape[1]:
+            self._bank, self._next = self._conditioned(self._bank[:, self._next :], self._rng), 0
         # the matrix is in Fortran order, so dsyrk overwrites it without a copy
         self._base_covariance = dsyrk(-1.0, explained.T, beta=1.0, c=self._base_covariance, overwrite_c=1, lower=1)
         self._base_mean, self._base_variance = mean, variance
-        self._arms, self._counts, self._sums = self._arms[:0], self._counts[:0], self._sums[:0]
+        self._arms, self._rows = self._arms[:0], self._rows[:0]
+        self._counts[:], self._sums[:] = 0, 0
         self._solution, self._is_prior = None, False
 
     def _posterior(self) -> tuple[FloatArray, FloatArray]:
         return self._solved()[2:]
+
+
+def symmetric_row(lower: FloatArray, k: int) -> FloatArray:
+    """Return a row of a symmetric matrix of which only the lower triangle is valid."""
+    return np.concatenate([lower[k, :k], lower[k:, k]])

@@ -152,19 +152,9 @@ class ShortestPath:
 
     def __init__(self, net: RoadNetwork, start: int | str, end: int | str) -> None:
         self.net = net
-        self.start, self.end = (int(net.edges([edge], name)[0]) for edge, name in ((start, "start"), (end, "end")))
+        self.start, self.end = net.edges([start], "start").item(), net.edges([end], "end").item()
 
     def __call__(self, indices: ArrayLike, allowed: ArrayLike | None = None) -> IntArray:
         """Return the path's edges in driving order; ``allowed`` is one boolean per edge, or None for all."""
         closed = None if allowed is None else ~np.asarray(allowed, dtype=bool)
         return self.net.shortest_path(indices, self.start, self.end, closed=closed)
-
-    def allows(self, path: ArrayLike, allowed: ArrayLike | None = None) -> bool:
-        """Return whether ``path``, shape (k,), is a legal path from start to end along allowed edges."""
-        edges, n = np.asarray(path, dtype=np.intp), self.net.n_edges
-        if not (len(edges) and edges.min() >= 0 and edges.max() < n):
-            return False
-        ends = (edges[0], edges[-1]) == (self.start, self.end)
-        is_open = allowed is None or np.asarray(allowed, dtype=bool)[edges].all()
-        turns = np.isin(n * edges[:-1] + edges[1:], self.net.connections @ [n, 1])
-        return bool(ends and is_open and turns.all())

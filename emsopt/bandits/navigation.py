@@ -22,13 +22,13 @@ hour, with the speed of that hour; each round is one hour, and the hours repeat 
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from .. import _validate
 from .._running.checkpoint import Form, are_indices, are_numbers, run_seed, stream, summary
@@ -43,9 +43,6 @@ from .prior import Prior, navigation_prior
 from .regression import IndependentArms, Regression
 from .sparse import SparseGP
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 Closed: TypeAlias = Iterable[Any] | Callable[[int], Iterable[Any]] | None
 
 REGRESSIONS: dict[str, type[Regression]] = {"gp": ExactGP, "svgp": SparseGP, "bi": IndependentArms}
@@ -54,6 +51,7 @@ POLICIES = {f"{regression}-{rule}": (regression, RULES[rule]) for regression in 
 POLICIES["gp-ts-joint"] = ("gp", Thompson(joint=True))
 """Policies by name: a regression (exact or sparse Gaussian process, or independent edges) and a rule."""
 
+COLUMNS = ["round", "hour", "path", "energy", "expected_energy", "regret", "cumulative_regret", "seconds"]
 _FORM = Form("emsopt bandit run", "round", asked={"arms": are_indices}, told={"values": are_numbers})
 TRUTH, NOISE, AGENT = range(3)  # the random streams derived from a run's seed
 
@@ -90,22 +88,16 @@ class Navigation:
     ) -> None:
         hours, odd = divmod(prior.n_arms, net.n_edges)
         if odd:
-            wanted = f"a multiple of the number of edges, {net.n_edges}"
-            raise InputError(f"The number of arms of `prior` must be {wanted}; it is {prior.n_arms}.")
-        seed = run_seed(rng)
-        self.net, self.hours, self.seed = net, hours, secrets.randbits(128) if seed is None else seed
+            raise InputError(f"`prior` must have a multiple of the number of edges, {net.n_edges}; got {prior.n_arms}.")
+        self.net, self.hours, self.seed = net, hours, run_seed(rng)
         if expected is None:
             expected = prior.draw(rng=stream(self.seed, TRUTH))[:, 0]
         self.expected = _validate.real_array(expected, "expected", (prior.n_arms,), unit="Wh")
         self._deviation = np.sqrt(prior.noise_variance)
         self.costs = rectified_mean(self.expected, self._deviation)
         self.oracle = ShortestPath(net, start, end)
-        self._is_open: Callable[[int], BoolArray]
-        if callable(closed):
-            self._is_open = lru_cache(maxsize=1)(lambda t: self._open(closed(t)))
-        else:
-            always = self._open(() if closed is None else closed)
-            self._is_open = lambda t: always
+        always = self._open(() if closed is None or callable(closed) else closed)
+        self._is_open = lru_cache(maxsize=1)(lambda t: self._open(closed(t)) if callable(closed) else always)
         self._best: dict[tuple[int, bytes], IntArray] = {}
 
     def available(self, t: int) -> tuple[IntArray, BoolArray]:
@@ -117,11 +109,6 @@ class Navigation:
         """Return the observed energy of each given arm in round t, Wh."""
         noise = stream(self.seed, NOISE, t).standard_normal(len(self.expected))
         return self.expected[arms] + self._deviation * noise[arms]
-
-    def best(self, t: int) -> float:
-        """Return the rectified cost of the best path in round t, Wh."""
-        arms, _ = self.available(t)
-        return float(self.costs[arms[self.best_path(t)]].sum())
 
     def best_path(self, t: int) -> IntArray:
         """Return the edges of the path of least rectified cost in round t."""
@@ -273,7 +260,7 @@ def run(
         steps=horizon,
     ) as steps:
         environment = Navigation(net, start, end, prior, expected=expected, closed=closed, rng=steps.file.seed)
-        environment.best(1)  # raise at once if there is no path from start to end
+        environment.best_path(1)  # raise at once if there is no path from start to end
         agent_rng = stream(steps.file.seed, AGENT)
         model = SparseGP(prior, rng=agent_rng) if regression == "svgp" else REGRESSIONS[regression](prior)
         agent = Agent(model, rule, sense="min", rectify=True, rng=agent_rng)
@@ -285,35 +272,42 @@ def run(
             except NoWayError as error:  # keep the rounds before the closure
                 steps.message = f"round {t} has no open path: {error}"
                 break
-            filed = steps.row
-            if filed is None:
-                chosen = arms[path]
+            chosen = arms[path]
+            if (filed := steps.row) is None:
                 values = environment.observe(t, chosen)
             else:
-                chosen, values = _on_file(steps, filed, environment, arms, path, is_open)
+                chosen, values = _on_file(steps, filed, environment.oracle, arms, chosen, is_open)
             steps.write(arms=chosen.tolist(), values=values.tolist())
             agent.update(chosen, values)
-            regret = environment.costs[chosen].sum() - environment.best(t)
+            regret = environment.costs[chosen].sum() - environment.costs[arms[environment.best_path(t)]].sum()
             total += regret
             hour, edges = int(arms[0]) // net.n_edges, tuple((chosen - arms[0]).tolist())
             row = hour, edges, values.sum(), environment.expected[chosen].sum(), regret, total
             steps.finish(row, Round(t, chosen, values), f"regret {total:.4g} Wh")
-    return _finished(steps, name, environment, agent)
+    history = pd.DataFrame(steps.rows, columns=COLUMNS)
+    seen = tuple(hour * net.n_edges + np.array(path) for _, hour, path, *_ in steps.rows)
+    counts = np.bincount(np.concatenate(seen), minlength=prior.n_arms)
+    mean, variance = model.predict()
+    best, deviation = tuple(environment.best_path(len(history)).tolist()), np.sqrt(variance)
+    return NavigationRun(history, name, steps.message, seen, counts, environment.expected, mean, deviation, best)
 
 
 def _on_file(
-    steps: Steps, row: dict[str, Any], environment: Navigation, arms: IntArray, path: IntArray, is_open: BoolArray
+    steps: Steps, row: dict[str, Any], oracle: ShortestPath, arms: IntArray, asked: IntArray, is_open: BoolArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the arms and values on file, in place of those of the path asked for."""
+    """Return the arms and values on file, in place of the arms asked for and their values."""
     chosen, values = np.array(row["arms"], dtype=np.intp), np.array(row["values"])
     if len(chosen) != len(values):
         steps.file.refuse(steps.number)
-    if not environment.oracle.allows(chosen - arms[0], is_open):
+    path, n = chosen - arms[0], len(arms)
+    legal = np.isin(n * path[:-1] + path[1:], oracle.net.connections @ [n, 1]).all()
+    is_path = [*path[:1], *path[-1:]] == [oracle.start, oracle.end]
+    if not (is_path and legal and np.isin(chosen, arms[is_open]).all()):
         raise InputError(
             f"The path of round {steps.number} in the checkpoint {steps.file.path} is closed now or not a valid path. "
             "Resume with the same `closed`, or name another file."
         )
-    steps.file.compare(steps.number, arms[path].tolist())
+    steps.file.compare(steps.number, asked.tolist())
     return chosen, values
 
 
@@ -341,27 +335,13 @@ def _description(
     closed: Closed,
 ) -> dict[str, Any]:
     """Return the description of a run that a checkpoint must match."""
-    start, end = (net.ids[net.edges([edge], what)[0]] for edge, what in ((start, "start"), (end, "end")))
+    oracle = ShortestPath(net, start, end)
     return {
         "policy": name,
         "net": summary(net.lengths, net.speed_limits, net.inclines, net.connections),
-        "start": start,
-        "end": end,
+        "start": net.ids[oracle.start],
+        "end": net.ids[oracle.end],
         "prior": summary(prior.mean, np.diag(prior.covariance), prior.covariance[0], prior.noise_variance),
         "expected": None if expected is None else summary(_validate.real_array(expected, "expected", (prior.n_arms,))),
         "closed": "by a function" if callable(closed) else net.edges(() if closed is None else closed).tolist(),
     }
-
-
-def _finished(steps: Steps, name: str, environment: Navigation, agent: Agent) -> NavigationRun:
-    import pandas as pd
-
-    columns = ["round", "hour", "path", "energy", "expected_energy", "regret", "cumulative_regret", "seconds"]
-    history = pd.DataFrame(steps.rows, columns=columns)
-    paths = zip(history["hour"], history["path"], strict=True)
-    arms = tuple(hour * environment.net.n_edges + np.array(path) for hour, path in paths)
-    counts = np.bincount(np.concatenate(arms), minlength=len(environment.expected))
-    mean, variance = agent.regression.predict()
-    best_path = tuple(environment.best_path(len(history)).tolist())
-    expected, deviation = environment.expected, np.sqrt(variance)
-    return NavigationRun(history, name, steps.message, arms, counts, expected, mean, deviation, best_path)

@@ -26,41 +26,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from .. import _validate
 from .._types import ArrayLike, FloatArray, IntArray, Rng
 from ..errors import InputError
 from .regression import Regression
-
-
-def ucb_beta(t: ArrayLike, n_arms: int) -> FloatArray:
-    """Return β_t of GP-UCB, 2 log(|A| t² / √(2π)), at least 0.
-
-    Examples
-    --------
-    >>> round(float(ucb_beta(10, 5680)), 3)
-    24.662
-    """
-    t = np.asarray(t, dtype=float)
-    return np.maximum(2 * (np.log(n_arms) + 2 * np.log(t) - 0.5 * np.log(2 * np.pi)), 0.0)
-
-
-def bayes_ucb_beta(t: ArrayLike, n_arms: int, *, omega: float = 1.0, xi: float = 1.0) -> FloatArray:
-    """Return β_t of GP-BayesUCB, 2 erf⁻¹(1 - 2 η_t)² with η_t = (2π)^(ω/2) / (2 |A|^ω t^ξ).
-
-    For η_t of ½ or more, β_t is 0. This occurs only with one or two arms.
-
-    Examples
-    --------
-    >>> round(float(bayes_ucb_beta(10, 5680)), 3)
-    16.685
-    """
-    from scipy.special import ndtri
-
-    t = np.asarray(t, dtype=float)
-    log_eta = 0.5 * omega * np.log(2 * np.pi) - np.log(2) - omega * np.log(n_arms) - xi * np.log(t)
-    # √2 erf⁻¹(1 - 2 η) is the normal quantile of 1 - η; the mirrored quantile of η keeps full precision
-    return np.square(ndtri(np.minimum(np.exp(log_eta), 0.5)))
 
 
 def rectified_mean(mean: ArrayLike, deviation: ArrayLike) -> FloatArray:
@@ -77,8 +48,6 @@ def rectified_mean(mean: ArrayLike, deviation: ArrayLike) -> FloatArray:
     >>> rectified_mean([-1.0, 0.0, 50.0], 1.0).round(4).tolist()
     [0.0833, 0.3989, 50.0]
     """
-    from scipy.special import ndtr
-
     mean, deviation = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(deviation, dtype=float))
     z = np.divide(mean, deviation, out=np.where(mean > 0, np.inf, -np.inf), where=deviation > 0)
     # beyond 38 standard deviations the density underflows to 0, which is the intended value
@@ -88,12 +57,17 @@ def rectified_mean(mean: ArrayLike, deviation: ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True)
 class UCB:
-    """Optimistic index with β_t of `ucb_beta`, multiplied by a factor.
+    """Optimistic index of GP-UCB, with β_t = 2 log(|A| t² / √(2π)) times a factor, at least 0.
 
     Parameters
     ----------
     factor : float
         1 in Theorem 3.1; the paper also tries 0.5.
+
+    Examples
+    --------
+    >>> round(float(UCB().beta(10, n_arms=5680)), 3)
+    24.662
     """
 
     factor: float = 1.0
@@ -102,18 +76,26 @@ class UCB:
         _validate.positive_number(self.factor, "factor", zero=True)
 
     def beta(self, t: ArrayLike, n_arms: int) -> FloatArray:
-        """Return β_t."""
-        return self.factor * ucb_beta(t, n_arms)
+        """Return β_t, shaped as ``t``."""
+        t = np.asarray(t, dtype=float)
+        return self.factor * np.maximum(2 * (np.log(n_arms) + 2 * np.log(t) - 0.5 * np.log(2 * np.pi)), 0.0)
 
 
 @dataclass(frozen=True)
 class BayesUCB:
-    """Optimistic index with β_t of `bayes_ucb_beta`.
+    """Optimistic index of GP-BayesUCB, with β_t = 2 erf⁻¹(1 - 2 η_t)² and η_t = (2π)^(ω/2) / (2 |A|^ω t^ξ).
+
+    For η_t of ½ or more, β_t is 0. This occurs only with one or two arms.
 
     Parameters
     ----------
     omega, xi : float
         ω and ξ, positive. The paper's experiments use (1, 1) and (1, 0.5); Theorem 3.1 requires ξ > ω > 1.
+
+    Examples
+    --------
+    >>> round(float(BayesUCB().beta(10, n_arms=5680)), 3)
+    16.685
     """
 
     omega: float = 1.0
@@ -124,8 +106,11 @@ class BayesUCB:
         _validate.positive_number(self.xi, "xi")
 
     def beta(self, t: ArrayLike, n_arms: int) -> FloatArray:
-        """Return β_t."""
-        return bayes_ucb_beta(t, n_arms, omega=self.omega, xi=self.xi)
+        """Return β_t, shaped as ``t``."""
+        t, omega = np.asarray(t, dtype=float), self.omega
+        log_eta = 0.5 * omega * np.log(2 * np.pi) - np.log(2) - omega * np.log(n_arms) - self.xi * np.log(t)
+        # √2 erf⁻¹(1 - 2 η) is the normal quantile of 1 - η; the mirrored quantile of η keeps full precision
+        return np.square(ndtri(np.minimum(np.exp(log_eta), 0.5)))
 
 
 @dataclass(frozen=True)
@@ -165,14 +150,12 @@ class Agent:
         self, regression: Regression, rule: Rule, *, sense: str = "max", rectify: bool = False, rng: Rng = None
     ) -> None:
         if not (isinstance(rule, Thompson) or hasattr(rule, "beta")):
-            raise InputError(
-                f"`rule` must be UCB, BayesUCB or Thompson, or have a method beta(t, n_arms); got {rule!r}."
-            )
-        self._sample: Any = getattr(regression, "sample", None)
-        if rule == Thompson(joint=True) and self._sample is None:
+            raise InputError(f"`rule` must be UCB, BayesUCB or Thompson, or have a method `beta`; got {rule!r}.")
+        if rule == Thompson(joint=True) and not hasattr(regression, "sample"):
             got = type(regression).__name__
             raise InputError(f"Joint samples need a regression with a method `sample`, such as ExactGP; got {got}.")
-        self.regression, self.rule, self.rectify = regression, rule, rectify
+        self.regression: Any = regression  # which may have a method `sample`
+        self.rule, self.rectify = rule, rectify
         self.sense = _validate.choice(sense, "sense", ("max", "min"))
         if rectify and sense == "max":
             raise InputError("Rectified indices are costs: pass sense='min' with rectify=True.")
@@ -180,18 +163,16 @@ class Agent:
 
     def indices(self, t: int, arms: IntArray) -> FloatArray:
         """Return the index of every available arm in round t."""
-        if not isinstance(self.rule, Thompson):
-            mean, variance = self.regression.predict(arms)
-            width = np.sqrt(self.rule.beta(t, self.regression.n_arms) * variance)
-            values = mean - width if self.sense == "min" else mean + width
-        elif self.rule.joint:
-            values = self._sample(arms, self.rng)
+        if self.rule == Thompson(joint=True):
+            values = self.regression.sample(arms, self.rng)
         else:
             mean, variance = self.regression.predict(arms)
-            values = mean + np.sqrt(variance) * self.rng.standard_normal(len(mean))
-        if self.rectify:
-            values = rectified_mean(values, np.sqrt(self.regression.prior.noise_variance))
-        return values
+            if isinstance(self.rule, Thompson):
+                values = mean + np.sqrt(variance) * self.rng.standard_normal(len(mean))
+            else:
+                width = np.sqrt(self.rule.beta(t, self.regression.n_arms) * variance)
+                values = mean - width if self.sense == "min" else mean + width
+        return rectified_mean(values, np.sqrt(self.regression.prior.noise_variance)) if self.rectify else values
 
     def update(self, arms: ArrayLike, values: ArrayLike) -> None:
         """Update the regression with one value per arm."""

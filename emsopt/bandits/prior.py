@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import LinAlgError, cholesky
 
 from .. import _validate
 from .._types import ArrayLike, FloatArray, Rng
@@ -56,10 +57,9 @@ class Prior:
 
     def __post_init__(self) -> None:
         mean = _validate.real_array(self.mean, "mean", (None,))
-        covariance = self.covariance
-        if not (isinstance(covariance, np.ndarray) and covariance.dtype == float):
-            covariance = _validate.real_array(covariance, "covariance", (None, None))
-        shape = (len(mean), len(mean))
+        covariance, shape = self.covariance, (len(mean), len(mean))
+        if not (isinstance(covariance, np.ndarray) and covariance.dtype == float):  # spare the memory of a copy
+            covariance = _validate.real_array(covariance, "covariance", shape)
         if covariance.shape != shape:
             raise InputError(f"`covariance` must have shape {shape} to match `mean`; got {covariance.shape}.")
         diagonal = np.diag(covariance)
@@ -69,7 +69,7 @@ class Prior:
         if not np.isfinite(forth).all() or (diagonal < 0).any():
             raise InputError("`covariance` must be finite and its diagonal at least 0.")
         if np.abs(forth - back).max() > 1e-9 * (1e-300 + np.abs(forth).max()):
-            raise InputError("`covariance` must be symmetric. If rounding is the cause, average it with its transpose.")
+            raise InputError("`covariance` must be symmetric. Average it with its transpose if rounding is the cause.")
         noise_variance = _validate.positive_number(self.noise_variance, "noise_variance")
         vars(self).update(mean=mean, covariance=covariance, noise_variance=noise_variance)
 
@@ -81,7 +81,7 @@ class Prior:
     @cached_property
     def factor(self) -> FloatArray:
         """Lower Cholesky factor of the covariance."""
-        return cholesky(self.covariance)
+        return jittered_cholesky(self.covariance)
 
     def draw(self, n: int = 1, *, rng: Rng = None) -> FloatArray:
         """Return n samples of the arms' expected values, shape (n arms, n)."""
@@ -95,18 +95,14 @@ class Prior:
         )
 
 
-def cholesky(covariance: FloatArray) -> FloatArray:
+def jittered_cholesky(covariance: FloatArray) -> FloatArray:
     """Return the lower Cholesky factor of a covariance, which may be numerically singular."""
-    from scipy.linalg import LinAlgError, cholesky
-
     jittered = np.array(covariance, order="F")
     jittered[np.diag_indices(len(jittered))] += JITTER * max(np.diag(covariance).mean(), 1e-300)
     try:
         return cholesky(jittered, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError as error:
-        raise InputError(
-            "The covariance must be positive semi-definite to draw samples; it has a negative eigenvalue. Check its kernel."
-        ) from error
+        raise InputError("The covariance must be positive semi-definite; it has a negative eigenvalue.") from error
 
 
 def navigation_prior(
@@ -158,15 +154,19 @@ def navigation_prior(
     <Prior: 48 arms, mean standard deviation 0.358, noise 0.143>
     """
     spread, noise_sd = _validate.positive_number(spread, "spread"), _validate.positive_number(noise_sd, "noise_sd")
-    factors = _congestion(congestion, net.n_edges)
-    hours = len(factors)
+    ratios = [1.0] if congestion is None else congestion
+    shape = (None,) if np.ndim(ratios) == 1 else (None, net.n_edges)
+    ratios = _validate.real_array(ratios, "congestion", shape, low=0.0, strictly=True)
+    if ratios.max() > 1:
+        raise InputError(f"`congestion` must be at most 1 (speed over speed limit); got {ratios.max():g}.")
+    hours = len(ratios)
     size = 8e-9 * (hours * net.n_edges) ** 2
     if size > LARGEST_GB:
         raise InputError(
             f"{net.n_edges} edges at {hours} hours are {hours * net.n_edges} arms, whose covariance would take "
             f"{size:.0f} GB; at most {LARGEST_GB:g} GB are allowed. Use fewer hours or a part of the network (`subset`)."
         )
-    speeds = (factors * net.speed_limits).ravel()
+    speeds = (ratios.reshape(hours, -1) * net.speed_limits).ravel()
     lengths, inclines = np.tile(net.lengths, hours), np.tile(net.inclines, hours)
     mean = edge_energy(lengths, speeds, inclines, vehicle=vehicle)
     scale = mean.var()
@@ -174,17 +174,6 @@ def navigation_prior(
         raise InputError("All edges need the same energy, but the prior is scaled by the variance of these energies.")
     contexts = unit_variance(np.column_stack([lengths, speeds, inclines]))
     graph = graph_matern(incidence_laplacian(net.lengths, net.connections), nu=nu, kappa=kappa)
-    if hours > 1:
-        graph = np.tile(graph, (hours, hours))
-    covariance = product_plus_sum(graph, contexts, outputscale=spread**2 * scale, share=share, lengthscales=lengthscale)
+    graph, outputscale = np.tile(graph, (hours, hours)), spread**2 * scale
+    covariance = product_plus_sum(graph, contexts, outputscale=outputscale, share=share, lengthscales=lengthscale)
     return Prior(mean, covariance, noise_sd**2 * scale)
-
-
-def _congestion(values: ArrayLike | None, n: int) -> FloatArray:
-    """Return the ratio of speed to speed limit, shape (H, n)."""
-    values = [1.0] if values is None else values
-    shape = (None,) if np.ndim(values) == 1 else (None, n)
-    factors = _validate.real_array(values, "congestion", shape, low=0.0, strictly=True)
-    if factors.max() > 1:
-        raise InputError(f"`congestion` must be at most 1 (speed over speed limit); got {factors.max():g}.")
-    return factors if factors.ndim == 2 else np.tile(factors[:, None], n)

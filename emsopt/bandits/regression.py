@@ -43,7 +43,7 @@ class Regression:
         if arms.min() < 0 or arms.max() >= self.n_arms:
             got = f"{arms.min()} to {arms.max()}"
             raise InputError(f"`arms` must be indices from 0 to {self.n_arms - 1}; got {got}.")
-        self._learn(arms, values)
+        self._learn(arms.astype(np.intp), values)
 
     def _posterior(self) -> tuple[FloatArray, FloatArray]:
         """Return posterior mean and variance of every arm."""

@@ -21,6 +21,7 @@ exact nor, at this scale, faster.
 """
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 
 from .. import _validate
 from .._types import BoolArray, FloatArray, IntArray, Rng
@@ -79,8 +80,6 @@ class SparseGP(Regression):
 
     def _posterior(self) -> tuple[FloatArray, FloatArray]:
         if self._solution is None:
-            from scipy.linalg import cholesky, solve_triangular
-
             factor = cholesky(np.eye(len(self._points)) + self._precision, lower=True, check_finite=False)
             inner = solve_triangular(factor, self._across, lower=True, check_finite=False)
             mean = self.prior.mean + solve_triangular(factor, self._shift, lower=True) @ inner
@@ -90,7 +89,7 @@ class SparseGP(Regression):
 
     def _learn(self, arms: IntArray, values: FloatArray) -> None:
         self._seen, self._values = np.concatenate([self._seen, arms]), np.concatenate([self._values, values])
-        np.add.at(self._visits, arms, 1)
+        self._visits += np.bincount(arms, minlength=self.n_arms)
         self._choose_points(arms)
         self.step(self.steps)
 
@@ -122,8 +121,6 @@ class SparseGP(Regression):
 
     def _integrate_out(self, stays: BoolArray) -> None:
         """Keep only some inducing points, with their marginal distribution under q(u)."""
-        from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
-
         rows = self._factor[stays]
         precision = cho_factor(np.eye(len(self._points)) + self._precision, lower=True)
         mean, covariance = rows @ cho_solve(precision, self._shift), rows @ cho_solve(precision, rows.T)
@@ -139,10 +136,6 @@ class SparseGP(Regression):
 
     def _append(self, fresh: IntArray) -> None:
         """Add inducing points with their prior distribution conditional on the others."""
-        from scipy.linalg import solve_triangular
-
-        if not len(fresh):
-            return
         left = self._across[:, fresh].T
         below = self._cholesky(self.prior.covariance[np.ix_(fresh, fresh)] - left @ left.T)
         rows = self.prior.covariance[fresh] - left @ self._across
@@ -156,7 +149,5 @@ class SparseGP(Regression):
 
     def _cholesky(self, covariance: FloatArray) -> FloatArray:
         """Return the lower Cholesky factor, after adding the jitter in place."""
-        from scipy.linalg import cholesky
-
         covariance[np.diag_indices(len(covariance))] += self._jitter
         return cholesky(covariance, lower=True, check_finite=False)

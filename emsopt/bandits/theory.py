@@ -33,18 +33,20 @@ largest *allowed* super arm, which exceeds the longest path taken in a run. The 
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
+from scipy.linalg import eigvalsh
+from scipy.linalg.blas import dsyrk
+from scipy.sparse.linalg import eigsh
 
 from .. import _validate
 from .._types import ArrayLike, FloatArray, IntArray
 from ..errors import InputError
 from ..surrogates.information import greedy_choices, information_gain
-from .exact import WINDOW, ExactGP
+from .exact import WINDOW, ExactGP, symmetric_row
 from .policies import UCB, BayesUCB, Rule, Thompson
 from .prior import Prior
-
-GREEDY_SHARE = 1 - 1 / math.e  # guaranteed fraction of the largest gain
 
 
 def cumulative_gain(prior: Prior, rounds: Sequence[Sequence[int] | IntArray]) -> FloatArray:
@@ -92,17 +94,11 @@ def greedy_gain(prior: Prior, steps: int) -> tuple[FloatArray, IntArray]:
         Gain after each choice, nats.
     chosen : ndarray of int, shape (steps,)
     """
-    from scipy.linalg.blas import dsyrk
-
     steps = _validate.whole_number(steps, "steps")
     covariance = np.array(prior.covariance, order="F")  # only its lower triangle is updated
     variance, parts = np.diag(covariance), []
-
-    def column(k: int) -> FloatArray:
-        return np.concatenate([covariance[k, :k], covariance[k:, k]])
-
     for start in range(0, steps, WINDOW):
-        size = min(WINDOW, steps - start)
+        size, column = min(WINDOW, steps - start), partial(symmetric_row, covariance)
         gains, chosen, factor, variance = greedy_choices(variance, column, size, prior.noise_variance)
         parts.append((gains, chosen))
         covariance = dsyrk(-1.0, factor.T, beta=1.0, c=covariance, overwrite_c=1, lower=1)
@@ -127,8 +123,6 @@ def spectral_gain(prior: Prior, steps: ArrayLike) -> FloatArray:
     ndarray, shaped as ``steps``
         Nats.
     """
-    from scipy.linalg import eigvalsh
-
     steps = _validate.real_array(steps, "steps", np.shape(steps), low=1)
     values = eigvalsh(prior.covariance)[::-1]
     floor = prior.noise_variance / values[values > 1e-12 * values[0]]  # increasing: floors of water-filling
@@ -147,8 +141,6 @@ def largest_eigenvalue(prior: Prior, size: int) -> float:
     A posterior covariance is at most the prior covariance. The eigenvalues of the prior on a few arms are at
     most its largest eigenvalue and at most the sum of the arms' variances.
     """
-    from scipy.sparse.linalg import eigsh
-
     size = _validate.whole_number(size, "size", high=prior.n_arms)
     most = np.sort(np.diag(prior.covariance))[-size:].sum()
     if prior.n_arms < 3:

@@ -103,12 +103,10 @@ def test_bounds_are_theorem_3_1s():
     assert bound(bandits.UCB(), 100, **known) == pytest.approx(math.pi**2 / 6 + width, rel=1e-12)
     assert bound(bandits.Thompson(), 100, **known) == pytest.approx(math.pi**2 / 3 + 2 * width, rel=1e-12)
     assert bound(bandits.UCB(), 100, **known, prior_variance=4.0) == pytest.approx(math.pi**2 / 3 + width, rel=1e-12)
-    width = math.sqrt(2 * 2.1 * 100 * 3 * bandits.bayes_ucb_beta(100, 50, omega=1.5, xi=2.0) * 60)
+    width = math.sqrt(2 * 2.1 * 100 * 3 * bandits.BayesUCB(1.5, 2.0).beta(100, 50) * 60)
     lost = (math.sqrt(math.pi) * 1.5 / math.sqrt(2 * math.e * 0.5)) ** (1 / 1.5)
     got = [bound(bandits.BayesUCB(1.5, xi), 100, **known) for xi in (2.0, 1.5, 0.5)]
-    widths = [
-        math.sqrt(2 * 2.1 * 100 * 3 * bandits.bayes_ucb_beta(100, 50, omega=1.5, xi=xi) * 60) for xi in (2.0, 1.5, 0.5)
-    ]
+    widths = [math.sqrt(2 * 2.1 * 100 * 3 * bandits.BayesUCB(1.5, xi).beta(100, 50) * 60) for xi in (2.0, 1.5, 0.5)]
     assert widths[0] == width
     extra = [lost * 2.0 / 0.5, lost * (1 + math.log(100)), lost * 1.5 / 1.0 * 100 ** (1 - 0.5 / 1.5)]
     assert got == pytest.approx(np.add(widths, extra), rel=1e-12)

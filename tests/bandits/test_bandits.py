@@ -60,26 +60,26 @@ def test_rectified_mean_at_its_limits():
 def test_confidence_widths_are_theorem_3_1s(n_arms):
     """β_t of both rules from the equations; √2 erf⁻¹(1 - 2η) is minus the normal quantile of η."""
     for t in (1, 2, 37, 500):
-        assert bandits.ucb_beta(t, n_arms) == pytest.approx(
+        assert bandits.UCB().beta(t, n_arms) == pytest.approx(
             2 * math.log(n_arms * t**2 / math.sqrt(2 * math.pi)), abs=1e-10
         )
         for omega, xi in ((1.0, 1.0), (1.0, 0.5), (1.1, 1.2)):
             eta = math.sqrt(2 * math.pi) ** omega / (2 * n_arms**omega * t**xi)
             wanted = NormalDist().inv_cdf(eta) ** 2
-            assert bandits.bayes_ucb_beta(t, n_arms, omega=omega, xi=xi) == pytest.approx(wanted, abs=1e-10)
+            assert bandits.BayesUCB(omega, xi).beta(t, n_arms) == pytest.approx(wanted, abs=1e-10)
             assert wanted == pytest.approx(2 * erfinv(1 - 2 * eta) ** 2, rel=1e-7)
 
 
 def test_one_arm_needs_no_optimism():
-    assert bandits.ucb_beta(1, 1) == bandits.bayes_ucb_beta(1, 1) == 0.0
+    assert bandits.UCB().beta(1, 1) == bandits.BayesUCB().beta(1, 1) == 0.0
 
 
 def test_costs_are_shifted_down_and_rewards_up(prior):
     arms = np.arange(prior.n_arms)
     deviation = np.sqrt(np.diag(prior.covariance))
     for rule, beta in (
-        (bandits.UCB(0.5), 0.5 * bandits.ucb_beta(4, prior.n_arms)),
-        (bandits.BayesUCB(), bandits.bayes_ucb_beta(4, prior.n_arms)),
+        (bandits.UCB(0.5), 0.5 * bandits.UCB().beta(4, prior.n_arms)),
+        (bandits.BayesUCB(), bandits.BayesUCB().beta(4, prior.n_arms)),
     ):
         for sense, sign in (("min", -1), ("max", 1)):
             agent = bandits.Agent(bandits.IndependentArms(prior), rule, sense=sense)

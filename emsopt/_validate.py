@@ -48,7 +48,7 @@ def real_array(
     shape : tuple
         Required shape; ``None`` accepts any length.
     low : float, optional
-        Smallest admissible value; excluded itself if ``strictly``.
+        Lower bound of the values. With ``strictly``, values equal to it are refused too.
     """
     array = floats(values, name, unit)
     if array.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True)):
@@ -94,7 +94,7 @@ def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
 
 
 def degrees(points: FloatArray, name: str) -> FloatArray:
-    """Return points, shape (n, 2), if they may be longitude and latitude in degrees."""
+    """Return points, shape (n, 2); raise unless all can be longitude and latitude in degrees."""
     outside = (np.abs(points) > (180, 90)).any(axis=1)
     if outside.any():
         got = points[outside][0].tolist()

@@ -21,7 +21,7 @@ def provenance() -> str:
 
 
 def _commit(git: "Path") -> str:
-    """Return the commit that a checkout stands at, from its ``.git``."""
+    """Return the checked-out commit, read from ``.git``."""
     if git.is_file():  # a worktree
         git = git.parent / git.read_text().removeprefix("gitdir:").strip()
     head = (git / "HEAD").read_text().strip()

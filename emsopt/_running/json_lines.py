@@ -106,7 +106,7 @@ class JsonLines:
     def refuse(self, number: int) -> NoReturn:
         """Raise the error for a line that cannot be read."""
         raise InputError(
-            f"line {number} of the {self.noun} {self.path} is damaged. Cut the file off before that line to resume "
+            f"line {number} of the {self.noun} {self.path} is damaged. Delete it and all lines after it to resume "
             "from there, or name another file."
         )
 

@@ -100,7 +100,7 @@ class ExactGP(Regression):
         return self._conditioned(self._bank[:, self._next - 1 : self._next], rng)[arms, 0]
 
     def _solved(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return the factor L of S, L⁻¹ C_0[V], and posterior mean and variance of every arm."""
+        """Return the Cholesky factor L of S, L⁻¹ C_{V·}, and the posterior mean and variance of every arm."""
         if self._solution is None:
             counts, sums = self._counts[self._arms], self._sums[self._arms]
             S = self._rows[:, self._arms] + np.diag(self.prior.noise_variance / counts)

@@ -132,8 +132,8 @@ class NavigationRun:
     ----------
     history : DataFrame
         One row per round: its number ``round``, ``hour``, ``path`` (tuple of edge indices), observed
-        ``energy`` and ``expected_energy`` of the path, ``regret``, ``cumulative_regret`` (all in Wh, regret
-        rectified), and ``seconds`` since the start.
+        ``energy`` and ``expected_energy`` of the path, ``regret`` and ``cumulative_regret`` (all in Wh; regret is
+        rectified, see the module's notes), and ``seconds`` since the start.
     policy : str
     message : str
         Why the run ended.
@@ -146,7 +146,7 @@ class NavigationRun:
     mean, deviation : ndarray, shape (n,)
         The agent's final posterior mean and standard deviation, Wh.
     best_path : tuple of int
-        Edges of the path of least rectified cost in the last round. This path has no regret.
+        Edges of the path of least rectified cost in the last round. Its regret is 0 by definition.
     """
 
     history: pd.DataFrame

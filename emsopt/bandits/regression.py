@@ -35,7 +35,7 @@ class Regression:
         return mean[arms].copy(), variance[arms].copy()
 
     def update(self, arms: ArrayLike, values: ArrayLike) -> None:
-        """Condition on one value per arm; arms may repeat."""
+        """Update the posterior: ``values[k]`` was observed of ``arms[k]``. An arm may occur several times."""
         values, arms = _validate.real_array(values, "values", (None,)), np.asarray(arms)
         if arms.dtype.kind not in "iu" or arms.shape != values.shape:
             got = f"{arms.dtype} of shape {arms.shape}"

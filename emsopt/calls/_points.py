@@ -27,7 +27,7 @@ def read_table(source: PathLike | IO[Any] | pd.DataFrame, argument: str, columns
     source : path_like, file, DataFrame or GeoDataFrame
         A .csv, .geojson or .json file; an object with ``name`` and ``read`` counts as a file.
     argument : str
-        Its name in messages if the source has no name.
+        Name of the argument, for messages about a source without a name.
     columns : collection of str
         Lower-case names of the columns to read besides the coordinates. Others are skipped to save memory.
 

@@ -135,8 +135,8 @@ class City:
             total = rates.sum()
         work = total / 60 * service.mean() / n_sites
         if work > MOST_WORK:
-            busy = f"{total:g} would keep {work:.3g} units busy at every site"
-            raise InputError(f"`arrival_rates` must be calls per hour; {busy}. Divide calls per year by 8760.")
+            busy = f"a total of {total:g} calls/h, which would keep {work:.3g} units busy at every site"
+            raise InputError(f"`arrival_rates` must be calls per hour; got {busy}. Divide calls per year by 8760.")
         geographic = _validate.truth(self.geographic, "geographic")
         values: dict[str, Any] = {
             "arrival_rates": rates,

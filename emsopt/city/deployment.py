@@ -243,14 +243,14 @@ class DeploymentSpace:
         return self.canonical(np.r_[self.pinned, drawn].astype(int))
 
     def moves(self, counts: IntArray) -> IntArray:
-        """Return the counts by twin group of all allowed deployments one relocated unit away, shape (k, G)."""
+        """Return all allowed deployments that differ by one relocated unit, as units per twin group, shape (k, G)."""
         gives, takes = np.flatnonzero(counts > self.floors), np.flatnonzero(counts < self.capacities)
         unit = np.eye(len(counts), dtype=counts.dtype)
         moves = (unit[takes] - unit[gives][:, None]).reshape(-1, len(counts))
         return cast(IntArray, counts + moves[moves.any(axis=1)])
 
     def neighbours(self, sites: ArrayLike) -> IntArray:
-        """Return all allowed deployments one relocated unit away, shape (k, p)."""
+        """Return all allowed deployments that differ by one relocated unit, shape (k, p)."""
         rows = [self.deployment(counts) for counts in self.moves(self.group_counts(self.canonical(sites)))]
         return np.array(rows, dtype=np.int64).reshape(-1, self.units)
 

@@ -171,7 +171,7 @@ class _Places(NamedTuple):
     shapes: tuple[dict[str, Any], ...] | None  # GeoJSON geometries, if all rows are areas
 
     def located(self) -> FloatArray:
-        """Return the locations, which travel times are computed from."""
+        """Return the locations of the rows; raise if the table has none, as travel times are computed from them."""
         if self.points is None:
             raise self.table.lacks("locations, as columns 'lon' and 'lat' or 'x' and 'y'")
         return self.points

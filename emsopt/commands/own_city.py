@@ -164,7 +164,9 @@ def _times(options: Namespace) -> dict[str, Any]:
         try:
             service = float(service)
         except ValueError as error:
-            raise InputError(f"`--service` must be minutes, 'calls' or 'stations'; got {service!r}.") from error
+            raise InputError(
+                f"`--service` must be a number of minutes, 'calls' or 'stations'; got {service!r}."
+            ) from error
     travel = {"speed_kmh": options.speed, "detour": options.detour, "travel_times": table}
     return {**travel, "turnout_times": options.turnout, "service_times": service}
 

@@ -185,8 +185,8 @@ def _check(city: City, units: int, steps: int) -> None:
     """Raise if the number of steps says that the iteration failed."""
     if steps == -1:
         raise UnstableQueueError(
-            f"calls offer {city.offered_load(units):.3g} times the work that {units} units can do, so the queue never "
-            "settles. Add units, lower the load, or use capacity='loss'."
+            f"calls arrive at {city.total_rate:g} per hour, faster than {units} units at these sites can serve, so the "
+            "queue grows without bound. Add units, lower the load, or use capacity='loss'."
         )
     if steps == -2:
         raise ConvergenceError(

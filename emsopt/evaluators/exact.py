@@ -143,8 +143,8 @@ class _Stations:
         result = _solve(*self.arrays, queue, tol)
         if result[5] == -1:
             raise UnstableQueueError(
-                f"calls arrive at {self.arrays[1].sum() * 60:g} per hour, faster than {self.counts.sum()} units can "
-                "serve, so the queue never settles. Add units, lower the load, or use capacity='loss'."
+                f"calls arrive at {self.arrays[1].sum() * 60:g} per hour, faster than {self.counts.sum()} units at "
+                "these sites can serve, so the queue grows without bound. Add units, lower the load, or use capacity='loss'."
             )
         if result[5] == -2:
             raise ConvergenceError(f"the exact hypercube did not converge in {MAX_SWEEPS} sweeps; raise `tol`.")

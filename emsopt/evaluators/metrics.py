@@ -55,7 +55,7 @@ def check_costs(city: City, costs: ArrayLike | None) -> FloatArray:
 
 
 def metric_label(metric: Metric) -> str:
-    """Return how to name a metric in a table or on an axis, with its unit."""
+    """Return the label of a metric for tables and axes, with its unit."""
     if isinstance(metric, str):
         return "mean response (min)"
     if isinstance(metric, Mapping):

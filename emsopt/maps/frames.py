@@ -90,7 +90,9 @@ def folium_map(city: City, evaluation: Evaluation, *, tiles: str | None = "OpenS
     """
     folium = _need("folium")
     if not city.geographic:
-        raise InputError(f"folium needs longitude and latitude, but {city.name!r} lies on a plane. Use deployment_map.")
+        raise InputError(
+            f"folium needs longitude and latitude, but {city.name!r} has plane coordinates (km). Use deployment_map."
+        )
     atoms, sites = atoms_frame(city, evaluation).round(2), sites_frame(city, evaluation).round(3)
     ramp = colours(8)
     step = np.digitize(atoms["mean_response_min"], np.quantile(atoms["mean_response_min"], np.arange(1, 8) / 8))

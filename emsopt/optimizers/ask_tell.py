@@ -22,7 +22,7 @@ DRAWS = 100  # random draws before the remaining candidates are listed
 
 
 class AskTell(Generic[X]):
-    """Keep what was told and never ask for the same candidate twice, unless the objective is noisy.
+    """Keep what was observed and never ask for the same candidate twice, unless the objective is noisy.
 
     Parameters
     ----------
@@ -36,11 +36,11 @@ class AskTell(Generic[X]):
     space : object
     rng : Generator
     told : list of ndarray
-        Candidates told so far, in canonical form.
+        Candidates observed so far, in canonical form.
     values : list of float
         Their values.
     taken : dict
-        From a candidate, as a tuple, to the value last told, or None while it is asked for but not told.
+        From a candidate, as a tuple, to the value last observed, or None while it is asked for but not observed.
     noun, column : str
         Name of a candidate in messages, and of its column in tables and checkpoints.
     """
@@ -60,7 +60,7 @@ class AskTell(Generic[X]):
 
     @property
     def best(self) -> tuple[X | None, float]:
-        """Best candidate told so far and its value; before the first, None and an infinitely bad value."""
+        """Best candidate observed so far and its value; before the first, None and an infinitely bad value."""
         if not self.values:
             return None, np.inf if self.better is min else -np.inf
         k = self.values.index(self.better(self.values))
@@ -115,13 +115,13 @@ class AskTell(Generic[X]):
             self._learn(told, value)
 
     def withdraw(self, x: ArrayLike) -> None:
-        """Allow a candidate to be asked for again, unless its value has been told."""
+        """Allow a candidate to be asked for again, unless its value has been observed."""
         key = tuple(self.space.canonical(x).tolist())
         if self.taken.get(key, 0.0) is None:
             del self.taken[key]
 
     def is_taken(self, x: X) -> bool:
-        """Return whether this canonical candidate was asked for or told."""
+        """Return whether this canonical candidate was asked for or observed."""
         return tuple(np.asarray(x).tolist()) in self.taken
 
     def draw(self) -> X:
@@ -138,7 +138,7 @@ class AskTell(Generic[X]):
         raise NotImplementedError
 
     def _learn(self, x: X, value: float) -> None:
-        """Learn from a value just told, which is already in the lists and in `taken`."""
+        """Learn from a value just observed, which is already in the lists and in `taken`."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: best {self.best[1]:.6g} of {len(self.values)} told>"

@@ -349,5 +349,5 @@ def _counts(values: ArrayLike, name: str) -> FloatArray:
     """Return whole numbers from 1 on as floats."""
     array = _validate.real_array(values, name, np.shape(values), low=1)
     if (array % 1 != 0).any():
-        raise InputError(f"`{name}` must be whole numbers; got {array[array % 1 != 0].flat[0]:g}.")
+        raise InputError(f"`{name}` must hold whole numbers; got {array[array % 1 != 0].flat[0]:g}.")
     return array

@@ -67,13 +67,13 @@ class Panel(widgets.VBox):
     # -- what a kind of panel defines ---------------------------------------------------------------------------------
 
     def compute(self) -> Any:
-        """Return the answer to the present settings."""
+        """Return the result for the current settings."""
 
     def draw(self, answer: Any) -> str | None:
-        """Show an answer; may return a remark."""
+        """Display the result of `compute`; a text that is returned is shown as the message."""
 
     def clear(self) -> None:
-        """Remove an answer that no longer holds."""
+        """Remove a displayed result that no longer holds."""
         self.show(**dict.fromkeys(self.outputs, ""))
         if "feed" in self.refs:
             self.view.hide()

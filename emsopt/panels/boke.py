@@ -1,6 +1,6 @@
 """The BOKE panel: how bandwidth and exploration shape what is known, and where the next point goes.
 
-Limits. One input. Whenever a control moves, the method is set up anew from the values told, so BOKE+ draws its next point
+Limits. One input. Whenever a control moves, the method is set up anew from the observed values, so BOKE+ draws its next point
 anew; the same controls and seed make the same choice.
 """
 

@@ -128,7 +128,7 @@ class _NavigationPanel(Panel):
         self.settings, self.runs = (), {}
 
     def _close_road(self) -> str:
-        """Close the edge that the latest agent drove most often and can do without; of several, the longest."""
+        """Close the edge that the latest agent drove most often and that has a detour (the longest, if tied)."""
         if not self.runs:
             return "No agent has driven under these settings: change them, or open all roads."
         latest = next(reversed(self.runs.values()))
@@ -187,7 +187,7 @@ def _regret(runs: dict[str, bandits.NavigationRun]) -> str:
 
 
 def _map(net: RoadNetwork, runs: dict[str, bandits.NavigationRun], route: tuple[int, int]) -> str:
-    """Return the map of the agents, the latest first."""
+    """Return the map of the agents' drives as HTML, with the agent that ran last listed first."""
     if net.polylines is None:
         return "<p>This network has no polylines, so there is no map.</p>"
     latest_first: dict[str, Any] = {AGENTS[name]: run for name, run in reversed(runs.items())}

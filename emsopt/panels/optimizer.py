@@ -120,7 +120,7 @@ class _OptimizerPanel(SteppedPanel):
         self.show(placed=f"{len(self.sites.chosen)} of {self.objective.space.units} units placed")
 
     def _say(self) -> None:
-        """Say what the last evaluation brought."""
+        """Show a sentence on the result of the last evaluation."""
         style = "margin:0.4em 0;line-height:1.4;font-size:110%;font-weight:600;max-width:56em"
         text = escape(sentence(self.trace.facts, self.objective.metric))
         self.show(said=f"<p role='status' style='{style}'>{text}</p>")

@@ -84,7 +84,7 @@ def hartmann6(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
 
 
 def rosenbrock4(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
-    """Return Σ 100 (x_{k+1} - x_k²)² + (1 - x_k)² on [-5, 10]⁴: minimum 0 at ones.
+    """Return Σ 100 (x_{k+1} - x_k²)² + (1 - x_k)² on [-5, 10]⁴: minimum 0 at (1, 1, 1, 1).
 
     Options as in `forrester`.
     """

@@ -116,7 +116,7 @@ def checked_inclines(inclines: ArrayLike, n: int) -> FloatArray:
     values = one_each(inclines, "inclines", n, unit="rad")
     steepest = values[np.abs(values).argmax()]
     if abs(steepest) >= np.pi / 2:
-        raise InputError(f"`inclines` must lie between -π/2 and π/2 rad; got {steepest:g}. Convert degrees.")
+        raise InputError(f"`inclines` must lie between -π/2 and π/2 rad; got {steepest:g}. Convert degrees to radians.")
     return values
 
 

@@ -180,9 +180,9 @@ def log_normalizer(kernel: str, bandwidth: ArrayLike) -> float:
 def leave_one_out_bandwidth(X: ArrayLike, y: ArrayLike, *, kernel: str = "gaussian") -> float:
     """Return the bandwidth, one for all coordinates, that minimises the squared leave-one-out error.
 
-    The search covers bandwidths from a thousandth of the points' diameter (or a fifth of the median distance to the
-    nearest neighbour, if that is larger) to twice the diameter, on a grid of 20 widths and then one of 9. It costs O(t² d)
-    and 29 t² kernel values.
+    The search tries 20 bandwidths on a coarse grid and then 9 on a fine one. The upper end is twice the points' diameter,
+    the lower end a thousandth of the diameter or a fifth of the median distance to the nearest neighbour, if that is
+    larger. The distances cost O(t² d), and each bandwidth tried costs t² kernel values.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class BoxOptimizer(AskTell[FloatArray]):
     objective : BoxObjective
     space : Box
     told : list of ndarray, each of shape (d,)
-        Points told so far.
+        Points observed so far.
     values : list of float
         Their values, in the function's own sign.
     """
@@ -70,17 +70,17 @@ class BoxOptimizer(AskTell[FloatArray]):
 
     @property
     def points(self) -> FloatArray:
-        """Points told so far on the unit cube, shape (t, d)."""
+        """Points observed so far on the unit cube, shape (t, d)."""
         return self._on_cube(self.told)
 
     @property
     def gains(self) -> FloatArray:
-        """Values told so far, shape (t,), larger is better."""
+        """Values observed so far, shape (t,), larger is better."""
         return np.array(self.values) * (1 if self.better is max else -1)
 
     @property
     def pending(self) -> FloatArray:
-        """Points asked for but not told, on the unit cube, shape (n, d)."""
+        """Points asked for but not observed, on the unit cube, shape (n, d)."""
         return self._on_cube([x for x, value in self.taken.items() if value is None])
 
     def _on_cube(self, points: Any) -> FloatArray:
@@ -106,11 +106,11 @@ class BoxOptimizer(AskTell[FloatArray]):
         return self.draw()
 
     def _climb(self, function: Slopes) -> FloatArray:
-        """Return the point of the unit cube where a function is highest, searched at random and near the best told."""
+        """Return the point of the unit cube where a function is highest, searched at random and near the best observed."""
         return highest(function, self.space.dimension, self.rng, near=self._leaders())
 
     def _leaders(self) -> FloatArray:
-        """Return the best points told, at most ``STARTS``, the best first."""
+        """Return the best observed points, at most ``STARTS``, the best first."""
         return self.points[np.argsort(-self.gains, kind="stable")[:STARTS]]
 
     def _choose(self) -> Iterator[FloatArray]:

@@ -5,10 +5,10 @@ Algorithms 2 and 3 of "Bayesian Optimization by Kernel Regression and Density-ba
 ======  ============================  ============================================================================
 symbol  name                          meaning
 ======  ============================  ============================================================================
-m, W    `KernelRegression`            regression (3.1) and density (3.9) of the t points told, on the unit cube
+m, W    `KernelRegression`            regression (3.1) and density (3.9) of the t observed points, on the unit cube
 h_t     `bandwidth`                   Scott's rule (5.1): ``scale`` · d · t^(-1/(d+4))
 β_t     `exploration`                 2 ς² log(2 π² t² / (3 δ)), Theorem 4.13 with M_Ψ = 1
-ς       ``noise_sd``                  noise constant, in standard deviations of the values told
+ς       ``noise_sd``                  noise constant, in standard deviations of the observed values
 δ       ``CONFIDENCE``                probability at which the bound may fail
 p       ``exploring``                 BOKE+: probability of a step by (3.12); the others are by (3.14)
 ======  ============================  ============================================================================
@@ -70,7 +70,7 @@ class BOKE(BoxOptimizer):
     Notes
     -----
     In a noise-free run a maximiser that has been evaluated already is replaced by the emptiest point (3.10). Points
-    asked for and not yet told count as told with the value that the regression expects, so that a batch spreads.
+    asked for and not yet observed count as if observed with the value that the regression expects, so that a batch spreads.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ def profile(optimizer: BOKE, n: int = 501) -> "pd.DataFrame":
     Parameters
     ----------
     optimizer : BOKE or BOKEPlus
-        With at least one value told.
+        With at least one observed value.
     n : int
         Points, evenly from the lowest to the highest.
 
@@ -156,7 +156,7 @@ def profile(optimizer: BOKE, n: int = 501) -> "pd.DataFrame":
     Raises
     ------
     InputError
-        If it is of another method, has more than one input, or nothing is told.
+        If it is of another method, has more than one input, or nothing is observed.
     """
     import pandas as pd
 
@@ -165,7 +165,7 @@ def profile(optimizer: BOKE, n: int = 501) -> "pd.DataFrame":
         raise InputError(f"`optimizer` must be a BOKE or BOKEPlus, whose bound is (3.12); got {got}.")
     if optimizer.space.dimension != 1 or not optimizer.values:
         got = f"{optimizer.space.dimension} inputs and {len(optimizer.values)} values"
-        raise InputError(f"a profile needs an optimizer of one input with values told; got {got}.")
+        raise InputError(f"a profile needs an optimizer of one input with observed values; got {got}.")
     unit = np.linspace(0, 1, _validate.whole_number(n, "n", low=2))[:, None]
     model, gains = optimizer.surrogate(), optimizer.gains
     mean, log_density = model.predict(unit)

@@ -40,7 +40,7 @@ h       -                   distance of the farthest of them; weights are max(1 
 r       -                   distance of the (d + 1)-th nearest: how far the next point may be, along each input
 λ       ``RIDGE``           pulls curvatures to zero, and slopes by a tenth of it, where points are few
 -       ``CROWDED``         distance on the unit cube, see above
--       ``PROMISING``       gain by the quadratic, in standard deviations of the values told, that is worth a step
+-       ``PROMISING``       gain by the quadratic, in standard deviations of the observed values, that is worth a step
 -       ``RETURNING``       share of the steps that stay with the best peak although it is known
 ======  ==================  ====================================================================================
 
@@ -95,7 +95,7 @@ class BOKEAuto(BoxOptimizer):
     Notes
     -----
     In a noise-free run a maximiser that has been evaluated already is replaced by the emptiest point, and so is one
-    within ``CROWDED`` of a point asked for and not yet told, so that a batch spreads. Such points count as told with
+    within ``CROWDED`` of a point asked for and not yet observed, so that a batch spreads. Such points count as if observed with
     the value that the process expects.
     """
 
@@ -113,7 +113,7 @@ class BOKEAuto(BoxOptimizer):
         from ...surrogates.squared_exponential import SquaredExponential
 
         if not self.values:
-            raise InputError("there is no process before a value is told; got none.")
+            raise InputError("there is no process before a value is observed; got none.")
         X = self.points
         if self._fitted:
             kernel, ratio = self._fitted.kernel, self._fitted.noise_ratio
@@ -161,7 +161,7 @@ class BOKEAuto(BoxOptimizer):
         return found
 
     def _awaited(self, x: FloatArray) -> bool:
-        """Return whether a point as near as ``CROWDED`` was asked for and not yet told."""
+        """Return whether a point as near as ``CROWDED`` was asked for and not yet observed."""
         return bool((np.linalg.norm(self.pending - x, axis=1) <= CROWDED).any())
 
     def _top(self, quadratic: Slopes, centre: FloatArray, radius: float) -> tuple[FloatArray, float]:

@@ -190,8 +190,8 @@ def on_box(
     bounds = getattr(f, "bounds", None) if bounds is None else bounds
     if bounds is None:
         raise InputError(
-            "`bounds` must be given for a function that has none: the lowest and highest value of each input. "
-            "(Deployments are searched with an emsopt.Objective.)"
+            "`bounds`, the lowest and highest value of each input, are missing: pass them, as the function defines none. "
+            "To search over deployments, pass an emsopt.Objective instead."
         )
     box = Box(bounds, getattr(f, "integers", ()) if integers is None else integers)
     noisy = (getattr(f, "noise_sd", 0) or 0) > 0 if noisy is None else _validate.truth(noisy, "noisy")

@@ -119,7 +119,7 @@ def fitted(
 
 
 def with_expected(process: GaussianProcess, pending: FloatArray) -> GaussianProcess:
-    """Return a process to which each of the pending points (n, d) was told with the value that it expects there."""
+    """Return a process that counts each pending point, (n, d), as observed with the value that it expects there."""
     for x in pending:
         process = process.appended(x, process.predict(x[None])[0][0])
     return process

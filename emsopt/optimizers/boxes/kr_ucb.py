@@ -6,7 +6,7 @@ Lisý and Bowling (2016), Monte Carlo tree search in continuous action spaces wi
 ======  =================  =====================================================================================
 symbol  name               meaning
 ======  =================  =====================================================================================
-C       ``confidence``     how much exploration counts, in standard deviations of the values told
+C       ``confidence``     how much exploration counts, in standard deviations of the observed values
 τ       ``closeness``      smallest kernel value between the choice and the next point
 α       ``widening``       a new point is added while there are at most t^α different ones
 ======  =================  =====================================================================================

@@ -157,10 +157,10 @@ class ControlLearner:
         Raises
         ------
         InputError
-            If no play has been told.
+            If no play has been observed.
         """
         if not self.plays:
-            raise InputError("nothing can be recommended before the first play is told.")
+            raise InputError("there is no recommendation yet: call `tell` with the outcome of at least one play.")
         if self.model.process is None:
             return self.plays[int(np.argmax(self.model.values))]
         found = []
@@ -282,25 +282,26 @@ class ETC50(ControlLearner):
 class UnknownCost(ControlLearner):
     r"""Algorithm 1: explore every set in turn, then play the cheapest set that may still be good enough.
 
-    In the second phase a set is feasible while its smallest upper bound so far exceeds what α tolerates below the
-    largest lower bound so far (line 16); among the feasible ones it plays the set of the lowest cost bound,
+    In the second phase a set is feasible while u - worst > (1 - α) (l - worst), where u is the set's smallest upper
+    bound so far, l the largest lower bound so far and ``worst`` a known lower bound of the objective (line 16). Of the
+    feasible sets it plays the one with the lowest cost bound,
 
     .. math:: \max(\hat c_i - \sqrt{2 \log T / T_i}, 0)
 
-    (lines 22 to 25), and of several such sets the one of the largest E[u] (line 26).
+    (lines 22 to 25); a tie goes to the set with the largest E[u] (line 26).
 
     Where the paper leaves a choice:
 
     - **Exploration** continues while the next play, which costs at most 1, is certain to fit into its share of the
       budget, 60 of 100 in the experiments.
-    - **T** is the budget over the smallest mean cost observed in the exploration, ignoring 0.
-    - **Line 11** writes an index that runs past the exploration. Here it is the minimum over the rounds in which the
-      set's bound was computed. The lower bound of line 10 is computed once in every m rounds.
+    - **T** is the budget divided by the smallest mean cost above 0 that was observed in the exploration.
+    - **Line 11** of the paper has an index beyond the exploration. Here a set's upper bound is the minimum over the
+      rounds in which it was computed. The lower bound of line 10 is computed once in every m rounds.
     - **Bounds are compared only if they come from the same hyperparameters.** When these are estimated again, the
       bounds start again.
-    - **A set that is not feasible stays so** until the bounds start again, because lower bounds only rise and α only
-      falls. Its bound is not computed in the meantime.
-    - The objective is known to be at least ``worst``: the lower bound starts there, and α counts from there.
+    - **An infeasible set stays infeasible** until the bounds start again, because lower bounds only rise and α only
+      falls. Its bound is not computed in the meantime. The bounds also start again when no set is feasible.
+    - The lower bound starts at ``worst``.
 
     The cost bounds are wide: until a set has been played 2 log(T) / c² times, its bound is 0. In the paper's settings
     (cheap costs, 45 plays per set in the exploration) they distinguish the set of mean cost 1 from the others, but not
@@ -312,7 +313,7 @@ class UnknownCost(ControlLearner):
     exploration : float
         Share of the budget for the first phase.
     alpha : float
-        At the beginning of the second phase.
+        Tolerance at the start of the second phase.
     halving : bool
         Whether α is halved after every d plays of the second phase, as in the experiments.
     **options
@@ -321,9 +322,9 @@ class UnknownCost(ControlLearner):
     Attributes
     ----------
     lower : float
-        Intersected lower bound of the best expected value.
+        Largest lower bound so far on the best expected value.
     upper : ndarray, shape (m,)
-        Intersected upper bound of every set's.
+        Smallest upper bound so far on the best expected value of each set.
     feasible : list of int
         Sets of line 16, in the second phase.
     """

@@ -99,7 +99,7 @@ class ControlModel:
     Attributes
     ----------
     process : GaussianProcess or None
-        None before enough plays are told.
+        None before enough plays are observed.
     prior : float
         Its prior mean.
     fits : int

@@ -1,7 +1,7 @@
 """`bocvs`: play a control problem until the budget is spent.
 
 From "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". A learner of `LEARNERS`
-asks, the problem is played and the learner is told, as long as the next play fits into the budget.
+asks, the problem is played and the learner is told the outcome, as long as the next play fits into the budget.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def bocvs(
     regret: bool = True,
     **options: Any,
 ) -> ControlRun:
-    """Search for the set of variables to control, and their values, by plays that cost.
+    """Search for the set of variables to control, and their values, where every play has a cost.
 
     Parameters
     ----------
@@ -107,7 +107,8 @@ def bocvs(
         Called with the learner after each play, including those read from the checkpoint. The run stops if it returns
         True.
     checkpoint, time_limit
-        As in `emsopt.minimize`, for plays. An option that is a function is recognised by its name.
+        As in `emsopt.minimize`, for plays. To tell whether a checkpoint belongs to the same run, options that are
+        functions are compared by name.
     regret : bool
         Whether to compute expected values and regrets. If the problem is not `solved`, this takes a long search.
     **options

@@ -31,5 +31,5 @@ class Optimizer(AskTell[IntArray]):
 
     @property
     def sites(self) -> list[IntArray]:
-        """Deployments told so far, each of shape (p,), in canonical form (`DeploymentSpace.canonical`)."""
+        """Deployments observed so far, each of shape (p,), in canonical form (`DeploymentSpace.canonical`)."""
         return self.told

@@ -19,7 +19,7 @@ ATTEMPTS = 20  # children bred before a random deployment is asked for instead
 
 
 class Genetic(Optimizer):
-    """Breed the best deployments told so far.
+    """Breed the best deployments observed so far.
 
     Parameters
     ----------

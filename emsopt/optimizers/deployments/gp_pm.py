@@ -79,7 +79,7 @@ class GPpM(Optimizer):
     Attributes
     ----------
     process : GaussianProcess or None
-        The surrogate; None before ``initial`` deployments are told.
+        The surrogate; None before ``initial`` deployments are observed.
     centre : ndarray of int, shape (G,), or None
         Centre of the trust region: units in each twin group of sites.
     edge : float
@@ -131,14 +131,14 @@ class GPpM(Optimizer):
         Raises
         ------
         InputError
-            Before ``initial`` deployments are told.
+            Before ``initial`` deployments are observed.
         """
         return self._posterior(*self._asked(deployments))
 
     def acquisition(self, deployments: ArrayLike) -> FloatArray:
-        """Return the logarithm of expected improvement (18) over the best deployment told, shape (K,).
+        """Return the logarithm of expected improvement (18) over the best deployment observed, shape (K,).
 
-        Deployments asked for but not yet told are left out of it. Parameters and errors as in `predict`.
+        Deployments asked for but not yet observed are left out of it. Parameters and errors as in `predict`.
         """
         process, counts = self._asked(deployments)
         return log_expected_improvement(self._goal(process), *self._posterior(process, counts))
@@ -159,7 +159,7 @@ class GPpM(Optimizer):
         return mean, np.sqrt(variance)
 
     def _goal(self, process: GaussianProcess) -> float:
-        """Return the value to improve on: the best one told, or with noise the lowest posterior mean of those told."""
+        """Return the value to improve on: the best observed, or with noise the lowest posterior mean of those observed."""
         if not self.objective.noisy:
             return min(self.values)
         return self._posterior(process, np.array(self._told))[0].min()
@@ -254,7 +254,7 @@ class GPpM(Optimizer):
         return self.draw() if best is None else self.space.deployment(best)
 
     def _with_pending(self, process: GaussianProcess) -> GaussianProcess:
-        """Return the process, told that deployments asked for but not yet told have the values it expects."""
+        """Return the process with deployments asked for but not yet observed counted as having the values it expects."""
         for sites, value in self.taken.items():
             if value is None:
                 x = self.space.group_counts(list(sites))

@@ -59,8 +59,8 @@ class TruncatedNormal:
             raise InputError(f"`centre` must lie within [{self.low:g}, {self.high:g}]; got {self.centre!r}.")
         width = self.high - self.low
         if self.variance >= self._moments(WIDEST * width)[1]:
-            most = f"that of the uniform distribution, {width**2 / 12:.6g}"
-            raise InputError(f"`variance` must be below {most}; got {self.variance:g}. For no peak use Uniform.")
+            most = f"{width**2 / 12:.6g}, the variance of the uniform distribution"
+            raise InputError(f"`variance` must be below {most}; got {self.variance:g}. For no peak, use `Uniform`.")
         from scipy.optimize import brentq
 
         small = np.log(np.sqrt(self.variance) / 2)

@@ -355,7 +355,7 @@ def test_a_city_without_coordinates_cannot_be_drawn(both, city, key):
 
 def test_tiles_need_degrees(both):
     city = small_city(geographic=False)
-    with pytest.raises(InputError, match="lies on a plane"):
+    with pytest.raises(InputError, match="has plane coordinates"):
         deployment_map(city, both, tiles="OpenStreetMap")
 
 

@@ -408,7 +408,7 @@ def test_anything_but_a_control_problem_is_refused():
 
 def test_what_is_told_must_fit_the_problem():
     learner = UCBCVS(random_problem(0), rng=0)
-    with pytest.raises(InputError, match="nothing can be recommended before the first play"):
+    with pytest.raises(InputError, match="there is no recommendation yet: call `tell`"):
         learner.recommend()
     for told, message in (
         ((9, [0.5], Play([0.5] * 3, 1.0, 0.1)), "`i` must be a whole number from 0 to 3"),

@@ -290,7 +290,7 @@ def test_batches_spread(noisy):
 
 
 def test_a_process_needs_a_value():
-    with pytest.raises(InputError, match="before a value is told"):
+    with pytest.raises(InputError, match="before a value is observed"):
         BOKEAuto(bowl, bounds=[(0, 1)] * 3).process()
 
 

@@ -97,7 +97,7 @@ def test_sparbl_bound_by_hand():
     np.testing.assert_allclose(bound, [1.115967 + bad + 2 * 1.5 * 4, 1.115967 * 1.5 + bad + 2 * 1.5 * 5], rtol=1e-6)
     with pytest.raises(InputError, match="`rate`"):
         sparbl_bound(4, 3, **options, norm=1.5)
-    with pytest.raises(InputError, match="`rounds` must be whole numbers"):
+    with pytest.raises(InputError, match="`rounds` must hold whole numbers"):
         sparbl_bound(4.5, 3, **options)
 
 

@@ -72,7 +72,7 @@ def test_uniform_and_empirical_average_in_closed_form():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: TruncatedNormal(0.09), "below that of the uniform distribution, 0.0833333"),
+        (lambda: TruncatedNormal(0.09), "below 0.0833333, the variance of the uniform distribution"),
         (lambda: TruncatedNormal(0.02, low=0.2, high=1.4), r"support must lie in \[0, 1\]"),
         (lambda: TruncatedNormal(0.02, centre=1.2), "`centre` must lie within"),
         (lambda: Uniform(-0.1, 0.5), r"support must lie in \[0, 1\].*-0.1 to 0.5"),

@@ -1,11 +1,12 @@
 """`minimize` and `maximize`, and the optimizers they run, by ask / tell: of deployments, and on boxes."""
 
+from ..problems.box import Box
 from . import regret
 from .ask_tell import AskTell
 from .boxes.base import BoxOptimizer
 from .boxes.boke import BOKE, BOKEPlus, profile
 from .boxes.boke_auto import BOKEAuto
-from .boxes.box import Box, BoxObjective, on_box
+from .boxes.box import BoxObjective, on_box
 from .boxes.gp_ucb import GPUCB, GPUCBFixed
 from .boxes.kr_ucb import KRUCB
 from .boxes.random_points import RandomPoints

@@ -50,7 +50,8 @@ def _box(objective: BoxObjective) -> dict[str, Any]:
     return {
         "function": str(getattr(f, "name", getattr(f, "__qualname__", type(f).__qualname__))),
         "sense": objective.sense,
-        "noise": float(getattr(f, "noise_sd", 0) or 0) or objective.noisy,
+        "noise_sd": float(getattr(f, "noise_sd", 0) or 0),
+        "noisy": objective.noisy,
         "bounds": space.bounds.tolist(),
         "integers": list(space.integers),
     }

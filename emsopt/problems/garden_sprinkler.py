@@ -42,7 +42,6 @@ STEP = 0.005  # time step of the flight, s
 MOST_STEPS = 10_000
 BOUNDS = [(0, 90), (0, 90), (2e-6, 4e-6), (0.1, 0.2), (0.01, 0.02), (0.01, 0.02), (1, 2), (5, 10)]
 VARIABLES = ("alpha", "beta", "area", "head_diameter", "dry_friction", "speed_friction", "pressure", "hose_diameter")
-OUTPUTS = ("consumption", "range", "speed")
 BEST = {
     "consumption": ("min", 3.307287347516459, [45, 90, 2e-6, 0.15, 0.015, 0.015, 1, 5]),
     "range": ("max", 8.335760843396399, [32.06937, 90, 4e-6, 0.15, 0.015, 0.015, 2, 10]),
@@ -76,27 +75,20 @@ def sprinkler(output: str = "range", *, noise_sd: float = 0.0, rng: Rng = None) 
     InputError
         If the output is unknown.
     """
-    column = OUTPUTS.index(_validate.choice(output, "output", OUTPUTS))
+    column = list(BEST).index(_validate.choice(output, "output", tuple(BEST)))
     function = partial(_output, column)  # which can be pickled, unlike a lambda
     return Problem(f"sprinkler {output}", function, BOUNDS, *BEST[output], noise_sd, rng, VARIABLES)
 
 
-def _output(column: int, x: FloatArray) -> FloatArray:
-    """Return one column of `_outputs`."""
-    return _outputs(np.ascontiguousarray(x))[:, column]
-
-
 @njit(cache=True, nogil=True)
-def _outputs(points: FloatArray) -> FloatArray:
-    """Return consumption (l/min), range (m) and speed (1/s) at each point, shape (n, 3)."""
-    result = np.empty((len(points), 3))
+def _output(column: int, points: FloatArray) -> FloatArray:
+    """Return consumption (l/min), range (m) or speed (1/s), by its place in `BEST`, at each point."""
+    result = np.empty(len(points))
     for k in range(len(points)):
         alpha, beta, area, diameter, dry, viscous, bar, hose = points[k]
         alpha, beta = alpha * pi / 180, beta * pi / 180
         turns, jet, relative = _turning(cos(alpha) * cos(beta), area, diameter / 2, dry, viscous, 1e5 * bar, hose)
-        result[k, 0] = 2 * relative * area * 60_000
-        result[k, 1] = _flight(jet, alpha, area)
-        result[k, 2] = turns
+        result[k] = (2 * relative * area * 60_000, _flight(jet, alpha, area), turns)[column]
     return result
 
 

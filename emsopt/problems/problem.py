@@ -9,9 +9,7 @@ import numpy as np
 from .. import _validate
 from .._types import ArrayLike, FloatArray, Rng
 from ..errors import InputError
-
-ROUNDING = 1e-9
-"""Tolerance for points outside the box, relative to its width; such points are moved to the border."""
+from .box import Box
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,6 +37,8 @@ class Problem:
         Names of the inputs. Default: "x1", "x2" ...
     integers : tuple of int
         Indices of the inputs that are whole numbers. These inputs are rounded before evaluation.
+    space : Box
+        The points within the bounds.
 
     Examples
     --------
@@ -57,6 +57,7 @@ class Problem:
     rng: np.random.Generator = field(default_factory=np.random.default_rng)
     variables: tuple[str, ...] = ()
     integers: tuple[int, ...] = ()
+    space: Box = field(init=False)
 
     if TYPE_CHECKING:  # callers may pass more than the fields hold afterwards
 
@@ -77,18 +78,17 @@ class Problem:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise InputError(f"`function` must be a function of points, shape (n, d); got {self.function!r}.")
-        bounds = _validate.real_array(self.bounds, "bounds", (None, 2))
-        for k in np.flatnonzero(bounds[:, 0] >= bounds[:, 1]):
-            raise InputError(f"`bounds` must have low < high in every row; row {k} is {bounds[k].tolist()}.")
+        space = Box(self.bounds, self.integers)
         _validate.choice(self.sense, "sense", ("min", "max"))
-        d = len(bounds)
+        d = space.dimension
         vars(self).update(
-            bounds=bounds,
+            bounds=space.bounds,
+            integers=space.integers,
+            space=space,
             best_x=None if self.best_x is None else _validate.real_array(self.best_x, "best_x", (d,)),
             noise_sd=_validate.positive_number(self.noise_sd, "noise_sd", zero=True),
             rng=_validate.generator(self.rng),
             variables=_validate.names(self.variables or [f"x{k + 1}" for k in range(d)], "variables", d, "x"),
-            integers=tuple(_validate.whole_number(k, "integers", 0, d - 1) for k in self.integers),
         )
 
     @property
@@ -119,31 +119,15 @@ class Problem:
 
     def exact(self, x: ArrayLike) -> float | FloatArray:
         """Return the value without noise. Parameters and errors are those of a call."""
-        points = self._points(x)
-        rows = np.atleast_2d(points)
-        values = np.asarray(self.function(rows), dtype=float)
-        if values.shape != rows.shape[:1]:
-            wanted = f"must take points, shape (n, {self.dimension}), and return their values, shape (n,)"
-            raise InputError(f"`function` of {self.name} {wanted}; for n = {len(rows)} it returned {values.shape}.")
-        return float(values[0]) if points.ndim == 1 else values
-
-    def _points(self, x: ArrayLike) -> FloatArray:
-        """Return points of the box, with whole numbers where they belong."""
-        points = _validate.floats(x, "x")
-        d = self.dimension
+        points, d = _validate.floats(x, "x"), self.dimension
         if points.ndim not in (1, 2) or points.shape[-1] != d:
             raise InputError(f"`x` must have shape ({d},) or (n, {d}) for {self.name}; got {points.shape}.")
-        low, high = self.bounds.T
-        slack = ROUNDING * (high - low)
-        outside = ~((points >= low - slack) & (points <= high + slack))  # NaN is outside, too
-        if outside.any():
-            *row, k = np.argwhere(outside)[0]
-            found = f"{self.variables[k]} is {points[outside][0]:g}{f' in row {row[0]}' if row else ''}"
-            raise InputError(f"`x` must lie in the box of {self.name}; {found}, not from {low[k]:g} to {high[k]:g}.")
-        points = np.clip(points, low, high)
-        integers = list(self.integers)
-        points[..., integers] = np.rint(points[..., integers])
-        return points
+        rows = np.atleast_2d(self.space.inside(points, f"the box of {self.name}", self.variables))
+        values = np.asarray(self.function(rows), dtype=float)
+        if values.shape != rows.shape[:1]:
+            wanted = f"must take points, shape (n, {d}), and return their values, shape (n,)"
+            raise InputError(f"`function` of {self.name} {wanted}; for n = {len(rows)} it returned {values.shape}.")
+        return float(values[0]) if points.ndim == 1 else values
 
     def __repr__(self) -> str:
         noise = f", noise {self.noise_sd:g}" if self.noise_sd else ""

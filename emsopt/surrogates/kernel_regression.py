@@ -1,6 +1,6 @@
 r"""Kernel regression and kernel density: a surrogate that needs no training and O(t) per evaluation.
 
-Equations (3.1) to (3.9), (5.1) and (5.2) of "Bayesian Optimization by Kernel Regression and Density-based Exploration".
+Equations (3.1) to (3.9) and (5.1) of "Bayesian Optimization by Kernel Regression and Density-based Exploration".
 
 ======  ===================  ========  =======================================================================
 symbol  name                 shape     meaning
@@ -36,7 +36,6 @@ from .._types import ArrayLike, FloatArray
 from ..errors import InputError
 
 KERNELS = ("gaussian", "epanechnikov", "uniform")
-GAUSSIAN, EPANECHNIKOV, UNIFORM = range(3)
 UNIT_SPREAD = 12**-0.5
 """Standard deviation of the uniform distribution on the unit interval, 0.289."""
 NARROWEST, WIDEST = 1e-100, 1e100  # bounds of a bandwidth: the squares of others would overflow
@@ -103,7 +102,7 @@ def condition(X: ArrayLike, y: ArrayLike, bandwidth: ArrayLike, *, kernel: str =
     y : array_like, shape (t,)
         Observed values. Pass zeros if only the density is needed.
     bandwidth : float or array_like, shape (d,)
-        h; see `scott`, `silverman` and `leave_one_out_bandwidth`.
+        h; see `scott` and `leave_one_out_bandwidth`.
     kernel : str
         One of `KERNELS`.
 
@@ -153,14 +152,6 @@ def scott(t: int, d: int, *, scale: float = UNIT_SPREAD) -> float:
     return _validate.positive_number(scale, "scale") * t ** (-1 / (d + 4))
 
 
-def silverman(t: int, d: int, *, scale: float = UNIT_SPREAD) -> float:
-    """Return the bandwidth of Silverman's rule, (5.2): scale · (t (d + 2) / 4)^(-1/(d+4)).
-
-    Parameters and return value are those of `scott`. For d = 2 both rules agree.
-    """
-    return scott(t, d, scale=scale) * ((d + 2) / 4) ** (-1 / (d + 4))
-
-
 def log_normalizer(kernel: str, bandwidth: ArrayLike) -> float:
     """Return log ∫ k, which normalises the density: exp(log W - log_normalizer) / t (the paper's Figure 2).
 
@@ -189,9 +180,7 @@ def leave_one_out_bandwidth(X: ArrayLike, y: ArrayLike, *, kernel: str = "gaussi
     X, y, kernel
         As in `condition`, with at least two distinct points. Repeated noisy points bias the result towards h = 0.
     """
-    squared = _squared_distances(X)
-    y = _validate.real_array(y, "y", (len(squared),))
-    return _search(squared, lambda h: ((_left_out(squared / h**2, y, kernel)[0] - y) ** 2).sum())
+    return _best_bandwidth(X, y, kernel, lambda h, mean, log_density: ((mean - np.asarray(y)) ** 2).sum())
 
 
 def likelihood_bandwidth(X: ArrayLike, *, kernel: str = "gaussian") -> float:
@@ -204,64 +193,41 @@ def likelihood_bandwidth(X: ArrayLike, *, kernel: str = "gaussian") -> float:
     kernel : str
         One of `KERNELS`.
     """
-    squared = _squared_distances(X)
-    d, zeros = np.shape(X)[1], np.zeros(len(squared))
-    return _search(squared, lambda h: (d * np.log(h) - _left_out(squared / h**2, zeros, kernel)[1]).sum())
+    d = np.shape(X)[1]
+    return _best_bandwidth(
+        X, np.zeros(len(X)), kernel, lambda h, mean, log_density: (d * np.log(h) - log_density).sum()
+    )
 
 
-def _squared_distances(X: ArrayLike) -> FloatArray:
-    """Return the squared distances between points, infinite from each to itself."""
-    X = _validate.real_array(X, "X", (None, None))
-    squared = sum((np.square(x[:, None] - x) for x in X.T), np.zeros((len(X), len(X))))
-    if not squared.any():
-        raise InputError(f"`X` must hold at least two distinct points to leave one out; got {len(X)} identical row(s).")
+def _best_bandwidth(
+    X: ArrayLike, y: ArrayLike, kernel: str, loss: Callable[[float, FloatArray, FloatArray], float]
+) -> float:
+    """Return the best point of a logarithmic grid, refined once; a loss is of h, mean and log density, one left out."""
+    model = condition(X, y, 1.0, kernel=kernel)
+    X, (t, d), number = model.X, model.X.shape, KERNELS.index(kernel)
+    squared = sum((np.square(x[:, None] - x) for x in X.T), np.zeros((t, t)))
+    diameter = np.sqrt(squared.max())
+    if diameter == 0:
+        raise InputError(f"`X` must hold at least two distinct points to leave one out; got {t} identical row(s).")
     np.fill_diagonal(squared, np.inf)
-    return squared
-
-
-def _search(squared: FloatArray, loss: Callable[[float], float]) -> float:
-    """Return the best point of a logarithmic grid, refined once between the neighbours of the best point."""
-    diameter = np.sqrt(squared[np.isfinite(squared)].max())
     low, high = max(0.2 * np.median(np.sqrt(squared.min(axis=1))), 1e-3 * diameter), 2 * diameter
     for count in (20, 9):
         grid = np.geomspace(low, high, count)
-        best = int(np.argmin([loss(h) for h in grid]))
+        left_out = (_evaluate(X, X, model.y, np.full(d, 1 / h), number, True) for h in grid)
+        best = int(np.argmin([loss(h, *each[:2]) for h, each in zip(grid, left_out, strict=True)]))
         low, high = grid[max(best - 1, 0)], grid[min(best + 1, count - 1)]
     return float(grid[best])
 
 
-def _left_out(squared: FloatArray, y: FloatArray, kernel: str) -> tuple[FloatArray, FloatArray]:
-    """Return mean and log density at each point without itself, from its scaled squared distances to all."""
-    nearest, gaussian = squared.min(axis=1, keepdims=True), kernel == "gaussian"
-    if gaussian:
-        weights = np.exp((nearest - squared) / 2)
-    elif _validate.choice(kernel, "kernel", KERNELS) == "epanechnikov":
-        weights = np.maximum(1 - squared, 0)
-    else:
-        weights = (squared <= 1).astype(float)
-    total, centre = weights.sum(axis=1), y.mean()
-    with np.errstate(divide="ignore"):
-        log_density = np.log(total) - (nearest[:, 0] / 2 if gaussian else 0)
-    weights[total == 0] = (squared == nearest)[total == 0]  # Proposition 3.1
-    return centre + weights @ (y - centre) / weights.sum(axis=1), log_density
-
-
-@njit(cache=True, nogil=True)
-def _weight(squared: float, nearest: float, kernel: int) -> tuple[float, float]:
-    """Return k and -2 dk/d(u²) at a squared scaled distance (Gaussian: relative to the nearest point)."""
-    if kernel == GAUSSIAN:
-        weight = np.exp((nearest - squared) / 2)
-        return weight, weight
-    if kernel == EPANECHNIKOV:
-        return max(1 - squared, 0.0), 2.0 if squared < 1 else 0.0
-    return 1.0 if squared <= 1 else 0.0, 0.0
-
-
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _evaluate(
-    points: FloatArray, X: FloatArray, y: FloatArray, inverse: FloatArray, kernel: int
+    points: FloatArray, X: FloatArray, y: FloatArray, inverse: FloatArray, kernel: int, leave_out: bool = False
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return mean, log density and their gradients at each point; ``inverse`` is 1 / h."""
+    """Return mean, log density and their gradients at each point; ``inverse`` is 1 / h.
+
+    Weights are Gaussian (``kernel`` 0; relative to the nearest point), Epanechnikov (1) or uniform (2). With ``leave_out``
+    row i of the data does not count at point i, and gradients are left at 0.
+    """
     t, d = X.shape
     n = len(points)
     mean, log_density = np.empty(n), np.empty(n)
@@ -275,23 +241,28 @@ def _evaluate(
             for k in range(d):
                 z = (X[i, k] - points[p, k]) * inverse[k]
                 u += z * z
-            squared[i] = u
-            nearest = min(nearest, u)
+            squared[i] = np.inf if leave_out and i == p else u
+            nearest = min(nearest, squared[i])
         total, lift = 0.0, 0.0
         weighted[:], pulls[:] = 0.0, 0.0
         for i in range(t):
-            weight, pull = _weight(squared[i], nearest, kernel)
+            if kernel == 0:
+                weight = pull = np.exp((nearest - squared[i]) / 2)
+            elif kernel == 1:
+                weight, pull = max(1 - squared[i], 0.0), 2.0 if squared[i] < 1 else 0.0
+            else:
+                weight, pull = 1.0 if squared[i] <= 1 else 0.0, 0.0
             value = y[i] - centre
             total += weight
             lift += weight * value
-            if pull > 0:
+            if pull > 0 and not leave_out:
                 for k in range(d):
                     step = pull * (X[i, k] - points[p, k])
                     pulls[k] += step
                     weighted[k] += step * value
         if total > 0:
             lift /= total
-            log_density[p] = np.log(total) - (nearest / 2 if kernel == GAUSSIAN else 0.0)
+            log_density[p] = np.log(total) - (nearest / 2 if kernel == 0 else 0.0)
             for k in range(d):
                 scale = inverse[k] * inverse[k] / total
                 mean_slope[p, k] = (weighted[k] - lift * pulls[k]) * scale

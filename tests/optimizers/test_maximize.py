@@ -268,7 +268,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         "method": {"method": "boke"},
         "seed": {"rng": 1},
         "function": {"f": eo.problems.hartmann3()},
-        "noise": {"f": eo.problems.forrester(noise_sd=0.1)},
+        "noise_sd": {"f": eo.problems.forrester(noise_sd=0.1)},
         "bounds": {"bounds": [(0, 0.5)]},
     }
     for key, change in others.items():

@@ -1,13 +1,12 @@
 """Validation of the parts of a control problem."""
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
 
 from ... import _validate
-from ..._validate import shown
+from ..._validate import first_repeated, shown
 from ...errors import InputError
 from ..problem import Problem
 from .marginals import Marginal
@@ -21,13 +20,13 @@ def check_objective(f: Problem) -> None:
     _validate.instance(f, "objective", Problem, "emsopt.problems.Problem")
     if f.sense != "max":
         raise InputError(f"`objective` must have sense 'max'; {f.name} has {f.sense!r}. Convert it with on_unit_cube.")
-    for name, (low, high) in zip(f.variables, f.bounds, strict=True):
-        if (low, high) != (0, 1):
-            found = f"{name} of {f.name} ranges from {low:g} to {high:g}"
-            raise InputError(f"`objective` must be on the unit cube; {found}. Scale it with on_unit_cube.")
+    for k in np.flatnonzero((f.bounds != (0, 1)).any(axis=1)):
+        found = "{} of {} ranges from {:g} to {:g}".format(f.variables[k], f.name, *f.bounds[k])
+        raise InputError(f"`objective` must be on the unit cube; {found}. Scale it with on_unit_cube.")
     if f.noise_sd:
-        found = f"{f.name} has noise {f.noise_sd:g}"
-        raise InputError(f"`objective` must be free of noise; {found}. Pass `noise_sd` to the ControlProblem instead.")
+        raise InputError(
+            f"`objective` must be free of noise; {f.name} has `noise_sd` {f.noise_sd:g}. Give it to the ControlProblem."
+        )
 
 
 def checked_sets(
@@ -37,12 +36,11 @@ def checked_sets(
     result: list[tuple[int, ...]] = []
     for i, members in enumerate(_listed(control_sets, "`control_sets`", "set")):
         indices = tuple(sorted(_index(k, i, variables) for k in _listed(members, f"Control set {i}", "variable")))
-        for k, after in pairwise(indices):
-            if k == after:
-                raise InputError(f"Control set {i} must name each variable once; it names {variables[k]!r} twice.")
+        if (twice := first_repeated(indices)) is not None:
+            raise InputError(f"Control set {i} must name each variable once; it names {variables[twice]!r} twice.")
         if indices in result:
-            twin = result.index(indices)
-            raise InputError(f"Control sets {twin} and {i} hold the same variables. Keep the cheaper one.")
+            both = f"{result.index(indices)} and {i}"
+            raise InputError(f"Control sets {both} hold the same variables. Keep the cheaper one.")
         result.append(indices)
     return tuple(result)
 
@@ -67,19 +65,11 @@ def _index(member: int | str, i: int, variables: tuple[str, ...]) -> int:
 
 def checked_marginals(marginals: Marginal | Sequence[Marginal], variables: tuple[str, ...]) -> tuple[Marginal, ...]:
     """Return one distribution per variable."""
-    if isinstance(marginals, Marginal):
-        return (marginals,) * len(variables)
-    if not isinstance(marginals, (list, tuple)):
-        raise InputError(f"`marginals` must be one of {KINDS}, or a list of them; got {shown(marginals)}.")
     d = len(variables)
-    if len(marginals) != d:
-        raise InputError(
-            f"`marginals` must be one distribution, or one per variable, {d} in all; got {len(marginals)}."
-        )
-    for X, name in zip(marginals, variables, strict=True):
-        if not isinstance(X, Marginal):
-            raise InputError(f"The marginal of {name} must be one of {KINDS}; got {shown(X)}.")
-    return tuple(marginals)
+    each = (marginals,) * d if isinstance(marginals, Marginal) else marginals
+    if not isinstance(each, (list, tuple)) or len(each) != d or not all(isinstance(X, Marginal) for X in each):
+        raise InputError(f"`marginals` must be one of {KINDS}, or a list of {d}, one per variable; got {shown(each)}.")
+    return tuple(each)
 
 
 def check_alpha(alpha: float) -> None:

@@ -151,11 +151,8 @@ def _with_irrelevant(
     """Return the control problem of a test function with further inputs that do not matter."""
     base = on_unit_cube(problem)
     best_x = np.append(np.asarray(base.best_x), np.full(IRRELEVANT, 0.5))
-
-    def function(u: FloatArray) -> ArrayLike:
-        return base.function(u[:, : base.dimension])
-
-    f = Problem(name, function, [(0, 1)] * len(best_x), "max", base.best_value, best_x)
+    relevant = base.dimension
+    f = Problem(name, lambda u: base.function(u[:, :relevant]), [(0, 1)] * len(best_x), "max", base.best_value, best_x)
     return _ready(f, TWELVE, costs, variance, worst)
 
 

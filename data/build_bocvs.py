@@ -32,7 +32,7 @@ def main():
             problem = make(variance=variance)
             for i in range(len(problem.control_sets)):
                 value, x = best_of_set(problem, i)
-                rows.append((problem.name, variance, i, f"{value:.10g}", " ".join(f"{v:.8f}" for v in x)))
+                rows.append((problem.objective.name, variance, i, f"{value:.10g}", " ".join(f"{v:.8f}" for v in x)))
                 print(*rows[-1], flush=True)
     with open(PACKAGE / "bocvs" / "optima.csv", "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

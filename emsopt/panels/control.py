@@ -87,7 +87,7 @@ class _ControlPanel(Panel):
         editor = widgets.GridBox(self.costs, layout={"grid_template_columns": "repeat(auto-fill, minmax(20em, 1fr))"})
         editor = widgets.Accordion([editor], titles=("Mean cost of a play of each set",))
         rows = "alpha | editor | sets | method budget seed | halving play | message | picture | figures"
-        self.arrange(f"{problem.name}: what to control", EXPLANATION, rows, editor=editor)
+        self.arrange(f"{problem.objective.name}: what to control", EXPLANATION, rows, editor=editor)
         self.respond()
 
     def unavailable(self) -> set[str]:
@@ -133,7 +133,7 @@ def _figures(run: ControlRun, problem: ControlProblem, alpha: float) -> str:
     history, name = run.history, problem.set_names[run.control_set]
     last, target = history.iloc[-1], problem.target(alpha)
     members = problem.control_sets[run.control_set]
-    setting = ", ".join(f"{problem.variables[k]} {v:.2f}" for k, v in zip(members, run.x, strict=True))
+    setting = ", ".join(f"{problem.objective.variables[k]} {v:.2f}" for k, v in zip(members, run.x, strict=True))
     late = history[~history["phase"].str.startswith("explore")]
     rows = {
         "plays": f"{run.plays}",

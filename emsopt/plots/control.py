@@ -74,7 +74,7 @@ def _draw_plays(ax: Axes, problem: ControlProblem) -> None:
         points[:, list(controlled)] = problem.set_points[i]
         ax.plot(*points.T, markersize=11 if len(controlled) == 2 else 5, label=f"control {name}", **rim, **_symbol(i))
     ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", title="Where plays fall")
-    ax.set(xlabel=problem.variables[0], ylabel=problem.variables[1])
+    ax.set(xlabel=problem.objective.variables[0], ylabel=problem.objective.variables[1])
     ax.grid(visible=False)
     ax.legend(loc="upper left", frameon=True, framealpha=0.9, fontsize=10)
 

@@ -128,10 +128,9 @@ class GaussianProcess:
         return -0.5 * (fit + determinant + len(self.residuals) * np.log(2 * np.pi * self.amplitude))
 
     def __repr__(self) -> str:
-        return (
-            f"<GaussianProcess: {len(self.X)} points, {self.kernel!r}, amplitude {self.amplitude:.3g}, "
-            f"noise ratio {self.noise_ratio:.3g}, log likelihood {self.log_likelihood:.4g}>"
-        )
+        scales = f"amplitude {self.amplitude:.3g}, noise ratio {self.noise_ratio:.3g}"
+        fit = f"{scales}, log likelihood {self.log_likelihood:.4g}"
+        return f"<GaussianProcess: {len(self.X)} points, {self.kernel!r}, {fit}>"
 
 
 def condition(
@@ -164,10 +163,11 @@ def condition(
     """
     X, residuals = _data(X, y, prior)
     noise_ratio = _validate.positive_number(noise_ratio, "noise_ratio")
-    factor = _cholesky(kernel(X), noise_ratio)
-    if factor is None:
+    try:
+        factor = np.linalg.cholesky(kernel(X) + noise_ratio * np.eye(len(X)))
+    except np.linalg.LinAlgError:
         found = f"The covariance of {len(X)} points is singular with noise ratio {noise_ratio:g}"
-        raise ConvergenceError(f"{found}. Increase `noise_ratio`.")
+        raise ConvergenceError(f"{found}. Increase `noise_ratio`.") from None
     coefficients = _solve(factor, residuals)
     if amplitude is None:
         amplitude = _profiled(residuals, coefficients)
@@ -244,33 +244,29 @@ def negative_log_likelihood(
         Observed values minus the prior mean.
     """
     kernel, noise_ratio, n = kernel.clone_with_theta(theta[:-1]), np.exp(theta[-1]), len(residuals)
-    contracted = getattr(kernel, "contracted", None)
-    if contracted:
-        K, contract = contracted(X)
+    if hasattr(kernel, "contracted"):
+        K, contract = kernel.contracted(X)
     else:
         K, gradient = kernel(X, eval_gradient=True)
-    factor = _cholesky(K, noise_ratio)
-    if factor is None:
+        contract = lambda S: np.tensordot(S, gradient, 2)
+    try:
+        factor = np.linalg.cholesky(K + noise_ratio * np.eye(n))
+    except np.linalg.LinAlgError:
         return 1e25, np.zeros_like(theta)
     coefficients = _solve(factor, residuals)
     amplitude = _profiled(residuals, coefficients)
     value = np.log(np.diag(factor)).sum() + n / 2 * (np.log(2 * np.pi * amplitude) + 1)
     S = _solve(factor, np.eye(n)) - np.outer(coefficients, coefficients) / amplitude
-    slope = contract(S) if contracted else np.tensordot(S, gradient, 2)
-    return value, 0.5 * np.append(slope, noise_ratio * np.trace(S))
+    return value, 0.5 * np.append(contract(S), noise_ratio * np.trace(S))
 
 
 def _data(X: ArrayLike, y: ArrayLike, prior: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return the points and the values minus the prior mean."""
-    points, values = np.asarray(X), np.asarray(y, dtype=float)
-    if points.ndim != 2 or values.shape != points.shape[:1] or not len(values):
-        found = f"{points.shape} and {values.shape}"
-        raise InputError(f"`X` must have shape (n, N) and `y` shape (n,), n at least 1; got {found}.")
-    residuals = values - np.asarray(prior, dtype=float)
-    if residuals.shape != values.shape or not np.isfinite(residuals).all():
-        wanted = f"`prior` must be one number or {len(values)} numbers, and `prior` and `y` must be finite"
-        raise InputError(f"{wanted}; got a prior of shape {np.shape(prior)}.")
-    return points, residuals
+    points = np.asarray(X)
+    if points.ndim != 2:
+        raise InputError(f"`X` must have shape (n, N), one row per point; got {points.shape}.")
+    values = _validate.real_array(y, "y", points.shape[:1])
+    return points, values - _validate.one_each(prior, "prior", len(values))
 
 
 def _element_groups(kernel: "Kernel") -> list[slice]:
@@ -278,14 +274,6 @@ def _element_groups(kernel: "Kernel") -> list[slice]:
     free = [h for h in kernel.hyperparameters if not h.fixed]
     ends = np.cumsum([h.n_elements for h in free])
     return [slice(end - h.n_elements, end) for h, end in zip(free, ends, strict=True) if h.n_elements > 1]
-
-
-def _cholesky(K: FloatArray, noise_ratio: float) -> FloatArray | None:
-    """Return the lower factor of K + ν I, or None if it is numerically singular."""
-    try:
-        return np.asarray(np.linalg.cholesky(K + noise_ratio * np.eye(len(K))), dtype=float)
-    except np.linalg.LinAlgError:
-        return None
 
 
 def _solve(factor: FloatArray, values: FloatArray) -> FloatArray:

@@ -108,7 +108,12 @@ def graph_matern(
     if not np.isfinite(L.data).all() or abs(L - L.T).max() > 1e-9 * abs(L).max():
         raise InputError("`laplacian` must be finite and symmetric, as `incidence_laplacian` returns it.")
     shift = 2 * nu / kappa**2
-    K = _by_solves(L, shift, int(nu)) if nu == int(nu) else _by_eigenvectors(L.toarray(), shift, nu)
+    if nu == int(nu):
+        K = _by_solves(L, shift, int(nu))
+    else:
+        values, vectors = linalg.eigh(L.toarray(), overwrite_a=True)
+        vectors *= (shift + np.maximum(values, 0.0)) ** (-nu / 2)
+        K = vectors @ vectors.T
     K *= outputscale / np.diag(K).mean()
     return K
 
@@ -129,13 +134,6 @@ def _by_solves(laplacian: "sparse.csc_array[np.float64]", shift: float, times: i
         K[rows, rows.start :] = block
         K[rows.start :, rows] = block.T
     return K
-
-
-def _by_eigenvectors(laplacian: FloatArray, shift: float, nu: float) -> FloatArray:
-    """Return (shift I + laplacian)^-nu from the eigendecomposition of the dense matrix."""
-    values, vectors = linalg.eigh(laplacian, overwrite_a=True)
-    vectors *= (shift + np.maximum(values, 0.0)) ** (-nu / 2)
-    return vectors @ vectors.T
 
 
 def _blocks(n: int) -> Iterator[slice]:

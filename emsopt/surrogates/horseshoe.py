@@ -50,7 +50,7 @@ WIDEST = 1e10  # largest prior variance over σ²: larger ones make the matrix s
 SMALLEST, LARGEST = 1e-100, 1e100  # bounds of variances, which avoid overflow without affecting the draws
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class Horseshoe:
     """State of the chain: one draw of all variables. `sample` continues from it.
 
@@ -79,10 +79,6 @@ class Horseshoe:
         n = _validate.whole_number(n_features, "n_features")
         return cls(np.zeros(n), 1.0, np.ones(n), np.ones(n), 1.0, 1.0)
 
-    def __repr__(self) -> str:
-        scales = f"noise variance {self.noise_variance:.3g}, overall {self.overall:.3g}"
-        return f"<Horseshoe: {len(self.coef)} coefficients, {scales}>"
-
 
 def sample(
     state: Horseshoe,
@@ -92,7 +88,6 @@ def sample(
     *,
     rng: Rng = None,
     noise_prior: tuple[float, float] = (0.0, 0.0),
-    method: str | None = None,
 ) -> Horseshoe:
     """Run some sweeps of the chain and return its last state, an approximate draw from the posterior.
 
@@ -110,8 +105,6 @@ def sample(
         Source of randomness.
     noise_prior : (float, float)
         Shape and scale of an inverse-gamma prior of σ². Zeros give the paper's prior 1/σ².
-    method : {"fast", "cholesky"}, optional
-        How to draw coefficients. Default: "fast" if D > n, otherwise "cholesky".
 
     Returns
     -------
@@ -122,8 +115,7 @@ def sample(
     sweeps = _validate.whole_number(sweeps, "sweeps")
     rng = _validate.generator(rng)
     (n, D), (shape, scale) = X.shape, noise_prior
-    default = "fast" if n < D else "cholesky"
-    draw = METHODS[_validate.choice(default if method is None else method, "method", METHODS)]
+    draw = _draw_fast if n < D else _draw_cholesky
     noise, local, local_aux = state.noise_variance, state.local, state.local_aux
     overall, overall_aux = state.overall, state.overall_aux
     for _ in range(sweeps):
@@ -176,9 +168,6 @@ def _draw_cholesky(
     mean = solve_triangular(factor, scaled.T @ y, lower=True, check_finite=False)
     z = mean + np.sqrt(noise_variance) * rng.standard_normal(D)
     return root * solve_triangular(factor, z, lower=True, trans=1, check_finite=False)
-
-
-METHODS = {"fast": _draw_fast, "cholesky": _draw_cholesky}
 
 
 @dataclass(frozen=True, eq=False)

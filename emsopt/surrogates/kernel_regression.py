@@ -193,7 +193,8 @@ def likelihood_bandwidth(X: ArrayLike, *, kernel: str = "gaussian") -> float:
     kernel : str
         One of `KERNELS`.
     """
-    d = np.shape(X)[1]
+    X = _validate.real_array(X, "X", (None, None))
+    d = X.shape[1]
     return _best_bandwidth(
         X, np.zeros(len(X)), kernel, lambda h, mean, log_density: (d * np.log(h) - log_density).sum()
     )

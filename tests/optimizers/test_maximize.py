@@ -18,7 +18,6 @@ from emsopt.optimizers import (
     RandomSearch,
     on_box,
 )
-from emsopt.optimizers.boxes import base as box_optimizer
 
 METHODS = tuple(BOX_METHODS)
 BUDGET = 12
@@ -175,7 +174,7 @@ def test_both_verbs_take_the_same_options():
 
 
 def test_all_methods_begin_with_the_same_latin_hypercube():
-    f, n = eo.problems.hartmann3(), box_optimizer.default_initial(3)
+    f, n = eo.problems.hartmann3(), 8
     firsts = [
         eo.minimize(f, **settings(method, budget=n)).history["x"].tolist() for method in METHODS if method != "random"
     ]

@@ -121,7 +121,7 @@ def test_singular_covariance_and_bad_data_are_refused(data):
     X, y, prior, *_ = data
     with pytest.raises(ConvergenceError, match="Increase `noise_ratio`"):
         condition(ConstantKernel(1e6), X, y, noise_ratio=1e-13)
-    with pytest.raises(InputError, match=r"`y` shape \(n,\)"):
+    with pytest.raises(InputError, match=r"`y` must have shape \(30,\)"):
         condition(KERNELS[0], X, y[:3])
     with pytest.raises(InputError, match="finite"):
         condition(KERNELS[0], X, np.full(30, np.nan))

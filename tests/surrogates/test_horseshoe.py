@@ -5,7 +5,19 @@ import pytest
 from scipy.special import digamma
 
 from emsopt.errors import InputError
+from emsopt.surrogates import horseshoe
 from emsopt.surrogates.horseshoe import Horseshoe, _draw_cholesky, _draw_fast, sample, standardize
+
+
+@pytest.fixture
+def solve_by(monkeypatch):
+    """A function that sets how coefficients are drawn, whatever their number."""
+
+    def choose(method):
+        for name in ("_draw_fast", "_draw_cholesky"):
+            monkeypatch.setattr(horseshoe, name, {"fast": _draw_fast, "cholesky": _draw_cholesky}[method])
+
+    return choose
 
 
 @pytest.mark.parametrize("draw", [_draw_fast, _draw_cholesky])
@@ -37,8 +49,8 @@ def bounded(coef, noise, local, overall, y):
     ]
 
 
-@pytest.mark.parametrize(("method", "n", "D"), [("fast", 2, 3), ("cholesky", 3, 2)])
-def test_geweke_joint_distribution(method, n, D):
+@pytest.mark.parametrize(("n", "D"), [(2, 3), (3, 2)])
+def test_geweke_joint_distribution(n, D):
     """Geweke (2004): what prior and likelihood give must stay so when the sampler alternates with new observations.
 
     Many short chains, each begun with a draw from prior and likelihood, replace one long chain: scales with half-Cauchy
@@ -66,7 +78,7 @@ def test_geweke_joint_distribution(method, n, D):
         y = observe(state.coef, state.noise_variance)
         before.append(bounded(state.coef, state.noise_variance, state.local, state.overall, y))
         for _ in range(5):
-            state = sample(state, X, y, 1, rng=rng, noise_prior=prior, method=method)
+            state = sample(state, X, y, 1, rng=rng, noise_prior=prior)
             y = observe(state.coef, state.noise_variance)
         after.append(bounded(state.coef, state.noise_variance, state.local, state.overall, y))
     moved = np.array(after) - np.array(before)
@@ -101,34 +113,36 @@ def integrated_means(X, y, shape, scale):
     ("method", "error", "prior"),
     [("fast", 0.5, (0.0, 0.0)), ("cholesky", 0.5, (3.0, 2.0)), ("fast", 1e-3, (0.0, 0.0))],
 )
-def test_posterior_equals_numerical_integration(method, error, prior):
+def test_posterior_equals_numerical_integration(method, error, prior, solve_by):
     """Errors come from independent chains: one chain's would miss how slowly log τ² wanders.
 
     With an error of 1e-3 beside coefficients of 1.5 the bound on prior variances must still not show.
     """
+    solve_by(method)
     X = np.array([[1.0, 0.3], [-0.4, 1.2], [0.8, -0.5], [0.1, 0.9]])
     y = X @ [1.5, -0.2] + error * np.array([0.7, -1.0, 0.4, 1.2])
     rng, means = np.random.default_rng(8), []
     for _ in range(40):
-        state, draws = sample(Horseshoe.start(2), X, y, 60, rng=rng, noise_prior=prior, method=method), []
+        state, draws = sample(Horseshoe.start(2), X, y, 60, rng=rng, noise_prior=prior), []
         for _ in range(60):
-            state = sample(state, X, y, 3, rng=rng, noise_prior=prior, method=method)
+            state = sample(state, X, y, 3, rng=rng, noise_prior=prior)
             draws.append([*state.coef, *np.log([state.noise_variance, state.local[0], state.overall])])
         means.append(np.mean(draws, axis=0))
     away = np.mean(means, axis=0) - integrated_means(X, y, *prior)
     assert np.abs(away / (np.std(means, axis=0, ddof=1) / np.sqrt(40))).max() < 3.5
 
 
-def test_fast_and_cholesky_agree_in_posterior_means():
+def test_fast_and_cholesky_agree_in_posterior_means(solve_by):
     rng = np.random.default_rng(2)
     X = rng.standard_normal((60, 80))
     truth = np.r_[3.0, -2.0, 1.5, np.zeros(77)]
     y = X @ truth + 0.5 * rng.standard_normal(60)
     means = []
     for method in ("fast", "cholesky"):
-        state, total = sample(Horseshoe.start(80), X, y, 300, rng=rng, method=method), np.zeros(80)
+        solve_by(method)
+        state, total = sample(Horseshoe.start(80), X, y, 300, rng=rng), np.zeros(80)
         for _ in range(2500):
-            state = sample(state, X, y, 1, rng=rng, method=method)
+            state = sample(state, X, y, 1, rng=rng)
             total += state.coef / 2500
         means.append(total)
     assert np.abs(means[0] - means[1]).max() < 0.05
@@ -159,11 +173,12 @@ def test_a_chain_can_be_continued_and_repeats_under_the_same_rng():
     assert once.noise_variance == twice.noise_variance
 
 
-def test_values_without_noise_and_repeated_features_leave_the_chain_finite():
+def test_values_without_noise_and_repeated_features_leave_the_chain_finite(solve_by):
     rng = np.random.default_rng(6)
     X = np.repeat(rng.integers(0, 2, (15, 6)).astype(float), 3, axis=1)
     data = standardize(X, X @ np.arange(18.0))
     for method in ("fast", "cholesky"):
-        state = sample(Horseshoe.start(18), data.X, data.y, 2000, rng=rng, method=method)
+        solve_by(method)
+        state = sample(Horseshoe.start(18), data.X, data.y, 2000, rng=rng)
         assert np.isfinite(state.coef).all()
         assert np.abs(data.X @ state.coef - data.y).max() < 0.1

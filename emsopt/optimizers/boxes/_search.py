@@ -6,7 +6,7 @@ scipy per point. The best is then climbed alone, because the tolerance of the su
 """
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -50,6 +50,8 @@ def maximize_on_box(
     >>> x.round(4).tolist(), round(value, 4)
     ([0.3, 0.5], -0.04)
     """
+    from scipy.optimize import Bounds, minimize
+
     low, high = np.asarray(bounds, dtype=float).T
     width = np.where(high > low, high - low, 1.0)
     top = (high - low) / width
@@ -62,9 +64,17 @@ def maximize_on_box(
     values = on_unit_cube(points)[0]
     scale = np.ptp(values) or abs(values[0]) or 1.0
     best, value = points[np.argmax(values)], values.max()
+
+    def descent(stacked: FloatArray) -> tuple[float, FloatArray]:
+        values, slopes = on_unit_cube(stacked.reshape(-1, len(low)))
+        return -values.sum() / scale, -slopes.ravel() / scale
+
     for count in (steps, polish):
         if count:
-            points = _climbed(on_unit_cube, points, top, scale, count)
+            box = Bounds(0, np.tile(top, len(points)))
+            limits: Any = {"maxiter": count, "ftol": TOLERANCE, "gtol": 1e-7}
+            end = minimize(descent, points.ravel(), jac=True, method="L-BFGS-B", bounds=box, options=limits)
+            points = end.x.reshape(-1, len(low))
             values = on_unit_cube(points)[0]
             if values.max() > value:
                 best, value = points[np.argmax(values)], values.max()
@@ -116,22 +126,3 @@ def starts_on_box(
         moved = centres + spread * (high - low) * rng.standard_normal(centres.shape)
         points[1::2] = np.clip(moved, low, high)
     return points
-
-
-def _climbed(function: Slopes, points: FloatArray, top: FloatArray, scale: float, steps: int) -> FloatArray:
-    """Return where one L-BFGS-B over all points ends, shape (K, d)."""
-    from scipy.optimize import Bounds, minimize
-
-    def descent(stacked: FloatArray) -> tuple[float, FloatArray]:
-        values, slopes = function(stacked.reshape(points.shape))
-        return -values.sum() / scale, -slopes.ravel() / scale
-
-    end = minimize(
-        descent,
-        points.ravel(),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=Bounds(0, np.tile(top, len(points))),
-        options={"maxiter": steps, "ftol": TOLERANCE, "gtol": 1e-7},
-    )
-    return end.x.reshape(points.shape)

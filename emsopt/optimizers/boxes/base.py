@@ -15,11 +15,6 @@ SAME = 1e-6
 """Points at most this far apart in every input, in widths of the box, count as the same."""
 
 
-def default_initial(d: int) -> int:
-    """Return the default number of points of a first design: 2 (d + 1), at least 5."""
-    return max(5, 2 * (d + 1))
-
-
 class BoxOptimizer(AskTell[FloatArray]):
     """Base of the optimizers on boxes: never asks for the same point twice, unless the objective is noisy.
 
@@ -37,7 +32,7 @@ class BoxOptimizer(AskTell[FloatArray]):
     noisy : bool, optional
         Whether the same point can get different values. Default: whether ``f`` has a ``noise_sd`` above 0.
     initial : int, optional
-        Points of a Latin hypercube to begin with. Default: `default_initial`. The same rng gives the same points, whatever
+        Points of a Latin hypercube to begin with. Default: 2 (d + 1), at least 5. The same rng gives the same points, whatever
         the method.
     rng : int or Generator, optional
 
@@ -65,7 +60,7 @@ class BoxOptimizer(AskTell[FloatArray]):
     ) -> None:
         super().__init__(on_box(f, bounds=bounds, integers=integers, noisy=noisy), rng)
         d = self.space.dimension
-        self.initial = default_initial(d) if initial is None else _validate.whole_number(initial, "initial", low=0)
+        self.initial = max(5, 2 * (d + 1)) if initial is None else _validate.whole_number(initial, "initial", low=0)
         self._design = list(self.space.latin_hypercube(self.initial, self.rng))
 
     @property
@@ -89,10 +84,8 @@ class BoxOptimizer(AskTell[FloatArray]):
 
     def _is_new(self, x: FloatArray) -> bool:
         """Return whether a point may be asked for: in noise-free runs if none that counts as the same is taken."""
-        if self.objective.noisy:
-            return True
         apart = np.abs(self._on_cube(list(self.taken)) - self.space.to_unit(x))
-        return not (apart <= SAME).all(axis=1).any()
+        return self.objective.noisy or not (apart <= SAME).all(axis=1).any()
 
     def _propose(self) -> FloatArray:
         while self._design:

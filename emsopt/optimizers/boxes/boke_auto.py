@@ -64,7 +64,7 @@ from ... import _validate
 from ..._types import FloatArray, IntArray
 from ...errors import InputError
 from ...surrogates.gaussian_process import GaussianProcess, condition
-from ._search import STARTS, Slopes, maximize_on_box
+from ._search import STARTS, Slopes, maximize_on_box, starts_on_box
 from .base import BoxOptimizer
 from .boke import standardized
 from .box import Function
@@ -166,9 +166,8 @@ class BOKEAuto(BoxOptimizer):
 
     def _top(self, quadratic: Slopes, centre: FloatArray, radius: float) -> tuple[FloatArray, float]:
         """Return where a quadratic is highest in a box around its centre, and how much higher than there."""
-        low, high = np.maximum(centre - radius, 0), np.minimum(centre + radius, 1)
-        starts = np.vstack([centre, low + (high - low) * self.rng.random((STARTS, len(centre)))])
-        x, value = maximize_on_box(quadratic, starts, np.column_stack([low, high]))
+        box = np.clip(np.column_stack([centre - radius, centre + radius]), 0, 1)
+        x, value = maximize_on_box(quadratic, [centre, *starts_on_box(box, STARTS, self.rng)], box)
         return x, value - quadratic(centre[None])[0][0]
 
 

@@ -29,7 +29,7 @@ from ... import _validate
 from ..._types import FloatArray
 from ...errors import InputError
 from ...surrogates.kernel_regression import KernelRegression
-from ._search import STARTS, maximize_on_box
+from ._search import STARTS, maximize_on_box, starts_on_box
 from .boke import BOKE, emptiness
 from .box import Function
 
@@ -95,7 +95,6 @@ class KRUCB(BOKE):
             along = (slopes * outward).sum(axis=1, keepdims=True)
             return values, np.where(far > 1, (slopes - along * outward) / far, slopes)
 
-        low, high = np.maximum(centre - radius, 0), np.minimum(centre + radius, 1)
-        starts = low + (high - low) * self.rng.random((STARTS, len(centre)))
-        x, _ = maximize_on_box(within, starts, np.column_stack([low, high]))
+        box = np.clip(np.column_stack([centre - radius, centre + radius]), 0, 1)
+        x, _ = maximize_on_box(within, starts_on_box(box, STARTS, self.rng), box)
         return centre + (x - centre) / max(np.linalg.norm(x - centre) / radius, 1.0)

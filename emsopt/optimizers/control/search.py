@@ -213,7 +213,7 @@ def _description(
         "budget": budget,
         "alpha": alpha,
         "options": repr(named),
-        "problem": problem.name,
+        "problem": problem.objective.name,
         "control_sets": [list(s) for s in problem.control_sets],
         "marginals": [type(X).__name__ for X in problem.marginals],
         "noise": [problem.noise_sd, problem.cost_noise_sd, problem.worst],

@@ -162,9 +162,8 @@ def _ready(
     """Return the control problem, with the stored optima if available for this variance."""
     if isinstance(costs, str):
         if costs not in COSTS or len(control_sets) != len(COSTS[costs]):
-            raise InputError(
-                f"`costs` must be {' or '.join(map(repr, COSTS))}, or {len(control_sets)} numbers; got {costs!r}."
-            )
+            wanted = f"{' or '.join(map(repr, COSTS))}, or {len(control_sets)} numbers"
+            raise InputError(f"`costs` must be {wanted}; got {costs!r}.")
         costs = COSTS[costs]
     X = TruncatedNormal(_validate.positive_number(variance, "variance"))
     values, points = _stored_optima(f.name, variance)

@@ -4,7 +4,7 @@ r"""Distributions on [0, 1] of variables that are not controlled.
 ``Uniform``          a uniform distribution
 ``Empirical``        observed values, each equally likely
 
-All have ``mean``, ``quantile(u)`` and ``gaussian_average(a, w)``, the closed form of
+All have ``quantile(u)`` and ``gaussian_average(a, w)``, the closed form of
 
 .. math:: E[\exp(-(X - a)^2 / (2 w^2))]
 
@@ -58,30 +58,24 @@ class TruncatedNormal:
         if not _validate.is_real(self.centre) or not self.low <= self.centre <= self.high:
             raise InputError(f"`centre` must lie within [{self.low:g}, {self.high:g}]; got {self.centre!r}.")
         width = self.high - self.low
-        if self.variance >= self._moments(WIDEST * width)[1]:
+        if self.variance >= self._variance(WIDEST * width):
             most = f"{width**2 / 12:.6g}, the variance of the uniform distribution"
             raise InputError(f"`variance` must be below {most}; got {self.variance:g}. For no peak, use `Uniform`.")
         from scipy.optimize import brentq
 
         small = np.log(np.sqrt(self.variance) / 2)
-        found = brentq(lambda s: self._moments(np.exp(s))[1] - self.variance, small, np.log(WIDEST * width))
+        found = brentq(lambda s: self._variance(np.exp(s)) - self.variance, small, np.log(WIDEST * width))
         object.__setattr__(self, "scale", float(np.exp(found)))
 
-    def _moments(self, scale: float) -> tuple[float, float]:
-        """Return mean and variance for a given scale of the parent distribution."""
+    def _variance(self, scale: float) -> float:
+        """Return the variance for a given scale of the parent distribution."""
         nodes, weights = _legendre()
         # beyond 9 standard deviations the density is negligible
         a, b = max((self.low - self.centre) / scale, -9.0), min((self.high - self.centre) / scale, 9.0)
         z = (a + b) / 2 + (b - a) / 2 * nodes
         density = weights * np.exp(-(z**2) / 2)
         density /= density.sum()
-        mean = density @ z
-        return float(self.centre + scale * mean), float(scale**2 * (density @ (z - mean) ** 2))
-
-    @property
-    def mean(self) -> float:
-        """Expected value."""
-        return float(self._moments(self.scale)[0])
+        return float(scale**2 * (density @ (z - density @ z) ** 2))
 
     def quantile(self, u: ArrayLike) -> FloatArray:
         """Return the value below which a share ``u`` of the distribution lies, elementwise."""
@@ -110,11 +104,6 @@ class Uniform:
     def __post_init__(self) -> None:
         _check_support(self.low, self.high)
 
-    @property
-    def mean(self) -> float:
-        """Expected value."""
-        return (self.low + self.high) / 2
-
     def quantile(self, u: ArrayLike) -> FloatArray:
         """Return the value below which a share ``u`` of the distribution lies, elementwise."""
         return self.low + (self.high - self.low) * np.asarray(u)
@@ -139,11 +128,6 @@ class Empirical:
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
 
-    @property
-    def mean(self) -> float:
-        """Expected value."""
-        return float(self.values.mean())
-
     def quantile(self, u: ArrayLike) -> FloatArray:
         """Return the value below which a share ``u`` of the distribution lies, elementwise."""
         n = len(self.values)
@@ -155,7 +139,7 @@ class Empirical:
         return np.exp(-(apart**2) / (2 * w**2)).mean(axis=-1)
 
     def __repr__(self) -> str:
-        return f"Empirical({len(self.values)} values, mean {self.mean:.3g}, variance {self.values.var():.3g})"
+        return f"Empirical({len(self.values)} values, mean {self.values.mean():.3g}, variance {self.values.var():.3g})"
 
 
 Marginal: TypeAlias = TruncatedNormal | Uniform | Empirical

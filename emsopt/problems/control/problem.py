@@ -113,7 +113,8 @@ class ControlProblem:
 
     def __post_init__(self) -> None:
         check_objective(self.objective)
-        control_sets = checked_sets(self.control_sets, self.variables)
+        variables = self.objective.variables
+        control_sets = checked_sets(self.control_sets, variables)
         m = len(control_sets)
         costs = _validate.real_array(self.costs, "costs", (m,), low=0.0, strictly=True)
         if costs.max() > 1:
@@ -126,7 +127,7 @@ class ControlProblem:
         vars(self).update(
             control_sets=control_sets,
             costs=costs,
-            marginals=checked_marginals(self.marginals, self.variables),
+            marginals=checked_marginals(self.marginals, variables),
             noise_sd=_validate.positive_number(self.noise_sd, "noise_sd", zero=True),
             cost_noise_sd=_validate.positive_number(self.cost_noise_sd, "cost_noise_sd", zero=True),
             worst=_validate.finite_number(self.worst, "worst"),
@@ -135,31 +136,22 @@ class ControlProblem:
         )
 
     @property
-    def name(self) -> str:
-        """Name of the objective."""
-        return self.objective.name
-
-    @property
     def dimension(self) -> int:
         """Number of variables d."""
         return self.objective.dimension
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """Names of the variables."""
-        return self.objective.variables
 
     @property
     def set_names(self) -> tuple[str, ...]:
         """Names of the control sets: their variables, shortened to "x1 to x6", "all" or "all but x2"."""
         result = []
         for i, members in enumerate(self.control_sets):
-            names, left = [self.variables[k] for k in members], self.left_to_chance(i)
+            variables, left = self.objective.variables, self.left_to_chance(i)
+            names = [variables[k] for k in members]
             name = ", ".join(names)
             if not len(left):
                 name = "all"
             elif len(left) == 1 and len(members) > 2:
-                name = f"all but {self.variables[left[0]]}"
+                name = f"all but {variables[left[0]]}"
             elif len(members) > 4 and members[-1] - members[0] == len(members) - 1:
                 name = f"{names[0]} to {names[-1]}"
             result.append(name)
@@ -200,19 +192,15 @@ class ControlProblem:
         """
         i, given = self.checked_query(i, x, several=True)
         controlled = list(self.control_sets[i])
-        rows = np.atleast_2d(given)
-        if len(controlled) == self.dimension:
-            values = np.asarray(self.objective.exact(rows))
-        else:
-            common = self.nodes(nodes)
+        common = self.nodes(nodes if len(controlled) < self.dimension else 1)
 
-            def averaged(chunk: FloatArray) -> FloatArray:
-                points = np.repeat(common[None], len(chunk), axis=0)
-                points[:, :, controlled] = chunk[:, None]
-                each = np.asarray(self.objective.exact(points.reshape(-1, self.dimension)))
-                return each.reshape(len(chunk), len(common)).mean(axis=1)
+        def averaged(chunk: FloatArray) -> FloatArray:
+            points = np.repeat(common[None], len(chunk), axis=0)
+            points[:, :, controlled] = chunk[:, None]
+            each = np.asarray(self.objective.exact(points.reshape(-1, self.dimension)))
+            return each.reshape(len(chunk), len(common)).mean(axis=1)
 
-            values = in_chunks(averaged, rows, max(1, CHUNK // len(common)))
+        values = in_chunks(averaged, np.atleast_2d(given), max(1, CHUNK // len(common)))
         return values if given.ndim == 2 else values[0]
 
     def play(self, i: int, x: ArrayLike, rng: Rng = None) -> "Play":
@@ -295,10 +283,8 @@ class ControlProblem:
         return int(sets[np.argmin(self.costs[sets])])
 
     def __repr__(self) -> str:
-        return (
-            f"<ControlProblem {self.name}: {self.dimension} variables, {len(self.control_sets)} control sets, "
-            f"costs {self.costs.min():g} to {self.costs.max():g}>"
-        )
+        size = f"{self.dimension} variables, {len(self.control_sets)} control sets"
+        return f"<ControlProblem {self.objective.name}: {size}, costs {self.costs.min():g} to {self.costs.max():g}>"
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ def test_every_proposal_starts_a_new_chain(monkeypatch):
 
     def watched(state, X, y, sweeps, rng):
         seen.append((sweeps, state.coef.any()))
-        return sample(state, X, y, sweeps, rng)
+        return sample(state, X, y, sweeps, rng=rng)
 
     monkeypatch.setattr(eo.optimizers.deployments.sparbl, "sample", watched)
     for _ in range(4):

@@ -166,12 +166,7 @@ def _ready(
             raise InputError(f"`costs` must be {wanted}; got {costs!r}.")
         costs = COSTS[costs]
     X = TruncatedNormal(_validate.positive_number(variance, "variance"))
-    values, points = _stored_optima(f.name, variance)
-    return ControlProblem(f, control_sets, costs, X, worst=worst, set_values=values, set_points=points)
-
-
-def _stored_optima(name: str, variance: float) -> tuple[list[float], list[list[float]]]:
-    """Return the stored v_i and the points that attain them; both are empty if there are none."""
     with open(locate.package_file("bocvs", "optima.csv"), encoding="utf-8", newline="") as file:
-        rows = [r for r in csv.DictReader(file) if r["problem"] == name and float(r["variance"]) == variance]
-    return [float(r["value"]) for r in rows], [[float(x) for x in r["x"].split()] for r in rows]
+        rows = [r for r in csv.DictReader(file) if (r["problem"], float(r["variance"])) == (f.name, variance)]
+    values, points = [float(r["value"]) for r in rows], [list(map(float, r["x"].split())) for r in rows]
+    return ControlProblem(f, control_sets, costs, X, worst=worst, set_values=values, set_points=points)

@@ -53,15 +53,12 @@ def json_lines(path: PathLike, kind: str, noun: str, name: str) -> Iterator["Jso
     """
     path = _validate.path(path, name)
     if os.path.lexists(path) and not os.path.isfile(path):  # `is_file` may raise
-        raise InputError(f"`{name}` must be a file; {path} is a folder, device or broken link. Name another file.")
+        raise InputError(f"`{name}` must be a file; {path} is a folder, a device or a broken link.")
     with errors_explained(path):
         file = open(path, "a+b", buffering=0)  # noqa: SIM115 - closed below, where errors are not of writing
     with file:
         if not _claim(file):
-            raise InputError(
-                f"another run is writing to the {noun} {path}. Wait for it to end, or name another file. "
-                "A run that was killed no longer counts as writing."
-            )
+            raise InputError(f"another run is writing to the {noun} {path}. Wait for it, or name another file.")
         yield JsonLines(path, file, kind, noun)
 
 
@@ -80,12 +77,10 @@ class JsonLines:
             for line in iter(lambda: file.readline(LONGEST_LINE), b""):
                 # the first line may be incomplete
                 if end == 0 and not (line.startswith(start) or (start.startswith(line) and line[-1:] != b"\n")):
-                    raise InputError(f"{self.path} is not a {self.noun} of {kind.split()[0]}; name another file.")
+                    raise InputError(f"{self.path} is not a {self.noun} of emsopt; name another file.")
                 if size > MOST_BYTES:
                     raise InputError(f"{self.path} has more than {MOST_BYTES >> 20} MB, {limit}")
-                if not line.endswith(b"\n"):
-                    if len(line) == LONGEST_LINE:
-                        self.refuse(len(lines) + 1)
+                if not line.endswith(b"\n") and len(line) < LONGEST_LINE:
                     break
                 self._values += values_in(line)
                 if self._values > MOST_VALUES:

@@ -141,7 +141,8 @@ def loop(
     about = {} if checkpoint is None else describe()
     if rng is not None:
         about["seed"] = run_seed(rng)
-    stored = nullcontext() if checkpoint is None else json_lines(checkpoint, form.kind, "checkpoint", "checkpoint")
+    noun = "checkpoint"  # as is the argument's name
+    stored = nullcontext() if checkpoint is None else json_lines(checkpoint, form.kind, noun, noun)
     with stored as log, bar(progress, total or steps or 1, unit or form.step) as show:
         run = Steps(RunFile(log, form, about), steps, show, callback, limit, message)
         try:

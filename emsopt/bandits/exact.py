@@ -107,7 +107,8 @@ class ExactGP(Regression):
             factor = cholesky(S, lower=True, overwrite_a=True, check_finite=False)
             explained = solve_triangular(factor, self._rows, lower=True, check_finite=False)
             surprise = sums / counts - self._base_mean[self._arms]
-            mean = self._base_mean + solve_triangular(factor, surprise, lower=True, check_finite=False) @ explained
+            weights = solve_triangular(factor, surprise, lower=True, check_finite=False)
+            mean = self._base_mean + weights @ explained
             variance = self._base_variance - np.einsum("ij,ij->j", explained, explained)
             self._solution = factor, explained, mean, np.maximum(variance, 0.0)
         return self._solution
@@ -116,7 +117,8 @@ class ExactGP(Regression):
         """Condition samples of the window's prior, shape (E, n), on the window's observations."""
         factor, explained, _, _ = self._solved()
         counts, sums = self._counts[self._arms, None], self._sums[self._arms, None]
-        noise = np.sqrt(self.prior.noise_variance / counts) * rng.standard_normal((len(counts), samples.shape[1]))
+        deviations, shape = np.sqrt(self.prior.noise_variance / counts), (len(counts), samples.shape[1])
+        noise = deviations * rng.standard_normal(shape)
         surprise = sums / counts - samples[self._arms] - noise
         weights = solve_triangular(factor, surprise, lower=True, check_finite=False)
         return samples + explained.T @ weights
@@ -127,7 +129,8 @@ class ExactGP(Regression):
         if self._next < self._bank.shape[1]:
             self._bank, self._next = self._conditioned(self._bank[:, self._next :], self._rng), 0
         # the matrix is in Fortran order, so dsyrk overwrites it without a copy
-        self._base_covariance = dsyrk(-1.0, explained.T, beta=1.0, c=self._base_covariance, overwrite_c=1, lower=1)
+        covariance = self._base_covariance
+        self._base_covariance = dsyrk(-1.0, explained.T, beta=1.0, c=covariance, overwrite_c=1, lower=1)
         self._base_mean, self._base_variance = mean, variance
         self._arms, self._rows = self._arms[:0], self._rows[:0]
         self._counts[:], self._sums[:] = 0, 0

@@ -131,11 +131,12 @@ class TopK:
 
     def __call__(self, indices: ArrayLike, allowed: ArrayLike | None = None) -> IntArray:
         """Return positions of the best arms; ``allowed`` is one boolean per arm, or None to allow all."""
-        usable = np.ones(np.shape(indices), bool) if allowed is None else np.asarray(allowed, dtype=bool)
-        if usable.shape != np.shape(indices):
-            raise InputError(f"`allowed` must hold one boolean per arm, {np.shape(indices)}; got {usable.shape}.")
+        shape = np.shape(indices)
+        usable = np.ones(shape, bool) if allowed is None else np.asarray(allowed, dtype=bool)
+        if usable.shape != shape:
+            raise InputError(f"`allowed` must hold one boolean per arm, {shape}; got {usable.shape}.")
         if usable.sum() < self.size:
-            raise InputError(f"Cannot choose {self.size} arms: only {usable.sum()} are allowed. Choose fewer.")
+            raise InputError(f"Cannot choose {self.size} arms: only {usable.sum()} are allowed.")
         costs = np.where(usable, indices if self.sense == "min" else np.negative(indices), np.inf)
         return np.sort(np.argpartition(costs, self.size - 1)[: self.size])
 

@@ -88,7 +88,9 @@ class Navigation:
     ) -> None:
         hours, odd = divmod(prior.n_arms, net.n_edges)
         if odd:
-            raise InputError(f"`prior` must have a multiple of the number of edges, {net.n_edges}; got {prior.n_arms}.")
+            raise InputError(
+                f"`prior` must have a multiple of {net.n_edges} arms, one per edge; it has {prior.n_arms}."
+            )
         self.net, self.hours, self.seed = net, hours, run_seed(rng)
         if expected is None:
             expected = prior.draw(rng=stream(self.seed, TRUTH))[:, 0]
@@ -259,9 +261,10 @@ def run(
         message=f"horizon of {horizon} rounds reached",
         steps=horizon,
     ) as steps:
-        environment = Navigation(net, start, end, prior, expected=expected, closed=closed, rng=steps.file.seed)
+        seed = steps.file.seed
+        environment = Navigation(net, start, end, prior, expected=expected, closed=closed, rng=seed)
         environment.best_path(1)  # raise at once if there is no path from start to end
-        agent_rng = stream(steps.file.seed, AGENT)
+        agent_rng = stream(seed, AGENT)
         model = SparseGP(prior, rng=agent_rng) if regression == "svgp" else REGRESSIONS[regression](prior)
         agent = Agent(model, rule, sense="min", rectify=True, rng=agent_rng)
         total = 0.0
@@ -289,7 +292,8 @@ def run(
     counts = np.bincount(np.concatenate(seen), minlength=prior.n_arms)
     mean, variance = model.predict()
     best, deviation = tuple(environment.best_path(len(history)).tolist()), np.sqrt(variance)
-    return NavigationRun(history, name, steps.message, seen, counts, environment.expected, mean, deviation, best)
+    truth = environment.expected
+    return NavigationRun(history, name, steps.message, seen, counts, truth, mean, deviation, best)
 
 
 def _on_file(
@@ -314,14 +318,12 @@ def _on_file(
 def _policy(policy: str | tuple[str, Rule]) -> tuple[str, str, Rule]:
     """Return the name, the regression and the rule of a policy."""
     if isinstance(policy, str):
-        return policy, *POLICIES[_validate.choice(policy, "policy", tuple(POLICIES))]
+        return policy, *POLICIES[_validate.choice(policy, "policy", POLICIES)]
     if not (isinstance(policy, tuple) and len(policy) == 2 and isinstance(policy[1], Rule)):
-        raise InputError(
-            f"`policy` must be one of {', '.join(map(repr, POLICIES))}, or a regression and a rule such as "
-            f"('gp', BayesUCB(xi=0.5)); got {policy!r}."
-        )
+        names = ", ".join(map(repr, POLICIES))
+        raise InputError(f"`policy` must be one of {names}, or a regression and a rule; got {policy!r}.")
     regression, rule = policy
-    _validate.choice(regression, "policy[0]", tuple(REGRESSIONS))
+    _validate.choice(regression, "policy[0]", REGRESSIONS)
     return f"{regression}, {rule}", regression, rule
 
 
@@ -335,13 +337,15 @@ def _description(
     closed: Closed,
 ) -> dict[str, Any]:
     """Return the description of a run that a checkpoint must match."""
-    oracle = ShortestPath(net, start, end)
+    oracle, shut = ShortestPath(net, start, end), () if closed is None else closed
+    if expected is not None:
+        expected = _validate.real_array(expected, "expected", (prior.n_arms,))
     return {
         "policy": name,
         "net": summary(net.lengths, net.speed_limits, net.inclines, net.connections),
         "start": net.ids[oracle.start],
         "end": net.ids[oracle.end],
         "prior": summary(prior.mean, np.diag(prior.covariance), prior.covariance[0], prior.noise_variance),
-        "expected": None if expected is None else summary(_validate.real_array(expected, "expected", (prior.n_arms,))),
-        "closed": "by a function" if callable(closed) else net.edges(() if closed is None else closed).tolist(),
+        "expected": None if expected is None else summary(expected),
+        "closed": "by a function" if callable(shut) else net.edges(shut).tolist(),
     }

@@ -150,10 +150,10 @@ class Agent:
         self, regression: Regression, rule: Rule, *, sense: str = "max", rectify: bool = False, rng: Rng = None
     ) -> None:
         if not (isinstance(rule, Thompson) or hasattr(rule, "beta")):
-            raise InputError(f"`rule` must be UCB, BayesUCB or Thompson, or have a method `beta`; got {rule!r}.")
+            raise InputError(f"`rule` must be UCB, BayesUCB or Thompson, or have a `beta`; got {rule!r}.")
         if rule == Thompson(joint=True) and not hasattr(regression, "sample"):
             got = type(regression).__name__
-            raise InputError(f"Joint samples need a regression with a method `sample`, such as ExactGP; got {got}.")
+            raise InputError(f"Joint samples need a regression with a method `sample`; {got} has none.")
         self.regression: Any = regression  # which may have a method `sample`
         self.rule, self.rectify = rule, rectify
         self.sense = _validate.choice(sense, "sense", ("max", "min"))
@@ -172,7 +172,8 @@ class Agent:
             else:
                 width = np.sqrt(self.rule.beta(t, self.regression.n_arms) * variance)
                 values = mean - width if self.sense == "min" else mean + width
-        return rectified_mean(values, np.sqrt(self.regression.prior.noise_variance)) if self.rectify else values
+        deviation = np.sqrt(self.regression.prior.noise_variance)
+        return rectified_mean(values, deviation) if self.rectify else values
 
     def update(self, arms: ArrayLike, values: ArrayLike) -> None:
         """Update the regression with one value per arm."""

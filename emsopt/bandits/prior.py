@@ -69,7 +69,7 @@ class Prior:
         if not np.isfinite(forth).all() or (diagonal < 0).any():
             raise InputError("`covariance` must be finite and its diagonal at least 0.")
         if np.abs(forth - back).max() > 1e-9 * (1e-300 + np.abs(forth).max()):
-            raise InputError("`covariance` must be symmetric. Average it with its transpose if rounding is the cause.")
+            raise InputError("`covariance` must be symmetric: average it with its transpose to remove rounding.")
         noise_variance = _validate.positive_number(self.noise_variance, "noise_variance")
         vars(self).update(mean=mean, covariance=covariance, noise_variance=noise_variance)
 
@@ -89,10 +89,8 @@ class Prior:
         return self.mean[:, None] + self.factor @ rng.standard_normal((self.n_arms, n))
 
     def __repr__(self) -> str:
-        return (
-            f"<Prior: {self.n_arms} arms, mean standard deviation {np.sqrt(np.diag(self.covariance)).mean():.3g}, "
-            f"noise {np.sqrt(self.noise_variance):.3g}>"
-        )
+        deviation, noise = np.sqrt(np.diag(self.covariance)).mean(), np.sqrt(self.noise_variance)
+        return f"<Prior: {self.n_arms} arms, mean standard deviation {deviation:.3g}, noise {noise:.3g}>"
 
 
 def jittered_cholesky(covariance: FloatArray) -> FloatArray:
@@ -102,7 +100,7 @@ def jittered_cholesky(covariance: FloatArray) -> FloatArray:
     try:
         return cholesky(jittered, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError as error:
-        raise InputError("The covariance must be positive semi-definite; it has a negative eigenvalue.") from error
+        raise InputError("The covariance is not positive semi-definite: it has a negative eigenvalue.") from error
 
 
 def navigation_prior(
@@ -153,7 +151,8 @@ def navigation_prior(
     >>> navigation_prior(grid_roads(4, 4))
     <Prior: 48 arms, mean standard deviation 0.358, noise 0.143>
     """
-    spread, noise_sd = _validate.positive_number(spread, "spread"), _validate.positive_number(noise_sd, "noise_sd")
+    spread = _validate.positive_number(spread, "spread")
+    noise_sd = _validate.positive_number(noise_sd, "noise_sd")
     ratios = [1.0] if congestion is None else congestion
     shape = (None,) if np.ndim(ratios) == 1 else (None, net.n_edges)
     ratios = _validate.real_array(ratios, "congestion", shape, low=0.0, strictly=True)
@@ -171,9 +170,9 @@ def navigation_prior(
     mean = edge_energy(lengths, speeds, inclines, vehicle=vehicle)
     scale = mean.var()
     if not scale > 1e-12 * np.abs(mean).max() ** 2:
-        raise InputError("All edges need the same energy, but the prior is scaled by the variance of these energies.")
+        raise InputError("All edges need the same energy, but the prior is scaled by its variance.")
     contexts = unit_variance(np.column_stack([lengths, speeds, inclines]))
     graph = graph_matern(incidence_laplacian(net.lengths, net.connections), nu=nu, kappa=kappa)
-    graph, outputscale = np.tile(graph, (hours, hours)), spread**2 * scale
-    covariance = product_plus_sum(graph, contexts, outputscale=outputscale, share=share, lengthscales=lengthscale)
+    graph, size = np.tile(graph, (hours, hours)), spread**2 * scale
+    covariance = product_plus_sum(graph, contexts, outputscale=size, share=share, lengthscales=lengthscale)
     return Prior(mean, covariance, noise_sd**2 * scale)

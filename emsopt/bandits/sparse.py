@@ -42,8 +42,6 @@ class SparseGP(Regression):
         M, maximum number of inducing points.
     batch : int
         B, number of observations per step.
-    steps : int
-        G, number of steps per round.
     rate : float
         ρ, step size, above 0 and at most 1.
     rng : int or Generator, optional
@@ -56,14 +54,12 @@ class SparseGP(Regression):
         *,
         inducing: int = 1000,
         batch: int = 2500,
-        steps: int = 1,
         rate: float = 0.1,
         rng: Rng = None,
     ) -> None:
         super().__init__(prior)
         self.inducing = _validate.whole_number(inducing, "inducing")
         self.batch = _validate.whole_number(batch, "batch")
-        self.steps = _validate.whole_number(steps, "steps")
         self.rate = _validate.positive_number(rate, "rate")
         if self.rate > 1:
             raise InputError(f"`rate`, the step size, must be above 0 and at most 1; got {rate:g}.")
@@ -91,7 +87,7 @@ class SparseGP(Regression):
         self._seen, self._values = np.concatenate([self._seen, arms]), np.concatenate([self._values, values])
         self._visits += np.bincount(arms, minlength=self.n_arms)
         self._choose_points(arms)
-        self.step(self.steps)
+        self.step()  # the paper's G is 1
 
     def step(self, count: int = 1) -> None:
         """Make ``count`` further steps of natural gradient descent on the history."""
@@ -111,9 +107,8 @@ class SparseGP(Regression):
     def _choose_points(self, arms: IntArray) -> None:
         """Make the most observed arms the inducing points; in a tie, existing inducing points are kept."""
         candidates = np.concatenate([self._points, np.setdiff1d(arms, self._points)])
-        if len(candidates) > self.inducing:
-            best = np.argsort(-self._visits[candidates], kind="stable")[: self.inducing]
-            candidates = candidates[np.sort(best)]
+        most_observed = np.argsort(-self._visits[candidates], kind="stable")[: self.inducing]
+        candidates = candidates[np.sort(most_observed)]
         stays = np.isin(self._points, candidates)
         if not stays.all():
             self._integrate_out(stays)

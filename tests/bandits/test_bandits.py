@@ -349,7 +349,7 @@ def test_why_a_run_ends(net, prior):
         ({"policy": ("sgp", bandits.UCB())}, r"policy\[0\]"),
         (
             {"policy": ("svgp", bandits.Thompson(True))},
-            "Joint samples need a regression with a method `sample`, such as ExactGP; got SparseGP",
+            "Joint samples need a regression with a method `sample`; SparseGP has none",
         ),
         ({"horizon": 0}, "`horizon` must be a whole number of at least 1"),
         ({"rng": -1}, "`rng`"),
@@ -363,7 +363,7 @@ def test_why_a_run_ends(net, prior):
         ({"callback": 3}, "`callback`"),
         ({"progress": "yes"}, "`progress`"),
         ({"time_limit": 0}, "`time_limit`"),
-        ({"prior": bandits.Prior([0.0] * 3, np.eye(3), 1.0)}, "multiple of the number of edges, 80"),
+        ({"prior": bandits.Prior([0.0] * 3, np.eye(3), 1.0)}, "multiple of 80 arms, one per edge; it has 3"),
     ],
 )
 def test_wrong_options_are_refused(net, prior, change, message):

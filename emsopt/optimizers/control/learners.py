@@ -12,7 +12,7 @@ r"""Learners of a control problem: which variables to control next, and at what 
 All are used by ask / tell: ``ask`` returns a set and values for it, ``tell`` reports what happened.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -92,16 +92,13 @@ class ControlLearner:
         _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
         if beta != "theorem" and not (_validate.is_real(beta) and 0 < beta < np.inf):
             raise InputError(f"`beta` must be a number above 0, or 'theorem'; got {beta!r}.")
-        if hyperparameters is not None:
-            _validate.instance(hyperparameters, "hyperparameters", Hyperparameters, "emsopt.optimizers.Hyperparameters")
         check_alpha(alpha)
-        norm = _validate.positive_number(norm, "norm")
-        delta = _validate.probability(delta, "delta")
+        norm, delta = _validate.positive_number(norm, "norm"), _validate.probability(delta, "delta")
         if budget != np.inf:
             budget = _validate.positive_number(budget, "budget")
         self.problem, self.budget, self.alpha = problem, budget, alpha
         self.rng = _validate.generator(rng)
-        self.model = ControlModel(problem, self.rng, beta=beta, norm=norm, delta=delta, hyperparameters=hyperparameters)
+        self.model = ControlModel(problem, self.rng, hyperparameters, beta=beta, norm=norm, delta=delta)
         m = len(problem.control_sets)
         self.counts, self.paid = np.zeros(m, dtype=int), np.zeros(m)
         self.plays: list[tuple[int, FloatArray]] = []
@@ -141,11 +138,10 @@ class ControlLearner:
             If an argument does not fit the problem.
         """
         i, x = self.problem.checked_query(i, x)
-        if not isinstance(play, Play) or len(play.point) != self.problem.dimension:
+        d = self.problem.dimension
+        if not isinstance(play, Play) or len(play.point) != d:
             got = f"{len(play.point)} variables" if isinstance(play, Play) else repr(play)
-            raise InputError(
-                f"`play` must be an emsopt.problems.Play of {self.problem.dimension} variables; got {got}."
-            )
+            raise InputError(f"`play` must be an emsopt.problems.Play of {d} variables; got {got}.")
         self.model.tell(play.point, play.value)
         self.counts[i] += 1
         self.paid[i] += play.cost
@@ -166,21 +162,21 @@ class ControlLearner:
         found = []
         for i in sorted({i for i, _ in self.plays}):
             points = np.array([x for j, x in self.plays if j == i])
-            values = self.model.bound(i, "mean")(points)[0]
+            values = self.model.bound(i, "mean").rough(points)[0]
             found.append((values.max(), i, points[np.argmax(values)]))
         return max(found, key=lambda entry: entry[0])[1:]
 
+    def _candidates(self) -> list[int]:
+        """Return the sets among which to choose."""
+        return self.model.maximal
+
     def _first_set(self) -> int:
         """Return the set to play while there is no model."""
-        return int(self.rng.choice(self.model.maximal))
+        return int(self.rng.choice(self._candidates()))
 
     def _propose(self) -> tuple[int, FloatArray]:
         """Return the set to play next and the values of its variables, from the model."""
         raise NotImplementedError
-
-    def _best_upper(self, sets: Iterable[int]) -> tuple[int, FloatArray]:
-        """Return the set and values of the largest E[u] among some sets."""
-        return _best({i: self.model.best(i, "upper") for i in sets})
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {len(self.plays)} plays, spent {self.spent:.4g}, {self.phase}>"
@@ -196,7 +192,7 @@ class UCBPSQ(ControlLearner):
     """Largest E[u] of all sets, which a set within another never has."""
 
     def _propose(self) -> tuple[int, FloatArray]:
-        return self._best_upper(self.model.maximal)
+        return _best({i: self.model.best(i, "upper") for i in self._candidates()})
 
 
 class TSPSQ(ControlLearner):
@@ -204,7 +200,7 @@ class TSPSQ(ControlLearner):
 
     def _propose(self) -> tuple[int, FloatArray]:
         sample = PosteriorSample(self.model)
-        return _best({i: self.model.best_of_sample(sample, i) for i in self.model.maximal})
+        return _best({i: self.model.best_of_sample(sample, i) for i in self._candidates()})
 
 
 class UCBCVS(ControlLearner):
@@ -228,23 +224,20 @@ class UCBCVS(ControlLearner):
             epsilon = _validate.positive_number(epsilon, "epsilon", zero=True)
         self.epsilon = epsilon
 
-    def _slack(self) -> float:
-        """Return ε_t."""
-        t = len(self.plays) + 1
-        if callable(self.epsilon):
-            return _validate.positive_number(self.epsilon(t), f"epsilon({t})", zero=True)
-        return np.sqrt(self.model.process.amplitude / t) if self.epsilon is None else self.epsilon
-
     def _propose(self) -> tuple[int, FloatArray]:
+        t = len(self.plays) + 1
+        slack = np.sqrt(self.model.process.amplitude / t) if self.epsilon is None else self.epsilon
+        if callable(slack):
+            slack = _validate.positive_number(slack(t), f"epsilon({t})", zero=True)
         found = [self.model.best(i, "upper") for i in range(len(self.counts))]
         bounds = np.array([value for value, _ in found])
-        close = np.flatnonzero(bounds + self._slack() >= bounds.max())
+        close = np.flatnonzero(bounds + slack >= bounds.max())
         cheapest = close[self.problem.costs[close] == self.problem.costs[close].min()]
         i = int(cheapest[np.argmax(bounds[cheapest])])
         return i, found[i][1]
 
 
-class ETC50(ControlLearner):
+class ETC50(UCBPSQ):
     """Play every group of sets of equal size for a while, smallest first, by the largest E[u]; then as UCB-PSQ.
 
     Parameters
@@ -268,15 +261,9 @@ class ETC50(ControlLearner):
         k = len(self.plays) // self.plays_per_group
         return f"explore group {k + 1}" if k < len(self.groups) else "commit"
 
-    def _group(self) -> list[int]:
+    def _candidates(self) -> list[int]:
         k = len(self.plays) // self.plays_per_group
         return self.groups[k] if k < len(self.groups) else self.model.maximal
-
-    def _first_set(self) -> int:
-        return int(self.rng.choice(self._group()))
-
-    def _propose(self) -> tuple[int, FloatArray]:
-        return self._best_upper(self._group())
 
 
 class UnknownCost(ControlLearner):
@@ -354,8 +341,7 @@ class UnknownCost(ControlLearner):
             self.phase = "exploit"
             self.feasible = self._open  # all, until there are bounds
             self._explored = len(self.plays)
-            seen = self.mean_costs[self.paid > 0]
-            self.horizon = max(2.0, self.budget / (seen.min() if len(seen) else 1.0))
+            self.horizon = max(2.0, self.budget / self.mean_costs[self.paid > 0].min(initial=1.0))
         return super().ask()
 
     def _first_set(self) -> int:
@@ -364,11 +350,9 @@ class UnknownCost(ControlLearner):
     def _propose(self) -> tuple[int, FloatArray]:
         if self._bounded_by != self.model.fits:
             self._restart_bounds()
-        return self._explore() if self.phase == "explore" else self._exploit()
-
-    def _explore(self) -> tuple[int, FloatArray]:
-        """Lines 4 and 5, and the terms of lines 10 and 11."""
-        i = self._first_set()
+        if self.phase == "exploit":
+            return self._exploit()
+        i = self._first_set()  # lines 4 and 5, and the terms of lines 10 and 11
         value, x = self.model.best(i, "upper")
         self.upper[i] = min(self.upper[i], value)
         if i == len(self.counts) - 1:
@@ -377,9 +361,9 @@ class UnknownCost(ControlLearner):
 
     def _exploit(self) -> tuple[int, FloatArray]:
         """Lines 14 to 26."""
-        done = len(self.plays) - self._explored
         if self.halving:
-            self.alpha = self.first_alpha * 0.5 ** (done // self.problem.dimension)
+            times = (len(self.plays) - self._explored) // self.problem.dimension
+            self.alpha = self.first_alpha * 0.5**times
         lower = self._lower_bound()
         self.lower = max(self.lower, lower)
         bounds = {i: self.model.best(i, "upper") for i in self._open}
@@ -387,8 +371,7 @@ class UnknownCost(ControlLearner):
             self.upper[i] = min(self.upper[i], value)
         self.feasible = self._good_enough()
         if not self.feasible:  # lines 17 to 20
-            for i in set(range(len(self.counts))) - set(bounds):
-                bounds[i] = self.model.best(i, "upper")
+            bounds |= {i: self.model.best(i, "upper") for i in range(len(self.counts)) if i not in bounds}
             self.lower = max(self.problem.worst, lower)
             self.upper = np.array([bounds[i][0] for i in range(len(self.counts))])
             self.feasible = self._good_enough() or [int(np.argmax(self.upper))]

@@ -22,7 +22,7 @@ f itself, because a mean never exceeds the maximum. The maximum over all sets th
 within no other.
 
 Hyperparameters maximise the likelihood, are searched again when the number of plays has grown by the factor GROWTH, and
-have a prior of width SPREAD on the lengthscales; or they are given. Unless they are given, the first INITIAL plays are at
+have a prior of width 1 on the logarithms of the lengthscales; or they are given. Unless they are given, the first INITIAL plays are at
 random points, because the scale is unknown, and the prior mean is the mean of the values at the last fit.
 
 The model is meant for hundreds of plays; `benchmarks/bocvs.py` measures it.
@@ -44,10 +44,8 @@ SCREENED, CLIMBED = 96, 4  # random points to compare, and how many of them to c
 STEPS, POLISH = 12, 8  # iterations of the search with the root of E[σ²], and with E[σ]
 INITIAL = 5
 GROWTH = 1.15
-SPREAD = 1.0
 LENGTHSCALES = (0.1, 20.0)
-NOISE_RATIOS = (1e-6, 0.25)
-FIT_STEPS = 25
+FIT: dict[str, Any] = {"noise_ratio_bounds": (1e-6, 0.25), "spread": 1.0, "steps": 25}
 LEAST_VARIANCE = 1e-12  # over the amplitude
 FEATURES, SAMPLE_NODES = 512, 512  # of a posterior sample
 
@@ -89,12 +87,12 @@ class ControlModel:
     problem : ControlProblem
     rng : Generator
         For the starts of searches.
+    hyperparameters : Hyperparameters, optional
+        Default: estimated.
     beta : float or "theorem"
         Weight of σ.
     norm, delta : float
         B, bound on the function's norm in units of the square root of the amplitude, and δ, for "theorem".
-    hyperparameters : Hyperparameters, optional
-        Default: estimated.
 
     Attributes
     ----------
@@ -112,18 +110,19 @@ class ControlModel:
         self,
         problem: ControlProblem,
         rng: np.random.Generator,
+        hyperparameters: Hyperparameters | None = None,
         *,
         beta: float | str = 2.0,
         norm: float = 1.0,
         delta: float = 0.1,
-        hyperparameters: Hyperparameters | None = None,
     ) -> None:
         self.problem, self.rng = problem, rng
         self._beta, self._norm, self._delta = beta, norm, delta
-        if hyperparameters is not None:
-            _validate.real_array(hyperparameters.lengthscales, "lengthscales", (problem.dimension,))
-        self._given = hyperparameters
-        self._initial = INITIAL if hyperparameters is None else 1
+        given = hyperparameters
+        if given is not None:
+            _validate.instance(given, "hyperparameters", Hyperparameters, "emsopt.optimizers.Hyperparameters")
+            _validate.real_array(given.lengthscales, "lengthscales", (problem.dimension,))
+        self._given, self._initial = given, INITIAL if given is None else 1
         self.points: list[FloatArray] = []
         self.values: list[float] = []
         self.process: Any = None
@@ -131,7 +130,7 @@ class ControlModel:
         sets = [set(s) for s in problem.control_sets]
         self.maximal = [i for i, s in enumerate(sets) if not any(s < other for other in sets)]
         self._nodes = problem.nodes(NODES)
-        self._last: dict[tuple[int, str], FloatArray] = {}  # where the last search for each set and kind of bound ended
+        self._last: dict[tuple[int, str], list[FloatArray]] = {}  # where each search ended
 
     @property
     def beta(self) -> float:
@@ -162,25 +161,15 @@ class ControlModel:
 
         X, y, given = np.array(self.points), np.array(self.values), self._given
         if given is not None:
-            kernel, ratio = SquaredExponential(given.lengthscales, "fixed"), given.noise_variance / given.amplitude
-            self.prior = given.mean
+            kernel, self.prior = SquaredExponential(given.lengthscales, "fixed"), given.mean
+            ratio = given.noise_variance / given.amplitude
             self.process = condition(kernel, X, y, self.prior, noise_ratio=ratio, amplitude=given.amplitude)
             return
-        if self.process is None:
-            kernel, ratio = SquaredExponential(np.full(self.problem.dimension, 0.5), LENGTHSCALES), 1e-2
-        else:
+        kernel, ratio = SquaredExponential(np.full(self.problem.dimension, 0.5), LENGTHSCALES), 1e-2
+        if self.process is not None:
             kernel, ratio = self.process.kernel, self.process.noise_ratio
         self.prior = float(y.mean())
-        self.process = fit(
-            kernel,
-            X,
-            y,
-            self.prior,
-            noise_ratio=ratio,
-            noise_ratio_bounds=NOISE_RATIOS,
-            spread=SPREAD,
-            steps=FIT_STEPS,
-        )
+        self.process = fit(kernel, X, y, self.prior, noise_ratio=ratio, **FIT)
         self._fitted_with = len(y)
         self.fits += 1
 
@@ -193,43 +182,39 @@ class ControlModel:
         self.scaled = process.X / self.lengthscales
         lower = dpotri(process.factor, lower=1)[0]
         self.inverse = lower + np.tril(lower, -1).T
-        self.averages = np.column_stack(
-            [X.gaussian_average(process.X[:, k], self.lengthscales[k]) for k, X in enumerate(self.problem.marginals)]
-        )
+        columns = zip(self.problem.marginals, process.X.T, self.lengthscales, strict=True)
+        self.averages = np.column_stack([X.gaussian_average(x, scale) for X, x, scale in columns])
 
     def best(self, i: int, kind: str) -> tuple[float, FloatArray]:
         """Return the largest E[u] ("upper") or E[l] ("lower") of set ``i`` and where it is reached, shape (k,)."""
         bound = self.bound(i, kind)
         with one_thread:
-            box, screened = self._starts(i, SCREENED)
-            starts = screened[np.argsort(-bound.rough(screened)[0])[:CLIMBED]]
-            ends = [maximize_on_box(bound.rough, starts, box, steps=STEPS, polish=0)[0]]
-            if (i, kind) in self._last:
-                ends.append(self._last[i, kind])
-            x, value = maximize_on_box(bound, ends, box, steps=0, polish=POLISH)
-        self._last[i, kind] = x
+            box, starts = self._starts(i, bound.rough, SCREENED, CLIMBED)
+            end = maximize_on_box(bound.rough, starts, box, steps=STEPS, polish=0)[0]
+            x, value = maximize_on_box(bound, [end, *self._last.get((i, kind), [])], box, steps=0, polish=POLISH)
+        self._last[i, kind] = [x]
         return value, x
 
     def bound(self, i: int, kind: str) -> "ExpectedBound":
         """Return E[u] ("upper"), E[l] ("lower") or E[μ] ("mean") of set ``i`` as a function to climb."""
         weight = {"upper": 1.0, "lower": -1.0, "mean": 0.0}[kind]
-        return ExpectedBound(self, i, weight * self.beta if weight else 0.0)
+        return ExpectedBound(self, i, weight * self.beta)
 
     def best_of_sample(self, sample: "PosteriorSample", i: int) -> tuple[float, FloatArray]:
         """Return the largest expected value of a posterior sample over set ``i``, and where, shape (k,)."""
         function = sample.expected(i)
         with one_thread:
-            box, screened = self._starts(i, 4 * SCREENED)
-            starts = screened[np.argsort(-function(screened)[0])[: 2 * CLIMBED]]
+            box, starts = self._starts(i, function, 4 * SCREENED, 2 * CLIMBED)
             x, value = maximize_on_box(function, starts, box, steps=4 * STEPS, polish=POLISH)
         return value, x
 
-    def _starts(self, i: int, n: int) -> tuple[list[tuple[float, float]], FloatArray]:
-        """Return the box of set ``i`` and n random points of it, half of them near the best plays."""
+    def _starts(self, i: int, function: Slopes, n: int, most: int) -> tuple[list[tuple[float, float]], FloatArray]:
+        """Return the box of set ``i`` and the highest of n random points in it, half of them near the best plays."""
         controlled = list(self.problem.control_sets[i])
         box = [(0.0, 1.0)] * len(controlled)
         near = [self.points[k][controlled] for k in np.argsort(self.values)[-8:]]
-        return box, starts_on_box(box, n, self.rng, near=near)
+        points = starts_on_box(box, n, self.rng, near=near)
+        return box, points[np.argsort(-function(points)[0])[:most]]
 
 
 class ExpectedBound:
@@ -238,7 +223,8 @@ class ExpectedBound:
     def __init__(self, model: ControlModel, i: int, weight: float) -> None:
         problem, process = model.problem, model.process
         controlled, rest = list(problem.control_sets[i]), problem.left_to_chance(i)
-        self.weight, self.prior, self.amplitude, self.inverse = weight, model.prior, process.amplitude, model.inverse
+        self.weight, self.prior = weight, model.prior
+        self.amplitude, self.inverse = process.amplitude, model.inverse
         self.lengthscales, self.scaled = model.lengthscales[controlled], model.scaled[:, controlled]
         self.pull = model.averages[:, rest].prod(axis=1) * process.coefficients
         self.g = _gaussian(model._nodes[:, rest] / model.lengthscales[rest], model.scaled[:, rest])
@@ -250,10 +236,8 @@ class ExpectedBound:
         """Return values (K,) and slopes (K, k) at points (K, k)."""
         c = _gaussian(x / self.lengthscales, self.scaled)
         v = c[:, None] * self.g
-        w = v
-        if self.weight:
-            w = (v.reshape(-1, v.shape[2]) @ self.inverse).reshape(v.shape)
-            w *= v
+        w = (v.reshape(-1, v.shape[2]) @ self.inverse).reshape(v.shape)
+        w *= v
         return self._values_and_slopes(x, c, w)
 
     def rough(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -266,12 +250,10 @@ class ExpectedBound:
     def _values_and_slopes(self, x: FloatArray, c: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the bound from ``w``, shape (K, nodes, n): how much each play lowers σ² at every node."""
         pull = c * self.pull
-        values = self.prior + pull.sum(axis=1)
-        if self.weight:
-            deviation = np.sqrt(self.amplitude * np.maximum(1 - w.sum(axis=2), LEAST_VARIANCE))
-            values += self.weight * deviation.mean(axis=1)
-            share = self.weight * self.amplitude / (deviation.shape[1] * deviation)
-            pull -= np.einsum("kq,kqn->kn", share, w)
+        deviation = np.sqrt(self.amplitude * np.maximum(1 - w.sum(axis=2), LEAST_VARIANCE))
+        values = self.prior + pull.sum(axis=1) + self.weight * deviation.mean(axis=1)
+        share = self.weight * self.amplitude / (deviation.shape[1] * deviation)
+        pull -= np.einsum("kq,kqn->kn", share, w)
         apart = pull @ self.scaled - pull.sum(axis=1)[:, None] * (x / self.lengthscales)
         return values, apart / self.lengthscales
 

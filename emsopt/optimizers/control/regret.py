@@ -94,7 +94,8 @@ def control_verdicts(table: pd.DataFrame, ours: str = "unknown-cost") -> pd.Data
     _validate.columns(table, [*keys, "method", "cost", "simple_regret"], "table", "load_study('bocvs')")
     methods = table["method"].unique().tolist()
     if ours not in methods or len(methods) == 1:
-        raise InputError(f"`ours` must be one of several methods in the table, {', '.join(methods)}; got {ours!r}.")
+        listed = ", ".join(methods)
+        raise InputError(f"`ours` must be one of several methods in the table, {listed}; got {ours!r}.")
     last = table[table["cost"] == table["cost"].max()]
     ends = last.groupby([*keys, "method"], sort=False)["simple_regret"].agg(["mean", "sem"]).unstack("method")
     mean, error = ends["mean"], ends["sem"]

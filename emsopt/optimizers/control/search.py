@@ -4,13 +4,12 @@ From "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Re
 asks, the problem is played and the learner is told the outcome, as long as the next play fits into the budget.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ... import _validate
 from ..._running.checkpoint import Form, are_numbers, is_index, is_number, stream, summary
@@ -22,9 +21,6 @@ from ...problems.control.marginals import Empirical
 from ...problems.control.problem import ControlProblem, Play
 from .learners import LEARNERS
 from .regret import with_regret
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _FORM = Form(
     "emsopt control run",
@@ -66,10 +62,9 @@ class ControlRun:
     history: pd.DataFrame
 
     def __repr__(self) -> str:
-        x = np.round(self.x, 4).tolist()
+        found = f"set {self.control_set} at {np.round(self.x, 4).tolist()}"
         return (
-            f"<ControlRun {self.method}: set {self.control_set} at {x} after {self.plays} plays that cost "
-            f"{self.spent:.4g}; {self.message}>"
+            f"<ControlRun {self.method}: {found} after {self.plays} plays that cost {self.spent:.4g}; {self.message}>"
         )
 
 
@@ -150,8 +145,7 @@ def bocvs(
         for number in steps:
             i, x = learner.ask()
             phase = learner.phase
-            filed = steps.row
-            if filed is None:
+            if (filed := steps.row) is None:
                 play = problem.play(i, x, stream(seed, number))
             else:
                 i, x, play = _on_file(steps, filed, problem, i, x)
@@ -162,17 +156,12 @@ def bocvs(
             row = i, tuple(x.tolist()), play.value, play.cost, learner.spent, phase
             steps.finish(row, learner, f"{number} plays", done=int(learner.spent))
     if not steps.rows:
-        raise InputError(
-            f"`budget` must pay for at least one play; the first one cost {play.cost:g}, more than {budget:g}."
-        )
-    import pandas as pd
-
+        raise InputError(f"`budget` must pay for at least one play; the first one cost {play.cost:g}.")
     columns = ["play", "set", "x", "value", "cost", "spent", "phase", "seconds"]
     history = pd.DataFrame(steps.rows, columns=columns)
     if regret:
         history = with_regret(history, problem, alpha)
-    i, x = learner.recommend()
-    return ControlRun(method, i, x, len(history), learner.spent, steps.message, history)
+    return ControlRun(method, *learner.recommend(), len(history), learner.spent, steps.message, history)
 
 
 def _on_file(
@@ -182,10 +171,8 @@ def _on_file(
     asked = int(i), x.tolist()
     try:
         i, x = problem.checked_query(row["set"], row["x"])
-        play = Play(np.array(row["point"]), row["value"], row["cost"])
-    except InputError:
-        steps.file.refuse(steps.number)
-    if len(play.point) != problem.dimension:
+        play = Play(np.reshape(row["point"], problem.dimension), row["value"], row["cost"])
+    except ValueError:
         steps.file.refuse(steps.number)
     steps.file.compare(steps.number, *asked)
     return i, x, play
@@ -204,7 +191,7 @@ def _description(
 ) -> dict[str, Any]:
     """Return what a checkpoint must agree on."""
     # a function is recognised by its name: its address changes
-    named = sorted((name, value.__qualname__ if callable(value) else value) for name, value in options.items())
+    named = sorted((key, value.__qualname__ if callable(value) else value) for key, value in options.items())
     nodes = problem.nodes(4)  # different for different marginals
     numbers = [problem.costs, nodes, problem.objective.exact(nodes)]
     numbers += [X.values for X in problem.marginals if isinstance(X, Empirical)]

@@ -35,7 +35,8 @@ def real_array(
     shape: Sequence[int | None],
     *,
     unit: str = "",
-    low: float | None = None,
+    low: float = -np.inf,
+    high: float = np.inf,
     strictly: bool = False,
 ) -> FloatArray:
     """Return ``values`` as a read-only float array of the given shape.
@@ -47,8 +48,8 @@ def real_array(
         Name and unit in messages.
     shape : tuple
         Required shape; ``None`` accepts any length.
-    low : float, optional
-        Lower bound of the values. With ``strictly``, values equal to it are refused too.
+    low, high : float
+        Bounds of the values. With ``strictly``, values equal to ``low`` are refused too.
     """
     array = floats(values, name, unit)
     if array.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True)):
@@ -56,11 +57,8 @@ def real_array(
         raise InputError(f"`{name}` must have shape {wanted}; got {array.shape}.")
     if array.size == 0:
         raise InputError(f"`{name}` is empty; at least one value is needed.")
-    checks = [("finite", ~np.isfinite(array))]
-    if low is not None:
-        sign = "greater than" if strictly else "at least"
-        checks.append((f"{sign} {low:g}", array <= low if strictly else array < low))
-    for wanted, bad in checks:
+    too_low = (f"greater than {low:g}", array <= low) if strictly else (f"at least {low:g}", array < low)
+    for wanted, bad in (("finite", ~np.isfinite(array)), too_low, (f"at most {high:g}", array > high)):
         if bad.any():
             said = f"{bad.sum()} value(s) are not, the first at {_where(bad)}: {array[bad][0]:g}"
             raise InputError(f"`{name}` must be {wanted}{_in(unit)}; {said}.")
@@ -68,12 +66,10 @@ def real_array(
     return array
 
 
-def one_each(
-    values: ArrayLike, name: str, n: int, *, unit: str = "", low: float | None = None, strictly: bool = False
-) -> FloatArray:
+def one_each(values: ArrayLike, name: str, n: int, **limits: Any) -> FloatArray:
     """Return n numbers, given one by one or as one number for all; see `real_array`."""
     each = np.full(n, values) if is_real(values) else values
-    return real_array(each, name, (n,), unit=unit, low=low, strictly=strictly)
+    return real_array(each, name, (n,), **limits)
 
 
 def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
@@ -124,10 +120,8 @@ def names(values: Iterable[object] | None, name: str, length: int, prefix: str) 
     if values is None:
         return tuple(f"{prefix} {k + 1}" for k in range(length))
     where = f"`{name}`" if name.isidentifier() else name
-    if isinstance(values, str) or not np.iterable(values):
-        raise InputError(f"{where} must be a sequence of {length} names; got {shown(values)}.")
     result: dict[str, int] = {}
-    for k, value in enumerate(values, 1):
+    for k, value in enumerate(listed(values, where, length, "names"), 1):
         if is_missing(value) or (np.iterable(value) and not isinstance(value, str)):
             raise InputError(f"{where}, entry {k}: a name must be text; got {shown(value)}.")
         text = visible(value, f"{where}, entry {k}")
@@ -135,9 +129,15 @@ def names(values: Iterable[object] | None, name: str, length: int, prefix: str) 
             raise InputError(f"{where}, entry {k}: the name is blank.")
         if result.setdefault(text, k) != k:
             raise InputError(f"{where}: names must be distinct, but entries {result[text]} and {k} are both {text!r}.")
-    if len(result) != length:
-        raise InputError(f"{where} must hold {length} names; got {len(result)}.")
     return tuple(result)
+
+
+def listed(values: Iterable[T], where: str, length: int, kind: str) -> tuple[T, ...]:
+    """Return a sequence as a tuple if it has the given length; ``kind`` describes its entries."""
+    entries = () if isinstance(values, (str, dict)) or not np.iterable(values) else tuple(values)
+    if len(entries) != length:
+        raise InputError(f"{where} must be a sequence of {length} {kind}; got {len(entries)}: {shown(values)}.")
+    return entries
 
 
 def is_missing(value: object) -> bool:

@@ -119,9 +119,9 @@ def _with_published_demand(city: City, call_group: str) -> City:
     """Return the city with the authors' demand and, if the file is found, the outlines of census tracts."""
     from ._files.plain import read_shapes
 
-    path = locate.find_data(_in_folder("st_paul_published", "Saint_Paul.pkl"), PUBLISHED_URL, PUBLISHED_SHA256)
+    path = locate.find_data("st_paul_published/Saint_Paul.pkl", PUBLISHED_URL, PUBLISHED_SHA256)
     shares = np.ravel(pickles.read_arrays(path, PUBLISHED_SHA256)[call_group])
-    outlines = locate.find_local(_in_folder("st_paul_published", "tract_polygons_71.geojson"))
+    outlines = locate.find_local("st_paul_published/tract_polygons_71.geojson")
     kind = "schematic (Voronoi cells of the atoms), not census tracts"
     if outlines is not None:
         city = city.replace(atom_shapes=read_shapes(outlines, [str(k + 1) for k in range(city.n_atoms)]))
@@ -132,11 +132,6 @@ def _with_published_demand(city: City, call_group: str) -> City:
         notes=f"Demand: shares of 71 atoms as published by the papers' authors (key {call_group} of Saint_Paul.pkl), "
         f"scaled to {ST_PAUL_CALLS_PER_DAY} calls a day. Outlines: {kind}.",
     )
-
-
-def _in_folder(folder: str, name: str) -> list[str]:
-    """Return where a file may lie below a data folder: directly in it, or in its own folder."""
-    return [name, f"{folder}/{name}"]
 
 
 def load_utilization() -> "pd.DataFrame":
@@ -401,8 +396,8 @@ def load_roads(name: str = "monaco") -> "RoadNetwork":
 
     if choice(name, "name", ("monaco", "luxembourg")) == "monaco":
         return RoadNetwork.load(locate.package_file("monaco", "roads.json.gz"))
-    published = _in_folder("luxembourg", "lust.net.xml")
-    rebuilt = locate.find_local(_in_folder("luxembourg", "luxembourg_rebuilt.net.xml.gz"))
+    published = "luxembourg/lust.net.xml"
+    rebuilt = locate.find_local("luxembourg/luxembourg_rebuilt.net.xml.gz")
     if rebuilt is not None and locate.find_local(published) is None:
         net = RoadNetwork.from_sumo(rebuilt, name="luxembourg, rebuilt")
         note = "Not the published LuST network, but a rebuild from its OpenStreetMap source."

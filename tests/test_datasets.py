@@ -453,22 +453,24 @@ def test_without_a_network_the_message_says_which_file_to_put_where(cache, serve
         nowhere = f"http://127.0.0.1:{closed.server_port}/good.bin"
     wanted = f"could not be downloaded.*Download {nowhere} by other means and put it at some/good.bin in.*EMSOPT_DATA.*{SHA256}"
     with pytest.raises(DataUnavailableError, match=wanted):
-        locate.find_data(["some/good.bin", "x.bin"], nowhere, SHA256)
+        locate.find_data("some/good.bin", nowhere, SHA256)
     with pytest.raises(DataUnavailableError, match=r"HTTPError: 404"):
         locate.find_data("gone.bin", f"{server[0]}/gone.bin", SHA256)
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
-    with pytest.raises(DataUnavailableError, match=f"x.bin in EMSOPT_DATA .now {tmp_path}"):
-        locate.find_data(["x.bin", "y.bin"], nowhere, SHA256)
+    with pytest.raises(DataUnavailableError, match=f"y/x.bin in EMSOPT_DATA .now {tmp_path}"):
+        locate.find_data("y/x.bin", nowhere, SHA256)
     assert not [path for path in cache.rglob("*") if path.is_file()]
     # and what the message asks for helps
     (tmp_path / "some").mkdir()
     (tmp_path / "some" / "good.bin").write_bytes(CONTENT)
-    assert locate.find_data(["some/good.bin", "x.bin"], nowhere, SHA256) == tmp_path / "some" / "good.bin"
+    assert locate.find_data("some/good.bin", nowhere, SHA256) == tmp_path / "some" / "good.bin"
 
 
 def test_offline_published_st_paul_says_where_to_put_its_file(cache, monkeypatch):
     monkeypatch.setattr(datasets, "PUBLISHED_URL", "http://127.0.0.1:9/Saint_Paul.pkl")
-    with pytest.raises(DataUnavailableError, match=r"put it at Saint_Paul.pkl in.*EMSOPT_DATA.*sha256 2d75885d"):
+    with pytest.raises(
+        DataUnavailableError, match=r"put it at st_paul_published/Saint_Paul.pkl in.*EMSOPT_DATA.*sha256 2d75885d"
+    ):
         eo.datasets.load_st_paul("published")
 
 
@@ -482,7 +484,7 @@ def test_emsopt_data_comes_first_then_the_package_then_the_cache(cache, tmp_path
     assert locate.find_data("other.csv") == cache / "other.csv"
     monkeypatch.setenv("EMSOPT_DATA", str(mine))
     assert locate.find_data("papers/table_1.csv") == mine / "papers" / "table_1.csv"
-    assert locate.find_data(["nothing.csv", "other.csv"]) == mine / "other.csv"
+    assert locate.find_data("nothing/other.csv") == mine / "other.csv"
     (mine / "other.csv").write_bytes(b"something else")
     with pytest.raises(DataUnavailableError, match=f"{mine / 'other.csv'} is not the file.*{SHA256}"):
         locate.find_data("other.csv", sha256=SHA256)

@@ -11,7 +11,6 @@ Files with a known checksum are verified in all three places; a file that does n
 
 import hashlib
 import os
-from collections.abc import Sequence
 from importlib import resources
 from io import BytesIO
 from pathlib import Path
@@ -65,36 +64,26 @@ def data_folder() -> Path | None:
     return folder
 
 
-def find_local(relative_names: str | Sequence[str]) -> Path | None:
-    """Return the first of the files that exists on this machine, or None.
+def find_local(relative: str) -> Path | None:
+    """Return a data file if it exists on this machine, or None.
 
     Parameters
     ----------
-    relative_names : str or sequence of str
-        Paths below a data folder, in order of preference.
+    relative : str
+        Path below a data folder. The file may also stand in the data folder itself.
     """
-    for where in (data_folder, package_file, cache_folder):
-        folder = where()
-        for name in _listed(relative_names):
-            if folder is not None and (folder / name).is_file():
-                return folder / name
-    return None
+    folders = (folder for where in (data_folder, package_file, cache_folder) if (folder := where()))
+    paths = (folder / name for folder in folders for name in (relative, Path(relative).name))
+    return next((path for path in paths if path.is_file()), None)
 
 
-def find_data(
-    relative_names: str | Sequence[str],
-    url: str | None = None,
-    sha256: str | None = None,
-    *,
-    git_blob: str | None = None,
-) -> Path:
+def find_data(target: str, url: str | None = None, sha256: str | None = None, *, git_blob: str | None = None) -> Path:
     r"""Return the path of a data file, downloading it if it is not on this machine.
 
     Parameters
     ----------
-    relative_names : str or sequence of str
-        Possible paths below a data folder. The first is named in messages and used for downloads in the
-        cache.
+    target : str
+        Path below a data folder. The file may also stand in the data folder itself.
     url : str, optional
         Public address. Default: the file is never downloaded.
     sha256 : str, optional
@@ -108,7 +97,6 @@ def find_data(
     DataUnavailableError
         If the file is not on this machine and cannot be downloaded, or has the wrong checksum.
     """
-    target = _listed(relative_names)[0]
     checks = {kind: wanted for kind, wanted in (("sha256", sha256), ("git blob id", git_blob)) if wanted}
     folder = data_folder()
     place = f"EMSOPT_DATA (now {folder})" if folder else "a folder that the environment variable EMSOPT_DATA names"
@@ -116,7 +104,7 @@ def find_data(
     proof = "; it has " + " and ".join(f"{kind} {wanted}" for kind, wanted in checks.items()) if checks else ""
     advice = f"{source} and put it at {target} in {place}{proof}."
 
-    found = find_local(relative_names)
+    found = find_local(target)
     if found is not None:
         wrong = _mismatch(found.read_bytes(), checks)
         if not wrong:
@@ -151,8 +139,3 @@ def _mismatch(content: bytes, checks: dict[str, str]) -> str:
     }
     wrong = [kind for kind, wanted in checks.items() if found[kind] != wanted.lower()]
     return f"its {wrong[0]} is {found[wrong[0]]}, but {checks[wrong[0]]} was expected" if wrong else ""
-
-
-def _listed(names: str | Sequence[str]) -> list[str]:
-    """Return one or several names as a list."""
-    return [names] if isinstance(names, str) else list(names)

@@ -80,28 +80,17 @@ def read_arrays(path: PathLike, sha256: str) -> dict[str, NDArray[Any]]:
         entries = {key: _arrays_in(item) for key, item in value.items()}
     except Exception as error:  # a damaged pickle can fail in any way
         raise InputError(f"{path} is not a readable pickle of numbers ({type(error).__name__}: {error}).") from error
-    return {key: arrays[0] for key, arrays in entries.items() if len(arrays) == 1}
+    return {key: array for key, arrays in entries.items() if len(arrays) == 1 for array in arrays.values()}
 
 
-def _arrays_in(value: Any) -> list[NDArray[Any]]:
-    """Return all arrays contained in a value."""
-    found, seen, left = [], set(), [value]
-    while left:
-        item = left.pop()
-        if id(item) in seen:
-            continue
-        seen.add(id(item))
-        if isinstance(item, dict):
-            left.extend(item.values())
-        elif isinstance(item, (list, tuple)):
-            left.extend(item)
-        elif isinstance(item, _Record):
-            array = _array(item)
-            if array is None:
-                left.extend(item.parts)
-            else:
-                found.append(array)
-    return found
+def _arrays_in(value: Any) -> dict[int, NDArray[Any]]:
+    """Return all arrays contained in a value, by the identity of their records."""
+    if isinstance(value, _Record):
+        if (array := _array(value)) is not None:
+            return {id(value): array}
+        value = value.parts
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return {key: array for part in inside for key, array in _arrays_in(part).items()}
 
 
 def _array(record: _Record) -> NDArray[Any] | None:

@@ -29,10 +29,7 @@ def check_shapes(shapes: Iterable[dict[str, Any]], length: int, *, geographic: b
     InputError
         If the number is different, or an outline is invalid.
     """
-    listed = None if isinstance(shapes, (str, dict)) or not np.iterable(shapes) else tuple(shapes)
-    if listed is None or len(listed) != length:
-        got = type(shapes).__name__ if listed is None else len(listed)
-        raise InputError(f"`atom_shapes` must hold {length} GeoJSON geometries; got {got}.")
+    listed = _validate.listed(shapes, "`atom_shapes`", length, "GeoJSON geometries")
     for k, shape in enumerate(listed):
         check_shape(shape, f"`atom_shapes`, number {k}", geographic=geographic)
     return listed

@@ -104,7 +104,7 @@ def read_osm(
     """Return the arguments of a `RoadNetwork`: the roads for cars, and the turns between them."""
     path = _validate.existing_file(path, "path", "an OpenStreetMap extract, .osm.pbf or .osm")
     if heights is not None and not callable(heights):
-        raise InputError(f"`heights` must be a function of longitudes and latitudes; got {_validate.shown(heights)}.")
+        raise InputError(f"`heights` must be a function of degrees; got {_validate.shown(heights)}.")
     speeds = SPEEDS_KMH if speeds is None else _checked(speeds)
     ways, places, restrictions, shut = _elements(path, speeds)
     edges, missing = _cut(ways, places, speeds, shut)
@@ -146,14 +146,13 @@ def _elements(path: Path, speeds: Mapping[str, float]) -> tuple[list[Road], Plac
         from osmium import FileProcessor
         from osmium.osm import Node, Relation, Way
     except ImportError as error:
-        remedy = "pip install 'emsopt[roads]'"
-        raise MissingDependencyError(f"reading OpenStreetMap files needs the package osmium: {remedy}.") from error
+        raise MissingDependencyError("osmium is not installed: pip install 'emsopt[roads]'.") from error
 
     if not path.name.endswith((".pbf", ".osm")):
         raise InputError(f"{path} must be named .osm.pbf or .osm. Decompress .osm.gz and .osm.bz2 first.")
     ways, restrictions, shut = [], [], set()
     places: dict[int, tuple[float, float]] = {}
-    too_large = InputError(f"{path} is too large for a city, or compressed too strongly. Cut it to the area you need.")
+    too_large = InputError(f"{path} is too large for a city, or compressed too strongly. Cut it.")
     parts, size = 0, path.stat().st_size
     most = min(MOST_ELEMENTS, max(FEW_ELEMENTS, size / LEAST_BYTES))
     try:
@@ -178,7 +177,7 @@ def _elements(path: Path, speeds: Mapping[str, float]) -> tuple[list[Road], Plac
     except InputError:
         raise
     except Exception as error:  # osmium raises many types of errors
-        raise InputError(f"{path} is truncated or not an OpenStreetMap file ({error}). Download it again.") from error
+        raise InputError(f"{path} is truncated or not an OpenStreetMap file ({error}).") from error
     return ways, places, restrictions, shut
 
 
@@ -219,9 +218,8 @@ def _numbers(message: bytes) -> dict[int, int]:
 def _checked(speeds: dict[str, float]) -> dict[str, float]:
     """Return speed limits by class of road if they are valid."""
     if not isinstance(speeds, dict) or not all(isinstance(key, str) for key in speeds):
-        got = _validate.shown(speeds)
-        raise InputError(f"`speeds` must be a dict of km/h by class of road, such as {{'primary': 70.0}}; got {got}.")
-    return {key: _validate.positive_number(value, f"speeds[{key!r}]", "km/h") for key, value in speeds.items()}
+        raise InputError(f"`speeds` must be a dict of km/h by class of road; got {_validate.shown(speeds)}.")
+    return {key: _validate.positive_number(kmh, f"speeds[{key!r}]", "km/h") for key, kmh in speeds.items()}
 
 
 def _is_open(tags: Mapping[str, str] | TagList, *, default: bool = True) -> bool:
@@ -301,8 +299,7 @@ def _turns(edges: list[Edge], restrictions: list[tuple[Turn, bool]], shut: set[i
         leaving[edge.nodes[0]].append(k)
     for node, exits in leaving.items():
         if len(exits) > MOST_EXITS:
-            found = f"{len(exits)} roads leave node {node}"
-            raise InputError(f"{found}; at most {MOST_EXITS} are allowed. Correct the map.")
+            raise InputError(f"{len(exits)} roads leave node {node}; at most {MOST_EXITS} are allowed.")
     forbidden = {turn for turn, forbids in restrictions if forbids}
     only = {turn for turn, forbids in restrictions if not forbids}
     turns = []

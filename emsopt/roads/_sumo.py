@@ -12,7 +12,7 @@ soon as it is read: more than `MOST_TEXT` bytes of text, an element of more than
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 from xml.parsers import expat
 
 import numpy as np
@@ -25,7 +25,7 @@ from ._limits import FARTHEST_M, LONGEST_M, MOST_M_S, MOST_PARTS
 
 MOST_TEXT = 2 * 10**9
 MOST_ELEMENT = 4 * 10**6  # an edge with all its lanes has a few thousand
-ENCODINGS = ("UTF-8", "UTF-16", "ISO-8859-1", "US-ASCII")  # those supported by the parser
+ENCODINGS = "UTF-8, UTF-16, ISO-8859-1, US-ASCII"  # those supported by the parser
 UTM_ZONES = 60
 UTM_MIDDLE_M, UTM_REACH_M = 5e5, 1e6  # easting of a zone's meridian, and the largest distance from it
 UTM_SOUTH_M, UTM_NORTH_M = 1e7, 9.4e6  # northing of the equator in the south, and the largest distance to it
@@ -35,24 +35,13 @@ HIGHEST_M = 1e4  # of any point
 Attributes: TypeAlias = dict[str, str]
 
 
-class Road(NamedTuple):
-    """A road that is open to the vehicle, by its lanes of these indices."""
-
-    number: int
-    length: float
-    speed_limit: float
-    highway: str
-    points: FloatArray
-    lanes: set[str | None]
-
-
 def read_net(path: PathLike, vehicle: str) -> dict[str, Any]:
     """Return the arguments of a `RoadNetwork`: the roads open to a vehicle class, and the turns between them."""
     path = existing_file(path, "path", "a SUMO network, .net.xml or .net.xml.gz")
     if not isinstance(vehicle, str):
-        got = shown(vehicle)
-        raise InputError(f"`vehicle` must be SUMO's name of a vehicle class, such as 'passenger'; got {got}.")
-    roads: dict[str, Road] = {}
+        raise InputError(f"`vehicle` must be SUMO's name of a class ('passenger'); got {shown(vehicle)}.")
+    roads: dict[str, tuple[float, float, str, FloatArray]] = {}  # length, speed limit, class and points
+    open_lanes: dict[tuple[str | None, ...], int] = {}  # numbers of the roads by their ids and indices of lanes
     turns: set[tuple[int, int]] = set()
     location: Attributes = {}
     points = 0
@@ -61,29 +50,31 @@ def read_net(path: PathLike, vehicle: str) -> dict[str, Any]:
             if tag == "edge" and element.get("function", "normal") == "normal":
                 opened = [lane for lane in lanes if _is_open(lane, vehicle)]
                 if opened:
-                    points += _add_road(element, opened, roads)
+                    name, where = element.get("id"), f"lane {shown(opened[0].get('id'))}"
+                    if name is None or name in roads:
+                        raise InputError(f"Every <edge> needs a unique id; got {shown(name)}.")
+                    open_lanes |= {(name, lane.get("index")): len(roads) for lane in opened}
+                    length = _number(opened[0], "length", where, "m", LONGEST_M)
+                    speed_limit = _number(opened[0], "speed", where, "m/s", MOST_M_S)
+                    line = _points(opened[0], where)
+                    roads[name] = length, speed_limit, element.get("type") or "unknown", line
+                    points += len(line)
             elif tag == "connection":
-                start, end = roads.get(element.get("from", "")), roads.get(element.get("to", ""))
-                if (
-                    start
-                    and end
-                    and element.get("fromLane") in start.lanes
-                    and element.get("toLane") in end.lanes
-                    and _is_open(element, vehicle)
-                ):
-                    turns.add((start.number, end.number))
+                start = open_lanes.get((element.get("from"), element.get("fromLane")))
+                end = open_lanes.get((element.get("to"), element.get("toLane")))
+                if start is not None and end is not None and _is_open(element, vehicle):
+                    turns.add((start, end))
             elif tag == "location":
                 location = element
             if points + 4 * len(roads) + len(turns) > MOST_PARTS:
-                limit = f"{MOST_PARTS:,} roads, points and turns"
-                raise InputError(f"It has more than {limit}. Cut it to the area that you need.")
+                raise InputError(f"It has more than {MOST_PARTS:,} roads, points and turns. Cut it.")
     except InputError as error:
         raise InputError(f"{path} cannot be read. {error}") from error
     except (expat.ExpatError, *inflate.DAMAGED) as error:
         raise InputError(f"{path} is truncated or not XML ({error}). Download or export it again.") from error
     if not roads:
         raise InputError(f"{path} has no road open to the vehicle class {shown(vehicle)}.")
-    _, lengths, speed_limits, classes, lines, _ = zip(*roads.values(), strict=True)
+    lengths, speed_limits, classes, lines = zip(*roads.values(), strict=True)
     inclines = np.array([_incline(line) for line in lines])
     flat = np.isnan(inclines).sum()
     notes = [f"{flat} of {len(roads)} roads have no heights: incline 0."] if flat else []
@@ -115,8 +106,7 @@ def _top_elements(path: Path) -> Iterator[tuple[str, Attributes, list[Attributes
         nonlocal depth, lanes, top
         depth += 1
         if depth == 1 and tag != "net":
-            found = f"{path.name} starts with <{tag:.60}>"
-            raise InputError(f"Expected a SUMO network with the root element <net>, but {found}.")
+            raise InputError(f"Expected a SUMO network, <net>, but {path.name} starts with <{tag:.60}>.")
         if depth == 2:
             top, lanes = attributes, []
         elif tag == "lane":
@@ -129,11 +119,11 @@ def _top_elements(path: Path) -> Iterator[tuple[str, Attributes, list[Attributes
             complete.append((tag, top, lanes))
 
     def declared(_version: str, encoding: str | None, _standalone: int) -> None:
-        if encoding is not None and encoding.upper() not in ENCODINGS:
-            raise InputError(f"Its encoding {shown(encoding)} is not one of {', '.join(ENCODINGS)}. Save it as UTF-8.")
+        if encoding is not None and encoding.upper() not in ENCODINGS.split(", "):
+            raise InputError(f"Its encoding {shown(encoding)} is not one of {ENCODINGS}. Save it as UTF-8.")
 
     def entity(*_: object) -> None:
-        raise InputError("It declares XML entities, which SUMO networks do not use. Download or export it again.")
+        raise InputError("It declares XML entities. Download or export it again.")
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.XmlDeclHandler, parser.EntityDeclHandler = declared, entity
@@ -142,25 +132,11 @@ def _top_elements(path: Path) -> Iterator[tuple[str, Attributes, list[Attributes
         parser.Parse(piece)
         pending = 0 if complete else pending + len(piece)
         if pending > MOST_ELEMENT:
-            limit = f"{MOST_ELEMENT / 1e6:g} MB, too much for a road"
-            raise InputError(f"One of its elements has more than {limit}. Download or export it again.")
+            raise InputError(f"One of its elements has more than {MOST_ELEMENT / 1e6:g} MB. Export it again.")
         yield from complete
         complete.clear()
     parser.Parse(b"", True)
     yield from complete
-
-
-def _add_road(element: Attributes, opened: list[Attributes], roads: dict[str, Road]) -> int:
-    """Add a road with the length, speed limit and geometry of its first open lane; return how many points it has."""
-    name, lane = element.get("id"), opened[0]
-    if name is None or name in roads:
-        raise InputError(f"Every <edge> needs a unique id; got {shown(name)}{'' if name is None else ' twice'}.")
-    where = f"lane {shown(lane.get('id'))}"
-    length = _number(lane, "length", where, "m", LONGEST_M)
-    speed_limit = _number(lane, "speed", where, "m/s", MOST_M_S)
-    points, lanes = _points(lane, where), {lane.get("index") for lane in opened}
-    roads[name] = Road(len(roads), length, speed_limit, element.get("type") or "unknown", points, lanes)
-    return len(points)
 
 
 def _is_open(element: Attributes, vehicle: str) -> bool:
@@ -180,10 +156,7 @@ def _number(element: Attributes, key: str, where: str, unit: str, most: float) -
         value = np.nan
     if not 0 < value <= most:
         got = "it is missing" if text is None else f"got {shown(text)}"
-        raise InputError(
-            f"The {key} of {where} must be a number above 0 and at most {most:g} ({unit}); {got}. Correct the file or "
-            "leave the road out."
-        )
+        raise InputError(f"The {key} of {where} must be above 0 and at most {most:g} ({unit}); {got}. Correct it.")
     return value
 
 
@@ -192,15 +165,13 @@ def _points(lane: Attributes, where: str) -> FloatArray:
     text = lane.get("shape", "")
     try:
         points = np.array([[*map(float, point.split(",")[:3]), np.nan][:3] for point in text.split()])
-        if points.ndim != 2 or len(points) < 2:
-            raise ValueError
-        if not (np.abs(points[:, :2]) <= FARTHEST_M).all() or (np.abs(points[:, 2]) > HIGHEST_M).any():
+        inside = np.abs(points) <= (FARTHEST_M, FARTHEST_M, HIGHEST_M)
+        inside[:, 2] |= np.isnan(points[:, 2])
+        if len(points) < 2 or not inside.all():
             raise ValueError
     except ValueError:
-        raise InputError(
-            f"The shape of {where} must have at least two points 'x,y' or 'x,y,z' in metres, with heights of at most "
-            f"{HIGHEST_M:g}; got {text[:60]!r}."
-        ) from None
+        wanted = f"at least two points 'x,y' or 'x,y,z' in metres, with heights of at most {HIGHEST_M:g}"
+        raise InputError(f"The shape of {where} must have {wanted}; got {text[:60]!r}.") from None
     return points
 
 

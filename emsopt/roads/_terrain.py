@@ -43,21 +43,16 @@ def terrain_inclines(
         raise InputError(f"`heights` must return {wanted}; got shape {ground.shape}.")
     level = _straight_inside(ground, ends, lengths, elevated)
     most = lengths * np.sin(STEEPEST)
-    rises, notes = _rises(level, ends), []
+    rises, notes = np.diff(level[ends])[:, 0], []
     if steep := np.count_nonzero(np.abs(rises) > most):
         smooth = _no_steeper(level, ends, most)
         moved = np.abs(smooth - level)
-        rises = np.clip(_rises(smooth, ends), -most, most)  # against rounding
+        rises = np.clip(np.diff(smooth[ends])[:, 0], -most, most)  # against rounding
         notes.append(
             f"{steep} edges would be steeper than {STEEPEST:g} rad: heights of {np.count_nonzero(moved > 0.5)} junctions "
             f"are moved so that none is, by {moved.max():.0f} m at most."
         )
     return np.arcsin(rises / lengths), notes
-
-
-def _rises(level: FloatArray, ends: IntArray) -> FloatArray:
-    """Return the rise of each edge from start to end, m."""
-    return level[ends[:, 1]] - level[ends[:, 0]]
 
 
 def _no_steeper(level: FloatArray, ends: IntArray, most: FloatArray) -> FloatArray:

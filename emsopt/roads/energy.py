@@ -23,6 +23,7 @@ multiplied by η⁻. Turns, stops, acceleration, heating and traffic are ignored
 """
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from .._validate import instance, one_each, positive_number, real_array
 from ..errors import InputError
 
 J_PER_WH = 3600.0
+INCLINES: dict[str, Any] = {"unit": "rad, not degrees", "low": -1.57, "high": 1.57}  # between vertical roads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,22 +104,13 @@ def edge_energy(
     car = instance(Vehicle() if vehicle is None else vehicle, "vehicle", Vehicle, "emsopt.roads.energy.Vehicle")
     lengths = real_array(lengths, "lengths", (None,), unit="m", low=0.0, strictly=True)
     speeds = real_array(speeds, "speeds", lengths.shape, unit="m/s", low=0.0)
-    inclines = checked_inclines(inclines, len(lengths))
+    inclines = one_each(inclines, "inclines", len(lengths), **INCLINES)
     weight = car.mass * car.gravity
     climbing = weight * np.sin(inclines)
     rolling = weight * car.rolling * np.cos(inclines)
     drag = 0.5 * car.drag * car.front_area * car.air_density * speeds**2
     at_wheels = lengths * (climbing + rolling + drag) / J_PER_WH
     return np.where(at_wheels > 0, at_wheels / car.drive_efficiency, at_wheels * car.recuperation_efficiency)
-
-
-def checked_inclines(inclines: ArrayLike, n: int) -> FloatArray:
-    """Return the inclines of n edges, given one by one or as one number for all, rad."""
-    values = one_each(inclines, "inclines", n, unit="rad")
-    steepest = values[np.abs(values).argmax()]
-    if abs(steepest) >= np.pi / 2:
-        raise InputError(f"`inclines` must lie between -π/2 and π/2 rad; got {steepest:g}. Convert degrees to radians.")
-    return values
 
 
 def unit_variance(columns: ArrayLike) -> FloatArray:

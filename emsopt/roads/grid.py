@@ -1,11 +1,10 @@
 """Road networks of rectangular blocks, for teaching and tests."""
 
-from collections import defaultdict
-
 import numpy as np
+import pandas as pd
 
 from .. import _validate
-from .._types import IntArray, Rng
+from .._types import Rng
 from .network import RoadNetwork
 
 ARTERIAL_M_S, RESIDENTIAL_M_S = 70 / 3.6, 50 / 3.6
@@ -81,25 +80,17 @@ def grid_roads(
     rise = heights[heads] - heights[tails]
     across = np.hypot(*(places[heads] - places[tails]).T)
     arterial = np.where(row[tails] == row[heads], row[tails], column[tails]) % ARTERIAL_EVERY == 0
+    edges = pd.DataFrame({"edge": range(len(ends)), "tail": tails, "head": heads})
+    turns = edges.merge(edges, left_on="head", right_on="tail", suffixes=("", "_next"))
+    onward = turns["head_next"] != turns["tail"]
+    dead_end = ~turns["edge"].isin(turns["edge"][onward])
     return RoadNetwork(
         np.hypot(across, rise),
         np.where(arterial, ARTERIAL_M_S, RESIDENTIAL_M_S),
-        _turns(ends),
+        turns.loc[onward | dead_end, ["edge", "edge_next"]],
         inclines=np.arctan2(rise, across),
         ids=[f"r{row[a]}c{column[a]}-r{row[b]}c{column[b]}" for a, b in ends],
         classes=np.where(arterial, "arterial", "residential").tolist(),
         polylines=list(places[ends]),
         name=f"grid {rows} x {columns}",
     ).largest_component()
-
-
-def _turns(ends: IntArray) -> IntArray:
-    """Return all turns between edges that meet, shape (C, 2), with U-turns only at dead ends."""
-    leaving = defaultdict(list)
-    for edge, tail in enumerate(ends[:, 0].tolist()):
-        leaving[tail].append(edge)
-    turns = []
-    for edge, (tail, head) in enumerate(ends.tolist()):
-        onward = [other for other in leaving[head] if ends[other, 1] != tail]
-        turns += [(edge, other) for other in onward or leaving[head]]
-    return np.array(turns, dtype=np.int64).reshape(-1, 2)

@@ -25,7 +25,7 @@ from ._file import read_roads, write_roads
 from ._limits import FARTHEST_M, LONGEST_M, MOST_M_S
 from ._osm import read_osm
 from ._sumo import read_net
-from .energy import checked_inclines
+from .energy import INCLINES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,16 +94,15 @@ class RoadNetwork:
         name: str = "roads",
         notes: str = "",
     ) -> None:
-        lengths = _validate.real_array(lengths, "lengths", (None,), unit="m", low=0.0, strictly=True)
+        above_0: dict[str, Any] = {"low": 0.0, "strictly": True}
+        lengths = _validate.real_array(lengths, "lengths", (None,), unit="m", high=LONGEST_M, **above_0)
         n = len(lengths)
-        speed_limits = _validate.real_array(speed_limits, "speed_limits", (n,), unit="m/s", low=0.0, strictly=True)
-        _check_at_most(lengths, "lengths", LONGEST_M, "m")
-        _check_at_most(speed_limits, "speed_limits", MOST_M_S, "m/s")
+        speed_limits = _validate.real_array(speed_limits, "speed_limits", (n,), unit="m/s", high=MOST_M_S, **above_0)
         median = np.median(speed_limits)
         if median > FASTEST_M_S:
-            found = f"{median:g} m/s ({3.6 * median:.0f} km/h)"
-            raise InputError(f"`speed_limits` must be in m/s, but their median is {found}. Divide km/h by 3.6.")
+            raise InputError(f"`speed_limits` must be m/s, but their median is {median:g}. Divide km/h by 3.6.")
         geographic = _validate.truth(geographic, "geographic")
+        classes = ("unknown",) * n if classes is None else classes
         for key, text in (("name", name), ("notes", notes)):
             if not isinstance(text, str):
                 raise InputError(f"`{key}` must be text; got {_validate.shown(text)}.")
@@ -111,9 +110,9 @@ class RoadNetwork:
             lengths=lengths,
             speed_limits=speed_limits,
             connections=checked_connections(connections, n),
-            inclines=checked_inclines(inclines, n),
+            inclines=_validate.one_each(inclines, "inclines", n, **INCLINES),
             ids=_validate.names(ids, "ids", n, "edge"),
-            classes=_checked_classes(classes, n),
+            classes=tuple(map(str, _validate.listed(classes, "`classes`", n, "classes of road"))),
             polylines=None if polylines is None else _checked_polylines(polylines, n, geographic),
             geographic=geographic,
             name=name,
@@ -241,14 +240,13 @@ class RoadNetwork:
             Name of the argument in messages.
         """
         if isinstance(values, str) or not np.iterable(values):
-            raise InputError(f"`{name}` must be a sequence of edges; got {values!r}. Put a single edge in brackets.")
+            raise InputError(f"`{name}` must be edges; got {values!r}. Put a single edge in brackets.")
         given = values if isinstance(values, np.ndarray) else list(values)
         kinds = {given.dtype.type} if isinstance(given, np.ndarray) else set(map(type, given))
         if kinds and kinds <= {bool, np.bool_}:
             mask = np.asarray(given)
             if mask.shape != (self.n_edges,):
-                wanted = f"one truth value per edge, shape ({self.n_edges},)"
-                raise InputError(f"`{name}` must hold {wanted}; got shape {mask.shape}.")
+                raise InputError(f"`{name}` must hold one truth value per edge; got shape {mask.shape}.")
             return np.flatnonzero(mask)
         return np.array([self._edge(value, name) for value in given], dtype=np.int64)
 
@@ -257,7 +255,7 @@ class RoadNetwork:
         if not isinstance(value, str):
             return _validate.whole_number(value, name, low=0, high=self.n_edges - 1)
         if value not in self._index:
-            raise InputError(f"`{name}`: there is no edge {value!r} in {self.name!r}; ids look like {self.ids[0]!r}.")
+            raise InputError(f"`{name}`: there is no edge {value!r}; ids look like {self.ids[0]!r}.")
         return self._index[value]
 
     @cached_property
@@ -314,17 +312,13 @@ class RoadNetwork:
             shut[self.edges(closed, "closed")] = True
         for name, edge in (("start", start), ("end", end)):
             if shut[edge]:
-                raise NoWayError(f"the {name} {self.ids[edge]!r} is closed. Open it, or choose another {name}.")
+                raise NoWayError(f"the {name} {self.ids[edge]!r} is closed. Choose another {name}.")
         graph = self._search_graph
         np.take(np.where(shut, np.inf, costs), graph.indices, out=graph.data)
         (distance,), (before,) = dijkstra(graph, indices=[start], return_predecessors=True)
         if not np.isfinite(distance[end]):
-            cause = f" with {shut.sum()} closed edges" if shut.any() else ""
-            remedy = "Close fewer edges" if shut.any() else "Use `largest_component()`"
-            raise NoWayError(
-                f"no legal path leads from {self.ids[start]!r} to {self.ids[end]!r} in {self.name!r}{cause}. {remedy}, or "
-                "choose another start or end."
-            )
+            remedy = f"Open some of {shut.sum()} closed edges" if shut.any() else "Use `largest_component()`"
+            raise NoWayError(f"no legal path leads from {self.ids[start]!r} to {self.ids[end]!r}. {remedy}.")
         path = [end]
         while path[-1] != start:
             path.append(int(before[path[-1]]))
@@ -366,8 +360,9 @@ class RoadNetwork:
         kept = part == np.argmax(np.bincount(part))
         if kept.all():
             return self
-        left_out = f"{(~kept).sum()} of {self.n_edges} edges"
-        note = f"{left_out} lie outside the largest strongly connected part and are left out."
+        note = (
+            f"{(~kept).sum()} of {self.n_edges} edges lie outside the largest strongly connected part and are left out."
+        )
         return replace(self.subset(kept), notes=f"{self.notes} {note}".strip())
 
     def to_frame(self) -> pd.DataFrame:
@@ -384,8 +379,8 @@ class RoadNetwork:
         return frame.assign(road_class=list(self.classes)).set_index(pd.Index(self.ids, name="edge"))
 
     def __repr__(self) -> str:
-        size = f"{self.n_edges} edges, {len(self.connections)} connections, {self.lengths.sum() / 1000:.3g} km"
-        return f"<RoadNetwork {self.name!r}: {size}>"
+        edges = f"{self.n_edges} edges, {len(self.connections)} connections"
+        return f"<RoadNetwork {self.name!r}: {edges}, {self.lengths.sum() / 1000:.3g} km>"
 
 
 def checked_connections(values: ArrayLike, n: int) -> IntArray:
@@ -407,36 +402,14 @@ def checked_connections(values: ArrayLike, n: int) -> IntArray:
     return array
 
 
-def _checked_classes(values: Sequence[str] | None, n: int) -> tuple[str, ...]:
-    """Return n classes of road, all unknown if none are given."""
-    if values is None:
-        return ("unknown",) * n
-    classes = () if isinstance(values, str) or not np.iterable(values) else tuple(map(str, values))
-    if len(classes) != n:
-        raise InputError(f"`classes` must hold {n} classes of road, one per edge; got {_validate.shown(values)}.")
-    return classes
-
-
-def _check_at_most(array: FloatArray, name: str, most: float, unit: str) -> None:
-    """Raise if an absolute value is too large, because it would cause an overflow later."""
-    largest = array.flat[np.abs(array).argmax()]
-    if abs(largest) > most:
-        raise InputError(f"`{name}` must not exceed {most:g} {unit} in absolute value; got {largest:g}.")
-
-
 def _checked_polylines(values: Sequence[ArrayLike], n: int, geographic: bool) -> tuple[FloatArray, ...]:
     """Return n read-only arrays of at least two points each."""
-    given = tuple(values) if np.iterable(values) else ()
-    if len(given) != n:
-        raise InputError(f"`polylines` must hold {n} lines, one per edge; got {len(given)}.")
-    lines = tuple(_validate.real_array(line, f"polylines[{k}]", (None, 2)) for k, line in enumerate(given))
+    given = enumerate(_validate.listed(values, "`polylines`", n, "lines"))
+    lines = tuple(_validate.real_array(line, f"polylines[{k}]", (None, 2)) for k, line in given)
     short = next((k for k, line in enumerate(lines) if len(line) < 2), None)
     if short is not None:
         raise InputError(f"each line of `polylines` needs at least two points; line {short} has one.")
-    points = np.concatenate(lines)
-    if geographic:
-        _check_at_most(points[:, 0], "polylines[:, 0]", 360, "degrees of longitude")
-        _check_at_most(points[:, 1], "polylines[:, 1]", 90, "degrees of latitude")
-    else:
-        _check_at_most(points, "polylines", FARTHEST_M, "m")
+    points, unit = np.concatenate(lines), "degrees" if geographic else "m"
+    for k, most in enumerate((360, 90) if geographic else (FARTHEST_M, FARTHEST_M)):
+        _validate.real_array(points[:, k], f"polylines[:, {k}]", (None,), unit=unit, low=-most, high=most)
     return lines

@@ -383,7 +383,7 @@ def test_the_ems_service_is_the_evaluators():
 @needs_plant
 def test_plant_equals_the_textbook_formula():
     """k(x, Z) K^-1 u with u = L q, by dense solves and loops."""
-    path = plant_growth.locate.find_data(["plant_growth/gp_leaf_dict.p", "gp_leaf_dict.p"])
+    path = plant_growth.locate.find_data("plant_growth/gp_leaf_dict.p")
     raw = pickles.read_arrays(path, plant_growth.SHA256)
     Z, q = raw[".inducing_variable.inducing_variable_list[0].Z"], raw[".q_mu"][:, 0]
     assert Z.shape == (464, 5)
@@ -416,7 +416,7 @@ def test_plant_without_its_file_says_where_to_put_it(tmp_path, monkeypatch):
     monkeypatch.setattr("emsopt._files.locate.cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(plant_growth, "URL", "http://127.0.0.1:9/gp_leaf_dict.p")
     plant_growth._trained.cache_clear()
-    with pytest.raises(eo.errors.DataUnavailableError, match=r"put it at gp_leaf_dict.p in.*EMSOPT_DATA"):
+    with pytest.raises(eo.errors.DataUnavailableError, match=r"put it at plant_growth/gp_leaf_dict.p in.*EMSOPT_DATA"):
         eo.problems.plant()
 
 

@@ -62,7 +62,7 @@ def test_contexts_have_unit_variance_and_a_constant_column_stays_finite():
         (lambda: edge_energy([0.0], [10.0]), "`lengths` must be greater than 0"),
         (lambda: edge_energy([10.0], [np.nan]), "`speeds` must be finite"),
         (lambda: edge_energy([10.0], [-1.0]), "`speeds` must be at least 0"),
-        (lambda: edge_energy([10.0], [10.0], [5.0]), "Convert degrees"),
+        (lambda: edge_energy([10.0], [10.0], [5.0]), "not degrees"),
         (lambda: edge_energy([10.0], [10.0], [0.0, 0.1]), "`inclines` must have shape"),
         (lambda: edge_energy([10.0], [10.0], vehicle={"mass": 1}), "emsopt.roads.energy.Vehicle"),
         (lambda: Vehicle(mass=0), "`mass` must be a number above 0"),

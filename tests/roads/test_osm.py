@@ -496,9 +496,10 @@ def test_values_of_a_wrong_type_in_a_file_of_a_network_are_refused(tmp_path):
     }
     assert changed == {
         "emsopt roads": [True],  # which is 1
-        **{key: ["x"] for key in ("name", "notes", "ids", "classes")},
+        "name": [None, "x"],  # None is the name of the file
+        **{key: ["x"] for key in ("notes", "ids", "classes")},
         **{key: [True, 1.5] for key in ("lengths", "speed_limits")},
-        "inclines": [True, 1.5, -1],
+        "inclines": [1.5, -1, True, 1.5, -1],
         "polylines": [None],
         "connections": [[]],
     }

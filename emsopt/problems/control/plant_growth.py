@@ -67,7 +67,7 @@ def _trained() -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return lengthscales, scaled inducing points and coefficients."""
     from scipy.linalg import solve_triangular
 
-    path = locate.find_data(["gp_leaf_dict.p", "plant_growth/gp_leaf_dict.p"], URL, SHA256)
+    path = locate.find_data("plant_growth/gp_leaf_dict.p", URL, SHA256)
     raw = pickles.read_arrays(path, SHA256)
     lengthscales = np.logaddexp(0, raw[".kernel.kernels[0].lengthscales"])
     variance = np.logaddexp(0, raw[".kernel.kernels[0].variance"])

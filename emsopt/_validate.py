@@ -75,7 +75,7 @@ def one_each(values: ArrayLike, name: str, n: int, **limits: Any) -> FloatArray:
 def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
     """Convert real numbers to floats; refuse text, truth values, complex numbers and masked arrays."""
     if np.ma.isMaskedArray(values):
-        raise InputError(f"`{name}` must be plain numbers{_in(unit)}; got an array with a mask. Fill it first.")
+        raise InputError(f"`{name}` must be numbers{_in(unit)}; got an array with a mask. Fill it first.")
     try:
         array: NDArray[Any] = np.asarray(values)
     except (TypeError, ValueError) as error:
@@ -93,8 +93,8 @@ def degrees(points: FloatArray, name: str) -> FloatArray:
     """Return points, shape (n, 2); raise unless all can be longitude and latitude in degrees."""
     outside = (np.abs(points) > (180, 90)).any(axis=1)
     if outside.any():
-        got = points[outside][0].tolist()
-        raise InputError(f"{name} must be longitude and latitude in degrees; got {got}.{degrees_hint(points)}")
+        got = f"{points[outside][0].tolist()}.{degrees_hint(points)}"
+        raise InputError(f"{name} must be longitude and latitude in degrees; got {got}")
     return points
 
 
@@ -128,7 +128,7 @@ def names(values: Iterable[object] | None, name: str, length: int, prefix: str) 
         if not text.strip():
             raise InputError(f"{where}, entry {k}: the name is blank.")
         if result.setdefault(text, k) != k:
-            raise InputError(f"{where}: names must be distinct, but entries {result[text]} and {k} are both {text!r}.")
+            raise InputError(f"{where}: entries {result[text]} and {k} are both {text!r}, not distinct.")
     return tuple(result)
 
 
@@ -159,7 +159,7 @@ def visible(value: object, where: str, allowed: str = "") -> str:
     text = str(value) if isinstance(value, str) else shown(value, str)
     for character in "" if text.isprintable() else text:
         if unicodedata.category(character) in UNSEEN and character not in JOINERS + allowed:
-            raise InputError(f"{where}: {shown(text)} holds a character that cannot be seen, {character!a}. Remove it.")
+            raise InputError(f"{where}: {shown(text)} holds what cannot be seen, {character!a}. Remove it.")
     return text
 
 
@@ -196,7 +196,8 @@ def truth(value: object, name: str) -> bool:
 def is_real(value: object) -> TypeGuard[float]:
     """Return whether ``value`` is one real number, and not a truth value, text or an array."""
     # NumPy counts a timedelta64 as an integer
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.timedelta64))
+    numbers = (int, float, np.integer, np.floating)
+    return isinstance(value, numbers) and not isinstance(value, (bool, np.timedelta64))
 
 
 def whole_number(value: object, name: str, low: int = 1, high: int | None = None) -> int:
@@ -215,9 +216,7 @@ def generator(rng: Rng) -> np.random.Generator:
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
-        raise InputError(
-            f"`rng` must be a whole number of at least 0, a Generator or None; got {shown(rng)}."
-        ) from None
+        raise InputError(f"`rng` must be a whole number, a Generator or None; got {shown(rng)}.") from None
 
 
 def finite_number(value: object, name: str, low: float = -np.inf, high: float = np.inf) -> float:
@@ -285,7 +284,7 @@ def columns(frame: pd.DataFrame, wanted: Iterable[str], name: str = "frame", lik
     missing = [column for column in wanted if column not in has]
     if missing:
         wanted = f"a column {missing[0]!r}" + (f", as {like} has" if like else "")
-        raise InputError(f"`{name}` must have {wanted}; its columns are {', '.join(map(str, has)) or 'none'}.")
+        raise InputError(f"`{name}` must have {wanted}; it has {', '.join(map(str, has)) or 'none'}.")
     return frame
 
 

@@ -115,14 +115,12 @@ class Table(NamedTuple):
         x = self.needed(LONGITUDE, "a column 'lon' beside 'lat' (degrees)")
         y = self.needed(LATITUDE, "a column 'lat' beside 'lon' (degrees)")
         try:
-            pair = [
-                self.numbers(key, f"degrees from -{most} to {most}", blanks=blanks, low=-most, high=most)
-                for key, most in ((x, 180), (y, 90))
-            ]
+            lon = self.numbers(x, "degrees from -180 to 180", blanks=blanks, low=-180, high=180)
+            lat = self.numbers(y, "degrees from -90 to 90", blanks=blanks, low=-90, high=90)
         except InputError as error:
             cells = self.frame[[x, y]].to_numpy(dtype=object)
             raise InputError(f"{error}{_validate.degrees_hint(_floats(cells))}") from error
-        points = np.column_stack(pair)
+        points = np.column_stack([lon, lat])
         points[np.isnan(points).any(axis=1)] = np.nan
         return points
 
@@ -138,9 +136,9 @@ def matrix(
         If its labels do not match the names, or a cell is not a number within the limits.
     """
     where = label(frame, argument)
-    cells = pd.DataFrame(frame.to_numpy(dtype=object), [text(row) for row in frame.index], [*map(text, frame.columns)])
+    cells = frame.astype(object).set_axis([*map(text, frame.index)]).set_axis([*map(text, frame.columns)], axis=1)
     if set(cells.index) != set(sites) and set(cells.index) == set(atoms) and set(cells.columns) == set(sites):
-        raise InputError(f"{where} is transposed: rows must be sites and columns atoms. Pass its transpose, `.T`.")
+        raise InputError(f"{where} is transposed: rows must be sites, columns atoms. Pass its `.T`.")
     check_labels(cells.index, sites, where, "row per site")
     check_labels(cells.columns, atoms, where, "column per atom")
 
@@ -189,7 +187,7 @@ def _numbers(
 
 def _floats(cells: np.ndarray[Any, np.dtype[Any]]) -> FloatArray:
     """Convert an array of objects to floats, with NaN for cells that are not numbers."""
-    with suppress(OverflowError, TypeError, ValueError):  # a cell is not a number, or an int beyond the range of floats
+    with suppress(OverflowError, TypeError, ValueError):  # some cell is no float
         if pd.api.types.infer_dtype(cells.ravel()) in ("floating", "integer", "string"):
             return cells.astype(float)
 
@@ -264,14 +262,14 @@ def without_geometry(
     try:
         geometry = frame.geometry
     except AttributeError as error:
-        raise InputError(f"`{argument}` is a GeoDataFrame without a geometry. Set one with `set_geometry`.") from error
+        raise InputError(f"`{argument}` is a GeoDataFrame without a geometry. Set one.") from error
     if (geometry.geom_type == "Point").any():
         kinds = ("Point",)  # of all rows
     bad = ~geometry.geom_type.isin(kinds) | geometry.is_empty | ~geometry.is_valid
     if bad.any():
         k = int(np.argmax(bad))
         shape = geometry.iloc[k]
-        got = "nothing" if shape is None or shape.is_empty else f"a {shape.geom_type}; repair polygons by `make_valid`"
+        got = "nothing" if shape is None or shape.is_empty else f"a {shape.geom_type}; try `make_valid`"
         raise InputError(f"`{argument}`, row {k + 1}: expected a valid {' or '.join(kinds)}, but got {got}.")
     geometry = geometry if geometry.crs is None else geometry.to_crs(4326)
     points, outlines = geometry.representative_point(), None

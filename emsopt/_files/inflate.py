@@ -48,7 +48,7 @@ def pieces(path: Path, most: int) -> Iterator[bytes]:
         while piece := stream.read(PIECE):
             total += len(piece)
             if total > most:
-                raise InputError(f"It has more than {most / 1e6:g} MB of content. Cut it to the area that you need.")
+                raise InputError(f"It has more than {most / 1e6:g} MB. Cut out the area you need.")
             if packed and total > max(FREE, RATIO * file.tell()):
-                raise InputError(f"It is compressed more than {RATIO} times. If you trust it, decompress it first.")
+                raise InputError(f"It is compressed more than {RATIO} times. Decompress it first.")
             yield piece

@@ -98,11 +98,9 @@ def find_data(target: str, url: str | None = None, sha256: str | None = None, *,
         If the file is not on this machine and cannot be downloaded, or has the wrong checksum.
     """
     checks = {kind: wanted for kind, wanted in (("sha256", sha256), ("git blob id", git_blob)) if wanted}
-    folder = data_folder()
-    place = f"EMSOPT_DATA (now {folder})" if folder else "a folder that the environment variable EMSOPT_DATA names"
     source = f"Download {url} by other means" if url else "Obtain the file"
-    proof = "; it has " + " and ".join(f"{kind} {wanted}" for kind, wanted in checks.items()) if checks else ""
-    advice = f"{source} and put it at {target} in {place}{proof}."
+    proof = "".join(f"; it has {kind} {wanted}" for kind, wanted in checks.items())
+    advice = f"{source} and put it at {target} in EMSOPT_DATA (now {data_folder() or 'no folder'}){proof}."
 
     found = find_local(target)
     if found is not None:
@@ -126,9 +124,9 @@ def find_data(target: str, url: str | None = None, sha256: str | None = None, *,
         if not wrong:
             return writing.write_file(kept, received.getvalue())
     except (EmsoptError, OSError) as error:  # all errors of `requests` are OSErrors
-        cause = f"{type(error).__name__}: {error}"
-        raise DataUnavailableError(f"{target} could not be downloaded to the cache ({cause}). {advice}") from error
-    raise DataUnavailableError(f"{url} did not send the file that was published: {wrong}. It was not kept. {advice}")
+        cause = f"could not be downloaded to the cache ({type(error).__name__}: {error})"
+        raise DataUnavailableError(f"{target} {cause}. {advice}") from error
+    raise DataUnavailableError(f"{url} did not send the published file: {wrong}. It was not kept. {advice}")
 
 
 def _mismatch(content: bytes, checks: dict[str, str]) -> str:

@@ -72,14 +72,14 @@ def read_arrays(path: PathLike, sha256: str) -> dict[str, NDArray[Any]]:
     content = Path(path).read_bytes()
     found = hashlib.sha256(content).hexdigest()
     if found != sha256:
-        raise InputError(f"{path} was not read: its sha256 is {found}, but {sha256} was published. Download it again.")
+        raise InputError(f"{path} was not read: its sha256 is {found}, but {sha256} was published.")
     try:
         value = _Reader(io.BytesIO(content)).load()
         if not all(isinstance(key, str) for key in value):
             raise ValueError("a key that is not text")
         entries = {key: _arrays_in(item) for key, item in value.items()}
     except Exception as error:  # a damaged pickle can fail in any way
-        raise InputError(f"{path} is not a readable pickle of numbers ({type(error).__name__}: {error}).") from error
+        raise InputError(f"{path} is not a readable pickle ({type(error).__name__}: {error}).") from error
     return {key: array for key, arrays in entries.items() if len(arrays) == 1 for array in arrays.values()}
 
 

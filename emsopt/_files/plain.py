@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from .. import _validate
@@ -37,12 +39,10 @@ def json_text(content: object) -> str:
 
 def shapes_text(names: Iterable[str], shapes: Iterable[Mapping[str, Any]], note: str) -> str:
     """Return the outlines of atoms as GeoJSON text, one feature per line."""
-    features = [
-        {"type": "Feature", "properties": {"atom": name}, "geometry": shape}
-        for name, shape in zip(names, shapes, strict=True)
-    ]
-    lines = [json.dumps(feature, ensure_ascii=False, default=lambda array: array.tolist()) for feature in features]
-    start = '{"type": "FeatureCollection", "note": ' + json.dumps(note, ensure_ascii=False) + ', "features": [\n'
+    written = partial(json.dumps, ensure_ascii=False, default=np.ndarray.tolist)
+    start = '{"type": "FeatureCollection", "note": ' + written(note) + ', "features": [\n'
+    parts = zip(names, shapes, strict=True)
+    lines = [written({"type": "Feature", "properties": {"atom": name}, "geometry": shape}) for name, shape in parts]
     return start + ",\n".join(lines) + "\n]}\n"
 
 
@@ -137,8 +137,8 @@ def _records(path: Path | Upload) -> Iterator[tuple[int, list[str]]]:
         while line := file.readline(LONGEST_RECORD + 1):
             size += len(line)
             if size > LONGEST_RECORD:
-                row = reader.line_num + 1
-                raise InputError(f"{path.name}, line {row}: a row has more than {LONGEST_RECORD:,} characters.")
+                row = f"{path.name}, line {reader.line_num + 1}"
+                raise InputError(f"{row}: a row has more than {LONGEST_RECORD:,} characters.")
             yield line
 
     reader = csv.reader(lines(), strict=True)
@@ -163,7 +163,7 @@ def read_json(path: Path | Upload) -> dict[str, Any]:
     remedy = "Split it, or save a table of points as CSV."
     text = _content(path, MOST_JSON_BYTES, remedy)
     if values_in(text) > MOST_VALUES:
-        raise InputError(f"{path.name} has more than {MOST_VALUES:,} values, the maximum that is read. {remedy}")
+        raise InputError(f"{path.name} has more than {MOST_VALUES:,} values. {remedy}")
 
     def refuse(constant: str) -> None:
         raise InputError(f"{path.name} contains {constant}, which is not a number in JSON.")
@@ -194,12 +194,12 @@ def read_features(file: Path | Upload) -> list[tuple[dict[str, Any], Any]]:
     content = read_json(file)
     features = content.get("features")
     if content.get("type") != "FeatureCollection" or not isinstance(features, list):
-        raise InputError(f"{file.name} must be a GeoJSON FeatureCollection; its type is {shown(content.get('type'))}.")
+        raise InputError(f"{file.name} must be a GeoJSON FeatureCollection; got {shown(content.get('type'))}.")
     if not 0 < len(features) <= MOST_ROWS:
         raise InputError(f"{file.name} must have from 1 to {MOST_ROWS:,} features; it has {len(features):,}.")
-    for k, feature in enumerate(features):
+    for k, feature in enumerate(features, 1):
         if not isinstance(feature, dict) or not isinstance(feature.get("properties") or {}, dict):
-            raise InputError(f"{file.name}, feature {k + 1} must be an object with properties; got {shown(feature)}.")
+            raise InputError(f"{file.name}, feature {k} must be an object with properties; got {shown(feature)}.")
     return [(feature.get("properties") or {}, feature.get("geometry")) for feature in features]
 
 
@@ -224,7 +224,7 @@ def read_outlines(
     features = read_features(file)
     key = next((key for key in keys if all(key in properties for properties, _ in features)), None)
     if key is None:
-        raise InputError(f"{file.name}: every feature needs its name as a property {' or '.join(map(repr, keys))}.")
+        raise InputError(f"{file.name}: every feature needs a property {' or '.join(map(repr, keys))}.")
     given = [_columns.text(properties[key]) for properties, _ in features]
     names = _validate.names(given, f"{file.name}, property {key!r}", len(features), "area")
     for k, (name, (_, shape)) in enumerate(zip(names, features, strict=True)):

@@ -42,7 +42,7 @@ def check_shape(shape: Any, where: str, *, geographic: bool) -> None:
         raise InputError(f"{where}: expected a Polygon or MultiPolygon, but got {kind!r}.")
     rings = _rings([shape.get("coordinates")] if kind == "Polygon" else shape.get("coordinates"))
     if rings is None:
-        raise InputError(f"{where}: its coordinates are not rings of at least three points, each of two numbers.")
+        raise InputError(f"{where}: its rings must have at least three points of two numbers.")
     if geographic:
         _validate.degrees(np.concatenate(rings), f"{where}: its coordinates")
 

@@ -29,7 +29,7 @@ _CAUSES = {  # cause and remedy by the number of an OSError
     errno.EDQUOT: ("your quota of disk space is used up", "Free some space"),
     errno.EFBIG: ("the file would be larger than the system allows", "Raise the limit"),
     errno.EROFS: ("the disk is read-only", "Make it writable"),
-    errno.EACCES: ("permission was denied; on Windows, another program may have it open", "Change the permissions"),
+    errno.EACCES: ("permission was denied, or it is open elsewhere", "Change the permissions"),
     errno.EPERM: ("permission was denied", "Change the permissions"),
 }
 # These concern the given path and raise an InputError; the others concern the machine.
@@ -48,9 +48,8 @@ def errors_explained(path: PathLike) -> Iterator[None]:
         cause, remedy = _CAUSES.get(error.errno or 0, (error.strerror or str(error), "Remove the cause"))
         name = str(path)
         name = name if len(name) <= 300 else f"{name[:140]} ... {name[-140:]}"
-        raise kind(
-            f"{name} could not be written: {cause}. Existing content was not changed. {remedy}, or write elsewhere."
-        ) from error
+        remedy = f"Existing content was not changed. {remedy}, or write elsewhere."
+        raise kind(f"{name} could not be written: {cause}. {remedy}") from error
 
 
 def write_file(path: PathLike, content: str | bytes, name: str = "path") -> Path:
@@ -153,7 +152,7 @@ def encoded(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        raise InputError(f"the text contains {text[error.start]!r}, which is not a valid character.") from error
+        raise InputError(f"the text has {text[error.start]!r}, which is not a valid character.") from error
 
 
 def check_replaceable(folder: Path, marker: str, replaceable: Collection[str]) -> None:
@@ -182,7 +181,7 @@ def _mode_to_keep(target: Path, kind: int) -> int | None:
         return None
     found = stat.S_IFMT(mode)
     if found not in (stat.S_IFREG, stat.S_IFDIR):
-        raise InputError(f"{target} is a device or a pipe, which cannot be replaced by a file. Write elsewhere.")
+        raise InputError(f"{target} is a device or a pipe. Write elsewhere.")
     if found != kind:
         raise OSError(errno.EISDIR if found == stat.S_IFDIR else errno.ENOTDIR, "of another kind")
     if not os.access(target, os.W_OK):  # renaming would succeed, but against the owner's intent

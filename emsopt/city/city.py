@@ -119,48 +119,43 @@ class City:
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        travel_times = _minutes(self.travel_times, "travel_times", (None, None), most=LONGEST_MIN)
+        travel_times = _minutes(self.travel_times, "travel_times", (None, None))
         n_sites, n_atoms = travel_times.shape
         rates = _validate.real_array(self.arrival_rates, "arrival_rates", (None,), unit="calls/h", low=0)
         if len(rates) != n_atoms:
             hint = " It looks transposed: sites are rows." if len(rates) == n_sites else ""
-            raise InputError(f"`travel_times` must have {len(rates)} columns; got shape {travel_times.shape}.{hint}")
+            raise InputError(f"`travel_times` must have {len(rates)} columns; got {travel_times.shape}.{hint}")
         if not rates.any():
             raise InputError("`arrival_rates` are all zero; at least one must be positive.")
-        turnout = _minutes(self.turnout_times, "turnout_times", (n_sites,), most=LONGEST_TURNOUT_MIN)
-        service = _minutes(self.service_times, "service_times", (n_sites, n_atoms), most=LONGEST_MIN, strictly=True)
+        turnout = _minutes(self.turnout_times, "turnout_times", (n_sites,), LONGEST_TURNOUT_MIN)
+        service = _minutes(self.service_times, "service_times", (n_sites, n_atoms), strictly=True)
         if service.max() < 0.5:
-            raise InputError(f"`service_times` must be minutes; got at most {service.max():g}. Multiply hours by 60.")
+            raise InputError("`service_times` must be minutes; all are below 0.5. Multiply hours by 60.")
         with np.errstate(over="ignore"):
             total = rates.sum()
         work = total / 60 * service.mean() / n_sites
         if work > MOST_WORK:
-            busy = f"a total of {total:g} calls/h, which would keep {work:.3g} units busy at every site"
-            raise InputError(f"`arrival_rates` must be calls per hour; got {busy}. Divide calls per year by 8760.")
+            busy = f"{total:g} calls/h would keep {work:.3g} units busy at every site"
+            raise InputError(f"`arrival_rates` must be calls per hour; {busy}. Divide calls per year by 8760.")
         geographic = _validate.truth(self.geographic, "geographic")
-        values: dict[str, Any] = {
-            "arrival_rates": rates,
-            "travel_times": travel_times,
-            "turnout_times": turnout,
-            "service_times": service,
-            "geographic": geographic,
-            "atom_names": _validate.names(self.atom_names, "atom_names", n_atoms, "atom"),
-            "site_names": _validate.names(self.site_names, "site_names", n_sites, "site"),
-            "name": _validate.visible(self.name, "`name`"),
-            "notes": _validate.visible(self.notes, "`notes`", allowed="\n\r\t"),
-        }
+        checked = vars(self)  # a frozen dataclass takes no assignments
+        checked.update(arrival_rates=rates, travel_times=travel_times, turnout_times=turnout, service_times=service)
+        for key, n in (("atom", n_atoms), ("site", n_sites)):
+            names, places = f"{key}_names", f"{key}_locations"
+            checked[names] = _validate.names(checked[names], names, n, key)
+            if checked[places] is not None:
+                checked[places] = _validate.real_array(checked[places], places, (n, 2))
+                if geographic:
+                    _validate.degrees(checked[places], f"`{places}`")
+        checked["geographic"] = geographic
+        checked["name"] = _validate.visible(self.name, "`name`")
+        checked["notes"] = _validate.visible(self.notes, "`notes`", allowed="\n\r\t")
         if self.preference is not None:
-            values["preference"] = _validate.real_array(self.preference, "preference", (n_sites, n_atoms))
-        for key, length in (("atom_locations", n_atoms), ("site_locations", n_sites)):
-            if getattr(self, key) is not None:
-                points = _validate.real_array(getattr(self, key), key, (length, 2))
-                values[key] = _validate.degrees(points, f"`{key}`") if geographic else points
-        if geographic and "atom_locations" in values and "site_locations" in values:
-            _check_same_region(values["atom_locations"], values["site_locations"])
+            checked["preference"] = _validate.real_array(self.preference, "preference", (n_sites, n_atoms))
+        if geographic and self.atom_locations is not None and self.site_locations is not None:
+            _check_same_region(self.atom_locations, self.site_locations)
         if self.atom_shapes is not None:
-            values["atom_shapes"] = check_shapes(self.atom_shapes, n_atoms, geographic=geographic)
-        for key, value in values.items():
-            object.__setattr__(self, key, value)
+            checked["atom_shapes"] = check_shapes(self.atom_shapes, n_atoms, geographic=geographic)
 
     # -- sizes and derived quantities -------------------------------------------------------------------------
 
@@ -268,14 +263,12 @@ class City:
             folded = {name.casefold(): name for name in self.site_names}
             meant = [repr(folded[name]) for name in get_close_matches(unknown.casefold(), folded, n=3)]
             hint = f" Did you mean {' or '.join(meant)}?" if meant else ""
-            raise InputError(f"{self.name} has no site named {unknown!r}; it has {', '.join(self.site_names)}.{hint}")
+            raise InputError(f"no site is named {unknown!r}; there are {', '.join(self.site_names)}.{hint}")
         return np.array([self.site_names.index(name) for name in names])
 
     def __repr__(self) -> str:
-        return (
-            f"<City {self.name!r}: {self.n_atoms} atoms, {self.n_sites} sites, "
-            f"{self.total_rate:.3g} calls/h, {self.mean_service_time:.3g} min per call>"
-        )
+        size = f"{self.n_atoms} atoms, {self.n_sites} sites, {self.total_rate:.3g} calls/h"
+        return f"<City {self.name!r}: {size}, {self.mean_service_time:.3g} min per call>"
 
 
 def _frozen(array: Any) -> Any:
@@ -285,7 +278,7 @@ def _frozen(array: Any) -> Any:
 
 
 def _minutes(
-    values: ArrayLike, name: str, shape: tuple[int | None, ...], *, most: float, strictly: bool = False
+    values: ArrayLike, name: str, shape: tuple[int | None, ...], most: float = LONGEST_MIN, *, strictly: bool = False
 ) -> FloatArray:
     """Validate times, and broadcast a scalar or one value per site to ``shape``."""
     array = _validate.floats(values, name, "min")
@@ -294,7 +287,7 @@ def _minutes(
         array = np.broadcast_to(array, cast("tuple[int, ...]", shape))
     array = _validate.real_array(array, name, shape, unit="min", low=0, strictly=strictly)
     if array.max() > most:
-        raise InputError(f"`{name}` must be minutes, at most {most}; got {array.max():g}. Divide seconds by 60.")
+        raise InputError(f"`{name}` must be at most {most} minutes; got {array.max():g}. Divide seconds by 60.")
     return array
 
 
@@ -302,10 +295,8 @@ def _check_same_region(atoms: FloatArray, sites: FloatArray) -> None:
     """Raise if sites and atoms are far apart, in particular if one set has latitude and longitude swapped."""
     apart = travel.great_circle_km(sites[:1], atoms[:1])[0, 0]
     if apart > MOST_APART_KM:
-        raise InputError(
-            f"`site_locations` and `atom_locations` are {apart:.0f} km apart, but must belong to one city. Perhaps latitude "
-            "and longitude are swapped in one of them; longitude comes first."
-        )
+        hint = "Perhaps latitude and longitude are swapped in one of them; longitude comes first."
+        raise InputError(f"`site_locations` and `atom_locations` are {apart:.0f} km apart. {hint}")
 
 
 def check_city(value: object, name: str = "city") -> City:

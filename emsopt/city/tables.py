@@ -144,12 +144,13 @@ def from_frames(
             raise stations.table.lacks(f"a column {column!r} (minutes) or else `{argument}`; got {got}")
         return values if given else stations.table.numbers(column, expected, **limits)
 
-    service_times = by_site(service_times, "service_times", "service_min", "minutes above 0", low=0, strictly=True)
+    above_0: dict[str, Any] = {"expected": "minutes above 0", "low": 0, "strictly": True}
+    service_times = by_site(service_times, "service_times", "service_min", **above_0)
     return cls(
         arrival_rates=_arrival_rates(atoms.table, period_hours),
         travel_times=by_site_and_atom(travel_times, "travel_times", "minutes of at least 0", low=0),
         turnout_times=by_site(turnout_times, "turnout_times", "turnout_min", "minutes of at least 0", low=0),
-        service_times=by_site_and_atom(service_times, "service_times", "minutes above 0", low=0, strictly=True),
+        service_times=by_site_and_atom(service_times, "service_times", **above_0),
         preference=by_site_and_atom(preference, "preference", "a rank or a cost"),
         atom_names=atoms.table.names,
         site_names=stations.table.names,
@@ -189,14 +190,14 @@ def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, str]) -
     points = np.column_stack([table.numbers(key, "kilometres") for key in (x, y)])
     span = np.ptp(points, axis=0).max()
     if span > WIDEST_PLANE_KM:
-        raise InputError(f"{table.where}, columns 'x' and 'y' must be km, but span {span:g}. Divide metres by 1000.")
+        raise InputError(f"{table.where}, columns 'x' and 'y' must be km; they span {span:g}. Divide metres by 1000.")
     return _Places(table, points, False, shapes)
 
 
 def _arrival_rates(atoms: Table, period_hours: float | None) -> FloatArray:
     """Return calls per hour."""
     if period_hours is None:
-        needed = "a column 'arrival_rate' (calls per hour), or 'calls' with `period_hours` in City.from_frames"
+        needed = "a column 'arrival_rate' (calls per hour), or 'calls' with `period_hours`"
         return atoms.numbers(atoms.needed(("arrival_rate",), needed), "calls per hour of at least 0", low=0)
     key = atoms.needed(("calls",), "a column 'calls' to go with `period_hours`")
     hours = _validate.positive_number(period_hours, "period_hours", "hours")
@@ -297,7 +298,7 @@ def _load(cls: type[City], folder: Path) -> City:
     missing = [name for name in (CITY, ATOMS, SITES) if not os.path.lexists(folder / name)]
     if missing:
         held = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
-        raise InputError(f"A city needs {CITY}, {ATOMS} and {SITES}; {missing[0]} is missing. The folder holds {held}.")
+        raise InputError(f"The city's file {missing[0]} is missing. The folder holds {held}.")
     for name in FILES:
         if os.path.lexists(folder / name) and not os.path.isfile(folder / name):  # `is_file` may raise
             raise InputError(f"{name} must be a file, but is a folder or a broken link.")
@@ -313,8 +314,8 @@ def _load(cls: type[City], folder: Path) -> City:
     geographic = about.get("geographic", city.geographic)
     located = city.atom_locations is not None or city.site_locations is not None
     if located and geographic != city.geographic:
-        wanted = "lon and lat" if geographic else "x and y"
-        raise InputError(f"{CITY} sets geographic to {str(geographic).lower()}, which needs columns {wanted}.")
+        wanted = "true, which needs columns lon and lat" if geographic else "false, which needs columns x and y"
+        raise InputError(f"{CITY} sets geographic to {wanted}.")
     shapes = None
     if (folder / SHAPES).is_file():
         shapes = plain.read_shapes(folder / SHAPES, city.atom_names, geographic=geographic)

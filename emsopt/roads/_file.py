@@ -6,6 +6,7 @@ a degree (about a centimetre), inclines to five decimals.
 
 import gzip
 import json
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,13 +21,12 @@ if TYPE_CHECKING:
     from .network import RoadNetwork
 
 _KIND, _FORMAT = "emsopt roads", 1
-KEYS = "name notes geographic ids lengths speed_limits inclines classes polylines connections".split()
 MOST_TEXT = 2 * 10**8  # with `MOST_VALUES`, enough for any network that `emsopt.roads._sumo` reads
 
 
 def write_roads(net: "RoadNetwork", path: PathLike) -> None:
     """Write a network; equal networks give identical bytes."""
-    content = {_KIND: _FORMAT, **{key: getattr(net, key) for key in KEYS}}
+    content = {_KIND: _FORMAT, **{field.name: getattr(net, field.name) for field in fields(net)}}
     content["lengths"] = np.maximum(net.lengths.round(2), 0.01)
     content["speed_limits"] = net.speed_limits.round(4)
     content["inclines"] = net.inclines.round(5)
@@ -36,7 +36,7 @@ def write_roads(net: "RoadNetwork", path: PathLike) -> None:
     writing.write_file(path, gzip.compress(writing.encoded(text), mtime=0))
 
 
-def read_roads(path: PathLike) -> dict[str, Any]:
+def read_roads(cls: "type[RoadNetwork]", path: PathLike) -> dict[str, Any]:
     """Return the arguments of a `RoadNetwork`, of at most `MOST_TEXT` bytes of text and `MOST_VALUES` values."""
     path = _validate.existing_file(path, "path", "a network that `RoadNetwork.save` wrote")
     try:
@@ -46,8 +46,8 @@ def read_roads(path: PathLike) -> dict[str, Any]:
         content = json.loads(text)
         if content.pop(_KIND) != _FORMAT:
             raise ValueError("unknown format")
-        if set(content) != set(KEYS):
-            raise ValueError(f"expected {', '.join(KEYS)}")
+        if set(content) != {field.name for field in fields(cls)}:
+            raise ValueError("an entry is missing or unknown")
         if not all(isinstance(value, str) for value in content["ids"] + content["classes"]):
             raise TypeError("'ids' and 'classes' must be text")
     except (*inflate.DAMAGED, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:

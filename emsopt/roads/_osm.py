@@ -152,7 +152,7 @@ def _elements(path: Path, speeds: Mapping[str, float]) -> tuple[list[Road], Plac
         raise InputError(f"{path} must be named .osm.pbf or .osm. Decompress .osm.gz and .osm.bz2 first.")
     ways, restrictions, shut = [], [], set()
     places: dict[int, tuple[float, float]] = {}
-    too_large = InputError(f"{path} is too large for a city, or compressed too strongly. Cut it.")
+    too_large = InputError(f"{path} is too large for a city, or compressed too strongly.")
     parts, size = 0, path.stat().st_size
     most = min(MOST_ELEMENTS, max(FEW_ELEMENTS, size / LEAST_BYTES))
     try:

@@ -67,7 +67,7 @@ def read_net(path: PathLike, vehicle: str) -> dict[str, Any]:
             elif tag == "location":
                 location = element
             if points + 4 * len(roads) + len(turns) > MOST_PARTS:
-                raise InputError(f"It has more than {MOST_PARTS:,} roads, points and turns. Cut it.")
+                raise InputError(f"It has more than {MOST_PARTS:,} roads, points and turns.")
     except InputError as error:
         raise InputError(f"{path} cannot be read. {error}") from error
     except (expat.ExpatError, *inflate.DAMAGED) as error:

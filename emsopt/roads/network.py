@@ -204,7 +204,7 @@ class RoadNetwork:
             If the file does not exist, is not a saved network, is damaged, or is larger than any network from
             `from_sumo`: 200 MB of text, 16 million values.
         """
-        arguments = read_roads(path)
+        arguments = read_roads(cls, path)
         return cls._of_file(path, arguments, arguments.pop("name"), strongly_connected=False)
 
     @classmethod

@@ -295,7 +295,7 @@ def test_stations():
         ("name,lon,lat\nA\x1b[2J,-30,45\n", "cannot be seen"),
         (f"name,lon,lat\n{'A' * 201},-30,45\n", "got 201"),
         ("name,lon,lat\nA\u202e,-30,45\n", "cannot be seen"),
-        ("name,lon,lat\nA\0,-30,45\n", r"row 1: 'A\\x00' holds a character that cannot be seen"),
+        ("name,lon,lat\nA\0,-30,45\n", r"row 1: 'A\\x00' holds what cannot be seen"),
     ):
         with pytest.raises(InputError, match=words):
             ec.read_stations(upload(text, "s.csv"))

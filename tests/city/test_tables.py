@@ -418,7 +418,7 @@ BAD_FRAMES = {
         demand_frame(),
         site_frame(turnout_min=[150, 200]),
         TIMES,
-        "`turnout_times` must be minutes",
+        "`turnout_times` must be at most 15 minutes",
     ),
     "no service": (
         demand_frame(),
@@ -774,7 +774,7 @@ BAD_FOLDERS = {
     ),
     "times in seconds": (
         swap("travel_times.csv", "5,6", "5000,6"),
-        "`travel_times` must be minutes, .*; got 5000",
+        "`travel_times` must be at most 1440 minutes; got 5000",
     ),
     "preference blank": (
         swap("preference.csv", "1,2", "1,"),
@@ -801,7 +801,7 @@ BAD_FOLDERS = {
     ),
     "shape without coordinates": (
         swap("atoms.geojson", "coordinates", "coords"),
-        "atoms.geojson, feature 1 .'North'.*not rings",
+        "atoms.geojson, feature 1 .'North'.*its rings",
     ),
     "shape of two points": (
         swap("atoms.geojson", "[[[-93, 45], [-92.9, 45], [-93, 45.1]]]", "[[[-93, 45], [-92.9, 45]]]"),

@@ -17,7 +17,8 @@ from .. import _validate
 from .._types import PathLike
 from ..errors import InputError, WriteError
 
-_CAUSES = {  # cause and remedy by the number of an OSError
+# Cause and remedy by the number of an OSError.
+_WRONG_PATHS = {  # these concern the given path and raise an InputError
     errno.ENOENT: ("a folder of this path does not exist", "Create it"),
     errno.ENOTDIR: ("a file is in the place of a folder", "Rename the file"),
     errno.EEXIST: ("a file is in the place of a folder", "Rename the file"),
@@ -25,6 +26,8 @@ _CAUSES = {  # cause and remedy by the number of an OSError
     errno.ENAMETOOLONG: ("the path or a name in it is too long", "Shorten it"),
     errno.EINVAL: ("the operating system does not accept the path", "Correct it"),
     errno.ELOOP: ("symbolic links in the path form a loop", "Remove the loop"),
+}
+_CAUSES = _WRONG_PATHS | {  # the others concern the machine
     errno.ENOSPC: ("the disk is full", "Free some space"),
     errno.EDQUOT: ("your quota of disk space is used up", "Free some space"),
     errno.EFBIG: ("the file would be larger than the system allows", "Raise the limit"),
@@ -32,8 +35,6 @@ _CAUSES = {  # cause and remedy by the number of an OSError
     errno.EACCES: ("permission was denied, or it is open elsewhere", "Change the permissions"),
     errno.EPERM: ("permission was denied", "Change the permissions"),
 }
-# These concern the given path and raise an InputError; the others concern the machine.
-_WRONG_PATHS = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP)
 
 
 @contextmanager
@@ -80,10 +81,9 @@ def write_file(path: PathLike, content: str | bytes, name: str = "path") -> Path
             _write(draft, content)
             _set_mode(draft, mode)
             os.replace(draft, target)
-        except BaseException:
+        finally:
             with suppress(OSError):
                 draft.unlink()
-            raise
     return path
 
 

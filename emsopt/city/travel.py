@@ -13,7 +13,6 @@ import numpy as np
 
 from .._types import ArrayLike, FloatArray
 from .._validate import positive_number, real_array
-from ..errors import InputError
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius, IUGG
 Law: TypeAlias = Callable[[ArrayLike], FloatArray]
@@ -85,8 +84,6 @@ def budge_median_seconds(distance: ArrayLike, a: float, v: float) -> FloatArray:
     :math:`m(d) = 2\sqrt{d/a}` for :math:`d \le v^2/a`, else :math:`v/a + d/v`.
     """
     d = np.asarray(distance, float)
-    if (d < 0).any():
-        raise InputError(f"`distance` must be at least 0; got {d.min():g}.")
     return np.where(d <= v**2 / a, 2 * np.sqrt(d / a), v / a + d / v)
 
 

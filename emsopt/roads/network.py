@@ -240,7 +240,7 @@ class RoadNetwork:
             Name of the argument in messages.
         """
         if isinstance(values, str) or not np.iterable(values):
-            raise InputError(f"`{name}` must be edges; got {values!r}. Put a single edge in brackets.")
+            raise InputError(f"`{name}` must be a sequence of edges; got {values!r}. Put one in brackets.")
         given = values if isinstance(values, np.ndarray) else list(values)
         kinds = {given.dtype.type} if isinstance(given, np.ndarray) else set(map(type, given))
         if kinds and kinds <= {bool, np.bool_}:

@@ -330,7 +330,7 @@ def test_why_a_run_ends(net, prior):
     assert (len(run.history), run.message) == (2, "stopped by the callback")
     run = bandits.run(net, START, END, **options, closed=lambda t: [END] if t == 6 else [])
     assert len(run.history) == 5
-    assert run.message == f"round 6 has no open path: the end {END!r} is closed. Open it, or choose another end."
+    assert run.message == f"round 6 has no open path: the end {END!r} is closed. Choose another end."
     run = bandits.run(net, START, END, **options, time_limit=1e-9)
     assert (len(run.history), run.message) == (1, "time limit of 1e-09 s reached")
     shown = []

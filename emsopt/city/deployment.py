@@ -6,14 +6,12 @@ site are interchangeable, and so are the sites of a twin group (`City.twin_group
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import comb, prod
 from typing import Any, cast
 
 import numpy as np
-from numba import njit
 
 from .. import _validate
 from .._types import ArrayLike, IntArray, Rng, Sites
@@ -190,25 +188,27 @@ class DeploymentSpace:
     def __len__(self) -> int:
         return self.count
 
-    def chunks(self, size: int = 4096) -> Iterator[IntArray]:
-        """Yield all distinct deployments as arrays of at most ``size`` rows, shape (k, p), rows sorted."""
-        size = _validate.whole_number(size, "size")
+    def listing(self) -> IntArray:
+        """Return all distinct deployments, shape (K, p), rows sorted."""
+        # Units that are not pinned fill free slots from the left: after slot k the next one, or the first of a later
+        # group.
         free = self.capacities - self.floors
-        counts = np.zeros(len(free), dtype=np.int64)
-        _fill(counts, free, 0, self.units - self.floors.sum())
-        slots, starts = np.concatenate(self._groups), np.r_[0, np.cumsum(self.capacities)]
-        more = True
-        while more:
-            rows = np.empty((size, self.units), dtype=np.int64)
-            filled, more = _next_rows(counts, free, self.floors, slots, starts, rows)
-            yield rows[:filled]
+        first = np.unique(np.cumsum(free) - free)
+        parts = [np.split(slots, [n]) for slots, n in zip(self._groups, self.floors, strict=True)]
+        slots = np.concatenate([part[1] for part in parts])
+        rows, k = np.concatenate([part[0] for part in parts])[None], np.array([-1])
+        for more in range(self.units - len(self.pinned), 0, -1):
+            last = len(slots) - more
+            after = [np.r_[n, first[(first > n) & (first <= last)]] for n in range(last + 1)]
+            choices = [after[n] for n in k + 1]
+            k = np.concatenate(choices)
+            rows = np.column_stack([np.repeat(rows, [len(some) for some in choices], axis=0), slots[k]])
+        return np.sort(rows, axis=1)
 
     def group_counts(self, sites: ArrayLike) -> IntArray:
         """Return the number of units in each twin group, shape (G,), or (K, G) for deployments of shape (K, p)."""
-        groups, n_groups = self.city.twin_groups[np.asarray(sites)], len(self.floors)
-        if groups.ndim == 1:
-            return np.bincount(groups, minlength=n_groups)
-        return np.array([np.bincount(row, minlength=n_groups) for row in groups])
+        groups = self.city.twin_groups[np.asarray(sites)]
+        return (groups[..., None] == np.arange(len(self.floors))).sum(axis=-2)
 
     def deployment(self, counts: IntArray) -> IntArray:
         """Return the deployment with ``counts`` units in each twin group, shape (p,): lowest indices, sorted."""
@@ -253,39 +253,3 @@ class DeploymentSpace:
         """Return all allowed deployments that differ by one relocated unit, shape (k, p)."""
         rows = [self.deployment(counts) for counts in self.moves(self.group_counts(self.canonical(sites)))]
         return np.array(rows, dtype=np.int64).reshape(-1, self.units)
-
-
-@njit(cache=True)
-def _fill(counts: IntArray, room: IntArray, start: int, units: int) -> None:
-    """Place ``units`` from ``start`` on, as far left as there is room."""
-    for k in range(start, len(counts)):
-        counts[k] = min(room[k], units)
-        units -= counts[k]
-
-
-@njit(cache=True)
-def _next_rows(
-    counts: IntArray, room: IntArray, floors: IntArray, slots: IntArray, starts: IntArray, rows: IntArray
-) -> tuple[int, bool]:
-    """Write deployments from ``counts`` on into ``rows``; return their number and whether more remain."""
-    n_groups, filled = len(counts), 0
-    while filled < len(rows):
-        column = 0
-        for g in range(n_groups):
-            for n in range(counts[g] + floors[g]):
-                rows[filled, column] = slots[starts[g] + n]
-                column += 1
-        rows[filled].sort()
-        filled += 1
-        # Next in descending lexicographic order: move one unit right from the last place that allows it.
-        tail, space = 0, 0
-        g = n_groups - 1
-        while g >= 0 and (counts[g] == 0 or space < tail + 1):
-            tail += counts[g]
-            space += room[g]
-            g -= 1
-        if g < 0:
-            return filled, False
-        counts[g] -= 1
-        _fill(counts, room, g + 1, tail + 1)
-    return filled, True

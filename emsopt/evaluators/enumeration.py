@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _validate
-from .._running.progress import bar
 from .._types import FloatArray, IntArray, Progress, Sites
 from ..city.city import City
 from ..city.deployment import DeploymentSpace
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_DEPLOYMENTS = 20_000_000
-CHUNK = 8192
 TIE = 1e-9  # values closer than this are ties: they differ by rounding only
 
 
@@ -42,7 +39,7 @@ class Enumeration:
     """
 
     objective: Objective
-    sites: NDArray[np.int32]
+    sites: IntArray
     values: FloatArray
 
     @property
@@ -60,7 +57,7 @@ class Enumeration:
     @property
     def best_sites(self) -> IntArray:
         """Sites of the best deployment, shape (p,)."""
-        return self.sites[self.values.argmin()].astype(np.int64)
+        return self.sites[self.values.argmin()]
 
     @property
     def best(self) -> Evaluation:
@@ -70,7 +67,7 @@ class Enumeration:
     @property
     def ties(self) -> IntArray:
         """All distinct deployments as good as the best, shape (k, p)."""
-        return self.sites[self.values <= self.values.min() + TIE].astype(np.int64)
+        return self.sites[self.values <= self.values.min() + TIE]
 
     def evaluation(self, sites: Sites) -> Evaluation:
         """Evaluate one deployment the way all were evaluated."""
@@ -182,12 +179,5 @@ def enumerate_objective(
         options, objective = objective.options, copy(objective)
         seed = int(_validate.generator(options["rng"]).integers(2**63)) if "rng" in options else 0
         objective.options = options | {"rng": seed}
-    sites, values, done = np.empty((total, space.units), dtype=np.int32), np.empty(total), 0
-    with bar(progress, total, "deployment") as show:
-        for rows in space.chunks(CHUNK):
-            after = done + len(rows)
-            sites[done:after] = rows
-            step = lambda k, _, done=done: show(done + k)
-            values[done:after] = objective.ready(rows, workers=workers, progress=step)
-            done = after
-    return Enumeration(objective, sites, values)
+    sites = space.listing()
+    return Enumeration(objective, sites, objective.ready(sites, workers=workers, progress=progress))

@@ -27,7 +27,7 @@ class AskTell(Generic[X]):
     Parameters
     ----------
     objective : object
-        Its ``space`` says what may be proposed (``canonical``, ``sample``, ``count``, ``chunks``), ``noisy`` whether
+        Its ``space`` says what may be proposed (``canonical``, ``sample``, ``count``, ``listing``), ``noisy`` whether
         the same candidate may be asked for again, and ``sense`` whether "min" or "max" is wanted.
     rng : int or Generator, optional
 
@@ -130,7 +130,7 @@ class AskTell(Generic[X]):
             x: X = self.space.sample(rng=self.rng)
             if self.objective.noisy or not self.is_taken(x):
                 return x
-        left = [row for rows in self.space.chunks() for row in rows if not self.is_taken(row)]
+        left = [row for row in self.space.listing() if not self.is_taken(row)]
         return left[self.rng.integers(len(left))]
 
     def _propose(self) -> X:

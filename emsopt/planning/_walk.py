@@ -44,13 +44,6 @@ class Walk(NamedTuple):
     bound: float  # no walk over these states costs less
 
 
-def group_counts(rows: IntArray, groups: IntArray) -> IntArray:
-    """Count the units of deployments, shape (K, p), in each twin group, shape (K, G)."""
-    counts = np.zeros((len(rows), groups.max() + 1), dtype=np.int64)
-    np.add.at(counts, (np.arange(len(rows))[:, None], groups[rows]), 1)
-    return counts
-
-
 def all_steps(counts: IntArray, floors: IntArray, capacities: IntArray, most: int) -> Steps:
     """Return the one-move steps between all deployments of a fleet, with up to ``most`` rounds per hour."""
     # The key of a state is a sum over its units, so a move changes it by a known difference. Sums wrap around.

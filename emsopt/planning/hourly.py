@@ -215,7 +215,7 @@ def hourly_plan(
             message = f"best over {len(rows):,} candidates of {objectives[0].space.count:,} deployments; not proven"
     sites = rows[walk.states]
     constant = int(np.argmin(weights @ values))
-    counts = _walk.group_counts(sites, objectives[0].city.twin_groups)
+    counts = objectives[0].space.group_counts(sites)
     moved = np.maximum(counts - np.roll(counts, 1, axis=0), 0).sum(axis=1)
     if not cyclic:
         moved[0] = 0
@@ -265,12 +265,12 @@ def _over_all(
 ) -> tuple[IntArray, FloatArray, _walk.Walk]:
     """Return all deployments, their values at each hour, and the cheapest walk."""
     space = objectives[0].space
-    rows = np.concatenate(list(space.chunks()))
+    rows = space.listing()
     values = np.empty((len(objectives), len(rows)))
     for hour, objective in enumerate(objectives):
         values[hour] = objective.values(rows)
         show(hour + 1)
-    counts = _walk.group_counts(rows, space.city.twin_groups)
+    counts = space.group_counts(rows)
     steps = _walk.all_steps(counts, space.floors, space.capacities, most)
     return rows, values, _walk.cheapest_walk(weights[:, None] * values, steps, counts, closed=cyclic)
 
@@ -297,7 +297,7 @@ def _over_candidates(
         pool |= dict.fromkeys(fresh)
         rows = np.array(list(pool))
         values = np.hstack([values, [objective.values(fresh) for objective in objectives]])
-        counts = _walk.group_counts(rows, space.city.twin_groups)
+        counts = space.group_counts(rows)
         walk = _walk.cheapest_walk(weights[:, None] * values, _walk.some_steps(counts, most), counts, closed=cyclic)
         if walk.cost >= cost - 1e-12:
             break

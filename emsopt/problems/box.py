@@ -4,7 +4,7 @@ Methods work on the unit cube. A whole-number input of n values takes n equal pa
 value the same share, also the first and the last.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -53,12 +53,10 @@ class Box:
         """Number of points: infinite unless all inputs are whole numbers."""
         return prod(map(int, self._width)) if self._whole.all() else np.inf
 
-    def chunks(self) -> Iterator[FloatArray]:
-        """Yield all points in arrays of at most 4,096 rows; only where all inputs are whole numbers."""
-        counts = [int(width) for width in self._width]
-        for start in range(0, prod(counts), 4096):
-            places = np.unravel_index(np.arange(start, min(start + 4096, prod(counts))), counts)
-            yield self.bounds[:, 0] + np.column_stack(places)
+    def listing(self) -> FloatArray:
+        """Return all points, shape (K, d), where all inputs are whole numbers."""
+        places = np.unravel_index(np.arange(prod(self._counts)), self._counts)
+        return self.bounds[:, 0] + np.column_stack(places)
 
     def canonical(self, x: ArrayLike) -> FloatArray:
         """Return the point in the box, shape (d,), with whole numbers where they belong."""

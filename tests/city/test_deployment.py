@@ -44,8 +44,6 @@ MALFORMED = [
     ("pinned as one bare name", lambda: space(pinned="site 1"), ["pinned"]),
     ("closed is a number", lambda: space(closed=1), ["closed"]),
     ("ragged pinned", lambda: space(pinned=[[1], [1, 2]]), ["pinned"]),
-    ("chunks of nothing", lambda: next(space().chunks(0)), ["size", "at least 1"]),
-    ("chunks of half", lambda: next(space().chunks(1.5)), ["size", "whole number"]),
     ("sample of fewer than none", lambda: space().sample(-1, rng=0), ["size"]),
     ("neighbours of too few units", lambda: space().neighbours([1]), ["[1]", "2 units"]),
     ("neighbours of what is not allowed", lambda: space().neighbours([1, 1]), ["[1, 1]", "allowed"]),
@@ -226,18 +224,14 @@ def by_groups(space, sites):
 
 
 @examples
-@given(spaces(), st.integers(1, 9))
-def test_chunks_list_every_distinct_deployment_once(case, size):
+@given(spaces())
+def test_the_listing_holds_every_distinct_deployment_once(case):
     space, expected = case
-    chunks = list(space.chunks(size))
-    assert all(1 <= len(rows) <= size for rows in chunks)
-    assert all(len(rows) == size for rows in chunks[:-1])
-    rows = np.concatenate(chunks)
+    rows = space.listing()
     assert [by_groups(space, row) for row in rows] == sorted({by_groups(space, row) for row in rows})
     assert {by_groups(space, row) for row in rows} == set(expected)
     assert len(space) == len(rows) == len(expected)
     np.testing.assert_array_equal(rows, np.sort(rows, axis=1))
-    np.testing.assert_array_equal(rows, next(space.chunks()))
     assert (np.apply_along_axis(np.bincount, 1, rows, minlength=space.city.n_sites) <= space.site_capacities).all()
 
 
@@ -245,7 +239,7 @@ def test_chunks_list_every_distinct_deployment_once(case, size):
 @given(spaces())
 def test_multiplicities_count_the_listed_sites(case):
     space, expected = case
-    for row in next(space.chunks()):
+    for row in space.listing():
         assert space.multiplicity(row) == expected[by_groups(space, row)]
     if not space.pinned:
         places = int(space.site_capacities.sum())
@@ -256,7 +250,7 @@ def test_multiplicities_count_the_listed_sites(case):
 @given(spaces())
 def test_canonical_form_is_the_listed_one(case):
     space, _ = case
-    listed = {by_groups(space, row): row for row in next(space.chunks())}
+    listed = {by_groups(space, row): row for row in space.listing()}
     for sites in combinations_with_replacement(range(space.city.n_sites), space.units):
         sites = np.array(sites)
         allowed = by_groups(space, sites) in listed
@@ -271,7 +265,7 @@ def test_canonical_form_is_the_listed_one(case):
 @given(spaces())
 def test_neighbours_are_all_at_one_move_and_mutual(case):
     space, _ = case
-    rows = next(space.chunks())
+    rows = space.listing()
     counts = {tuple(row): Counter(space.city.twin_groups[row].tolist()) for row in rows}
     neighbours = {tuple(row): {tuple(near) for near in space.neighbours(row)} for row in rows}
     for row, near in neighbours.items():
@@ -300,7 +294,7 @@ def test_samples_follow_the_listed_sites():
     travel = np.r_[[5.0, 5.0, 5.0], np.arange(6, 13)][:, None]
     space = DeploymentSpace(eo.City([1.0], travel, turnout_times=0, service_times=30), 2)
     drawn = Counter(map(tuple, space.sample(9000, rng=0).tolist()))
-    for row in next(space.chunks()):
+    for row in space.listing():
         expected = 9000 * space.multiplicity(row) / 45
         assert abs(drawn[tuple(row.tolist())] - expected) < 5 * np.sqrt(expected)
 
@@ -310,7 +304,7 @@ def test_st_paul_sized_spaces():
     kinds = np.r_[np.arange(14), [0, 1, 2]]
     city = eo.City([1.0], kinds[:, None] + 1.0, turnout_times=0, service_times=30)
     space = DeploymentSpace(city, 9)
-    rows = np.concatenate(list(space.chunks(1000)))
+    rows = space.listing()
     assert len(space) == len(rows) == 9691
     assert sum(space.multiplicity(row) for row in rows) == 24310
     assert len(DeploymentSpace(city, 9, colocation=True, pinned=[0, 0, 16], closed=[5])) == sum(

@@ -85,7 +85,7 @@ def test_every_proposal_starts_a_new_chain(monkeypatch):
     optimizer, seen = run(objective, 20, 0, sweeps=3), []
     sample = eo.optimizers.deployments.sparbl.sample
 
-    def watched(state, X, y, sweeps, rng):
+    def watched(state, X, y, sweeps, *, rng):
         seen.append((sweeps, state.coef.any()))
         return sample(state, X, y, sweeps, rng=rng)
 

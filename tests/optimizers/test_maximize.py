@@ -343,7 +343,7 @@ def test_whole_numbers_share_the_unit_interval_equally():
 
 def test_a_box_of_whole_numbers_lists_its_points():
     box = Box([(-1, 998), (2, 11)], [0, 1])
-    listed = np.vstack(list(box.chunks()))  # three chunks
+    listed = box.listing()
     assert box.count == len(listed) == len(np.unique(listed, axis=0)) == 10_000
     assert listed.min(axis=0).tolist() == [-1, 2]
     assert listed.max(axis=0).tolist() == [998, 11]

@@ -48,7 +48,7 @@ def distances(rows, groups):
 def test_the_walk_is_the_cheapest_of_all(seed, hours, most, closed, colocation, pinned):
     """Every sequence of deployments, tried one after the other; costs at random."""
     space = DeploymentSpace(TOWN, 2, colocation=colocation, pinned=[1] if pinned else [])
-    rows = np.concatenate(list(space.chunks()))
+    rows = space.listing()
     costs = np.random.default_rng(seed).random((hours, len(rows)))
     apart = distances(rows, TOWN.twin_groups)
     walks = np.indices((len(rows),) * hours).reshape(hours, -1)
@@ -58,7 +58,7 @@ def test_the_walk_is_the_cheapest_of_all(seed, hours, most, closed, colocation, 
     if closed:
         allowed &= apart[walks[-1], walks[0]] <= most
     cheapest = costs[np.arange(hours)[:, None], walks].sum(axis=0)[allowed].min()
-    counts = _walk.group_counts(rows, TOWN.twin_groups)
+    counts = space.group_counts(rows)
     for steps in (
         _walk.all_steps(counts, space.floors, space.capacities, most),
         _walk.some_steps(counts, most),
@@ -75,8 +75,8 @@ def test_a_closed_walk_is_the_best_of_all_starts(most):
     """Independently of the branching: one walk for every state that it may start and end in."""
     city = eo.datasets.grid_city(n_sites=9, units=4, rng=2, size=5)
     space = DeploymentSpace(city, 4)
-    rows = np.concatenate(list(space.chunks()))
-    counts = _walk.group_counts(rows, city.twin_groups)
+    rows = space.listing()
+    counts = space.group_counts(rows)
     steps = _walk.all_steps(counts, space.floors, space.capacities, most)
     for seed in range(4):
         costs = np.random.default_rng(seed).random((5, len(rows)))
@@ -106,7 +106,7 @@ def test_a_plan_is_the_best_sequence_of_deployments(evaluator, cyclic):
     """Brute force over all sequences of three hours, each deployment evaluated by itself."""
     cities = shifted(TOWN, 3, rng=5)
     space = DeploymentSpace(TOWN, 2)
-    rows = np.concatenate(list(space.chunks()))
+    rows = space.listing()
     values = np.array([[eo.Objective(city, 2, evaluator)(row) for row in rows] for city in cities])
     weights = np.array([city.total_rate for city in cities])
     weights = weights / weights.sum()

@@ -96,24 +96,19 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
     sites, tol, queue = check_sites(city, sites), _validate.positive_number(tol, "tol"), is_queue(capacity)
     order = unit_order(city.preferred_order, sites)
     rho, Q, blocked, wait, steps, moved = _solve(order, sites, city.arrival_rates / 60, city.service_times, queue, tol)
-    _check(city, len(sites), steps)
+    if steps == -1:
+        raise unstable(city, sites)
+    if steps == -2:
+        raise ConvergenceError(
+            f"the approximate hypercube did not converge in {MAX_STEPS} steps; raise `tol`, or use evaluator='exact' "
+            "(small fleets) or 'simulation'."
+        )
     _warn_of_unequal_units(city, sites, EVEN, capacity)
     shares, waited, average = _shares(order, rho, Q), queued_shares(city, sites), twin_average(city, sites)
     if queue:
         shares = (1 - blocked) * shares + blocked * waited[:, None]
-    return Evaluation.of(
-        city,
-        sites,
-        "approximate",
-        capacity,
-        blocked,
-        utilizations=average @ rho,
-        dispatch_fractions=average @ shares,
-        mean_wait=wait,
-        queued_shares=waited,
-        iterations=steps,
-        residual=moved,
-    )
+    measures = average @ rho, average @ shares, wait, waited, steps, moved
+    return Evaluation.of(city, sites, "approximate", capacity, blocked, *measures)
 
 
 def prepare(
@@ -179,20 +174,6 @@ def _warn_of_unequal_units(city: City, sites: IntArray, trusted: int, capacity: 
         "Use evaluator='exact' (small fleets) or 'simulation'.",
         AccuracyWarning,
     )
-
-
-def _check(city: City, units: int, steps: int) -> None:
-    """Raise if the number of steps says that the iteration failed."""
-    if steps == -1:
-        raise UnstableQueueError(
-            f"calls arrive at {city.total_rate:g} per hour, faster than {units} units at these sites can serve, so the "
-            "queue grows without bound. Add units, lower the load, or use capacity='loss'."
-        )
-    if steps == -2:
-        raise ConvergenceError(
-            f"the approximate hypercube did not converge in {MAX_STEPS} steps; raise `tol`, or use evaluator='exact' "
-            "(small fleets) or 'simulation'."
-        )
 
 
 @njit(cache=True, nogil=True)

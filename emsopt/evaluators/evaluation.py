@@ -35,11 +35,8 @@ class Evaluation:
         "loss": a call that finds every unit busy is lost to others; "queue": it waits.
     sites : ndarray of int, shape (p,)
         Site of each unit; repeats are colocated units.
-    utilizations : ndarray, shape (p,)
-        Fraction of time each unit is busy; below 1, except in a simulation that never sees the unit free. Units at one
-        site share their work equally.
-    dispatch_fractions : ndarray, shape (p, M)
-        Share of atom j's answered calls that unit i answers; columns sum to one.
+    site_names, atom_names : tuple of str
+        Names of the units' sites, p of them, and of the M atoms.
     response_times : ndarray, shape (p, M)
         Turnout plus travel of each unit to each atom, min.
     demand_shares : ndarray, shape (M,)
@@ -48,6 +45,11 @@ class Evaluation:
         Probability that a call is lost (0 with a queue).
     queue_probability : float
         Probability that a call has to wait (0 with loss).
+    utilizations : ndarray, shape (p,)
+        Fraction of time each unit is busy; below 1, except in a simulation that never sees the unit free. Units at one
+        site share their work equally.
+    dispatch_fractions : ndarray, shape (p, M)
+        Share of atom j's answered calls that unit i answers; columns sum to one.
     mean_wait : float
         Mean wait in queue over all calls, min.
     queued_shares : ndarray, shape (p,)
@@ -63,37 +65,32 @@ class Evaluation:
     evaluator: str
     capacity: str
     sites: IntArray
-    utilizations: FloatArray
-    dispatch_fractions: FloatArray
+    site_names: tuple[str, ...]
+    atom_names: tuple[str, ...]
     response_times: FloatArray
     demand_shares: FloatArray
     loss_probability: float
     queue_probability: float
+    utilizations: FloatArray
+    dispatch_fractions: FloatArray
     mean_wait: float
     queued_shares: FloatArray
     iterations: int
     residual: float
-    site_names: tuple[str, ...]
-    atom_names: tuple[str, ...]
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
     def of(
-        cls, city: City, sites: IntArray, evaluator: str, capacity: str, blocked: float, **measures: Any
+        cls, city: City, sites: IntArray, evaluator: str, capacity: str, blocked: float, *measures: Any
     ) -> Evaluation:
-        """Fill in what the city, the deployment and the probability that all units are busy already say."""
-        return cls(
-            evaluator,
-            capacity,
-            sites,
-            response_times=city.response_times[sites],
-            demand_shares=city.demand_shares,
-            loss_probability=blocked if capacity == "loss" else 0.0,
-            queue_probability=blocked if capacity == "queue" else 0.0,
-            site_names=tuple(city.site_names[k] for k in sites),
-            atom_names=city.atom_names,
-            **measures,
-        )
+        """Fill in what the city, the deployment and the probability that all units are busy already say.
+
+        ``measures`` are the other fields, from utilizations to residual.
+        """
+        names, times = tuple(city.site_names[k] for k in sites), city.response_times[sites]
+        lost, queued = (blocked, 0.0) if capacity == "loss" else (0.0, blocked)
+        known = sites, names, city.atom_names, times, city.demand_shares
+        return cls(evaluator, capacity, *known, lost, queued, *measures)
 
     @cached_property
     def atom_response(self) -> FloatArray:

@@ -38,7 +38,7 @@ from .._running.threads import map_rows
 from .._types import ArrayLike, FloatArray, IntArray, Sites
 from ..city.city import City
 from ..city.deployment import check_sites
-from ..errors import ConvergenceError, InputError, UnstableQueueError
+from ..errors import ConvergenceError, InputError
 from .evaluation import Evaluation, is_queue
 from .metrics import check_costs
 
@@ -48,6 +48,8 @@ TUNE_EVERY = 5  # sweeps between two looks at the rate of convergence
 ONE = np.uint64(1)
 MAX_CALIBRATIONS = 200
 
+_Solution: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, float, float, int, float]
+"""Shares (G, M), busy fractions (G,), shares of queued calls (G,), blocking, wait, sweeps and residual."""
 _Chain: TypeAlias = tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray, float]
 """Units by station, strides of the states, dispatch rates, service rates, rates out of each state, rate of calls."""
 
@@ -69,7 +71,7 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
 
     Raises
     ------
-    InputError, UnstableQueueError
+    InputError
         As in `approximate_hypercube`; also if the fleet has more than `MOST_UNITS` single units.
 
     Notes
@@ -87,22 +89,11 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     0.2
     """
     sites, tol, queue = check_sites(city, sites), _validate.positive_number(tol, "tol"), is_queue(capacity)
-    model = _Stations(city, sites)
-    shares, busy, queued, blocked, mean_wait, iterations, residual = model.solve(queue, tol)
-    size = model.counts[model.station]
-    return Evaluation.of(
-        city,
-        sites,
-        "exact",
-        capacity,
-        blocked,
-        utilizations=busy[model.station],
-        dispatch_fractions=shares[model.station] / size[:, None],
-        mean_wait=mean_wait,
-        queued_shares=queued[model.station] / size,
-        iterations=iterations,
-        residual=residual,
-    )
+    (shares, busy, queued, blocked, *rest), station, _ = _solved(city, sites, queue, tol)
+    size = np.bincount(station)[station]
+    wait, iterations, residual = rest
+    measures = busy[station], shares[station] / size[:, None], wait, queued[station] / size, iterations, residual
+    return Evaluation.of(city, sites, "exact", capacity, blocked, *measures)
 
 
 def prepare(
@@ -112,52 +103,41 @@ def prepare(
     queue, tol, costs = is_queue(capacity), _validate.positive_number(tol, "tol"), check_costs(city, costs)
 
     def one(sites: IntArray) -> float:
-        model = _Stations(city, sites)
-        return city.demand_shares @ (model.solve(queue, tol)[0] * costs[model.sites]).sum(axis=0)
+        (shares, *_), _, stations = _solved(city, sites, queue, tol)
+        return city.demand_shares @ (shares * costs[stations]).sum(axis=0)
 
     return partial(map_rows, lambda rows: [one(sites) for sites in rows])
 
 
-class _Stations:
-    """A deployment seen as stations that hold some units each."""
-
-    def __init__(self, city: City, sites: IntArray) -> None:
-        twins, station, counts = np.unique(city.twin_groups[sites], return_inverse=True, return_counts=True)
-        by_size = np.argsort(counts, kind="stable")  # stations with a single unit come first: see `_sweep`
-        self.counts, self.station = counts[by_size], np.argsort(by_size)[station]
-        if np.log2(self.counts + 1).sum() > MOST_UNITS:
-            raise InputError(
-                f"the exact hypercube takes at most {MOST_UNITS} single units (2^p states); got {len(sites)}. "
-                "Use evaluator='approximate' or 'simulation'."
-            )
-        self.sites = np.array([sites[np.argmax(self.station == g)] for g in range(len(twins))])
-        place = np.full(city.n_sites, -1)
-        place[self.sites] = np.arange(len(twins))
-        ranked = place[city.preferred_order]
-        order = ranked[ranked >= 0].reshape(city.n_atoms, len(twins))
-        service = np.ascontiguousarray(city.service_times[self.sites])
-        self.arrays = order, city.arrival_rates / 60, self.counts, service
-
-    def solve(self, queue: bool, tol: float) -> tuple[FloatArray, FloatArray, FloatArray, float, float, int, float]:
-        """Return what `_solve` returns; raise where that failed."""
-        result = _solve(*self.arrays, queue, tol)
-        if result[5] == -1:
-            raise UnstableQueueError(
-                f"calls arrive at {self.arrays[1].sum() * 60:g} per hour, faster than {self.counts.sum()} units at "
-                "these sites can serve, so the queue grows without bound. Add units, lower the load, or use capacity='loss'."
-            )
-        if result[5] == -2:
-            raise ConvergenceError(f"the exact hypercube did not converge in {MAX_SWEEPS} sweeps; raise `tol`.")
-        return result
+def _solved(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_Solution, IntArray, IntArray]:
+    """Return what `_solve` returns, the station of each unit, shape (p,), and the site of each station, shape (G,)."""
+    _, station, counts = np.unique(city.twin_groups[sites], return_inverse=True, return_counts=True)
+    by_size = np.argsort(counts, kind="stable")  # stations with a single unit come first: see `_sweep`
+    counts, station = counts[by_size], np.argsort(by_size)[station]
+    if np.log2(counts + 1).sum() > MOST_UNITS:
+        raise InputError(
+            f"the exact hypercube takes at most {MOST_UNITS} single units (2^p states); got {len(sites)}. "
+            "Use evaluator='approximate' or 'simulation'."
+        )
+    stations = sites[np.unique(station, return_index=True)[1]]
+    place = np.full(city.n_sites, -1)
+    place[stations] = np.arange(len(counts))
+    ranked = place[city.preferred_order]
+    order = ranked[ranked >= 0].reshape(city.n_atoms, len(counts))
+    solution = _solve(order, city.arrival_rates / 60, counts, city.service_times[stations], queue, tol)
+    if solution[5] == -1:
+        raise unstable(city, sites)
+    if solution[5] == -2:
+        raise ConvergenceError(f"the exact hypercube did not converge in {MAX_SWEEPS} sweeps; raise `tol`.")
+    return solution, station, stations
 
 
 @njit(cache=True, nogil=True)
 def _solve(
     order: IntArray, rates: FloatArray, counts: IntArray, service: FloatArray, queue: bool, tol: float
-) -> tuple[FloatArray, FloatArray, FloatArray, float, float, int, float]:
+) -> _Solution:
     """Solve the chain, and calibrate mean service times that depend on the atom.
 
-    Returns shares (G, M), busy fractions (G,), shares of queued calls (G,), blocking, wait, sweeps and residual.
     The number of sweeps is -1 if the queue is unstable and -2 without convergence.
     """
     n_stations, n_atoms, total = len(counts), len(rates), rates.sum()
@@ -231,13 +211,9 @@ def _dispatch_rates(order: IntArray, rates: FloatArray, n_stations: int) -> Floa
         for g in order[j]:
             T[g, _without(preferred, np.uint64(g))] += rates[j]
             preferred |= ONE << np.uint64(g)
-    for g in range(n_stations):
-        step = 1
-        while step < half:
-            for start in range(0, half, 2 * step):
-                for s in range(start, start + step):
-                    T[g, s + step] += T[g, s]
-            step *= 2
+    for bit in range(n_stations - 1):
+        halves = T.reshape(n_stations, half >> (bit + 1), 2, 1 << bit)
+        halves[:, :, 1] += halves[:, :, 0]
     return T
 
 
@@ -382,12 +358,9 @@ def _measure(
             busy_fraction[g] += probability * busy[g]
         full += _next_block(busy, counts, 0)
     busy_fraction /= counts
-    step = 1
-    while step < len(F):
-        for start in range(0, len(F), 2 * step):
-            for s in range(start, start + step):
-                F[s] += F[s + step]
-        step *= 2
+    for bit in range(n_stations):
+        halves = F.reshape(len(F) >> (bit + 1), 2, 1 << bit)
+        halves[:, 0] += halves[:, 1]
     for j in range(order.shape[0]):
         preferred = 0
         for g in order[j]:

@@ -139,19 +139,10 @@ def simulate(
     answered, busy = answered[0, 1:], busy[0, 1:]  # [0, 0] is the warm-up
     minutes, blocked, waited = totals[0, 1:].T
     average = twin_average(city, sites)
-    result = Evaluation.of(
-        city,
-        sites,
-        "simulation",
-        capacity,
-        float(blocked.sum() / calls),
-        utilizations=average @ np.clip(busy.sum(axis=0) / minutes.sum(), 0, 1),
-        dispatch_fractions=average @ _fractions(answered.sum(axis=0), _unit_order(city, sites)),
-        mean_wait=float(waited.sum() / calls),
-        queued_shares=queued_shares(city, sites),
-        iterations=calls,
-        residual=float("nan"),
-    )
+    utilizations = average @ np.clip(busy.sum(axis=0) / minutes.sum(), 0, 1)
+    fractions = average @ _fractions(answered.sum(axis=0), _unit_order(city, sites))
+    measures = utilizations, fractions, float(waited.sum() / calls), queued_shares(city, sites), calls, float("nan")
+    result = Evaluation.of(city, sites, "simulation", capacity, float(blocked.sum() / calls), *measures)
 
     moves = _intervals.response_moves(answered, result.response_times, city.demand_shares)
     blocked_interval = _intervals.share(blocked, batch_calls, level, load, spread)

@@ -160,19 +160,9 @@ def test_frames(loss):
 
 
 def test_a_unit_that_answers_nothing_has_no_mean_response():
-    idle = Evaluation.of(
-        CITY,
-        np.array([0, 1]),
-        evaluator="exact",
-        capacity="loss",
-        utilizations=np.array([0.5, 0.0]),
-        dispatch_fractions=np.array([[1.0, 1.0], [0.0, 0.0]]),
-        blocked=0.5,
-        mean_wait=0.0,
-        queued_shares=np.full(2, 0.5),
-        iterations=1,
-        residual=0.0,
-    )
+    fractions = np.array([[1.0, 1.0], [0.0, 0.0]])
+    measures = np.array([0.5, 0.0]), fractions, 0.0, np.full(2, 0.5), 1, 0.0
+    idle = Evaluation.of(CITY, np.array([0, 1]), "exact", "loss", 0.5, *measures)
     assert np.isnan(idle.to_frame()["mean_response_min"][1])
     assert idle.percentile(100) == 10
     assert idle.late_fraction(9) == pytest.approx(1 / 3)

@@ -261,30 +261,15 @@ def _choose(profits: FloatArray, state: NDArray[np.int8], p: int, trial: BoolArr
         Sum of their profits; the largest profit of a FREE site among them and the smallest one of those left
         out (minus and plus infinity where there is none).
     """
-    total, wanted, held = 0.0, p, 0
-    for i in range(len(state)):
-        trial[i] = state[i] == OPEN
-        if trial[i]:
-            total += profits[i]
-            wanted -= 1
-    smallest = np.empty(wanted + 1, np.int64)  # FREE sites in ascending order of profit
-    for i in range(len(state)):
-        if state[i] != FREE:
-            continue
-        if held <= wanted:
-            held += 1
-        elif profits[i] >= profits[smallest[wanted]]:
-            continue
-        k = held - 1
-        while k > 0 and profits[smallest[k - 1]] > profits[i]:
-            smallest[k] = smallest[k - 1]
-            k -= 1
-        smallest[k] = i
-    for k in range(wanted):
-        trial[smallest[k]] = True
-        total += profits[smallest[k]]
-    worst_in = profits[smallest[wanted - 1]] if wanted > 0 else -np.inf
-    best_out = profits[smallest[wanted]] if held > wanted else np.inf
+    trial[:] = state == OPEN
+    free = np.flatnonzero(state == FREE)
+    free = free[np.argsort(profits[free], kind="mergesort")]
+    wanted, total = p - trial.sum(), 0.0
+    for i in np.append(np.flatnonzero(trial), free[:wanted]):
+        trial[i] = True
+        total += profits[i]
+    worst_in = profits[free[wanted - 1]] if wanted > 0 else -np.inf
+    best_out = profits[free[wanted]] if len(free) > wanted else np.inf
     return total, worst_in, best_out
 
 

@@ -124,7 +124,8 @@ def _solved(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_Solu
     place[stations] = np.arange(len(counts))
     ranked = place[city.preferred_order]
     order = ranked[ranked >= 0].reshape(city.n_atoms, len(counts))
-    solution = _solve(order, city.arrival_rates / 60, counts, city.service_times[stations], queue, tol)
+    service = np.ascontiguousarray(city.service_times[stations])
+    solution = _solve(order, city.arrival_rates / 60, counts, service, queue, tol)
     if solution[5] == -1:
         raise unstable(city, sites)
     if solution[5] == -2:

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from .. import _validate
 from .._running.progress import bar
-from .._types import FloatArray, IntArray, Progress
+from .._types import IntArray, Progress
 from ..city.city import City, check_city
 from ..city.deployment import DeploymentSpace
 from ._lagrangian import minimise
@@ -124,7 +125,10 @@ def p_median(
     if time_limit is not None:
         time_limit = _validate.positive_number(time_limit, "time_limit", "s")
     listed, counts = np.flatnonzero(space.site_capacities), city.demand_shares > 0
-    costs, station = _fold(city.response_times[listed][:, counts] * city.demand_shares[counts])
+    costs = city.response_times[listed][:, counts] * city.demand_shares[counts]
+    station = pd.factorize(np.array([row.tobytes() for row in costs], dtype=object))[0]  # sites alike are one
+    first = np.unique(station, return_index=True)[1]
+    costs = costs[first]
     forced = np.zeros(len(costs), dtype=np.bool_)
     forced[station[np.isin(listed, space.pinned)]] = True
     stations = min(forced.sum() + space.units - len(space.pinned), len(costs))
@@ -132,9 +136,7 @@ def p_median(
         chosen, bound = minimise(
             costs, stations, forced, time_limit=time_limit, progress=lambda done, known: show(done, total=known)
         )
-
-    first = listed[np.unique(station, return_index=True)[1]]
-    sites = np.r_[space.pinned, first[chosen & ~forced]].astype(np.int64)
+    sites = np.r_[space.pinned, listed[first][chosen & ~forced]].astype(np.int64)
     places = np.repeat(np.arange(city.n_sites), space.site_capacities - np.bincount(sites, minlength=city.n_sites))
     return _location(city, space.canonical(np.r_[sites, places[: space.units - len(sites)]]), bound)
 
@@ -177,13 +179,6 @@ def bounds(
     median = p_median(city, units, time_limit=time_limit)
     evaluation = evaluate(city, median.sites, evaluator, **options)
     return Bounds(median.lower_bound, evaluation.mean_response, median.sites, evaluation.evaluator)
-
-
-def _fold(costs: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return the distinct rows of ``costs`` in the order they come, and which of them each row is."""
-    numbers: dict[bytes, int] = {}
-    station = np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in costs])
-    return costs[np.unique(station, return_index=True)[1]], station
 
 
 def _location(city: City, sites: IntArray, bound: float) -> Location:

@@ -134,8 +134,8 @@ class AskTell(Generic[X]):
         return left[self.rng.integers(len(left))]
 
     def _propose(self) -> X:
-        """Return the candidate to try next; a taken one is replaced by a random one."""
-        raise NotImplementedError
+        """Return the candidate to try next: a random one, unless a method knows better. A taken one is replaced."""
+        return self.draw()
 
     def _learn(self, x: X, value: float) -> None:
         """Learn from a value just observed, which is already in the lists and in `taken`."""

@@ -5,7 +5,7 @@ import pytest
 
 import emsopt as eo
 from emsopt.optimizers.deployments.bocs import BOCS
-from emsopt.optimizers.deployments.sparbl import SparBL, SparBLPlus, _cover
+from emsopt.optimizers.deployments.sparbl import SparBL, SparBLPlus, _nearest
 from emsopt.surrogates.horseshoe import standardize
 
 METHODS = [SparBL, SparBLPlus]
@@ -52,8 +52,8 @@ def test_first_unit_costs_are_the_p_median_objective(st_paul):
     optimizer = SparBLPlus(eo.Objective(st_paul, 9, "approximate"))
     for sites in optimizer.space.sample(10, rng=3):
         near = np.sort(st_paul.response_times[sites], axis=0)[:2] @ st_paul.demand_shares
-        found = _cover(optimizer.space.group_counts([sites])[0], optimizer._order, optimizer._cost)
-        assert found == pytest.approx(near)
+        _, costs = _nearest(optimizer.space.group_counts(sites), optimizer._order, optimizer._cost)
+        assert costs.sum(axis=0) == pytest.approx(near)
 
 
 def test_plus_descends_to_a_local_minimum_of_its_draw():

@@ -1,6 +1,5 @@
 """Random search: the baseline that every other method has to beat."""
 
-from ..._types import IntArray
 from .base import Optimizer
 
 
@@ -18,6 +17,3 @@ class RandomSearch(Optimizer):
     >>> optimizer
     <RandomSearch: best 6.06744 of 10 told>
     """
-
-    def _propose(self) -> IntArray:
-        return self.draw()

@@ -22,8 +22,6 @@ cities of 50 sites SparBL is 3 % above the best known value after 120 evaluation
 deployment, and SparBLPlus 0.8 %. `benchmarks/RESULTS.md` has the measurements, and the settings that were tried.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from numba import njit
 
@@ -83,7 +81,8 @@ class SparBL(Optimizer):
         self._several = np.flatnonzero(space.capacities[self._free] > 1)
 
     def _propose(self) -> IntArray:
-        if len(self.taken) < self.initial or not _differ(self.values):
+        alike = len(self.values) < 2 or np.std(self.values) <= 1e-9 * max(1.0, abs(np.mean(self.values)))
+        if alike or len(self.taken) < self.initial:
             return self.draw()
         for _ in range(REDRAWS):
             sites = self._minimizer(self._draw_model())
@@ -161,7 +160,8 @@ class SparBLPlus(SparBL):
 
     def features(self, deployments: ArrayLike) -> FloatArray:
         """Return the features of SparBL and mean cost of first and second unit, shape (K, D + 2)."""
-        covers = [_cover(counts, self._order, self._cost) for counts in self.space.group_counts(deployments)]
+        counts = self.space.group_counts(deployments)
+        covers = [_nearest(row, self._order, self._cost)[1].sum(axis=0) for row in counts]
         return np.hstack([super().features(deployments), covers])
 
     def _minimizer(self, coef: FloatArray) -> IntArray:
@@ -173,24 +173,21 @@ class SparBLPlus(SparBL):
         )
 
 
-def _differ(values: Sequence[float]) -> bool:
-    """Return whether values differ by more than rounding."""
-    return bool(len(values) > 1 and np.std(values) > 1e-9 * max(1.0, abs(float(np.mean(values)))))
-
-
-@njit(cache=True)
-def _cover(counts: IntArray, order: IntArray, cost: FloatArray) -> FloatArray:
-    """Return the mean cost of each atom's first and second unit in its order of preference."""
-    total = np.zeros(2)
-    for j in range(len(order)):
+@njit(cache=True, nogil=True)
+def _nearest(counts: IntArray, order: IntArray, cost: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return rank and cost of each atom's first and second unit, shape (M, 2) each; G and 0 where there is none."""
+    G, M = cost.shape
+    rank, paid = np.full((M, 2), G), np.zeros((M, 2))
+    for a in range(M):
         found = 0
-        for g in order[j]:
+        for r in range(G):
+            g = order[a, r]
             for _ in range(min(counts[g], 2 - found)):
-                total[found] += cost[g, j]
+                rank[a, found], paid[a, found] = r, cost[g, a]
                 found += 1
             if found == 2:
                 break
-    return total
+    return rank, paid
 
 
 @njit(cache=True, nogil=True)
@@ -205,44 +202,32 @@ def _descend(
     ranks: IntArray,
     cost: FloatArray,
 ) -> IntArray:
-    """Minimise xᵀA x + bᵀx + weights · cover(x) by best swaps from each start; return the best counts."""
+    """Minimise xᵀA x + bᵀx + weights · cover(x), the last two features, by best swaps from each start; return the best counts."""
     G, M = cost.shape
     best, best_value = starts[0].copy(), np.inf
-    rank = np.empty((M, 2), np.int64)  # of the first two units of each atom when one has left, and what they cost
-    paid = np.empty((M, 2))
-    first_as_second = np.empty(M)
     for s in range(len(starts)):
         x = starts[s].copy()
         for _ in range(10 * G):
             slope = b + 2 * (A @ x.astype(np.float64))
-            now = weights @ _cover(x, order, cost)
+            now = weights @ _nearest(x, order, cost)[1].sum(axis=0)
             move_i, move_j, change = -1, -1, -1e-9
             for i in range(G):
                 if x[i] <= floors[i]:
                     continue
                 x[i] -= 1
-                left = weights @ _cover(x, order, cost) - now
-                for a in range(M):
-                    rank[a], paid[a], found = G, 0.0, 0
-                    for r in range(G):
-                        g = order[a, r]
-                        for _ in range(min(x[g], 2 - found)):
-                            rank[a, found], paid[a, found] = r, weights[found] * cost[g, a]
-                            found += 1
-                        if found == 2:
-                            break
-                    first_as_second[a] = 0.0 if found == 0 else weights[1] * cost[order[a, rank[a, 0]], a]
+                rank, paid = _nearest(x, order, cost)
+                left = weights @ paid.sum(axis=0) - now
                 x[i] += 1
                 for j in range(G):
                     if j == i or x[j] >= capacities[j]:
                         continue
                     d = slope[j] - slope[i] + 2 * A[i, i] - 2 * A[i, j] + left
                     for a in range(M):
-                        if ranks[j, a] < rank[a, 1]:
-                            if ranks[j, a] < rank[a, 0]:
-                                d += weights[0] * cost[j, a] - paid[a, 0] + first_as_second[a] - paid[a, 1]
-                            else:
-                                d += weights[1] * cost[j, a] - paid[a, 1]
+                        first, second = paid[a]
+                        if ranks[j, a] < rank[a, 0]:
+                            d += weights[0] * cost[j, a] - weights[0] * first + weights[1] * first - weights[1] * second
+                        elif ranks[j, a] < rank[a, 1]:
+                            d += weights[1] * cost[j, a] - weights[1] * second
                     if d < change:
                         move_i, move_j, change = i, j, d
             if move_i < 0:
@@ -250,7 +235,7 @@ def _descend(
             x[move_i] -= 1
             x[move_j] += 1
         y = x.astype(np.float64)
-        total = y @ (A @ y) + (b - np.diag(A)) @ y + weights @ _cover(x, order, cost)
+        total = y @ (A @ y) + (b - np.diag(A)) @ y + weights @ _nearest(x, order, cost)[1].sum(axis=0)
         if total < best_value:
             best, best_value = x, total
     return best

@@ -81,7 +81,7 @@ class SparBL(Optimizer):
         self._several = np.flatnonzero(space.capacities[self._free] > 1)
 
     def _propose(self) -> IntArray:
-        alike = len(self.values) < 2 or np.std(self.values) <= 1e-9 * max(1.0, abs(np.mean(self.values)))
+        alike = len(self.values) < 2 or np.std(self.values) <= 1e-9 * max(1.0, abs(float(np.mean(self.values))))
         if alike or len(self.taken) < self.initial:
             return self.draw()
         for _ in range(REDRAWS):

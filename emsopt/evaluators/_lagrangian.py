@@ -63,9 +63,8 @@ def minimise(
     costs: FloatArray,
     p: int,
     forced: BoolArray,
-    *,
-    time_limit: float | None = None,
-    progress: Callable[[int, int], object] | None = None,
+    time_limit: float,
+    progress: Callable[[int, int], object],
 ) -> tuple[BoolArray, float]:
     """Find the p sites with the least total cost.
 
@@ -77,9 +76,9 @@ def minimise(
         How many sites to choose, at most N.
     forced : ndarray of bool, shape (N,)
         Sites that must be among them, at most p.
-    time_limit : float, optional
+    time_limit : float
         Seconds; looked at between branches.
-    progress : callable, optional
+    progress : callable
         Called with (branches searched, branches known so far).
 
     Returns
@@ -111,7 +110,7 @@ def minimise(
     if bound < best - tolerance:
         queue.append((bound, known, state, prices, lately))
     while queue or dive:
-        if time_limit is not None and time.monotonic() - start > time_limit:
+        if time.monotonic() - start > time_limit:
             bounds = [branch[0] for branch in queue + dive]
             return chosen, min((bound for bound in bounds if bound < best - tolerance), default=np.inf)
         bound, _, state, prices, lately = dive.pop() if dive else heappop(queue)
@@ -131,10 +130,8 @@ def minimise(
                     heappush(queue, entry)
                 else:
                     dive.append(entry)
-        if progress is not None:
-            progress(searched, searched + 2 * (len(queue) + len(dive)))
-    if progress is not None:
-        progress(searched, searched)
+        progress(searched, searched + 2 * (len(queue) + len(dive)))
+    progress(searched, searched)
     return chosen, np.inf
 
 

@@ -45,7 +45,7 @@ from ..city.city import City
 from ..city.deployment import check_sites
 from ..errors import AccuracyWarning, ConvergenceError, UnstableQueueError
 from ._order import UnitOrder, unit_order
-from .evaluation import Evaluation, is_queue, queued_shares, twin_average
+from .evaluation import Evaluation, is_queue, queued_shares, twin_average, unstable
 from .metrics import check_costs
 
 # Largest ratio of service times at which the probability that all units are busy, and mean costs, are accurate.

@@ -14,7 +14,7 @@ import numpy as np
 from .._types import ArrayLike, FloatArray, IntArray
 from .._validate import choice, positive_number, real_array
 from ..city.city import City
-from ..errors import InputError
+from ..errors import InputError, UnstableQueueError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -246,6 +246,14 @@ class Evaluation:
 def is_queue(capacity: str) -> bool:
     """Return whether calls that find every unit busy wait, after a check of the option ``capacity``."""
     return choice(capacity, "capacity", ("loss", "queue")) == "queue"
+
+
+def unstable(city: City, sites: IntArray) -> UnstableQueueError:
+    """Return the error of a queue that never settles."""
+    return UnstableQueueError(
+        f"calls arrive at {city.total_rate:g} per hour, faster than {len(sites)} units at these sites can serve, so the "
+        "queue grows without bound. Add units, lower the load, or use capacity='loss'."
+    )
 
 
 def twin_average(city: City, sites: IntArray) -> FloatArray:

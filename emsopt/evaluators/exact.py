@@ -39,7 +39,7 @@ from .._types import ArrayLike, FloatArray, IntArray, Sites
 from ..city.city import City
 from ..city.deployment import check_sites
 from ..errors import ConvergenceError, InputError
-from .evaluation import Evaluation, is_queue
+from .evaluation import Evaluation, is_queue, unstable
 from .metrics import check_costs
 
 MOST_UNITS = 24  # a single vector of 2^24 states and its rates take 1.7 GB

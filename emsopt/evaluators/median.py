@@ -122,8 +122,7 @@ def p_median(
     <Location: sites [1, 2], mean response 1.571 min, optimal>
     """
     space = DeploymentSpace.of(city, units)
-    if time_limit is not None:
-        time_limit = _validate.positive_number(time_limit, "time_limit", "s")
+    seconds = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
     listed, counts = np.flatnonzero(space.site_capacities), city.demand_shares > 0
     costs = city.response_times[listed][:, counts] * city.demand_shares[counts]
     station = pd.factorize(np.array([row.tobytes() for row in costs], dtype=object))[0]  # sites alike are one
@@ -133,9 +132,7 @@ def p_median(
     forced[station[np.isin(listed, space.pinned)]] = True
     stations = min(forced.sum() + space.units - len(space.pinned), len(costs))
     with bar(progress, None, "branch") as show:
-        chosen, bound = minimise(
-            costs, stations, forced, time_limit=time_limit, progress=lambda done, known: show(done, total=known)
-        )
+        chosen, bound = minimise(costs, stations, forced, seconds, lambda done, known: show(done, total=known))
     sites = np.r_[space.pinned, listed[first][chosen & ~forced]].astype(np.int64)
     places = np.repeat(np.arange(city.n_sites), space.site_capacities - np.bincount(sites, minlength=city.n_sites))
     return _location(city, space.canonical(np.r_[sites, places[: space.units - len(sites)]]), bound)

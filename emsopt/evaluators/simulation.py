@@ -31,10 +31,10 @@ from .._types import ArrayLike, FloatArray, IntArray, Progress, Rng, Sites
 from .._validate import generator, whole_number
 from ..city.city import City
 from ..city.deployment import check_sites
-from ..errors import InputError, UnstableQueueError
+from ..errors import InputError
 from . import _intervals
 from ._order import unit_order
-from .evaluation import Evaluation, is_queue, queued_shares, twin_average
+from .evaluation import Evaluation, is_queue, queued_shares, twin_average, unstable
 from .metrics import check_costs
 from .service import service_law
 
@@ -215,11 +215,7 @@ def _stable_load(city: City, sites: IntArray) -> float:
     """Return λ / Σ_i μ_i, where 1 / μ_i is the mean minutes of unit i over all calls; refuse an unstable queue."""
     most = 60 * (1 / (city.service_times[sites] @ city.demand_shares)).sum()
     if city.total_rate >= most * (1 - 1e-12):
-        raise UnstableQueueError(
-            "with capacity='queue' calls must arrive more slowly than the units can serve them; got an offered load of "
-            f"{city.total_rate / most:.4g} per unit: {city.total_rate:.4g} calls/h, of which the {len(sites)} units can "
-            f"serve {most:.4g}. Add units, lower the arrival rates (City.scaled) or use capacity='loss'."
-        )
+        raise unstable(city, sites)
     return city.total_rate / most
 
 
@@ -275,16 +271,6 @@ def _unit_order(city: City, sites: IntArray) -> IntArray:
     return unit_order(city.preferred_order, first_twin[city.twin_groups[sites]]).astype(np.int64)
 
 
-def _first_release(city: City, units: int, seed: IntArray) -> FloatArray:
-    """Return the minutes until each unit is free at the start, roughly as at a random time, shape (p,).
-
-    Units that start together would stay together for long if every call took equally long.
-    """
-    rng = _streams(seed)[3]
-    load = city.offered_load(units)
-    return (rng.random(units) < load / (1 + load)) * rng.random(units) * city.mean_service_time
-
-
 def _play(
     city: City,
     deployments: IntArray,
@@ -309,7 +295,10 @@ def _play(
     busy, totals = np.zeros((K, S, p)), np.zeros((K, S, 3))
     orders = [_unit_order(city, sites) for sites in deployments]
     service_times = [city.service_times[sites] for sites in deployments]
-    releases = np.tile(_first_release(city, p, seed), (K, 1))
+    # At first units are busy roughly as at a random time: if they started together, they would stay so for long.
+    load, rng = city.offered_load(p), _streams(seed)[3]
+    release = (rng.random(p) < load / (1 + load)) * rng.random(p) * city.mean_service_time
+    releases = np.tile(release, (K, 1))
     for s, gaps, atoms, factors in _call_stream(city, lengths, draw, seed):
         for k in range(K):
             release = releases[k]

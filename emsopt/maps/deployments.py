@@ -92,7 +92,9 @@ def deployment_map(
     if tiles is not None:
         _validate.choice(tiles, "tiles", ("OpenStreetMap",))
         if not city.geographic:
-            raise InputError(f"`tiles` need longitude and latitude, but {city.name!r} has plane coordinates (km). Leave them out.")
+            raise InputError(
+                f"`tiles` need longitude and latitude, but {city.name!r} has plane coordinates (km). Leave them out."
+            )
     if key is not None and not (isinstance(key, str) and key):
         raise InputError(f"`key` must be a name, such as uuid.uuid4().hex; got {key!r}.")
     if edit is not None and (key is None or edit not in named):

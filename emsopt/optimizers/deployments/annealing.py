@@ -6,8 +6,8 @@ number k of evaluations, a schedule that needs no budget in advance (Szu and Har
 
 import numpy as np
 
-from ... import _validate
 from ..._types import IntArray, Rng
+from ..._validate import positive_number, whole_number
 from ...evaluators.objective import Objective
 from .base import Optimizer
 from .swaps import random_neighbour
@@ -37,17 +37,13 @@ class SimulatedAnnealing(Optimizer):
         self, objective: Objective, *, initial: int = 10, temperature: float | None = None, rng: Rng = None
     ) -> None:
         super().__init__(objective, rng=rng)
-        self.initial = _validate.whole_number(initial, "initial")
-        self.start_temperature = temperature
-        if temperature is not None:
-            self.start_temperature = _validate.positive_number(temperature, "temperature", zero=True)
+        self.initial = whole_number(initial, "initial")
+        self.start = None if temperature is None else positive_number(temperature, "temperature", zero=True)
         self.position: IntArray | None = None
         self.height = np.inf
 
     def _temperature(self) -> float:
-        start = self.start_temperature
-        if start is None:
-            start = float(np.std(self.values[: self.initial]))
+        start = float(np.std(self.values[: self.initial])) if self.start is None else self.start
         return start / max(1, len(self.values) - self.initial)
 
     def _propose(self) -> IntArray:

@@ -104,12 +104,10 @@ class GPpM(Optimizer):
         self._told: list[IntArray] = []  # counts of the deployments told
         self._optima: list[int] = []  # which of them were the best of a region
         self.process: GaussianProcess | None = None
-        self._constant = 0.0
         self.centre: IntArray | None = None
-        self.edge = float(EDGE)
+        self.edge, self.restarts = float(EDGE), 0
         self._region_value, self._region_best = np.inf, -1  # of the best deployment in the region, and its number
         self._successes = self._failures = 0
-        self.restarts = 0
 
     def prior_mean(self, sites: Sites) -> float:
         """Return m(x) of one deployment, shape (p,), without the constant."""

@@ -271,6 +271,15 @@ def _unit_order(city: City, sites: IntArray) -> IntArray:
     return unit_order(city.preferred_order, first_twin[city.twin_groups[sites]]).astype(np.int64)
 
 
+def _first_release(city: City, units: int, seed: IntArray) -> FloatArray:
+    """Return the minutes until each unit is free at the start, roughly as at a random time, shape (p,).
+
+    Units that start together would stay together for long if every call took equally long.
+    """
+    load, rng = city.offered_load(units), _streams(seed)[3]
+    return (rng.random(units) < load / (1 + load)) * rng.random(units) * city.mean_service_time
+
+
 def _play(
     city: City,
     deployments: IntArray,
@@ -295,10 +304,7 @@ def _play(
     busy, totals = np.zeros((K, S, p)), np.zeros((K, S, 3))
     orders = [_unit_order(city, sites) for sites in deployments]
     service_times = [city.service_times[sites] for sites in deployments]
-    # At first units are busy roughly as at a random time: if they started together, they would stay so for long.
-    load, rng = city.offered_load(p), _streams(seed)[3]
-    release = (rng.random(p) < load / (1 + load)) * rng.random(p) * city.mean_service_time
-    releases = np.tile(release, (K, 1))
+    releases = np.tile(_first_release(city, p, seed), (K, 1))
     for s, gaps, atoms, factors in _call_stream(city, lengths, draw, seed):
         for k in range(K):
             release = releases[k]

@@ -55,7 +55,8 @@ class Box:
 
     def listing(self) -> FloatArray:
         """Return all points, shape (K, d), where all inputs are whole numbers."""
-        places = np.unravel_index(np.arange(prod(self._counts)), self._counts)
+        counts = [int(width) for width in self._width]
+        places = np.unravel_index(np.arange(prod(counts)), counts)
         return self.bounds[:, 0] + np.column_stack(places)
 
     def canonical(self, x: ArrayLike) -> FloatArray:

@@ -227,7 +227,7 @@ def test_progress_is_reported_by_the_hour():
         ([TOWN], {"moves": -1}, "moves"),
         ([TOWN], {"moves": 1.5}, "moves"),
         ([TOWN], {"units": 9}, "do not fit"),
-        ([TOWN], {"evaluator": "simulation"}, "must be a whole number if calls are simulated"),
+        ([TOWN], {"evaluator": "simulation"}, "must be a whole number with evaluator=.simulation."),
         ([TOWN], {"progress": 3}, "progress"),
     ],
 )

@@ -21,11 +21,9 @@ if TYPE_CHECKING:
     from ..evaluators import Evaluation
     from ..evaluators.enumeration import Enumeration
 
-MODELS = {
-    "exact": "exact hypercube",
-    "approximate": "approximate hypercube",
-    "simulation": "simulation of 50,000 calls",
-}
+CALLS = 50_000  # of a simulation
+MODELS = {name: f"{name} hypercube" for name in ("exact", "approximate")}
+MODELS["simulation"] = f"simulation of {CALLS:,} calls"
 
 
 def place_names(city: City) -> list[str]:
@@ -63,18 +61,17 @@ def figures(
         "units busy, on average": [f"{e.utilizations.mean():.1%}" for e in shown],
         "busiest unit": [f"{e.utilizations.max():.1%}" for e in shown],
     }
-    model = MODELS[next(iter(shown)).evaluator]
-    return table(f"{caption} Figures: {model}; calls that find no unit free are lost.", evaluations, rows)
+    caption += f" Figures: {MODELS[next(iter(shown)).evaluator]}; calls that find no unit free are lost."
+    return table(caption, evaluations, rows.items())
 
 
 def busy(evaluations: dict[str, Evaluation]) -> str:
     """Return bars of how busy the units are: unlike a picture, a table is drawn at once and can be read aloud."""
     cells: dict[tuple[int, str], list[str]] = defaultdict(lambda: [""] * len(evaluations))
-    for k, e in enumerate(evaluations.values()):
-        colour = _shading.CATEGORIES[k % len(_shading.CATEGORIES)]
+    for k, (e, colour) in enumerate(zip(evaluations.values(), _shading.CATEGORIES, strict=False)):
         for site, name, share in zip(e.sites.tolist(), e.site_names, e.utilizations.tolist(), strict=True):
             cells[site, name][k] = bar(share, colour, f"{share:.0%}")
-    rows = [(name, row) for (_, name), row in sorted(cells.items())]
+    rows = ((name, row) for (_, name), row in sorted(cells.items()))
     return table("How busy each unit is (share of the time)", evaluations, rows)
 
 
@@ -97,4 +94,4 @@ def alternatives(everything: Enumeration | None, k: int, threshold: float) -> st
         slowest, busiest = f"{row['percentile_90_min']:.2f}", f"{row['max_utilization']:.1%}"
         rows[f"{row['rank']}. {move}"] = [mean, late, slowest, busiest]
     columns = ["mean response (min)", f"{threshold:g} min or more", "90th percentile (min)", "busiest unit"]
-    return table(f"The {len(rows)} best deployments by the approximate model", columns, rows)
+    return table(f"The {len(rows)} best deployments by the approximate model", columns, rows.items())

@@ -26,13 +26,13 @@ def city_controls(city: City, units: int, decades: int, step: float, models: tup
     """Make the inputs of a panel that searches: the load spans some powers of ten, ``models`` are the evaluators."""
     factor = f"Factor on all call rates, from {10.0**-decades:g} to {10**decades:g}"
     most, options = max(units, min(city.n_sites, MOST_UNITS)), [(MODELS[name], name) for name in models]
-    best = "What the best deployment is best at"
+    best, valued = "What the best deployment is best at", "Model that values the deployments"
     return {
         "load": control(FloatLogSlider, 1.0, "Load θ", factor, (-decades, decades, step)),
         "units": control(IntSlider, units, "Fleet (units)", "Number of units, p", (1, most)),
         "objective": control(Dropdown, "mean_response", "Minimise", best, options=OBJECTIVES),
         "threshold": threshold_slider(),
-        "evaluator": control(Dropdown, "exact", "Figures by", "Model that values the deployments", options=options),
+        "evaluator": control(Dropdown, "exact", "Figures by", valued, options=options),
     }
 
 
@@ -68,7 +68,7 @@ class CityPanel(Panel):
     def evaluator(self, units: int) -> tuple[str, str]:
         """Return the model that values fleets of up to ``units``, the exact one only where it is quick, and a remark."""
         if self.at.evaluator == "exact" and units > EXACT_UP_TO:
-            return "approximate", f"Fleets of more than {EXACT_UP_TO} units are valued by the approximate model."
+            return "approximate", f"The approximate model values fleets of more than {EXACT_UP_TO} units."
         return self.at.evaluator, ""
 
 
@@ -88,7 +88,7 @@ class OwnPanel(CityPanel):
         for key, name in (("optimum", "optimum"), ("p_median", "p-median")):
             controls[key] = button(f"Take the {name}", f"Make the {name} yours", partial(self.take, name))
         super().__init__(city, controls, outputs, edit="yours", clicked=self.sites.press)
-        self.refs["sites"] = self.sites.fields
+        self.refs |= {"sites": self.sites.fields, "places": self.view.places}
 
     def known(self) -> dict[str, tuple[int, ...]]:
         """Return the sites of the best deployment known, ``optimum``, and of the ``p-median``."""

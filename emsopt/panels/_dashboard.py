@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import TYPE_CHECKING
 
-import ipywidgets as widgets
+import pandas as pd
+from ipywidgets import HTML, BoundedFloatText, Dropdown, FileUpload, IntSlider, Text, VBox
 
-from .. import datasets
+from .. import datasets, plots
 from ..calls import aggregate_calls
-from ..errors import InputError
+from ..maps.deployments import deployment_map
+from ..planning.scenarios import without_formulas
 from ._panel import Panel
-from ._uploads import MOST_MB, bare_name, city_from_uploads, summary
-from ._what_if import Scenarios
-from ._widgets import button, control, lines, seed_input
+from ._uploads import MOST_MB, POINTS, city_from_uploads, summary
+from ._widgets import button, control, lines, png, seed_input, table
 from ._workbench import Workbench
 
 if TYPE_CHECKING:
     from ..city.city import City
 
-ST_PAUL, GRID, PRACTICE, UPLOAD = "St. Paul", "Random grid city", "Practice town", "Your own files"
+ST_PAUL, GRID, PRACTICE, UPLOAD = CITIES = "St. Paul", "Random grid city", "Practice town", "Your own files"
 UNITS = {ST_PAUL: 9, PRACTICE: 5, UPLOAD: 5}
 PRACTICE_SPEED_KMH = 40
-FORMATS = ".csv,.json,.geojson"
+MOST_ROWS = 300
+SHOWN = {  # how the table writes a scenario, by title
+    "city": "{city}",
+    "deployment": "{deployment}",
+    "units": "{units}",
+    "calls per hour": "{calls_per_hour:.3g}",
+    "figures by": "{evaluator}",
+    "lost": "{loss_probability:.2%}",
+    "mean response (min)": "{mean_response_min:.3f}",
+    "late": "{late_fraction:.2%}",
+    "late from (min)": "{threshold_min:g}",
+    "busiest unit": "{max_utilization:.1%}",
+}
 EXPLANATION = (
     "Choose a city, then move the controls: your deployment, the optimum and the p-median deployment stand side by side. On "
     'the map\'s view "yours" a click on a station adds or removes a unit. Collect what you try in the table, and save it.'
@@ -58,29 +72,26 @@ class _Dashboard(Panel):
 
     def __init__(self) -> None:
         # The range of the speed is wider than what is read: a page corrects a number out of its range without a word.
-        speed = "For travel times, with 1.3 times the distance as the crow flies; for calls and stations only"
-        files = "City files, or a log of calls and a table of stations"
+        speed = "For calls and stations only: travel times take 1.3 times the distance as the crow flies"
+        hint = "City files, or a log of calls and a table of stations"
         named = "What this scenario is called in the table"
-        cities = [ST_PAUL, GRID, PRACTICE, UPLOAD]
+        city, sites = ("Which city to look at", (), self._choose), ("Sites of the random city", (4, 30), self._choose)
         controls = {
-            "city": control(
-                widgets.Dropdown, ST_PAUL, "City", "Which city to look at", (), self._choose, options=cities
-            ),
-            "sites_count": control(
-                widgets.IntSlider, 12, "Sites", "Candidate sites of the random city", (4, 30), self._choose
-            ),
+            "city": control(Dropdown, ST_PAUL, "City", *city, options=CITIES),
+            "sites_count": control(IntSlider, 12, "Sites", *sites),
             "seed": seed_input(0, "Another number makes another city", self._choose),
-            "files": widgets.FileUpload(description="Choose files", tooltip=files, accept=FORMATS, multiple=True),
-            "speed": control(widgets.BoundedFloatText, 40.0, "Speed (km/h)", speed, (0.0, 1000.0)),
+            "files": FileUpload(description="Choose files", tooltip=hint, accept=",".join(POINTS), multiple=True),
+            "speed": control(BoundedFloatText, 40.0, "Speed (km/h)", speed, (0.0, 1000.0)),
             "read": button("Read files", "Make a city of the files", self._read),
-            "label": control(widgets.Text, "", "Name it", named, placeholder="as it is"),
+            "label": control(Text, "", "Name it", named, placeholder="as it is"),
             "add": button("Add to the table", "Add the three deployments as they are now", self._add),
             "empty": button("Empty the table", "Remove all rows", self._empty),
             "save": button("Make files", "Make links to save the table, the map and a picture", self._link),
         }
         super().__init__(controls, ("checks", "scenarios", "links"))
-        self.scenarios, self.place, self.refs["hint"] = Scenarios(), widgets.VBox(), widgets.HTML(lines(FILES))
-        ending = widgets.HTML("<h4 style='margin:0.6em 0 0'>What if: scenarios to collect and save</h4>")
+        self.rows: list[dict[str, object]] = []
+        self.place, self.refs["hint"] = VBox(), HTML(lines(FILES))
+        ending = HTML("<h4 style='margin:0.6em 0 0'>What if: scenarios to collect and save</h4>")
         above = "city | sites_count seed | hint | files speed read | checks | message | place | ending"
         rows = f"{above} | label add empty | scenarios | save | links"
         self.arrange("Where should the units wait?", EXPLANATION, rows, place=self.place, ending=ending)
@@ -88,13 +99,12 @@ class _Dashboard(Panel):
 
     def _choose(self) -> str:
         """Show the city that is chosen; return a remark."""
-        chosen = self.at.city
+        chosen, sites = self.at.city, self.at.sites_count
         for names, owner in (("sites_count seed", GRID), ("hint files speed read checks", UPLOAD)):
             for name in names.split():
                 self.refs[name].layout.display = "" if chosen == owner else "none"
         if chosen == UPLOAD:
             return "Choose files, then Read them; until then the city before stays."
-        units = UNITS.get(chosen, max(1, self.at.sites_count // 2))
         if chosen == ST_PAUL:
             city = datasets.load_st_paul()
         elif chosen == PRACTICE:
@@ -102,8 +112,8 @@ class _Dashboard(Panel):
             demand = aggregate_calls(calls.without_repeats(), stations, cell_km=1, empty_days="missing")
             city = demand.city(speed_kmh=PRACTICE_SPEED_KMH, name=chosen)
         else:
-            city = datasets.grid_city(self.at.sites_count, units, rng=self.at.seed)
-        self._show(city, units)
+            city = datasets.grid_city(sites, sites // 2, rng=self.at.seed)
+        self._show(city, UNITS.get(chosen, sites // 2))
         return ""
 
     def _read(self) -> str:
@@ -111,12 +121,7 @@ class _Dashboard(Panel):
         self.show(checks="")
         # Files that never arrive must not be taken for those before, which also need memory.
         uploads, self.controls["files"].value = self.at.files, ()
-        try:
-            city, checks = city_from_uploads(uploads, speed_kmh=self.at.speed)
-        except InputError as error:
-            if str(error).startswith(tuple(map(bare_name, uploads))):
-                return str(error)  # unchanged, as the name of a file may begin with a small letter
-            raise
+        city, checks = city_from_uploads(uploads, speed_kmh=self.at.speed)
         self.show(checks="" if checks is None else checks._repr_html_())
         self._show(city, min(UNITS[UPLOAD], city.n_sites))
         return f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {summary(uploads)}."
@@ -124,26 +129,49 @@ class _Dashboard(Panel):
     def _show(self, city: City, units: int) -> None:
         """Replace the workbench by that of another city."""
         before = self.place.children
-        self.bench = Workbench(city, units, changed=lambda: self.show(links=""))
+        self.bench = Workbench(city, units)
+        self.show(links="")
+        for name in ("figures", "busy"):  # once they change, links no longer hold
+            self.bench.outputs[name].observe(lambda _: self.show(links=""), "value")
         self.place.children = [self.bench]
         for bench in before:
             bench.end()
         # Remarks on a city stand under its own message.
-        own = {("answer" if name == "message" else name): widget for name, widget in self.bench.refs.items()}
-        self.refs |= {**own, "wait": self.bench.job.wait}
+        answer = {"message": self.message, "answer": self.bench.message, "wait": self.bench.job.wait}
+        self.refs |= self.bench.refs | answer
 
     def _add(self) -> str:
-        """Add the present deployments to the table; return a remark."""
-        remark = self.scenarios.add(self.bench.scenarios(), self.at.label)
-        self.show(scenarios=self.scenarios.to_html())
-        return remark
+        """Add the present deployments to the table, numbered if they have no name; return a remark if it is full."""
+        rows, number = self.bench.scenarios(), 1 + len({row["number"] for row in self.rows})
+        if len(self.rows) + len(rows) > MOST_ROWS:
+            return f"The table is full with {len(self.rows)} rows: download it, then empty it."
+        name = self.at.label.strip()[:100] or f"scenario {number}"
+        self.rows += [{"number": number, "scenario": name, **row} for row in rows]
+        cells = [(str(row["scenario"]), [text.format_map(row) for text in SHOWN.values()]) for row in self.rows]
+        self.show(scenarios=table("Scenarios", SHOWN, cells))
+        return ""
 
     def _empty(self) -> None:
         """Empty the table."""
-        self.scenarios.rows.clear()
+        self.rows.clear()
         self.show(scenarios="")
 
     def _link(self) -> None:
-        """Make links to files of what is shown."""
-        city = self.bench.city.scaled(self.bench.at.load)
-        self.show(links=self.scenarios.links(city, self.bench.compute()))
+        """Make links that save the table, if it has rows, and a map and a picture of what is shown."""
+        city, evaluations, links = self.bench.city.scaled(self.bench.at.load), self.bench.compute(), []
+        if self.rows:
+            text = without_formulas(pd.DataFrame(self.rows)).to_csv(index=False, lineterminator="\n")
+            links.append(_link("scenarios.csv", "text/csv", text.encode("utf-8-sig")))
+        if city.atom_locations is not None and city.site_locations is not None:
+            links.append(_link("map.html", "text/html", deployment_map(city, evaluations).html.encode()))
+            picture = png(lambda figure: plots.deployments(city, evaluations, figure), dpi=110)
+            links.append(_link("deployments.png", "image/png", picture))
+        nothing = "Nothing to save: the table is empty, and the city has no coordinates."
+        self.show(links=f"<p>{'Save ' + ', '.join(links) if links else nothing}</p>")
+
+
+def _link(name: str, kind: str, content: bytes) -> str:
+    """Return a link that saves a file."""
+    source, size = f"data:{kind};base64,{b64encode(content).decode()}", f"{len(content) / 1024:,.0f} kB"
+    style = "color:#0b5394;text-decoration:underline"
+    return f"<a style='{style}' download='{name}' href='{source}'>{name}</a> ({size})"

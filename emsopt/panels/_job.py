@@ -34,8 +34,8 @@ class Job(widgets.HBox):
     message : Message
         Says how the work ended.
     prepare : callable
-        Called in the panel's thread; returns the work, a function without arguments. The work calls `tell` or `check` often
-        and may return a remark.
+        Called in the panel's thread; returns the work, a function without arguments. The work calls `tell` often and may
+        return a remark.
 
     Attributes
     ----------
@@ -73,18 +73,14 @@ class Job(widgets.HBox):
         finally:
             self.start.disabled, self.cancel.disabled = False, True
 
-    def check(self) -> None:
-        """End the work here if it was cancelled."""
-        if self._stop.is_set():
-            raise _Cancelled
-
     def tell(self, done: int, total: int) -> None:
         """Show how much of the work is done, or end it if it was cancelled."""
-        self.check()
+        if self._stop.is_set():
+            raise _Cancelled
         self.bar.tell(done, total)
 
     def stop(self) -> None:
-        """Ask the work to end; it does so at its next `check`."""
+        """Ask the work to end; it does so at its next `tell`."""
         self._stop.set()
 
     def wait(self, seconds: float | None = None) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from html import escape
 from threading import RLock
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
-from ._widgets import Message, button, guarded, heading, seed_input
+from ._widgets import Message, button, guarded, lines, seed_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -136,7 +137,8 @@ class Panel(widgets.VBox):
         parts = {**self.refs, "map": getattr(self, "view", self.refs.get("map")), **parts}
         rows = [[parts[name] for name in row.split()] for row in layout.split("|")]
         stacked = [row[0] if len(row) == 1 else widgets.HBox(row, layout=WRAP) for row in rows]
-        self.children = [heading(title, explanation), *stacked] if title else stacked
+        heading = f"<h3 style='margin:0.2em 0'>{escape(title)}</h3>{lines(explanation)}"
+        self.children = [widgets.HTML(heading), *stacked] if title else stacked
         self.disable(self.unavailable())
 
 

@@ -8,25 +8,26 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from .. import _validate
 from .._files.writing import errors_explained, write_folder
 from ..calls import Checks, check_calls, city_from_calls, read_calls, read_stations
 from ..city.city import City
 from ..city.tables import ATOMS, CITY, FILES, SITES
 from ..errors import InputError
 
-MOST_FILES = 10
+NAME = "Your city"  # if the files have none
 MOST_MB = 8  # together: servers of notebooks take messages of 10 MB
 MOST_ROWS = {SITES: 200, ATOMS: 2000}
 SLOWEST, FASTEST = 5, 150  # km/h, of ambulances on their way
 POINTS = (".csv", ".geojson", ".json")
 WANTED = (
-    f"either {CITY}, {ATOMS} and {SITES}, as City.save writes them, or a log of calls and a table of stations, with "
-    "'call' and 'station' in their names"
+    f"Choose either {CITY}, {ATOMS} and {SITES}, as City.save writes them, or a log of calls and a table of stations, "
+    "with 'call' and 'station' in their names."
 )
 Uploads = Sequence[Mapping[str, Any]]
 
 
-def city_from_uploads(uploads: Uploads, *, speed_kmh: float, name: str = "Your city") -> tuple[City, Checks | None]:
+def city_from_uploads(uploads: Uploads, *, speed_kmh: float) -> tuple[City, Checks | None]:
     """Return the city that uploaded files describe, and what looks wrong in them.
 
     Parameters
@@ -35,8 +36,6 @@ def city_from_uploads(uploads: Uploads, *, speed_kmh: float, name: str = "Your c
         Each with ``name`` and ``content`` (bytes), as `ipywidgets.FileUpload` has them.
     speed_kmh : float
         For travel times, where the files are a log of calls and stations; from 5 to 150.
-    name : str
-        Name of the city if the files have none.
 
     Returns
     -------
@@ -52,8 +51,8 @@ def city_from_uploads(uploads: Uploads, *, speed_kmh: float, name: str = "Your c
     """
     files = _named(uploads)
     if {CITY, ATOMS, SITES} & set(map(str.lower, files)):
-        return _from_folder(files, name), None
-    return _from_calls(files, speed_kmh, name)
+        return _from_folder(files), None
+    return _from_calls(files, speed_kmh)
 
 
 def summary(uploads: Uploads) -> str:
@@ -68,33 +67,26 @@ def bare_name(upload: Mapping[str, Any]) -> str:
 
 def _named(uploads: Uploads) -> dict[str, bytes]:
     """Return the content of every file by its bare name."""
-    if not uploads:
-        raise InputError(f"no files have arrived, or they are larger than {MOST_MB} MB together. Choose {WANTED}.")
-    if len(uploads) > MOST_FILES:
-        raise InputError(f"{len(uploads)} files are chosen; at most {MOST_FILES} are read. Choose {WANTED}.")
     size = sum(len(upload["content"]) for upload in uploads) / 2**20
+    if not uploads:
+        raise InputError(f"no files have arrived, or they are larger than {MOST_MB} MB together. {WANTED}")
     if size > MOST_MB:
-        raise InputError(f"the files have {size:.1f} MB together; at most {MOST_MB} are read. Split a log by year.")
-    files: dict[str, bytes] = {}
-    for upload in uploads:
-        name = bare_name(upload)
-        if name.lower() in map(str.lower, files):
-            raise InputError(f"{name} is chosen twice, upper and lower case taken alike; choose each file once.")
-        files[name] = bytes(upload["content"])
-    return files
+        raise InputError(f"the files must have at most {MOST_MB} MB together; got {size:.1f}. Split a log by year.")
+    names = [bare_name(upload) for upload in uploads]
+    if twice := _validate.first_repeated(map(str.lower, names)):
+        raise InputError(f"{twice} is chosen twice, upper and lower case taken alike; choose it once.")
+    return {name: bytes(upload["content"]) for name, upload in zip(names, uploads, strict=True)}
 
 
-def _from_folder(files: dict[str, bytes], name: str) -> City:
+def _from_folder(files: dict[str, bytes]) -> City:
     """Return the city that a folder of these files would hold."""
-    plain = {file.lower(): content for file, content in files.items()}
     for file, content in files.items():
         if file.lower() not in FILES:
             raise InputError(f"{file!r} is not a file of a city; those are {', '.join(FILES)}.")
         _check_rows(len(content.splitlines()) - 1, file, MOST_ROWS.get(file.lower()))
-    with errors_explained("the folder for temporary files"):
-        made = TemporaryDirectory()
-    with made as scratch:
-        folder = write_folder(Path(scratch) / name, plain, marker=CITY, replaceable=FILES)
+    with errors_explained("the folder for temporary files"), TemporaryDirectory() as scratch:
+        plain = {file.lower(): content for file, content in files.items()}
+        folder = write_folder(Path(scratch) / NAME, plain, marker=CITY, replaceable=FILES)
         try:
             return City.load(folder)
         except InputError as error:  # without the folder, which the user does not know
@@ -110,32 +102,19 @@ def _check_rows(rows: int, file: str, most: int | None) -> None:
         raise InputError(f"{file} has {rows:,} rows; the dashboard takes at most {most:,}. Leave some out.")
 
 
-def _from_calls(files: dict[str, bytes], speed_kmh: float, name: str) -> tuple[City, Checks]:
+def _from_calls(files: dict[str, bytes], speed_kmh: float) -> tuple[City, Checks]:
     """Return the city of a log of calls and a table of stations, and what looks wrong in them."""
     if not SLOWEST <= speed_kmh <= FASTEST:
-        raise InputError(
-            f"the speed must be from {SLOWEST} to {FASTEST} km/h; got {speed_kmh:g}. Choose the files again."
-        )
-    got, parts = ", ".join(sorted(files))[:200], []
-    for what in ("call", "station"):
-        found = [file for file in files if what in file.lower() and file.lower().endswith(POINTS)]
-        if len(found) != 1:
-            many = f"{len(found)} files have" if found else "no file has"
-            raise InputError(f"{many} {what!r} in the name and end in {', '.join(POINTS)}; got {got}. Choose {WANTED}.")
-        parts += found
-    if len(files) != 2 or parts[0] == parts[1]:
-        raise InputError(f"two files are needed, one of calls and one of stations; got {got}.")
-    log, table = (_File(part, files[part]) for part in parts)
+        raise InputError(f"the speed must be from {SLOWEST} to {FASTEST} km/h; got {speed_kmh:g}. Choose again.")
+    tables = [file for file in files if file.lower().endswith(POINTS)]
+    logs, places = ([file for file in tables if what in file.lower()] for what in ("call", "station"))
+    if len(files) != 2 or len(logs) != 1 or len(places) != 1 or logs == places:
+        got = ", ".join(sorted(files))[:200]
+        raise InputError(f"one file of calls and one of stations ({', '.join(POINTS)}) are needed; got {got}. {WANTED}")
+    log, table = (BytesIO(files[file]) for file in (*logs, *places))
+    log.name, table.name = *logs, *places
     calls, stations = read_calls(log), read_stations(table)
     _check_rows(len(stations), table.name, MOST_ROWS[SITES])
     if calls.service_min is not None and "service_min" in stations:
-        raise InputError("calls and stations both have a column 'service_min'. Remove the one that is not to count.")
-    return city_from_calls(calls, stations, speed_kmh=speed_kmh, name=name), check_calls(calls, stations)
-
-
-class _File(BytesIO):
-    """Bytes with a name."""
-
-    def __init__(self, name: str, content: bytes) -> None:
-        super().__init__(content)
-        self.name = name
+        raise InputError("calls and stations both have a column 'service_min'. Remove one of them.")
+    return city_from_calls(calls, stations, speed_kmh=speed_kmh, name=NAME), check_calls(calls, stations)

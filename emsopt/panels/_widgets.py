@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import logging
 from base64 import b64encode
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from io import BytesIO
 from threading import Lock
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
 LABEL = {"description_width": "9.5em"}
 WIDE, NARROW = "min(32em, 98%)", "19em"
+TEXT = "margin:0.2em 0;line-height:1.4;max-width:56em"
 # Matplotlib's settings belong to the whole process, and a search in the background draws what it found.
 DRAWING = Lock()
 LARGEST_SEED = 2**53 - 1  # the largest whole number of a browser
@@ -74,8 +74,8 @@ def control(
     if "Slider" in kind.__name__ or kind is widgets.Text:
         options["continuous_update"] = False
     width = NARROW if "Bounded" in kind.__name__ else WIDE
-    settings = {"style": LABEL, "layout": {"width": width}, **dict(zip(("min", "max", "step"), limits, strict=False))}
-    made = kind(value=value, description=label, tooltip=tip, **(settings | options))
+    options = dict(zip(("min", "max", "step"), limits, strict=False)) | {"style": LABEL} | options
+    made = kind(value=value, description=label, tooltip=tip, layout={"width": width}, **options)
     made.action = action
     return made
 
@@ -123,12 +123,12 @@ class SiteInputs(widgets.GridBox):
         self._kept, room = kept or [0] * len(names), room or [1] * len(names)
         self._changed, self._quiet, self.fields = changed, False, []
         for name, low, high in zip(names, self._kept, room, strict=True):
-            shared = {"description": name, "disabled": low == high, "tooltip": f"Units at {name}"}
-            shared["layout"] = {"width": "auto"}
+            shared = {"description": name, "tooltip": f"Units at {name}", "layout": {"width": "auto"}}
             if max(room) > 1:
-                field = widgets.BoundedIntText(low, min=low, max=high, style={"description_width": "8em"}, **shared)
+                shared["style"] = {"description_width": "8em"}
+                field = widgets.BoundedIntText(low, min=low, max=high, disabled=low == high, **shared)
             else:
-                field = widgets.Checkbox(bool(low), indent=False, **shared)
+                field = widgets.Checkbox(bool(low), indent=False, disabled=low == high, **shared)
             field.observe(self._tell, "value")
             self.fields.append(field)
         columns = "repeat(auto-fill, minmax(13em, 1fr))"
@@ -146,11 +146,11 @@ class SiteInputs(widgets.GridBox):
 
     def take(self, sites: Iterable[int]) -> None:
         """Place units at these sites and nowhere else, except those that a site must keep."""
-        counts = Counter(int(site) for site in sites)
+        counts = np.bincount(np.array([*sites], dtype=int), minlength=len(self.fields))
         self._quiet = True
         try:
-            for site, (field, kept) in enumerate(zip(self.fields, self._kept, strict=True)):
-                field.value = type(field.value)(max(counts[site], kept))
+            for field, units in zip(self.fields, np.maximum(counts, self._kept), strict=True):
+                field.value = type(field.value)(units)
         finally:
             self._quiet = False
         self._changed()
@@ -201,8 +201,7 @@ class Message(widgets.HTML):
     def say(self, text: str = "") -> None:
         """Show ``text``, or nothing if it is empty."""
         style = "padding:0.3em 0.7em;border-left:4px solid #b35900;background:#fff4e5;color:#222;max-width:56em"
-        if len(text) > LONGEST_MESSAGE:
-            text = text[:LONGEST_MESSAGE] + " …"
+        text = text if len(text) <= LONGEST_MESSAGE else text[:LONGEST_MESSAGE] + " …"
         self.times += 1
         self.value = f"<div role='status' style='{style}'>{escape(text)}</div>" if text else ""
 
@@ -210,8 +209,8 @@ class Message(widgets.HTML):
 def complaint(error: Exception) -> str:
     """Return the sentence for an error; one that the package does not raise on purpose is logged with its traceback."""
     if isinstance(error, EmsoptError):
-        text = str(error)
-        return text[:1].upper() + text[1:]
+        text = str(error)  # may begin with a name, such as calls.csv, which is left as it is
+        return text[:1].upper() + text[1:] if text.split(" ")[0].isalpha() else text
     # In a kernel, "emsopt" logs to the notebook and the kernel's own logger to the log of the server.
     for log in {logging.getLogger("emsopt"), get_logger()}:
         log.error("A panel met an unexpected error.", exc_info=error)
@@ -250,40 +249,27 @@ class Markup(str):
     """A table cell that is HTML already."""
 
 
-def table(
-    caption: str, columns: Iterable[str], rows: Mapping[str, Sequence[str]] | Iterable[tuple[str, Sequence[str]]]
-) -> str:
-    """Return an HTML table: ``rows`` are pairs of a title and its cells, or a mapping of them."""
-    head = "".join(f"<th scope='col'>{escape(name)}</th>" for name in columns)
-    body = "".join(
-        f"<tr><th scope='row'>{escape(title)}</th>{''.join(map(_cell, cells))}</tr>"
-        for title, cells in (rows.items() if isinstance(rows, Mapping) else rows)
-    )
+def table(caption: str, columns: Iterable[str], rows: Iterable[tuple[str, Iterable[str]]]) -> str:
+    """Return an HTML table: ``rows`` are pairs of a title and its cells."""
+    body, head = "", "".join(f"<th scope='col'>{escape(name)}</th>" for name in columns)
+    for title, texts in rows:
+        cells = "".join(f"<td>{text if isinstance(text, Markup) else escape(text)}</td>" for text in texts)
+        body += f"<tr><th scope='row'>{escape(title)}</th>{cells}</tr>"
     return (
         f"{TABLE_STYLE}{lines(caption)}<div style='overflow:auto;max-height:30em'><table class='emsopt-figures' "
         f"aria-label='{escape(caption)}'>{head and f'<tr><td></td>{head}</tr>'}{body}</table></div>"
     )
 
 
-def _cell(text: str) -> str:
-    """Return one cell of a table."""
-    return f"<td>{text if isinstance(text, Markup) else escape(text)}</td>"
-
-
-def bar(share: float, colour: str, text: str = "", *, faint: bool = False) -> Markup:
+def bar(share: float, colour: str, text: str = "") -> Markup:
     """Return a cell with a bar as long as ``share``, and a text beside it."""
-    style = f"display:inline-block;height:0.8em;width:{10 * share:.2f}em;background:{colour};margin-right:0.4em"
-    return Markup(f"<div style='text-align:left'><span style='{style}{';opacity:0.35' * faint}'></span>{text}</div>")
+    look = f"display:inline-block;height:0.8em;width:{10 * share:.2f}em;margin-right:0.4em;background:{colour}"
+    return Markup(f"<div style='text-align:left'><span style='{look}'></span>{text}</div>")
 
 
 def lines(*texts: str) -> str:
     """Return texts as HTML paragraphs."""
-    return "".join(f"<p style='margin:0.2em 0;line-height:1.4;max-width:56em'>{escape(text)}</p>" for text in texts)
-
-
-def heading(text: str, explanation: str) -> Any:
-    """Make the title of a panel and the explanation below it."""
-    return widgets.HTML(f"<h3 style='margin:0.2em 0'>{escape(text)}</h3>{lines(explanation)}")
+    return "".join(f"<p style='{TEXT}'>{escape(text)}</p>" for text in texts)
 
 
 def png(draw: Callable[[Any], object], dpi: int) -> bytes:
@@ -353,16 +339,17 @@ class MapView(widgets.VBox):
     ) -> None:
         # The limits of the colours fit every load: from the shortest response to what one central site takes for 90 %.
         center = city.response_times[one_median(city).sites[0]]
-        self.limits = float(np.floor(city.response_times.min())), float(np.ceil(np.percentile(center, 90)))
+        limits = float(np.floor(city.response_times.min())), float(np.ceil(np.percentile(center, 90)))
+        self.options: dict[str, Any] = {"limits": limits, "height": 480, "key": uuid4().hex, "edit": edit}
         self.map: Any = None
-        self.key, self.edit, self.places = uuid4().hex, edit, []
+        self.places = []
         if clicked is not None and city.site_locations is not None:
             which, locations = stations(city)
             for k in range(len(locations)):
-                self.places.append(widgets.Button())
-                self.places[k].add_class(f"emsopt-{self.key}-place-{k}")
-                sites = np.flatnonzero(which == k).tolist()
-                self.places[k].on_click(lambda _, sites=sites: clicked(sites))
+                place, sites = widgets.Button(), np.flatnonzero(which == k).tolist()
+                place.add_class(f"emsopt-{self.options['key']}-place-{k}")
+                place.on_click(lambda _, sites=sites: clicked(sites))
+                self.places.append(place)
         self.shown = widgets.HTML(layout={"width": "calc(100% - 4px)"})  # the margin is 2 px
         self.feed = widgets.HTML(layout={"height": "0", "margin": "0"})
         super().__init__([self.shown, self.feed, widgets.Box(self.places, layout={"display": "none"})])
@@ -372,7 +359,7 @@ class MapView(widgets.VBox):
         if city.atom_locations is None or city.site_locations is None:
             self.shown.value = "<p>This city has no coordinates, so there is no map.</p>"
         elif self.map is None:
-            self.map = deployment_map(city, evaluations, limits=self.limits, height=480, key=self.key, edit=self.edit)
+            self.map = deployment_map(city, evaluations, **self.options)
             self.shown.value = self.map._repr_html_()
         else:
             self.feed.value = self.map.update(evaluations)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 QUICK = 1.2e7  # deployments times atoms times units that the approximate model values in about a third of a second
 PATIENCE = 2.0  # seconds for the p-median; what is best then stands for it
-SIMULATED = {"calls": 50_000, "rng": 1}  # the same calls for every deployment, so that differences are sharp
+SIMULATED = {"calls": _charts.CALLS, "rng": 1}  # the same calls for all, so that differences are sharp
 
 
 class Workbench(OwnPanel):
@@ -37,8 +37,6 @@ class Workbench(OwnPanel):
     city : City
     units : int
         Initial fleet size.
-    changed : callable
-        Called without arguments whenever answers change.
 
     Attributes
     ----------
@@ -46,18 +44,17 @@ class Workbench(OwnPanel):
         The search in the background.
     """
 
-    def __init__(self, city: City, units: int, changed: Callable[[], object]) -> None:
+    def __init__(self, city: City, units: int) -> None:
         self.found: dict[tuple[Any, ...], tuple[tuple[int, ...], str]] = {}
-        self.changed = changed
         self.solve = lru_cache(maxsize=64)(self._solve)
         self.evaluate = lru_cache(maxsize=1024)(self._evaluate)
-        several: dict[str, Any] = {"options": [(name, site) for site, name in enumerate(city.site_names)], "rows": 4}
+        sites = [(name, site) for site, name in enumerate(city.site_names)]
         pinned = "The optimum and the p-median keep a unit at each of these; Ctrl+click for several"
         closed = "The optimum and the p-median have no unit at these; Ctrl+click for several"
         controls = city_controls(city, units, 1, 0.05, ("exact", "approximate", "simulation"))
         controls |= {
-            "pinned": control(SelectMultiple, (), "Keep a unit at", pinned, **several),
-            "closed": control(SelectMultiple, (), "Close", closed, **several),
+            "pinned": control(SelectMultiple, (), "Keep a unit at", pinned, options=sites, rows=4),
+            "closed": control(SelectMultiple, (), "Close", closed, options=sites, rows=4),
         }
         inputs = list(controls.values())
         controls["count"] = control(IntSlider, 5, "Alternatives", "How many of the best to list", (1, 20))
@@ -66,13 +63,11 @@ class Workbench(OwnPanel):
         tip = "Search with the exact model (up to 12 units); proves the optimum where all deployments can be tried"
         self.job = Job("Search thoroughly", tip, self.message, self._search)
         self.refs |= {"search": self.job.start, "cancel": self.job.cancel, "progress": self.job.bar}
-        self.refs["places"] = self.view.places
         column = widgets.VBox(inputs, layout={"width": "min(34em, 100%)"})
         answers = widgets.VBox([self.outputs["figures"], self.job], layout={"max_width": "100%"})
-        parts = {"column": column, "answers": answers, "sites": self.sites}
         own = widgets.HTML("<h4 style='margin:0.6em 0 0'>Your deployment</h4>")
         rows = "column answers | message | map | own | sites | optimum p_median | busy responses | count | alternatives"
-        self.arrange("", "", rows, own=own, **parts)
+        self.arrange("", "", rows, column=column, answers=answers, own=own, sites=self.sites)
         self.take("p-median")
 
     # -- answers ----------------------------------------------------------------------------------------------------
@@ -117,7 +112,6 @@ class Workbench(OwnPanel):
         return {name: self.evaluate(self.at.load, sites, model) for name, sites in deployments.items()}
 
     def draw(self, answer: dict[str, Evaluation]) -> str:
-        self.changed()
         city, at, everything = self.city.scaled(self.at.load), self.at, self.solve(*self.settings())[1]
         caption = f"{city.name}: {city.total_rate:.3g} calls per hour. Optimum: {self._best()[1]}."
         self.show(figures=_charts.figures(caption, answer, at.threshold))
@@ -126,10 +120,6 @@ class Workbench(OwnPanel):
         self.show(busy=_charts.busy(answer), alternatives=alternatives)
         self.show(responses=_charts.responses(answer, at.threshold))  # last, as it takes longest
         return self._remark()
-
-    def clear(self) -> None:
-        self.changed()
-        super().clear()
 
     def _remark(self) -> str:
         """Return a remark on what is odd about the user's deployment, and on a model that was not used."""
@@ -145,8 +135,8 @@ class Workbench(OwnPanel):
 
     def scenarios(self) -> list[dict[str, object]]:
         """Return one row for each of the three deployments."""
-        city = self.city.scaled(self.at.load)
-        return [scenario(city, name, e, self.at.objective, self.at.threshold) for name, e in self.compute().items()]
+        at, city = self.at, self.city.scaled(self.at.load)
+        return [scenario(city, name, e, at.objective, at.threshold) for name, e in self.compute().items()]
 
     # -- the search ---------------------------------------------------------------------------------------------------
 
@@ -154,13 +144,12 @@ class Workbench(OwnPanel):
         """Return the work of a thorough search under the present settings."""
         load, units, metric, pinned, closed = settings = self.settings()
         city = self.city.scaled(load)
-        objective = _Watched(city, DeploymentSpace(city, units, pinned=pinned, closed=closed), None, metric)
-        objective.check = self.job.check
+        objective = Objective(city, DeploymentSpace(city, units, pinned=pinned, closed=closed), None, metric)
 
         def work() -> str:
             run = best_deployment(objective, rng=0, progress=self.job.tell)
             sites, how = tuple(run.x.tolist()), f"by the {objective.evaluator} model, {run.message}"
-            self.job.check()
+            self.job.tell(1, 1)
             self.found[settings] = sites, how
             self.respond()
             return f"Searched {how}. Best: {_charts.units_at(city, list(sites))}."
@@ -175,18 +164,7 @@ class Workbench(OwnPanel):
 
 def _close(widget: Any) -> None:
     """Close a widget and all that belongs to it."""
-    for child in getattr(widget, "children", ()):
-        _close(child)
-    for part in (getattr(widget, "style", None), widget.layout, widget):
-        if part is not None:
-            part.close()
-
-
-class _Watched(Objective):
-    """An objective that asks before every batch whether to go on."""
-
-    check: Callable[[], None]
-
-    def values(self, deployments: Any) -> Any:
-        self.check()
-        return super().values(deployments)
+    own = [getattr(widget, name, None) for name in ("style", "layout")]
+    for part in filter(None, [*getattr(widget, "children", ()), *own]):
+        _close(part)
+    widget.close()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from ipywidgets import Dropdown
 
 from .. import _validate
-from ..evaluators import EXACT_UP_TO, Evaluation, approximate_hypercube, exact_hypercube, p_median, simulate
+from ..evaluators import EXACT_UP_TO, Evaluation, p_median, simulate
+from ..evaluators.by_name import evaluate
 from ..evaluators.objective import Objective
 from ..optimizers import best_deployment
 from . import _charts
@@ -65,12 +66,12 @@ class _DeploymentPanel(OwnPanel):
     def __init__(self, city: City, units: int) -> None:
         self.units, self.search = units, best_deployment(Objective(city, units, "approximate"), rng=0)
         self.median = tuple(p_median(city, units).sites.tolist())
-        self.solve = lru_cache(maxsize=256)(self._solve)
-        law, calls = "Distribution of service times in the simulation", "How many calls to simulate"
+        self.solve = lru_cache(maxsize=512)(partial(evaluate, city))
+        law, calls = "Distribution of service times", "How many calls to simulate"
         controls = {
             "clear": button("Clear", "Untick all sites", lambda: self.sites.take(())),
             "threshold": threshold_slider(),
-            "service": control(Dropdown, "exponential", "Service times", law, action=self.moved, options=list(LAWS)),
+            "service": control(Dropdown, "exponential", "Service times", law, (), self.moved, options=list(LAWS)),
             "calls": control(Dropdown, 100_000, "Calls", calls, action=self.moved, options=CALLS),
             "run": button("Run simulation", "Simulate the three deployments", self._simulate, slow=True),
         }
@@ -87,22 +88,17 @@ class _DeploymentPanel(OwnPanel):
         self.show(simulation="")  # its figures no longer hold
         self.respond()
 
-    def _solve(self, sites: tuple[int, ...]) -> tuple[Evaluation | None, Evaluation]:
-        """Return a deployment's evaluation by the exact model, if that is quick, and by the approximate one."""
-        exact = exact_hypercube(self.city, sites) if len(sites) <= EXACT_UP_TO else None
-        return exact, approximate_hypercube(self.city, sites)
+    def compute(self) -> dict[str, dict[str, Evaluation]]:
+        """Return evaluations by model and name: by the exact model, if that is quick, and by the approximate one."""
+        deployments = self.deployments()
+        quick = max(map(len, deployments.values())) <= EXACT_UP_TO
+        models = ("exact", "approximate") if quick else ("approximate",)
+        return {model: {name: self.solve(x, model) for name, x in deployments.items()} for model in models}
 
-    def compute(self) -> dict[str, tuple[Evaluation | None, Evaluation]]:
-        return {name: self.solve(sites) for name, sites in self.deployments().items()}
-
-    def draw(self, answer: dict[str, tuple[Evaluation | None, Evaluation]]) -> str:
-        exact, approximate = zip(*answer.values(), strict=True)
-        means = {", exact": exact} if None not in exact else {}
-        best = dict(zip(answer, approximate if None in exact else exact, strict=True))
-        caption = (
-            f"{self.city.total_rate:.3g} calls per hour. Optimum: by the approximate model, {self.search.message}."
-        )
-        means[", approximate"] = approximate
+    def draw(self, answer: dict[str, dict[str, Evaluation]]) -> str:
+        best, rate = next(iter(answer.values())), self.city.total_rate
+        means = {f", {model}": evaluations.values() for model, evaluations in answer.items()}
+        caption = f"{rate:.3g} calls per hour. Optimum: by the approximate model, {self.search.message}."
         self.show(figures=_charts.figures(caption, best, self.at.threshold, means))
         self.view.show(self.city, best)
         return self._remark()
@@ -125,5 +121,5 @@ class _DeploymentPanel(OwnPanel):
             "calls lost to the fleet": [f"{result.loss_probability:.3%}" for result in results],
         }
         caption = f"Simulation of {self.at.calls:,} calls, the same for all three; service times: {self.at.service}."
-        self.show(simulation=table(caption, deployments, rows))
+        self.show(simulation=table(caption, deployments, rows.items()))
         return self._remark()

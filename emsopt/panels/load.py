@@ -60,8 +60,7 @@ class _LoadPanel(CityPanel):
 
     def __init__(self, city: City, units: int) -> None:
         controls = city_controls(city, units, 3, 0.1, ("exact", "approximate"))
-        tip = "Allow any number of units at a site"
-        controls["colocation"] = control(Checkbox, True, "units may share a site", tip)
+        controls["colocation"] = control(Checkbox, True, "units may share a site", "Allow several at a site")
         super().__init__(city, controls)
         self.solve = lru_cache(maxsize=512)(partial(_solve, city))
         layout = " | ".join([*controls, "message", "figures", "map"])
@@ -74,9 +73,15 @@ class _LoadPanel(CityPanel):
 
     def draw(self, answer: tuple[City, dict[str, Evaluation], float]) -> str:
         city, evaluations, bound = answer
-        self.show(figures=_figures(city, evaluations, bound, self.at.load, self.at.threshold))
+        best, median = (e.sites for e in evaluations.values())
+        units, rate = self.at.units, f"{city.total_rate:.3g} calls per hour (load {self.at.load:.3g})"
+        caption = f"{rate}, {city.offered_load(units):.3g} times what {units} units can serve."
+        at_least = f"The mean response of {units} units cannot be below {bound:.3f} min, the p-median bound."
+        where = f"Best found, units at: {_charts.units_at(city, best)}."
+        said = lines(f"{_change(city, best, median)} {at_least}", where)
+        self.show(figures=_charts.figures(caption, evaluations, self.at.threshold) + said)
         self.view.show(city, evaluations)
-        return self.evaluator(self.at.units)[1]
+        return self.evaluator(units)[1]
 
 
 def _solve(
@@ -87,24 +92,10 @@ def _solve(
     space = DeploymentSpace(city, units, colocation=colocation)
     median, judge = p_median(city, space), Objective(city, space, evaluator, metric)
     found = local_search(Objective(city, space, "approximate", metric), restarts=RESTARTS, rng=0)
-    best = min(
-        (median.sites, np.asarray(found.x, dtype=int)), key=judge
-    )  # the two models may rank near ties differently
-    return city, {"best found": judge.evaluation(best), "p-median": judge.evaluation(median.sites)}, median.objective
-
-
-def _figures(city: City, evaluations: dict[str, Evaluation], bound: float, load: float, threshold: float) -> str:
-    """Return the table and what is worth noticing, as HTML."""
-    best, median = (e.sites for e in evaluations.values())
-    units = len(best)
-    caption = (
-        f"{city.total_rate:.3g} calls per hour (load {load:.3g}), {city.offered_load(units):.3g} times what {units} units "
-        "can serve."
-    )
-    at_least = f"No deployment of {units} units can have a mean response below {bound:.3f} min, the p-median bound."
-    where = f"Best found, units at: {_charts.units_at(city, best)}."
-    said = lines(f"{_change(city, best, median)} {at_least}", where)
-    return _charts.figures(caption, evaluations, threshold) + said
+    # The two models may rank near ties differently.
+    best = min((median.sites, np.asarray(found.x, dtype=int)), key=judge)
+    named = {"best found": judge.evaluation(best), "p-median": judge.evaluation(median.sites)}
+    return city, named, median.objective
 
 
 def _change(city: City, sites: Sites, median: Sites) -> str:

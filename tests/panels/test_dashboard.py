@@ -21,7 +21,7 @@ from emsopt.evaluators import evaluate_all, exact_hypercube, p_median
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from ipywidgets.widgets import widget
 
-from emsopt.panels import _uploads, _what_if, _widgets
+from emsopt.panels import _dashboard, _uploads, _widgets
 from emsopt.panels._job import Job
 
 NASTY = "<script>1</script>"
@@ -162,7 +162,7 @@ def test_scenarios_are_collected_and_saved(refs, st_paul):
 
 
 def test_a_full_table_says_so(refs, monkeypatch):
-    monkeypatch.setattr(_what_if, "MOST_ROWS", 7)
+    monkeypatch.setattr(_dashboard, "MOST_ROWS", 7)
     for _ in range(3):
         refs["add"].click()
     assert "full with 6 rows" in refs["message"].value

@@ -167,7 +167,7 @@ def test_a_fault_would_be_seen(broken, quick, monkeypatch):
 
 
 FAULTS = {  # panel: (what fails, what the user does then)
-    "load": ("load._figures", "load"),
+    "load": ("load._charts.figures", "load"),
     "deployment": ("_charts.figures", "threshold"),
     "deployment, simulated": ("deployment.simulate", "run"),
     "optimizer": ("optimizer.Trace.step", "step"),
@@ -179,14 +179,14 @@ FAULTS = {  # panel: (what fails, what the user does then)
     "boke": ("boke._figures", "scale"),
     "dashboard": ("_workbench.city_controls", "sites_count"),
     "dashboard, a table": ("_workbench.scenario", "add"),
-    "dashboard, files to save": ("_what_if.deployment_map", "save"),
+    "dashboard, files to save": ("_dashboard.deployment_map", "save"),
     "dashboard, files to read": ("_uploads._named", "read"),
 }
 BESIDE_THE_CITY = {
     "dashboard, load": ("_workbench._charts.figures", "load"),
     "dashboard, a station": ("_workbench._charts.figures", "places"),
     "dashboard, taken": ("_workbench._charts.figures", "p_median"),
-    "dashboard, before a search": ("_workbench._Watched", "search"),
+    "dashboard, before a search": ("_workbench.DeploymentSpace", "search"),
     "dashboard, in a search": ("_workbench.best_deployment", "search"),
 }
 FAULTS |= BESIDE_THE_CITY

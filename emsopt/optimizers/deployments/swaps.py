@@ -70,6 +70,7 @@ def local_search(
             x, value = start, objective(start)
             while tuple(x) not in seen and objective.evaluations - before < limit:
                 seen.add(tuple(x))
+                show(number - 1)  # a step may take long, and the caller may end the search
                 neighbours = space.neighbours(x)
                 values = objective.values(neighbours) if len(neighbours) else np.array([np.inf])
                 k = values.argmin()

@@ -11,8 +11,7 @@ others              nothing but their evaluations
 
 from __future__ import annotations
 
-from contextlib import suppress
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,10 +99,9 @@ class Trace:
         """Return the mean and the standard deviation that the optimizer expects of a deployment, NaN if unknown."""
         if self._coef is not None:
             return float(self._intercept + self.optimizer.features([sites])[0] @ self._coef), nan
-        if hasattr(self.optimizer, "predict"):
-            with suppress(InputError):  # no model yet
-                mean, deviation = self.optimizer.predict(sites[None])
-                return float(mean[0]), float(deviation[0])
+        if getattr(self.optimizer, "process", None) is not None:
+            mean, deviation = self.optimizer.predict(sites[None])
+            return float(mean[0]), float(deviation[0])
         return nan, nan
 
     def _region(self) -> tuple[IntArray | None, float, int]:
@@ -121,8 +119,7 @@ class Trace:
         value = optimizer.objective(sites)
         optimizer.tell(sites, value)
         _, edge, now = self._region()
-        random_ones = getattr(optimizer, "initial", getattr(optimizer, "population", 0))
-        initial = not own and told < random_ones
+        initial = not own and told < getattr(optimizer, "initial", getattr(optimizer, "population", 0))
         self._rows.append((told + 1, value, optimizer.best[1], *expected, edge, now > given_up, initial, own))
 
 
@@ -135,18 +132,17 @@ def best_swaps(optimizer: Any, most: int = MOST_BARS) -> pd.DataFrame:
         Columns ``name`` ("out → in"), ``value`` and ``inside`` the trust region, best first; empty without a model.
         Swaps evaluated already are left out.
     """
+    if optimizer.process is None:
+        return pd.DataFrame()
     best, space, noisy = optimizer.best[0], optimizer.space, optimizer.objective.noisy
-    names, rows, scores = place_names(space.city), [], np.empty(0)
-    near = [] if best is None else space.neighbours(best)
-    near = np.array([row for row in near if noisy or not optimizer.is_taken(row)])
-    with suppress(InputError):  # no model yet
-        scores = optimizer.acquisition(near) if len(near) else scores
-    for k in np.argsort(-scores, kind="stable")[:most]:
-        counts = place_counts(space.city, near[k])
-        change = counts - place_counts(space.city, best)
-        inside = np.abs(counts - optimizer.centre).sum() <= optimizer.edge
-        rows.append((f"{names[change.argmin()]} → {names[change.argmax()]}", float(scores[k]), bool(inside)))
-    return pd.DataFrame(rows, columns=("name", "value", "inside"))
+    near = [row for row in space.neighbours(best) if noisy or not optimizer.is_taken(row)]
+    if not near:
+        return pd.DataFrame()
+    names, counts = np.array(place_names(space.city), dtype=object), space.group_counts(near)
+    change, inside = counts - space.group_counts(best), np.abs(counts - optimizer.centre).sum(axis=1) <= optimizer.edge
+    swaps = names[change.argmin(axis=1)] + " → " + names[change.argmax(axis=1)]
+    frame = pd.DataFrame({"name": swaps, "value": optimizer.acquisition(near), "inside": inside})
+    return frame.sort_values("value", ascending=False, kind="stable", ignore_index=True)[:most]
 
 
 def largest_coefficients(optimizer: Any, most: int = MOST_BARS) -> pd.DataFrame:
@@ -158,17 +154,16 @@ def largest_coefficients(optimizer: Any, most: int = MOST_BARS) -> pd.DataFrame:
         Columns ``name`` and ``value``, largest first; empty before the first model. Features that are the same in
         all deployments evaluated are left out: nothing is known of their coefficients.
     """
-    coef = getattr(optimizer, "_coef", None)
-    if coef is None:
-        return pd.DataFrame({"name": [], "value": []})
+    if not hasattr(optimizer, "_coef"):
+        return pd.DataFrame()
     places = place_names(optimizer.space.city)
     names = [places[place] for place in optimizer._free]
     titles = names + [f"{names[i]} and {names[j]}" for i, j in zip(*optimizer._pairs, strict=True)]
     titles += [f"two at {names[k]}" for k in optimizer._several]
-    titles += ["cost of the nearest unit", "cost of the second nearest"][: len(coef) - len(titles)]
+    titles += ["cost of the nearest unit", "cost of the second nearest"][: len(optimizer._coef) - len(titles)]
     varies = np.ptp(optimizer.features(optimizer.sites), axis=0) > 0
-    order = [k for k in np.argsort(-np.abs(coef), kind="stable") if varies[k]][:most]
-    return pd.DataFrame({"name": [titles[k] for k in order], "value": coef[order]})
+    frame = pd.DataFrame({"name": titles, "value": optimizer._coef})[varies]
+    return frame.sort_values("value", key=lambda values: -values.abs(), kind="stable", ignore_index=True)[:most]
 
 
 def measure(metric: Metric) -> tuple[int, str, int, str]:
@@ -201,31 +196,24 @@ def sentence(facts: pd.DataFrame, metric: Metric = "mean_response") -> str:
 
 
 def _beside(value: float, best: float) -> str:
-    """Compare a value with the best before it."""
-    if abs(value - best) <= 1e-9 * max(1, abs(best)):
+    """Compare a value with the best before it, in per cent unless that is 0."""
+    off = abs(value - best)
+    if off <= 1e-9 * max(1, abs(best)):
         return "as good as the best"
-    if value < best:
-        return f"a new best, {_percent(best - value, best)} below the last"
-    return f"{_percent(value - best, best)} above the best"
-
-
-def _percent(difference: float, whole: float) -> str:
-    """Write a difference in per cent of a value, or as it is if that value is 0."""
-    if whole == 0:
-        return f"{difference:.3g}"
-    share = 100 * difference / abs(whole)
-    return f"{share:.{'1f' if share >= 0.1 else '1g'}} %"
+    share = 100 * off / abs(best) if best else nan
+    much = f"{share:.{'1f' if share >= 0.1 else '1g'}} %" if best else f"{off:.3g}"
+    return f"a new best, {much} below the last" if value < best else f"{much} above the best"
 
 
 def _region(row: Any, before: float) -> str:
     """Say what became of the trust region."""
     if row.restart:
         return f"the trust region was given up, and another begins with {row.edge:.3g}"
-    if isfinite(row.edge) and not isfinite(before):
+    if isnan(row.edge) or row.edge == before:
+        return ""
+    if isnan(before):
         return f"a first trust region opened, {row.edge:.3g} wide"
-    if isfinite(row.edge) and row.edge != before:
-        return f"the region {'grew' if row.edge > before else 'shrank'} to {row.edge:.3g}"
-    return ""
+    return f"the region {'grew' if row.edge > before else 'shrank'} to {row.edge:.3g}"
 
 
 def away_from_centre(city: City, sites: Sites, centre: IntArray, edge: float) -> str:

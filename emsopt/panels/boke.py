@@ -87,12 +87,15 @@ class _BokePanel(SteppedPanel):
         """Evaluate the first points, a Latin hypercube."""
         self.draws = np.random.default_rng(self.at.seed)
         low, high = self.f.bounds[0]
-        x = low + (high - low) * (self.draws.permutation(FIRST) + self.draws.random(FIRST)) / FIRST
-        noise = self.f.noise_sd * self.draws.standard_normal(FIRST)
-        self.told = [(float(at), float(self.f.exact([at]) + shift)) for at, shift in zip(x, noise, strict=True)]
+        self.told.clear()
+        for x in low + (high - low) * (self.draws.permutation(FIRST) + self.draws.random(FIRST)) / FIRST:
+            self._evaluate(float(x))
 
     def step(self) -> None:
-        x = float(self._method().ask()[0])
+        self._evaluate(float(self._method().ask()[0]))
+
+    def _evaluate(self, x: float) -> None:
+        """Evaluate a point, with noise, and keep it."""
         self.told.append((x, float(self.f.exact([x]) + self.f.noise_sd * self.draws.standard_normal())))
 
     def finished(self) -> bool:
@@ -145,7 +148,7 @@ def _figures(method: BOKEPlus, proposal: float, f: Problem) -> str:
         "next": f"{proposal:.4f}",
     }
     caption = f"δ = {CONFIDENCE}; the default of p in BOKE+ is {EXPLORING}."
-    return table(caption, ["now"], {title: [text] for title, text in rows.items()})
+    return table(caption, ["now"], ((title, [text]) for title, text in rows.items()))
 
 
 def _point(x: FloatArray | None, value: float | None) -> str:

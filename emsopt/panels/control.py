@@ -10,7 +10,6 @@ import numpy as np
 from ipywidgets import BoundedFloatText, Checkbox, Dropdown, FloatSlider
 
 from .. import _validate, plots
-from ..errors import InputError
 from ..optimizers import LEARNERS, ControlRun, bocvs
 from ..problems import ControlProblem
 from ._panel import Panel
@@ -53,21 +52,19 @@ def control_panel(problem: ControlProblem, *, budget: float = 20, rng: Rng = Non
         If the problem, the budget or the seed is invalid.
     """
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
-    budget = _validate.positive_number(budget, "budget")
-    if not 1 <= budget <= 100:
-        raise InputError(f"`budget` must be from 1 to 100; got {budget:g}.")
-    return _ControlPanel(problem, budget, rng)
+    return _ControlPanel(problem, _validate.finite_number(budget, "budget", 1, 100), rng)
 
 
 class _ControlPanel(Panel):
     """The panel that `control_panel` returns."""
 
     def __init__(self, problem: ControlProblem, budget: float, rng: Rng) -> None:
+        share, cost = "Share of the best value to give up", "Most that all plays may cost"
         halving = "As in the paper's experiments: in the end only the best set is good enough"
         controls = {
-            "alpha": control(FloatSlider, 0.1, "Tolerance α", "Share of the best value to give up", (0.0, 0.5, 0.01)),
+            "alpha": control(FloatSlider, 0.1, "Tolerance α", share, (0.0, 0.5, 0.01)),
             "method": control(Dropdown, next(iter(LEARNERS)), "Method", "Who plays", options=list(LEARNERS)),
-            "budget": control(BoundedFloatText, budget, "Budget", "Most that all plays may cost", (1.0, 100.0)),
+            "budget": control(BoundedFloatText, budget, "Budget", cost, (1.0, 100.0)),
             "seed": seed_input(rng, "Of all random choices"),
             "halving": control(Checkbox, False, "halve α as it plays", halving),
             "play": button("Play", "Spend the budget by this method", self._play, slow=True),
@@ -77,15 +74,14 @@ class _ControlPanel(Panel):
         self.run: ControlRun | None = None
         least = min(CHEAPEST, float(problem.costs.min()))
         tip, style = "Mean cost of a play that controls {}, from {:g} to 1", {"description_width": "11em"}
-        self.costs = [
-            control(BoundedFloatText, float(cost), name, tip.format(name, least), (least, 1.0, 0.05), style=style)
-            for name, cost in zip(problem.set_names, problem.costs, strict=True)
-        ]
-        for field in self.costs:
-            self.connect(field)
+        self.costs, columns = [], "repeat(auto-fill, minmax(20em, 1fr))"
+        for name, mean in zip(problem.set_names, problem.costs.tolist(), strict=True):
+            limits, about = (least, 1.0, 0.05), tip.format(name, least)
+            self.costs.append(control(BoundedFloatText, mean, name, about, limits, style=style))
+            self.connect(self.costs[-1])
         self.refs |= {"costs": self.costs, "problem": self.compute, "run": lambda: self.run}
-        editor = widgets.GridBox(self.costs, layout={"grid_template_columns": "repeat(auto-fill, minmax(20em, 1fr))"})
-        editor = widgets.Accordion([editor], titles=("Mean cost of a play of each set",))
+        grid = widgets.GridBox(self.costs, layout={"grid_template_columns": columns})
+        editor = widgets.Accordion([grid], titles=("Mean cost of a play of each set",))
         rows = "alpha | editor | sets | method budget seed | halving play | message | picture | figures"
         self.arrange(f"{problem.objective.name}: what to control", EXPLANATION, rows, editor=editor)
         self.respond()
@@ -111,7 +107,7 @@ class _ControlPanel(Panel):
         run = bocvs(problem, at.method, callback=lambda learner: len(learner.plays) == MOST_PLAYS, **options)
         self.show(picture=_picture(run, problem, at.alpha), figures=_figures(run, problem, at.alpha))
         self.run = run
-        return f"Stopped after {MOST_PLAYS} plays, before the budget was spent." if run.plays == MOST_PLAYS else ""
+        return f"Stopped after {MOST_PLAYS} plays, within the budget." if run.plays == MOST_PLAYS else ""
 
 
 def _sets(problem: ControlProblem, alpha: float) -> str:
@@ -125,7 +121,7 @@ def _sets(problem: ControlProblem, alpha: float) -> str:
         rows[name] = [f"{problem.costs[i]:g}", f"{problem.set_values[i]:.4g}", share, answer]
     columns = ["mean cost", "best expected value", "of the best", f"good enough at α = {alpha:.2f}"]
     caption = f"The target is the cheapest set that is good enough: {problem.set_names[target]}."
-    return table(caption, columns, rows)
+    return table(caption, columns, rows.items())
 
 
 def _figures(run: ControlRun, problem: ControlProblem, alpha: float) -> str:
@@ -144,8 +140,11 @@ def _figures(run: ControlRun, problem: ControlProblem, alpha: float) -> str:
         "cost regret": f"{last['cost_regret']:.2f}",
         "quality regret": f"{last['quality_regret']:.2f}",
     }
-    said = lines(f"Recommended: control {name}, at {setting}.")
-    return said + table(f"A run of {run.method}", ["value"], {title: [text] for title, text in rows.items()})
+    said, cells = (
+        lines(f"Recommended: control {name}, at {setting}."),
+        ((title, [text]) for title, text in rows.items()),
+    )
+    return said + table(f"A run of {run.method}", ["value"], cells)
 
 
 def _picture(run: ControlRun, problem: ControlProblem, alpha: float) -> str:

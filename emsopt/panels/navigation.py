@@ -20,15 +20,12 @@ if TYPE_CHECKING:
 
 REGRESSIONS = {"gp": "GP", "svgp": "sparse GP", "bi": "independent edges"}
 RULES = {"ts": "Thompson sampling", "ts-joint": "joint Thompson sampling", "bucb": "Bayes-UCB", "ucb": "UCB"}
-AGENTS = {
-    f"{regression}-{rule}": f"{name}, {how}"
-    for regression, name in REGRESSIONS.items()
-    for rule, how in RULES.items()
-    if f"{regression}-{rule}" in bandits.POLICIES
-}
+NAMES = REGRESSIONS | RULES
+AGENTS = {name: ", ".join(NAMES[part] for part in name.split("-", 1)) for name in bandits.POLICIES}
 EXPLANATION = (
     "An electric car drives from A to B again and again, and learns what its roads need. Every change starts the drive anew. "
-    "Agents under the same settings stay on the figure and the map to compare. Interrupt the kernel to stop a drive early."
+    "Agents under the same settings face the same roads, and stay on the figure and the map to compare. Interrupt the kernel "
+    "to stop a drive early."
 )
 
 
@@ -74,28 +71,25 @@ class _NavigationPanel(Panel):
     def __init__(self, net: RoadNetwork, route: tuple[int, int], agent: str, horizon: int, rng: Rng) -> None:
         self.net, self.route, self.bar = net, route, Bar("Driving")
         self.settings: tuple[Any, ...] = ()
-        self.runs: dict[str, bandits.NavigationRun] = {}  # by agent, the latest last, all under the same settings
-        self.prior = lru_cache(maxsize=2)(partial(bandits.navigation_prior, net))  # 150 MB with its factor in Monaco
+        self.runs: dict[str, bandits.NavigationRun] = {}  # the latest last, all under the same settings
+        self.prior = lru_cache(maxsize=2)(partial(bandits.navigation_prior, net))  # 150 MB in Monaco
         agents = [(title, name) for name, title in AGENTS.items()]
+        about = "What it believes about edges, and how it chooses"
         unlike = "How unlike in length, speed and incline two edges may be and still teach about each other"
         noise = "Standard deviation of an observation, over that of the energies by formula"
         closed = "Ids of road edges, separated by commas; the map tells an edge's id"
-        inputs = {
-            "agent": control(
-                Dropdown, agent, "Agent", "What it believes about edges, and how it chooses", options=agents
-            ),
+        tip = "Close the edge that the latest agent drove most often and can do without"
+        controls = {
+            "agent": control(Dropdown, agent, "Agent", about, options=agents),
             "lengthscale": control(FloatLogSlider, 1.0, "Lengthscale", unlike, (-1, 0.5, 0.1)),
             "noise": control(FloatSlider, 0.1, "Noise", noise, (0.02, 0.5, 0.02)),
             "horizon": control(IntSlider, horizon, "Rounds", "How often the car drives", (10, 500, 10)),
             "seed": seed_input(rng, "Decides what edges need, and the noise"),
             "closed": control(Text, "", "Closed roads", closed, placeholder="none"),
-        }
-        tip = "Close the edge that the latest agent drove most often and can do without"
-        buttons = {
             "close": button("Close the road driven most", tip, self._close_road),
-            "reopen": button("Open all", "Open all closed roads", lambda: setattr(inputs["closed"], "value", "")),
+            "reopen": button("Open all", "Open all closed roads", self._open_roads),
         }
-        super().__init__(inputs | buttons, ("figures", "regret", "map"))
+        super().__init__(controls, ("figures", "regret", "map"))
         self.refs["map"].layout.width, self.refs["progress"] = "100%", self.bar
         above = "agent | lengthscale | noise | horizon | seed | closed close reopen | message | progress"
         self.arrange(f"{net.name}: learning a route", EXPLANATION, f"{above} | figures regret | map")
@@ -127,6 +121,10 @@ class _NavigationPanel(Panel):
         super().clear()
         self.settings, self.runs = (), {}
 
+    def _open_roads(self) -> None:
+        """Open all closed roads."""
+        self.controls["closed"].value = ""
+
     def _close_road(self) -> str:
         """Close the edge that the latest agent drove most often and that has a detour (the longest, if tied)."""
         if not self.runs:
@@ -151,35 +149,30 @@ def _names(text: str) -> list[str]:
 
 
 def _figures(net: RoadNetwork, runs: dict[str, bandits.NavigationRun], closed: tuple[int, ...]) -> str:
-    """Return a table of the agents and what is worth noticing, as HTML."""
+    """Return a table of the agents and what is worth noticing of the latest, the last, as HTML."""
     rows = {}
     for name, run in runs.items():
         expected = run.history["expected_energy"]
         tenth = max(1, len(expected) // 10)
         numbers = (run.regret, expected[:tenth].mean(), expected[-tenth:].mean(), len(run.visits))
         rows[AGENTS[name]] = [f"{number:,.0f}" for number in numbers]
-    latest = next(reversed(runs.values()))
-    best = latest.expected[list(latest.best_path)].sum()
-    shut = f" Closed: {', '.join(net.ids[edge] for edge in closed)}." if closed else ""
-    said = (
-        f"The path without regret has {len(latest.best_path)} edges and needs {best:,.0f} Wh on average. Regret is "
-        f"rectified: what is won downhill does not count.{shut}"
-    )
+    path, needed = run.best_path, run.expected[list(run.best_path)].sum()
+    best = f"The path without regret has {len(path)} edges and needs {needed:,.0f} Wh on average."
+    rectified = "Regret is rectified: what is won downhill does not count."
+    shut = f"Closed: {', '.join(net.ids[edge] for edge in closed)}." if closed else ""
     columns = ["regret, rectified (Wh)", "first tenth (Wh per drive)", "last tenth (Wh per drive)", "edges driven"]
-    caption = f"{len(latest.history)} drives from {net.ids[latest.best_path[0]]} to {net.ids[latest.best_path[-1]]}"
-    return table(caption, columns, rows) + lines(said)
+    caption = f"{len(run.history)} drives from {net.ids[path[0]]} to {net.ids[path[-1]]}"
+    return table(caption, columns, rows.items()) + lines(f"{best} {rectified} {shut}")
 
 
 def _regret(runs: dict[str, bandits.NavigationRun]) -> str:
     """Draw how regret adds up."""
 
     def draw(axes: Any) -> None:
-        for k, name in enumerate(AGENTS):
-            if name in runs:
-                history = runs[name].history
-                axes.plot(history["round"], history["cumulative_regret"], label=AGENTS[name], **look(k))
-        axes.set(xlabel="Round", ylabel="Rectified regret (Wh)")
-        axes.set_ylim(bottom=0)
+        for name, run in runs.items():
+            style, regret = look([*AGENTS].index(name)), run.history["cumulative_regret"]
+            axes.plot(run.history["round"], regret, label=AGENTS[name], **style)
+        axes.set(xlabel="Round", ylabel="Rectified regret (Wh)", ylim=(0, None))
         axes.legend(fontsize=9)
 
     ends = ", ".join(f"{AGENTS[name]} {run.regret:,.0f} Wh" for name, run in runs.items())

@@ -18,6 +18,7 @@ from ..errors import InputError
 from ..evaluators.objective import Objective
 from ..maps import _shading
 from ..optimizers import METHODS, SparBL
+from ..plots._style import whole_ticks
 from ._charts import units_at
 from ._panel import WRAP, Panel, SteppedPanel
 from ._trace import Trace, away_from_centre, best_swaps, largest_coefficients, measure, sentence
@@ -34,6 +35,7 @@ EXPLANATION = (
     "Step lets the method choose a deployment, which is evaluated and told to it. What the method expects is noted before. "
     "Place the units yourself to tell it of a deployment of your own. The same seed makes the same choices."
 )
+BLUE, GREEN, RED = (_shading.CATEGORIES[k] for k in (0, 2, 4))
 PICTURES = ("convergence", "predictions", "thoughts", "edges")
 
 
@@ -73,25 +75,24 @@ class _OptimizerPanel(SteppedPanel):
         self.evaluation = lru_cache(maxsize=64)(objective.evaluation)
         limits = space.site_floors.tolist(), space.site_capacities.tolist()
         self.sites = SiteInputs(city.site_names, self._count, *limits)
-        other, best = (
-            "Which optimizer chooses; another one begins anew",
-            "Place the units as in the best deployment so far",
-        )
+        sites, best = self.sites, "Place the units as in the best deployment so far"
+        own, other = "Tell the method of your deployment", "Which optimizer chooses; another one begins anew"
         controls = {
             "method": control(Dropdown, method, "Method", other, action=self.restart, options=list(METHODS)),
-            "take": button("Take the best so far", best, lambda: self.sites.take(self.trace.optimizer.best[0])),
-            "clear": button("Clear", "Remove all units but those that are pinned", lambda: self.sites.take(())),
-            "evaluate": button("Evaluate", "Evaluate your deployment and tell the method", self._evaluate, slow=True),
+            "take": button("Take the best so far", best, lambda: sites.take(self.trace.optimizer.best[0])),
+            "clear": button("Clear", "Remove all units but those that are pinned", lambda: sites.take(())),
+            "evaluate": button("Evaluate", own, self._evaluate, slow=True),
         }
         outputs, enough = ("placed", "said", *PICTURES, "where"), "Every allowed deployment is evaluated."
         super().__init__(controls, rng, outputs, enough, MapView(city))
         self.refs |= {"sites": self.sites.fields, "trace": lambda: self.trace}
         self.begin()
-        choose = widgets.HBox([self.refs[name] for name in ("take", "clear", "evaluate", "placed")], layout=WRAP)
-        own = widgets.Accordion([widgets.VBox([self.sites, choose])], titles=("A deployment of your own",))
+        row = [self.refs[name] for name in ("take", "clear", "evaluate", "placed")]
+        placing = widgets.VBox([self.sites, widgets.HBox(row, layout=WRAP)])
+        form = widgets.Accordion([placing], titles=("A deployment of your own",))
         about = f"{EXPLANATION} Minimised: {objective.label}."
-        rows = f"method seed | step run restart | own | message | said | {' '.join(PICTURES)} | where | map"
-        self.arrange(f"{city.name}: stepping an optimizer", about, rows, own=own)
+        rows = f"method seed | step run restart | form | message | said | {' '.join(PICTURES)} | where | map"
+        self.arrange(f"{city.name}: stepping an optimizer", about, rows, form=form)
         self.respond()
 
     def begin(self) -> None:
@@ -133,12 +134,11 @@ class _OptimizerPanel(SteppedPanel):
         if answer.empty:
             self.clear()
         else:
-            models = hasattr(optimizer, "predict") or isinstance(optimizer, SparBL)
-            predictions, thoughts = _predictions(answer, metric) if models else "", _thoughts(optimizer, metric)
-            self.show(convergence=_convergence(answer, metric), predictions=predictions, thoughts=thoughts)
-            self.show(edges=_edges(answer), where=_where(self.trace, city))
+            if hasattr(optimizer, "acquisition") or isinstance(optimizer, SparBL):
+                self.show(predictions=_predictions(answer, metric), thoughts=_thoughts(optimizer, metric))
+            self.show(convergence=_convergence(answer, metric), edges=_edges(answer), where=_where(self.trace, city))
             shown = {"evaluated last": self.trace.asked, "best so far": optimizer.best[0]}
-            self.view.show(city, {name: self.evaluation(tuple(sites.tolist())) for name, sites in shown.items()})
+            self.view.show(city, {name: self.evaluation(tuple(sites)) for name, sites in shown.items()})
         self._count()
         self._say()
 
@@ -159,11 +159,11 @@ def _points(axes: Any, x: pd.Series, y: pd.Series, facts: pd.DataFrame) -> None:
     kinds = {
         "random, to begin with": (facts.initial, {"marker": "o", "markerfacecolor": "white"}),
         "asked for": (~facts.initial & ~facts.own, {"marker": "o"}),
-        "your own": (facts.own, {"marker": "D", "color": _shading.CATEGORIES[4]}),
+        "your own": (facts.own, {"marker": "D", "color": RED}),
     }
     for label, (which, looks) in kinds.items():
         if which.any():
-            style = {"color": _shading.CATEGORIES[0], "linestyle": "", "markersize": 6} | looks
+            style = {"color": BLUE, "linestyle": "", "markersize": 6} | looks
             axes.plot(x[which], y[which], label=label, **style)
 
 
@@ -173,38 +173,36 @@ def _convergence(facts: pd.DataFrame, metric: Metric) -> str:
     value, best = factor * facts.value, factor * facts.best
 
     def draw(axes: Any) -> None:
-        axes.step(facts.evaluation, best, where="post", color=_shading.CATEGORIES[2], label="best so far")
+        axes.step(facts.evaluation, best, where="post", color=GREEN, label="best so far")
         _points(axes, facts.evaluation, value, facts)
         axes.set(xlabel="Evaluation", ylabel=label)
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        whole_ticks(axes.xaxis)
         axes.legend(fontsize=9, loc="upper right")
 
     at = facts.evaluation.iloc[int(facts.value.argmin())]
-    found = f"{best.iloc[-1]:.{digits}f}{unit}, found at evaluation {at}"
-    return picture(draw, "What was found", f"Values of {len(facts)} evaluations and the best so far: {found}.")
+    found = f"{best.iloc[-1]:.{digits}f}{unit}, found at evaluation {at}."
+    return picture(draw, "What was found", f"Values of {len(facts)} evaluations and the best: {found}")
 
 
 def _predictions(facts: pd.DataFrame, metric: Metric) -> str:
     """Draw what was expected of each evaluation, before it, against its value."""
-    factor, unit, _, _ = measure(metric)
+    factor, *_, label = measure(metric)
     known = facts[facts.expected.notna()]
     if known.empty:
         return lines("What is expected: no model yet.")
-    value, expected, band = (factor * part for part in (known.value, known.expected, 2 * known.deviation.fillna(0)))
-    drawn = known.deviation.isna().all()
+    drawn, parts = known.deviation.isna().all(), (known.value, known.expected, 2 * known.deviation.fillna(0))
+    value, expected, band = (factor * part for part in parts)
 
     def draw(axes: Any) -> None:
-        ends = [min(value.min(), expected.min()), max(value.max(), expected.max())]
-        axes.plot(ends, ends, color="#555", linewidth=1.2, linestyle=":")
-        if not drawn:
-            axes.errorbar(value, expected, band, fmt="none", ecolor="#888", elinewidth=1.2)
+        axes.axline((value.iloc[0],) * 2, slope=1, color="#555", linewidth=1.2, linestyle=":")
+        axes.errorbar(value, expected, band, fmt="none", ecolor="#888", elinewidth=1.2)
         _points(axes, value, expected, known)
-        axes.set(xlabel=f"Value found{unit and f' ({unit.strip()})'}", ylabel="Drawn" if drawn else "Mean ± 2 sd")
+        axes.set(xlabel=label, ylabel="Drawn" if drawn else "Mean ± 2 sd")
         if known.own.any():
             axes.legend(fontsize=9, loc="upper left")
 
     if drawn:
-        title = alt = f"What the model drawn said of {len(known)} evaluations before they were made (dotted: equal)"
+        title = alt = f"What the model drawn said of {len(known)} evaluations before each (dotted: equal)"
     else:
         within = int(((value - expected).abs() <= band).sum())
         title = "What was expected, before each evaluation (dotted: equal)"
@@ -219,13 +217,13 @@ def _edges(facts: pd.DataFrame) -> str:
         return ""
 
     def draw(axes: Any) -> None:
-        axes.step(known.evaluation, known.edge, where="post", color=_shading.CATEGORIES[0])
-        for k, at in enumerate(known.evaluation[known.restart]):
-            axes.axvline(at, color=_shading.CATEGORIES[4], linestyle="--", label="new region" if k == 0 else None)
-        axes.set(xlabel="Evaluation", ylabel="Hamming distance", ylim=(0, None))
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.step(known.evaluation, known.edge, where="post", color=BLUE)
         if known.restart.any():
+            style: dict[str, Any] = {"color": RED, "linestyle": "--", "label": "new region"}
+            axes.vlines(known.evaluation[known.restart], 0, 1, transform=axes.get_xaxis_transform(), **style)
             axes.legend(fontsize=9)
+        axes.set(xlabel="Evaluation", ylabel="Hamming distance", ylim=(0, None))
+        whole_ticks(axes.xaxis)
 
     last = known.iloc[-1]
     alt = f"Edge {last.edge:.3g} after evaluation {last.evaluation}; {known.restart.sum()} given up."
@@ -235,8 +233,6 @@ def _edges(facts: pd.DataFrame) -> str:
 def _thoughts(optimizer: Any, metric: Metric) -> str:
     """Return what the method thinks now as named bars: promising swaps, or coefficients."""
     swaps = hasattr(optimizer, "acquisition")
-    if not swaps and not isinstance(optimizer, SparBL):
-        return ""
     frame = best_swaps(optimizer) if swaps else largest_coefficients(optimizer)
     if frame.empty:
         return lines("What it thinks: no model yet, or nothing left to try.")
@@ -244,17 +240,16 @@ def _thoughts(optimizer: Any, metric: Metric) -> str:
     if swaps:
         # Logarithms have no natural zero: the bars begin a little below the least of them.
         base = low - max(0.1 * (high - low), 1e-9)
-        shares, faint, texts = (frame.value - base) / (high - base), ~frame.inside, frame.value.map("{:.2f}".format)
+        shares, faint = (frame.value - base) / (high - base), ~frame.inside
+        texts = frame.value.map("{:.2f}".format)
         caption = (
             "Most promising single swaps of the best so far, by the logarithm of expected improvement: 0.7 more is "
             "twice as much. Faint: outside the trust region. It may also move several units at once."
         )
     else:
-        unit = measure(metric)[1]
+        factor, unit, *_ = measure(metric)
         shares, faint = frame.value.abs() / max(high, -low, 1e-300), frame.value > 0
-        texts = frame.value.map("{:+.3g}".format)
-        caption = (
-            f"Largest coefficients of the model drawn last{unit and f' ({unit.strip()})'}. Faint: raises the value."
-        )
-    bars = [bar(share, _shading.CATEGORIES[0], faint=pale) for share, pale in zip(shares, faint, strict=True)]
+        texts = (factor * frame.value).map(f"{{:+.3g}}{unit}".format)
+        caption = "Largest coefficients of the model drawn last. Faint: raises the value."
+    bars = map(bar, shares, faint.map({True: f"{BLUE}59", False: BLUE}))
     return table(caption, (), zip(frame.name, zip(texts, bars, strict=True), strict=True))

@@ -160,7 +160,7 @@ def test_a_fault_would_be_seen(broken, quick, monkeypatch):
     if broken == "script":
         panel.refs["figures"].value = NASTY
     else:
-        monkeypatch.setattr("emsopt.panels.load._figures", lambda *_: 1 / 0)
+        monkeypatch.setattr("emsopt.panels.load._change", lambda *_: 1 / 0)
         change(np.random.default_rng(0), panel.refs["load"])
     with pytest.raises(AssertionError):
         check(panel)

@@ -14,20 +14,11 @@
 (10, 1.47)
 """
 
-from .areas import Areas, read_areas
+from .areas import read_areas
 from .checks import Checks, Finding, check_calls
 from .demand import Demand, aggregate_calls, city_from_calls
 from .log import CallLog, read_calls, read_stations
 from .profile import WeeklyProfile
 
-__all__ = [
-    "Areas",
-    "CallLog",
-    "Checks",
-    "Demand",
-    "Finding",
-    "WeeklyProfile",
-    "aggregate_calls",
-    "check_calls",
-]
+__all__ = ["CallLog", "Checks", "Demand", "Finding", "WeeklyProfile", "aggregate_calls", "check_calls"]
 __all__ += ["city_from_calls", "read_areas", "read_calls", "read_stations"]

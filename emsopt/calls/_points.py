@@ -9,7 +9,7 @@ import pandas as pd
 
 from .._files import plain as _plain
 from .._files.columns import FILE, FOUND, LATITUDE, LONGITUDE, Table, found, label, without_geometry
-from .._validate import existing_file, first_repeated, shown
+from .._validate import existing_file, shown
 from ..errors import InputError
 
 if TYPE_CHECKING:
@@ -39,7 +39,17 @@ def read_table(source: PathLike | IO[Any] | pd.DataFrame, argument: str, columns
     if isinstance(source, pd.DataFrame):
         frame, _ = without_geometry(source, argument, ("Point",))
     else:
-        frame = _from_file(open_file(source, argument), columns)
+        file = open_file(source, argument)
+        kind = Path(file.name).suffix.lower()
+        if kind == ".csv":
+            frame = _plain.read_csv(file, kept={*LONGITUDE, *LATITUDE, *columns})
+        elif kind in (".geojson", ".json"):
+            frame = _from_geojson(file, columns)
+        else:
+            hint = " Save the sheet as CSV." if kind in (".xls", ".xlsx", ".ods") else ""
+            raise InputError(
+                f"{file.name}: expected a file ending in .csv or .geojson; got {kind or 'no ending'!r}.{hint}"
+            )
     if len(frame) > _plain.MOST_ROWS:
         raise InputError(f"{label(frame, argument)} has {len(frame):,} rows; at most {_plain.MOST_ROWS:,} can be read.")
     return Table.of(frame, argument)
@@ -54,17 +64,6 @@ def open_file(source: PathLike | IO[Any], argument: str) -> Path | _plain.Upload
     return _plain.Upload(Path(str(getattr(source, "name", "upload.csv"))).name, content)
 
 
-def _from_file(file: Path | _plain.Upload, columns: Collection[str]) -> pd.DataFrame:
-    """Read the columns and the coordinates of a CSV or GeoJSON file."""
-    kind = Path(file.name).suffix.lower()
-    if kind == ".csv":
-        return _plain.read_csv(file, kept={*LONGITUDE, *LATITUDE, *columns})
-    if kind in (".geojson", ".json"):
-        return _from_geojson(file, columns)
-    hint = " Save the sheet as CSV." if kind in (".xls", ".xlsx", ".ods") else ""
-    raise InputError(f"{file.name}: expected a file ending in .csv or .geojson, but got {kind or 'no ending'!r}.{hint}")
-
-
 def _from_geojson(file: Path | _plain.Upload, columns: Collection[str]) -> pd.DataFrame:
     """Return one row per feature, with the kept properties and the coordinates of its Point."""
     rows: list[dict[str, Any]] = []
@@ -75,11 +74,8 @@ def _from_geojson(file: Path | _plain.Upload, columns: Collection[str]) -> pd.Da
             point = geometry.get("coordinates") if isinstance(geometry, dict) else None
             if not isinstance(point, list) or len(point) < 2 or geometry.get("type") != "Point":
                 raise InputError(f"{file.name}, feature {k + 1}: expected a Point, but got {shown(geometry, most=80)}.")
-        kept = [(name, value) for key, value in properties.items() if (name := key.strip().lower()) in columns]
-        twice = first_repeated(name for name, _ in kept)
-        if twice is not None:
-            raise InputError(f"{file.name}, feature {k + 1} has more than one property {twice!r}. Remove all but one.")
-        rows.append({**dict(kept), "lon": point[0], "lat": point[1]})
+        kept = {key: value for key, value in properties.items() if key.strip().lower() in columns}
+        rows.append(kept | {"lon": point[0], "lat": point[1]})
     frame = pd.DataFrame(rows, dtype=object)
     named = next((list(properties) for properties, _ in features if properties), [])
     frame.attrs.update({FILE: file.name, FOUND: found([*named, "lon", "lat"])})

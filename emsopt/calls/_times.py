@@ -77,9 +77,10 @@ def read_times(
     """
     cells = table.frame[key]
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
-        times, clock = _from_timestamps(cells, time_zone)
+        times = cells.dt.tz_localize(None).to_numpy().astype("datetime64[s]")
         _check_years(times, table.where, cells)
-        return times, clock
+        zone = getattr(cells.dtype, "tz", None)
+        return _in_zone(times, cells, "local" if zone is None else str(zone), time_zone)
     written = _written(cells)
     if date is not None:
         # pandas writes a date with a time of zero
@@ -93,17 +94,13 @@ def read_times(
     if (np.isnat(times) & there).any():
         _refuse(f"{table.where}, column {key!r}", written, np.isnat(times) & there, time_format)
     _check_years(times, table.where, written)
-    aware = ~np.isnan(offsets)
-    if not aware.any():
-        _refuse_zone(time_zone)
-        return times, "local"
-    if (there & ~aware).any():
-        k = int(np.argmax(there & ~aware))
+    local = there & np.isnan(offsets)
+    if local.any() and not local[there].all():
+        k = int(np.argmax(local))
         raise InputError(f"{table.where}, row {k + 1}: {shown(written[k])} has no offset, but other times do. Add one.")
-    if time_zone is None:
-        return times, "as written" if offsets[aware].any() else "UTC"
-    utc = pd.Series(times - np.nan_to_num(offsets).astype("timedelta64[m]")).dt.tz_localize("UTC")
-    return _in_zone(utc, time_zone), time_zone
+    offsets = np.nan_to_num(offsets)
+    utc = pd.Series(times - offsets.astype("timedelta64[m]")).dt.tz_localize("UTC")
+    return _in_zone(times, utc, "local" if local[there].all() else "as written" if offsets.any() else "UTC", time_zone)
 
 
 def moment(value: object) -> np.datetime64:
@@ -230,30 +227,17 @@ def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, time_form
     raise InputError(f"{where}, row {k + 1}: expected {wanted}, but got {got}. {advice}")
 
 
-def _from_timestamps(cells: pd.Series[pd.Timestamp], time_zone: str | None) -> tuple[Times, str]:
-    """Return the local times of a column of timestamps, and how they were read."""
-    zone = getattr(cells.dtype, "tz", None)
-    if zone is None:
-        _refuse_zone(time_zone)
-        return cells.to_numpy().astype("datetime64[s]"), "local"
+def _in_zone(times: Times, moments: pd.Series[pd.Timestamp], clock: str, time_zone: str | None) -> tuple[Times, str]:
+    """Return times as written and their clock; or, if a time zone is given, its local times and its name."""
     if time_zone is None:
-        return cells.dt.tz_localize(None).to_numpy().astype("datetime64[s]"), str(zone)
-    return _in_zone(cells, time_zone), time_zone
-
-
-def _in_zone(moments: pd.Series[pd.Timestamp], time_zone: str) -> Times:
-    """Convert moments with an offset to the local times of a time zone."""
-    with suppress(KeyError, ValueError, OSError):  # raised for unknown zones
-        if isinstance(time_zone, str) and re.fullmatch(r"[A-Za-z0-9_+\-/]{1,60}", time_zone):
-            return moments.dt.tz_convert(time_zone).dt.tz_localize(None).to_numpy().astype("datetime64[s]")
-    raise InputError(f"`time_zone` must be a name such as 'America/Chicago'; got {shown(time_zone)}.")
-
-
-def _refuse_zone(time_zone: str | None) -> None:
-    """Raise if a time zone is given for times without an offset."""
-    if time_zone is not None:
+        return times, clock
+    if clock == "local":
         remedy = "Leave it out if they are local, or end them with a Z if they are in UTC."
         raise InputError(f"`time_zone` is {shown(time_zone)}, but the times have no offset. {remedy}")
+    with suppress(KeyError, ValueError, OSError):  # raised for unknown zones
+        if isinstance(time_zone, str) and re.fullmatch(r"[A-Za-z0-9_+\-/]{1,60}", time_zone):
+            return moments.dt.tz_convert(time_zone).dt.tz_localize(None).to_numpy().astype("datetime64[s]"), time_zone
+    raise InputError(f"`time_zone` must be a name such as 'America/Chicago'; got {shown(time_zone)}.")
 
 
 def _check_years(times: Times, where: str, cells: Iterable[object]) -> None:

@@ -249,9 +249,9 @@ def aggregate_calls(
     if left_out:
         notes += f" Left out: {', '.join(f'{n:,} {reason}' for reason, n in left_out.items())}."
     return Demand(
-        atom_names=list(atoms.names),
+        atom_names=atoms.names,
         locations=atoms.locations,
-        shapes=list(atoms.shapes),
+        shapes=atoms.shapes,
         counts=counts.reshape(-1, 7, 24),
         hours=hours_watched(log.times, empty_days),
         stations=stations,

@@ -78,11 +78,6 @@ class CallLog:
     clock: str
     left_out: Mapping[str, int]
 
-    def __post_init__(self) -> None:
-        for array in (self.times, self.locations, self.service_min, self.no_service, self.rows):
-            if array is not None:
-                array.flags.writeable = False
-
     def __len__(self) -> int:
         return len(self.times)
 
@@ -111,8 +106,7 @@ class CallLog:
             raise InputError(f"`kept` must be one truth value for each of {len(self)} calls; got shape {mask.shape}.")
         if not mask.any():
             raise InputError(f"none of the {len(self)} calls is selected; at least one is needed.")
-        arrays = {name: getattr(self, name) for name in ("times", "locations", "service_min", "no_service", "rows")}
-        return replace(self, **{name: array[mask] for name, array in arrays.items() if array is not None})
+        return replace(self, **{name: v[mask] for name, v in vars(self).items() if isinstance(v, np.ndarray)})
 
     def between(self, start: object, end: object) -> CallLog:
         """Return the log of calls from ``start`` up to, but not including, ``end``.
@@ -221,16 +215,11 @@ def read_stations(source: Source) -> pd.DataFrame:
         If a column is missing, a place is blank, or a name is too long or contains invisible characters.
     """
     table = _points.read_table(source, "stations", {*NAMES, *MINUTES})
-    points = table.degrees(blanks=True)
-    if np.isnan(points).any():
-        row = int(np.argmax(np.isnan(points[:, 0]))) + 1
-        raise InputError(f"{table.where}, row {row}: the station has no place. Fill in 'lon' and 'lat'.")
+    lon, lat = table.degrees().T
     frame = table.frame.rename(columns={table.column(NAMES): "name"})
-    frame = frame[[c for c in ("name", *MINUTES) if c in frame]].assign(lon=points[:, 0], lat=points[:, 1])
-    for k, name in enumerate(frame.get("name", ())):
-        check_name(text(name), f"{table.where}, row {k + 1}")
-    frame.attrs.update(table.frame.attrs)
-    return frame
+    for k, name in enumerate(frame.get("name", ()), 1):
+        check_name(text(name), f"{table.where}, row {k}")
+    return frame[[c for c in ("name", *MINUTES) if c in frame]].assign(lon=lon, lat=lat)
 
 
 def check_name(name: str, where: str) -> None:

@@ -7,7 +7,7 @@ of a week need several thousand calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -107,8 +107,7 @@ def slots(hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | No
     weekdays : sequence of int or str, optional
         0 to 6 or "Mon" to "Sun". Default: all.
     """
-    days = range(7) if weekdays is None else [_weekday(day) for day in _listed(weekdays, "weekdays")]
-    clock = range(24) if hours is None else [_validate.whole_number(h, "hours", 0, 23) for h in _listed(hours, "hours")]
+    days, clock = _numbers(weekdays, "weekdays", 7, WEEKDAYS), _numbers(hours, "hours", 24)
     chosen = np.zeros((7, 24), dtype=bool)
     chosen[np.ix_(days, clock)] = True
     return chosen
@@ -154,16 +153,15 @@ def _ratio(calls: IntArray, hours: IntArray) -> FloatArray:
     return np.divide(calls, hours, out=np.full(calls.shape, np.nan), where=hours > 0)
 
 
-def _listed(values: Iterable[int | str], name: str) -> list[int | str]:
-    """Return values as a list; raise if they are text or empty."""
+def _numbers(values: Iterable[int | str] | None, name: str, count: int, names: Sequence[str] = ()) -> Sequence[int]:
+    """Return entries given by number, from 0, or by a name of three letters; None stands for all of them."""
+    if values is None:
+        return range(count)
     listed = [] if isinstance(values, str) or not np.iterable(values) else list(values)
     if not listed:
         raise InputError(f"`{name}` must be a sequence with at least one entry; got {values!r}.")
-    return listed
-
-
-def _weekday(day: int | str) -> int:
-    """Return the number of a weekday given by name or number."""
-    if isinstance(day, str) and day.strip().title()[:3] in WEEKDAYS:
-        return WEEKDAYS.index(day.strip().title()[:3])
-    return _validate.whole_number(day, "weekdays", 0, 6)
+    number = {short: k for k, short in enumerate(names)}
+    return [
+        _validate.whole_number(number.get(str(value).strip().title()[:3], value), name, 0, count - 1)
+        for value in listed
+    ]

@@ -174,7 +174,7 @@ MALFORMED = [
     (upload(point("9" * 400), "c.json"), "a number of 400 digits, 99999999999999999999"),
     (upload(point("9" * 5000), "c.json"), "a number of 5,000 digits"),
     (upload(point("9" * 300), "c.json"), "from -180 to 180"),
-    (upload(point("1", '"time": 1, "TIME ": 2'), "c.json"), "feature 1 has more than one property 'time'"),
+    (upload(point("1", '"time": 1, "TIME ": 2'), "c.json"), "more than one column 'time'"),
     (upload(point("1", '"when": "2025-01-01"'), "c.json"), "needs a column 'time'.*columns found: when, lon, lat"),
     (upload(point("1", '"time": "\\ud800"'), "c.json"), r"got '\\ud800'"),
     (upload(point('{"a": ' + "[" * 400 + "]" * 400 + "}"), "c.json"), "degrees"),
@@ -291,7 +291,7 @@ def test_stations():
     assert frame["name"].tolist() == ["<b>", "B"]  # text stays text
     assert list(frame.columns) == ["name", "lon", "lat"]
     for text, words in (
-        ("name,lon,lat\nA,,45\n", "row 1: the station has no place"),
+        ("name,lon,lat\nA,,45\n", "row 1: expected degrees.*blank"),
         ("name,lon,lat\nA\x1b[2J,-30,45\n", "cannot be seen"),
         (f"name,lon,lat\n{'A' * 201},-30,45\n", "got 201"),
         ("name,lon,lat\nA\u202e,-30,45\n", "cannot be seen"),

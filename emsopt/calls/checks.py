@@ -79,7 +79,7 @@ class Checks:
         """Return one row per finding: ``level``, ``what``, ``count``, ``rows``, ``text``."""
         import pandas as pd
 
-        rows = [(f.level, f.what, f.count, ", ".join(map(str, f.rows)), f.text) for f in self]
+        rows = [vars(f) | {"rows": ", ".join(map(str, f.rows))} for f in self]
         return pd.DataFrame(rows, columns=["level", "what", "count", "rows", "text"])
 
     def __str__(self) -> str:
@@ -116,7 +116,8 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
         found = [*_places(log, np.median(log.locations, axis=0)[None], reach_km)]
     else:
         table = read_stations(stations)
-        found = [*_places(log, table[["lon", "lat"]].to_numpy(dtype=float), reach_km), *_stations(log, table, reach_km)]
+        places = table[["lon", "lat"]].to_numpy(dtype=float)
+        found = [*_places(log, places, reach_km), *_stations(log, places, table.get("name"), reach_km)]
     for check in CHECKS:
         found += check(log)
     return Checks(tuple(sorted(found, key=lambda finding: finding.level != "wrong")))
@@ -133,21 +134,17 @@ def _some(level: str, what: str, log: CallLog, which: BoolArray | IntArray, text
         yield Finding(level, what, text, len(rows), tuple(rows[:MOST_ROWS_NAMED]))
 
 
-def _rows_left_out(log: CallLog) -> Iterator[Finding]:
+def _rows(log: CallLog) -> Iterator[Finding]:
+    """Find rows left out, too few calls, and repeated calls."""
     for what, count in log.left_out.items():
         yield Finding("look", f"rows without {what}", f"{count:,} row(s) have no {what} and were left out.", count)
 
-
-def _number(log: CallLog) -> Iterator[Finding]:
-    n = len(log)
-    if n < 1000:
-        text = f"The total rate is uncertain by {200 / np.sqrt(n):.0f} % (two standard errors), local rates by more."
-        yield Finding("look", "few calls", text, n)
-
-
-def _repeats(log: CallLog) -> Iterator[Finding]:
+    if len(log) < 1000:
+        error = 200 / np.sqrt(len(log))
+        text = f"The total rate is uncertain by {error:.0f} % (two standard errors), local rates by more."
+        yield Finding("look", "few calls", text, len(log))
     text = "repeat the time and place of an earlier one. If rows are units, use without_repeats() or --drop-repeats."
-    return _some("look", "repeated calls", log, log.repeated, text)
+    yield from _some("look", "repeated calls", log, log.repeated, text)
 
 
 def _near(points: FloatArray, places: FloatArray, reach_km: float) -> BoolArray:
@@ -174,11 +171,10 @@ def _places(log: CallLog, places: FloatArray, reach_km: float) -> Iterator[Findi
     yield from _some("look", "far outside", log, far, text)
 
 
-def _stations(log: CallLog, stations: pd.DataFrame, reach_km: float) -> Iterator[Finding]:
-    places = stations[["lon", "lat"]].to_numpy(dtype=float)
+def _stations(log: CallLog, places: FloatArray, names: pd.Series[str] | None, reach_km: float) -> Iterator[Finding]:
     apart = nearest_km(places, log.locations)
     for k in np.flatnonzero(apart > LONELY_KM).tolist():
-        who = f"station {str(stations['name'].iloc[k])!r}" if "name" in stations else f"station {k + 1}"
+        who = f"station {k + 1 if names is None else repr(str(names.iloc[k]))}"
         if apart[k] > reach_km and _near(places[[k], ::-1], log.locations, reach_km)[0]:
             text = f"{who} is far from all calls, but close to them with longitude and latitude swapped. Correct it."
             yield Finding("wrong", "station swapped", text, 1, (k + 1,))
@@ -272,13 +268,11 @@ def _service_times(log: CallLog) -> Iterator[Finding]:
     level = "wrong" if log.no_service.mean() > 0.2 else "look"
     text = "have a service time of 0 or less, which counts as unknown. Remove calls to which no unit was sent."
     yield from _some(level, "no service time", log, log.no_service, text)
-    if log.service_min is None:
+    if log.service_min is None or np.isnan(log.service_min).all():
         return
     blank = np.isnan(log.service_min) & ~log.no_service
     if blank.mean() > 0.2:
         yield from _some("look", "service time", log, blank, "have no service time.")
-    if np.isnan(log.service_min).all():
-        return
     typical = np.nanmedian(log.service_min)
     if not 5 <= typical <= 240:
         unit = "hours, or only the time on scene" if typical < 5 else "seconds"
@@ -289,4 +283,4 @@ def _service_times(log: CallLog) -> Iterator[Finding]:
 
 
 # The checks that need only the log, each a function from a log to findings.
-CHECKS = (_rows_left_out, _number, _repeats, _one_place, _gaps, _clock, _silent_weekdays, _steadiness, _service_times)
+CHECKS = (_rows, _one_place, _gaps, _clock, _silent_weekdays, _steadiness, _service_times)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -139,9 +140,8 @@ class Demand:
         """
         _validate.choice(pattern, "pattern", ("shrunk", "same"))
         base = self.city(weekdays=weekdays, **options)
-        chosen = slots(None, weekdays)
-        counts = np.where(chosen, self.counts, 0).sum(axis=1)  # (M, 24)
-        watched = np.where(chosen, self.hours, 0).sum(axis=0)
+        days = slots(None, weekdays).any(axis=1)
+        counts, watched = self.counts[:, days].sum(axis=1), self.hours[days].sum(axis=0)  # (M, 24), (24,)
         if (watched == 0).any():
             raise InputError(f"the log does not cover the hour {watched.argmin()} of these days. Use a longer log.")
         totals = counts.sum(axis=0)
@@ -150,10 +150,8 @@ class Demand:
         if np.isfinite(concentration):
             shares = (counts + concentration * shares) / (totals + concentration)
         rates = shares * np.maximum(totals, 0.5) / watched
-        return {
-            hour: base.replace(arrival_rates=rates[:, hour], name=f"{base.name}, {hour:02d} to {hour + 1:02d} h")
-            for hour in range(24)
-        }
+        names = [f"{base.name}, {hour:02d} to {hour + 1:02d} h" for hour in range(24)]
+        return {hour: base.replace(arrival_rates=rates[:, hour], name=name) for hour, name in enumerate(names)}
 
     def _service(self, source: float | str | None) -> tuple[pd.DataFrame, float | None]:
         """Return the stations, with or without their service times, and the service time to use instead."""
@@ -239,11 +237,8 @@ def aggregate_calls(
     counts = np.bincount(atoms.index[inside] * 168 + counted.hours_of_week, minlength=168 * len(atoms.names))
     minutes = counted.service_min
     left_out = {f"without {what}": n for what, n in log.left_out.items()}
-    left_out |= {
-        f"over {reach_km:g} km from every station": int((~near).sum()),
-        "in no area": int((~inside).sum()),
-    }
-    left_out = {reason: n for reason, n in left_out.items() if n}
+    for reason, kept in ((f"over {reach_km:g} km from every station", near), ("in no area", inside)):
+        left_out |= {} if kept.all() else {reason: int((~kept).sum())}
     first, last = (str(t)[:10] for t in log.times[[0, -1]])
     notes = f"Demand: {len(counted):,} calls from {first} to {last} ({log.clock} time). {atoms.note}"
     if left_out:
@@ -277,9 +272,8 @@ def city_from_calls(calls: CallLog | Source, stations: Source, **options: Any) -
     -------
     City
     """
-    counting = ("cell_km", "areas", "area_name", "reach_km", "empty_days")
-    chosen = {name: options.pop(name) for name in counting if name in options}
-    return aggregate_calls(calls, stations, **chosen).city(**options)
+    counting = {name: options.pop(name) for name in signature(aggregate_calls).parameters if name in options}
+    return aggregate_calls(calls, stations, **counting).city(**options)
 
 
 def nearest_km(points: FloatArray, places: FloatArray) -> FloatArray:

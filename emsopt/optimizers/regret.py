@@ -49,6 +49,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from .. import _validate
 from .._types import ArrayLike, FloatArray, IntArray
@@ -123,14 +124,11 @@ def confidence_band(curves: ArrayLike, level: float = 0.95) -> tuple[FloatArray,
         For R = 1 all three are the curve.
     """
     curves = _validate.real_array(curves, "curves", (None, None))
-    if not 0 < level < 1:
-        raise InputError(f"`level` must be between 0 and 1, such as 0.95; got {level!r}.")
+    level = _validate.probability(level, "level")
     mean = curves.mean(axis=0)
-    if len(curves) == 1:
-        return mean, mean.copy(), mean.copy()
-    from scipy.special import stdtrit
-
-    half = stdtrit(len(curves) - 1, (1 + level) / 2) * curves.std(axis=0, ddof=1) / math.sqrt(len(curves))
+    half = np.zeros_like(mean)
+    if len(curves) > 1:
+        half = stdtrit(len(curves) - 1, (1 + level) / 2) * curves.std(axis=0, ddof=1) / math.sqrt(len(curves))
     return mean, mean - half, mean + half
 
 
@@ -244,8 +242,7 @@ def gp_pm_bound(
     gain = _validate.real_array(gain, "gain", np.shape(gain), unit="nats", low=0)
     noise_variance = _validate.positive_number(noise_variance, "noise_variance", "min²")
     prior_variance = _validate.positive_number(prior_variance, "prior_variance", "min²")
-    if not 0 < _validate.positive_number(delta, "delta") < 1:
-        raise InputError(f"`delta` must be between 0 and 1, such as 0.05; got {delta!r}.")
+    delta = _validate.probability(delta, "delta")
     if gain.shape not in ((), restarts.shape):
         raise InputError(f"`gain` must be one number or shaped as `restarts`, {restarts.shape}; got {gain.shape}.")
     beta = 2 * (np.log(math.pi**2 * restarts**2 / (6 * delta)) + math.log(math.comb(sites, units)))
@@ -281,15 +278,15 @@ def greedy_gain(kernel: Kernel, points: ArrayLike, steps: int, *, noise_variance
     chosen : ndarray of int, shape (steps,)
         Rows of ``points``.
     """
-    points = np.asarray(points)
-    if points.ndim != 2 or not len(points):
-        raise InputError(f"`points` must have shape (n, N), n at least 1; got {points.shape}.")
+    points = _validate.real_array(points, "points", (None, None))
     steps = _validate.whole_number(steps, "steps")
     noise_variance = _validate.positive_number(noise_variance, "noise_variance")
     variance = np.array(kernel.diag(points), dtype=float)
-    gains, chosen, _, _ = greedy_choices(
-        variance, lambda k: kernel(points, points[k : k + 1])[:, 0], steps, noise_variance
-    )
+
+    def column(k: int) -> FloatArray:
+        return kernel(points, points[k : k + 1])[:, 0]
+
+    gains, chosen, _, _ = greedy_choices(variance, column, steps, noise_variance)
     return gains.cumsum(), chosen
 
 

@@ -13,7 +13,6 @@ necessarily in the same state, gives a lower bound for that part.
 from __future__ import annotations
 
 import heapq
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -119,42 +118,35 @@ def _best_path(costs: FloatArray, steps: Steps, part: IntArray, *, closed: bool)
     """
     values = np.full(costs.shape[1], np.inf)
     values[part] = costs[0, part]
-    history = []  # values after each round of moves
+    history = []  # for each hour, the states that each round of moves came from
     for cost in [*costs[1:], *([0.0] if closed else [])]:
-        rounds = [values]
+        rounds = []
         for _ in range(steps.rounds):
-            rounds.append(_spread(rounds[-1], steps.starts, steps.targets, steps.moves, PER_MOVE))
+            values, origins = _spread(values, steps.starts, steps.targets, steps.moves)
+            rounds.append(origins)
         history.append(rounds)
-        values = rounds[-1] + cost
+        values = values + cost
     candidates = part if closed else np.arange(costs.shape[1])
     state = int(candidates[np.argmin(values[candidates])])
     value, path = float(values[state]), [state]
     for rounds in reversed(history):
-        for after, before in pairwise(reversed(rounds)):
-            state = _before(state, before, after, steps)
+        for origins in reversed(rounds):
+            state = int(origins[state])
         path.append(state)
     path.reverse()
     return value, np.array(path[:-1] if closed and path[0] == path[-1] else path)
 
 
-def _before(state: int, values: FloatArray, after: FloatArray, steps: Steps) -> int:
-    """Return the state in which a round that ended in ``state`` began."""
-    if after[state] == values[state]:
-        return state
-    ways = slice(steps.starts[state], steps.starts[state + 1])
-    targets = steps.targets[ways]
-    return int(targets[np.argmin(values[targets] + PER_MOVE * steps.moves[ways])])
-
-
 @njit(cache=True)
-def _spread(values: FloatArray, starts: IntArray, targets: IntArray, moves: IntArray, price: float) -> FloatArray:
-    """Return for each state the least value among itself and, plus the price of moves, its neighbours."""
-    result = values.copy()
+def _spread(values: FloatArray, starts: IntArray, targets: IntArray, moves: IntArray) -> tuple[FloatArray, IntArray]:
+    """Return for each state the least value among itself and, plus the price of moves, its neighbours, and whose it is."""
+    least, origins = values.copy(), np.arange(len(values))
     for state in range(len(values)):
         for way in range(starts[state], starts[state + 1]):
-            value = values[targets[way]] + price * moves[way]
-            result[state] = min(result[state], value)
-    return result
+            value = values[targets[way]] + PER_MOVE * moves[way]
+            if value < least[state]:
+                least[state], origins[state] = value, targets[way]
+    return least, origins
 
 
 @njit(cache=True)

@@ -206,12 +206,10 @@ def hourly_plan(
         if _affordable(objectives):
             rows, values, walk = _over_all(objectives, weights, most, cyclic, show)
             gap = walk.cost - walk.bound
-            proven = gap <= 1e-6
-            message = f"all {len(rows):,} deployments at all hours; proven "
-            message += "optimal" if proven else f"within {gap:.2g} of the optimum"
+            proven = "optimal" if gap <= 1e-6 else f"within {gap:.2g} of the optimum"
+            message = f"all {len(rows):,} deployments at all hours; proven {proven}"
         else:
             rows, values, walk = _over_candidates(objectives, weights, most, cyclic, rng, show)
-            walk, proven = walk._replace(bound=np.nan), False
             message = f"best over {len(rows):,} candidates of {objectives[0].space.count:,} deployments; not proven"
     sites = rows[walk.states]
     constant = int(np.argmin(weights @ values))
@@ -231,7 +229,7 @@ def hourly_plan(
         fixed_sites=rows[constant],
         fixed_value=float((weights @ values)[constant]),
         free_value=float(weights @ values.min(axis=1)),
-        proven=proven,
+        proven=walk.cost - walk.bound <= 1e-6,
         message=message,
         objectives=tuple(objectives),
     )
@@ -302,7 +300,7 @@ def _over_candidates(
         if walk.cost >= cost - 1e-12:
             break
         cost, centres = walk.cost, [*rows[walk.states], rows[np.argmin(weights @ values)]]
-    return rows, values, walk
+    return rows, values, walk._replace(bound=np.nan)
 
 
 def _between(bests: list[IntArray], space: DeploymentSpace, cyclic: bool) -> list[IntArray]:

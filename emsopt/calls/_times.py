@@ -97,10 +97,11 @@ def read_times(
     local = there & np.isnan(offsets)
     if local.any() and not local[there].all():
         k = int(np.argmax(local))
-        raise InputError(f"{table.where}, row {k + 1}: {shown(written[k])} has no offset, but other times do. Add one.")
+        raise InputError(f"{table.where}, row {k + 1}: {shown(written[k])} has no offset, but others do.")
     offsets = np.nan_to_num(offsets)
     utc = pd.Series(times - offsets.astype("timedelta64[m]")).dt.tz_localize("UTC")
-    return _in_zone(times, utc, "local" if local[there].all() else "as written" if offsets.any() else "UTC", time_zone)
+    clock = "local" if local[there].all() else "as written" if offsets.any() else "UTC"
+    return _in_zone(times, utc, clock, time_zone)
 
 
 def moment(value: object) -> np.datetime64:
@@ -218,9 +219,9 @@ def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, time_form
         advice = "Write times like that, or describe their form by `time_format`, such as '%d.%m.%Y %H:%M'."
     else:
         wanted = "a time such as 2025-03-14 16:05-05:00"
-        taken = "an offset or a time zone" if zone["after_time"] else "an offset, which needs a time before it"
+        what = "an offset or a time zone" if zone["after_time"] else "an offset, which needs a time before it"
         advice = (
-            f"{shown(zone['after_time'] or zone['after_date'], most=40)} looks like {taken}. Write offsets from UTC as Z, "
+            f"{shown(zone['after_time'] or zone['after_date'], most=40)} looks like {what}. Write offsets from UTC as Z, "
             "-05, -0500 or -05:00, up to 14 hours; or leave them out if times are local."
         )
     got = f"{shown(text, most=80)}{others(bad)}"
@@ -236,7 +237,8 @@ def _in_zone(times: Times, moments: pd.Series[pd.Timestamp], clock: str, time_zo
         raise InputError(f"`time_zone` is {shown(time_zone)}, but the times have no offset. {remedy}")
     with suppress(KeyError, ValueError, OSError):  # raised for unknown zones
         if isinstance(time_zone, str) and re.fullmatch(r"[A-Za-z0-9_+\-/]{1,60}", time_zone):
-            return moments.dt.tz_convert(time_zone).dt.tz_localize(None).to_numpy().astype("datetime64[s]"), time_zone
+            local = moments.dt.tz_convert(time_zone).dt.tz_localize(None)
+            return local.to_numpy().astype("datetime64[s]"), time_zone
     raise InputError(f"`time_zone` must be a name such as 'America/Chicago'; got {shown(time_zone)}.")
 
 
@@ -246,4 +248,4 @@ def _check_years(times: Times, where: str, cells: Iterable[object]) -> None:
     if bad.any():
         k = int(np.argmax(bad))
         got = f"{shown(list(cells)[k], str, 80)!r}{others(bad)}"
-        raise InputError(f"{where}, row {k + 1}: expected a time from 1970 to 2099, but got {got}. Correct it.")
+        raise InputError(f"{where}, row {k + 1}: expected a time from 1970 to 2099, but got {got}.")

@@ -54,7 +54,7 @@ class Finding:
 
     def __str__(self) -> str:
         more = ", ..." if self.count > len(self.rows) else ""
-        rows = f" (row{'s' if len(self.rows) > 1 else ''} {', '.join(map(str, self.rows))}{more})" if self.rows else ""
+        rows = f" Rows: {', '.join(map(str, self.rows))}{more}" if self.rows else ""
         return f"{self.what}: {self.text}{rows}"
 
 
@@ -137,7 +137,7 @@ def _some(level: str, what: str, log: CallLog, which: BoolArray | IntArray, text
 def _rows(log: CallLog) -> Iterator[Finding]:
     """Find rows left out, too few calls, and repeated calls."""
     for what, count in log.left_out.items():
-        yield Finding("look", f"rows without {what}", f"{count:,} row(s) have no {what} and were left out.", count)
+        yield Finding("look", f"rows without {what}", f"{count:,} row(s) without {what} were left out.", count)
 
     if len(log) < 1000:
         error = 200 / np.sqrt(len(log))
@@ -176,7 +176,7 @@ def _stations(log: CallLog, places: FloatArray, names: pd.Series[str] | None, re
     for k in np.flatnonzero(apart > LONELY_KM).tolist():
         who = f"station {k + 1 if names is None else repr(str(names.iloc[k]))}"
         if apart[k] > reach_km and _near(places[[k], ::-1], log.locations, reach_km)[0]:
-            text = f"{who} is far from all calls, but close to them with longitude and latitude swapped. Correct it."
+            text = f"{who} is far from all calls, but close to them with longitude and latitude swapped."
             yield Finding("wrong", "station swapped", text, 1, (k + 1,))
         else:
             text = f"{who} is {apart[k]:.0f} km from the closest call. Check its coordinates."
@@ -186,7 +186,7 @@ def _stations(log: CallLog, places: FloatArray, names: pd.Series[str] | None, re
 def _one_place(log: CallLog) -> Iterator[Finding]:
     steps = log.locations * 1000
     if np.abs(steps - np.round(steps)).max() < 1e-6:
-        text = "Coordinates have at most three decimals, a resolution of 100 m or coarser. Choose much wider cells."
+        text = "Coordinates have at most three decimals, a resolution of 100 m or coarser. Use wide cells."
         yield Finding("look", "rounded places", text, len(log))
         return
     places, counts = np.unique(log.locations, axis=0, return_counts=True)
@@ -213,7 +213,8 @@ def _gaps(log: CallLog) -> Iterator[Finding]:
         first, last = (str(t).replace("T", " ")[:16] for t in log.times[[k, k + 1]])
         text = f"{gaps.size} gap(s), {lengths.sum():.1f} days in all; the longest is from {first} to {last}. "
         text += "If records are missing, use between(), or empty_days='missing' (--skip-empty-days)."
-        yield Finding("wrong", "gaps in time", text, gaps.size, tuple(log.rows[gaps[:MOST_ROWS_NAMED]].tolist()))
+        rows = tuple(log.rows[gaps[:MOST_ROWS_NAMED]].tolist())
+        yield Finding("wrong", "gaps in time", text, gaps.size, rows)
 
 
 def _clock(log: CallLog) -> Iterator[Finding]:
@@ -224,15 +225,15 @@ def _clock(log: CallLog) -> Iterator[Finding]:
     midnight, on_the_hour = seconds == 0, seconds % 3600 == 0
     if midnight.sum() > max(10, 0.02 * len(log), on_the_hour.sum() / 8):
         level = "wrong" if midnight.mean() > 0.5 else "look"
-        yield from _some(level, "midnight", log, midnight, "are at exactly midnight. Are they dates without times?")
+        yield from _some(level, "midnight", log, midnight, "are at midnight. Are they dates without times?")
         return
     if on_the_hour.mean() > 0.2 and len(log) >= 50:
-        yield from _some("look", "rounded times", log, on_the_hour, "are exactly on the hour. The times look rounded.")
+        yield from _some("look", "rounded times", log, on_the_hour, "are exactly on the hour, as if rounded.")
     counts = np.bincount(log.hours, minlength=24)
     in_six = np.convolve(np.r_[counts, counts[:5]], np.ones(6), mode="valid")
     quiet = int(in_six.argmin())
     if len(log) >= 500 and in_six.max() > 1.5 * in_six.min() and quiet not in NIGHT:
-        text = f"The quietest six hours start at {quiet} h, not at night. Is it another time zone, or a 12-hour clock?"
+        text = f"The quietest six hours start at {quiet} h, not at night. Another zone, or a 12-hour clock?"
         yield Finding("look", "quiet by day", text, len(log))
 
 
@@ -266,7 +267,7 @@ def _steadiness(log: CallLog) -> Iterator[Finding]:
 
 def _service_times(log: CallLog) -> Iterator[Finding]:
     level = "wrong" if log.no_service.mean() > 0.2 else "look"
-    text = "have a service time of 0 or less, which counts as unknown. Remove calls to which no unit was sent."
+    text = "have a service time of 0 or less, counted as unknown. Remove calls to which no unit was sent."
     yield from _some(level, "no service time", log, log.no_service, text)
     if log.service_min is None or np.isnan(log.service_min).all():
         return
@@ -276,7 +277,7 @@ def _service_times(log: CallLog) -> Iterator[Finding]:
     typical = np.nanmedian(log.service_min)
     if not 5 <= typical <= 240:
         unit = "hours, or only the time on scene" if typical < 5 else "seconds"
-        yield Finding("wrong", "service time", f"The median is {typical:.3g} min. Are times in {unit}?", len(log))
+        yield Finding("wrong", "service time", f"Median: {typical:.3g} min. Are times in {unit}?", len(log))
     longest = max(8 * 60, 10 * typical)
     text = f"kept a unit busy for over {longest / 60:.0f} h. Was the end recorded late?"
     yield from _some("look", "long service", log, log.service_min > longest, text)

@@ -143,7 +143,7 @@ class Demand:
         days = slots(None, weekdays).any(axis=1)
         counts, watched = self.counts[:, days].sum(axis=1), self.hours[days].sum(axis=0)  # (M, 24), (24,)
         if (watched == 0).any():
-            raise InputError(f"the log does not cover the hour {watched.argmin()} of these days. Use a longer log.")
+            raise InputError(f"the log does not cover the hour {watched.argmin()} of these days.")
         totals = counts.sum(axis=0)
         shares = np.repeat(counts.sum(axis=1, keepdims=True) / counts.sum(), 24, axis=1)
         concentration = shrinkage(counts) if pattern == "shrunk" else np.inf
@@ -151,7 +151,7 @@ class Demand:
             shares = (counts + concentration * shares) / (totals + concentration)
         rates = shares * np.maximum(totals, 0.5) / watched
         names = [f"{base.name}, {hour:02d} to {hour + 1:02d} h" for hour in range(24)]
-        return {hour: base.replace(arrival_rates=rates[:, hour], name=name) for hour, name in enumerate(names)}
+        return {h: base.replace(arrival_rates=rates[:, h], name=name) for h, name in enumerate(names)}
 
     def _service(self, source: float | str | None) -> tuple[pd.DataFrame, float | None]:
         """Return the stations, with or without their service times, and the service time to use instead."""
@@ -159,14 +159,14 @@ class Demand:
         known += ["stations"] if "service_min" in self.stations else []
         if source is None:
             if len(known) == 2:
-                raise InputError("calls and stations both have 'service_min'. Choose one of them by `service_times`.")
+                raise InputError("calls and stations both have 'service_min'. Choose one by `service_times`.")
             if not known:
                 remedy = "Add a column 'service_min' (minutes) to calls or stations, or give `service_times`."
                 raise InputError(f"the time that a call keeps a unit busy is missing. {remedy}")
             source = known[0]
         if isinstance(source, str):
             if _validate.choice(source, "service_times", ("calls", "stations")) not in known:
-                raise InputError(f"the {source} have no column 'service_min'. Give `service_times` in minutes.")
+                raise InputError(f"the {source} have no column 'service_min'. Give `service_times`.")
             if source == "stations":
                 return self.stations, None
             source = self.service_min
@@ -278,6 +278,6 @@ def city_from_calls(calls: CallLog | Source, stations: Source, **options: Any) -
 
 def nearest_km(points: FloatArray, places: FloatArray) -> FloatArray:
     """Return the great-circle distance (km) from each point to the closest place, shape (K,)."""
-    size = max(1, 2_000_000 // len(places))
-    parts = [travel.great_circle_km(points[k : k + size], places).min(axis=1) for k in range(0, len(points), size)]
+    n = max(1, 2_000_000 // len(places))
+    parts = [travel.great_circle_km(points[k : k + n], places).min(axis=1) for k in range(0, len(points), n)]
     return np.concatenate([np.empty(0), *parts])

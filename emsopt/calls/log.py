@@ -103,7 +103,7 @@ class CallLog:
         except ValueError:  # rows of unequal length
             mask = np.empty(0)
         if mask.shape != self.times.shape or mask.dtype != bool:
-            raise InputError(f"`kept` must be one truth value for each of {len(self)} calls; got shape {mask.shape}.")
+            raise InputError(f"`kept` must be {len(self)} truth values; got shape {mask.shape}.")
         if not mask.any():
             raise InputError(f"none of the {len(self)} calls is selected; at least one is needed.")
         return replace(self, **{name: v[mask] for name, v in vars(self).items() if isinstance(v, np.ndarray)})

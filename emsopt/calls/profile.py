@@ -153,15 +153,12 @@ def _ratio(calls: IntArray, hours: IntArray) -> FloatArray:
     return np.divide(calls, hours, out=np.full(calls.shape, np.nan), where=hours > 0)
 
 
-def _numbers(values: Iterable[int | str] | None, name: str, count: int, names: Sequence[str] = ()) -> Sequence[int]:
+def _numbers(values: Iterable[int | str] | None, name: str, n: int, names: Sequence[str] = ()) -> Sequence[int]:
     """Return entries given by number, from 0, or by a name of three letters; None stands for all of them."""
     if values is None:
-        return range(count)
+        return range(n)
     listed = [] if isinstance(values, str) or not np.iterable(values) else list(values)
     if not listed:
         raise InputError(f"`{name}` must be a sequence with at least one entry; got {values!r}.")
     number = {short: k for k, short in enumerate(names)}
-    return [
-        _validate.whole_number(number.get(str(value).strip().title()[:3], value), name, 0, count - 1)
-        for value in listed
-    ]
+    return [_validate.whole_number(number.get(str(v).strip().title()[:3], v), name, 0, n - 1) for v in listed]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
-from contextlib import contextmanager
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from .._files.writing import make_folder, write_file
 from .._validate import positive_number
@@ -15,11 +15,12 @@ from ..planning.scenarios import without_formulas
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     import pandas as pd
 
+    from .._types import IntArray
     from ..city.city import City
     from ..evaluators.evaluation import Evaluation
     from ..evaluators.objective import Objective
@@ -28,11 +29,10 @@ if TYPE_CHECKING:
 def add_fleet_options(parser: ArgumentParser) -> None:
     """Add the options of the search."""
     add = parser.add_argument
-    late = "responses of this many minutes or more are late (default: 8)"
-    add("--threshold", type=float, default=8.0, metavar="MIN", help=late)
+    add("--threshold", type=float, default=8.0, metavar="MIN", help="late from MIN minutes on (default: 8)")
     metric = "objective: mean response (default) or the fraction of late responses"
     add("--metric", choices=["response", "late"], default="response", help=metric)
-    add("--evaluator", choices=["exact", "approximate"], help="default: exact up to 12 units, else approximate")
+    add("--evaluator", choices=["exact", "approximate"], help="default: exact for up to 12 units")
     add("--queue", action="store_true", help="calls wait when all units are busy (default: they are lost)")
     add("--colocate", action="store_true", help="allow several units at a site")
     for name, what in (("--pinned", "keep a unit (twice: two units)"), ("--closed", "get none")):
@@ -68,7 +68,8 @@ def solve(
     describe(city, units)
     space = DeploymentSpace(city, units, colocation=options.colocate, pinned=options.pinned, closed=options.closed)
     metric = ("late", options.threshold) if options.metric == "late" else "mean_response"
-    objective = Objective(city, space, options.evaluator, metric, capacity="queue" if options.queue else "loss")
+    capacity = "queue" if options.queue else "loss"
+    objective = Objective(city, space, options.evaluator, metric, capacity=capacity)
     out = results_folder(options.out, inputs)
     found = find_deployments(objective, options.threshold)
     written = [*write_tables(objective, found, out), *draw(objective, found, out)]
@@ -82,7 +83,7 @@ def results_folder(name: str, inputs: list[str | None]) -> Path:
     for path in filter(None, inputs):
         holder = path if os.path.isdir(path) else os.path.dirname(os.path.realpath(path))
         if os.path.realpath(holder) in (os.path.realpath(out), os.path.realpath(out / "city")):
-            raise InputError(f"`--out` must not be the folder of the input {path}, which results could replace.")
+            raise InputError(f"`--out` must not be the folder of the input {path}: results could replace it.")
     return out
 
 
@@ -93,7 +94,7 @@ def describe(city: City, units: int) -> None:
         f"offered load {city.offered_load(units):.3f} per unit (share of time busy if no call were lost)"
     )
     closest = city.response_times.min(axis=0) @ city.demand_shares
-    print(f"The closest site is {closest:.1f} min away on average; a call takes {city.mean_service_time:.1f} min.")
+    print(f"Closest site: {closest:.1f} min away on average; a call takes {city.mean_service_time:.1f} min.")
     if closest > city.mean_service_time:
         print("This is impossible, because service times include travel. Are all times in minutes?")
     if city.notes:
@@ -107,15 +108,14 @@ def find_deployments(objective: Objective, threshold: float) -> dict[str, Evalua
     from ..planning.sweeps import evaluate_table
 
     city, space, capacity = objective.city, objective.space, objective.options["capacity"]
-    with bar(f"{objective.evaluator} optimum") as progress:
-        run = best_deployment(objective, rng=0, progress=progress)
+    run = best_deployment(objective, rng=0, progress=sys.stderr.isatty())
     median = p_median(city, space)
     best = "optimum" if "proven" in run.message else "best found"
-    deployments = {best: run.x, "p-median": median.sites}
+    deployments = {best: cast("IntArray", run.x), "p-median": median.sites}
     print(f"\n{best.capitalize()} by {objective.label} ({objective.evaluator} hypercube, {capacity}): {run.message}.")
     idle = space.units - int((space.capacities > 0).sum())
     if idle > 0:
-        print(f"{idle} of the units do not improve the p-median, which covers every place; their sites are arbitrary.")
+        print(f"{idle} of the units do not improve the p-median; their sites are arbitrary.")
     for name, sites in deployments.items():
         print(f"  {name:10}", ", ".join(city.site_names[k] for k in sites))
     for evaluator in dict.fromkeys([objective.evaluator, "approximate"]):
@@ -130,9 +130,9 @@ def draw(objective: Objective, found: dict[str, Evaluation], out: Path) -> list[
 
     city = objective.city
     if city.atom_locations is None or city.site_locations is None:
-        print("\nNo map and no figure: the city has no coordinates (columns lon, lat or x, y of atoms and sites).")
+        print("\nNo map and no figure: the city has no coordinates (lon, lat or x, y of atoms and sites).")
         return []
-    value = "response" if objective.metric == "mean_response" else objective.metric
+    value = "response" if objective.metric == "mean_response" else cast("tuple[str, float]", objective.metric)
     written = [deployment_map(city, found, value=value).save(out / "deployments.html")]
     try:
         import matplotlib
@@ -152,17 +152,3 @@ def draw(objective: Objective, found: dict[str, Evaluation], out: Path) -> list[
 def write_table(table: pd.DataFrame, path: Path, *, index: bool = False) -> Path:
     """Write a table for spreadsheets, with texts escaped that look like formulas."""
     return write_file(path, without_formulas(table).to_csv(lineterminator="\n", index=index))
-
-
-@contextmanager
-def bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on the terminal and provide its ``progress(done, total)``."""
-    from tqdm import tqdm
-
-    with tqdm(desc=label, leave=False, disable=None) as shown:
-
-        def progress(done: int, total: int) -> None:
-            shown.total = total
-            shown.update(done - shown.n)
-
-        yield progress

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,10 +23,9 @@ ST_PAUL_UNITS = 9
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("--city", metavar="FOLDER", help="folder of a city written by City.save (default: St. Paul)")
+    parser.add_argument("--city", metavar="FOLDER", help="folder written by City.save (default: St. Paul)")
     parser.add_argument("--units", type=int, metavar="P", help="fleet size (default: 9 for St. Paul)")
-    load = "rescale the calls to this offered load per unit (default: no rescaling)"
-    parser.add_argument("--load", type=float, metavar="RHO", help=load)
+    parser.add_argument("--load", type=float, metavar="RHO", help="rescale calls to this load per unit")
     _shared.add_fleet_options(parser)
 
 
@@ -50,21 +50,19 @@ def _write_tables(options: Namespace, objective: Objective, _: dict[str, Evaluat
     from ..evaluators.metrics import metric_label
     from ..planning.sweeps import load_sweep, service_rate_sweep
 
-    city, space, metric, capacity = objective.city, objective.space, objective.metric, objective.options["capacity"]
+    space, metric, capacity = objective.space, objective.metric, objective.options["capacity"]
     loads, rates = paper_table(1).set_index("offered_load"), paper_table(3).set_index("mu_per_day")
     # The papers report St. Paul with nine units, lost calls, one unit per listed site and the original load.
-    changed = options.queue or options.colocate or options.metric == "late" or options.pinned or options.closed
-    paper = options.city is None and space.units == ST_PAUL_UNITS and options.load is None and not changed
-    with _shared.bar("loads") as progress:
-        settled = [load for load in loads.index if load < 1 or not options.queue]
-        by_load = load_sweep(city, space, settled, metric=metric, capacity=capacity, progress=progress)
+    other = options.queue or options.colocate or options.metric == "late" or options.pinned or options.closed
+    paper = options.city is None and space.units == ST_PAUL_UNITS and options.load is None and not other
+    settled, progress = [load for load in loads.index if load < 1 or not options.queue], sys.stderr.isatty()
+    by_load = load_sweep(space.city, space, settled, metric=metric, capacity=capacity, progress=progress)
     label = metric_label(metric)
     title = f"{label[0].upper()}{label[1:]} against offered load, approximate hypercube, {capacity}"
     _print_table(title, by_load, (loads, "second version, Table 1") if paper else None)
     written = [_shared.write_table(by_load, out / "by_load.csv", index=True)]
     if paper:
-        with _shared.bar("service rates") as progress:
-            by_rate = service_rate_sweep(city, space, rates.index, progress=progress)
+        by_rate = service_rate_sweep(space.city, space, rates.index, progress=progress)
         title = "Mean response (min) against service rate (calls per day), approximate hypercube, loss"
         _print_table(title, by_rate, (rates, "first version, Table 3"))
         written.append(_shared.write_table(by_rate, out / "by_service_rate.csv", index=True))

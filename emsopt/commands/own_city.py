@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 from .._validate import existing_file, path, whole_number
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ..evaluators.objective import Objective
     from ..planning import Plan
 
-PRACTICE_UNITS, PRACTICE_SPEED_KMH = 5, 40.0  # defaults for the practice town
+PRACTICE = {"units": 5, "speed": 40.0}  # defaults for the practice town
 DESCRIPTION = (
     "From a log of past calls (CSV or GeoJSON: time, lon, lat, service_min) and a table of stations (name, lon, lat, "
     "turnout_min) to checks of the data, the best deployment, tables, a map, and a plan for the hours of the day. "
@@ -36,25 +37,22 @@ def add_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("calls", nargs="?", metavar="CALLS", help="log of calls, .csv or .geojson")
     add("stations", nargs="?", metavar="STATIONS", help="table of stations, .csv or .geojson")
-    practice = f"use the data of a made-up town, by default with {PRACTICE_UNITS} units at {PRACTICE_SPEED_KMH:g} km/h"
-    add("--practice", action="store_true", help=practice)
+    add("--practice", action="store_true", help="use a made-up town; units and speed have defaults")
     add("--templates", metavar="FOLDER", help="write templates of the input files to this folder, and exit")
     add("--units", type=int, metavar="P", help="fleet size")
     add("--name", default="city", help="title of maps and tables")
     add = parser.add_argument_group("times").add_argument
     add("--speed", type=float, metavar="KMH", help="driving speed for computing travel times")
-    add("--detour", type=float, default=1.3, metavar="X", help="ratio of road to straight-line distance (1.3)")
+    add("--detour", type=float, default=1.3, metavar="X", help="road over straight-line distance (1.3)")
     add("--travel-times", metavar="FILE", help="minutes, one row per station, one column per atom, .csv")
     add("--turnout", type=float, metavar="MIN", help="minutes until a unit leaves, if not in STATIONS")
-    service = "minutes that a call keeps a unit busy, or the file to take service_min from: calls or stations"
-    add("--service", metavar="MIN", help=service)
+    add("--service", metavar="MIN", help="minutes that a call keeps a unit busy, or 'calls' or 'stations'")
     add = parser.add_argument_group("calls").add_argument
     add("--cell", type=float, metavar="KM", help="width of the cells that calls are counted in")
     add("--areas", metavar="FILE", help="GeoJSON polygons to count calls in, instead of cells")
     add("--area-name", metavar="KEY", help="property of the areas that holds their names")
-    reach = "leave out calls further than this from all stations (50)"
-    add("--reach", type=float, default=50.0, metavar="KM", help=reach)
-    add("--time-zone", metavar="ZONE", help="time zone of the city if times have an offset, such as America/Chicago")
+    add("--reach", type=float, default=50.0, metavar="KM", help="leave out calls further from stations (50)")
+    add("--time-zone", metavar="ZONE", help="such as America/Chicago, if times have an offset")
     add("--time-format", metavar="FORMAT", help="such as %%d.%%m.%%Y %%H:%%M, if times are not ISO 8601")
     add("--hours", metavar="H-H", help="count only calls of these hours, such as 7-19 (until 19:00) or 22-6")
     add("--weekdays", metavar="D-D", help="count only calls of these days, such as Mon-Fri or Sat,Sun")
@@ -75,7 +73,8 @@ def run(options: Namespace) -> None:
         for file in write_templates(options.templates):
             print(f"wrote {file}")
         return
-    hours, weekdays = _hours(options.hours), _weekdays(options.weekdays)
+    hours = None if options.hours is None else _hours(options.hours)
+    weekdays = None if options.weekdays is None else _weekdays(options.weekdays)
     if options.moves is not None:
         whole_number(options.moves, "moves", low=0)
         if hours is not None:
@@ -83,7 +82,7 @@ def run(options: Namespace) -> None:
     calls, stations = _read(options)
     checks = check_calls(calls, stations, reach_km=options.reach)
     print(f"{len(calls):,} calls, {len(stations)} stations. What looks wrong in them:\n{checks}\n")
-    _require_fleet_and_speed(options)
+    _fill_in(options)
     demand = aggregate_calls(
         calls.without_repeats() if options.drop_repeats else calls,
         stations,
@@ -95,7 +94,8 @@ def run(options: Namespace) -> None:
     )
     times = {"weekdays": weekdays, "name": options.name, **_times(options)}
     city = demand.city(hours=hours, **times)
-    by_hour = None if options.moves is None else demand.cities_by_hour(**times)  # raises before the long search
+    # raises before the long search
+    by_hour = None if options.moves is None else demand.cities_by_hour(**times)
     check_replaceable(path(options.out, "--out") / "city")
 
     def write_tables(objective: Objective, found: dict[str, Evaluation], out: Path) -> list[Path]:
@@ -122,34 +122,26 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
     from ..calls import read_calls, read_stations
     from ..datasets import practice_calls
 
-    if not options.practice:
-        if options.stations is None:
-            raise InputError("give a log of calls and a table of stations: emsopt city calls.csv stations.csv")
-        calls = read_calls(options.calls, time_zone=options.time_zone, time_format=options.time_format)
-        return calls, read_stations(options.stations)
-    if options.calls is not None:
-        raise InputError("give either --practice or files; both were given.")
-    assumed = []
-    if options.units is None:
-        options.units = PRACTICE_UNITS
-        assumed.append(f"{PRACTICE_UNITS} units (--units)")
-    if options.speed is None and options.travel_times is None:
-        options.speed = PRACTICE_SPEED_KMH
-        assumed.append(f"a speed of {PRACTICE_SPEED_KMH:g} km/h (--speed)")
-    if assumed:
-        print(f"Assumed for the practice town: {' and '.join(assumed)}.\n")
-    return practice_calls()
+    if options.practice:
+        if options.calls is not None:
+            raise InputError("give either --practice or files; both were given.")
+        return practice_calls()
+    if options.stations is None:
+        raise InputError("give a log of calls and a table of stations: emsopt city calls.csv stations.csv")
+    calls = read_calls(options.calls, time_zone=options.time_zone, time_format=options.time_format)
+    return calls, read_stations(options.stations)
 
 
-def _require_fleet_and_speed(options: Namespace) -> None:
-    """Raise one error for all missing options."""
-    missing = []
-    if options.units is None:
-        missing.append("--units P (fleet size)")
+def _fill_in(options: Namespace) -> None:
+    """Assume a fleet and a speed for the practice town; for others, raise one error for all missing options."""
+    missing = {} if options.units is not None else {"units": "--units P (fleet size)"}
     if options.speed is None and options.travel_times is None:
-        missing.append("--speed KMH (driving speed) or --travel-times FILE")
-    if missing:
-        raise InputError(f"missing options: {', and '.join(missing)}.")
+        missing["speed"] = "--speed KMH (driving speed) or --travel-times FILE"
+    if missing and not options.practice:
+        raise InputError(f"missing options: {', and '.join(missing.values())}.")
+    for name in missing:
+        setattr(options, name, PRACTICE[name])
+        print(f"Assumed for the practice town: --{name} {PRACTICE[name]:g}")
 
 
 def _times(options: Namespace) -> dict[str, Any]:
@@ -171,10 +163,8 @@ def _times(options: Namespace) -> dict[str, Any]:
     return {**travel, "turnout_times": options.turnout, "service_times": service}
 
 
-def _hours(text: str | None) -> list[int] | None:
+def _hours(text: str) -> list[int]:
     """Parse hours such as "7-19", from 7:00 until 19:00; ranges may pass midnight."""
-    if text is None:
-        return None
     found = re.fullmatch(r"\s*(\d{1,2})\s*-\s*(\d{1,2})\s*", text)
     first, last = (int(part) for part in found.groups()) if found else (99, 99)
     if first > 23 or last > 24 or first == last:
@@ -182,12 +172,10 @@ def _hours(text: str | None) -> list[int] | None:
     return [(first + k) % 24 for k in range((last - first) % 24 or 24)]
 
 
-def _weekdays(text: str | None) -> list[int] | None:
+def _weekdays(text: str) -> list[int]:
     """Parse weekdays such as "Mon-Fri" or "Sat,Sun" to numbers, with 0 for Monday."""
     from ..calls.profile import WEEKDAYS
 
-    if text is None:
-        return None
     days: set[int] = set()
     for part in text.split(","):
         ends = [end.strip().title()[:3] for end in part.split("-")]
@@ -214,9 +202,8 @@ def _plan(cities: dict[int, City], objective: Objective, options: Namespace) -> 
     """Plan the day and print what changes."""
     from ..planning import hourly_plan
 
-    rules = {"metric": objective.metric, **objective.options}
-    with _shared.bar("hours") as progress:
-        plan = hourly_plan(cities, objective.space, options.moves, options.evaluator, rng=0, progress=progress, **rules)
+    rules = {"metric": objective.metric, "rng": 0, "progress": sys.stderr.isatty(), **objective.options}
+    plan = hourly_plan(cities, objective.space, options.moves, options.evaluator, **rules)
     evaluator = plan.objectives[0].evaluator
     print(
         f"\nPlan of the day, at most {options.moves} unit(s) moved between hours ({evaluator} hypercube): "

@@ -26,9 +26,10 @@ from .deployments.swaps import LocalSearch, best_deployment, local_search
 from .run import Run
 from .search import BOX_METHODS, METHODS, maximize, minimize
 
-__all__ = ["BOCS", "BOKE", "BOX_METHODS", "ETC50", "GPUCB", "KRUCB", "LEARNERS", "METHODS", "TSPSQ", "UCBCVS"]
-__all__ += ["UCBPSQ", "AskTell", "BOKEAuto", "BOKEPlus", "Box", "BoxObjective", "BoxOptimizer", "ControlLearner"]
-__all__ += ["ControlRun", "GPUCBFixed", "GPpM", "GPzero", "Genetic", "Hyperparameters", "LocalSearch", "Optimizer"]
-__all__ += ["RandomPoints", "RandomSearch", "Run", "SimulatedAnnealing", "SparBL", "SparBLPlus", "UnknownCost"]
-__all__ += ["best_deployment", "bocvs", "control_verdicts", "density_design", "fill_distance", "local_search"]
-__all__ += ["maximize", "minimize", "on_box", "process_design", "profile", "regret", "with_regret"]
+__all__ = ["BOCS", "BOKE", "BOX_METHODS", "ETC50", "GPUCB", "KRUCB", "LEARNERS", "METHODS", "TSPSQ"]
+__all__ += ["UCBCVS", "UCBPSQ", "AskTell", "BOKEAuto", "BOKEPlus", "Box", "BoxObjective", "BoxOptimizer"]
+__all__ += ["ControlLearner", "ControlRun", "GPUCBFixed", "GPpM", "GPzero", "Genetic", "Hyperparameters"]
+__all__ += ["LocalSearch", "Optimizer", "RandomPoints", "RandomSearch", "Run", "SimulatedAnnealing"]
+__all__ += ["SparBL", "SparBLPlus", "UnknownCost", "best_deployment", "bocvs", "control_verdicts"]
+__all__ += ["density_design", "fill_distance", "local_search", "maximize", "minimize", "on_box"]
+__all__ += ["process_design", "profile", "regret", "with_regret"]

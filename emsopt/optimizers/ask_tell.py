@@ -88,7 +88,7 @@ class AskTell(Generic[X]):
                 rows.append(self.ask())
             return np.array(rows)  # type: ignore[return-value] # one row per candidate
         if self.exhausted:
-            raise InputError(f"all {self.space.count} allowed {self.noun}s have been asked for; there is none left.")
+            raise InputError(f"all {self.space.count} allowed {self.noun}s have been asked for.")
         with one_thread:
             x: X = self.space.canonical(self._propose())
         if not self.objective.noisy and self.is_taken(x):

@@ -11,9 +11,8 @@ from .boxes.box import BoxObjective
 
 def describe(objective: Objective | BoxObjective, name: str, method: str | AskTell[Any]) -> dict[str, Any]:
     """Return what a checkpoint must agree on: the method, and what is optimised over what."""
-    settings = {} if isinstance(method, str) else _settings(method)
     of = _deployments(objective) if isinstance(objective, Objective) else _box(objective)
-    return {"method": name, **settings, **of}
+    return {"method": name, **({} if isinstance(method, str) else _settings(method)), **of}
 
 
 def _settings(optimizer: AskTell[Any]) -> dict[str, Any]:
@@ -31,14 +30,14 @@ def _deployments(objective: Objective) -> dict[str, Any]:
     """Return city, fleet, metric, evaluator and allowed deployments."""
     city, space = objective.city, objective.space
     skipped = ("workers", "progress", *(("rng",) if objective.noisy else ()))
-    numbers = [city.arrival_rates, city.travel_times, city.turnout_times, city.service_times]
+    numbers = [city.arrival_rates, city.travel_times, city.turnout_times, city.service_times, city.preference]
     return {
-        "city": summary(*numbers, *(() if city.preference is None else (city.preference,))),
+        "city": summary(*(array for array in numbers if array is not None)),
         "units": space.units,
         "metric": objective.label,
         "costs": summary(objective.costs),
         "evaluator": objective.evaluator,
-        "options": {key: repr(value) for key, value in sorted(objective.options.items()) if key not in skipped},
+        "options": {k: repr(v) for k, v in sorted(objective.options.items()) if k not in skipped},
         "room": space.site_capacities.tolist(),
         "pinned": sorted(space.pinned),
     }

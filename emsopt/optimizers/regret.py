@@ -88,7 +88,7 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
     array([[1. , 1. , 1.5]])
     """
     _validate.choice(kind, "kind", ("cumulative", "average", "simple"))
-    several = isinstance(runs, (list, tuple)) and len(runs) and (hasattr(runs[0], "history") or np.ndim(runs[0]))
+    several = isinstance(runs, (list, tuple)) and runs and (hasattr(runs[0], "history") or np.ndim(runs[0]))
     rows = [
         _validate.real_array(run.history["value"] if hasattr(run, "history") else run, "runs", (None,))
         for run in (runs if several or np.ndim(runs) == 2 else [runs])
@@ -97,10 +97,7 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
     values = np.array([row[:shortest] for row in rows])
     optimum = _validate.finite_number(optimum, "optimum")
     if values.min() < optimum - 1e-9 * max(1.0, abs(optimum)):
-        raise InputError(
-            f"`optimum` must be at most every value; got {optimum:g} and a value of {values.min():g}. If the objective "
-            "is noisy, pass the noise-free values of the deployments."
-        )
+        raise InputError(f"`optimum` must be at most every value; got {optimum:g} and a value of {values.min():g}.")
     losses = np.maximum(values - optimum, 0)
     if kind == "simple":
         return np.minimum.accumulate(losses, axis=1)
@@ -190,7 +187,7 @@ def sparbl_bound(
     bound = 4 * contraction * noise_sd * sparsity * np.sqrt(rounds * math.log(features))
     if norm > 0:
         if rate is None:
-            raise InputError("`rate` (c of Assumption 9) is needed if `norm` is above 0. Pass it, or omit `norm`.")
+            raise InputError("`rate` (c of Assumption 9) is needed if `norm` is above 0. Pass it.")
         bound += 4 * norm / math.expm1(_validate.positive_number(rate, "rate"))
     return bound + 2 * norm * np.minimum(rounds, start - 1)
 
@@ -244,7 +241,7 @@ def gp_pm_bound(
     prior_variance = _validate.positive_number(prior_variance, "prior_variance", "min²")
     delta = _validate.probability(delta, "delta")
     if gain.shape not in ((), restarts.shape):
-        raise InputError(f"`gain` must be one number or shaped as `restarts`, {restarts.shape}; got {gain.shape}.")
+        raise InputError(f"`gain` must be one number or shaped as `restarts`; got {gain.shape}.")
     beta = 2 * (np.log(math.pi**2 * restarts**2 / (6 * delta)) + math.log(math.comb(sites, units)))
     constant = prior_variance / math.log1p(prior_variance / noise_variance)
     return np.sqrt(8 * constant * beta * gain / restarts)
@@ -280,13 +277,9 @@ def greedy_gain(kernel: Kernel, points: ArrayLike, steps: int, *, noise_variance
     """
     points = _validate.real_array(points, "points", (None, None))
     steps = _validate.whole_number(steps, "steps")
-    noise_variance = _validate.positive_number(noise_variance, "noise_variance")
+    noise = _validate.positive_number(noise_variance, "noise_variance")
     variance = np.array(kernel.diag(points), dtype=float)
-
-    def column(k: int) -> FloatArray:
-        return kernel(points, points[k : k + 1])[:, 0]
-
-    gains, chosen, _, _ = greedy_choices(variance, column, steps, noise_variance)
+    gains, chosen, *_ = greedy_choices(variance, lambda k: kernel(points, points[[k]])[:, 0], steps, noise)
     return gains.cumsum(), chosen
 
 

@@ -5,6 +5,7 @@ from copy import copy
 from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from .. import _validate
 from .._running.checkpoint import Form, are_indices, are_numbers, is_number
@@ -195,12 +196,12 @@ def _search(
     """Ask, evaluate and tell until the run ends; ``box`` holds options of `on_box`."""
     if not callable(objective):
         got = type(objective).__name__
-        raise InputError(f"`objective` must be an emsopt.Objective, a Problem or a function of a point; got {got}.")
-    own = getattr(objective, "sense", None)
+        raise InputError(f"`objective` must be an Objective, a Problem or a function of a point; got {got}.")
+    known = method.objective if isinstance(method, AskTell) else objective
+    own = getattr(known, "sense", None)
     if own is not None and _validate.choice(own, "sense", tuple(_VERBS)) != sense:
-        raise InputError(
-            f"`objective` is to be {own}imised (its `sense` is {own!r}): use `{_VERBS[own]}`, not `{_VERBS[sense]}`."
-        )
+        who = "`objective`" if known is objective else "`method` (see `on_box`)"
+        raise InputError(f"{who} has the `sense` {own!r}: use `{_VERBS[own]}`, not `{_VERBS[sense]}`.")
     on_deployments = isinstance(objective, Objective)
     methods: Mapping[str, type[AskTell[Any]]] = METHODS if on_deployments else BOX_METHODS
     kind: type[AskTell[Any]] = Optimizer if on_deployments else BoxOptimizer
@@ -241,26 +242,21 @@ def _search(
             elif optimizer.exhausted:
                 end = f"every allowed {optimizer.noun} evaluated, so this is the optimum"
             steps.finish((tuple(x.tolist()), value, best), optimizer, f"best {best:.6g}", end=end)
-    return _run(steps, column, best)
+    history = pd.DataFrame(steps.rows, columns=["evaluation", column, "value", "best", "seconds"])
+    x = history.loc[history["value"] == best, column].iloc[0]
+    return Run(np.array(x), best, len(history), steps.message, history)
 
 
 def _goal(sense: str, objective: Function, method: str | AskTell[Any], box: dict[str, Any]) -> Objective | BoxObjective:
     """Return what is searched in this direction."""
     given = [name for name, value in box.items() if value is not None]
-    if isinstance(objective, Objective) and given:
-        raise InputError(f"`{given[0]}` is for functions on a box. An emsopt.Objective knows its own deployments.")
+    if given and (isinstance(objective, Objective) or isinstance(method, AskTell)):
+        raise InputError(f"`{given[0]}` is for functions on a box; an Objective or an optimizer has its own.")
     if isinstance(method, str):
         return objective if isinstance(objective, Objective) else on_box(objective, **box, sense=sense)
     goal = method.objective
     if objective is not goal and objective is not getattr(goal, "function", goal):
-        raise InputError("`method` must be an optimizer of this very `objective`; it was set up with another one.")
-    if given:
-        raise InputError(f"`{given[0]}` is the optimizer's own: omit it, or set up `method` with it.")
-    if goal.sense != sense:  # of a function without a sense of its own
-        raise InputError(
-            f"`method` is set up to {goal.sense}imise: use `{_VERBS[goal.sense]}`, or set it up with "
-            f"emsopt.optimizers.on_box(f, bounds=..., sense={sense!r}) instead of the function f."
-        )
+        raise InputError("`method` must be an optimizer of this very `objective`; it is one of another.")
     return goal
 
 
@@ -276,9 +272,8 @@ def _on_file(
     steps.file.compare(number, asked.tolist())
     optimizer.withdraw(asked)
     # objectives and problems are recognised by the first line, and the values of noisy functions vary
-    if number == 1 and not (
-        isinstance(objective, Objective) or isinstance(objective.function, Problem) or objective.noisy
-    ):
+    own = not isinstance(getattr(objective, "function", objective), (Objective, Problem))
+    if number == 1 and own and not objective.noisy:
         again = _validate.finite_number(objective(x.copy()), "value")
         if not np.isclose(again, value, rtol=1e-3, atol=1e-9):
             raise InputError(
@@ -288,7 +283,7 @@ def _on_file(
     return x, value
 
 
-def _evaluate(objective: Objective | BoxObjective, x: Candidate, seed: int, number: int) -> float:
+def _evaluate(objective: Objective | BoxObjective, x: Any, seed: int, number: int) -> float:
     """Return the value of a candidate; its noise depends only on the run's seed and the evaluation's number."""
     if not objective.noisy or (isinstance(objective, Objective) and objective.evaluator != "simulation"):
         return objective(x)
@@ -299,11 +294,3 @@ def _evaluate(objective: Objective | BoxObjective, x: Candidate, seed: int, numb
     seeded.options = {**objective.options, "rng": noise}
     objective.evaluations += 1
     return seeded(x)
-
-
-def _run(steps: Steps, column: str, best: float) -> Run:
-    import pandas as pd
-
-    history = pd.DataFrame(steps.rows, columns=["evaluation", column, "value", "best", "seconds"])
-    x = history.loc[history["value"] == best, column].iloc[0]
-    return Run(np.array(x), best, len(history), steps.message, history)

@@ -196,9 +196,7 @@ def hourly_plan(
     if evaluator is None and not _affordable(objectives):
         objectives = [Objective(city, units, "approximate", **options) for city in by_hour.values()]
     if objectives[0].noisy:
-        raise InputError(
-            "`rng` must be a whole number with evaluator='simulation', so that all deployments face the same calls."
-        )
+        raise InputError("`rng` must be a whole number with evaluator='simulation': all deployments get the same calls.")
     most = min(limit, objectives[0].units)
     weights = np.array([city.total_rate for city in by_hour.values()])
     weights /= weights.sum()
@@ -210,7 +208,7 @@ def hourly_plan(
             message = f"all {len(rows):,} deployments at all hours; proven {proven}"
         else:
             rows, values, walk = _over_candidates(objectives, weights, most, cyclic, rng, show)
-            message = f"best over {len(rows):,} candidates of {objectives[0].space.count:,} deployments; not proven"
+            message = f"best of {len(rows):,} of {objectives[0].space.count:,} deployments; not proven"
     sites = rows[walk.states]
     constant = int(np.argmin(weights @ values))
     counts = objectives[0].space.group_counts(sites)
@@ -240,12 +238,12 @@ def _by_hour(cities: object) -> dict[Any, City]:
     if not isinstance(cities, Mapping):
         cities = dict(enumerate(cities if isinstance(cities, Iterable) else ()))
     if not cities:
-        raise InputError("`cities` must be a sequence or mapping of at least one City, in order of the hours.")
+        raise InputError("`cities` must be a sequence or mapping of at least one City, in order of hours.")
     first = next(iter(cities.values()))
     for label, city in cities.items():
         check_city(city, f"cities[{label!r}]")
         if city.site_names != first.site_names or not np.array_equal(city.twin_groups, first.twin_groups):
-            raise InputError(f"all hours must have the same sites in the same order; the sites of {label!r} differ.")
+            raise InputError(f"all hours must have the same sites in the same order; {label!r} differs.")
     return dict(cities)
 
 
@@ -254,8 +252,8 @@ def _affordable(objectives: list[Objective]) -> bool:
     space = objectives[0].space
     places = int((space.capacities > space.floors).sum())
     steps = space.count * places * min(places, space.units)
-    evaluations = space.count * len(objectives)
-    return space.count <= MOST_STATES and steps <= MOST_STEPS and evaluations <= AFFORDABLE[objectives[0].evaluator]
+    each = AFFORDABLE[objectives[0].evaluator] / len(objectives)
+    return space.count <= min(MOST_STATES, each) and steps <= MOST_STEPS
 
 
 def _over_all(
@@ -296,7 +294,8 @@ def _over_candidates(
         rows = np.array(list(pool))
         values = np.hstack([values, [objective.values(fresh) for objective in objectives]])
         counts = space.group_counts(rows)
-        walk = _walk.cheapest_walk(weights[:, None] * values, _walk.some_steps(counts, most), counts, closed=cyclic)
+        steps = _walk.some_steps(counts, most)
+        walk = _walk.cheapest_walk(weights[:, None] * values, steps, counts, closed=cyclic)
         if walk.cost >= cost - 1e-12:
             break
         cost, centres = walk.cost, [*rows[walk.states], rows[np.argmin(weights @ values)]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .. import _validate
 from .._running.progress import bar
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .._types import ArrayLike, IntArray, Progress, Sites
+    from ..evaluators.metrics import Metric
     from ..optimizers.run import Run
 
 
@@ -27,7 +28,7 @@ def sweep(
     units: int | DeploymentSpace | Mapping[Any, int | DeploymentSpace],
     *,
     evaluator: str | None = None,
-    metric: object = "mean_response",
+    metric: Metric = "mean_response",
     progress: Progress = False,
     **options: Any,
 ) -> pd.DataFrame:
@@ -61,7 +62,7 @@ def sweep(
         raise InputError(f"`cities` must map labels to at least one City; got {_validate.shown(cities)}.")
     fleets = units if isinstance(units, Mapping) else dict.fromkeys(cities, units)
     if missing := [label for label in cities if label not in fleets]:
-        raise InputError(f"`units` must be one number or have an entry for every label; {missing[0]!r} is missing.")
+        raise InputError(f"`units` must be one number or have an entry per label; {missing[0]!r} is missing.")
     rows, before = [], None
     with bar(progress, len(cities), "city") as show:
         for done, (label, city) in enumerate(cities.items(), 1):
@@ -71,12 +72,13 @@ def sweep(
                 run = best_deployment(objective, rng=0)
             else:
                 run = search_again(objective, before, rng=0)
-            before = run.x
+            before = cast("IntArray", run.x)
             median = p_median(city, space)
-            row = {"optimum": run.fun, "p_median": objective(median.sites)}
+            row: dict[str, Any] = {"optimum": run.fun, "p_median": objective(median.sites)}
             if metric == "mean_response":
                 row["lower_bound"] = median.objective
-            rows.append(row | {"sites": run.x.tolist(), "p_median_sites": median.sites.tolist(), "found": run.message})
+            row |= {"sites": run.x.tolist(), "p_median_sites": median.sites.tolist(), "found": run.message}
+            rows.append(row)
             show(done)
     return pd.DataFrame(rows, index=pd.Index(list(cities), name="label"))
 

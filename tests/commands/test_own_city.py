@@ -237,13 +237,14 @@ def test_practice_and_templates(tmp_path, capsys, no_figure):
 def test_practice_needs_no_further_option(tmp_path, capsys, no_figure):
     assert main(["city", "--practice", "--evaluator", "approximate", "--out", str(tmp_path / "o")]) == 0
     text = capsys.readouterr().out
-    assert "Assumed for the practice town: 5 units (--units) and a speed of 40 km/h (--speed)." in text
+    assert "Assumed for the practice town: --units 5\nAssumed for the practice town: --speed 40\n" in text
     assert "city: 169 atoms, 10 sites, 5 units" in text
     assert "40 km/h on great-circle distance" in text
     given = ["--units", "2", "--evaluator", "approximate", "--cell", "5", "--out", str(tmp_path / "p")]
     assert main(["city", "--practice", *given]) == 0
     text = capsys.readouterr().out
-    assert "Assumed for the practice town: a speed of 40 km/h (--speed)." in text
+    assert "Assumed for the practice town: --speed 40" in text
+    assert "Assumed for the practice town: --units" not in text
     assert "2 units" in text
 
 

@@ -97,7 +97,8 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
     values = np.array([row[:shortest] for row in rows])
     optimum = _validate.finite_number(optimum, "optimum")
     if values.min() < optimum - 1e-9 * max(1.0, abs(optimum)):
-        raise InputError(f"`optimum` must be at most every value; got {optimum:g} and a value of {values.min():g}.")
+        got = f"got {optimum:g} and a value of {values.min():g}"
+        raise InputError(f"`optimum` must be at most every value; {got}. Pass values without noise.")
     losses = np.maximum(values - optimum, 0)
     if kind == "simple":
         return np.minimum.accumulate(losses, axis=1)

@@ -197,11 +197,6 @@ def _search(
     if not callable(objective):
         got = type(objective).__name__
         raise InputError(f"`objective` must be an Objective, a Problem or a function of a point; got {got}.")
-    known = method.objective if isinstance(method, AskTell) else objective
-    own = getattr(known, "sense", None)
-    if own is not None and _validate.choice(own, "sense", tuple(_VERBS)) != sense:
-        who = "`objective`" if known is objective else "`method` (see `on_box`)"
-        raise InputError(f"{who} has the `sense` {own!r}: use `{_VERBS[own]}`, not `{_VERBS[sense]}`.")
     on_deployments = isinstance(objective, Objective)
     methods: Mapping[str, type[AskTell[Any]]] = METHODS if on_deployments else BOX_METHODS
     kind: type[AskTell[Any]] = Optimizer if on_deployments else BoxOptimizer
@@ -216,6 +211,11 @@ def _search(
             f"`method` must be one of {', '.join(map(repr, methods))}, or an instance of {kind.__name__} set up with "
             f"this objective; got {getattr(method, '__name__', type(method).__name__)}."
         )
+    known = method.objective if isinstance(method, AskTell) else objective
+    own = getattr(known, "sense", None)
+    if own is not None and _validate.choice(own, "sense", tuple(_VERBS)) != sense:
+        who = "`objective`" if known is objective else "`method` (see `on_box`)"
+        raise InputError(f"{who} has the `sense` {own!r}: use `{_VERBS[own]}`, not `{_VERBS[sense]}`.")
     goal = _goal(sense, objective, method, box)
     budget = _validate.whole_number(budget, "budget")
     target = None if target is None else _validate.finite_number(target, "target")

@@ -196,7 +196,9 @@ def hourly_plan(
     if evaluator is None and not _affordable(objectives):
         objectives = [Objective(city, units, "approximate", **options) for city in by_hour.values()]
     if objectives[0].noisy:
-        raise InputError("`rng` must be a whole number with evaluator='simulation': all deployments get the same calls.")
+        raise InputError(
+            "`rng` must be a whole number with evaluator='simulation': all deployments get the same calls."
+        )
     most = min(limit, objectives[0].units)
     weights = np.array([city.total_rate for city in by_hour.values()])
     weights /= weights.sum()

@@ -350,7 +350,7 @@ def test_a_box_of_whole_numbers_lists_its_points():
 @pytest.mark.parametrize(
     ("f", "options", "message"),
     [
-        (3, {}, r"`objective` must be an emsopt\.Objective, a Problem or a function .* got int"),
+        (3, {}, r"`objective` must be an Objective, a Problem or a function .* got int"),
         (mixed, {}, "are missing: pass them"),
         (mixed, {"bounds": [(0, 0)]}, "`bounds` must have low < high in every row; row 0"),
         (mixed, {"bounds": [(0, 1)] * 2, "integers": [2]}, "`integers` must be a whole number from 0 to 1"),

@@ -140,11 +140,8 @@ def _figures(run: ControlRun, problem: ControlProblem, alpha: float) -> str:
         "cost regret": f"{last['cost_regret']:.2f}",
         "quality regret": f"{last['quality_regret']:.2f}",
     }
-    said, cells = (
-        lines(f"Recommended: control {name}, at {setting}."),
-        ((title, [text]) for title, text in rows.items()),
-    )
-    return said + table(f"A run of {run.method}", ["value"], cells)
+    cells = ((title, [text]) for title, text in rows.items())
+    return lines(f"Recommended: control {name}, at {setting}.") + table(f"A run of {run.method}", ["value"], cells)
 
 
 def _picture(run: ControlRun, problem: ControlProblem, alpha: float) -> str:

@@ -50,7 +50,7 @@ def deployment_panel(city: City, units: int) -> Panel:
     Panel
         With ``refs``: ``sites`` (a list of checkboxes), ``threshold``, ``optimum``, ``p_median`` and ``clear``
         (buttons), ``service``, ``calls``, ``run`` (button), ``message``, ``figures``, ``simulation``, ``map``,
-        ``feed``.
+        ``feed``, ``places`` (the buttons that the map presses).
 
     Raises
     ------

@@ -6,13 +6,13 @@ the title, the notes, the data drawn by the script, Leaflet (`vendor`) and const
 
 import json
 import re
-from abc import ABC, abstractmethod
 from base64 import b64encode
+from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from .. import _validate
 from .._files import writing
@@ -27,25 +27,31 @@ ROADS = "#b9bdc1"
 CONSTANTS = {"LINES": _shading.LINES, "ROADS": ROADS, "GAIN": _shading.DIVERGING[0], "LOSS": _shading.DIVERGING[-1]}
 
 
-class Page(ABC):
-    """A page that displays in a notebook and can be saved as one HTML file.
+@dataclass(frozen=True, eq=False, repr=False)
+class Page:
+    """A map that displays in a notebook and can be saved as one HTML file.
 
-    Subclasses are frozen dataclasses with a field ``height``. They define the ``data`` drawn by the script.
+    Attributes
+    ----------
+    kind : {"deployments", "roads"}
+        Which templates make the page.
+    title, notes : str
+    data : dict
+        Data drawn by the page's script: plain lists, strings and numbers.
+    height : int
+        Height in a notebook, pixels.
+    tiles : str or None
+        Background, if any.
+    html : str
+        The complete, self-contained page.
     """
 
+    kind: str
+    title: str
+    notes: str
+    data: dict[str, Any]
     height: int
     tiles: str | None
-    _kind: ClassVar[str]
-
-    @property
-    @abstractmethod
-    def data(self) -> dict[str, Any]:
-        """Data drawn by the page's script: plain lists, strings and numbers."""
-
-    @property
-    @abstractmethod
-    def _heading(self) -> tuple[str, str]:
-        """Title and notes."""
 
     def __post_init__(self) -> None:
         _validate.whole_number(self.height, "height", 150, 5000)
@@ -53,14 +59,13 @@ class Page(ABC):
     @property
     def html(self) -> str:
         """The complete, self-contained page."""
-        title, notes = self._heading
-        texts = {"TITLE": escape(title), "NOTES": escape(notes), "DATA": json_text(self.data)}
-        return PLACE.sub(lambda place: texts[place[1]], _frame(self._kind, self.tiles is not None))
+        texts = {"TITLE": escape(self.title), "NOTES": escape(self.notes), "DATA": json_text(self.data)}
+        return PLACE.sub(lambda place: texts[place[1]], _frame(self.kind, self.tiles is not None))
 
     def _repr_html_(self) -> str:
         page = self.html.replace("&", "&amp;").replace('"', "&quot;")  # all that an attribute needs
         style = f"width:100%;height:{self.height}px;border:1px solid #ccc;box-sizing:border-box"
-        return f'<iframe srcdoc="{page}" title="Map: {escape(self._heading[0])}" style="{style}"></iframe>'
+        return f'<iframe srcdoc="{page}" title="Map: {escape(self.title)}" style="{style}"></iframe>'
 
     def save(self, path: PathLike) -> Path:
         """Write the page to ``path`` atomically and return the path.

@@ -134,6 +134,19 @@ def require_locations(city: City) -> None:
             )
 
 
+def rings(shape: Mapping[str, Any]) -> list[tuple[bool, FloatArray]]:
+    """Return the rings of a GeoJSON Polygon or MultiPolygon: whether each is a hole, and its corners, shape (n, 2)."""
+    polygons = [shape["coordinates"]] if shape["type"] == "Polygon" else shape["coordinates"]
+    return [(k > 0, np.array(ring, dtype=float)[:, :2]) for polygon in polygons for k, ring in enumerate(polygon)]
+
+
+def extent(city: City) -> tuple[FloatArray, FloatArray]:
+    """Return the lower left and the upper right corner of all atoms, sites and outlines."""
+    outlines = [corners for shape in city.atom_shapes or () for _, corners in rings(shape)]
+    points = np.concatenate([city.atom_locations, city.site_locations, *outlines])
+    return points.min(axis=0), points.max(axis=0)
+
+
 def stretch(low: FloatArray, high: FloatArray) -> float:
     """Return how much longer a degree of latitude is than one of longitude, between two corners of a map."""
     return float(1 / np.cos(np.radians((low[1] + high[1]) / 2)))

@@ -13,7 +13,6 @@ lines show which station answers, not the roads taken.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -88,7 +87,6 @@ def deployment_map(
     """
     _shading.require_locations(city)
     named = {} if evaluation is None else _shading.named_evaluations(city, evaluation)
-    _shading.atom_values(city, next(iter(named.values()), None), value)
     if tiles is not None:
         _validate.choice(tiles, "tiles", ("OpenStreetMap",))
         if not city.geographic:
@@ -99,42 +97,21 @@ def deployment_map(
         raise InputError(f"`key` must be a name, such as uuid.uuid4().hex; got {key!r}.")
     if edit is not None and (key is None or edit not in named):
         raise InputError(f"`edit` must name one of the evaluations {list(named)}, and needs a `key`; got {edit!r}.")
-    return DeploymentMap(city, named, value, limits, tiles, height, key, edit)
+    names = [city.name, *named]
+    title = ", ".join(names) if len(names) == 2 and names[1] != "deployment" else city.name
+    views = _views(city, named, value, limits)
+    data = {"key": key, "edit": edit, "city": _city_data(city, tiles), "views": views}
+    return DeploymentMap("deployments", title, city.notes, data, height, tiles, city, named, value, limits)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DeploymentMap(Page):
-    """A map that displays in a notebook and can be saved as one HTML file.
-
-    Attributes
-    ----------
-    city : City
-    evaluations : dict of str to Evaluation
-        Evaluations that can be selected on the map.
-    value, limits, tiles, height, key, edit
-        As given to `deployment_map`.
-    html : str
-        The complete, self-contained page.
-    data : dict
-        Data drawn by the page's script: plain lists, strings and numbers.
-    """
+    """A map of deployments that new results can be sent to; see `emsopt.maps._page.Page`."""
 
     city: City
-    evaluations: dict[str, Evaluation]
+    evaluations: Mapping[str, Evaluation]
     value: Value
     limits: Limits
-    tiles: str | None
-    height: int
-    key: str | None
-    edit: str | None
-
-    _kind = "deployments"
-
-    @cached_property
-    def data(self) -> dict[str, Any]:
-        """Data drawn by the page's script."""
-        city = _city_data(self.city, self.tiles)
-        return {"key": self.key, "edit": self.edit, "city": city, "views": self._views(self.evaluations)}
 
     def update(self, evaluation: Evaluations) -> str:
         """Return a hidden HTML snippet that redraws this map where it is displayed.
@@ -152,33 +129,26 @@ class DeploymentMap(Page):
         -------
         str
         """
-        if self.key is None:
+        if self.data["key"] is None:
             raise InputError("only a map with a `key` can be updated: deployment_map(..., key=uuid.uuid4().hex).")
         named = _shading.named_evaluations(self.city, evaluation)
         if list(named) != list(self.evaluations):
             raise InputError(f"an update needs evaluations named {list(self.evaluations)}; got {list(named)}.")
-        message = json_text({"emsoptMap": self.key, "views": self._views(named)})
+        message = json_text({"emsoptMap": self.data["key"], "views": _views(self.city, named, self.value, self.limits)})
         page = template("update.html").replace("%MESSAGE%", message)
         return f'<iframe srcdoc="{escape(page)}" aria-hidden="true" hidden></iframe>'
 
-    @property
-    def _heading(self) -> tuple[str, str]:
-        """The name of the city, with that of the deployment if there is only one, and notes."""
-        names = [self.city.name, *self.evaluations]
-        title = ", ".join(names) if len(names) == 2 and names[1] != "deployment" else self.city.name
-        return title, self.city.notes
 
-    def _views(self, named: Mapping[str, Evaluation]) -> list[dict[str, Any]]:
-        """Return one view per evaluation, and the difference if there are two."""
-        city = self.city
-        drawn: Mapping[str, Evaluation | None] = named or {"demand": None}
-        shaded = {name: _shading.atom_values(city, evaluation, self.value) for name, evaluation in drawn.items()}
-        together = np.concatenate([values for values, *_ in shaded.values()])
-        edges = _shading.class_edges(*_shading.limits_of(together, self.limits))
-        views = [_view(city, name, evaluation, shaded[name], edges) for name, evaluation in drawn.items()]
-        if len(named) == 2 and self.value != "demand":
-            views.append(_difference(city, named, shaded))
-        return views
+def _views(city: City, named: Mapping[str, Evaluation], value: Value, limits: Limits) -> list[dict[str, Any]]:
+    """Return one view per evaluation, and the difference if there are two."""
+    drawn: Mapping[str, Evaluation | None] = named or {"demand": None}
+    shaded = {name: _shading.atom_values(city, evaluation, value) for name, evaluation in drawn.items()}
+    together = np.concatenate([values for values, *_ in shaded.values()])
+    edges = _shading.class_edges(*_shading.limits_of(together, limits))
+    views = [_view(city, name, evaluation, shaded[name], edges) for name, evaluation in drawn.items()]
+    if len(named) == 2 and value != "demand":
+        views.append(_difference(city, named, shaded))
+    return views
 
 
 # -- what the page's script draws ---------------------------------------------------------------------------------
@@ -192,20 +162,17 @@ def _city_data(city: City, tiles: str | None) -> dict[str, Any]:
         {"type": shape["type"], "coordinates": _rounded(shape["coordinates"], scale, digits)}
         for shape in city.atom_shapes
     ]
-    points = [np.array(city.atom_locations) * scale, places * scale]
-    outlines = [np.array(_corners(shape["coordinates"])) for shape in shapes or ()]
-    corners = np.concatenate(points + outlines)
-    spots = _lat_lon(points[1], digits)
+    spots = _lat_lon(places * scale, digits)
     return {
         "plane": not city.geographic,
         "tiles": tiles is not None,
-        "bounds": _lat_lon([corners.min(axis=0), corners.max(axis=0)], digits),
+        "bounds": _lat_lon(scale * np.array(_shading.extent(city)), digits),
         "largest": float(np.clip(220 / np.sqrt(city.n_atoms), 5, 16)),
         "thinness": round(_shading.line_thinness(city), 3),
         "places": [{"name": name, "at": at} for name, at in zip(place_names(city), spots, strict=True)],
         "atoms": {
             "name": list(city.atom_names),
-            "at": _lat_lon(points[0], digits),
+            "at": _lat_lon(scale * np.array(city.atom_locations), digits),
             "share": _numbers(city.demand_shares, 6),
             "shape": shapes,
         },
@@ -328,8 +295,3 @@ def _rounded(node: Any, scale: float, digits: int) -> Any:
     if _validate.is_real(node[0]):
         return [round(value * scale, digits) for value in node[:2]]
     return [_rounded(child, scale, digits) for child in node]
-
-
-def _corners(node: Any) -> list[Any]:
-    """Return the coordinate pairs of nested GeoJSON coordinates."""
-    return [node] if _validate.is_real(node[0]) else [corner for child in node for corner in _corners(child)]

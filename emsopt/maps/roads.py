@@ -7,8 +7,6 @@ is `emsopt.plots.exploration`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -42,7 +40,7 @@ def exploration_map(
     best: Iterable[int | str] | None = None,
     rounds: int | None = None,
     height: int = 560,
-) -> ExplorationMap:
+) -> Page:
     """Draw which road edges agents drove, how often, and since when.
 
     Parameters
@@ -63,7 +61,7 @@ def exploration_map(
 
     Returns
     -------
-    ExplorationMap
+    Page
         Displays in a notebook; ``save(path)`` writes one self-contained HTML file.
 
     Raises
@@ -79,7 +77,25 @@ def exploration_map(
     path = [] if best is None else net.edges(best, "best").tolist()
     last = max([1, *(int(frame["first_round"].max()) for frame in named.values() if len(frame))])
     rounds = last if rounds is None else _validate.whole_number(rounds, "rounds", last)
-    return ExplorationMap(net, named, ends, path, rounds, height)
+    scale = 100_000 if net.geographic else 1  # 1e-5 degrees is about a metre, the unit on a plane
+    names = {"edges": "edge", "since": "first_round", "visits": "visits"}
+    data = {
+        "net": {
+            "plane": not net.geographic,
+            "scale": scale,
+            "ids": list(net.ids),
+            "courses": [_steps(line, scale) for line in net.polylines or ()],
+        },
+        "classes": classes(),
+        "route": [[text, edge, text == "B"] for text, edge in zip("AB", ends, strict=False)],
+        "best": path,
+        "rounds": rounds,
+        "views": [
+            {"name": name, **{key: frame[column].tolist() for key, column in names.items()}}
+            for name, frame in named.items()
+        ],
+    }
+    return Page("roads", f"{net.name[:1].upper()}{net.name[1:]}: where agents drove", net.notes, data, height, None)
 
 
 def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
@@ -105,61 +121,6 @@ def classes() -> list[dict[str, Any]]:
         {"from": least, "text": text, "colour": colour, "weight": weight}
         for (least, text), colour, weight in zip(CLASSES, COLOURS, WEIGHTS, strict=True)
     ]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ExplorationMap(Page):
-    """A map that displays in a notebook and can be saved as one HTML file.
-
-    Attributes
-    ----------
-    net : RoadNetwork
-    visits : dict of str to DataFrame
-    route, best : list of int
-        Edges; empty if not given.
-    rounds, height : int
-    html : str
-        The complete, self-contained page.
-    data : dict
-        Data drawn by the page's script.
-    """
-
-    net: RoadNetwork
-    visits: dict[str, pd.DataFrame]
-    route: list[int]
-    best: list[int]
-    rounds: int
-    height: int
-
-    tiles = None
-    _kind = "roads"
-
-    @cached_property
-    def data(self) -> dict[str, Any]:
-        """Data drawn by the page's script: plain lists, strings and numbers."""
-        net = self.net
-        scale = 100_000 if net.geographic else 1  # 1e-5 degrees is about a metre, the unit on a plane
-        names = {"edges": "edge", "since": "first_round", "visits": "visits"}
-        return {
-            "net": {
-                "plane": not net.geographic,
-                "scale": scale,
-                "ids": list(net.ids),
-                "courses": [_steps(line, scale) for line in net.polylines or ()],
-            },
-            "classes": classes(),
-            "route": [[text, edge, text == "B"] for text, edge in zip("AB", self.route, strict=False)],
-            "best": self.best,
-            "rounds": self.rounds,
-            "views": [
-                {"name": name, **{key: frame[column].tolist() for key, column in names.items()}}
-                for name, frame in self.visits.items()
-            ],
-        }
-
-    @property
-    def _heading(self) -> tuple[str, str]:
-        return f"{self.net.name[:1].upper()}{self.net.name[1:]}: where agents drove", self.net.notes
 
 
 def _steps(line: ArrayLike, scale: int) -> list[int]:

@@ -10,7 +10,7 @@ the interactive maps (`emsopt.maps`) and distinguishable for colour-blind reader
 """
 
 from ._style import STYLE
-from .bandits import confidence_parameters, cumulative_regret, final_regret
+from .bandits import confidence_parameters, cumulative_regret
 from .boke import boke_step
 from .control import control_run, control_sets, control_study
 from .curves import convergence, load_sweep, response_distribution, response_histogram
@@ -37,7 +37,6 @@ __all__ = [
     "deployments",
     "example_13",
     "exploration",
-    "final_regret",
     "hourly_plan",
     "line_panels",
     "load_sweep",

@@ -1,9 +1,9 @@
 """Common parts of all figures: style, figures and axes, lines with bands, legends and labels."""
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
@@ -22,8 +22,6 @@ AxesArray: TypeAlias = NDArray[np.object_]
 AxLike: TypeAlias = Axes | Figure | Sequence[Axes] | AxesArray | None
 """What `ax` takes everywhere: where to draw, an empty figure to fill, or None for a new figure."""
 Style: TypeAlias = dict[str, Any]
-P = ParamSpec("P")
-R = TypeVar("R")
 
 STYLE: dict[Any, Any] = dict(
     mpl.rc_params_from_file(Path(__file__).with_name("emsopt.mplstyle"), use_default_template=False)
@@ -31,18 +29,13 @@ STYLE: dict[Any, Any] = dict(
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), "-", (0, (5, 1.5)), (0, (1, 1.2)))
 
 
-def styled(draw: Callable[P, R]) -> Callable[P, R]:
-    """Run a drawing function under the common style."""
-
-    @wraps(draw)
-    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        with mpl.rc_context(STYLE):
-            result = draw(*args, **kwargs)
-            interactive = mpl.is_interactive()
-        mpl.interactive(interactive)  # the first figure may turn on interactive mode, which the context would undo
-        return result
-
-    return wrapper
+@contextmanager
+def styled() -> Iterator[None]:
+    """Run a drawing function, which this decorates, under the common style."""
+    with mpl.rc_context(STYLE):
+        yield
+        interactive = mpl.is_interactive()
+    mpl.interactive(interactive)  # the first figure may turn on interactive mode, which the context would undo
 
 
 def new_figure(
@@ -72,6 +65,8 @@ def panels(
     ax: AxLike, count: int, size: tuple[float, float], across: int | None = None, **options: Any
 ) -> tuple[Figure, AxesArray]:
     """Return a figure and ``count`` axes: the caller's, or new ones of a given size (inches) in rows of ``across``."""
+    if count < 1:
+        raise InputError("there is nothing to draw: the table has no rows, or the dict no entries.")
     across = min(count, across or count)
     down = -(-count // across)
     fig = new_figure(ax, (across * size[0], down * size[1]))
@@ -107,16 +102,11 @@ def draw_line(
     **options: Any,
 ) -> None:
     """Draw the line of category k and the ``band`` (low, high) around it; ``log`` for an axis of positive values."""
-    y = np.asarray(y, dtype=float)
-    ax.plot(
-        x,
-        np.where(y > 0, y, np.nan) if log else y,
-        drawstyle=f"steps-{step}" if step else "default",
-        **look(k) | options,
-    )
+    line, low, high = np.array([y, *((y, y) if band is None else band)], dtype=float)
+    if log:
+        low, line = np.where(low > 0, low, line / 10), np.where(line > 0, line, np.nan)
+    ax.plot(x, line, drawstyle=f"steps-{step}" if step else "default", **look(k) | options)
     if band is not None:
-        low, high = (np.asarray(edge, dtype=float) for edge in band)
-        low = np.where(low > 0, low, y / 10) if log else low
         ax.fill_between(x, low, high, step=step, alpha=alpha, linewidth=0, color=look(k)["color"])
 
 

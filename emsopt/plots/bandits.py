@@ -23,20 +23,22 @@ if TYPE_CHECKING:
 PANEL = (5.8, 4.0)  # inches
 
 
-@styled
+@styled()
 def cumulative_regret(
     frame: pd.DataFrame,
     ax: AxLike = None,
     *,
+    against: str = "round",
     by: Sequence[str] = ("network", "route"),
     lines: str = "policy",
     log: bool = True,
 ) -> tuple[Figure, AxesArray]:
-    """Draw cumulative regret over the rounds, mean and one standard error, with one panel per route.
+    """Draw cumulative regret, mean and one standard error, with one panel per route.
 
     Regret is rectified; see `emsopt.bandits.navigation`.
 
-    "Bayesian Analysis of Combinatorial Gaussian Process Bandits", Figures 2 to 4.
+    "Bayesian Analysis of Combinatorial Gaussian Process Bandits", Figures 2 to 4, and Figure 5 with
+    ``against="lengthscale"``.
 
     Parameters
     ----------
@@ -45,6 +47,9 @@ def cumulative_regret(
         `emsopt.datasets.load_study` for "navigation_agents".
     ax : sequence of matplotlib Axes or empty Figure, optional
         One Axes for each panel.
+    against : str
+        Column of numbers along the horizontal axis. With any other than "round", the regret after the last round is
+        drawn, for example of the study "navigation_lengthscale".
     by : sequence of str
         Columns that define the panels.
     lines : str
@@ -57,40 +62,28 @@ def cumulative_regret(
     fig, axes
         ``axes`` is an array, shape (number of panels,).
     """
-    return _by_panel(frame, ax, "round", by, lines, log)
+    _validate.columns(frame, ("round", "cumulative_regret", "run", against, lines, *by))
+    groups, names = list(frame.groupby(list(by), sort=False)), list(dict.fromkeys(frame[lines]))
+    fig, axes = panels(ax, len(groups), PANEL, across=2)
+    for panel, (key, part) in zip(axes, groups, strict=True):
+        last, ylabel = part["round"].max(), "Cumulative rectified regret (Wh)"
+        if against != "round":
+            part, ylabel = part[part["round"] == last], f"Rectified regret after {last} rounds (Wh)"
+        for name, rows in part.groupby(lines, sort=False):
+            k, table = names.index(name), rows.groupby(against)["cumulative_regret"].agg(["mean", "sem"])
+            x, (mean, error) = table.index.to_numpy(), table.fillna({"sem": 0}).to_numpy().T
+            if against == "round":
+                draw_line(panel, x, mean, k, (mean - error, mean + error), log=log, label=name)
+            else:
+                panel.errorbar(x, mean, error, label=name, capsize=4, marker="o", **look(k))
+        panel.set(title=", ".join(map(str, key)), xlabel=against.capitalize(), ylabel=ylabel)
+        panel.set_yscale("log" if log else "linear")
+        panel.margins(x=0 if against == "round" else None)
+    shared_legend(fig, axes, 7, "upper left")
+    return fig, axes
 
 
-@styled
-def final_regret(
-    frame: pd.DataFrame,
-    ax: AxLike = None,
-    *,
-    against: str = "lengthscale",
-    by: Sequence[str] = ("network", "route"),
-    lines: str = "policy",
-    log: bool = True,
-) -> tuple[Figure, AxesArray]:
-    """Draw the regret after the last round against a parameter, mean and one standard error (the paper's Figure 5).
-
-    Parameters
-    ----------
-    frame : DataFrame
-        As for `cumulative_regret`, with the column ``against``, for example the study
-        "navigation_lengthscale".
-    ax : sequence of matplotlib Axes or empty Figure, optional
-    against : str
-        Column of numbers along the horizontal axis.
-    by, lines, log
-        As for `cumulative_regret`.
-
-    Returns
-    -------
-    fig, axes
-    """
-    return _by_panel(frame, ax, against, by, lines, log)
-
-
-@styled
+@styled()
 def confidence_parameters(
     rules: Mapping[str, UCB | BayesUCB], n_arms: int, horizon: int = 500, ax: AxLike = None
 ) -> tuple[Figure, Axes]:
@@ -118,30 +111,3 @@ def confidence_parameters(
     ax.margins(x=0)
     ax.legend()
     return fig, ax
-
-
-def _by_panel(
-    frame: pd.DataFrame, ax: AxLike, against: str, by: Sequence[str], lines: str, log: bool
-) -> tuple[Figure, AxesArray]:
-    """Draw the regret against the rounds, or after the last round against another column."""
-    _validate.columns(frame, ("round", "cumulative_regret", "run", against, lines, *by))
-    if frame.empty:
-        raise InputError("`frame` must have at least one row to draw; got no rows.")
-    groups, names = list(frame.groupby(list(by), sort=False)), list(dict.fromkeys(frame[lines]))
-    fig, axes = panels(ax, len(groups), PANEL, across=2)
-    for panel, (key, part) in zip(axes, groups, strict=True):
-        last, ylabel = part["round"].max(), "Cumulative rectified regret (Wh)"
-        if against != "round":
-            part, ylabel = part[part["round"] == last], f"Rectified regret after {last} rounds (Wh)"
-        for name, rows in part.groupby(lines, sort=False):
-            k, table = names.index(name), rows.groupby(against)["cumulative_regret"].agg(["mean", "sem"])
-            x, (mean, error) = table.index.to_numpy(), table.fillna({"sem": 0}).to_numpy().T
-            if against == "round":
-                draw_line(panel, x, mean, k, (mean - error, mean + error), log=log, label=name)
-            else:
-                panel.errorbar(x, mean, error, label=name, capsize=4, marker="o", **look(k))
-        panel.set(title=", ".join(map(str, key)), xlabel=against.capitalize(), ylabel=ylabel)
-        panel.set_yscale("log" if log else "linear")
-        panel.margins(x=0 if against == "round" else None)
-    shared_legend(fig, axes, 7, "upper left")
-    return fig, axes

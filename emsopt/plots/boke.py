@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HEIGHTS = (2.4, 1, 1.2)
 
 
-@styled
+@styled()
 def boke_step(
     profile: pd.DataFrame,
     points: ArrayLike,

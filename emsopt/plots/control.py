@@ -27,7 +27,7 @@ METHODS = ("unknown-cost", "ucb-psq", "ts-psq", "ucb-cvs", "etc-50")  # always i
 DRAWN = 128  # plays of each set
 
 
-@styled
+@styled()
 def control_sets(problem: ControlProblem, ax: AxLike = None, *, alpha: float = 0.1) -> tuple[Figure, AxesArray]:
     """Draw a problem of two variables: its function, the best plays of each set, and their expected values.
 
@@ -97,7 +97,7 @@ def _draw_expected(ax: Axes, problem: ControlProblem, alpha: float) -> None:
     ax.legend(loc="upper left", bbox_to_anchor=(0.01, 0.88), frameon=True, framealpha=0.9, fontsize=10)
 
 
-@styled
+@styled()
 def control_run(
     run: ControlRun, problem: ControlProblem, ax: AxLike = None, *, alpha: float = 0.1
 ) -> tuple[Figure, Axes]:
@@ -141,7 +141,7 @@ def control_run(
     return fig, ax
 
 
-@styled
+@styled()
 def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike = None) -> tuple[Figure, AxesArray]:
     """Draw methods against cost, one panel per problem (Figures 1 and 2 of the paper on unknown costs).
 
@@ -165,31 +165,25 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike
     _validate.columns(table, ["objective", "costs", "variance", "method", "seed", "cost", column], "table")
     objectives = list(dict.fromkeys(table["objective"]))
     settings = list(dict.fromkeys(zip(table["costs"], table["variance"], strict=True)))
-    down, across = len(objectives), len(settings)
+    down, across, log = len(objectives), len(settings), column == "simple_regret"
     fig, axes = panels(ax, down * across, (3.4 + 0.6 / across, 2.5 + 0.7 / down), across, sharex=True)
     axes = axes.reshape(down, across)
     for (row, k), panel in np.ndenumerate(axes):
         objective, (costs, variance) = objectives[row], settings[k]
         part = table.query("objective == @objective and costs == @costs and variance == @variance")
-        _draw_methods(panel, part, column)
+        for m, method in enumerate(METHODS):
+            lines = part[part["method"] == method].groupby("cost")[column].agg(["mean", "sem"]).fillna({"sem": 0})
+            if len(lines):
+                mean, error = lines.to_numpy().T
+                mean, low, high = np.maximum([mean, mean - error, mean + error], FLOOR if log else -np.inf)
+                draw_line(panel, lines.index, mean, m, (low, high), label=method, linewidth=1.8 if m else 2.6)
+        if not panel.lines:
+            panel.set_axis_off()
+        elif log:
+            panel.set_yscale("log")
+            plain_ticks(panel.yaxis, np.concatenate([line.get_ydata() for line in panel.lines]))
         axes[row, 0].set_ylabel(objective)
         axes[0, k].set_title(f"{costs} costs, variance {variance:g}", fontsize=11)
         axes[-1, k].set_xlabel("Cost spent", fontsize=11)
     shared_legend(fig, axes.ravel(), len(METHODS), title=words(column).capitalize())
     return fig, axes
-
-
-def _draw_methods(ax: Axes, part: pd.DataFrame, column: str) -> None:
-    """Draw mean and standard error of each method, or hide the axes if there is none."""
-    log = column == "simple_regret"
-    for k, method in enumerate(METHODS):
-        lines = part[part["method"] == method].groupby("cost")[column].agg(["mean", "sem"]).fillna({"sem": 0})
-        if len(lines):
-            mean, error = lines.to_numpy().T
-            mean, low, high = np.maximum([mean, mean - error, mean + error], FLOOR if log else -np.inf)
-            draw_line(ax, lines.index, mean, k, (low, high), label=method, linewidth=2.6 if k == 0 else 1.8)
-    if not ax.lines:
-        ax.set_axis_off()
-    elif log:
-        ax.set_yscale("log")
-        plain_ticks(ax.yaxis, np.concatenate([line.get_ydata() for line in ax.lines]))

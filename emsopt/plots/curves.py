@@ -31,7 +31,7 @@ LOADS = {
 }
 
 
-@styled
+@styled()
 def load_sweep(frame: pd.DataFrame, ax: AxLike = None, *, label: str = "Mean response (min)") -> tuple[Figure, Axes]:
     """Draw several deployments against the load or another parameter (the papers' Tables 1 and 3).
 
@@ -51,9 +51,7 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None, *, label: str = "Mean res
     """
     lines = frame.select_dtypes("number")
     if lines.empty:
-        raise InputError(
-            f"`frame` must have rows and columns of numbers; got {len(frame)} rows and {lines.shape[1]} such columns."
-        )
+        raise InputError(f"`frame` must have rows, and columns of numbers; got {lines.shape} of these.")
     loads = lines.index.to_numpy(dtype=float)
     fig, ax = figure(ax)
     for k, name in enumerate(lines.columns):
@@ -69,7 +67,7 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None, *, label: str = "Mean res
     return fig, ax
 
 
-@styled
+@styled()
 def convergence(
     runs: Any,
     ax: AxLike = None,
@@ -158,7 +156,7 @@ def _runs(values: Any, name: str, against: str) -> pd.DataFrame:
     return pd.concat(best, axis=1).sort_index().ffill().dropna()  # from where on every run has a value
 
 
-@styled
+@styled()
 def response_distribution(
     evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None, *, thresholds: ArrayLike = (6, 8, 10)
 ) -> tuple[Figure, Axes]:
@@ -193,7 +191,7 @@ def response_distribution(
     return fig, ax
 
 
-@styled
+@styled()
 def response_histogram(
     evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None, *, threshold: float = 8.0
 ) -> tuple[Figure, Axes]:

@@ -31,7 +31,7 @@ WIDEST_LINE = 3.5  # points, for a station that answers all calls of an atom
 EXTENDED = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
 
 
-@styled
+@styled()
 def deployment(
     city: City,
     evaluation: Evaluation | None = None,
@@ -66,7 +66,7 @@ def deployment(
     return fig, axes[0]
 
 
-@styled
+@styled()
 def deployments(
     city: City,
     evaluations: Mapping[str, Evaluation],
@@ -186,13 +186,12 @@ def _width(fraction: Any) -> Any:
 
 def _path(shape: dict[str, Any]) -> Path:
     """Return a GeoJSON Polygon or MultiPolygon as one path, holes included."""
-    polygons = [shape["coordinates"]] if shape["type"] == "Polygon" else shape["coordinates"]
     paths = []
-    for k, ring in (numbered for polygon in polygons for numbered in enumerate(polygon)):
-        x, y = corners = np.asarray(ring, dtype=float)[:, :2].T
+    for hole, corners in _shading.rings(shape):
+        x, y = corners.T
         clockwise = x[:-1] @ y[1:] < x[1:] @ y[:-1]
         # Holes need the opposite orientation to stay open, which some files ignore.
-        paths.append(Path(corners.T if clockwise == (k > 0) else corners.T[::-1], closed=True))
+        paths.append(Path(corners if clockwise == hole else corners[::-1], closed=True))
     return Path.make_compound_path(*paths)
 
 
@@ -206,9 +205,7 @@ def _station(ax: Axes, place: FloatArray, units: int, share: float) -> None:
 
 def _extent(city: City) -> tuple[FloatArray, FloatArray, float]:
     """Return the corners of a map in coordinate units, and the height of a unit of y in units of x."""
-    shapes = [_path(shape).vertices for shape in city.atom_shapes or ()]
-    points = np.concatenate([city.atom_locations, city.site_locations, *shapes])
-    low, high = points.min(axis=0), points.max(axis=0)
+    low, high = _shading.extent(city)
     aspect = _shading.stretch(low, high) if city.geographic else 1.0
     least = 0.0005 if city.geographic else 0.05  # a city of one point still needs an extent
     margin = max(0.04 * (high - low).max(), least) / np.array([1, aspect])

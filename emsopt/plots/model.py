@@ -25,7 +25,7 @@ MEDIAN = {"color": "black", "linewidth": 1.6}
 CLAIMED = 0.002  # largest error reported in the papers, min
 
 
-@styled
+@styled()
 def utilization(evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the utilisation of units by station.
 
@@ -41,9 +41,7 @@ def utilization(evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike =
     """
     named = _shading.named_evaluations(None, evaluations)
     busy = {name: _busy(e) for name, e in named.items()}
-    rows = pd.MultiIndex.from_tuples(
-        sorted({row for units in busy.values() for row in units.index}), names=["site", "rank", "name"]
-    )
+    rows = pd.concat(busy).droplevel(0).index.unique().sort_values()
     fig, ax = figure(ax, (8, 1.4 + 0.3 * len(rows) * max(1, 0.75 * len(named))))
     thickness = 0.8 / len(named)
     for k, (name, units) in enumerate(busy.items()):
@@ -67,7 +65,7 @@ def _busy(evaluation: Evaluation) -> pd.Series[float]:
     return pd.Series(100 * evaluation.utilizations, index)
 
 
-@styled
+@styled()
 def approximation_error(
     frame: pd.DataFrame,
     ax: AxLike = None,
@@ -105,16 +103,9 @@ def approximation_error(
         places = [loads.index(x) + (k - (len(groups) - 1) / 2) * wide for x in samples]
         box = {"facecolor": colour, "alpha": 0.55, "edgecolor": colour}
         dots = {"marker": ".", "markersize": 5, "markeredgecolor": colour}
-        parts: Style = {
-            "boxprops": box,
-            "whiskerprops": line,
-            "capprops": line,
-            "flierprops": dots,
-            "medianprops": MEDIAN,
-        }
-        ax.boxplot(
-            list(samples.values()), positions=places, widths=0.8 * wide, manage_ticks=False, patch_artist=True, **parts
-        )
+        parts: Style = {"boxprops": box, "flierprops": dots, "medianprops": MEDIAN, "patch_artist": True}
+        parts |= {"whiskerprops": line, "capprops": line, "widths": 0.8 * wide, "manage_ticks": False}
+        ax.boxplot(list(samples.values()), positions=places, **parts)
         handles.append(Patch(color=colour, alpha=0.55, label=str(kind)))
     label = f"papers: within {CLAIMED:g} min"
     handles.append(ax.axhline(CLAIMED, color="#333", linestyle="--", linewidth=1.3, label=label))
@@ -125,7 +116,7 @@ def approximation_error(
     return fig, ax
 
 
-@styled
+@styled()
 def correction_factor(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the correction factor Q(p, ρ, r) against the number r of busier choices, for several utilisations.
 

@@ -30,9 +30,10 @@ CENTRE, INSIDE, OUTSIDE = _shading.CATEGORIES[4], _shading.CATEGORIES[1], _shadi
 
 BLUE = _shading.CATEGORIES[0]
 PROPOSED: Style = {"markersize": 44, "markerfacecolor": "none", "markeredgecolor": BLUE, "markeredgewidth": 2.6}
+UNKNOWN: Style = {"markeredgecolor": "#999", "markeredgewidth": 0.8}
 
 
-@styled
+@styled()
 def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, AxesArray]:
     r"""Draw the graphs whose minimum cut minimises xᵀA x + bᵀx (Example 7 of "... in Spatial Queues", its Figure 1).
 
@@ -75,8 +76,8 @@ def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, Ax
     fig, axes = panels(ax, len(graphs), (5.6, 1.4 + 1.25 * len(b)))
     for panel, (title, linear) in zip(axes, graphs.items(), strict=True):
         side, _ = minimum_cut(A, linear - A.sum(axis=1))
-        _draw_cut(panel, A, linear, side)
-        panel.set(title=title, xlabel=_cut_sum(A, b, linear, side))
+        cut = _draw_cut(panel, A, linear, side)
+        panel.set(title=title, xlabel=_cut_sum(A, b, linear, side, cut))
     dot = {"marker": "o", "markersize": 11, "linestyle": "none", "markeredgecolor": "#333"}
     handles = [
         marker("x = 0, with s", markerfacecolor=SOURCE_SIDE, **dot),
@@ -87,51 +88,45 @@ def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, Ax
     return fig, axes
 
 
-def _draw_cut(ax: Axes, A: FloatArray, linear: FloatArray, x: IntArray) -> None:
-    """Draw places between source and sink, the edges with their capacities, and those cut in colour."""
+def _draw_cut(ax: Axes, A: FloatArray, linear: FloatArray, x: IntArray) -> list[float]:
+    """Draw places between source and sink, and the edges with their capacities; return those of the edges cut."""
     n = len(linear)
     heights = np.arange(n)[::-1] - (n - 1) / 2
     places = np.column_stack([np.where(np.arange(n) % 2, 0.75, -0.75), heights])
     source, sink = np.array([-2.6, 0.0]), np.array([2.6, 0.0])
-    for i, j in combinations(range(n), 2):
-        if A[i, j]:
-            _edge(ax, places[i], places[j], -A[i, j], cut=x[i] != x[j], at=0.5 if j - i == 1 else 0.38)
-    for place, capacity, with_sink in zip(places, linear, x, strict=True):
-        if capacity > 0:
-            _edge(ax, source, place, capacity, cut=with_sink == 1, arrow="-|>", at=0.36)
-        elif capacity < 0:
-            _edge(ax, place, sink, -capacity, cut=with_sink == 0, arrow="-|>", at=0.64)
-    _node(ax, source, "s", 0, shape="s")
-    _node(ax, sink, "t", 1, shape="s")
-    for i, point in enumerate(places):
-        _node(ax, point, f"{i + 1}", x[i])
+    inner = [
+        (places[i], places[j], -A[i, j], x[i] != x[j], "-", 0.5 if j - i == 1 else 0.38)
+        for i, j in combinations(range(n), 2)
+        if A[i, j]
+    ]
+    outer = [
+        (source, place, v, with_sink == 1, "-|>", 0.36) if v > 0 else (place, sink, -v, with_sink == 0, "-|>", 0.64)
+        for place, v, with_sink in zip(places, linear, x, strict=True)
+        if v
+    ]
+    box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
+    for start, end, capacity, cut, arrow, at in inner + outer:
+        line: Style = {"color": CUT, "linewidth": 3, "linestyle": "--"} if cut else {"color": "#888", "linewidth": 1.4}
+        line |= {"arrowstyle": arrow, "shrinkA": 14, "shrinkB": 14, "mutation_scale": 16}
+        ax.annotate("", tuple(end), tuple(start), arrowprops=line, zorder=1)
+        text: Style = {"color": CUT, "weight": "bold"} if cut else {"color": "#333"}
+        note(ax, f"{capacity:.4g}", start + at * (end - start), bbox=box, zorder=2, **text)
+    nodes = [
+        (source, "s", 0, "s"),
+        (sink, "t", 1, "s"),
+        *((place, f"{i + 1}", x[i], "o") for i, place in enumerate(places)),
+    ]
+    for point, name, with_sink, shape in nodes:
+        colour = SINK_SIDE if with_sink else SOURCE_SIDE
+        ax.plot(*point, shape, markersize=26, markerfacecolor=colour, markeredgecolor="#333", zorder=3)
+        note(ax, name, point, va="center_baseline", zorder=4)
     bare(ax)
     ax.set(xlim=(-3, 3), ylim=(heights.min() - 0.5, heights.max() + 0.5))
+    return [capacity for _, _, capacity, cut, *_ in outer + inner if cut]
 
 
-def _edge(
-    ax: Axes, start: FloatArray, end: FloatArray, capacity: float, *, cut: bool, arrow: str = "-", at: float = 0.5
-) -> None:
-    """Draw an edge between two nodes, labelled with its capacity."""
-    line: Style = {"color": CUT, "linewidth": 3, "linestyle": "--"} if cut else {"color": "#888", "linewidth": 1.4}
-    ends = {"arrowstyle": arrow, "shrinkA": 14, "shrinkB": 14, "mutation_scale": 16}
-    ax.annotate("", tuple(end), tuple(start), arrowprops=line | ends, zorder=1)
-    text: Style = {"color": CUT, "weight": "bold"} if cut else {"color": "#333"}
-    box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
-    note(ax, f"{capacity:.4g}", start + at * (end - start), bbox=box, zorder=2, **text)
-
-
-def _node(ax: Axes, point: FloatArray, name: str, with_sink: int, shape: str = "o") -> None:
-    """Draw a node in the colour of its side of the cut."""
-    colour = SINK_SIDE if with_sink else SOURCE_SIDE
-    ax.plot(*point, shape, markersize=26, markerfacecolor=colour, markeredgecolor="#333", zorder=3)
-    note(ax, name, point, va="center_baseline", zorder=4)
-
-
-def _cut_sum(A: FloatArray, b: FloatArray, linear: FloatArray, x: IntArray) -> str:
-    """Return a description of the cut and of the value of the function."""
-    terms = [abs(v) for v, taken in zip(linear, x, strict=True) if (v > 0 and taken) or (v < 0 and not taken)]
-    terms += [-A[i, j] for i, j in combinations(range(len(b)), 2) if x[i] != x[j] and A[i, j]]
+def _cut_sum(A: FloatArray, b: FloatArray, linear: FloatArray, x: IntArray, terms: list[float]) -> str:
+    """Return a description of the cut, whose capacities are ``terms``, and of the value of the function."""
     cut, offset, reached = sum(terms), -np.minimum(linear, 0).sum(), x @ A @ x + b @ x
     total = f"{' + '.join(f'{term:.4g}' for term in terms)} = {cut:.4g}" if len(terms) > 1 else f"{cut:.4g}"
     agrees = abs(cut - offset - reached) < 1e-9 * max(1, np.abs(b).sum())
@@ -142,7 +137,7 @@ def _cut_sum(A: FloatArray, b: FloatArray, linear: FloatArray, x: IntArray) -> s
 # -- trust regions --------------------------------------------------------------------------------------------------
 
 
-@styled
+@styled()
 def trust_region(
     deployments: ArrayLike,
     centre: int,
@@ -152,6 +147,7 @@ def trust_region(
     values: Mapping[int, float] | None = None,
     proposal: int | tuple[int, str] | None = None,
     optimum: int | None = None,
+    legend: bool = True,
 ) -> tuple[Figure, Axes]:
     """Draw a small solution space around the centre of a trust region (Figure 2 of "... in Spatial Queues").
 
@@ -174,29 +170,15 @@ def trust_region(
         Row to be evaluated next, with an optional label such as its expected improvement.
     optimum : int, optional
         Row to mark with a square.
+    legend : bool
+        Whether to explain the symbols below the axes.
 
     Returns
     -------
     fig, ax
     """
-    fig, ax = _trust_region(deployments, centre, edge, ax, values or {}, proposal, optimum)
-    ax.set_title(f"Trust region of edge length d = {edge:g}")
-    ax.legend(handles=_region_legend(), loc="upper center", bbox_to_anchor=(0.5, 0), ncols=3, fontsize=10)
-    return fig, ax
-
-
-def _trust_region(
-    deployments: ArrayLike,
-    centre: int,
-    edge: float,
-    ax: AxLike,
-    values: Mapping[int, float],
-    proposal: int | tuple[int, str] | None,
-    optimum: int | None,
-) -> tuple[Figure, Axes]:
-    """Draw a solution space around the centre of a trust region, without legend."""
     counts = _validate.real_array(deployments, "deployments", (None, None), low=0).astype(int)
-    last = len(counts) - 1
+    known, last = values or {}, len(counts) - 1
     centre = _validate.whole_number(centre, "centre", 0, last)
     edge = _validate.positive_number(edge, "edge")
     apart = np.abs(counts[:, None] - counts).sum(axis=2) // 2  # units moved
@@ -212,9 +194,13 @@ def _trust_region(
             ax.plot(*places[[i, j]].T, color="#ccc", linewidth=0.9, zorder=1)
     for k, count in enumerate(counts):
         colour = CENTRE if k == centre else INSIDE if 2 * apart[centre, k] <= edge else OUTSIDE
-        _deployment(ax, places[k], count, colour, known=k in values, square=k == optimum)
-        if k in values:
-            _label(ax, places[k], f"{values[k]:.2f} min")
+        rim = {"markeredgecolor": "#222", "markeredgewidth": 2} if k in known else UNKNOWN
+        shape = "s" if k == optimum else "o"
+        ax.plot(*places[k], shape, markersize=36, markerfacecolor=colour, zorder=3, **rim)
+        text = "".join(map(str, count)) if len(count) <= 6 else ",".join(map(str, np.flatnonzero(count) + 1))
+        note(ax, text, places[k], fontsize=9, color="white" if k == centre else "black", zorder=5)
+        if k in known:
+            _label(ax, places[k], f"{known[k]:.2f} min")
     if proposal is not None:
         k, text = proposal if np.iterable(proposal) else (proposal, "next")
         place = places[_validate.whole_number(k, "proposal", 0, last)]
@@ -222,6 +208,9 @@ def _trust_region(
         _label(ax, place, text, BLUE)
     bare(ax)
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+    ax.set_title(f"Trust region of edge length d = {edge:g}")
+    if legend:
+        ax.legend(handles=_region_legend(), loc="upper center", bbox_to_anchor=(0.5, 0), ncols=3, fontsize=10)
     return fig, ax
 
 
@@ -253,22 +242,13 @@ def _region_legend() -> list[Line2D]:
     return [marker(name, **(base | style)) for name, style in looks.items()]
 
 
-def _deployment(ax: Axes, point: FloatArray, count: IntArray, colour: str, *, known: bool, square: bool) -> None:
-    """Draw a deployment with its counts; only evaluated ones have a bold rim."""
-    rim: Style = {"markeredgecolor": "#222" if known else "#999", "markeredgewidth": 2 if known else 0.8}
-    ax.plot(*point, "s" if square else "o", markersize=36, markerfacecolor=colour, zorder=3, **rim)
-    text = "".join(map(str, count)) if len(count) <= 6 else ",".join(map(str, np.flatnonzero(count) + 1))
-    dark = colour == CENTRE
-    note(ax, text, point, fontsize=9, color="white" if dark else "black", zorder=5)
-
-
 def _label(ax: Axes, point: FloatArray, text: str, colour: str = "#222") -> None:
     """Write a text in bold below a deployment."""
     box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
     note(ax, text, point, (0, -24), color=colour, bbox=box, va="top", fontsize=10, weight="bold", zorder=6)
 
 
-@styled
+@styled()
 def example_13(ax: AxLike = None) -> tuple[Figure, AxesArray]:
     """Draw the papers' Example 13 step by step: GP-pM places two units on five sites.
 
@@ -294,7 +274,8 @@ def example_13(ax: AxLike = None) -> tuple[Figure, AxesArray]:
     ]
     fig, axes = panels(ax, len(steps), (4.5, 5.2))
     for panel, (title, values, proposal) in zip(axes, steps, strict=True):
-        _trust_region(rows, row["00101"], 2, panel, values, proposal, row["01001"])
+        marks: Style = {"values": values, "proposal": proposal, "optimum": row["01001"], "legend": False}
+        trust_region(rows, row["00101"], 2, panel, **marks)
         panel.set_title(title)
     if len(fig.axes) == len(steps):  # not among axes of a larger figure
         fig.legend(handles=_region_legend(), loc="outside lower center", ncols=6)
@@ -304,7 +285,7 @@ def example_13(ax: AxLike = None) -> tuple[Figure, AxesArray]:
 # -- regret ---------------------------------------------------------------------------------------------------------
 
 
-@styled
+@styled()
 def regret_curves(
     curves: ArrayLike | Mapping[str, ArrayLike],
     ax: AxLike = None,

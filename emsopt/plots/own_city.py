@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PARTS = {"Mon to Fri": slice(0, 5), "Sat and Sun": slice(5, 7)}
 
 
-@styled
+@styled()
 def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the calls per hour over the day, on weekdays and at weekends.
 
@@ -51,7 +51,7 @@ def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, A
     return fig, ax
 
 
-@styled
+@styled()
 def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the sites of the units of a plan, hour by hour.
 

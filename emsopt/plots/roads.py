@@ -26,7 +26,7 @@ WIDTH = 5.6  # inches of a map
 BEST: Style = {"color": _shading.LINES, "linewidth": 6, "alpha": 0.4}
 
 
-@styled
+@styled()
 def exploration(
     net: RoadNetwork,
     visits: Any,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _validate
-from ..errors import InputError
 from ._style import AxLike, Style, draw_line, look, plain_ticks, shared_legend, styled, words
 from ._style import panels as panels_of
 
@@ -24,7 +23,7 @@ SIZE = (4.4, 3.4)  # of a panel, inches
 FLOOR = 1e-12  # lower end of a logarithmic axis; regrets of zero are drawn here
 
 
-@styled
+@styled()
 def study_curves(
     frame: pd.DataFrame,
     ax: AxLike = None,
@@ -70,8 +69,6 @@ def study_curves(
     """
     columns = _validate.whole_number(columns, "columns")
     _validate.columns(frame, [panels, lines, x, y, *(band or ())])
-    if frame.empty:
-        raise InputError("`frame` must have at least one row to draw; got no rows.")
     parts, names = list(frame.groupby(panels, sort=False)), list(dict.fromkeys(frame[lines]))
     fig, axes = panels_of(ax, len(parts), SIZE, columns)
     for axis, (title, part) in zip(axes, parts, strict=True):
@@ -95,7 +92,7 @@ def study_curves(
     return fig, axes
 
 
-@styled
+@styled()
 def line_panels(
     frames: Mapping[str, pd.DataFrame],
     ax: AxLike = None,
@@ -119,8 +116,6 @@ def line_panels(
     -------
     fig, axes : Figure and ndarray of Axes, shape (panels,)
     """
-    if not frames:
-        raise InputError("`frames` must hold at least one DataFrame to draw; got none.")
     fig, axes = panels_of(ax, len(frames), SIZE, 3, sharey=True)
     x, heights = np.reshape([] if points is None else np.asarray(points, dtype=float), (-1, 2)).T
     for axis, (title, frame) in zip(axes, frames.items(), strict=True):

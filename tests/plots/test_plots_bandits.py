@@ -45,7 +45,7 @@ def test_each_panel_has_the_mean_of_its_runs(frame):
 
 def test_final_regret_is_that_of_the_last_round(frame):
     both = pd.concat([frame, frame.assign(lengthscale=0.5, cumulative_regret=2 * frame["cumulative_regret"])])
-    _, axes = plots.final_regret(both, ax=Figure(), log=False)
+    _, axes = plots.cumulative_regret(both, ax=Figure(), against="lengthscale", log=False)
     ends = both[(both["round"] == 30) & (both["route"] == "B") & (both["policy"] == "bi-ucb")]
     drawn = axes[1].containers[1].lines[0]
     np.testing.assert_allclose(drawn.get_xdata().astype(float), [0.5, 1.0])
@@ -57,7 +57,7 @@ def test_final_regret_is_that_of_the_last_round(frame):
 
 def test_panels_may_end_in_different_rounds(frame):
     part = frame[(frame["route"] == "A") | (frame["round"] <= 20)]
-    _, axes = plots.final_regret(part, ax=Figure())
+    _, axes = plots.cumulative_regret(part, ax=Figure(), against="lengthscale")
     assert ["30 rounds" in axes[0].get_ylabel(), "20 rounds" in axes[1].get_ylabel()] == [True, True]
     assert len(axes[1].containers) == 2
 
@@ -81,6 +81,6 @@ def test_wrong_frames_are_refused(frame):
     with pytest.raises(InputError, match="'run'"):
         plots.cumulative_regret(frame.drop(columns="run"), ax=Figure())
     with pytest.raises(InputError, match="no rows"):
-        plots.final_regret(frame[:0], ax=Figure())
+        plots.cumulative_regret(frame[:0], ax=Figure())
     with pytest.raises(InputError, match="must hold 2 Axes; got 3"):
         plots.cumulative_regret(frame, ax=Figure().subplots(1, 3))

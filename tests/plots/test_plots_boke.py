@@ -68,7 +68,7 @@ def test_what_cannot_be_drawn_is_refused(study):
     count = study["problem"].nunique()
     with pytest.raises(InputError, match=f"`ax` must hold {count} Axes; got {count + 1}"):
         plots.study_curves(study, plt.subplots(1, count + 1)[1])
-    with pytest.raises(InputError, match="`frames` must hold at least one"):
+    with pytest.raises(InputError, match="nothing to draw"):
         plots.line_panels({})
 
 

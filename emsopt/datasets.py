@@ -2,7 +2,6 @@
 
 ==========================  ==================================================================================
 `load_st_paul`              St. Paul, Minnesota: 71 atoms, 17 sites for 9 units; demand is a proxy by default
-`load_utilization`          utilisation of ambulances in 17 cities of the United States
 `paper_table`               the papers' tables, for comparison with your own figures
 `grid_city`                 a random city on a square grid
 `load_study`                stored results of the package's own studies
@@ -40,14 +39,12 @@ ST_PAUL_SERVED_PER_DAY = 42.17  # calls that one unit would serve if it never wa
 ST_PAUL_SERVICE_MIN = 24 * 60 / ST_PAUL_SERVED_PER_DAY
 ST_PAUL_TURNOUT_MIN = 1.75
 
-PUBLISHED_REPOSITORY = "YyyyyyiZ/Optimizing-Server-Locations-using-Bayesian-Optimization"
-PUBLISHED_COMMIT = "6ef27802d854a08f9bc95be51631a7709c39aaae"
-PUBLISHED_URL = f"https://raw.githubusercontent.com/{PUBLISHED_REPOSITORY}/{PUBLISHED_COMMIT}/Saint_Paul.pkl"
+PUBLISHED = "YyyyyyiZ/Optimizing-Server-Locations-using-Bayesian-Optimization/6ef27802d854a08f9bc95be51631a7709c39aaae"
+PUBLISHED_URL = f"https://raw.githubusercontent.com/{PUBLISHED}/Saint_Paul.pkl"
 PUBLISHED_SHA256 = "2d75885d302108d9707ea2ed0a54c8d2c0f98b1b2e1c1ae31f58a76832b85e34"
 
-LUXEMBOURG_REPOSITORY = "lcodeca/LuSTScenario"
-LUXEMBOURG_COMMIT = "5edb7ecb9ad196c39172b6eb95d19ed789f4b1a6"
-LUXEMBOURG_URL = f"https://raw.githubusercontent.com/{LUXEMBOURG_REPOSITORY}/{LUXEMBOURG_COMMIT}/scenario/lust.net.xml"
+LUST = "lcodeca/LuSTScenario/5edb7ecb9ad196c39172b6eb95d19ed789f4b1a6"
+LUXEMBOURG_URL = f"https://raw.githubusercontent.com/{LUST}/scenario/lust.net.xml"
 LUXEMBOURG_GIT_BLOB = "c507ce16eb340bede88ac0c8e74c19519e09409f"
 
 ROUTES = {
@@ -111,7 +108,7 @@ def load_st_paul(version: str = "embedded", *, call_group: str = "f") -> City:
     if version == "published":
         return _with_published_demand(city, call_group)
     if call_group != "f":
-        raise InputError(f"`call_group` requires version='published'; got {call_group!r} with version='embedded'.")
+        raise InputError(f"`call_group` needs version='published'; got {call_group!r}, version='embedded'.")
     return city
 
 
@@ -134,55 +131,39 @@ def _with_published_demand(city: City, call_group: str) -> City:
     )
 
 
-def load_utilization() -> "pd.DataFrame":
-    """Return the utilisation of ambulances in 17 cities of the United States.
-
-    Table 2 of "Optimizing Server Locations in Spatial Queues", with the figures as printed. The paper estimates them
-    from the survey of Firehouse Magazine, 2019, and assumes St. Paul's service time for every city.
-
-    Returns
-    -------
-    DataFrame
-        ``city``; ``calls_per_year``; ``calls_per_minute``; ``ambulances``; ``utilization``, a fraction; and ``note``,
-        which is empty unless the row contradicts itself.
-
-    Notes
-    -----
-    ``calls_per_year / (365 * ambulances * 42.17)`` is within 0.004 of every ``utilization``, but no row agrees to the
-    printed digit: the first seven rows are lower by at most 0.6 %, as if service took 34.0 min, and the others higher
-    by up to 1.2 %, as if it took 34.46 min, whereas 1440/42.17 is 34.15 min. St. Paul's 0.07 calls per minute should
-    read 0.06.
-    """
-    return paper_table(2)
-
-
 def paper_table(number: int) -> "pd.DataFrame":
     """Return a table of the papers on server locations, for comparison with your own figures.
 
     Parameters
     ----------
     number : {1, 2, 3}
-        1: St. Paul by offered load (both versions); 2: see `load_utilization`; 3: St. Paul by service rate with bounds
-        (first version only).
+        1: St. Paul by offered load (both versions); 2: utilisation of ambulances in 17 cities of the United States; 3:
+        St. Paul by service rate with bounds (first version only).
 
     Returns
     -------
     DataFrame
         1: ``offered_load`` (rounded; 0.225 is the original load, more precisely 0.2231), ``optimum_min`` and
-        ``p_median_min``, the mean response (min) of the best and of the p-median deployment. 3: ``mu_per_day`` (42.17
-        is the original rate, printed as 42), ``optimum_min``, ``lower_bound_min``, ``upper_bound_min``. SparBL and
+        ``p_median_min``, the mean response (min) of the best and of the p-median deployment. 2: ``city``;
+        ``calls_per_year``; ``calls_per_minute``; ``ambulances``; ``utilization``, a fraction, as printed; and ``note``,
+        which is empty unless the row contradicts itself. 3: ``mu_per_day`` (42.17 is the original rate, printed as 42), ``optimum_min``, ``lower_bound_min``, ``upper_bound_min``. SparBL and
         GP-pM reach the optimum in every row of both tables.
 
     Notes
     -----
     At the original rate, table 1 lists 6.01 min for the p-median deployment, but table 3 lists 5.92 min for the same
     quantity, its upper bound. The published inputs yield 5.92 min.
+
+    The paper estimates table 2 from the survey of Firehouse Magazine, 2019, and assumes St. Paul's service time for
+    every city. ``calls_per_year / (365 * ambulances * 42.17)`` is within 0.004 of every ``utilization``, but no row
+    agrees to the printed digit: the first seven rows are lower by at most 0.6 %, as if service took 34.0 min, and the
+    others higher by up to 1.2 %, as if it took 34.46 min, whereas 1440/42.17 is 34.15 min. St. Paul's 0.07 calls per
+    minute should read 0.06.
     """
     import pandas as pd
 
     number = whole_number(number, "number", 1, 3)
-    table = pd.read_csv(locate.package_file("papers", f"table_{number}.csv"))
-    return table.fillna({"note": ""}) if "note" in table else table
+    return pd.read_csv(locate.package_file("papers", f"table_{number}.csv"), keep_default_na=False)
 
 
 def grid_city(

@@ -18,13 +18,13 @@ import json
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from . import _validate
-from ._running.json_lines import JsonLines, json_lines
+from ._running.json_lines import json_lines
 from ._running.progress import bar
 from ._version import provenance
 from .errors import EmsoptError, InputError
@@ -143,7 +143,13 @@ def run(
     flat = [case | row for key, case in by_key.items() for row in rows.get(key, ())]
     table = pd.DataFrame(flat) if flat else pd.DataFrame(columns=columns)
     if failed:
-        raise _failure(by_key, failed, table, file)
+        failures = [(case, failed[key][0]) for key, case in by_key.items() if key in failed]
+        first = "; ".join(f"{case}: {error}" for case, error in failures[:5]) + "; ..." * (len(failures) > 5)
+        rest = "are in `results`" if file is None else f"are stored in {file}; run again to retry"
+        message = f"{len(failures)} of {len(by_key)} cases failed: {first}. The others {rest}."
+        error = StudyError(message, failures, table)
+        error.add_note("The first of them:\n" + next(failed[key] for key in by_key if key in failed)[1])
+        raise error
     return table
 
 
@@ -199,7 +205,7 @@ def _key(case: object) -> str:
     try:
         return json.dumps(case, sort_keys=True, allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:
-        raise InputError(f"A case must hold text, finite numbers, booleans, None or lists: {error}.") from error
+        raise InputError(f"A case must hold text, finite numbers, bools, None or lists: {error}.") from error
 
 
 def _plain(value: object) -> object:
@@ -252,13 +258,13 @@ def _settings(backend: object, workers: int | None) -> dict[str, Any]:
     if workers is not None:
         workers = _validate.whole_number(workers, "workers")
         if backend != "processes":
-            raise InputError(f"`workers` requires backend='processes'; got workers={workers} with backend={backend!r}.")
+            raise InputError(f"`workers` requires backend='processes'; got backend={backend!r}.")
     if isinstance(backend, str) and backend in ("serial", "processes"):
         return _SERIAL if backend == "serial" else {**_PROCESSES, "n_jobs": workers or -1}
     distributed = sys.modules.get("distributed")
     if distributed is not None and isinstance(backend, distributed.Client):
         return {"backend": "dask", "client": backend, "n_jobs": -1}
-    raise InputError(f"`backend` must be 'serial', 'processes' or a dask.distributed.Client; got {backend!r}.")
+    raise InputError(f"`backend` must be 'serial', 'processes' or a distributed.Client; got {backend!r}.")
 
 
 def _work(
@@ -270,17 +276,18 @@ def _work(
 
     try:
         with threadpool_limits(1):
-            return key, _rows(task(**case), case), None
+            return key, json.loads(json.dumps(_rows(task(**case), case), default=_plain)), None
     except Exception as error:  # noqa: BLE001 - a task may raise anything
         return key, None, (f"{type(error).__name__}: {error}", traceback.format_exc())
 
 
 def _rows(result: object, case: Case) -> list[Row]:
-    """Return a task's result as a list of rows with plain values and without the case's columns."""
+    """Return a task's result as a list of rows without the case's columns."""
     import pandas as pd
 
     if isinstance(result, pd.DataFrame):
-        result = result.reset_index([name for name in result.index.names if name is not None]).to_dict("records")
+        named = [name for name in result.index.names if name is not None]
+        result = result.reset_index(named).to_dict("records")
     rows = [result] if isinstance(result, Mapping) else result
     if not isinstance(rows, (list, tuple)) or not all(isinstance(row, Mapping) for row in rows):
         raise InputError(f"A task must return a dict, a list of dicts or a DataFrame; got {result!r}.")
@@ -288,23 +295,8 @@ def _rows(result: object, case: Case) -> list[Row]:
         if not all(isinstance(name, str) for name in row):
             raise InputError(f"Column names returned by a task must be text; got {list(row)}.")
         if both := sorted(set(row) & set(case)):
-            raise InputError(f"A task must not return columns that its case has; both have {', '.join(both)}.")
-    plain: list[Row] = json.loads(json.dumps(rows, default=_plain))
-    return plain
-
-
-def _failure(
-    by_key: dict[str, Case], failed: dict[str, tuple[str, str]], table: pd.DataFrame, file: PathLike | None
-) -> StudyError:
-    """Return the error that lists the failed cases in order, with the traceback of the first."""
-    failures = [(case, failed[key][0]) for key, case in by_key.items() if key in failed]
-    first = "; ".join(f"{case}: {error}" for case, error in failures[:5])
-    more = f"; and {len(failures) - 5} more in `failures`" if len(failures) > 5 else ""
-    rest = "are in `results`" if file is None else f"are stored in {file}; run again to retry the failed ones"
-    message = f"{len(failures)} of {len(by_key)} cases failed: {first}{more}. The others {rest}."
-    error = StudyError(message, failures, table)
-    error.add_note("The first of them:\n" + next(failed[key] for key in by_key if key in failed)[1])
-    return error
+            raise InputError(f"A task must not return columns of its case; both have {', '.join(both)}.")
+    return list(rows)
 
 
 @contextmanager
@@ -315,33 +307,22 @@ def _on_file(
     if path is None:
         yield {}, lambda case, rows: None
         return
+    header = {_KIND: _FORMAT, "task": task, "columns": sorted(columns)}
     with json_lines(path, _KIND, "study", "file") as log:
-        if log.lines:
-            _check_header(path, log, task, columns)
-        else:
-            log.append({_KIND: _FORMAT, "version": provenance(), "task": task, "columns": columns})
+        if not log.lines:
+            log.append(header | {"version": provenance()})
+        first, *lines = log.lines or [header]
+        for name, here in header.items():
+            if first.get(name) != here:
+                difference = f"{name} {first.get(name)!r} there, {here!r} here"
+                raise InputError(f"{path} belongs to another study: {difference}. Name another file.")
         done: dict[str, list[Row]] = {}
-        for number, line in enumerate(log.lines[1:], 2):
-            case, rows = line.get("case"), line.get("rows")
-            if not isinstance(case, dict) or set(case) != set(columns) or not isinstance(rows, list):
-                log.refuse(number)
-            if not all(isinstance(row, dict) and not set(row) & set(columns) for row in rows):
-                log.refuse(number)
-            try:
-                done[_key(case)] = rows
-            except InputError:  # NaN or infinity
-                log.refuse(number)
+        for number, line in enumerate(lines, 2):
+            case: Any = line.get("case")
+            with suppress(InputError):
+                key = _key(case)
+                done[key] = _rows(line.get("rows"), case)
+                if set(case) == set(columns):
+                    continue
+            log.refuse(number)
         yield done, lambda case, rows: log.append({"case": case, "rows": rows})
-
-
-def _check_header(path: PathLike, log: JsonLines, task: str, columns: list[str]) -> None:
-    """Raise unless the first line belongs to the same task and names."""
-    header = log.lines[0]
-    names = header.get("columns")
-    if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-        log.refuse(1)
-    theirs = {"format": header[_KIND], "task": header.get("task"), "names of a case's values": sorted(names)}
-    for (what, there), here in zip(theirs.items(), (_FORMAT, task, sorted(columns)), strict=True):
-        if there != here:
-            difference = f"{what} {there!r} there, {here!r} here"
-            raise InputError(f"The file {path} belongs to another study: {difference}. Name another file.")

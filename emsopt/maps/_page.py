@@ -17,14 +17,14 @@ from typing import Any
 from .. import _validate
 from .._files import writing
 from .._types import PathLike
-from . import _shading
+from ._shading import DIVERGING, LINES
 
 FOLDER = files(__package__)
 PLACE = re.compile(r"%([A-Z_]+)%")
 TILE_HOST = "https://tile.openstreetmap.org"
 TILES = f"{TILE_HOST}/{{z}}/{{x}}/{{y}}.png"
 ROADS = "#b9bdc1"
-CONSTANTS = {"LINES": _shading.LINES, "ROADS": ROADS, "GAIN": _shading.DIVERGING[0], "LOSS": _shading.DIVERGING[-1]}
+CONSTANTS = {"LINES": LINES, "ROADS": ROADS, "GAIN": DIVERGING[0], "LOSS": DIVERGING[-1]}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +92,7 @@ def template(name: str) -> str:
 @lru_cache(maxsize=4)
 def _frame(kind: str, tiles: bool) -> str:
     """Return a page without title, notes and data."""
-    texts = {part.upper(): template(f"{kind}.{part}") for part in ("css", "html", "js")} | _leaflet() | CONSTANTS
+    texts = {end.upper(): template(f"{kind}.{end}") for end in ("css", "html", "js")} | _leaflet() | CONSTANTS
     texts |= {"IMAGES": TILE_HOST, "TILES": TILES} if tiles else {"IMAGES": "", "TILES": ""}
     page = template("page.html")
     for _ in range(2):  # first the parts of the page, then the constants in them

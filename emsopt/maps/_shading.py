@@ -24,7 +24,7 @@ Value: TypeAlias = str | tuple[str, float]
 Limits: TypeAlias = tuple[float, float] | None
 
 SEQUENTIAL = ("#f6f1d9", "#cfe0c3", "#93c4bd", "#569fb8", "#3577a8", "#2a4c88", "#1d2458")  # pale to dark
-DIVERGING = ("#1f5f95", "#6fa3cc", "#c3d8e8", "#f5f4f0", "#f3d4b3", "#e29a55", "#b2560a")  # blue, white, orange
+DIVERGING = ("#1f5f95", "#6fa3cc", "#c3d8e8", "#f5f4f0", "#f3d4b3", "#e29a55", "#b2560a")  # blue to orange
 MISSING = "#d9d9d9"
 LINES = "#c8460a"  # stands out from all shades above, also for colour-blind readers
 LEAST_SHARE = 0.02  # of an atom's calls, for which a station is shown in lines and lists
@@ -110,7 +110,7 @@ def named_evaluations(
     if isinstance(evaluations, Evaluation):
         evaluations = {default: evaluations}
     if not isinstance(evaluations, Mapping) or not evaluations:
-        raise InputError(f"expected an Evaluation or a dict of name to Evaluation; got {type(evaluations).__name__}.")
+        raise InputError(f"expected an Evaluation or a dict of them; got {type(evaluations).__name__}.")
     named = {str(name): evaluation for name, evaluation in evaluations.items()}
     for name, evaluation in named.items():
         _validate.instance(evaluation, name, Evaluation, "Evaluation")
@@ -137,7 +137,7 @@ def require_locations(city: City) -> None:
 def rings(shape: Mapping[str, Any]) -> list[tuple[bool, FloatArray]]:
     """Return the rings of a GeoJSON Polygon or MultiPolygon: whether each is a hole, and its corners, shape (n, 2)."""
     polygons = [shape["coordinates"]] if shape["type"] == "Polygon" else shape["coordinates"]
-    return [(k > 0, np.array(ring, dtype=float)[:, :2]) for polygon in polygons for k, ring in enumerate(polygon)]
+    return [(k > 0, np.array(ring, dtype=float)[:, :2]) for part in polygons for k, ring in enumerate(part)]
 
 
 def extent(city: City) -> tuple[FloatArray, FloatArray]:

@@ -90,13 +90,11 @@ def deployment_map(
     if tiles is not None:
         _validate.choice(tiles, "tiles", ("OpenStreetMap",))
         if not city.geographic:
-            raise InputError(
-                f"`tiles` need longitude and latitude, but {city.name!r} has plane coordinates (km). Leave them out."
-            )
+            raise InputError(f"`tiles` need degrees, but {city.name!r} has plane coordinates (km).")
     if key is not None and not (isinstance(key, str) and key):
         raise InputError(f"`key` must be a name, such as uuid.uuid4().hex; got {key!r}.")
     if edit is not None and (key is None or edit not in named):
-        raise InputError(f"`edit` must name one of the evaluations {list(named)}, and needs a `key`; got {edit!r}.")
+        raise InputError(f"`edit` must name one of {list(named)}, and needs a `key`; got {edit!r}.")
     names = [city.name, *named]
     title = ", ".join(names) if len(names) == 2 and names[1] != "deployment" else city.name
     views = _views(city, named, value, limits)
@@ -130,11 +128,12 @@ class DeploymentMap(Page):
         str
         """
         if self.data["key"] is None:
-            raise InputError("only a map with a `key` can be updated: deployment_map(..., key=uuid.uuid4().hex).")
+            raise InputError("only a map with a `key` can be updated, such as key=uuid.uuid4().hex.")
         named = _shading.named_evaluations(self.city, evaluation)
         if list(named) != list(self.evaluations):
-            raise InputError(f"an update needs evaluations named {list(self.evaluations)}; got {list(named)}.")
-        message = json_text({"emsoptMap": self.data["key"], "views": _views(self.city, named, self.value, self.limits)})
+            raise InputError(f"update needs evaluations named {list(self.evaluations)}; got {list(named)}.")
+        views = _views(self.city, named, self.value, self.limits)
+        message = json_text({"emsoptMap": self.data["key"], "views": views})
         page = template("update.html").replace("%MESSAGE%", message)
         return f'<iframe srcdoc="{escape(page)}" aria-hidden="true" hidden></iframe>'
 
@@ -182,7 +181,7 @@ def _city_data(city: City, tiles: str | None) -> dict[str, Any]:
 def place_names(city: City) -> list[str]:
     """Return a name for each place of `emsopt.maps._shading.stations`."""
     which, places = _shading.stations(city)
-    return [place_name([city.site_names[site] for site in np.flatnonzero(which == k)]) for k in range(len(places))]
+    return [place_name(np.array(city.site_names)[which == k].tolist()) for k in range(len(places))]
 
 
 def place_name(names: Sequence[str]) -> str:
@@ -254,7 +253,8 @@ def _difference(city: City, named: Mapping[str, Evaluation], shaded: Mapping[str
 
 def _summary(evaluation: Evaluation) -> str:
     """Return the main results of an evaluation as text."""
-    source = "simulated" if evaluation.evaluator == "simulation" else f"{evaluation.evaluator} hypercube model"
+    model = evaluation.evaluator
+    source = "simulated" if model == "simulation" else f"{model} hypercube model"
     lost = 100 * evaluation.loss_probability
     rest = f"{lost:.2g}% of calls lost" if lost >= 0.01 else "fewer than 0.01% of calls lost"
     if evaluation.capacity != "loss":

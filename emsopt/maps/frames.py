@@ -90,13 +90,11 @@ def folium_map(city: City, evaluation: Evaluation, *, tiles: str | None = "OpenS
     """
     folium = _need("folium")
     if not city.geographic:
-        raise InputError(
-            f"folium needs longitude and latitude, but {city.name!r} has plane coordinates (km). Use deployment_map."
-        )
+        raise InputError(f"folium needs degrees, but {city.name!r} has plane coordinates (km). Use deployment_map.")
     atoms, sites = atoms_frame(city, evaluation).round(2), sites_frame(city, evaluation).round(3)
-    ramp = colours(8)
-    step = np.digitize(atoms["mean_response_min"], np.quantile(atoms["mean_response_min"], np.arange(1, 8) / 8))
-    atoms["colour"] = [ramp[k] for k in step]
+    minutes = atoms["mean_response_min"]
+    step = np.digitize(minutes, np.quantile(minutes, np.arange(1, 8) / 8))
+    atoms["colour"] = np.array(colours(8))[step]
     for frame in (atoms, sites):  # folium does not escape texts
         for column in frame.drop(columns="geometry").select_dtypes(exclude="number"):
             frame[column] = [escape(str(text)) for text in frame[column]]

@@ -27,9 +27,15 @@ if TYPE_CHECKING:
 
     Visits: TypeAlias = NavigationRun | pd.DataFrame | dict[str, NavigationRun | pd.DataFrame]
 
-CLASSES = ((1, "1"), (2, "2 to 5"), (6, "6 to 20"), (21, "21 to 100"), (101, "more than 100"))
-COLOURS = _shading.SEQUENTIAL[2:]  # the palest colours would be invisible among the roads
-WEIGHTS = (2, 2.5, 3, 4, 5)
+# The palest colours would be invisible among the roads.
+CLASSES: list[dict[str, Any]] = [
+    {"from": 1, "text": "1", "colour": _shading.SEQUENTIAL[2], "weight": 2},
+    {"from": 2, "text": "2 to 5", "colour": _shading.SEQUENTIAL[3], "weight": 2.5},
+    {"from": 6, "text": "6 to 20", "colour": _shading.SEQUENTIAL[4], "weight": 3},
+    {"from": 21, "text": "21 to 100", "colour": _shading.SEQUENTIAL[5], "weight": 4},
+    {"from": 101, "text": "more than 100", "colour": _shading.SEQUENTIAL[6], "weight": 5},
+]
+"""Classes of visits: lower limit, label, colour and width."""
 
 
 def exploration_map(
@@ -86,7 +92,7 @@ def exploration_map(
             "ids": list(net.ids),
             "courses": [_steps(line, scale) for line in net.polylines or ()],
         },
-        "classes": classes(),
+        "classes": CLASSES,
         "route": [[text, edge, text == "B"] for text, edge in zip("AB", ends, strict=False)],
         "best": path,
         "rounds": rounds,
@@ -95,13 +101,14 @@ def exploration_map(
             for name, frame in named.items()
         ],
     }
-    return Page("roads", f"{net.name[:1].upper()}{net.name[1:]}: where agents drove", net.notes, data, height, None)
+    title = f"{net.name[:1].upper()}{net.name[1:]}: where agents drove"
+    return Page("roads", title, net.notes, data, height, None)
 
 
 def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
     """Return frames of visits by name, checked against the network."""
     if net.polylines is None:
-        raise InputError(f"{net.name!r} has no polylines to draw. Read the network from a map, or pass `polylines`.")
+        raise InputError(f"{net.name!r} has no polylines to draw. Read it from a map, or pass `polylines`.")
     if not isinstance(visits, dict):
         visits = {getattr(visits, "policy", "agent"): visits}
     if not visits:
@@ -113,14 +120,6 @@ def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
         edges = net.edges(table["edge"].to_numpy(), f"visits[{name!r}]['edge']")
         named[str(name)] = table.assign(edge=edges)
     return named
-
-
-def classes() -> list[dict[str, Any]]:
-    """Return the classes of visits: lower limit, label, colour and width."""
-    return [
-        {"from": least, "text": text, "colour": colour, "weight": weight}
-        for (least, text), colour, weight in zip(CLASSES, COLOURS, WEIGHTS, strict=True)
-    ]
 
 
 def _steps(line: ArrayLike, scale: int) -> list[int]:

@@ -112,7 +112,8 @@ def draw_line(
 
 def note(ax: Axes, text: str, at: Iterable[Any], offset: tuple[float, float] = (0, 0), **options: Any) -> None:
     """Write a text at an offset (points) from a place in the axes, by default centred."""
-    ax.annotate(text, tuple(at), offset, textcoords="offset points", **{"ha": "center", "va": "center"} | options)
+    options = {"ha": "center", "va": "center", "textcoords": "offset points"} | options
+    ax.annotate(text, tuple(at), offset, **options)
 
 
 def bare(ax: Axes) -> None:
@@ -130,7 +131,7 @@ def legend_above(ax: Axes, columns: int, least: int = 2) -> None:
 
 def shared_legend(fig: Figure, axes: Iterable[Axes], columns: int, loc: Any = "upper center", **options: Any) -> None:
     """Put one legend for all axes outside of them."""
-    handles = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    handles = {text: mark for ax in axes for mark, text in zip(*ax.get_legend_handles_labels(), strict=True)}
     options |= {"loc": f"outside {loc}", "ncols": min(len(handles), columns)}
     fig.legend(list(handles.values()), list(handles), **options)
 

@@ -54,14 +54,15 @@ def boke_step(
     fig, axes = panels(ax, 3, (8.4, 2.2), 1, sharex=True, height_ratios=HEIGHTS)
     top, middle, bottom = axes
     blue, orange, green, *_ = _shading.CATEGORIES
-    values = np.concatenate([points[:, 1], profile["mean"], [] if truth is None else np.asarray(truth)])
+    mean = profile["mean"]
+    values = np.concatenate([points[:, 1], mean, [] if truth is None else np.asarray(truth)])
     room = 0.35 * (np.ptp(values) or 1.0)
     ceiling, floor = values.max() + room, values.min() - room
     spread = np.minimum(profile["bonus"], 10 * room)
-    top.fill_between(x, profile["mean"] - spread, profile["mean"] + spread, color=blue, alpha=0.15, label="± √(β / W)")
+    top.fill_between(x, mean - spread, mean + spread, color=blue, alpha=0.15, label="± √(β / W)")
     if truth is not None:
         top.plot(x, truth, color="#777", linestyle="--", linewidth=1.6, label="true")
-    top.plot(x, profile["mean"], color=blue, label="regression m")
+    top.plot(x, mean, color=blue, label="regression m")
     top.plot(*points.T, "o", color="#222", markersize=6, label="told")
     top.plot(*points[-1], "o", markersize=12, markerfacecolor="none", markeredgecolor="#222")
     top.set(ylim=(floor, ceiling), ylabel="value", title=title)

@@ -51,50 +51,44 @@ def control_sets(problem: ControlProblem, ax: AxLike = None, *, alpha: float = 0
         raise InputError(f"`problem` must have exactly two variables to be drawn; got {problem.dimension}.")
     problem = problem.solved()
     fig, axes = panels(ax, 2, (6, 5))
-    _draw_plays(axes[0], problem)
-    _draw_expected(axes[1], problem, alpha)
+    left, right = axes
+
+    axis = np.linspace(0, 1, 81)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1)
+    values = np.reshape(problem.objective.exact(grid.reshape(-1, 2)), grid.shape[:2])
+    colours = LinearSegmentedColormap.from_list("pale to dark", _shading.SEQUENTIAL)
+    left.figure.colorbar(left.contourf(axis, axis, values, 12, cmap=colours), ax=left, label="f", shrink=0.9)
+    rim: Style = {"linestyle": "", "markeredgecolor": "white", "markeredgewidth": 0.5}
+    for i, (name, controlled) in enumerate(zip(problem.set_names, problem.control_sets, strict=True)):
+        points = problem.nodes(DRAWN)
+        points[:, list(controlled)] = problem.set_points[i]
+        size = 11 if len(controlled) == 2 else 5
+        left.plot(*points.T, markersize=size, label=f"control {name}", **rim, **_symbol(i))
+    left.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", title="Where plays fall")
+    left.set(xlabel=problem.objective.variables[0], ylabel=problem.objective.variables[1])
+    left.grid(visible=False)
+    left.legend(loc="upper left", frameon=True, framealpha=0.9, fontsize=10)
+
+    x = np.linspace(0, 1, 101)
+    top = problem.set_values.max()
+    least = problem.worst + (1 - alpha) * (top - problem.worst)
+    right.axhspan(least, top, color="#dddddd", zorder=0, label=f"acceptable (α = {alpha:g})")
+    for i, name in enumerate(problem.set_names):
+        style: Style = {"color": _symbol(i)["color"], "label": f"control {name}, cost {problem.costs[i]:g}"}
+        if len(problem.control_sets[i]) == 1:
+            right.plot(x, problem.expected(i, x[:, None], 1024), **style)
+            right.plot(problem.set_points[i], problem.set_values[i], linestyle="", markersize=9, **_symbol(i))
+        else:
+            right.axhline(problem.set_values[i], linestyle="--", **style)
+    right.set(xlim=(0, 1), xlabel="Value of the controlled variable", title="What to expect")
+    right.set_ylabel("Expected value E[f]")
+    right.legend(loc="upper left", bbox_to_anchor=(0.01, 0.88), frameon=True, framealpha=0.9, fontsize=10)
     return fig, axes
 
 
 def _symbol(i: int) -> Style:
     """Return the marker and colour of control set i."""
     return {"marker": "os^D"[i % 4], "color": _shading.CATEGORIES[(4, 1, 6)[i % 3]]}
-
-
-def _draw_plays(ax: Axes, problem: ControlProblem) -> None:
-    """Draw contours of the function, and plays of each set at its best values."""
-    axis = np.linspace(0, 1, 81)
-    grid = np.stack(np.meshgrid(axis, axis), axis=-1)
-    values = np.reshape(problem.objective.exact(grid.reshape(-1, 2)), grid.shape[:2])
-    colours = LinearSegmentedColormap.from_list("pale to dark", _shading.SEQUENTIAL)
-    ax.figure.colorbar(ax.contourf(axis, axis, values, 12, cmap=colours), ax=ax, label="f", shrink=0.9)
-    rim: Style = {"linestyle": "", "markeredgecolor": "white", "markeredgewidth": 0.5}
-    for i, (name, controlled) in enumerate(zip(problem.set_names, problem.control_sets, strict=True)):
-        points = problem.nodes(DRAWN)
-        points[:, list(controlled)] = problem.set_points[i]
-        ax.plot(*points.T, markersize=11 if len(controlled) == 2 else 5, label=f"control {name}", **rim, **_symbol(i))
-    ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", title="Where plays fall")
-    ax.set(xlabel=problem.objective.variables[0], ylabel=problem.objective.variables[1])
-    ax.grid(visible=False)
-    ax.legend(loc="upper left", frameon=True, framealpha=0.9, fontsize=10)
-
-
-def _draw_expected(ax: Axes, problem: ControlProblem, alpha: float) -> None:
-    """Draw the expected value of each set as a function of its controlled variable."""
-    x = np.linspace(0, 1, 101)
-    top = problem.set_values.max()
-    least = problem.worst + (1 - alpha) * (top - problem.worst)
-    ax.axhspan(least, top, color="#dddddd", zorder=0, label=f"acceptable (α = {alpha:g})")
-    for i, name in enumerate(problem.set_names):
-        style: Style = {"color": _symbol(i)["color"], "label": f"control {name}, cost {problem.costs[i]:g}"}
-        if len(problem.control_sets[i]) == 1:
-            ax.plot(x, problem.expected(i, x[:, None], 1024), **style)
-            ax.plot(problem.set_points[i], problem.set_values[i], linestyle="", markersize=9, **_symbol(i))
-        else:
-            ax.axhline(problem.set_values[i], linestyle="--", **style)
-    ax.set(xlim=(0, 1), xlabel="Value of the controlled variable", title="What to expect")
-    ax.set_ylabel("Expected value E[f]")
-    ax.legend(loc="upper left", bbox_to_anchor=(0.01, 0.88), frameon=True, framealpha=0.9, fontsize=10)
 
 
 @styled()
@@ -172,9 +166,9 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike
         objective, (costs, variance) = objectives[row], settings[k]
         part = table.query("objective == @objective and costs == @costs and variance == @variance")
         for m, method in enumerate(METHODS):
-            lines = part[part["method"] == method].groupby("cost")[column].agg(["mean", "sem"]).fillna({"sem": 0})
+            lines = part[part["method"] == method].groupby("cost")[column].agg(["mean", "sem"])
             if len(lines):
-                mean, error = lines.to_numpy().T
+                mean, error = lines.fillna({"sem": 0}).to_numpy().T
                 mean, low, high = np.maximum([mean, mean - error, mean + error], FLOOR if log else -np.inf)
                 draw_line(panel, lines.index, mean, m, (low, high), label=method, linewidth=1.8 if m else 2.6)
         if not panel.lines:

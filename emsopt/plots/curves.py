@@ -109,9 +109,12 @@ def convergence(
     for k, (name, table) in enumerate(tables.items()):
         count = table.shape[1]
         title = f"{name} ({count} runs)" if count > 1 else name
-        middle, *edges = _middle_and_band(table.to_numpy().T, band)
-        shaded = edges if band is not None and count > 1 else None
-        draw_line(ax, table.index, middle, k, shaded, step="post", label=title or None)
+        if band == "confidence" and count > 1:
+            line, low, high = confidence_band(table.to_numpy().T)
+        else:
+            low, line, high = np.percentile(table, (0, 50, 100) if band == "range" else (25, 50, 75), axis=1)
+        shaded = (low, high) if band is not None and count > 1 else None
+        draw_line(ax, table.index, line, k, shaded, step="post", label=title or None)
     for name, level in (reference or {}).items():
         ax.axhline(level, color="#555", linewidth=1.2, linestyle=":")
         style: Style = {"ha": "left", "va": "bottom", "fontsize": 10, "color": "#444"}
@@ -127,19 +130,10 @@ def convergence(
     return fig, ax
 
 
-def _middle_and_band(values: FloatArray, band: str | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the middle line of several runs, values of shape (R, T), and the edges of its band."""
-    if band == "confidence" and len(values) > 1:
-        return confidence_band(values)
-    low, middle, high = np.percentile(values, (0, 50, 100) if band == "range" else (25, 50, 75), axis=0)
-    return middle, low, high
-
-
 def _runs(values: Any, name: str, against: str) -> pd.DataFrame:
     """Return the best so far of each run, a column each, by the numbers of evaluations or seconds at which one changes."""
-    frames: list[Any] = [
-        getattr(run, "history", run) for run in (values if isinstance(values, (list, tuple)) else [values])
-    ]
+    listed = values if isinstance(values, (list, tuple)) else [values]
+    frames: list[Any] = [getattr(run, "history", run) for run in listed]
     if not frames or (against == "evaluations" and not all(hasattr(frame, "columns") for frame in frames)):
         array = np.atleast_2d(np.asarray(values, dtype=float))
         if array.ndim != 2 or array.size == 0:
@@ -150,7 +144,8 @@ def _runs(values: Any, name: str, against: str) -> pd.DataFrame:
         _validate.columns(frame, ("best",) if against == "evaluations" else ("best", "seconds"))
         if not len(frame):
             raise InputError(f"every history of {name!r} must have at least one row; one is empty.")
-        steps = next((frame[column] for column in (against, "evaluation") if column in frame), range(1, len(frame) + 1))
+        columns = [column for column in (against, "evaluation") if column in frame]
+        steps = frame[columns[0]] if columns else range(1, len(frame) + 1)
         by_step = pd.Series(np.asarray(frame["best"], dtype=float), np.asarray(steps, dtype=float))
         best.append(by_step.groupby(level=0).last())
     return pd.concat(best, axis=1).sort_index().ffill().dropna()  # from where on every run has a value
@@ -180,11 +175,12 @@ def response_distribution(
     fig, ax = figure(ax)
     for threshold in thresholds:
         ax.axvline(threshold, color="#999", linewidth=1, linestyle=":")
-    for k, (name, evaluation) in enumerate(named.items()):
-        draw_line(ax, times, 100 * evaluation.late_fraction(times), k, step="post", label=name)
-        ax.plot(thresholds, 100 * evaluation.late_fraction(thresholds), "o", markersize=6, color=look(k)["color"])
+    for k, (name, e) in enumerate(named.items()):
+        draw_line(ax, times, 100 * e.late_fraction(times), k, step="post", label=name)
+        ax.plot(thresholds, 100 * e.late_fraction(thresholds), "o", markersize=6, color=look(k)["color"])
     whole_ticks(ax.xaxis, (1, 2, 5, 10))
-    ax.set(xlabel="Response time t (min)", ylabel="Calls answered in t or later (%)", xlim=(0, end), ylim=(0, 103))
+    ax.set(xlabel="Response time t (min)", ylabel="Calls answered in t or later (%)")
+    ax.set(xlim=(0, end), ylim=(0, 103))
     legend_above(ax, len(named))
     if 0 < thresholds.size <= 6:
         _late_table(ax, named, thresholds)
@@ -218,7 +214,8 @@ def response_histogram(
     ax.text(threshold, 0.99, f" {threshold:g} min", transform=ax.get_xaxis_transform(), **style)
     for k, (name, evaluation) in enumerate(named.items()):
         ax.stairs(-100 * np.diff(evaluation.late_fraction(edges)), edges, label=name, linewidth=2, **look(k))
-    ax.set(xlabel="Response time (min)", ylabel=f"Calls in {width:g} min (%)", xlim=(0, edges[-1]), ylim=(0, None))
+    ax.set(xlabel="Response time (min)", ylabel=f"Calls in {width:g} min (%)")
+    ax.set(xlim=(0, edges[-1]), ylim=(0, None))
     legend_above(ax, len(named))
     return fig, ax
 
@@ -233,8 +230,9 @@ def _late_table(ax: Axes, named: Mapping[str, Evaluation], thresholds: FloatArra
     wide, high = 0.085 * len(thresholds), 0.075 * (1 + len(named))
     box = Bbox.from_bounds(1 - wide, 0.98 - high, wide, high)
     late = [[f"{100 * share:.1f}%" for share in e.late_fraction(thresholds)] for e in named.values()]
-    rows, columns = list(named) if len(named) > 1 else None, [f"{threshold:g} min" for threshold in thresholds]
-    table = ax.table(late, rowLabels=rows, colLabels=columns, bbox=box, edges="open", cellLoc="right", zorder=4)
+    rows = list(named) if len(named) > 1 else None
+    heads = [f"{threshold:g} min" for threshold in thresholds]
+    table = ax.table(late, rowLabels=rows, colLabels=heads, bbox=box, edges="open", cellLoc="right", zorder=4)
     table.auto_set_font_size(False)
     table.set_fontsize(10)
     for cell in table.get_celld().values():

@@ -59,10 +59,8 @@ def deployment(
     -------
     fig, ax
     """
-    named = {"": None} if evaluation is None else _shading.named_evaluations(city, evaluation)
+    named = {"": None} if evaluation is None else _shading.named_evaluations(city, evaluation, "")
     fig, axes = _maps(city, named, ax, value, limits)
-    reached = "" if evaluation is None else f": mean response {evaluation.mean_response:.2f} min"
-    axes[0].set_title(f"{city.name}{reached}")
     return fig, axes[0]
 
 
@@ -92,11 +90,7 @@ def deployments(
     fig, axes
         ``axes`` is an array, shape (len(evaluations),).
     """
-    named = _shading.named_evaluations(city, evaluations)
-    fig, axes = _maps(city, named, ax, value, limits)
-    for panel, (name, evaluation) in zip(axes, named.items(), strict=True):
-        panel.set_title(f"{name}: mean response {evaluation.mean_response:.2f} min")
-    return fig, axes
+    return _maps(city, _shading.named_evaluations(city, evaluations), ax, value, limits)
 
 
 def _maps(
@@ -117,8 +111,10 @@ def _maps(
     cmap = ListedColormap(inner).with_extremes(under=colours[0], over=colours[-1], bad=_shading.MISSING)
     norm = BoundaryNorm(edges[below : len(edges) - above], cmap.N)
     fig, axes, where = _map_axes(ax, city, len(named))
-    for panel, evaluation, (values, *_) in zip(axes, named.values(), shaded, strict=True):
+    for panel, (name, evaluation), (values, *_) in zip(axes, named.items(), shaded, strict=True):
         _map(panel, city, evaluation, cmap(norm(np.ma.masked_invalid(values))))
+        reached = "" if evaluation is None else f": mean response {evaluation.mean_response:.2f} min"
+        panel.set_title(f"{name or city.name}{reached}")
     _, label, unit = shaded[0]
     bar = fig.colorbar(ScalarMappable(norm, cmap), extend=EXTENDED[below, above], extendfrac=0.08, **where)
     bar.set_label(f"{label} ({unit})")
@@ -168,9 +164,9 @@ def _map(ax: Axes, city: City, evaluation: Evaluation | None, colours: FloatArra
         drawn, thinness = fractions[i, j], _shading.line_thinness(city)
         opaque = np.tile(to_rgba(_shading.LINES), (len(drawn), 1))
         opaque[:, 3] = thinness * (0.3 + 0.55 * drawn)
-        segments = list(np.stack([places[i], atoms[j]], axis=1))
+        lines = list(np.stack([places[i], atoms[j]], axis=1))
         widths = thinness * _width(drawn)
-        ax.add_collection(LineCollection(segments, colors=opaque, linewidths=widths, zorder=3, capstyle="round"))
+        ax.add_collection(LineCollection(lines, colors=opaque, linewidths=widths, zorder=3, capstyle="round"))
         shares = np.bincount(at, weights=evaluation.unit_shares, minlength=len(places))
         for place in np.flatnonzero(counts):
             _station(ax, places[place], counts[place], shares[place])
@@ -243,8 +239,9 @@ def _map_legend(axes: AxesArray, city: City, *, lines: bool) -> None:
     handles = [marker(vacant, color="white", markeredgecolor="#222", markersize=6, **square)]
     if lines:
         handles.insert(0, marker("station: units, share of calls", color="#111", markersize=12, **square))
+        thinness = _shading.line_thinness(city)
         for share, text in ((0.1, "10%"), (0.5, "50%"), (1, "100% of an atom's calls")):
-            handles.append(marker(text, color=_shading.LINES, linewidth=_shading.line_thinness(city) * _width(share)))
+            handles.append(marker(text, color=_shading.LINES, linewidth=thinness * _width(share)))
     ax, dpi = axes[0], axes[0].figure.dpi
     widths = [panel.get_window_extent().width / dpi for panel in axes]
     roomy = widths[0] > 5.5

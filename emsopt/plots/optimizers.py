@@ -29,7 +29,8 @@ SOURCE_SIDE, SINK_SIDE, CUT = _shading.SEQUENTIAL[2], _shading.CATEGORIES[1], _s
 CENTRE, INSIDE, OUTSIDE = _shading.CATEGORIES[4], _shading.CATEGORIES[1], _shading.SEQUENTIAL[0]
 
 BLUE = _shading.CATEGORIES[0]
-PROPOSED: Style = {"markersize": 44, "markerfacecolor": "none", "markeredgecolor": BLUE, "markeredgewidth": 2.6}
+CUT_LINE: Style = {"color": CUT, "linewidth": 3, "linestyle": "--"}
+NEXT: Style = {"markersize": 44, "markerfacecolor": "none", "markeredgecolor": BLUE, "markeredgewidth": 2.6}
 UNKNOWN: Style = {"markeredgecolor": "#999", "markeredgewidth": 0.8}
 
 
@@ -71,7 +72,7 @@ def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, Ax
     A = np.array(_validate.real_array(A, "A", (len(b), len(b))))
     np.fill_diagonal(A, 0)
     if not np.array_equal(A, A.T) or (A > 0).any():
-        raise InputError("`A` must be symmetric with no positive entry; otherwise no cut minimises the function.")
+        raise InputError("`A` must be symmetric with no positive entry, or no cut minimises the function.")
     graphs = {"Capacities as printed": b, "Corrected capacities": b + A.sum(axis=1)}
     fig, axes = panels(ax, len(graphs), (5.6, 1.4 + 1.25 * len(b)))
     for panel, (title, linear) in zip(axes, graphs.items(), strict=True):
@@ -82,7 +83,7 @@ def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, Ax
     handles = [
         marker("x = 0, with s", markerfacecolor=SOURCE_SIDE, **dot),
         marker("x = 1, with t", markerfacecolor=SINK_SIDE, **dot),
-        marker("cut", color=CUT, linewidth=3, linestyle="--"),
+        marker("cut", **CUT_LINE),
     ]
     axes[0].legend(handles=handles, loc="lower left", borderaxespad=0, handlelength=1.6, fontsize=10)
     return fig, axes
@@ -94,30 +95,22 @@ def _draw_cut(ax: Axes, A: FloatArray, linear: FloatArray, x: IntArray) -> list[
     heights = np.arange(n)[::-1] - (n - 1) / 2
     places = np.column_stack([np.where(np.arange(n) % 2, 0.75, -0.75), heights])
     source, sink = np.array([-2.6, 0.0]), np.array([2.6, 0.0])
-    inner = [
-        (places[i], places[j], -A[i, j], x[i] != x[j], "-", 0.5 if j - i == 1 else 0.38)
-        for i, j in combinations(range(n), 2)
-        if A[i, j]
-    ]
-    outer = [
-        (source, place, v, with_sink == 1, "-|>", 0.36) if v > 0 else (place, sink, -v, with_sink == 0, "-|>", 0.64)
-        for place, v, with_sink in zip(places, linear, x, strict=True)
-        if v
-    ]
+    inner, outer = [], []
+    for i, j in zip(*np.triu(A, 1).nonzero(), strict=True):
+        inner.append((places[i], places[j], -A[i, j], x[i] != x[j], "-", 0.5 if j - i == 1 else 0.38))
+    for i in np.flatnonzero(linear):
+        start, end, at = (source, places[i], 0.36) if linear[i] > 0 else (places[i], sink, 0.64)
+        outer.append((start, end, abs(linear[i]), x[i] == (linear[i] > 0), "-|>", at))
     box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
     for start, end, capacity, cut, arrow, at in inner + outer:
-        line: Style = {"color": CUT, "linewidth": 3, "linestyle": "--"} if cut else {"color": "#888", "linewidth": 1.4}
-        line |= {"arrowstyle": arrow, "shrinkA": 14, "shrinkB": 14, "mutation_scale": 16}
+        line = {"arrowstyle": arrow, "shrinkA": 14, "shrinkB": 14, "mutation_scale": 16}
+        line |= CUT_LINE if cut else {"color": "#888", "linewidth": 1.4}
         ax.annotate("", tuple(end), tuple(start), arrowprops=line, zorder=1)
         text: Style = {"color": CUT, "weight": "bold"} if cut else {"color": "#333"}
         note(ax, f"{capacity:.4g}", start + at * (end - start), bbox=box, zorder=2, **text)
-    nodes = [
-        (source, "s", 0, "s"),
-        (sink, "t", 1, "s"),
-        *((place, f"{i + 1}", x[i], "o") for i, place in enumerate(places)),
-    ]
-    for point, name, with_sink, shape in nodes:
+    for k, (point, with_sink) in enumerate(zip([source, sink, *places], [0, 1, *x], strict=True)):
         colour = SINK_SIDE if with_sink else SOURCE_SIDE
+        shape, name = ("s", "st"[k]) if k < 2 else ("o", str(k - 1))
         ax.plot(*point, shape, markersize=26, markerfacecolor=colour, markeredgecolor="#333", zorder=3)
         note(ax, name, point, va="center_baseline", zorder=4)
     bare(ax)
@@ -127,11 +120,12 @@ def _draw_cut(ax: Axes, A: FloatArray, linear: FloatArray, x: IntArray) -> list[
 
 def _cut_sum(A: FloatArray, b: FloatArray, linear: FloatArray, x: IntArray, terms: list[float]) -> str:
     """Return a description of the cut, whose capacities are ``terms``, and of the value of the function."""
-    cut, offset, reached = sum(terms), -np.minimum(linear, 0).sum(), x @ A @ x + b @ x
+    cut, into, reached = sum(terms), -np.minimum(linear, 0).sum(), x @ A @ x + b @ x
     total = f"{' + '.join(f'{term:.4g}' for term in terms)} = {cut:.4g}" if len(terms) > 1 else f"{cut:.4g}"
-    agrees = abs(cut - offset - reached) < 1e-9 * max(1, np.abs(b).sum())
-    claim = f"{'f(x) = ' if agrees else ''}cut - capacity into t = {cut:.4g} - {offset:.4g} = {cut - offset:.4g}"
-    return f"x = ({', '.join(map(str, x))}), cut {total}\n{claim}" + ("" if agrees else f", but f(x) = {reached:.4g}")
+    claim = f"cut - capacity into t = {cut:.4g} - {into:.4g} = {cut - into:.4g}"
+    agrees = abs(cut - into - reached) < 1e-9 * max(1, np.abs(b).sum())
+    claim = f"f(x) = {claim}" if agrees else f"{claim}, but f(x) = {reached:.4g}"
+    return f"x = ({', '.join(map(str, x))}), cut {total}\n{claim}"
 
 
 # -- trust regions --------------------------------------------------------------------------------------------------
@@ -186,7 +180,7 @@ def trust_region(
     reach = radii[-1] + 0.45
     fig, ax = figure(ax, (1.75 * reach, 1.75 * reach + 0.9))
     for radius in radii[1:]:
-        ax.add_patch(Circle((0, 0), radius, fill=False, edgecolor="#bbb", linestyle=":", linewidth=1, zorder=0))
+        ax.add_patch(Circle((0, 0), radius, fill=False, edgecolor="#bbb", linestyle=":", zorder=0))
     inside = radii[min(int(edge // 2), len(radii) - 1)] + 0.42
     ax.add_patch(Circle((0, 0), inside, facecolor=INSIDE, alpha=0.12, edgecolor="none", zorder=0))
     for i, j in zip(*np.nonzero(apart == 1), strict=True):
@@ -204,7 +198,7 @@ def trust_region(
     if proposal is not None:
         k, text = proposal if np.iterable(proposal) else (proposal, "next")
         place = places[_validate.whole_number(k, "proposal", 0, last)]
-        ax.plot(*place, "o", **PROPOSED, zorder=4)
+        ax.plot(*place, "o", **NEXT, zorder=4)
         _label(ax, place, text, BLUE)
     bare(ax)
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
@@ -223,23 +217,23 @@ def _rings(apart: IntArray, centre: int) -> tuple[FloatArray, FloatArray]:
         order = left[:1]
         while len(order) < len(left):  # next comes the most similar deployment
             order.append(min(set(left) - set(order), key=lambda k: (apart[k, order[-1]], k)))
-        angles = np.pi / 2 - 2 * np.pi * (np.arange(len(order)) + (0.5 if moved % 2 else 0)) / max(len(order), 1)
+        angles = np.pi / 2 - 2 * np.pi * (np.arange(len(order)) + moved % 2 / 2) / max(len(order), 1)
         places[order] = radii[-1] * np.column_stack([np.cos(angles), np.sin(angles)])
     return places, np.array(radii)
 
 
 def _region_legend() -> list[Line2D]:
     """Return the symbols of a trust region for a legend."""
-    base = {"marker": "o", "markersize": 11, "linestyle": "none", "markeredgecolor": "#999", "markerfacecolor": "none"}
+    base = {"marker": "o", "markersize": 11, "markeredgecolor": "#999", "markerfacecolor": "none"}
     looks: dict[str, Style] = {
         "centre": {"markerfacecolor": CENTRE},
         "in the region": {"markerfacecolor": INSIDE},
         "outside": {"markerfacecolor": OUTSIDE},
         "evaluated": {"markeredgecolor": "#222", "markeredgewidth": 2},
-        "proposed": PROPOSED | {"markersize": 13},
+        "proposed": NEXT | {"markersize": 13},
         "optimum": {"marker": "s"},
     }
-    return [marker(name, **(base | style)) for name, style in looks.items()]
+    return [marker(name, linestyle="none", **(base | style)) for name, style in looks.items()]
 
 
 def _label(ax: Axes, point: FloatArray, text: str, colour: str = "#222") -> None:

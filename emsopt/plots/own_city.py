@@ -74,7 +74,8 @@ def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     shown, names = units[used], [city.site_names[site] for site in used]
     fig, ax = figure(ax, (min(4 + 0.32 * hours, 14), 1.8 + 0.36 * len(used)))
     blue = ListedColormap([_shading.CATEGORIES[0]])
-    ax.pcolormesh(np.ma.masked_less(shown, 1) > 0, cmap=blue, vmin=0, vmax=1, edgecolors="white", linewidth=1.5)
+    filled = np.ma.masked_less(shown, 1) > 0
+    ax.pcolormesh(filled, cmap=blue, vmin=0, vmax=1, edgecolors="white", linewidth=1.5)
     arrivals = {(change["to"], change["hour"]) for change in plan.changes().to_dict("records")}
     for row, hour in np.argwhere(shown > 0):
         count = str(shown[row, hour]) if shown[row, hour] > 1 else ""

@@ -11,7 +11,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from .. import _validate
 from ..maps import _shading
 from ..maps._page import ROADS
-from ..maps.roads import classes, gather_visits
+from ..maps.roads import CLASSES, gather_visits
 from ._style import AxLike, Style, bare, marker, note, panels, styled
 
 if TYPE_CHECKING:
@@ -81,16 +81,17 @@ def exploration(
         panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
         if path:
             panel.add_collection(LineCollection(path, **BEST))
-        bounds = [look["from"] for look in classes()]
+        bounds = [look["from"] for look in CLASSES]
         which = np.searchsorted(bounds, known["visits"], side="right") - 1
-        for k, look in enumerate(classes()):  # the most frequent on top
+        for k, look in enumerate(CLASSES):  # the most frequent on top
             driven = [lines[edge] for edge in known["edge"].to_numpy()[which == k]]
             panel.add_collection(LineCollection(driven, zorder=3 + k, **_line(look)))
         for text, edge, at in zip("AB", ends, (0, -1), strict=False):
             note(panel, text, lines[edge][at], bbox=disc, **white)
         bare(panel)
-        panel.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect=stretch, title=f"{name}: {len(known)} edges")
-    handles = [marker(look["text"], **_line(look)) for look in classes()]
+        panel.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect=stretch)
+        panel.set_title(f"{name}: {len(known)} edges")
+    handles = [marker(look["text"], **_line(look)) for look in CLASSES]
     handles += [marker("best path, without regret", **BEST)] if path else []
     fig.legend(handles=handles, title="Rounds in which an edge was driven", loc="outside lower left", ncols=6)
     return fig, axes

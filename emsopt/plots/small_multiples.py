@@ -73,10 +73,10 @@ def study_curves(
     fig, axes = panels_of(ax, len(parts), SIZE, columns)
     for axis, (title, part) in zip(axes, parts, strict=True):
         for name, rows in part.groupby(lines, sort=False):
-            values = np.maximum(rows[[y, *(band or ())]].to_numpy(dtype=float).T, lowest)
+            line, *edges = np.maximum(rows[[y, *(band or ())]].to_numpy(dtype=float).T, lowest)
             dots: Style = {"marker": "o", "markersize": 5} if len(rows) <= 12 else {}
-            edges = values[1:] if band else None
-            draw_line(axis, rows[x], values[0], names.index(name), edges, alpha=0.12, label=words(name), **dots)
+            k = names.index(name)
+            draw_line(axis, rows[x], line, k, edges or None, alpha=0.12, label=words(name), **dots)
         if vertical is not None and title in vertical:
             axis.axvline(vertical[title], color="#777", linewidth=1.2, linestyle="--")
         axis.set_yscale("log")
@@ -126,8 +126,8 @@ def line_panels(
         if np.isfinite(heights).any():
             axis.plot(x, heights, "o", color="#222", markersize=6, label="points")
         elif len(x):
-            bottom = {"transform": axis.get_xaxis_transform(), "color": "#222", "markersize": 10, "label": "points"}
-            axis.plot(x, np.full(len(x), 0.02), "|", **bottom)
+            ticks: Style = {"color": "#222", "markersize": 10, "label": "points"}
+            axis.plot(x, np.full(len(x), 0.02), "|", transform=axis.get_xaxis_transform(), **ticks)
         axis.set(title=title, xlabel="x")
     axes[0].set_ylabel(ylabel)
     shared_legend(fig, axes, 4)

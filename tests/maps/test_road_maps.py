@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from emsopt import bandits, plots
 from emsopt.errors import InputError
-from emsopt.maps.roads import classes, exploration_map
+from emsopt.maps.roads import CLASSES, exploration_map
 from emsopt.roads import RoadNetwork, grid_roads
 
 NASTY = "</script><script>alert(1)</script>"
@@ -127,7 +127,7 @@ def test_the_still_twin_draws_every_edge_once_by_class(net, run):
     collections = [c for c in axes[0].collections if isinstance(c, LineCollection)]
     roads, best, *driven = [len(c.get_segments()) for c in collections]
     counts = run.visits["visits"].to_numpy()
-    bounds = [look["from"] for look in classes()] + [np.inf]
+    bounds = [look["from"] for look in CLASSES] + [np.inf]
     assert roads == net.n_edges
     assert best == len(run.best_path)
     assert driven == [int(((counts >= low) & (counts < high)).sum()) for low, high in pairwise(bounds)]

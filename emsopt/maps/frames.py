@@ -40,7 +40,7 @@ def atoms_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFram
     """
     require_locations(city)
     shapes = city.atom_shapes and [_need("shapely.geometry").shape(atom) for atom in city.atom_shapes]
-    columns: dict[str, Any] = {"name": city.atom_names, "calls_per_hour": city.arrival_rates}
+    columns: dict[Any, Any] = {"name": city.atom_names, "calls_per_hour": city.arrival_rates}
     if evaluation is not None:
         columns |= evaluation.atoms_frame().drop(columns=["atom", "share_of_calls"]).to_dict("list")
     return _frame(city, columns, city.atom_locations, shapes)

@@ -229,7 +229,7 @@ def _late_table(ax: Axes, named: Mapping[str, Evaluation], thresholds: FloatArra
     """Print the shares at the thresholds in the empty upper right corner."""
     wide, high = 0.085 * len(thresholds), 0.075 * (1 + len(named))
     box = Bbox.from_bounds(1 - wide, 0.98 - high, wide, high)
-    late = [[f"{100 * share:.1f}%" for share in e.late_fraction(thresholds)] for e in named.values()]
+    late = [[f"{100 * s:.1f}%" for s in np.ravel(e.late_fraction(thresholds))] for e in named.values()]
     rows = list(named) if len(named) > 1 else None
     heads = [f"{threshold:g} min" for threshold in thresholds]
     table = ax.table(late, rowLabels=rows, colLabels=heads, bbox=box, edges="open", cellLoc="right", zorder=4)

@@ -146,8 +146,9 @@ def paper_table(number: int) -> "pd.DataFrame":
         1: ``offered_load`` (rounded; 0.225 is the original load, more precisely 0.2231), ``optimum_min`` and
         ``p_median_min``, the mean response (min) of the best and of the p-median deployment. 2: ``city``;
         ``calls_per_year``; ``calls_per_minute``; ``ambulances``; ``utilization``, a fraction, as printed; and ``note``,
-        which is empty unless the row contradicts itself. 3: ``mu_per_day`` (42.17 is the original rate, printed as 42), ``optimum_min``, ``lower_bound_min``, ``upper_bound_min``. SparBL and
-        GP-pM reach the optimum in every row of both tables.
+        which is empty unless the row contradicts itself. 3: ``mu_per_day`` (42.17 is the original rate, printed as
+        42), ``optimum_min``, ``lower_bound_min``, ``upper_bound_min``. SparBL and GP-pM reach the optimum in every row
+        of tables 1 and 3.
 
     Notes
     -----

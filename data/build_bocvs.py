@@ -2,7 +2,7 @@
 
     python data/build_bocvs.py    print the table, write emsopt/data/bocvs/optima.csv and SHA256SUMS
 
-Each row is found by `emsopt.problems.control.optimum.best_of_set`: the problem's objective is averaged over 16,384 common
+Each row is found by `emsopt.problems.ControlProblem.best_of_set`: the problem's objective is averaged over 16,384 common
 quasi-Monte-Carlo points, and searched from the best of 4,096 points and from the best point of all variables. The
 plant's objective needs its published file (``EMSOPT_DATA``, or a download). Takes some five minutes.
 """
@@ -12,7 +12,6 @@ import csv
 from build_st_paul import PACKAGE, write_checksums
 
 from emsopt.problems.control import examples as ready
-from emsopt.problems.control.optimum import best_of_set
 
 MAKERS = (
     ready.hartmann_control,
@@ -31,7 +30,7 @@ def main():
         for variance in ready.VARIANCES:
             problem = make(variance=variance)
             for i in range(len(problem.control_sets)):
-                value, x = best_of_set(problem, i)
+                value, x = problem.best_of_set(i)
                 rows.append((problem.objective.name, variance, i, f"{value:.10g}", " ".join(f"{v:.8f}" for v in x)))
                 print(*rows[-1], flush=True)
     with open(PACKAGE / "bocvs" / "optima.csv", "w", encoding="utf-8", newline="") as file:

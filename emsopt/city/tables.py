@@ -23,7 +23,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -36,8 +36,11 @@ from ..errors import InputError
 from . import travel
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .._types import ArrayLike, FloatArray, PathLike
-    from .city import City
+
+C = TypeVar("C")  # the class City, which builds on this file
 
 FORMAT_VERSION = 1
 WIDEST_PLANE_KM = 2000  # coordinates that span more must be in metres
@@ -54,7 +57,7 @@ CITY_KEYS |= dict.fromkeys(("speed_kmh", "detour"), (int, float))
 
 
 def from_frames(
-    cls: type[City],
+    cls: Callable[..., C],
     demand: pd.DataFrame,
     sites: pd.DataFrame,
     *,
@@ -67,7 +70,7 @@ def from_frames(
     period_hours: float | None = None,
     name: str = "city",
     notes: str = "",
-) -> City:
+) -> C:
     """Build a city from a table of demand and a table of sites.
 
     Column names are case-insensitive; columns not listed here are ignored. Locations are the geometry of a
@@ -218,7 +221,7 @@ def check_replaceable(folder: Path) -> None:
     writing.check_replaceable(folder, CITY, FILES)
 
 
-def save(city: City, folder: PathLike) -> Path:
+def save(city: Any, folder: PathLike) -> Path:
     """Write the city to a folder of plain files that `load` can read, either all of them or none.
 
     Parameters
@@ -242,7 +245,7 @@ def save(city: City, folder: PathLike) -> Path:
     return writing.write_folder(folder, _as_files(city), marker=CITY, replaceable=FILES)
 
 
-def _as_files(city: City) -> dict[str, str]:
+def _as_files(city: Any) -> dict[str, str]:
     """Return the content of each file of a city's folder, by file name."""
     about = {"version": FORMAT_VERSION, "name": city.name, "notes": city.notes, "geographic": city.geographic}
     atoms: dict[str, Any] = {"name": city.atom_names}
@@ -271,7 +274,7 @@ def _as_files(city: City) -> dict[str, str]:
 # -- from a folder ------------------------------------------------------------------------------------------------
 
 
-def load(cls: type[City], folder: PathLike) -> City:
+def load(cls: Callable[..., C], folder: PathLike) -> C:
     """Read a folder written by `save` or by hand. `emsopt.city.tables` describes the files.
 
     Parameters
@@ -291,7 +294,7 @@ def load(cls: type[City], folder: PathLike) -> City:
         raise InputError(f"the city in {shown(str(path), str, 300)} cannot be read. {error}") from error
 
 
-def _load(cls: type[City], folder: Path) -> City:
+def _load(cls: Callable[..., C], folder: Path) -> C:
     """Read a city from a folder of plain files."""
     if not os.path.isdir(folder):  # `Path.is_dir` raises if the name is too long
         raise InputError("There is no such folder.")
@@ -310,7 +313,7 @@ def _load(cls: type[City], folder: Path) -> City:
     }
     options = {key: value for key, value in about.items() if key not in ("version", "geographic")}
     atoms, sites = plain.read_csv(folder / ATOMS), plain.read_csv(folder / SITES)
-    city = from_frames(cls, atoms, sites, **{"name": folder.resolve().name, **options, **matrices})
+    city: Any = from_frames(cls, atoms, sites, **{"name": folder.resolve().name, **options, **matrices})
     geographic = about.get("geographic", city.geographic)
     located = city.atom_locations is not None or city.site_locations is not None
     if located and geographic != city.geographic:

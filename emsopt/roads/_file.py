@@ -6,8 +6,8 @@ a degree (about a centimetre), inclines to five decimals.
 
 import gzip
 import json
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 
@@ -17,27 +17,23 @@ from .._running.json_lines import MOST_VALUES
 from .._types import PathLike
 from ..errors import InputError
 
-if TYPE_CHECKING:
-    from .network import RoadNetwork
-
 _KIND, _FORMAT = "emsopt roads", 1
 MOST_TEXT = 2 * 10**8  # with `MOST_VALUES`, enough for any network that `emsopt.roads._sumo` reads
 
 
-def write_roads(net: "RoadNetwork", path: PathLike) -> None:
-    """Write a network; equal networks give identical bytes."""
-    content = {_KIND: _FORMAT, **{field.name: getattr(net, field.name) for field in fields(net)}}
-    content["lengths"] = np.maximum(net.lengths.round(2), 0.01)
-    content["speed_limits"] = net.speed_limits.round(4)
-    content["inclines"] = net.inclines.round(5)
-    if net.polylines is not None:
-        content["polylines"] = [line.round(7 if net.geographic else 2) for line in net.polylines]
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), default=np.ndarray.tolist)
+def write_roads(path: PathLike, content: dict[str, Any]) -> None:
+    """Write the fields of a `RoadNetwork`; equal networks give identical bytes."""
+    content["lengths"] = np.maximum(content["lengths"].round(2), 0.01)
+    content["speed_limits"] = content["speed_limits"].round(4)
+    content["inclines"] = content["inclines"].round(5)
+    if content["polylines"] is not None:
+        content["polylines"] = [line.round(7 if content["geographic"] else 2) for line in content["polylines"]]
+    text = json.dumps({_KIND: _FORMAT, **content}, ensure_ascii=False, separators=(",", ":"), default=np.ndarray.tolist)
     writing.write_file(path, gzip.compress(writing.encoded(text), mtime=0))
 
 
-def read_roads(cls: "type[RoadNetwork]", path: PathLike) -> dict[str, Any]:
-    """Return the arguments of a `RoadNetwork`, of at most `MOST_TEXT` bytes of text and `MOST_VALUES` values."""
+def read_roads(path: PathLike, names: Collection[str]) -> dict[str, Any]:
+    """Return the fields of a `RoadNetwork`, by name, of at most `MOST_TEXT` bytes of text and `MOST_VALUES` values."""
     path = _validate.existing_file(path, "path", "a network that `RoadNetwork.save` wrote")
     try:
         text = b"".join(inflate.pieces(path, MOST_TEXT))
@@ -46,7 +42,7 @@ def read_roads(cls: "type[RoadNetwork]", path: PathLike) -> dict[str, Any]:
         content = json.loads(text)
         if content.pop(_KIND) != _FORMAT:
             raise ValueError("unknown format")
-        if set(content) != {field.name for field in fields(cls)}:
+        if set(content) != set(names):
             raise ValueError("an entry is missing or unknown")
         if not all(isinstance(value, str) for value in content["ids"] + content["classes"]):
             raise TypeError("'ids' and 'classes' must be text")

@@ -11,7 +11,7 @@ twice if turns are forbidden.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -192,7 +192,7 @@ class RoadNetwork:
         InputError, WriteError
             If the path is invalid or cannot be written to. An existing file is then left unchanged.
         """
-        write_roads(self, path)
+        write_roads(path, {field.name: getattr(self, field.name) for field in fields(self)})
 
     @classmethod
     def load(cls, path: PathLike) -> RoadNetwork:
@@ -204,7 +204,7 @@ class RoadNetwork:
             If the file does not exist, is not a saved network, is damaged, or is larger than any network from
             `from_sumo`: 200 MB of text, 16 million values.
         """
-        arguments = read_roads(cls, path)
+        arguments = read_roads(path, [field.name for field in fields(cls)])
         return cls._of_file(path, arguments, arguments.pop("name"), strongly_connected=False)
 
     @classmethod

@@ -6,7 +6,6 @@ import pytest
 
 import emsopt as eo
 from emsopt.optimizers import LEARNERS, control_verdicts
-from emsopt.problems.control.optimum import best_of_set
 
 KEYS = ["objective", "costs", "variance", "method", "seed"]
 
@@ -116,7 +115,7 @@ def test_one_row_of_the_horizon_can_be_repeated(made):
 @pytest.mark.parametrize(("name", "i"), [("hartmann", 1), ("hill", 0), ("ems", 3)])
 def test_stored_optima_can_be_rebuilt(name, i):
     problem = getattr(eo.problems, f"{name}_control")(variance=0.04)
-    value, x = best_of_set(problem, i)
+    value, x = problem.best_of_set(i)
     assert value == pytest.approx(problem.set_values[i], abs=1e-6)
     assert x == pytest.approx(problem.set_points[i], abs=1e-3)
 

@@ -28,7 +28,6 @@ from emsopt.problems import (
 from emsopt.problems.control import airfoil_noise, plant_growth
 from emsopt.problems.control import ems_service as service
 from emsopt.problems.control import examples as ready
-from emsopt.problems.control.optimum import best_of_set
 
 needs_plant = pytest.mark.skipif(
     "EMSOPT_DATA" not in os.environ,
@@ -167,7 +166,7 @@ def test_stored_optima_beat_random_points():
 
 def test_long_search_finds_the_closed_forms_best():
     problem = ready.hill_control(variance=0.04)
-    value, x = best_of_set(problem, 1)
+    value, x = problem.best_of_set(1)
     assert x[0] == pytest.approx(0.7, abs=1e-3)
     X = problem.marginals[1]
     assert value == pytest.approx(X.gaussian_average(0.4, 0.5), abs=1e-4)
@@ -426,4 +425,4 @@ def test_a_problem_whose_best_point_is_unknown_can_be_solved_and_sets_have_names
     assert problem.set_names == ("x1, x3", "all but x6", "all")
     assert ready.hartmann_control().set_names[3:] == ("x10, x11, x12", "x1 to x6", "x7 to x12", "all")
     assert ready.hill_control().set_names == ("x2", "x1", "all")
-    assert best_of_set(problem, 0)[0] == pytest.approx(1 - 4 * (1 / 12 + 0.01), abs=1e-4)
+    assert problem.best_of_set(0)[0] == pytest.approx(1 - 4 * (1 / 12 + 0.01), abs=1e-4)

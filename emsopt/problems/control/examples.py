@@ -15,7 +15,7 @@ appendix C. All are to be maximised on the unit cube; functions to be minimised 
 0 here and from 1 in the paper. Uncontrolled variables have a truncated normal distribution around 0.5. The standard
 deviation of the noise is the paper's, 0.01 on values and 0.02 on costs; `dataclasses.replace` changes it.
 
-The best expected value of each control set for the paper's variances was computed by `best_of_set` and is stored in
+The best expected value of each control set for the paper's variances was computed by `ControlProblem.best_of_set` and is stored in
 ``emsopt/data/bocvs/optima.csv`` (``data/build_bocvs.py``). For other variances it is computed on demand.
 """
 

@@ -29,6 +29,7 @@ often make a cost of mean 0.1 negative; 0.02 is therefore taken as the standard 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,7 +41,7 @@ from ..problem import Problem
 from ._checks import check_alpha, check_objective, checked_marginals, checked_sets
 from ._chunks import in_chunks
 from .marginals import Marginal
-from .optimum import best_of_set, sobol
+from .optimum import long_search, sobol
 
 NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
 MOST_NODES = 2**22
@@ -264,8 +265,13 @@ class ControlProblem:
         """Return the problem with `set_values` and `set_points`, computed by a long search if missing."""
         if len(self.set_values):
             return self
-        values, points = zip(*(best_of_set(self, i) for i in range(len(self.control_sets))), strict=True)
+        values, points = zip(*(self.best_of_set(i) for i in range(len(self.control_sets))), strict=True)
         return replace(self, set_values=np.array(values), set_points=points)
+
+    def best_of_set(self, i: int) -> tuple[float, FloatArray]:
+        """Return the best expected value of a control set and the point that attains it, shape (k,), by a long search."""
+        controlled, known = list(self.control_sets[i]), self.objective.best_x
+        return long_search(partial(self.expected, i), len(controlled), None if known is None else known[controlled])
 
     def acceptable(self, alpha: float) -> IntArray:
         """Return the indices of the sets in C_*, whose best expected value is within the tolerance α."""

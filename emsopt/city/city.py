@@ -20,7 +20,7 @@ from copy import copy
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -220,8 +220,8 @@ class City:
 
     # -- other cities, and the city on disk -------------------------------------------------------------------
 
-    from_frames = classmethod(tables.from_frames)
-    load = classmethod(tables.load)
+    from_frames: ClassVar[classmethod[City, ..., City]] = classmethod(tables.from_frames)
+    load: ClassVar[classmethod[City, ..., City]] = classmethod(tables.load)
     save = tables.save
 
     def replace(self, **changes: Any) -> City:

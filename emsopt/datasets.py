@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._files import locate, pickles, writing
+from ._files import atomic, locate, pickles
 from ._types import PathLike, Rng
 from ._validate import choice, generator, positive_number, whole_number
 from .city import travel
@@ -114,7 +114,7 @@ def load_st_paul(version: str = "embedded", *, call_group: str = "f") -> City:
 
 def _with_published_demand(city: City, call_group: str) -> City:
     """Return the city with the authors' demand and, if the file is found, the outlines of census tracts."""
-    from ._files.plain import read_shapes
+    from ._files.formats import read_shapes
 
     path = locate.find_data("st_paul_published/Saint_Paul.pkl", PUBLISHED_URL, PUBLISHED_SHA256)
     shares = np.ravel(pickles.read_arrays(path, PUBLISHED_SHA256)[call_group])
@@ -325,7 +325,7 @@ def write_templates(folder: PathLike) -> list[Path]:
     WriteError
         If the disk is full or read-only, or permission is denied.
     """
-    target = writing.make_folder(folder)
+    target = atomic.make_folder(folder)
     sources = {target / source.name: source for source in sorted(locate.package_file("templates").iterdir())}
     for path in sources:
         if path.exists():
@@ -333,7 +333,7 @@ def write_templates(folder: PathLike) -> list[Path]:
     written = []
     try:
         for path, source in sources.items():
-            written.append(writing.write_file(path, source.read_bytes()))
+            written.append(atomic.write_file(path, source.read_bytes()))
     except BaseException:
         for path in written:
             path.unlink()

@@ -16,7 +16,7 @@ from io import BytesIO
 from pathlib import Path
 
 from ..errors import DataUnavailableError, EmsoptError
-from . import writing
+from . import atomic
 
 DOWNLOAD_TIMEOUT_S = 30
 
@@ -118,11 +118,11 @@ def find_data(target: str, url: str | None = None, sha256: str | None = None, *,
 
     kept, received = cache_folder() / target, BytesIO()
     try:
-        writing.make_folder(kept.parent)
+        atomic.make_folder(kept.parent)
         pooch.HTTPDownloader(timeout=DOWNLOAD_TIMEOUT_S)(url, received, None)
         wrong = _mismatch(received.getvalue(), checks)
         if not wrong:
-            return writing.write_file(kept, received.getvalue())
+            return atomic.write_file(kept, received.getvalue())
     except (EmsoptError, OSError) as error:  # all errors of `requests` are OSErrors
         cause = f"could not be downloaded to the cache ({type(error).__name__}: {error})"
         raise DataUnavailableError(f"{target} {cause}. {advice}") from error

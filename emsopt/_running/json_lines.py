@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from .. import _validate
+from .._files.atomic import errors_explained
 from .._files.inflate import values_in
-from .._files.writing import errors_explained
 from .._types import PathLike
 from ..errors import InputError, WriteError
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from .._files import plain as _plain
+from .._files import formats as _formats
 from .._files.columns import FILE, FOUND, LATITUDE, LONGITUDE, Table, found, label, without_geometry
 from .._validate import existing_file, shown
 from ..errors import InputError
@@ -42,7 +42,7 @@ def read_table(source: PathLike | IO[Any] | pd.DataFrame, argument: str, columns
         file = open_file(source, argument)
         kind = Path(file.name).suffix.lower()
         if kind == ".csv":
-            frame = _plain.read_csv(file, kept={*LONGITUDE, *LATITUDE, *columns})
+            frame = _formats.read_csv(file, kept={*LONGITUDE, *LATITUDE, *columns})
         elif kind in (".geojson", ".json"):
             frame = _from_geojson(file, columns)
         else:
@@ -50,24 +50,26 @@ def read_table(source: PathLike | IO[Any] | pd.DataFrame, argument: str, columns
             raise InputError(
                 f"{file.name}: expected a file ending in .csv or .geojson; got {kind or 'no ending'!r}.{hint}"
             )
-    if len(frame) > _plain.MOST_ROWS:
-        raise InputError(f"{label(frame, argument)} has {len(frame):,} rows; at most {_plain.MOST_ROWS:,} can be read.")
+    if len(frame) > _formats.MOST_ROWS:
+        raise InputError(
+            f"{label(frame, argument)} has {len(frame):,} rows; at most {_formats.MOST_ROWS:,} can be read."
+        )
     return Table.of(frame, argument)
 
 
-def open_file(source: PathLike | IO[Any], argument: str) -> Path | _plain.Upload:
+def open_file(source: PathLike | IO[Any], argument: str) -> Path | _formats.Upload:
     """Return the path of a file, or the content of an open file."""
     if not hasattr(source, "read"):
         return existing_file(source, argument, "a file, or pass an open file or a table")
-    content = source.read(_plain.MOST_BYTES + 1)
+    content = source.read(_formats.MOST_BYTES + 1)
     content = content.encode() if isinstance(content, str) else bytes(content)
-    return _plain.Upload(Path(str(getattr(source, "name", "upload.csv"))).name, content)
+    return _formats.Upload(Path(str(getattr(source, "name", "upload.csv"))).name, content)
 
 
-def _from_geojson(file: Path | _plain.Upload, columns: Collection[str]) -> pd.DataFrame:
+def _from_geojson(file: Path | _formats.Upload, columns: Collection[str]) -> pd.DataFrame:
     """Return one row per feature, with the kept properties and the coordinates of its Point."""
     rows: list[dict[str, Any]] = []
-    features = _plain.read_features(file)
+    features = _formats.read_features(file)
     for k, (properties, geometry) in enumerate(features):
         point: Any = [None, None]
         if geometry is not None:

@@ -1,12 +1,12 @@
 """A city, and the deployments of its units.
 
 `city` holds validated demand, candidate sites and times; `tables` builds a city from tables or a folder of
-plain files; `travel` converts distances to minutes; `deployment` defines and checks the allowed deployments.
+plain files; `travel` converts distances to minutes; `deployment_space` defines and checks the allowed deployments.
 Data flow in one direction: tables and travel times -> `City`; `City` and a number of units ->
 `DeploymentSpace`.
 """
 
 from .city import City
-from .deployment import DeploymentSpace
+from .deployment_space import DeploymentSpace
 
 __all__ = ["City", "DeploymentSpace"]

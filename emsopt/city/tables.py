@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 
 from .. import _validate
-from .._files import plain, writing
+from .._files import atomic, formats
 from .._files.columns import LATITUDE, LONGITUDE, Table, matrix, without_geometry
 from .._validate import shown
 from ..errors import InputError
@@ -218,7 +218,7 @@ def _road_km(stations: _Places, atoms: _Places, detour: float) -> FloatArray:
 
 def check_replaceable(folder: Path) -> None:
     """Raise if a folder holds anything but a city; call this before a long computation."""
-    writing.check_replaceable(folder, CITY, FILES)
+    atomic.check_replaceable(folder, CITY, FILES)
 
 
 def save(city: Any, folder: PathLike) -> Path:
@@ -242,7 +242,7 @@ def save(city: Any, folder: PathLike) -> Path:
         If the disk is full or read-only, or permission is denied. The folder is left unchanged.
     """
     city.replace()  # raises for an extreme load from `City.scaled`, which could not be read back
-    return writing.write_folder(folder, _as_files(city), marker=CITY, replaceable=FILES)
+    return atomic.write_folder(folder, _as_files(city), marker=CITY, replaceable=FILES)
 
 
 def _as_files(city: Any) -> dict[str, str]:
@@ -260,14 +260,14 @@ def _as_files(city: Any) -> dict[str, str]:
         sites["service_min"] = city.service_times[:, 0]
     else:
         matrices[SERVICE] = city.service_times
-    files = {CITY: plain.json_text(about)}
+    files = {CITY: formats.json_text(about)}
     for name, columns in ((ATOMS, atoms), (SITES, sites)):
-        files[name] = plain.csv_text(columns.keys(), columns.values())
+        files[name] = formats.csv_text(columns.keys(), columns.values())
     for name, values in matrices.items():
         if values is not None:
-            files[name] = plain.csv_text(["site", *city.atom_names], [city.site_names, *values.T])
+            files[name] = formats.csv_text(["site", *city.atom_names], [city.site_names, *values.T])
     if city.atom_shapes is not None:
-        files[SHAPES] = plain.shapes_text(city.atom_names, city.atom_shapes, city.notes)
+        files[SHAPES] = formats.shapes_text(city.atom_names, city.atom_shapes, city.notes)
     return files
 
 
@@ -307,12 +307,12 @@ def _load(cls: Callable[..., C], folder: Path) -> C:
             raise InputError(f"{name} must be a file, but is a folder or a broken link.")
     about = _read_about(folder / CITY)
     matrices = {
-        Path(name).stem: plain.read_csv(folder / name, labelled=True)
+        Path(name).stem: formats.read_csv(folder / name, labelled=True)
         for name in (TRAVEL, SERVICE, PREFERENCE)
         if (folder / name).is_file()
     }
     options = {key: value for key, value in about.items() if key not in ("version", "geographic")}
-    atoms, sites = plain.read_csv(folder / ATOMS), plain.read_csv(folder / SITES)
+    atoms, sites = formats.read_csv(folder / ATOMS), formats.read_csv(folder / SITES)
     city: Any = from_frames(cls, atoms, sites, **{"name": folder.resolve().name, **options, **matrices})
     geographic = about.get("geographic", city.geographic)
     located = city.atom_locations is not None or city.site_locations is not None
@@ -321,13 +321,13 @@ def _load(cls: Callable[..., C], folder: Path) -> C:
         raise InputError(f"{CITY} sets geographic to {wanted}.")
     shapes = None
     if (folder / SHAPES).is_file():
-        shapes = plain.read_shapes(folder / SHAPES, city.atom_names, geographic=geographic)
+        shapes = formats.read_shapes(folder / SHAPES, city.atom_names, geographic=geographic)
     return city.replace(geographic=geographic, atom_shapes=shapes)
 
 
 def _read_about(path: Path) -> dict[str, Any]:
     """Read city.json."""
-    about = plain.read_json(path)
+    about = formats.read_json(path)
     for key, value in about.items():
         if key not in CITY_KEYS:
             raise InputError(f"{path.name} has an unknown entry {key!r}; allowed are {', '.join(CITY_KEYS)}.")

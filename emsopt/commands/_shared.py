@@ -8,7 +8,7 @@ import time
 from io import BytesIO
 from typing import TYPE_CHECKING, cast
 
-from .._files.writing import make_folder, write_file
+from .._files.atomic import make_folder, write_file
 from .._validate import positive_number
 from ..errors import InputError
 from ..planning.scenarios import without_formulas
@@ -60,7 +60,7 @@ def solve(
         Prints and writes the tables of a command. Takes the objective, the evaluations of deployments by name and
         the folder; returns the files.
     """
-    from ..city.deployment import DeploymentSpace
+    from ..city.deployment_space import DeploymentSpace
     from ..evaluators.objective import Objective
 
     start = time.perf_counter()

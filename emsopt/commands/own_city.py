@@ -146,7 +146,7 @@ def _fill_in(options: Namespace) -> None:
 
 def _times(options: Namespace) -> dict[str, Any]:
     """Return the options of travel and service as arguments of `Demand.city`."""
-    from .._files.plain import read_csv
+    from .._files.formats import read_csv
 
     table, service = None, options.service
     if options.travel_times is not None:

@@ -38,11 +38,11 @@ import numpy as np
 from numba import njit
 
 from .. import _validate
-from .._running.threads import map_rows
+from .._running.blas_threads import map_rows
 from .._running.warn import warn
 from .._types import ArrayLike, FloatArray, IntArray, Progress, Sites
 from ..city.city import City
-from ..city.deployment import check_sites
+from ..city.deployment_space import check_sites
 from ..errors import AccuracyWarning, ConvergenceError, UnstableQueueError
 from ._order import UnitOrder, unit_order
 from .evaluation import Evaluation, is_queue, queued_shares, twin_average, unstable

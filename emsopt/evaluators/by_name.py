@@ -9,7 +9,7 @@ from typing import Any
 from .. import _validate
 from .._types import ArrayLike, FloatArray, Progress, Sites
 from ..city.city import City
-from ..city.deployment import check_deployments, check_sites
+from ..city.deployment_space import check_deployments, check_sites
 from ..errors import InputError
 from . import approximate, exact, simulation
 from .evaluation import Evaluation

@@ -23,7 +23,7 @@ import numpy as np
 from .. import _validate
 from .._types import IntArray
 from ..city.city import City
-from ..city.deployment import DeploymentSpace
+from ..city.deployment_space import DeploymentSpace
 from ..errors import ConvergenceError, InputError
 
 BUSIEST = 0.99  # units that are always busy would make all deployments equal

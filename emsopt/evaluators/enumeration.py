@@ -11,7 +11,7 @@ import numpy as np
 from .. import _validate
 from .._types import FloatArray, IntArray, Progress, Sites
 from ..city.city import City
-from ..city.deployment import DeploymentSpace
+from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError
 from .evaluation import Evaluation
 from .metrics import Metric

@@ -34,10 +34,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .. import _validate
-from .._running.threads import map_rows
+from .._running.blas_threads import map_rows
 from .._types import ArrayLike, FloatArray, IntArray, Sites
 from ..city.city import City
-from ..city.deployment import check_sites
+from ..city.deployment_space import check_sites
 from ..errors import ConvergenceError, InputError
 from .evaluation import Evaluation, is_queue, unstable
 from .metrics import check_costs

@@ -19,7 +19,7 @@ from .. import _validate
 from .._running.progress import bar
 from .._types import IntArray, Progress
 from ..city.city import City, check_city
-from ..city.deployment import DeploymentSpace
+from ..city.deployment_space import DeploymentSpace
 from ._lagrangian import minimise
 from .by_name import evaluate
 

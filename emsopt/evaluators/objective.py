@@ -8,7 +8,7 @@ import numpy as np
 
 from .._types import ArrayLike, FloatArray, IntArray, Sites
 from ..city.city import City
-from ..city.deployment import DeploymentSpace, check_deployments, check_sites
+from ..city.deployment_space import DeploymentSpace, check_deployments, check_sites
 from ..errors import InputError
 from .by_name import check_evaluator, evaluate, prepare, split_options
 from .evaluation import Evaluation, is_queue

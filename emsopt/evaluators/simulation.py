@@ -2,7 +2,7 @@ r"""Discrete-event simulation of a deployment: any service-time law, with confid
 
 Calls arrive in a Poisson stream. Each comes from atom j with probability λ_j / λ and is answered by the first free unit
 in j's order of preference. That unit is busy for the mean service time of site and atom times a random factor of mean 1
-(see `service`), then waits at its site again. A call that finds every unit busy is lost, or joins the city's one queue;
+(see `service_distribution`), then waits at its site again. A call that finds every unit busy is lost, or joins the city's one queue;
 a unit that becomes free takes the call that has waited longest. This is the hypercube model of Larson (1974) without
 its exponential service times.
 
@@ -26,17 +26,17 @@ from types import MappingProxyType
 import numpy as np
 from numba import njit
 
-from .._running.threads import map_rows
+from .._running.blas_threads import map_rows
 from .._types import ArrayLike, FloatArray, IntArray, Progress, Rng, Sites
 from .._validate import generator, whole_number
 from ..city.city import City
-from ..city.deployment import check_sites
+from ..city.deployment_space import check_sites
 from ..errors import InputError
 from . import _intervals
 from ._order import unit_order
 from .evaluation import Evaluation, is_queue, queued_shares, twin_average, unstable
 from .metrics import check_costs
-from .service import service_law
+from .service_distribution import service_law
 
 CHUNK = 16_384  # calls drawn at a time: bounds memory and stays in the cache
 LONGEST_WARMUP = 1_000_000  # calls, unless more than that are counted

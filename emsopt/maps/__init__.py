@@ -2,7 +2,7 @@
 
 `deployments` shows deployments of a city, `roads` where agents drove; `frames` returns GeoDataFrames and
 folium maps to combine with other layers. Each page is a template filled with data (`_page`), with colours
-from `_shading`; no results are computed here.
+from `_colours`; no results are computed here.
 """
 
 from .deployments import deployment_map

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import _validate
-from .._files import writing
+from .._files import atomic
 from .._types import PathLike
-from ._shading import DIVERGING, LINES
+from ._colours import DIVERGING, LINES
 
 FOLDER = files(__package__)
 PLACE = re.compile(r"%([A-Z_]+)%")
@@ -75,7 +75,7 @@ class Page:
         InputError, WriteError
             If the path is invalid or the file cannot be written. An existing file is left unchanged.
         """
-        return writing.write_file(path, self.html)
+        return atomic.write_file(path, self.html)
 
 
 def json_text(data: Any) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 
 from .. import _validate
 from ..errors import InputError
-from . import _shading
+from . import _colours
 from ._page import Page, json_text, template
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .._types import ArrayLike, FloatArray
     from ..city import City
     from ..evaluators import Evaluation
-    from ._shading import Limits, Value
+    from ._colours import Limits, Value
 
     Evaluations: TypeAlias = Evaluation | Mapping[str, Evaluation]
     Shaded: TypeAlias = tuple[FloatArray, str, str]
@@ -71,7 +71,7 @@ def deployment_map(
     key : str, optional
         Name by which a displayed map receives new results; see `DeploymentMap.update`.
     edit : str, optional
-        Name of the evaluation whose stations can be clicked: a click on place k (see `emsopt.maps._shading.stations`) presses
+        Name of the evaluation whose stations can be clicked: a click on place k (see `emsopt.maps._colours.stations`) presses
         the element of class ``emsopt-KEY-place-k`` in the page around the map, such as a widget's button, and opens no
         list. Needs a ``key``.
 
@@ -85,8 +85,8 @@ def deployment_map(
     InputError
         If the city has no coordinates, the evaluation belongs to another city, or an option is invalid.
     """
-    _shading.require_locations(city)
-    named = {} if evaluation is None else _shading.named_evaluations(city, evaluation)
+    _colours.require_locations(city)
+    named = {} if evaluation is None else _colours.named_evaluations(city, evaluation)
     if tiles is not None:
         _validate.choice(tiles, "tiles", ("OpenStreetMap",))
         if not city.geographic:
@@ -129,7 +129,7 @@ class DeploymentMap(Page):
         """
         if self.data["key"] is None:
             raise InputError("only a map with a `key` can be updated, such as key=uuid.uuid4().hex.")
-        named = _shading.named_evaluations(self.city, evaluation)
+        named = _colours.named_evaluations(self.city, evaluation)
         if list(named) != list(self.evaluations):
             raise InputError(f"update needs evaluations named {list(self.evaluations)}; got {list(named)}.")
         views = _views(self.city, named, self.value, self.limits)
@@ -141,9 +141,9 @@ class DeploymentMap(Page):
 def _views(city: City, named: Mapping[str, Evaluation], value: Value, limits: Limits) -> list[dict[str, Any]]:
     """Return one view per evaluation, and the difference if there are two."""
     drawn: Mapping[str, Evaluation | None] = named or {"demand": None}
-    shaded = {name: _shading.atom_values(city, evaluation, value) for name, evaluation in drawn.items()}
+    shaded = {name: _colours.atom_values(city, evaluation, value) for name, evaluation in drawn.items()}
     together = np.concatenate([values for values, *_ in shaded.values()])
-    edges = _shading.class_edges(*_shading.limits_of(together, limits))
+    edges = _colours.class_edges(*_colours.limits_of(together, limits))
     views = [_view(city, name, evaluation, shaded[name], edges) for name, evaluation in drawn.items()]
     if len(named) == 2 and value != "demand":
         views.append(_difference(city, named, shaded))
@@ -156,7 +156,7 @@ def _views(city: City, named: Mapping[str, Evaluation], value: Value, limits: Li
 def _city_data(city: City, tiles: str | None) -> dict[str, Any]:
     """Return the data that do not depend on the deployment."""
     scale, digits = (1, 5) if city.geographic else (1000, 1)  # a plane is drawn in metres, for the scale bar
-    _, places = _shading.stations(city)
+    _, places = _colours.stations(city)
     shapes = city.atom_shapes and [
         {"type": shape["type"], "coordinates": _rounded(shape["coordinates"], scale, digits)}
         for shape in city.atom_shapes
@@ -165,9 +165,9 @@ def _city_data(city: City, tiles: str | None) -> dict[str, Any]:
     return {
         "plane": not city.geographic,
         "tiles": tiles is not None,
-        "bounds": _lat_lon(scale * np.array(_shading.extent(city)), digits),
+        "bounds": _lat_lon(scale * np.array(_colours.extent(city)), digits),
         "largest": float(np.clip(220 / np.sqrt(city.n_atoms), 5, 16)),
-        "thinness": round(_shading.line_thinness(city), 3),
+        "thinness": round(_colours.line_thinness(city), 3),
         "places": [{"name": name, "at": at} for name, at in zip(place_names(city), spots, strict=True)],
         "atoms": {
             "name": list(city.atom_names),
@@ -179,8 +179,8 @@ def _city_data(city: City, tiles: str | None) -> dict[str, Any]:
 
 
 def place_names(city: City) -> list[str]:
-    """Return a name for each place of `emsopt.maps._shading.stations`."""
-    which, places = _shading.stations(city)
+    """Return a name for each place of `emsopt.maps._colours.stations`."""
+    which, places = _colours.stations(city)
     return [place_name(np.array(city.site_names)[which == k].tolist()) for k in range(len(places))]
 
 
@@ -200,25 +200,25 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shaded, 
         "name": name,
         "summary": f"{city.total_rate:.3g} calls per hour, {city.n_sites} candidate sites",
         "hint": "",
-        "classes": _shading.classes(values, edges),
+        "classes": _colours.classes(values, edges),
         "columns": [_column(label, unit, values)],
         "units": [],
         "lines": [],
     }
     if evaluation is None:
         return view
-    at, counts, fractions = _shading.by_place(city, evaluation)
+    at, counts, fractions = _colours.by_place(city, evaluation)
     busy, shares = evaluation.utilizations, evaluation.unit_shares
     for place in np.flatnonzero(counts).tolist():
         units = np.flatnonzero(at == place)
         said = f"{_units(len(units))}, {busy[units].mean():.0%} busy, {shares[units].sum():.1%} of all calls"
         rows = [[evaluation.site_names[k], f"{busy[k]:.1%}", f"{shares[k]:.1%}"] for k in units]
         view["units"].append(_station(place, "", str(len(units)), said, rows))
-    pairs = _shading.drawn_pairs(fractions).tolist()
+    pairs = _colours.drawn_pairs(fractions).tolist()
     return view | {
         "lines": [[i, j, round(float(fractions[i, j]), 4)] for i, j in pairs],
         "summary": _summary(evaluation),
-        "hint": f" Lines: who answers; shares below {_shading.LEAST_SHARE:.0%} are left out.",
+        "hint": f" Lines: who answers; shares below {_colours.LEAST_SHARE:.0%} are left out.",
     }
 
 
@@ -227,10 +227,10 @@ def _difference(city: City, named: Mapping[str, Evaluation], shaded: Mapping[str
     (first, one), (second, other) = named.items()
     values = shaded[first][0] - shaded[second][0]
     most = np.abs(values[np.isfinite(values)]).max(initial=1e-9)
-    step = np.diff(_shading.class_edges(0, most / 3.5, most=1))[0]
+    step = np.diff(_colours.class_edges(0, most / 3.5, most=1))[0]
     _, label, unit = shaded[first]
     columns = {f": {first} minus {second}": values} | {f", {name}": shaded[name][0] for name in named}
-    counts, before = (_shading.by_place(city, evaluation)[1] for evaluation in (one, other))
+    counts, before = (_colours.by_place(city, evaluation)[1] for evaluation in (one, other))
     units = []
     for place, name in enumerate(place_names(city)):
         now, was = int(counts[place]), int(before[place])
@@ -243,7 +243,7 @@ def _difference(city: City, named: Mapping[str, Evaluation], shaded: Mapping[str
         "name": f"{first} minus {second}",
         "summary": f"mean response {first} {one.mean_response:.2f} min, {second} {other.mean_response:.2f} min",
         "hint": f" Blue: {first} is better. Orange: {second} is better.",
-        "classes": _shading.classes(values, step * (np.arange(8) - 3.5), _shading.DIVERGING),
+        "classes": _colours.classes(values, step * (np.arange(8) - 3.5), _colours.DIVERGING),
         "columns": [_column(label + which, unit, column) for which, column in columns.items()],
         "units": units,
         "compared": [first, second],

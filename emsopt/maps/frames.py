@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError, MissingDependencyError
-from ._shading import colours, require_locations
+from ._colours import colours, require_locations
 
 if TYPE_CHECKING:
     import folium

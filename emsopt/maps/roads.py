@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import _validate
 from ..errors import InputError
-from . import _shading
+from . import _colours
 from ._page import Page
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 # The palest colours would be invisible among the roads.
 CLASSES: list[dict[str, Any]] = [
-    {"from": 1, "text": "1", "colour": _shading.SEQUENTIAL[2], "weight": 2},
-    {"from": 2, "text": "2 to 5", "colour": _shading.SEQUENTIAL[3], "weight": 2.5},
-    {"from": 6, "text": "6 to 20", "colour": _shading.SEQUENTIAL[4], "weight": 3},
-    {"from": 21, "text": "21 to 100", "colour": _shading.SEQUENTIAL[5], "weight": 4},
-    {"from": 101, "text": "more than 100", "colour": _shading.SEQUENTIAL[6], "weight": 5},
+    {"from": 1, "text": "1", "colour": _colours.SEQUENTIAL[2], "weight": 2},
+    {"from": 2, "text": "2 to 5", "colour": _colours.SEQUENTIAL[3], "weight": 2.5},
+    {"from": 6, "text": "6 to 20", "colour": _colours.SEQUENTIAL[4], "weight": 3},
+    {"from": 21, "text": "21 to 100", "colour": _colours.SEQUENTIAL[5], "weight": 4},
+    {"from": 101, "text": "more than 100", "colour": _colours.SEQUENTIAL[6], "weight": 5},
 ]
 """Classes of visits: lower limit, label, colour and width."""
 

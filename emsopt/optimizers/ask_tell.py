@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
-from .._running.threads import one_thread
+from .._running.blas_threads import one_thread
 from .._types import ArrayLike, Rng
 from ..errors import InputError
 

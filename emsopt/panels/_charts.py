@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import plots
-from ..maps import _shading
+from ..maps import _colours
 from ..maps.deployments import place_name
 from ._widgets import bar, lines, picture, table
 
@@ -68,7 +68,7 @@ def figures(
 def busy(evaluations: dict[str, Evaluation]) -> str:
     """Return bars of how busy the units are: unlike a picture, a table is drawn at once and can be read aloud."""
     cells: dict[tuple[int, str], list[str]] = defaultdict(lambda: [""] * len(evaluations))
-    for k, (e, colour) in enumerate(zip(evaluations.values(), _shading.CATEGORIES, strict=False)):
+    for k, (e, colour) in enumerate(zip(evaluations.values(), _colours.CATEGORIES, strict=False)):
         for site, name, share in zip(e.sites.tolist(), e.site_names, e.utilizations.tolist(), strict=True):
             cells[site, name][k] = bar(share, colour, f"{share:.0%}")
     rows = ((name, row) for (_, name), row in sorted(cells.items()))

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from .. import _validate
-from .._files.writing import errors_explained, write_folder
+from .._files.atomic import errors_explained, write_folder
 from ..calls import Checks, check_calls, city_from_calls, read_calls, read_stations
 from ..city.city import City
 from ..city.tables import ATOMS, CITY, FILES, SITES

@@ -21,7 +21,7 @@ from traitlets.log import get_logger
 from .. import _validate
 from ..errors import EmsoptError
 from ..evaluators import Evaluation, one_median
-from ..maps._shading import stations
+from ..maps._colours import stations
 from ..maps.deployments import deployment_map
 from ..plots import STYLE
 

@@ -16,7 +16,7 @@ from ipywidgets import Dropdown
 from .. import _validate
 from ..errors import InputError
 from ..evaluators.objective import Objective
-from ..maps import _shading
+from ..maps import _colours
 from ..optimizers import METHODS, SparBL
 from ..plots._style import whole_ticks
 from ._charts import units_at
@@ -35,7 +35,7 @@ EXPLANATION = (
     "Step lets the method choose a deployment, which is evaluated and told to it. What the method expects is noted before. "
     "Place the units yourself to tell it of a deployment of your own. The same seed makes the same choices."
 )
-BLUE, GREEN, RED = (_shading.CATEGORIES[k] for k in (0, 2, 4))
+BLUE, GREEN, RED = (_colours.CATEGORIES[k] for k in (0, 2, 4))
 PICTURES = ("convergence", "predictions", "thoughts", "edges")
 
 

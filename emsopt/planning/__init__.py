@@ -1,7 +1,7 @@
 """Optimal deployments at several loads, and hour by hour.
 
 `sweeps` finds the best deployment at each load or service rate; `hourly` plans the hours of a day with few
-moves (`_walk` finds the cheapest sequence); `scenarios` builds the rows of tables for spreadsheets.
+moves (`_moves` finds the cheapest sequence); `scenarios` builds the rows of tables for spreadsheets.
 """
 
 from .hourly import Plan, hourly_plan

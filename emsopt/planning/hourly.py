@@ -25,7 +25,7 @@ from ..errors import InputError
 from ..evaluators.metrics import metric_label
 from ..evaluators.objective import Objective
 from ..optimizers.deployments.swaps import AFFORDABLE
-from . import _walk
+from . import _moves
 from .sweeps import search_again
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .._types import FloatArray, IntArray, Progress, Rng
-    from ..city.deployment import DeploymentSpace
+    from ..city.deployment_space import DeploymentSpace
     from ..evaluators.evaluation import Evaluation
 
 MOST_STATES = 50_000  # all deployments of a fleet are evaluated up to this number
@@ -260,7 +260,7 @@ def _affordable(objectives: list[Objective]) -> bool:
 
 def _over_all(
     objectives: list[Objective], weights: FloatArray, most: int, cyclic: bool, show: Callable[[int], object]
-) -> tuple[IntArray, FloatArray, _walk.Walk]:
+) -> tuple[IntArray, FloatArray, _moves.Walk]:
     """Return all deployments, their values at each hour, and the cheapest walk."""
     space = objectives[0].space
     rows = space.listing()
@@ -269,13 +269,13 @@ def _over_all(
         values[hour] = objective.values(rows)
         show(hour + 1)
     counts = space.group_counts(rows)
-    steps = _walk.all_steps(counts, space.floors, space.capacities, most)
-    return rows, values, _walk.cheapest_walk(weights[:, None] * values, steps, counts, closed=cyclic)
+    steps = _moves.all_steps(counts, space.floors, space.capacities, most)
+    return rows, values, _moves.cheapest_walk(weights[:, None] * values, steps, counts, closed=cyclic)
 
 
 def _over_candidates(
     objectives: list[Objective], weights: FloatArray, most: int, cyclic: bool, rng: Rng, show: Callable[[int], object]
-) -> tuple[IntArray, FloatArray, _walk.Walk]:
+) -> tuple[IntArray, FloatArray, _moves.Walk]:
     """Search each hour, then improve the plan with neighbours of its deployments until none helps."""
     space = objectives[0].space
     rng = _validate.generator(rng)
@@ -296,8 +296,8 @@ def _over_candidates(
         rows = np.array(list(pool))
         values = np.hstack([values, [objective.values(fresh) for objective in objectives]])
         counts = space.group_counts(rows)
-        steps = _walk.some_steps(counts, most)
-        walk = _walk.cheapest_walk(weights[:, None] * values, steps, counts, closed=cyclic)
+        steps = _moves.some_steps(counts, most)
+        walk = _moves.cheapest_walk(weights[:, None] * values, steps, counts, closed=cyclic)
         if walk.cost >= cost - 1e-12:
             break
         cost, centres = walk.cost, [*rows[walk.states], rows[np.argmin(weights @ values)]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from .. import _validate
 from .._running.progress import bar
 from ..city.city import City, check_city
-from ..city.deployment import DeploymentSpace
+from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError
 from ..evaluators.by_name import evaluate
 from ..evaluators.median import p_median

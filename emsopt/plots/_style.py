@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .._types import ArrayLike, FloatArray
 from ..errors import InputError
-from ..maps import _shading
+from ..maps import _colours
 
 AxesArray: TypeAlias = NDArray[np.object_]
 AxLike: TypeAlias = Axes | Figure | Sequence[Axes] | AxesArray | None
@@ -86,7 +86,7 @@ def figure(ax: AxLike, size: tuple[float, float] = (8, 5)) -> tuple[Figure, Axes
 
 def look(k: int) -> Style:
     """Return the colour and dash pattern of category k. Styles repeat after seven."""
-    return {"color": _shading.CATEGORIES[k % len(_shading.CATEGORIES)], "linestyle": DASHES[k % len(DASHES)]}
+    return {"color": _colours.CATEGORIES[k % len(_colours.CATEGORIES)], "linestyle": DASHES[k % len(DASHES)]}
 
 
 def draw_line(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import _validate
-from ..maps import _shading
+from ..maps import _colours
 from ._style import AxLike, panels, shared_legend, styled
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def boke_step(
     x, points = profile.index.to_numpy(dtype=float), np.asarray(points, dtype=float)
     fig, axes = panels(ax, 3, (8.4, 2.2), 1, sharex=True, height_ratios=HEIGHTS)
     top, middle, bottom = axes
-    blue, orange, green, *_ = _shading.CATEGORIES
+    blue, orange, green, *_ = _colours.CATEGORIES
     mean = profile["mean"]
     values = np.concatenate([points[:, 1], mean, [] if truth is None else np.asarray(truth)])
     room = 0.35 * (np.ptp(values) or 1.0)
@@ -77,6 +77,6 @@ def boke_step(
     bottom.set(ylabel="m + √(β / W)", xlabel="x")
     if proposal is not None:
         for panel in axes:
-            panel.axvline(proposal, color=_shading.LINES, linewidth=1.8, linestyle=":", label="next")
+            panel.axvline(proposal, color=_colours.LINES, linewidth=1.8, linestyle=":", label="next")
     shared_legend(fig, axes, 5)
     return fig, axes

@@ -9,7 +9,7 @@ from matplotlib.colors import LinearSegmentedColormap
 
 from .. import _validate
 from ..errors import InputError
-from ..maps import _shading
+from ..maps import _colours
 from ..problems import ControlProblem
 from ._style import AxLike, Style, draw_line, figure, panels, plain_ticks, shared_legend, styled, words
 
@@ -56,7 +56,7 @@ def control_sets(problem: ControlProblem, ax: AxLike = None, *, alpha: float = 0
     axis = np.linspace(0, 1, 81)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1)
     values = np.reshape(problem.objective.exact(grid.reshape(-1, 2)), grid.shape[:2])
-    colours = LinearSegmentedColormap.from_list("pale to dark", _shading.SEQUENTIAL)
+    colours = LinearSegmentedColormap.from_list("pale to dark", _colours.SEQUENTIAL)
     left.figure.colorbar(left.contourf(axis, axis, values, 12, cmap=colours), ax=left, label="f", shrink=0.9)
     rim: Style = {"linestyle": "", "markeredgecolor": "white", "markeredgewidth": 0.5}
     for i, (name, controlled) in enumerate(zip(problem.set_names, problem.control_sets, strict=True)):
@@ -88,7 +88,7 @@ def control_sets(problem: ControlProblem, ax: AxLike = None, *, alpha: float = 0
 
 def _symbol(i: int) -> Style:
     """Return the marker and colour of control set i."""
-    return {"marker": "os^D"[i % 4], "color": _shading.CATEGORIES[(4, 1, 6)[i % 3]]}
+    return {"marker": "os^D"[i % 4], "color": _colours.CATEGORIES[(4, 1, 6)[i % 3]]}
 
 
 @styled()
@@ -121,12 +121,12 @@ def control_run(
     fig, ax = figure(ax, (9, 1.2 + 0.42 * count))
     explored = history.loc[history["phase"].str.startswith("explore"), "spent"]
     for i, spent in history.groupby("set")["spent"]:
-        colour = _shading.CATEGORIES[2 if i == target else 0]
+        colour = _colours.CATEGORIES[2 if i == target else 0]
         face = colour if i in good else "white"
         ax.plot(spent, np.full(len(spent), i), "o", color=colour, markerfacecolor=face, markersize=6)
     names = [f"{name} ({cost:g})" for name, cost in zip(problem.set_names, problem.costs, strict=True)]
     ax.set_yticks(range(count), names)
-    ax.get_yticklabels()[target].set(weight="bold", color=_shading.CATEGORIES[2])
+    ax.get_yticklabels()[target].set(weight="bold", color=_colours.CATEGORIES[2])
     ax.set(xlabel="Cost spent", ylim=(-0.6, count - 0.4), xlim=(0, 1.02 * run.spent))
     ax.set_title(f"{run.method}: {run.plays} plays (bold: the target)", fontsize=12)
     if len(explored):

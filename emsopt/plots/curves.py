@@ -10,7 +10,7 @@ from matplotlib.transforms import Bbox
 
 from .. import _validate
 from ..errors import InputError
-from ..maps import _shading
+from ..maps import _colours
 from ..optimizers.regret import confidence_band
 from ._style import AxLike, Style, draw_line, figure, legend_above, look, note, styled, whole_ticks, words
 
@@ -168,7 +168,7 @@ def response_distribution(
     -------
     fig, ax
     """
-    named = _shading.named_evaluations(None, evaluations)
+    named = _colours.named_evaluations(None, evaluations)
     thresholds = np.sort(np.asarray(thresholds, dtype=float).ravel())
     end = 1.05 * max(_longest(named), *thresholds)
     times = np.linspace(0, end, 600)
@@ -204,7 +204,7 @@ def response_histogram(
     -------
     fig, ax
     """
-    named = _shading.named_evaluations(None, evaluations)
+    named = _colours.named_evaluations(None, evaluations)
     longest = _longest(named)
     width = next((width for width in BIN_WIDTHS if longest < MOST_BINS * width), BIN_WIDTHS[-1])
     edges = width * np.arange(np.floor(longest / width) + 2)

@@ -12,7 +12,7 @@ from matplotlib.colors import BoundaryNorm, ListedColormap, to_rgba
 from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 
-from ..maps import _shading
+from ..maps import _colours
 from ._style import AxLike, Style, bare, given_axes, marker, new_figure, note, styled
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .._types import FloatArray
     from ..city import City
     from ..evaluators import Evaluation
-    from ..maps._shading import Limits, Value
+    from ..maps._colours import Limits, Value
     from ._style import AxesArray
 
 WIDEST_LINE = 3.5  # points, for a station that answers all calls of an atom
@@ -59,7 +59,7 @@ def deployment(
     -------
     fig, ax
     """
-    named = {"": None} if evaluation is None else _shading.named_evaluations(city, evaluation, "")
+    named = {"": None} if evaluation is None else _colours.named_evaluations(city, evaluation, "")
     fig, axes = _maps(city, named, ax, value, limits)
     return fig, axes[0]
 
@@ -90,7 +90,7 @@ def deployments(
     fig, axes
         ``axes`` is an array, shape (len(evaluations),).
     """
-    return _maps(city, _shading.named_evaluations(city, evaluations), ax, value, limits)
+    return _maps(city, _colours.named_evaluations(city, evaluations), ax, value, limits)
 
 
 def _maps(
@@ -101,14 +101,14 @@ def _maps(
     limits: Limits,
 ) -> tuple[Figure, AxesArray]:
     """Draw a map per evaluation with a common colour scale, one legend and the city's notes."""
-    _shading.require_locations(city)
-    shaded = [_shading.atom_values(city, evaluation, value) for evaluation in named.values()]
+    _colours.require_locations(city)
+    shaded = [_colours.atom_values(city, evaluation, value) for evaluation in named.values()]
     together = np.concatenate([values for values, *_ in shaded])
-    edges = _shading.class_edges(*_shading.limits_of(together, limits))
-    scale = _shading.classes(together, edges)
+    edges = _colours.class_edges(*_colours.limits_of(together, limits))
+    scale = _colours.classes(together, edges)
     colours, below, above = scale["colours"], scale["below"], scale["above"]
     inner = colours[below : len(colours) - above]  # the outer classes become the open ends
-    cmap = ListedColormap(inner).with_extremes(under=colours[0], over=colours[-1], bad=_shading.MISSING)
+    cmap = ListedColormap(inner).with_extremes(under=colours[0], over=colours[-1], bad=_colours.MISSING)
     norm = BoundaryNorm(edges[below : len(edges) - above], cmap.N)
     fig, axes, where = _map_axes(ax, city, len(named))
     for panel, (name, evaluation), (values, *_) in zip(axes, named.items(), shaded, strict=True):
@@ -156,13 +156,13 @@ def _map(ax: Axes, city: City, evaluation: Evaluation | None, colours: FloatArra
         sizes = 450 * min(1, 100 / city.n_atoms) * city.demand_shares / city.demand_shares.max()
         x, y = atoms.T
         ax.scatter(x, y, s=np.maximum(sizes, 8), c=colours, edgecolors="#555", linewidths=0.6)
-    _, places = _shading.stations(city)
+    _, places = _colours.stations(city)
     counts = np.zeros(len(places), dtype=int)
     if evaluation is not None:
-        at, counts, fractions = _shading.by_place(city, evaluation)
-        i, j = _shading.drawn_pairs(fractions).T
-        drawn, thinness = fractions[i, j], _shading.line_thinness(city)
-        opaque = np.tile(to_rgba(_shading.LINES), (len(drawn), 1))
+        at, counts, fractions = _colours.by_place(city, evaluation)
+        i, j = _colours.drawn_pairs(fractions).T
+        drawn, thinness = fractions[i, j], _colours.line_thinness(city)
+        opaque = np.tile(to_rgba(_colours.LINES), (len(drawn), 1))
         opaque[:, 3] = thinness * (0.3 + 0.55 * drawn)
         lines = list(np.stack([places[i], atoms[j]], axis=1))
         widths = thinness * _width(drawn)
@@ -183,7 +183,7 @@ def _width(fraction: Any) -> Any:
 def _path(shape: dict[str, Any]) -> Path:
     """Return a GeoJSON Polygon or MultiPolygon as one path, holes included."""
     paths = []
-    for hole, corners in _shading.rings(shape):
+    for hole, corners in _colours.rings(shape):
         x, y = corners.T
         clockwise = x[:-1] @ y[1:] < x[1:] @ y[:-1]
         # Holes need the opposite orientation to stay open, which some files ignore.
@@ -201,8 +201,8 @@ def _station(ax: Axes, place: FloatArray, units: int, share: float) -> None:
 
 def _extent(city: City) -> tuple[FloatArray, FloatArray, float]:
     """Return the corners of a map in coordinate units, and the height of a unit of y in units of x."""
-    low, high = _shading.extent(city)
-    aspect = _shading.stretch(low, high) if city.geographic else 1.0
+    low, high = _colours.extent(city)
+    aspect = _colours.stretch(low, high) if city.geographic else 1.0
     least = 0.0005 if city.geographic else 0.05  # a city of one point still needs an extent
     margin = max(0.04 * (high - low).max(), least) / np.array([1, aspect])
     return low - margin * (1, 3), high + margin, aspect
@@ -239,9 +239,9 @@ def _map_legend(axes: AxesArray, city: City, *, lines: bool) -> None:
     handles = [marker(vacant, color="white", markeredgecolor="#222", markersize=6, **square)]
     if lines:
         handles.insert(0, marker("station: units, share of calls", color="#111", markersize=12, **square))
-        thinness = _shading.line_thinness(city)
+        thinness = _colours.line_thinness(city)
         for share, text in ((0.1, "10%"), (0.5, "50%"), (1, "100% of an atom's calls")):
-            handles.append(marker(text, color=_shading.LINES, linewidth=thinness * _width(share)))
+            handles.append(marker(text, color=_colours.LINES, linewidth=thinness * _width(share)))
     ax, dpi = axes[0], axes[0].figure.dpi
     widths = [panel.get_window_extent().width / dpi for panel in axes]
     roomy = widths[0] > 5.5

@@ -9,7 +9,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator
 
 from .. import _validate
-from ..maps import _shading
+from ..maps import _colours
 from ._style import AxLike, Style, figure, legend_above, look, styled, whole_ticks, words
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def utilization(evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike =
     -------
     fig, ax
     """
-    named = _shading.named_evaluations(None, evaluations)
+    named = _colours.named_evaluations(None, evaluations)
     busy = {name: _busy(e) for name, e in named.items()}
     rows = pd.concat(busy).droplevel(0).index.unique().sort_values()
     fig, ax = figure(ax, (8, 1.4 + 0.3 * len(rows) * max(1, 0.75 * len(named))))
@@ -132,7 +132,7 @@ def correction_factor(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, A
     fig, ax
     """
     fig, ax = figure(ax)
-    colours = _shading.colours(len(frame.columns) + 2)[2:]  # the palest colours are invisible on white
+    colours = _colours.colours(len(frame.columns) + 2)[2:]  # the palest colours are invisible on white
     ax.axhline(1, color="#555", linewidth=1.2, linestyle=":")
     for k, (rho, colour) in enumerate(zip(frame.columns, colours, strict=True)):
         marker = "osD^vPX"[k % 7]

@@ -10,7 +10,7 @@ from matplotlib.patches import Circle
 
 from .. import _validate
 from ..errors import InputError
-from ..maps import _shading
+from ..maps import _colours
 from ..optimizers.deployments.binary_quadratic import minimum_cut
 from ..optimizers.regret import confidence_band
 from ._style import AxLike, Style, bare, draw_line, figure, legend_above, marker, note, panels, styled
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from .._types import ArrayLike, FloatArray, IntArray
     from ._style import AxesArray
 
-SOURCE_SIDE, SINK_SIDE, CUT = _shading.SEQUENTIAL[2], _shading.CATEGORIES[1], _shading.LINES
-CENTRE, INSIDE, OUTSIDE = _shading.CATEGORIES[4], _shading.CATEGORIES[1], _shading.SEQUENTIAL[0]
+SOURCE_SIDE, SINK_SIDE, CUT = _colours.SEQUENTIAL[2], _colours.CATEGORIES[1], _colours.LINES
+CENTRE, INSIDE, OUTSIDE = _colours.CATEGORIES[4], _colours.CATEGORIES[1], _colours.SEQUENTIAL[0]
 
-BLUE = _shading.CATEGORIES[0]
+BLUE = _colours.CATEGORIES[0]
 CUT_LINE: Style = {"color": CUT, "linewidth": 3, "linestyle": "--"}
 NEXT: Style = {"markersize": 44, "markerfacecolor": "none", "markeredgecolor": BLUE, "markeredgewidth": 2.6}
 UNKNOWN: Style = {"markeredgecolor": "#999", "markeredgewidth": 0.8}

@@ -9,7 +9,7 @@ from matplotlib.colors import ListedColormap
 
 from .. import _validate
 from ..calls import WeeklyProfile
-from ..maps import _shading
+from ..maps import _colours
 from ..planning.hourly import Plan
 from ._style import AxLike, bare, figure, look, styled
 
@@ -73,7 +73,7 @@ def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     used = np.flatnonzero(units.any(axis=1))
     shown, names = units[used], [city.site_names[site] for site in used]
     fig, ax = figure(ax, (min(4 + 0.32 * hours, 14), 1.8 + 0.36 * len(used)))
-    blue = ListedColormap([_shading.CATEGORIES[0]])
+    blue = ListedColormap([_colours.CATEGORIES[0]])
     filled = np.ma.masked_less(shown, 1) > 0
     ax.pcolormesh(filled, cmap=blue, vmin=0, vmax=1, edgecolors="white", linewidth=1.5)
     arrivals = {(change["to"], change["hour"]) for change in plan.changes().to_dict("records")}

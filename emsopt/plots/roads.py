@@ -9,7 +9,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from .. import _validate
-from ..maps import _shading
+from ..maps import _colours
 from ..maps._page import ROADS
 from ..maps.roads import CLASSES, gather_visits
 from ._style import AxLike, Style, bare, marker, note, panels, styled
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._style import AxesArray
 
 WIDTH = 5.6  # inches of a map
-BEST: Style = {"color": _shading.LINES, "linewidth": 6, "alpha": 0.4}
+BEST: Style = {"color": _colours.LINES, "linewidth": 6, "alpha": 0.4}
 
 
 @styled()
@@ -66,7 +66,7 @@ def exploration(
     lines = [np.asarray(line) for line in net.polylines or ()]
     corners = np.concatenate(lines)
     low, high = corners.min(axis=0), corners.max(axis=0)
-    stretch = _shading.stretch(low, high) if net.geographic else 1.0
+    stretch = _colours.stretch(low, high) if net.geographic else 1.0
     height = WIDTH * stretch * (high[1] - low[1]) / max(high[0] - low[0], 1e-12)
     fig, axes = panels(ax, len(named), (WIDTH, min(height, 8.0) + 0.5), across=3)
     layout = fig.get_layout_engine()

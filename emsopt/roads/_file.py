@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
-from .._files import inflate, writing
+from .._files import atomic, inflate
 from .._running.json_lines import MOST_VALUES
 from .._types import PathLike
 from ..errors import InputError
@@ -29,7 +29,7 @@ def write_roads(path: PathLike, content: dict[str, Any]) -> None:
     if content["polylines"] is not None:
         content["polylines"] = [line.round(7 if content["geographic"] else 2) for line in content["polylines"]]
     text = json.dumps({_KIND: _FORMAT, **content}, ensure_ascii=False, separators=(",", ":"), default=np.ndarray.tolist)
-    writing.write_file(path, gzip.compress(writing.encoded(text), mtime=0))
+    atomic.write_file(path, gzip.compress(atomic.encoded(text), mtime=0))
 
 
 def read_roads(path: PathLike, names: Collection[str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import emsopt as eo
 from emsopt import evaluators as ev
-from emsopt.city.deployment import DeploymentSpace, check_sites
+from emsopt.city.deployment_space import DeploymentSpace, check_sites
 from emsopt.errors import EmsoptError, InputError, UnstableQueueError
 
 examples = settings(max_examples=60, deadline=None, derandomize=True)

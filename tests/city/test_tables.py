@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import emsopt as eo
-from emsopt._files import plain
+from emsopt._files import formats
 from emsopt.city import tables, travel
 from emsopt.errors import InputError
 
@@ -878,7 +878,7 @@ def test_byte_order_marks_are_no_part_of_a_name(tmp_path):
 def test_a_table_may_have_a_column_for_each_of_many_atoms(tmp_path):
     header = ",".join(["site", *(f'"atom, {k}"' for k in range(99_999))])
     (tmp_path / "t.csv").write_text(header + "\nA" + ",1" * 99_999 + "\n", encoding="utf-8")
-    assert plain.read_csv(tmp_path / "t.csv", labelled=True).shape == (1, 99_999)
+    assert formats.read_csv(tmp_path / "t.csv", labelled=True).shape == (1, 99_999)
 
 
 @pytest.mark.parametrize(
@@ -894,7 +894,7 @@ def test_a_table_may_have_a_column_for_each_of_many_atoms(tmp_path):
 def test_a_file_too_large_is_refused(tmp_path, monkeypatch, bound, most, words):
     folder = write(tmp_path / "city", SAVED)
     eo.City.load(folder)
-    monkeypatch.setattr(plain, bound, most)
+    monkeypatch.setattr(formats, bound, most)
     with pytest.raises(InputError, match=words):
         eo.City.load(folder)
 

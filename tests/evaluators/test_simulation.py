@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import emsopt as eo
-from emsopt.city.deployment import check_sites
+from emsopt.city.deployment_space import check_sites
 from emsopt.errors import AccuracyWarning, InputError, UnstableQueueError
 from emsopt.evaluators import exact_hypercube, simulate
-from emsopt.evaluators.service import service_law
+from emsopt.evaluators.service_distribution import service_law
 from emsopt.evaluators.simulation import _call_stream, _first_release, _seed
 
 LAWS = [  # and the square of the coefficient of variation

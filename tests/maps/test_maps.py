@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from emsopt.city.city import City
 from emsopt.errors import InputError
 from emsopt.evaluators import approximate_hypercube
-from emsopt.maps import _shading
+from emsopt.maps import _colours
 from emsopt.maps._page import TILES
 from emsopt.maps.deployments import deployment_map
 
@@ -212,7 +212,7 @@ def test_late_shares_count_the_units_that_arrive_too_late(both, city):
 
 
 def test_late_shares_agree_with_the_evaluation(both, city):
-    shares, *_ = _shading.atom_values(city, both, ("late", 6.0))
+    shares, *_ = _colours.atom_values(city, both, ("late", 6.0))
     assert shares @ city.demand_shares / 100 == pytest.approx(both.late_fraction(6.0))
     assert shares == pytest.approx(100 * both.atom_late(6.0))
     assert both.atom_late(0).tolist() == pytest.approx([1, 1, 1])
@@ -376,7 +376,7 @@ def test_a_folder_that_does_not_exist_is_named(both, city, tmp_path):
 
 @given(st.floats(-1e5, 1e5), st.floats(0, 1e5))
 def test_classes_are_few_even_and_cover_the_range(low, width):
-    edges = _shading.class_edges(low, low + width)
+    edges = _colours.class_edges(low, low + width)
     slack = 1e-6 * max(1, abs(low), width)
     assert edges[0] <= low + slack
     assert edges[-1] >= low + width - slack
@@ -393,19 +393,19 @@ def luminance(colour):
 @pytest.mark.parametrize("n", range(2, 9))
 def test_shades_darken_step_by_step(n):
     """Falling lightness keeps the order for every kind of colour blindness and in grey print."""
-    light = [luminance(c) for c in _shading.colours(n)]
+    light = [luminance(c) for c in _colours.colours(n)]
     assert all(b < 0.85 * a for a, b in pairwise(light))
 
 
 def test_lines_stand_out_from_every_shade_in_hue():
-    red, _, blue = (int(_shading.LINES[k : k + 2], 16) for k in (1, 3, 5))
+    red, _, blue = (int(_colours.LINES[k : k + 2], 16) for k in (1, 3, 5))
     assert red > 2 * blue  # the shades go from sand to blue: none is red
-    for shade in _shading.SEQUENTIAL[1:]:
+    for shade in _colours.SEQUENTIAL[1:]:
         assert int(shade[1:3], 16) < 1.3 * int(shade[5:7], 16)
 
 
 def test_one_remote_atom_does_not_use_up_the_colours(city):
     values = np.r_[np.linspace(4, 8, 99), 60]
-    low, high = _shading.limits_of(values, None)
+    low, high = _colours.limits_of(values, None)
     assert high < 9
     assert low == pytest.approx(4, abs=0.1)

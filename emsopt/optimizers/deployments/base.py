@@ -1,7 +1,7 @@
 """What every optimizer of deployments has in common, on top of `AskTell`."""
 
 from ..._types import IntArray, Rng
-from ...city.deployment import DeploymentSpace
+from ...city.deployment_space import DeploymentSpace
 from ...errors import InputError
 from ...evaluators.objective import Objective
 from ..ask_tell import AskTell

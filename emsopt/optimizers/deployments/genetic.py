@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import _validate
 from ..._types import IntArray, Rng
-from ...city.deployment import DeploymentSpace
+from ...city.deployment_space import DeploymentSpace
 from ...evaluators.objective import Objective
 from .base import Optimizer
 from .swaps import random_neighbour

@@ -50,7 +50,7 @@ from numba import njit
 
 from ... import _validate
 from ..._types import ArrayLike, FloatArray, IntArray, Rng, Sites
-from ...city.deployment import check_deployments
+from ...city.deployment_space import check_deployments
 from ...errors import InputError
 from ...evaluators.objective import Objective
 from ...surrogates.gaussian_process import GaussianProcess, fit

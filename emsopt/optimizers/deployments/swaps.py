@@ -12,7 +12,7 @@ import pandas as pd
 from ... import _validate
 from ..._running.progress import bar
 from ..._types import IntArray, Progress, Rng, Sites
-from ...city.deployment import DeploymentSpace, check_sites
+from ...city.deployment_space import DeploymentSpace, check_sites
 from ...evaluators.enumeration import enumerate_objective
 from ...evaluators.median import p_median
 from ...evaluators.objective import Objective

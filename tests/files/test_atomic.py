@@ -15,8 +15,8 @@ import pytest
 
 import emsopt as eo
 from emsopt.__main__ import main
+from emsopt._files import atomic as _atomic
 from emsopt._files import locate
-from emsopt._files import writing as _writing
 from emsopt.commands import _shared
 from emsopt.errors import DataUnavailableError, EmsoptError, InputError, WriteError
 from emsopt.maps.deployments import deployment_map
@@ -80,7 +80,7 @@ def fill_disk(monkeypatch):
             file = open(path, mode)  # noqa: SIM115 - closed by who opens it
             return file if next(count) < after else HalfFull(file)
 
-        monkeypatch.setattr(_writing, "open", opener, raising=False)
+        monkeypatch.setattr(_atomic, "open", opener, raising=False)
 
     return fill
 
@@ -204,7 +204,7 @@ def test_an_interrupted_writer_leaves_nothing_either(save, error, town, tmp_path
 def test_a_read_only_disk_leaves_what_was_there(save, code, words, town, tmp_path, monkeypatch):
     save(town, 1, tmp_path / "kept")
     before = snapshot(tmp_path)
-    monkeypatch.setattr(_writing, "open", raising(code), raising=False)
+    monkeypatch.setattr(_atomic, "open", raising(code), raising=False)
     for name in ("open", "mkdir", "rename", "replace", "unlink", "chmod"):
         monkeypatch.setattr(os, name, raising(code))
     for name in ("kept", "new"):
@@ -339,7 +339,7 @@ def test_a_file_is_no_folder_to_write_to(save, town, tmp_path):
 
 def test_half_a_character_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"'\\ud800', which is not a valid character"):
-        _writing.write_file(tmp_path / "new", "Half \ud800")
+        _atomic.write_file(tmp_path / "new", "Half \ud800")
     assert not list(tmp_path.iterdir())
 
 

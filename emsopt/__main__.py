@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Python flushes the stream again when it exits, which must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):  # the reader closed the pipe, as `| head` does
-            print(f"emsopt: the output could not be printed: {error.strerror}.", file=sys.stderr)
+            print(f"emsopt: the output could not be printed: {error.strerror}. Print it elsewhere.", file=sys.stderr)
         return 2
     return 0
 

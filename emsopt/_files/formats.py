@@ -32,6 +32,16 @@ def csv_text(header: Iterable[str], columns: Iterable[Iterable[object]]) -> str:
     return text.getvalue()
 
 
+def table_text(table: pd.DataFrame, *, index: bool = False) -> str:
+    """Return a table as CSV for spreadsheets, with texts escaped that look like formulas."""
+    return table.map(_no_formula).rename(columns=_no_formula).to_csv(index=index, lineterminator="\n")
+
+
+def _no_formula(cell: object) -> object:
+    """Put an apostrophe before a text that begins like a formula."""
+    return "'" + cell if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+
+
 def json_text(content: object) -> str:
     """Return a dict as human-readable JSON text."""
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -11,14 +11,11 @@ from typing import TYPE_CHECKING, cast
 from .._files.atomic import make_folder, write_file
 from .._validate import positive_number
 from ..errors import InputError
-from ..planning.scenarios import without_formulas
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Callable
     from pathlib import Path
-
-    import pandas as pd
 
     from .._types import IntArray
     from ..city.city import City
@@ -147,8 +144,3 @@ def draw(objective: Objective, found: dict[str, Evaluation], out: Path) -> list[
         png = BytesIO()
         figure.savefig(png, dpi=150, format="png")
     return [*written, write_file(out / "deployments.png", png.getvalue())]
-
-
-def write_table(table: pd.DataFrame, path: Path, *, index: bool = False) -> Path:
-    """Write a table for spreadsheets, with texts escaped that look like formulas."""
-    return write_file(path, without_formulas(table).to_csv(lineterminator="\n", index=index))

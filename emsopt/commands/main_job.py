@@ -6,6 +6,8 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
+from .._files.atomic import write_file
+from .._files.formats import table_text
 from ..errors import InputError
 from . import _shared
 
@@ -60,12 +62,12 @@ def _write_tables(options: Namespace, objective: Objective, _: dict[str, Evaluat
     label = metric_label(metric)
     title = f"{label[0].upper()}{label[1:]} against offered load, approximate hypercube, {capacity}"
     _print_table(title, by_load, (loads, "second version, Table 1") if paper else None)
-    written = [_shared.write_table(by_load, out / "by_load.csv", index=True)]
+    written = [write_file(out / "by_load.csv", table_text(by_load, index=True))]
     if paper:
         by_rate = service_rate_sweep(space.city, space, rates.index, progress=progress)
         title = "Mean response (min) against service rate (calls per day), approximate hypercube, loss"
         _print_table(title, by_rate, (rates, "first version, Table 3"))
-        written.append(_shared.write_table(by_rate, out / "by_service_rate.csv", index=True))
+        written.append(write_file(out / "by_service_rate.csv", table_text(by_rate, index=True)))
     return written
 
 

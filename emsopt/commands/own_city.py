@@ -6,6 +6,8 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from .._files.atomic import write_file
+from .._files.formats import table_text
 from .._validate import existing_file, path, whole_number
 from ..city.tables import check_replaceable
 from ..errors import InputError
@@ -107,7 +109,7 @@ def run(options: Namespace) -> None:
         if by_hour is not None:
             plan = _plan(by_hour, objective, options)
             tables |= {"plan": plan.to_frame(), "plan_moves": plan.changes()}
-        written = [_shared.write_table(table, out / f"{name}.csv") for name, table in tables.items()]
+        written = [write_file(out / f"{name}.csv", table_text(table)) for name, table in tables.items()]
         return [city.save(out / "city"), *written]
 
     inputs = [options.calls, options.stations, options.areas, options.travel_times]

@@ -9,9 +9,9 @@ import pandas as pd
 from ipywidgets import HTML, BoundedFloatText, Dropdown, FileUpload, IntSlider, Text, VBox
 
 from .. import datasets, plots
+from .._files.formats import table_text
 from ..calls import aggregate_calls
 from ..maps.deployments import deployment_map
-from ..planning.scenarios import without_formulas
 from ._panel import Panel
 from ._uploads import MOST_MB, POINTS, city_from_uploads, summary
 from ._widgets import button, control, lines, png, seed_input, table
@@ -160,7 +160,7 @@ class _Dashboard(Panel):
         """Make links that save the table, if it has rows, and a map and a picture of what is shown."""
         city, evaluations, links = self.bench.city.scaled(self.bench.at.load), self.bench.compute(), []
         if self.rows:
-            text = without_formulas(pd.DataFrame(self.rows)).to_csv(index=False, lineterminator="\n")
+            text = table_text(pd.DataFrame(self.rows))
             links.append(_link("scenarios.csv", "text/csv", text.encode("utf-8-sig")))
         if city.atom_locations is not None and city.site_locations is not None:
             links.append(_link("map.html", "text/html", deployment_map(city, evaluations).html.encode()))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ..city.city import City
     from ..evaluators.evaluation import Evaluation
 
@@ -46,13 +44,3 @@ def scenario(city: City, name: str, evaluation: Evaluation, metric: str, thresho
         **figures,
         "sites": "; ".join(e.site_names),
     }
-
-
-def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
-    """Escape texts that a spreadsheet would take for formulas."""
-    return table.map(_no_formula).rename(columns=_no_formula)
-
-
-def _no_formula(cell: object) -> object:
-    """Put an apostrophe before a text that begins like a formula."""
-    return "'" + cell if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell

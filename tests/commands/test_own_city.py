@@ -12,6 +12,7 @@ import pytest
 
 import emsopt as eo
 from emsopt.__main__ import main
+from emsopt._files.formats import table_text
 from emsopt.commands import _shared
 from emsopt.commands.own_city import _hours, _weekdays
 from emsopt.planning.hourly import hourly_plan
@@ -198,7 +199,7 @@ def test_malicious_names_stay_text_in_every_export(done):
 
 def test_no_text_of_a_table_is_a_formula(tmp_path):
     table = pd.DataFrame({"=a": ["=1+1", "+1", "-x", "@SUM", "\tx", "safe", None], "b": [-1.5, 2, 3, 4, 5, 6, 7]})
-    _shared.write_table(table, tmp_path / "t.csv", index=False)
+    (tmp_path / "t.csv").write_text(table_text(table))
     rows = list(csv.reader(io.StringIO((tmp_path / "t.csv").read_text("utf-8"), newline="")))
     assert rows[0] == ["'=a", "b"]
     assert [row[0] for row in rows[1:]] == ["'=1+1", "'+1", "'-x", "'@SUM", "'\tx", "safe", ""]

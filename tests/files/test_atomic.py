@@ -17,6 +17,7 @@ import emsopt as eo
 from emsopt.__main__ import main
 from emsopt._files import atomic as _atomic
 from emsopt._files import locate
+from emsopt._files.formats import table_text
 from emsopt.commands import _shared
 from emsopt.errors import DataUnavailableError, EmsoptError, InputError, WriteError
 from emsopt.maps.deployments import deployment_map
@@ -47,7 +48,7 @@ def save_roads(town, number, path):
 
 
 def save_table(town, number, path):
-    return _shared.write_table(pd.DataFrame({"site": town.site_names, "units": number}), path, index=False)
+    return _atomic.write_file(path, table_text(pd.DataFrame({"site": town.site_names, "units": number})))
 
 
 def save_templates(town, number, path):

@@ -85,12 +85,20 @@ def read_arrays(path: PathLike, sha256: str) -> dict[str, NDArray[Any]]:
 
 def _arrays_in(value: Any) -> dict[int, NDArray[Any]]:
     """Return all arrays contained in a value, by the identity of their records."""
-    if isinstance(value, _Record):
-        if (array := _array(value)) is not None:
-            return {id(value): array}
-        value = value.parts
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    return {key: array for part in inside for key, array in _arrays_in(part).items()}
+    arrays: dict[int, NDArray[Any]] = {}
+    seen: set[int] = set()
+    left = [value]  # a loop instead of recursion, because models nest deeply
+    while left:
+        value = left.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, _Record) and (array := _array(value)) is not None:
+            arrays[id(value)] = array
+            continue
+        inside = value.parts if isinstance(value, _Record) else value
+        left += inside.values() if isinstance(inside, dict) else inside if isinstance(inside, (list, tuple)) else ()
+    return arrays
 
 
 def _array(record: _Record) -> NDArray[Any] | None:

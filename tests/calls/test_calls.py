@@ -226,10 +226,10 @@ def test_whatever_a_cell_holds_is_read_or_refused(time, lon, lat):
 
 
 def test_a_file_too_large_is_refused_unread(monkeypatch):
-    monkeypatch.setattr(ec._points._plain, "MOST_BYTES", 20)
+    monkeypatch.setattr(ec._points._formats, "MOST_BYTES", 20)
     with pytest.raises(InputError, match="the maximum that is read"):
         ec.read_calls(csv("2025-01-01,-30,45"))
-    monkeypatch.setattr(ec._points._plain, "MOST_ROWS", 1)
+    monkeypatch.setattr(ec._points._formats, "MOST_ROWS", 1)
     with pytest.raises(InputError, match="2 rows"):
         ec.read_calls(random_log(2))
 
@@ -255,7 +255,7 @@ def test_only_columns_that_are_used_take_memory(tmp_path):
 
 
 def test_rows_are_counted_while_they_are_read(monkeypatch):
-    monkeypatch.setattr(ec._points._plain, "MOST_ROWS", 3)
+    monkeypatch.setattr(ec._points._formats, "MOST_ROWS", 3)
     assert len(ec.read_calls(csv(*["2025-01-01,-30,45"] * 3))) == 3
     with pytest.raises(InputError, match="more than 3 rows"):
         ec.read_calls(csv(*["2025-01-01,-30,45"] * 4, "ragged"))

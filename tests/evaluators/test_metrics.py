@@ -8,7 +8,7 @@ import pytest
 
 import emsopt as eo
 from emsopt import _validate
-from emsopt.city import deployment
+from emsopt.city import deployment_space
 from emsopt.errors import EmsoptError, InputError
 from emsopt.evaluators import approximate_hypercube, by_name, exact_hypercube
 from emsopt.evaluators.metrics import metric_costs, metric_label
@@ -109,9 +109,9 @@ def test_an_objective_counts_what_it_evaluates():
 
 
 def test_a_call_checks_its_deployment_once_and_looks_up_no_options(monkeypatch):
-    objective, seen, indices = eo.Objective(CITY, 2, "approximate"), [], deployment._indices
+    objective, seen, indices = eo.Objective(CITY, 2, "approximate"), [], deployment_space._indices
     value = objective([0, 1])
-    monkeypatch.setattr(deployment, "_indices", lambda *given: seen.append(given) or indices(*given))
+    monkeypatch.setattr(deployment_space, "_indices", lambda *given: seen.append(given) or indices(*given))
     monkeypatch.setattr(by_name, "split_options", None)
     for check in ("choice", "positive_number", "real_array"):
         monkeypatch.setattr(_validate, check, None)

@@ -2,7 +2,7 @@
 
 `city` holds validated demand, candidate sites and times; `tables` builds a city from tables or a folder of
 plain files; `travel` converts distances to minutes; `deployment_space` defines and checks the allowed deployments.
-Data flow in one direction: tables and travel times -> `City`; `City` and a number of units ->
+Data flow in one direction: tables and travel times give a `City`; a `City` and a number of units give a
 `DeploymentSpace`.
 """
 

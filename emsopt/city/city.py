@@ -5,7 +5,7 @@ name                   symbol  shape       meaning
 =====================  ======  ==========  =====================================================
 ``arrival_rates``      λ_j     (M,)        calls per hour from atom j
 ``travel_times``       t_ij    (N, M)      minutes from site i to atom j
-``turnout_times``      τ_i     (N,)        minutes from dispatch until a unit at site i rolls
+``turnout_times``      τ_i     (N,)        minutes from dispatch until a unit at site i leaves
 ``service_times``      1/μ_ij  (N, M)      mean minutes from dispatch until the unit is free again
 ``preference``                 (N, M)      preference of atom j for site i: smaller is preferred
 =====================  ======  ==========  =====================================================
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
     from .._types import ArrayLike, FloatArray, IntArray
 
-LONGEST_MIN = 24 * 60  # a travel or service time of more than a day must be in seconds
-LONGEST_TURNOUT_MIN = 15  # values such as 60 and 90 must be seconds
-# Range of the offered work, erlangs, in which every evaluator keeps at least six digits.
+LONGEST_MIN = 24 * 60  # longer travel or service times are taken for seconds
+LONGEST_TURNOUT_MIN = 15  # longer turnout times, such as 60 and 90, are taken for seconds
+# Range of the offered work, in erlangs, in which every evaluator is accurate to at least six digits.
 LEAST_STUDIED, MOST_STUDIED = 1e-9, 1e9
-MOST_APART_KM = 1000  # between sites and atoms
-MOST_WORK = 500  # erlangs per site; all of New York keeps about 140 units busy
+MOST_APART_KM = 1000  # largest distance between the sites and the atoms of a city
+MOST_WORK = 500  # largest offered work in erlangs per site; all of New York City needs about 140
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,7 +98,7 @@ class City:
     name: str = "city"
     notes: str = ""
 
-    if TYPE_CHECKING:  # callers may pass more than the fields hold afterwards
+    if TYPE_CHECKING:  # the arguments may have more types than the fields, which hold checked values
 
         def __init__(
             self,
@@ -124,13 +124,13 @@ class City:
         rates = _validate.real_array(self.arrival_rates, "arrival_rates", (None,), unit="calls/h", low=0)
         if len(rates) != n_atoms:
             hint = " It looks transposed: sites are rows." if len(rates) == n_sites else ""
-            raise InputError(f"`travel_times` must have {len(rates)} columns; got {travel_times.shape}.{hint}")
+            raise InputError(f"`travel_times` must have {len(rates)} columns (atoms); got {travel_times.shape}.{hint}")
         if not rates.any():
             raise InputError("`arrival_rates` are all zero; at least one must be positive.")
         turnout = _minutes(self.turnout_times, "turnout_times", (n_sites,), LONGEST_TURNOUT_MIN)
         service = _minutes(self.service_times, "service_times", (n_sites, n_atoms), strictly=True)
         if service.max() < 0.5:
-            raise InputError("`service_times` must be minutes; all are below 0.5. Multiply hours by 60.")
+            raise InputError("`service_times` must be minutes; all values are below 0.5. Multiply hours by 60.")
         with np.errstate(over="ignore"):
             total = rates.sum()
         work = total / 60 * service.mean() / n_sites
@@ -138,7 +138,7 @@ class City:
             busy = f"{total:g} calls/h would keep {work:.3g} units busy at every site"
             raise InputError(f"`arrival_rates` must be calls per hour; {busy}. Divide calls per year by 8760.")
         geographic = _validate.truth(self.geographic, "geographic")
-        checked = vars(self)  # a frozen dataclass takes no assignments
+        checked = vars(self)  # attributes of a frozen dataclass cannot be assigned
         checked.update(arrival_rates=rates, travel_times=travel_times, turnout_times=turnout, service_times=service)
         for key, n in (("atom", n_atoms), ("site", n_sites)):
             names, places = f"{key}_names", f"{key}_locations"
@@ -186,25 +186,25 @@ class City:
 
     @cached_property
     def mean_service_time(self) -> float:
-        """Mean minutes that a call keeps a unit busy: mean over calls, with equal weights for sites."""
+        """Mean minutes that a call keeps a unit busy: the mean over calls and, with equal weights, over sites."""
         return float((self.service_times @ self.demand_shares).mean())
 
     @cached_property
     def service_ratio(self) -> float:
-        """Ratio of the longest to the shortest mean service time of a site, each a mean over calls."""
+        """Ratio of the longest to the shortest mean service time among sites, where means are over calls."""
         minutes = self.service_times @ self.demand_shares
         return float(minutes.max() / minutes.min())
 
     @cached_property
     def preferred_order(self) -> IntArray:
-        """Sites in order of preference of each atom, γ_jl, shape (M, N); ties go to the lower twin group."""
+        """For each atom the sites in order of preference, γ_jl, shape (M, N); ties go to the lower twin group."""
         key = self.response_times if self.preference is None else self.preference
-        groups = np.broadcast_to(self.twin_groups[:, None], key.shape)  # keep twins together in a tie
+        groups = np.broadcast_to(self.twin_groups[:, None], key.shape)  # in a tie, twins come together
         return _frozen(np.ascontiguousarray(np.lexsort((groups, key), axis=0).T))
 
     @cached_property
     def twin_groups(self) -> IntArray:
-        """Index of the group of interchangeable sites that each site belongs to, shape (N,).
+        """For each site the index of its twin group, that is its group of interchangeable sites, shape (N,).
 
         Two sites are interchangeable if all their times and preferences are equal. Typically they are one
         station, listed once for each unit that it can hold.
@@ -225,7 +225,7 @@ class City:
     save = tables.save
 
     def replace(self, **changes: Any) -> City:
-        """Return a validated copy with some fields changed."""
+        """Return a validated copy of the city with some fields changed."""
         known = [f.name for f in dataclasses.fields(self)]
         unknown = sorted(set(changes) - set(known))
         if unknown:
@@ -235,14 +235,14 @@ class City:
     def scaled(self, theta: float) -> City:
         """Return the city with every arrival rate multiplied by ``theta`` > 0 (the papers' λ_j(θ))."""
         theta = _validate.positive_number(theta, "theta")
-        # A plain copy: cached derived values hold for any scale, and the limit on the load does not apply.
+        # Copy without validation: the limit on the load does not apply, and cached values do not depend on the scale.
         city = copy(self)
         with np.errstate(over="ignore", under="ignore"):
             rates = self.arrival_rates * theta
             work = rates.sum() / 60 * self.mean_service_time
         if not LEAST_STUDIED <= work <= MOST_STUDIED:
             allowed = f"{LEAST_STUDIED:g} to {MOST_STUDIED:g} erlangs"
-            raise InputError(f"`theta` must scale the offered work to {allowed}; {theta:g} gives {work:g}.")
+            raise InputError(f"`theta` must scale the offered work to {allowed}; got {theta:g}, which gives {work:g}.")
         object.__setattr__(city, "arrival_rates", _frozen(rates))
         return city
 
@@ -272,7 +272,7 @@ class City:
 
 
 def _frozen(array: Any) -> Any:
-    """Make a derived array read-only, because the cached array is shared."""
+    """Make an array read-only and return it, because all users share the cached array."""
     array.flags.writeable = False
     return array
 
@@ -280,7 +280,7 @@ def _frozen(array: Any) -> Any:
 def _minutes(
     values: ArrayLike, name: str, shape: tuple[int | None, ...], most: float = LONGEST_MIN, *, strictly: bool = False
 ) -> FloatArray:
-    """Validate times, and broadcast a scalar or one value per site to ``shape``."""
+    """Return times as an array of ``shape``, also from a scalar or one value per site; raise if they are invalid."""
     array = _validate.floats(values, name, "min")
     if None not in shape and array.shape in ((), shape[:1]):
         array = array.reshape(array.shape + (1,) * (len(shape) - array.ndim))
@@ -300,5 +300,5 @@ def _check_same_region(atoms: FloatArray, sites: FloatArray) -> None:
 
 
 def check_city(value: object, name: str = "city") -> City:
-    """Return ``value`` if it is a `City`, else raise."""
+    """Return ``value``; raise unless it is a `City`."""
     return _validate.instance(value, name, City, "emsopt.City")

@@ -1,7 +1,7 @@
 """Deployments: the sites at which p units wait, and the set of allowed deployments.
 
 A deployment is an array of p site indices. An index that occurs twice means two units at that site. Units at the same
-site are interchangeable, and so are the sites of a twin group (`City.twin_groups`).
+site are interchangeable, and so are sites with equal times and preferences, a twin group (`City.twin_groups`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def check_sites(city: City, sites: Any, name: str = "sites") -> IntArray:
 
 
 def check_deployments(city: City, deployments: Any) -> IntArray:
-    """Return ``deployments`` as an integer array of valid site indices, shape (K, p), K and p at least 1."""
+    """Return ``deployments`` as an array of site indices, shape (K, p); raise unless all are valid and K, p >= 1."""
     array = _indices(city, deployments, "deployments")
     if array.ndim != 2 or array.size == 0:
         raise InputError(f"`deployments` must hold one row per deployment, shape (K, p); got shape {array.shape}.")
@@ -44,7 +44,7 @@ def check_deployments(city: City, deployments: Any) -> IntArray:
 
 
 def _indices(city: City, values: Any, name: str) -> IntArray:
-    """Return valid site indices of any shape from whole numbers or site names."""
+    """Return whole numbers or site names as an array of site indices, of any shape; raise if one is invalid."""
     check_city(city)
     limits = f"whole site indices from 0 to {city.n_sites - 1}"
     try:
@@ -52,7 +52,7 @@ def _indices(city: City, values: Any, name: str) -> IntArray:
     except ValueError as error:
         raise InputError(f"`{name}` must be {limits} in rows of equal length; got {values!r}.") from error
     if np.ma.isMaskedArray(values):
-        raise InputError(f"`{name}` must be {limits}; got a masked array. Fill it first.")
+        raise InputError(f"`{name}` must be {limits}; got a masked array. Fill the masked entries first.")
     if array.dtype.kind in "UOT" and array.size and all(isinstance(value, str) for value in array.flat):
         return city.sites_named(array.ravel()).reshape(array.shape)
     if array.dtype.kind == "b":
@@ -69,7 +69,8 @@ def _indices(city: City, values: Any, name: str) -> IntArray:
 class DeploymentSpace:
     """The set of allowed deployments of a fleet.
 
-    Functions that take a fleet size p take a space in its place, also one made for another city with the same sites.
+    Functions that take a fleet size p also accept a space instead. It may have been made for another city with the same
+    sites.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ class DeploymentSpace:
     units : int
         Fleet size p.
     colocation : bool or int
-        Units that a listed site may hold: one (False), any number (True), or the given number.
+        Number of units that a listed site may hold: one (False), any number (True), or the given number.
     pinned : sequence of int or str
         Sites that must have a unit; a site listed twice must have two.
     closed : sequence of int or str
@@ -87,12 +88,12 @@ class DeploymentSpace:
     Attributes
     ----------
     site_floors, site_capacities : ndarray of int, shape (N,)
-        Fewest and most units at each listed site.
+        Minimum and maximum number of units at each listed site.
 
     Notes
     -----
-    Deployments that differ only in the choice among twin sites are identical. Each is listed once, with the lowest
-    indices; `multiplicity` counts the sets of listed sites that it stands for.
+    Deployments that differ only in the choice among interchangeable sites (twins) count as one deployment. It is listed
+    once, with the lowest indices; `multiplicity` is the number of sets of listed sites that it stands for.
 
     Examples
     --------
@@ -138,7 +139,7 @@ class DeploymentSpace:
         vars(self).update(pinned=tuple(pinned.tolist()), closed=tuple(closed.tolist()))
 
     def _listed(self, sites: Any, name: str) -> IntArray:
-        """Return the indices of sites that a caller listed, which may be none, shape (k,)."""
+        """Return the indices of the sites in the argument ``name``, which may be empty, shape (k,)."""
         if isinstance(sites, str) or not np.iterable(sites):
             raise InputError(f"`{name}` must be a sequence of sites, which may be empty; got {sites!r}.")
         sites = sites if isinstance(sites, np.ndarray) else list(sites)
@@ -158,29 +159,29 @@ class DeploymentSpace:
         if check_city(city) is units.city:
             return units
         if city.site_names != units.city.site_names:
-            raise InputError(f"`units` is a space for other sites than {city.name!r} has; make one for this city.")
+            raise InputError(f"`units` is a space for other sites than those of {city.name!r}. Make one for it.")
         return replace(units, city=city)
 
     @cached_property
     def _groups(self) -> list[IntArray]:
-        """Lists of site indices by twin group, with each site repeated for every unit that it may hold."""
+        """For each twin group the indices of its sites, each repeated for every unit that it may hold."""
         order = np.argsort(self.city.twin_groups, kind="stable")
         return np.split(np.repeat(order, self.site_capacities[order]), np.cumsum(self.capacities)[:-1])
 
     @cached_property
     def capacities(self) -> IntArray:
-        """Most units in each twin group, shape (G,)."""
+        """Maximum number of units in each twin group, shape (G,)."""
         return np.bincount(self.city.twin_groups, weights=self.site_capacities).astype(int)
 
     @cached_property
     def floors(self) -> IntArray:
-        """Fewest units in each twin group, shape (G,)."""
+        """Minimum number of units in each twin group, shape (G,)."""
         return np.bincount(self.city.twin_groups, weights=self.site_floors).astype(int)
 
     @cached_property
     def count(self) -> int:
         """Number of distinct deployments, which may be too large for `len`."""
-        ways = [1] + [0] * self.units  # ways to place k units in the groups seen so far
+        ways = [1] + [0] * self.units  # number of ways to place k units in the groups seen so far
         for low, high in zip(self.floors, self.capacities, strict=True):
             ways = [sum(ways[k - n] for n in range(low, min(high, k) + 1)) for k in range(self.units + 1)]
         return ways[-1]
@@ -189,9 +190,9 @@ class DeploymentSpace:
         return self.count
 
     def listing(self) -> IntArray:
-        """Return all distinct deployments, shape (K, p), rows sorted."""
-        # Units that are not pinned fill free slots from the left: after slot k the next one, or the first of a later
-        # group.
+        """Return all distinct deployments, shape (K, p), each row in ascending order."""
+        # Units that are not pinned fill the free slots from the left: slot k is followed by the next slot of its group,
+        # or by the first slot of a later group.
         free = self.capacities - self.floors
         first = np.unique(np.cumsum(free) - free)
         parts = [np.split(slots, [n]) for slots, n in zip(self._groups, self.floors, strict=True)]
@@ -211,11 +212,11 @@ class DeploymentSpace:
         return (groups[..., None] == np.arange(len(self.floors))).sum(axis=-2)
 
     def deployment(self, counts: IntArray) -> IntArray:
-        """Return the deployment with ``counts`` units in each twin group, shape (p,): lowest indices, sorted."""
+        """Return the deployment with ``counts`` units in each twin group: lowest indices, sorted, shape (p,)."""
         return np.sort(np.concatenate([slots[:n] for slots, n in zip(self._groups, counts, strict=True)]))
 
     def canonical(self, sites: ArrayLike) -> IntArray:
-        """Return an allowed deployment with the lowest indices of its twin groups, sorted, shape (p,)."""
+        """Return a deployment with the lowest indices of its twin groups, sorted; raise unless it is allowed."""
         sites = check_sites(self.city, sites)
         counts = self.group_counts(sites)
         if len(sites) != self.units or (counts > self.capacities).any() or (counts < self.floors).any():
@@ -230,11 +231,14 @@ class DeploymentSpace:
         return True
 
     def multiplicity(self, sites: ArrayLike) -> int:
-        """Return the number of sets of listed sites that this deployment stands for (without colocation)."""
+        """Return the number of sets of listed sites that this deployment stands for, if no site holds two units."""
         return prod(map(comb, self.capacities.tolist(), self.group_counts(self.canonical(sites)).tolist()))
 
     def sample(self, size: int | None = None, *, rng: Rng = None) -> IntArray:
-        """Place the units that are not pinned at random; return one deployment, shape (p,), or (size, p)."""
+        """Return one random allowed deployment, shape (p,), or ``size`` of them, shape (size, p).
+
+        Pinned units stay at their sites; each other unit is placed at random.
+        """
         generator = _validate.generator(rng)
         if size is not None:
             return np.array([self.sample(rng=generator) for _ in range(_validate.whole_number(size, "size"))])

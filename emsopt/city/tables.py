@@ -9,8 +9,8 @@ can write:
 ``atoms.csv``          ``name, lon, lat, arrival_rate`` (calls/h)
 ``sites.csv``          ``name, lon, lat, turnout_min, service_min``
 ``travel_times.csv``   minutes; one row per site, one column per atom, both by name
-``service_times.csv``  same form, instead of ``service_min`` if times also depend on the atom
-``preference.csv``     same form, smaller is preferred; only if not simply the closest unit
+``service_times.csv``  same form; replaces ``service_min`` if service times also depend on the atom
+``preference.csv``     same form; smaller is preferred. Needed only if atoms do not prefer the closest unit
 ``atoms.geojson``      one Polygon or MultiPolygon per atom, named by its property ``atom``
 =====================  =========================================================================================
 
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
     from .._types import ArrayLike, FloatArray, PathLike
 
-C = TypeVar("C")  # the class City, which builds on this file
+C = TypeVar("C")  # stands for `City`, which cannot be imported here because it imports this module
 
 FORMAT_VERSION = 1
-WIDEST_PLANE_KM = 2000  # coordinates that span more must be in metres
+WIDEST_PLANE_KM = 2000  # coordinates that span more than this are taken for metres
 
 CITY, ATOMS, SITES = "city.json", "atoms.csv", "sites.csv"
 TRAVEL, SERVICE, PREFERENCE = "travel_times.csv", "service_times.csv", "preference.csv"
@@ -84,7 +84,8 @@ def from_frames(
         ``calls`` counted over ``period_hours``. Polygons become the shapes of the atoms; the location of each is a
         point inside its polygon.
     sites : DataFrame or GeoDataFrame, N rows
-        ``name`` or ``site``, in the same way; ``turnout_min`` and ``service_min`` unless passed as arguments.
+        ``name`` or ``site`` (a column or the index; numbered by default); ``turnout_min`` and ``service_min``, unless
+        these times are passed as arguments.
     travel_times : DataFrame, array_like of shape (N, M), or callable, optional
         Minutes. A DataFrame has site names as index and atom names as columns, in any order; an array follows the
         order of the tables; a callable converts road distance (km) to minutes (see `emsopt.city.travel`).
@@ -167,22 +168,22 @@ def from_frames(
 
 
 class _Places(NamedTuple):
-    """The rows of a table and their locations."""
+    """A table of atoms or sites, with the locations of its rows."""
 
     table: Table
     points: FloatArray | None  # (rows, 2)
-    geographic: bool  # longitude and latitude, instead of x and y
+    geographic: bool  # whether points are longitude and latitude instead of x and y
     shapes: tuple[dict[str, Any], ...] | None  # GeoJSON geometries, if all rows are areas
 
     def located(self) -> FloatArray:
-        """Return the locations of the rows; raise if the table has none, as travel times are computed from them."""
+        """Return the locations of the rows, from which travel times are computed; raise if the table has none."""
         if self.points is None:
             raise self.table.lacks("locations, as columns 'lon' and 'lat' or 'x' and 'y'")
         return self.points
 
 
 def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, str]) -> _Places:
-    """Return the rows of a table of atoms or sites."""
+    """Check a table of atoms or sites; return its rows with their locations and shapes."""
     frame, shapes = without_geometry(frame, argument, ("Point", "Polygon", "MultiPolygon"))
     table = Table.of(frame, argument, name_columns)
     if table.column(LONGITUDE + LATITUDE):
@@ -193,12 +194,12 @@ def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, str]) -
     points = np.column_stack([table.numbers(key, "kilometres") for key in (x, y)])
     span = np.ptp(points, axis=0).max()
     if span > WIDEST_PLANE_KM:
-        raise InputError(f"{table.where}, columns 'x' and 'y' must be km; they span {span:g}. Divide metres by 1000.")
+        raise InputError(f"{table.where}, columns 'x' and 'y' must be km, but span {span:g}. Divide metres by 1000.")
     return _Places(table, points, False, shapes)
 
 
 def _arrival_rates(atoms: Table, period_hours: float | None) -> FloatArray:
-    """Return calls per hour."""
+    """Return the calls per hour of each atom, from the column 'arrival_rate' or 'calls'."""
     if period_hours is None:
         needed = "a column 'arrival_rate' (calls per hour), or 'calls' with `period_hours`"
         return atoms.numbers(atoms.needed(("arrival_rate",), needed), "calls per hour of at least 0", low=0)
@@ -217,12 +218,14 @@ def _road_km(stations: _Places, atoms: _Places, detour: float) -> FloatArray:
 
 
 def check_replaceable(folder: Path) -> None:
-    """Raise if a folder holds anything but a city; call this before a long computation."""
+    """Raise if a folder holds anything but a city. Call this before a long computation whose result goes there."""
     atomic.check_replaceable(folder, CITY, FILES)
 
 
 def save(city: Any, folder: PathLike) -> Path:
-    """Write the city to a folder of plain files that `load` can read, either all of them or none.
+    """Write the city to a folder of plain files that `load` can read.
+
+    If an error occurs, no file is written.
 
     Parameters
     ----------
@@ -241,7 +244,7 @@ def save(city: Any, folder: PathLike) -> Path:
     WriteError
         If the disk is full or read-only, or permission is denied. The folder is left unchanged.
     """
-    city.replace()  # raises for an extreme load from `City.scaled`, which could not be read back
+    city.replace()  # validate: `City.scaled` allows loads that could not be read back
     return atomic.write_folder(folder, _as_files(city), marker=CITY, replaceable=FILES)
 
 
@@ -280,6 +283,7 @@ def load(cls: Callable[..., C], folder: PathLike) -> C:
     Parameters
     ----------
     folder : path_like
+        Folder that holds the files.
 
     Raises
     ------
@@ -301,7 +305,7 @@ def _load(cls: Callable[..., C], folder: Path) -> C:
     missing = [name for name in (CITY, ATOMS, SITES) if not os.path.lexists(folder / name)]
     if missing:
         held = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
-        raise InputError(f"The city's file {missing[0]} is missing. The folder holds {held}.")
+        raise InputError(f"A city needs {CITY}, {ATOMS} and {SITES}; {missing[0]} is missing. The folder holds {held}.")
     for name in FILES:
         if os.path.lexists(folder / name) and not os.path.isfile(folder / name):  # `is_file` may raise
             raise InputError(f"{name} must be a file, but is a folder or a broken link.")
@@ -326,7 +330,7 @@ def _load(cls: Callable[..., C], folder: Path) -> C:
 
 
 def _read_about(path: Path) -> dict[str, Any]:
-    """Read city.json."""
+    """Return the entries of city.json; raise if one is unknown or invalid."""
     about = formats.read_json(path)
     for key, value in about.items():
         if key not in CITY_KEYS:

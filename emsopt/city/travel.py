@@ -14,7 +14,7 @@ import numpy as np
 from .._types import ArrayLike, FloatArray
 from .._validate import positive_number, real_array
 
-EARTH_RADIUS_KM = 6371.0088  # mean radius, IUGG
+EARTH_RADIUS_KM = 6371.0088  # mean radius (IUGG)
 Law: TypeAlias = Callable[[ArrayLike], FloatArray]
 """A travel-time law: from road distance (km) to time (min)."""
 
@@ -27,7 +27,7 @@ def great_circle_km(origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
     origins : array_like, shape (N, 2)
         Longitude and latitude in decimal degrees.
     destinations : array_like, shape (M, 2)
-        Likewise.
+        Longitude and latitude in decimal degrees.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def great_circle_km(origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
 def central_angle(starts: FloatArray, ends: FloatArray) -> FloatArray:
     """Return the angles between points on a sphere by the haversine formula, in radians.
 
-    ``starts`` and ``ends`` hold longitude and latitude in degrees on their last axis; the others are broadcast.
+    ``starts`` and ``ends`` hold longitude and latitude in degrees on their last axis; their other axes are broadcast.
     """
     (lon1, lat1), (lon2, lat2) = (np.moveaxis(np.radians(points), -1, 0) for points in (starts, ends))
     haversine = np.sin((lat2 - lat1) / 2) ** 2 + np.cos(lat1) * np.cos(lat2) * np.sin((lon2 - lon1) / 2) ** 2
@@ -71,14 +71,14 @@ def constant_speed(kmh: float) -> Law:
     kmh = positive_number(kmh, "kmh", "km/h")
 
     def law(distance_km: ArrayLike) -> FloatArray:
-        with np.errstate(over="ignore"):  # the caller refuses infinite times
+        with np.errstate(over="ignore"):  # the caller raises an error for infinite times
             return np.asarray(distance_km, float) / kmh * 60
 
     return law
 
 
 def budge_median_seconds(distance: ArrayLike, a: float, v: float) -> FloatArray:
-    r"""Return the median travel time of Budge, Ingolfsson and Zerom (2010), s.
+    r"""Return the median travel time of Budge, Ingolfsson and Zerom (2010), in seconds.
 
     A vehicle accelerates at ``a`` until it cruises at ``v`` (any consistent unit of length):
     :math:`m(d) = 2\sqrt{d/a}` for :math:`d \le v^2/a`, else :math:`v/a + d/v`.
@@ -99,9 +99,9 @@ def budge_law(a: float, v: float, b0: float, b1: float, b2: float, metres_per_un
     a, v : float
         Acceleration and cruising speed in units of length per second squared and per second.
     b0, b1, b2 : float
-        Coefficients of the spread.
+        Coefficients of the coefficient of variation.
     metres_per_unit : float
-        Length of the unit in metres.
+        Length in metres of the unit of distance used by ``a`` and ``v``.
 
     Returns
     -------
@@ -110,8 +110,8 @@ def budge_law(a: float, v: float, b0: float, b1: float, b2: float, metres_per_un
 
     Notes
     -----
-    The fit is not valid outside the distances it was fitted to; below roughly 100 m the spread is not a real
-    number.
+    The law is valid only for distances in the range to which it was fitted. Below roughly 100 m the coefficient of
+    variation is not a real number and is replaced by 0.
 
     References
     ----------

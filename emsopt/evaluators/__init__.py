@@ -1,12 +1,12 @@
-"""From a city and a deployment to an `Evaluation`, and exact models that look over all deployments.
+"""Evaluate deployments of a city with queueing models, and find optimal ones with classical location models.
 
-``approximate_hypercube``  Larson's (1975) approximation: microseconds, any fleet, slightly low
-``exact_hypercube``        Larson's (1974) Markov chain: exact for exponential service, up to about 20 units
-``simulate``               discrete events: any service-time distribution, confidence intervals
-``evaluate, values``       one deployment or many by one of the three; by default exact up to 12 units
-``p_median, bounds``       all units always free: bounds of the queueing optimum
-``mclp, mexclp``           maximal covering, the planner's classics
-``evaluate_all``           every deployment, the best and its near rivals
+``approximate_hypercube``  Larson's (1975) approximation: microseconds, for any fleet; mean response slightly too low
+``exact_hypercube``        Larson's (1974) Markov chain: exact for exponential service; up to about 20 units
+``simulate``               discrete-event simulation: any service-time distribution, with confidence intervals
+``evaluate, values``       evaluate one deployment or many by one of the three above; by default exact up to 12 units
+``p_median, bounds``       the optimum if all units were always free, and bounds on the queueing optimum
+``mclp, mexclp``           maximal covering and maximum expected covering
+``evaluate_all``           evaluate every deployment; return the best one and those almost as good
 """
 
 from .approximate import approximate_hypercube

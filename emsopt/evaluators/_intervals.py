@@ -1,4 +1,4 @@
-"""Confidence intervals of simulated measures, by batch means, widened where a queue remembers for long."""
+"""Confidence intervals of simulated measures, by batch means, widened for queues near saturation."""
 
 import numpy as np
 
@@ -7,29 +7,31 @@ from .._types import FloatArray, IntArray
 from .._validate import positive_number
 from ..errors import AccuracyWarning, InputError
 
-LONG_ENOUGH = 100  # relaxation times of the queue, after which its mean wait is known within about 20 percent
+LONG_ENOUGH = 100  # relaxation times of the queue after which the mean wait is known within about 20 percent
 
 
 def check_level(level: float) -> float:
-    """Return a confidence level in (0, 1)."""
+    """Return the confidence level ``level``; raise unless it lies in (0, 1)."""
     level = positive_number(level, "level")
     if level >= 1:
         hint = f" For {level:g} percent pass {level / 100:g}." if 1 < level < 100 else ""
-        raise InputError(f"`level` must be a confidence above 0 and below 1; got {level:g}.{hint}")
+        raise InputError(f"`level` must be a confidence level above 0 and below 1; got {level:g}.{hint}")
     return level
 
 
 def relaxation_calls(load: float, squared_variation: float) -> float:
-    """Return the relaxation time of a queue in calls: that of M/M/1, 1 / (μ (1 - √ρ)²), for M/G/c.
+    """Return the relaxation time of an M/G/c queue, in calls.
 
-    Near saturation the relative standard deviation of the mean wait of n calls is √(these calls / n), and that of the
-    time in which not all units are busy is this over √2 (Whitt 1989).
+    It adapts the relaxation time of an M/M/1 queue, 1 / (μ (1 - √ρ)²).
+
+    Near saturation the mean wait of n calls has the relative standard deviation √(relaxation time / n). The time in
+    which not all units are busy has this value divided by √2 (Whitt 1989).
     """
     return load / (1 - np.sqrt(load)) ** 2 * (1 + squared_variation) / 2
 
 
 def queue_spread(load: float, squared_variation: float, calls: int) -> float:
-    """Return the relative standard deviation of the mean wait near saturation; warn if the run is short."""
+    """Return the relative standard deviation of the mean wait near saturation; warn if the run is too short."""
     memory = relaxation_calls(load, squared_variation)
     spread = np.sqrt(memory / calls)
     if spread**2 * LONG_ENOUGH > 1:
@@ -37,17 +39,17 @@ def queue_spread(load: float, squared_variation: float, calls: int) -> float:
             f"the run is short for a queue with an offered load of {load:.4g} per unit: its relaxation time is about "
             f"{memory:,.0f} calls, and {calls:,} were counted, {calls / memory:.2g} times that. `mean_wait` is "
             f"uncertain by about {200 * spread:,.0f} percent, which its interval allows for. Count at least "
-            f"{LONG_ENOUGH * memory:,.0f} calls or, if service is exponential and the fleet small, use exact_hypercube.",
+            f"{LONG_ENOUGH * memory:,.0f} calls, or use exact_hypercube if service is exponential and the fleet small.",
             AccuracyWarning,
         )
     return float(spread)
 
 
 def response_moves(answered: IntArray, response_times: FloatArray, demand_shares: FloatArray) -> FloatArray:
-    """Return how far each batch moves Σ_j w_j · (mean response of atom j's answered calls), shape (B,).
+    """Return how much each batch shifts Σ_j w_j · (mean response of atom j's answered calls), shape (B,).
 
-    To first order a call of atom j moves it by w_j / n_j times the excess of its response over j's mean.
-    The variance of excesses over a mean of n calls is too small by a factor (n - 1) / n, which is corrected.
+    To first order, a call of atom j shifts it by w_j / n_j times the excess of its response over the mean of atom j.
+    The variance of deviations from a mean of n calls is too small by a factor (n - 1) / n; this is corrected.
     """
     calls = answered.sum(axis=1)  # (B, M)
     minutes = np.einsum("bij,ij->bj", answered, response_times)
@@ -60,7 +62,7 @@ def response_moves(answered: IntArray, response_times: FloatArray, demand_shares
 def share(
     numerators: FloatArray, denominators: FloatArray | IntArray, level: float, load: float, spread: float
 ) -> tuple[float, float]:
-    """Return the interval of a share, which is near 1 in a queue near saturation."""
+    """Return the confidence interval of a fraction that may be close to 1, as in a queue near saturation."""
     estimate = numerators.sum() / denominators.sum()
     least = spread / np.sqrt(2) * estimate * (1 - min(estimate, load))
     return ratio(numerators, denominators, level, least=least, high=1.0)
@@ -74,7 +76,7 @@ def ratio(
     least: float = 0.0,
     high: float = np.inf,
 ) -> tuple[float, float]:
-    """Return the interval of Σ numerators / Σ denominators, one of each per batch."""
+    """Return the confidence interval of Σ numerators / Σ denominators; both arrays have one entry per batch."""
     total = denominators.sum()
     estimate = numerators.sum() / total
     return student(estimate, (numerators - estimate * denominators) / total, level, least=least, high=high)
@@ -83,9 +85,10 @@ def ratio(
 def student(
     estimate: float, moves: FloatArray, level: float, *, least: float = 0.0, high: float = np.inf
 ) -> tuple[float, float]:
-    """Return Student's t interval of an estimate that nearly independent batches have moved, summing to 0.
+    """Return Student's t interval of an estimate from nearly independent batches.
 
-    Batches shorter than the memory of a queue vary too little; theory gives the ``least`` standard deviation.
+    ``moves`` holds how much each batch shifts the estimate; these shifts sum to 0. Batches shorter than the
+    relaxation time of a queue vary too little, so the standard deviation used is at least ``least``.
     """
     from scipy.special import stdtrit
 

@@ -6,20 +6,21 @@ The problem is to choose a set S of p of the N sites that minimises Σ_j min_{i�
 name                symbol  shape   meaning
 ==================  ======  ======  ===============================================================
 ``costs``           c_ij    (N, M)  cost of site i serving atom j, weight included
-``prices``          u_j     (M,)    what atom j pays to be served
+``prices``          u_j     (M,)    Lagrange multiplier of "atom j is served": what it pays for service
 ``profits``         ρ_i     (N,)    Σ_j min(0, c_ij - u_j): what choosing site i adds, never positive
 ``ranked``                  (M, N)  sites from the cheapest to the dearest for atom j
-``ranked_costs``            (M, N)  what they cost
+``ranked_costs``            (M, N)  costs of these sites, in the same order
 ``state``                   (N,)    whether site i is FREE, OPEN or CLOSED in this branch
 ==================  ======  ======  ===============================================================
 
-With a price in place of the rule that every atom is served, each site decides for itself, and
+Prices replace the constraint that every atom is served. Each site can then be judged on its own, and
 
     L(u) = Σ_j u_j + the sum of ρ_i over p sites: the OPEN ones and the FREE ones with the smallest ρ_i
 
 is at most the optimum for any u. A deflected subgradient ascent raises L almost to the bound of the linear relaxation.
-On the way, a site is fixed once the opposite choice would raise L to the best cost known; the others are branched on. Times on a plane or a road network leave gaps of about a thousandth and need few branches.
-Costs without geometry (independent random numbers) leave gaps of several per cent: a hundred sites are still
+During the ascent, a site is fixed as OPEN or CLOSED once the opposite choice would raise L to the best cost known.
+Branching decides the other sites. Times on a plane or a road network leave gaps of about a thousandth and need few
+branches. Costs without geometry (independent random numbers) leave gaps of several per cent: a hundred sites are still
 easy then, two hundred are not.
 
 References
@@ -44,19 +45,19 @@ from numpy.typing import NDArray
 from .._types import BoolArray, FloatArray
 
 _Branch: TypeAlias = tuple[float, int, NDArray[np.int8], FloatArray, FloatArray]
-"""Bound, number, and the arrays `state`, `prices` and `lately` of a branch."""
+"""A branch of the search: its bound, its serial number, and its arrays `state`, `prices` and `lately`."""
 _Problem: TypeAlias = tuple[int, BoolArray, FloatArray, NDArray[np.int32], FloatArray, float]
-"""p, forced, costs, ranked, ranked_costs and the tolerance."""
+"""What all branches share: p, forced, costs, ranked, ranked_costs and the tolerance."""
 
 FREE, OPEN, CLOSED = 0, 1, 2
 
-TOLERANCE = 1e-10  # of the cost of a single average site: far above rounding, far below what a planner sees
+TOLERANCE = 1e-10  # relative to the total cost of an average single site; far above rounding errors
 FIRST_STEP, LAST_STEP = 2.0, 0.01  # length of a step, in units of (best - L) / |direction|²
-MEMORY = 0.4  # share of the last direction in the next: damps zigzag
-RECENT = 0.2  # weight of the newest step in the frequency with which a site was chosen lately
-ROOT_EFFORT = 3000, 30  # most steps, and steps without progress until they are halved
+MEMORY = 0.4  # share of the previous direction in the next one; damps zigzagging
+RECENT = 0.2  # weight of the newest step in `lately`, the recent frequency with which a site was chosen
+ROOT_EFFORT = 3000, 30  # maximum number of steps, and steps without progress after which the step length is halved
 BRANCH_EFFORT = 60, 8
-QUEUE_BYTES = 400e6  # beyond this, branches are searched depth first, which needs no memory
+QUEUE_BYTES = 400e6  # when the queue exceeds this, new branches are searched depth first, which needs little memory
 
 
 def minimise(
@@ -66,18 +67,18 @@ def minimise(
     time_limit: float,
     progress: Callable[[int, int], object],
 ) -> tuple[BoolArray, float]:
-    """Find the p sites with the least total cost.
+    """Find the p sites with the smallest total cost.
 
     Parameters
     ----------
     costs : ndarray, shape (N, M)
-        At least 0.
+        Cost of site i serving atom j, at least 0.
     p : int
-        How many sites to choose, at most N.
+        Number of sites to choose, at most N.
     forced : ndarray of bool, shape (N,)
-        Sites that must be among them, at most p.
+        Sites that must be chosen, at most p.
     time_limit : float
-        Seconds; looked at between branches.
+        Limit in seconds, checked between branches.
     progress : callable
         Called with (branches searched, branches known so far).
 
@@ -85,7 +86,8 @@ def minimise(
     -------
     chosen : ndarray of bool, shape (N,)
     lower_bound : float
-        Of the least cost. Infinite if the search ended: then ``chosen`` is optimal to within `TOLERANCE`.
+        Lower bound on the smallest cost. Infinite if the search was completed: then ``chosen`` is optimal to within
+        `TOLERANCE`.
     """
     start = time.monotonic()
     costs = np.ascontiguousarray(costs, dtype=float)
@@ -100,11 +102,11 @@ def minimise(
     prices, lately = ranked_costs[:, : max(2, len(costs) // p)].mean(axis=1), np.empty(len(costs))
     problem = (p, forced, costs, ranked, ranked_costs, tolerance)
     bound, best = _ascend(state, prices, lately, best, chosen, problem, ROOT_EFFORT, True)
-    kept = state[ranked] != CLOSED  # the same number in every row: no better choice uses the other sites
+    kept = state[ranked] != CLOSED  # drop CLOSED sites, which no better choice uses; the same number in every row
     problem = (p, forced, costs, *(a[kept].reshape(len(a), -1) for a in (ranked, ranked_costs)), tolerance)
 
     queue: list[_Branch] = []
-    dive: list[_Branch] = []  # see QUEUE_BYTES
+    dive: list[_Branch] = []  # branches searched depth first: see QUEUE_BYTES
     room = QUEUE_BYTES / (prices.nbytes + lately.nbytes + state.nbytes)
     known, searched = 1, 1
     if bound < best - tolerance:
@@ -146,15 +148,17 @@ def _ascend(
     effort: tuple[int, int],
     polish: bool,
 ) -> tuple[float, float]:
-    """Raise the bound of a branch, fixing sites on the way.
+    """Raise the bound of a branch by subgradient steps, and fix sites where the bound allows it.
 
-    Changes ``state``, ``prices`` (to the best found), ``lately`` (how often each site was chosen in the last steps)
-    and, where a cheaper choice turns up, ``chosen``. ``polish`` improves what turns up by interchange.
+    The arrays are changed in place: ``state``, ``prices`` (the best found), ``lately`` (how often each site was chosen
+    in the last steps) and, if a cheaper choice is found, ``chosen``. With ``polish``, every choice found is improved by
+    interchange.
 
     Returns
     -------
     bound : float
-        Of every choice in this branch that is cheaper than the best; infinite if there is none.
+        Lower bound on the cost of any choice in this branch that is cheaper than the best known; infinite if there is
+        none.
     best : float
         Cost of ``chosen``.
     """
@@ -237,7 +241,10 @@ def _ascend(
 
 @njit(cache=True, nogil=True)
 def _ceiling(state: NDArray[np.int8], ranked: NDArray[np.int32], ranked_costs: FloatArray) -> FloatArray:
-    """Return what each atom pays at most, shape (M,): the cost of its cheapest OPEN site, or of the dearest site."""
+    """Return the largest useful price of each atom, shape (M,).
+
+    This is the cost of its cheapest OPEN site or, if no site is OPEN, of its dearest site.
+    """
     n_atoms, n_ranks = ranked.shape
     ceiling = np.empty(n_atoms)
     for j in range(n_atoms):
@@ -250,13 +257,13 @@ def _ceiling(state: NDArray[np.int8], ranked: NDArray[np.int32], ranked_costs: F
 
 @njit(cache=True, nogil=True)
 def _choose(profits: FloatArray, state: NDArray[np.int8], p: int, trial: BoolArray) -> tuple[float, float, float]:
-    """Put into ``trial`` the OPEN sites and the FREE ones with the smallest profits, p in all.
+    """Set ``trial`` to the OPEN sites and those FREE sites with the smallest profits, p sites in all.
 
     Returns
     -------
     total, worst_in, best_out : float
-        Sum of their profits; the largest profit of a FREE site among them and the smallest one of those left
-        out (minus and plus infinity where there is none).
+        Sum of the profits of these p sites; the largest profit of a FREE site among them (minus infinity if there is
+        none); the smallest profit of a FREE site left out (infinity if there is none).
     """
     trial[:] = state == OPEN
     free = np.flatnonzero(state == FREE)
@@ -272,11 +279,11 @@ def _choose(profits: FloatArray, state: NDArray[np.int8], p: int, trial: BoolArr
 
 @njit(cache=True, nogil=True)
 def _interchange(chosen: BoolArray, costs: FloatArray, forced: BoolArray) -> float:
-    """Exchange a site in ``chosen`` for one outside, the best exchange first, while that helps; return the cost."""
+    """Improve ``chosen`` in place by the best exchange of one site until no exchange helps; return the cost."""
     n_sites, n_atoms = costs.shape
     nearest, first, second = np.empty(n_atoms, np.int64), np.empty(n_atoms), np.empty(n_atoms)
     loss, saved = np.empty(n_sites), np.empty(n_sites)
-    dearest = costs.max()  # stands in for the second where there is only one site; it cancels out
+    dearest = costs.max()  # serves as second-best cost if only one site is chosen; it cancels out
     while True:
         members = np.flatnonzero(chosen)
         for j in range(n_atoms):
@@ -288,16 +295,16 @@ def _interchange(chosen: BoolArray, costs: FloatArray, forced: BoolArray) -> flo
                 elif costs[k, j] < second[j]:
                     second[j] = costs[k, j]
         for k in members:
-            loss[k] = 0.0  # of dropping member k
+            loss[k] = 0.0  # increase of the cost if member k is dropped
         for j in range(n_atoms):
             loss[nearest[j]] += second[j] - first[j]
         gain, enters, leaves = 1e-12 * first.sum(), -1, members[0]
         for i in range(n_sites):
             if chosen[i]:
                 continue
-            entry = 0.0  # gain of adding site i
+            entry = 0.0  # decrease of the cost if site i is added
             for k in members:
-                saved[k] = 0.0  # what it spares of the loss of member k
+                saved[k] = 0.0  # part of loss[k] that adding site i avoids
             for j in range(n_atoms):
                 if costs[i, j] < first[j]:
                     entry += first[j] - costs[i, j]

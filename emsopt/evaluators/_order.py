@@ -1,4 +1,4 @@
-"""Which unit an atom prefers, given which site it prefers."""
+"""Derive the order in which each atom prefers units from the order in which it prefers sites."""
 
 from typing import TypeAlias
 
@@ -13,13 +13,13 @@ UnitOrder: TypeAlias = NDArray[np.uint64]
 
 @njit(cache=True, nogil=True)
 def unit_order(site_order: IntArray, sites: IntArray) -> UnitOrder:
-    """Return the units in the order each atom prefers them, γ_jl, shape (M, p).
+    """Return for each atom the units in its order of preference, γ_jl, shape (M, p).
 
-    ``site_order`` is `City.preferred_order`, shape (M, N). Units at one site keep their order.
+    ``site_order`` is `City.preferred_order`, shape (M, N). Units at the same site are listed by index.
     """
     n_atoms, n_sites = site_order.shape
     p = len(sites)
-    start = np.zeros(n_sites + 1, dtype=np.int64)  # units by site, as a counting sort
+    start = np.zeros(n_sites + 1, dtype=np.int64)  # sort the units by site, with a counting sort
     for i in range(p):
         start[sites[i] + 1] += 1
     start = start.cumsum()
@@ -27,13 +27,13 @@ def unit_order(site_order: IntArray, sites: IntArray) -> UnitOrder:
     for i in range(p):
         units[placed[sites[i]]] = i
         placed[sites[i]] += 1
-    order = np.empty((n_atoms, p + 1), dtype=np.uint64)  # one column to spare
+    order = np.empty((n_atoms, p + 1), dtype=np.uint64)  # one spare column
     for j in range(n_atoms):
         k = 0
         for rank in range(n_sites):
             site = np.uint64(site_order[j, rank])
             first, n = start[site], start[site + np.uint64(1)] - start[site]
-            # Written always, and kept only if there is a unit: this avoids a branch.
+            # Always write the unit, but advance only if there is one: this avoids a branch.
             order[j, np.uint64(k)] = units[np.uint64(first)]
             for extra in range(1, n):
                 order[j, k + extra] = units[first + extra]

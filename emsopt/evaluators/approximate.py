@@ -1,27 +1,29 @@
 r"""Approximate hypercube queueing model (Larson 1975; (1c)-(3) of "Optimizing Server Locations in Spatial Queues").
 
-Units are treated as independent. A factor corrects the error; it is exact when all p units are interchangeable.
+Units are treated as busy independently of each other, and a correction factor reduces the resulting error. The model is
+exact if all p units are interchangeable.
 
 =================  ==========================================================================================
 symbol             meaning
 =================  ==========================================================================================
 ρ_i                utilisation of unit i
-ρ̄                  their mean, from the Erlang formula
+ρ̄                  mean utilisation, from the Erlang formula
 P(k)               probability that k of p units are busy: M/M/p/p (loss) or M/M/p (queue)
-Q(p, ρ̄, r)         correction factor (2): probability that r given units are busy and another is free, over
-                   ρ̄^r (1 - ρ̄)
+Q(p, ρ̄, r)         correction factor (2): probability that r given units are busy and another is free, divided
+                   by ρ̄^r (1 - ρ̄)
 γ_jl               l-th preferred unit of atom j
 q_ij               probability that unit i = γ_jk answers j: Q(p, ρ̄, k-1) ρ_γj1 ... ρ_γj,k-1 (1 - ρ_i)
 =================  ==========================================================================================
 
 The p equations (3) are solved by fixed-point iteration. After each step the utilisations are scaled to the mean ρ̄, as
-Larson did: the papers' figures are met only with this scaling. Mean service times may depend on site and atom: the
-offered load is then updated in each step (Jarvis 1985).
+Larson did: only with this scaling are the papers' figures reproduced. Mean service times may depend on site and atom;
+the offered load is then updated in each step (Jarvis 1985).
 
-Limits. On random plane cities of 15 units the error is 0.02 to 0.09 min on average, nearly always too low; deployments
-are ranked almost as the exact model ranks them. If mean service times of units differ, mean costs stay accurate, but
-the probability that all units are busy is too high: `approximate_hypercube` warns (`AccuracyWarning`) above a ratio of
-2, evaluations of mean costs alone above 40. With a queue and a ratio of 10 or more the iteration may fail to converge.
+Limits. On random plane cities of 15 units the error is 0.02 to 0.09 min on average, nearly always too low; the
+ranking of deployments is almost that of the exact model. If mean service times of units differ, mean costs stay
+accurate, but the probability that all units are busy is too high: `approximate_hypercube` issues an `AccuracyWarning`
+above a ratio of 2, and functions that return only mean costs above a ratio of 40. With a queue and a ratio of 10 or
+more the iteration may fail to converge.
 `benchmarks/RESULTS.md` has the measurements. `exact_hypercube` takes milliseconds up to about 12 units.
 
 References
@@ -48,7 +50,7 @@ from ._order import UnitOrder, unit_order
 from .evaluation import Evaluation, is_queue, queued_shares, twin_average, unstable
 from .metrics import check_costs
 
-# Largest ratio of service times at which the probability that all units are busy, and mean costs, are accurate.
+# Largest ratios of service times at which the probability that all units are busy and the mean costs are accurate.
 EVEN, UNEVEN = 2, 40
 # Ratios of service times, and how many times too high that probability can be at loads of 0.5 and 0.2 per unit.
 TOO_HIGH = (2, 3, 5, 10, 40), (1.3, 1.4, 1.8, 2.0, 2.0), (1.7, 2.9, 5.8, 9.8, 16)
@@ -63,23 +65,23 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
     ----------
     city : City
     sites : array_like of int, shape (p,)
-        Site of each unit; repeats are colocated.
+        Site of each unit; a site that occurs twice holds two units.
     capacity : {"loss", "queue"}
         What happens to calls that find every unit busy: lost, or served first come, first served.
     tol : float
-        The iteration stops when no utilisation moves by more than this.
+        The iteration stops when no utilisation changes by more than this.
 
     Returns
     -------
     Evaluation
-        ``residual`` is the last movement of a utilisation.
+        ``residual`` is the largest change of a utilisation in the last step.
 
     Raises
     ------
     InputError
         If an argument is invalid.
     UnstableQueueError
-        If calls can queue and arrive faster than the fleet serves.
+        If calls can queue and arrive faster than the fleet can serve them.
 
     Warns
     -----
@@ -114,7 +116,7 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
 def prepare(
     city: City, units: int, costs: ArrayLike | None, *, capacity: str = "loss", tol: float = 1e-8
 ) -> Callable[..., FloatArray]:
-    """Check options once and return a function from (checked deployments, workers, progress) to values."""
+    """Check the options once; return a function that maps (checked deployments, workers, progress) to their values."""
     queue, tol, costs = is_queue(capacity), _validate.positive_number(tol, "tol"), check_costs(city, costs)
     uneven = city.service_ratio > UNEVEN
     arguments = city.preferred_order, city.arrival_rates / 60, city.service_times, costs, queue, tol
@@ -125,7 +127,7 @@ def prepare(
         result = map_rows(lambda rows: _values(rows, *arguments), deployments, workers, progress)
         failed = np.isnan(result)
         if np.count_nonzero(failed):  # faster than `any` for one value
-            approximate_hypercube(city, deployments[failed.argmax()], capacity=capacity, tol=tol)  # raises
+            approximate_hypercube(city, deployments[failed.argmax()], capacity=capacity, tol=tol)  # raises the error
         return result
 
     return values
@@ -157,7 +159,10 @@ def correction_factors(units: int, offered_load: float, *, capacity: str = "loss
 
 
 def _warn_of_unequal_units(city: City, sites: IntArray, trusted: int, capacity: str | None = None) -> None:
-    """Warn if mean service times differ by more than a factor ``trusted``; without ``capacity``, of mean costs only."""
+    """Warn if the mean service times of the units differ by more than a factor ``trusted``.
+
+    Without ``capacity`` the warning is only about mean costs.
+    """
     minutes = (city.service_times @ city.demand_shares)[np.unique(sites)]
     ratio = minutes.max() / minutes.min()
     if ratio <= trusted * (1 + 1e-9):
@@ -166,12 +171,15 @@ def _warn_of_unequal_units(city: City, sites: IntArray, trusted: int, capacity: 
     if capacity is not None:
         name = "`queue_probability` and `mean_wait`" if capacity == "queue" else "`loss_probability`"
         at_half, at_fifth = (np.interp(ratio, TOO_HIGH[0], times) for times in TOO_HIGH[1:])
-        consequence = f"{name} can be {at_half:.2g} times too high at an offered load of 0.5 per unit, {at_fifth:.2g} times at 0.2"
+        consequence = (
+            f"{name} can be {at_half:.2g} times too high at an offered load of 0.5 per unit, "
+            f"and {at_fifth:.2g} times at 0.2"
+        )
         consequence += "; `mean_response` stays within 3 percent" if ratio <= UNEVEN else ""
     warn(
         f"the mean service times of the units differ by a factor of {ratio:.3g} ({minutes.min():.3g} to "
-        f"{minutes.max():.3g} min), and the approximate hypercube is accurate up to {trusted} only: {consequence}. "
-        "Use evaluator='exact' (small fleets) or 'simulation'.",
+        f"{minutes.max():.3g} min), but the approximate hypercube is accurate only up to a factor of {trusted}: "
+        f"{consequence}. Use evaluator='exact' (small fleets) or 'simulation'.",
         AccuracyWarning,
     )
 
@@ -180,7 +188,7 @@ def _warn_of_unequal_units(city: City, sites: IntArray, trusted: int, capacity: 
 def _correction(load: float, queue: bool, Q: FloatArray) -> tuple[float, float]:
     """Fill Q(p, ρ̄, r) of (2) and return ρ̄ and the blocking (loss) or queueing probability."""
     p = len(Q)
-    P = np.empty(p + 1)  # P(k), built up from its mode so that nothing overflows
+    P = np.empty(p + 1)  # P(k), computed outwards from its mode so that nothing overflows
     mode = p if load >= p else int(load)
     P[mode] = 1.0
     for k in range(mode + 1, p + 1):
@@ -188,13 +196,13 @@ def _correction(load: float, queue: bool, Q: FloatArray) -> tuple[float, float]:
     for k in range(mode, 0, -1):
         P[k - 1] = P[k] * k / load
     if queue:
-        P[p] /= 1 - load / p  # p or more in the system
+        P[p] /= 1 - load / p  # probability of p or more calls in the system
     P /= P.sum()
-    mean, idle = P[p], 0.0  # ρ̄ and 1 - ρ̄, neither by subtraction
+    mean, idle = P[p], 0.0  # ρ̄ and 1 - ρ̄, both computed without subtraction
     for k in range(p):
         mean += P[k] * k / p
         idle += P[k] * (p - k) / p
-    # Term k of the sum in (2) for r is term k for r-1 times (k - r + 1) / ((p - r + 1) ρ̄), apart from 1 / (p - r).
+    # Apart from the factor 1 / (p - r), term k of the sum in (2) for r is that for r-1 times (k-r+1) / ((p-r+1) ρ̄).
     term = P[:p].copy()
     for k in range(p):
         term[k] *= p - k
@@ -213,8 +221,8 @@ def _solve(
 ) -> tuple[FloatArray, FloatArray, float, float, int, float]:
     """Iterate (3) to a fixed point.
 
-    Returns utilisations (p,), Q (p,), blocking or queueing probability, mean wait, steps and last movement.
-    The number of steps is -1 if the queue is unstable and -2 without convergence.
+    Returns utilisations (p,), Q (p,), blocking or queueing probability, mean wait, number of steps and last change.
+    The number of steps is -1 if the queue is unstable and -2 if the iteration does not converge.
     """
     p, total = order.shape[1], rates.sum()
     free_rate = 0.0  # Σ μ_i, each unit's rate averaged over the calls
@@ -223,7 +231,7 @@ def _solve(
         free_rate += total / (service[sites[i]] * rates).sum()
         for s in service[sites[i]]:
             alike = alike and s == first
-    load = total * p / free_rate  # offered work in erlangs, refined below unless all service is alike
+    load = total * p / free_rate  # offered work in erlangs, refined below unless all service times are equal
     Q, V, work = np.empty(p), np.empty(p), rates * first
     if queue and load >= p * (1 - 1e-9):
         return V, Q, 0.0, 0.0, -1, 0.0
@@ -235,7 +243,7 @@ def _solve(
             _offer(order, work, rho, Q, V)
         else:
             load = _offer_work(order, sites, rates, service, rho, Q, V)
-            if queue:  # those who waited are served by whichever unit is free next
+            if queue:  # calls that waited are served by whichever unit is free next
                 load = min((1 - blocked) * load + blocked * total * p / free_rate, p * (1 - 1e-9))
             mean, blocked = _correction(load, queue, Q)
         queued = blocked * total / free_rate if queue else 0.0
@@ -251,7 +259,7 @@ def _solve(
                 return rho, Q, blocked, 0.0, -1, moved
             wait = blocked / (free_rate - total) if queue else 0.0
             return rho, Q, blocked, wait, step, moved
-        if step % 50 == 0:  # a step that overshoots for long is shortened
+        if step % 50 == 0:  # shorten the step if the iteration has overshot for long
             if moved > 0.5 * before:
                 damping *= 0.5
             before = moved
@@ -260,7 +268,7 @@ def _solve(
 
 @njit(cache=True, nogil=True)
 def _scale_to(rho: FloatArray, total: float) -> None:
-    """Scale utilisations in place to a given sum; what would lift a unit to 1 or above goes to the others."""
+    """Scale utilisations in place to a given sum; the excess of a unit that would reach 1 goes to the other units."""
     for _ in range(len(rho)):
         full, rest = 0.0, 0.0
         for r in rho:
@@ -282,7 +290,7 @@ def _scale_to(rho: FloatArray, total: float) -> None:
 
 @njit(cache=True, nogil=True)
 def _offer(order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray) -> None:
-    """Fill V_i, the sum in (3): work offered to unit i while it is free, where service takes all units the same."""
+    """Fill V_i, the sum in (3): the work offered to unit i while it is free, if all mean service times are equal."""
     n_atoms, p = order.shape
     V[:] = 0.0
     for j in range(n_atoms):
@@ -303,7 +311,7 @@ def _offer_work(
     Q: FloatArray,
     V: FloatArray,
 ) -> float:
-    """Fill V_i where service differs; return the work of all calls if each were answered, erlangs (Jarvis 1985)."""
+    """Fill V_i if mean service times differ; return the work of all calls if each were answered (Jarvis 1985)."""
     n_atoms, p = order.shape
     V[:] = 0.0
     work = 0.0
@@ -323,7 +331,7 @@ def _offer_work(
 
 @njit(cache=True, nogil=True)
 def _shares(order: UnitOrder, rho: FloatArray, Q: FloatArray) -> FloatArray:
-    """Share of atom j's immediately answered calls that unit i answers, q_ij / Σ_i q_ij, shape (p, M)."""
+    """Return the share of atom j's immediately answered calls that unit i answers, q_ij / Σ_i q_ij, shape (p, M)."""
     n_atoms, p = order.shape
     shares = np.empty((p, n_atoms))
     for j in range(n_atoms):
@@ -347,7 +355,7 @@ def _values(
     queue: bool,
     tol: float,
 ) -> FloatArray:
-    """Mean cost (1a) of each deployment; NaN where the iteration failed."""
+    """Return the mean cost (1a) of each deployment; NaN where the iteration failed."""
     values = np.empty(len(deployments))
     for d in range(len(deployments)):
         sites = deployments[d]

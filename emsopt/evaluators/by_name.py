@@ -15,9 +15,9 @@ from . import approximate, exact, simulation
 from .evaluation import Evaluation
 
 EXACT_UP_TO = 12
-"""Fleets of up to this many units are evaluated exactly unless told otherwise: it takes milliseconds."""
+"""Largest fleet that is evaluated exactly by default, which takes milliseconds."""
 
-# For each evaluator: a function for one deployment, and one that prepares a function for many.
+# For each evaluator: a function that evaluates one deployment, and one that prepares the evaluation of many.
 _EVALUATORS: dict[str, tuple[Callable[..., Evaluation], Callable[..., Callable[..., FloatArray]]]] = {
     "approximate": (approximate.approximate_hypercube, approximate.prepare),
     "exact": (exact.exact_hypercube, exact.prepare),
@@ -32,26 +32,32 @@ def _keywords(function: Callable[..., object]) -> list[str]:
 
 
 def check_evaluator(evaluator: str | None, units: int) -> str:
-    """Return the name of an evaluator; the default, if it is None, is exact up to `EXACT_UP_TO` units."""
+    """Return the name of an evaluator; raise if it is unknown.
+
+    For None it is the default: exact up to `EXACT_UP_TO` units, else approximate.
+    """
     if evaluator is None:
         return "exact" if units <= EXACT_UP_TO else "approximate"
     return _validate.choice(evaluator, "evaluator", tuple(_EVALUATORS))
 
 
 def split_options(evaluator: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the options for one deployment, for many, and of threads; refuse an option known to none of them."""
+    """Split options into those for one deployment, those for many deployments, and ``workers`` and ``progress``.
+
+    An option may be in several of the three. Raise if one of them is unknown.
+    """
     known = [*map(_keywords, _EVALUATORS[evaluator]), ["workers", "progress"]]
     listed = dict.fromkeys(chain(*known))
     for name in options:
         if name not in listed:
-            raise InputError(f"the {evaluator} evaluator has no option {name!r}; it has {', '.join(listed)}.")
+            raise InputError(f"the {evaluator} evaluator has no option {name!r}; its options are {', '.join(listed)}.")
     return [{name: options[name] for name in names if name in options} for names in known]
 
 
 def prepare(
     city: City, units: int, costs: ArrayLike | None, evaluator: str, options: Mapping[str, Any]
 ) -> Callable[..., FloatArray]:
-    """Check costs and options once; return a function from checked deployments, shape (K, units), to values."""
+    """Check costs and options once; return a function that maps checked deployments, shape (K, units), to values."""
     _, many, threads = split_options(evaluator, options)
     return partial(_EVALUATORS[evaluator][1](city, units, costs, **many), **threads)
 
@@ -66,7 +72,7 @@ def evaluate(city: City, sites: Sites, evaluator: str | None = None, **options: 
     evaluator : {"exact", "approximate", "simulation"}, optional
         Default: exact up to 12 units, else approximate.
     **options
-        Passed on, such as ``capacity``; for a simulation ``calls``, ``service`` and ``rng``.
+        Options of the evaluator, such as ``capacity``; for a simulation ``calls``, ``service`` and ``rng``.
 
     Returns
     -------
@@ -98,11 +104,11 @@ def values(
     evaluator : {"exact", "approximate", "simulation"}, optional
         Default: exact up to 12 units, else approximate.
     workers : int, optional
-        Threads. Default: the number of cores.
+        Number of threads. Default: the number of cores.
     progress : bool or callable
-        True shows a bar; a function is called with (done, total).
+        True shows a bar; a function is called with (deployments done, deployments in all).
     **options
-        Passed on, such as ``capacity``. A simulation sends the same calls to all deployments.
+        Options of the evaluator, such as ``capacity``. A simulation sends the same calls to all deployments.
 
     Returns
     -------

@@ -1,12 +1,12 @@
-"""Covering: how much demand lies within reach, the classical alternative to the queueing models.
+"""Covering models, the classical alternative to queueing models: how much demand is within reach of a unit.
 
-`mclp`, the maximal covering location problem, counts an atom as covered if a unit can be there before a threshold, as if
-that unit were always free. `mexclp`, maximum expected covering, lets each unit be busy with the same probability,
-independently of the others, so that a second and a third unit in reach also count. Neither sees that units near the
-demand are busier than others: value their deployments with a queueing evaluator.
+`mclp`, the maximal covering location problem, counts an atom as covered if a unit can be there before a threshold, as
+if that unit were always free. `mexclp`, maximum expected covering, assumes that each unit is busy with the same
+probability, independently of the others, so that a second and a third unit in reach also help. Both ignore that units
+near the demand are busier than others: check their deployments with a queueing evaluator.
 
-Both are exact, as mixed-integer programs (HiGHS). As in `Evaluation.late_fraction`, a response that takes exactly the
-threshold is late.
+Both are solved exactly, as mixed-integer programs (HiGHS). As in `Evaluation.late_fraction`, a response that takes
+exactly the threshold is late.
 
 References
 ----------
@@ -26,30 +26,30 @@ from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ..errors import ConvergenceError, InputError
 
-BUSIEST = 0.99  # units that are always busy would make all deployments equal
-SCALE = 1e4  # HiGHS stops at 1e-6 in the unit of the objective, which is then 1e-10 of all calls
+BUSIEST = 0.99  # cap of the default busy fraction: if units are always busy, all deployments are equally good
+SCALE = 1e4  # of the objective: HiGHS stops at a gap of 1e-6, which is then 1e-10 of all calls
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Coverage:
-    """Best sites for reaching calls within a threshold.
+    """Sites from which the largest share of calls is reached in less than a threshold.
 
     Attributes
     ----------
     sites : ndarray of int, shape (p,)
         Site of each unit, in ascending order; repeats are colocated units.
     coverage : float
-        Share of calls reached in time (for `mexclp`, expected).
+        Share of calls reached in time; for `mexclp`, its expected value.
     threshold : float
-        Minutes; a response in less is in time.
+        Minutes; a response that takes less is in time.
     busy_fraction : float
         Probability with which each unit is busy; 0 for `mclp`.
     upper_bound : float
-        No deployment of the fleet covers more.
+        Upper bound on the coverage of any deployment of the fleet.
     gap : float
         upper_bound - coverage; 0 if the sites are proven to be optimal.
     reached_by : ndarray of int, shape (M,)
-        How many units reach each atom in time.
+        Number of units that reach each atom in time.
     """
 
     sites: IntArray
@@ -77,16 +77,16 @@ def mclp(city: City, units: int | DeploymentSpace, threshold: float, *, time_lim
     ----------
     city : City
     units : int or DeploymentSpace
-        Fleet size p, or the allowed deployments; for a fleet size, one unit per listed site.
+        Fleet size p, with at most one unit per listed site, or the allowed deployments.
     threshold : float
-        Minutes.
+        Minutes; a response that takes this long or longer is late.
     time_limit : float, optional
-        Seconds after which the best sites found are returned, with the gap that is left.
+        Seconds after which the best sites found are returned, with the remaining gap.
 
     Returns
     -------
     Coverage
-        Optimal, unless the time ran out. Any of several optima may be returned.
+        Optimal, unless the time ran out. If there are several optima, any of them may be returned.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def mexclp(
     city, threshold, time_limit
         As for `mclp`.
     units : int or DeploymentSpace
-        Fleet size p, or the allowed deployments; for a fleet size, any number of units per site.
+        Fleet size p, with any number of units per site, or the allowed deployments.
     busy_fraction : float, optional
         Probability q that a unit is busy, at least 0 and below 1. Default: the offered load per unit, λ / (p μ), at
         most 0.99.
@@ -153,13 +153,15 @@ def mexclp(
         busy_fraction = min(city.offered_load(space.units), BUSIEST)
     busy_fraction = _validate.positive_number(busy_fraction, "busy_fraction", zero=True)
     if busy_fraction >= 1:
-        raise InputError(f"`busy_fraction` must be below 1; got {busy_fraction:g}. A unit always busy covers nothing.")
+        raise InputError(
+            f"`busy_fraction` must be below 1; got {busy_fraction:g}. A unit that is always busy covers nothing."
+        )
     threshold = _validate.positive_number(threshold, "threshold", "min")
     seconds = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
 
-    # Integers n_g say how many units stand in each twin group, and z_jk whether atom j has a kth unit in reach:
-    # maximise Σ_jk w_j (1-q) q^(k-1) z_jk with Σ_k z_jk <= the units that reach j. As later units count less, z need
-    # not be declared integer. Atoms within reach of the same groups are merged.
+    # Integer variables n_g are the units in each group of interchangeable sites; z_jk is 1 if atom j has a kth unit in
+    # reach: maximise Σ_jk w_j (1-q) q^(k-1) z_jk with Σ_k z_jk <= the units that reach j. As later units contribute
+    # less, z need not be declared integer. Atoms within reach of the same groups are merged.
     reaches = city.response_times[np.unique(city.twin_groups, return_index=True)[1]] < threshold
     patterns, pattern = np.unique(reaches, axis=1, return_inverse=True)
     weights = np.bincount(pattern.ravel(), weights=city.demand_shares)

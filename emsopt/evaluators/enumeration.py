@@ -1,4 +1,4 @@
-"""Every deployment of a fleet: the optimum, its ties, and the alternatives a planner might prefer."""
+"""Evaluate every deployment of a fleet: the optimum, its ties, and alternatives that are almost as good."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_DEPLOYMENTS = 20_000_000
-TIE = 1e-9  # values closer than this are ties: they differ by rounding only
+TIE = 1e-9  # values that differ by less than this are ties: the difference is rounding
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,11 +31,11 @@ class Enumeration:
     Attributes
     ----------
     objective : Objective
-        How they were valued.
+        The objective by which the deployments were evaluated.
     sites : ndarray of int, shape (K, p)
-        Deployments; those that differ only in the names of twin sites are listed once.
+        Deployments. Those that differ only in the choice among interchangeable sites are listed once.
     values : ndarray, shape (K,)
-        Value of each.
+        Value of each deployment.
     """
 
     objective: Objective
@@ -44,14 +44,16 @@ class Enumeration:
 
     @property
     def space(self) -> DeploymentSpace:
-        """Set of deployments that was enumerated."""
+        """The set of deployments that were enumerated."""
         return self.objective.space
 
     @property
     def mean_response(self) -> FloatArray:
         """Mean response of each deployment, shape (K,), min."""
         if self.objective.metric != "mean_response":
-            raise InputError(f"the deployments were valued by {self.objective.label}; see `values`.")
+            raise InputError(
+                f"`mean_response` needs the mean response as objective; it was {self.objective.label}. See `values`."
+            )
         return self.values
 
     @property
@@ -66,11 +68,11 @@ class Enumeration:
 
     @property
     def ties(self) -> IntArray:
-        """All distinct deployments as good as the best, shape (k, p)."""
+        """All distinct deployments whose value equals the best one, shape (k, p)."""
         return self.sites[self.values <= self.values.min() + TIE]
 
     def evaluation(self, sites: Sites) -> Evaluation:
-        """Evaluate one deployment the way all were evaluated."""
+        """Return the full `Evaluation` of one deployment, by the evaluator that was used for all."""
         return self.objective.evaluation(sites)
 
     def alternatives(self, k: int = 10, *, threshold: float = 8.0, apart: int = 1) -> pd.DataFrame:
@@ -79,16 +81,17 @@ class Enumeration:
         Parameters
         ----------
         k : int
+            Number of deployments to return.
         threshold : float
             Minutes from which a response counts as late.
         apart : int
-            Least number of relocated units between any two of them; a larger number gives more varied choices.
+            Minimum number of units by which any two of them differ; a larger number gives more varied choices.
 
         Returns
         -------
         DataFrame
-            One row per deployment: value, gap to the best, units moved from the best one (from and to), late
-            fraction, 90th percentile (min), highest utilisation, and the sites.
+            One row per deployment: value, gap to the best value, the sites that units leave and enter compared with the
+            best deployment, late fraction, 90th percentile (min), highest utilisation, and the sites.
         """
         import pandas as pd
 
@@ -98,7 +101,7 @@ class Enumeration:
         names, groups = self.space.city.site_names, self.space.city.twin_groups
         first_site = np.unique(groups, return_index=True)[1]
         rows: list[dict[str, Any]] = []
-        chosen: list[IntArray] = []  # by the number of units in each twin group
+        chosen: list[IntArray] = []  # number of units in each group of interchangeable sites
         for row in np.argsort(self.values, kind="stable"):
             counts = self.space.group_counts(self.sites[row])
             if any(np.maximum(counts - other, 0).sum() < apart for other in chosen):
@@ -149,7 +152,7 @@ def evaluate_all(
     city, units, evaluator, metric, **options
         As in `Objective`.
     workers : int, optional
-        Threads. Default: the number of cores.
+        Number of threads. Default: the number of cores.
     progress : bool or callable
         True shows a bar; a function is called with (deployments done, deployments in all).
 
@@ -168,14 +171,14 @@ def evaluate_all(
 def enumerate_objective(
     objective: Objective, workers: int | None = None, progress: Progress | None = None
 ) -> Enumeration:
-    """Evaluate every deployment that an objective allows, without counting them."""
+    """Evaluate every allowed deployment of an objective; its counter ``evaluations`` is left unchanged."""
     space, total = objective.space, objective.space.count
     if total > MOST_DEPLOYMENTS:
         raise InputError(
             f"{total:,} deployments are too many to enumerate (at most {MOST_DEPLOYMENTS:,}). Pin or close sites, or "
             "search with emsopt.minimize."
         )
-    if objective.noisy:  # give all deployments the same calls
+    if objective.noisy:  # simulate the same calls for all deployments
         options, objective = objective.options, copy(objective)
         seed = int(_validate.generator(options["rng"]).integers(2**63)) if "rng" in options else 0
         objective.options = options | {"rng": seed}

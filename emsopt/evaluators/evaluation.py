@@ -1,4 +1,4 @@
-"""What every evaluator returns."""
+"""`Evaluation`, the result of every evaluator."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ if TYPE_CHECKING:
 class Evaluation:
     """Performance of one deployment.
 
-    Response time is turnout plus travel of the unit that answers (the papers' definition). Where calls can queue, they
-    wait for a free unit before that; this wait is reported separately.
+    Response time is turnout plus travel time of the unit that answers (the papers' definition). If calls can queue,
+    the wait for a free unit comes before it and is reported separately.
 
     Attributes
     ----------
     evaluator : str
-        How it was computed: "approximate", "exact" or "simulation".
+        Name of the evaluator: "approximate", "exact" or "simulation".
     capacity : str
         "loss": a call that finds every unit busy is lost to others; "queue": it waits.
     sites : ndarray of int, shape (p,)
-        Site of each unit; repeats are colocated units.
+        Site of each unit; a site that occurs twice holds two units.
     site_names, atom_names : tuple of str
-        Names of the units' sites, p of them, and of the M atoms.
+        Names of the p units' sites, and of the M atoms.
     response_times : ndarray, shape (p, M)
         Turnout plus travel of each unit to each atom, min.
     demand_shares : ndarray, shape (M,)
-        Share of each atom in the calls.
+        Share of the calls that come from each atom.
     loss_probability : float
         Probability that a call is lost (0 with a queue).
     queue_probability : float
         Probability that a call has to wait (0 with loss).
     utilizations : ndarray, shape (p,)
-        Fraction of time each unit is busy; below 1, except in a simulation that never sees the unit free. Units at one
-        site share their work equally.
+        Fraction of time each unit is busy; below 1, except in a simulation in which the unit is never free. Units at
+        one site share their work equally.
     dispatch_fractions : ndarray, shape (p, M)
         Share of atom j's answered calls that unit i answers; columns sum to one.
     mean_wait : float
         Mean wait in queue over all calls, min.
     queued_shares : ndarray, shape (p,)
-        Share of the calls that had to wait which unit i answers; sums to one.
+        Share of the queued calls that each unit answers; sums to one.
     iterations : int
-        Sweeps or fixed-point steps taken (simulation: calls counted).
+        Number of sweeps or fixed-point steps (simulation: number of calls counted).
     residual : float
-        Largest violation left in the equations solved (simulation: NaN).
+        Remaining error of the solved equations: see the evaluator (simulation: NaN).
     intervals : mapping of str to (float, float)
         Confidence intervals of simulated measures; empty for the analytic evaluators.
     """
@@ -83,9 +83,9 @@ class Evaluation:
     def of(
         cls, city: City, sites: IntArray, evaluator: str, capacity: str, blocked: float, *measures: Any
     ) -> Evaluation:
-        """Fill in what the city, the deployment and the probability that all units are busy already say.
+        """Build the evaluation of a deployment, with names, times and shares taken from the city.
 
-        ``measures`` are the other fields, from utilizations to residual.
+        ``measures`` are the fields that the evaluator computed, from ``utilizations`` to ``residual``.
         """
         names, times = tuple(city.site_names[k] for k in sites), city.response_times[sites]
         lost, queued = (blocked, 0.0) if capacity == "loss" else (0.0, blocked)
@@ -114,15 +114,15 @@ class Evaluation:
     def late_fraction(self, threshold: ArrayLike, *, include_wait: bool = False) -> float | FloatArray:
         """Fraction of answered calls whose response takes ``threshold`` minutes or more.
 
-        Version one's (22). With ``include_wait`` the time in queue counts too: a call that has to wait does so for an
-        exponential time (exact for the hypercube model, an approximation for general service times).
+        Equation (22) of the papers' first version. With ``include_wait`` the time in queue is added: the wait of a
+        queued call is taken as exponential (exact for the hypercube model, approximate for general service times).
 
         Parameters
         ----------
         threshold : float or array_like, shape (k,)
             Minutes.
         include_wait : bool
-            Count from the call rather than from the dispatch.
+            Measure from the arrival of the call rather than from the dispatch.
 
         Returns
         -------
@@ -135,7 +135,7 @@ class Evaluation:
         before = np.r_[0.0, np.cumsum(weights)]
         late = 1 - before[np.searchsorted(times, thresholds, side="left")]
         if include_wait and self.queue_probability > 0:
-            # Move the calls that waited from their response time to response time plus an exponential wait.
+            # Queued calls: replace the response time by the response time plus an exponential wait.
             waited = self.queue_probability * self.queued_shares[:, None] * self.demand_shares
             mean = self.mean_wait / self.queue_probability
             for k, t in enumerate(thresholds):
@@ -147,7 +147,8 @@ class Evaluation:
     def atom_late(self, threshold: float) -> FloatArray:
         """Return the fraction of each atom's answered calls whose response takes ``threshold`` minutes or more.
 
-        Weighted by `demand_shares` it sums to `late_fraction`; the time in queue does not count.
+        The mean weighted by `demand_shares` is `late_fraction`. The time in queue is not included.
+
 
         Parameters
         ----------
@@ -170,7 +171,7 @@ class Evaluation:
         """Return the response time that ``q`` percent of answered calls do not exceed, min."""
         q = positive_number(q, "q", "percent")
         if q > 100:
-            raise InputError(f"`q` must be a percentage of at most 100; got {q:g}.")
+            raise InputError(f"`q` must be a percentage above 0 and at most 100; got {q:g}.")
         times, weights = self._distribution
         return float(times[np.searchsorted(np.cumsum(weights), min(q / 100, 1 - 1e-12))])
 
@@ -181,13 +182,13 @@ class Evaluation:
 
     @cached_property
     def _distribution(self) -> tuple[FloatArray, FloatArray]:
-        """Response times in ascending order with their probabilities."""
+        """Response times in ascending order, and their probabilities."""
         order = np.argsort(self.response_times, axis=None, kind="stable")
         weights = (self.dispatch_fractions * self.demand_shares).ravel()[order]
         return self.response_times.ravel()[order], weights / weights.sum()
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per unit: site, utilisation, share of calls, mean response to its calls (min)."""
+        """Return one row per unit: site, utilisation, share of calls, and mean response to its calls (min)."""
         import pandas as pd
 
         shares = self.unit_shares
@@ -203,7 +204,7 @@ class Evaluation:
         )
 
     def atoms_frame(self) -> pd.DataFrame:
-        """Return one row per atom: share of calls, mean response (min), unit that answers most."""
+        """Return one row per atom: share of calls, mean response (min), and the unit that answers most of its calls."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -216,7 +217,7 @@ class Evaluation:
         )
 
     def summary(self, threshold: float = 8.0) -> dict[str, float]:
-        """Return the headline figures as a dict; ``threshold`` in minutes."""
+        """Return the main measures as a dict; responses of ``threshold`` minutes or more are late."""
         threshold = positive_number(threshold, "threshold", "min", zero=True)
         figures = {
             "mean_response_min": self.mean_response,
@@ -244,26 +245,26 @@ class Evaluation:
 
 
 def is_queue(capacity: str) -> bool:
-    """Return whether calls that find every unit busy wait, after a check of the option ``capacity``."""
+    """Return whether ``capacity`` is "queue"; raise unless it is "loss" or "queue"."""
     return choice(capacity, "capacity", ("loss", "queue")) == "queue"
 
 
 def unstable(city: City, sites: IntArray) -> UnstableQueueError:
-    """Return the error of a queue that never settles."""
+    """Return the error that says that the queue at these sites grows without bound."""
     return UnstableQueueError(
-        f"calls arrive at {city.total_rate:g} per hour, faster than {len(sites)} units at these sites can serve, so the "
-        "queue grows without bound. Add units, lower the load, or use capacity='loss'."
+        f"calls arrive at {city.total_rate:g} per hour, faster than {len(sites)} units at these sites can serve, so "
+        "the queue grows without bound. Add units, lower the load, or use capacity='loss'."
     )
 
 
 def twin_average(city: City, sites: IntArray) -> FloatArray:
-    """Return the matrix that averages over units at one site or at twin sites, which share work, shape (p, p)."""
+    """Return the matrix, shape (p, p), that averages over units at the same site or at interchangeable sites."""
     groups = city.twin_groups[sites]
     same = groups[:, None] == groups
     return same / same.sum(axis=1)
 
 
 def queued_shares(city: City, sites: IntArray) -> FloatArray:
-    """Return the share of each unit in the calls that waited: they go to whichever unit is free next, shape (p,)."""
+    """Return the share of queued calls that each unit answers, shape (p,): they go to whichever unit is free next."""
     free_rate = 1 / (city.service_times[sites] @ city.demand_shares)
     return free_rate / free_rate.sum()

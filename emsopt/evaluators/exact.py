@@ -1,23 +1,23 @@
 """Exact hypercube queueing model (Larson 1974; B.1 of "Optimizing Server Locations in Spatial Queues").
 
-Every unit is free or busy; the state of the fleet is a corner of a hypercube. Calls arrive as a Poisson process,
-go to the first free unit in their atom's preference order, and service is exponential with the rate of the
-unit. The balance equations (21) are solved matrix-free.
+Every unit is free or busy, so the state of the fleet is a corner of a hypercube. Calls arrive as a Poisson process and
+go to the first free unit in their atom's preference order. Service times are exponential with the rate of the unit.
+The balance equations (21) are solved without storing their matrix.
 
-Units at one station are interchangeable, so only their number of busy ones matters: with c_g units at station g
-there are Π (c_g + 1) states, 2^p only if every unit stands alone.
+Units at the same station are interchangeable, so only the number of busy units there matters. With c_g units at station
+g there are Π (c_g + 1) states; this is 2^p if every station holds one unit.
 
 =======  ===========================================================================
 symbol   meaning
 =======  ===========================================================================
 b        state: number of busy units n_g(b) at each of the G stations
-P(b)     its steady-state probability
+P(b)     steady-state probability of state b
 T_g(S)   rate of calls that go to station g when exactly the stations in S are full
-F(S)     probability that at least the stations in S are full
+F(S)     probability that all stations in S are full
 =======  ===========================================================================
 
-Limits: exponential service with unit-specific means. Where means depend on the atom too, a unit's mean is
-calibrated to the calls it answers (Larson's mean service time calibration), which is no longer exact.
+Limits: service is exponential with unit-specific means. If means depend on the atom too, a unit's mean is calibrated to
+the calls it answers (Larson's mean service time calibration), and the result is no longer exact.
 
 References
 ----------
@@ -44,14 +44,16 @@ from .metrics import check_costs
 
 MOST_UNITS = 24  # a single vector of 2^24 states and its rates take 1.7 GB
 MAX_SWEEPS = 5000
-TUNE_EVERY = 5  # sweeps between two looks at the rate of convergence
+TUNE_EVERY = 5  # sweeps between two checks of the rate of convergence
 ONE = np.uint64(1)
 MAX_CALIBRATIONS = 200
 
 _Solution: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, float, float, int, float]
-"""Shares (G, M), busy fractions (G,), shares of queued calls (G,), blocking, wait, sweeps and residual."""
+"""Shares of calls answered (G, M), busy fractions (G,), shares of queued calls (G,), blocking probability, mean wait,
+number of sweeps and residual."""
 _Chain: TypeAlias = tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray, float]
-"""Units by station, strides of the states, dispatch rates, service rates, rates out of each state, rate of calls."""
+"""Units at each station, strides of the states, dispatch rates, service rates, total service rate of each state, and
+call rate."""
 
 
 def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: float = 1e-11) -> Evaluation:
@@ -62,22 +64,23 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     city, sites, capacity
         As in `approximate_hypercube`.
     tol : float
-        Sweeps stop when the balance equations are out by less than this, relative to the total flow.
+        The sweeps stop when the error of the balance equations, relative to the total flow, is below this.
 
     Returns
     -------
     Evaluation
-        ``residual`` is the violation of the balance equations relative to the total flow.
+        ``residual`` is the error of the balance equations relative to the total flow.
 
     Raises
     ------
     InputError
-        As in `approximate_hypercube`; also if the fleet has more than `MOST_UNITS` single units.
+        As in `approximate_hypercube`; also if there are more states than for `MOST_UNITS` units at different sites.
 
     Notes
     -----
-    Successive over-relaxation in numba, rescaled level by level (number of busy units) after each sweep. Every
-    additional unit doubles the work: use `approximate_hypercube` or `simulate` beyond about 20 units.
+    The balance equations are solved by successive over-relaxation. After each sweep the probabilities are rescaled for
+    each number of busy units. Every additional unit doubles the work: use `approximate_hypercube` or `simulate` beyond
+    about 20 units.
 
     Examples
     --------
@@ -99,7 +102,7 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
 def prepare(
     city: City, units: int, costs: ArrayLike | None, *, capacity: str = "loss", tol: float = 1e-10
 ) -> Callable[..., FloatArray]:
-    """Check options once and return a function from (checked deployments, workers, progress) to values."""
+    """Check the options once; return a function that maps (checked deployments, workers, progress) to their values."""
     queue, tol, costs = is_queue(capacity), _validate.positive_number(tol, "tol"), check_costs(city, costs)
 
     def one(sites: IntArray) -> float:
@@ -110,13 +113,13 @@ def prepare(
 
 
 def _solved(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_Solution, IntArray, IntArray]:
-    """Return what `_solve` returns, the station of each unit, shape (p,), and the site of each station, shape (G,)."""
+    """Return the solution of `_solve`, the station of each unit, shape (p,), and a site of each station, shape (G,)."""
     _, station, counts = np.unique(city.twin_groups[sites], return_inverse=True, return_counts=True)
-    by_size = np.argsort(counts, kind="stable")  # stations with a single unit come first: see `_sweep`
+    by_size = np.argsort(counts, kind="stable")  # stations with a single unit come first, as `_sweep` needs
     counts, station = counts[by_size], np.argsort(by_size)[station]
     if np.log2(counts + 1).sum() > MOST_UNITS:
         raise InputError(
-            f"the exact hypercube takes at most {MOST_UNITS} single units (2^p states); got {len(sites)}. "
+            f"the exact hypercube takes at most {MOST_UNITS} units at different sites (2^p states); got {len(sites)}. "
             "Use evaluator='approximate' or 'simulation'."
         )
     stations = sites[np.unique(station, return_index=True)[1]]
@@ -129,7 +132,7 @@ def _solved(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_Solu
     if solution[5] == -1:
         raise unstable(city, sites)
     if solution[5] == -2:
-        raise ConvergenceError(f"the exact hypercube did not converge in {MAX_SWEEPS} sweeps; raise `tol`.")
+        raise ConvergenceError(f"the exact hypercube did not converge in {MAX_SWEEPS} sweeps. Raise `tol`.")
     return solution, station, stations
 
 
@@ -139,7 +142,7 @@ def _solve(
 ) -> _Solution:
     """Solve the chain, and calibrate mean service times that depend on the atom.
 
-    The number of sweeps is -1 if the queue is unstable and -2 without convergence.
+    The number of sweeps is -1 if the queue is unstable and -2 if the sweeps do not converge.
     """
     n_stations, n_atoms, total = len(counts), len(rates), rates.sum()
     strides = np.ones(n_stations + 1, dtype=np.int64)
@@ -193,14 +196,14 @@ def _solve(
 
 @njit(cache=True, nogil=True)
 def _without(mask: np.uint64, g: np.uint64) -> np.uint64:
-    """Drop bit ``g`` from a mask, closing the gap."""
+    """Remove bit ``g`` from a mask and shift the higher bits down by one."""
     low = (ONE << g) - ONE
     return (mask & low) | ((mask >> (g + ONE)) << g)
 
 
 @njit(cache=True, nogil=True)
 def _dispatch_rates(order: IntArray, rates: FloatArray, n_stations: int) -> FloatArray:
-    """T_g(S) for every station g and every set S of other stations, shape (G, 2^(G-1)).
+    """Return T_g(S) for every station g and every set S of other stations, shape (G, 2^(G-1)).
 
     A call of atom j goes to g if all stations that j prefers to g are full. Summing λ_j over the atoms whose set of
     preferred stations lies within S is a subset-sum (zeta) transform.
@@ -220,7 +223,7 @@ def _dispatch_rates(order: IntArray, rates: FloatArray, n_stations: int) -> Floa
 
 @njit(cache=True, nogil=True, inline="always")
 def _next_block(busy: IntArray, counts: IntArray, bits: int) -> np.int64:
-    """Step to the next block as an odometer does; return the change in the mask of full stations."""
+    """Advance ``busy`` to the next block of states like an odometer; return the change in the mask of full stations."""
     full = np.int64(0)
     for g in range(bits, len(counts)):
         if busy[g] < counts[g]:
@@ -246,10 +249,10 @@ def _departures(leave: FloatArray, level: NDArray[np.int8], counts: IntArray, mu
 
 @njit(cache=True, nogil=True)
 def _sweep(P: FloatArray, chain: _Chain, omega: float) -> float:
-    """Relax every balance equation (21) in turn, in place; return how much they were out, relative to all flow.
+    """Relax every balance equation (21) in turn, in place; return their error relative to the total flow.
 
-    With ``omega`` = 0 nothing moves: the return value is the residual. States come in blocks that differ only in the
-    first few stations, each with one unit: what flows in from other blocks is a vector operation.
+    With ``omega`` = 0 nothing changes, and the return value is the residual. A block holds the states that differ only
+    in the first few stations, each with one unit, so that the flow from other blocks is a vector operation.
     """
     counts, strides, dispatch, mu, leave, total = chain
     bits, n_stations, last = min((counts == 1).sum(), 5), len(counts), len(P) - 1  # single units come first
@@ -261,12 +264,12 @@ def _sweep(P: FloatArray, chain: _Chain, omega: float) -> float:
         inflow[:] = 0.0
         for g in range(bits, n_stations):
             n = busy[g]
-            if n > 0:  # a call came to g
+            if n > 0:  # entered when a call came to g
                 rates = dispatch[g, _without(np.uint64(full), np.uint64(g)) :][:size]
                 below = P[start - strides[g] :][:size]
                 for k in range(size):
                     inflow[k] += rates[k] * below[k]
-            if n < counts[g]:  # a unit at g became free
+            if n < counts[g]:  # entered when a unit at g became free
                 rate = (n + 1) * mu[g]
                 above = P[start + strides[g] :][:size]
                 for k in range(size):
@@ -291,8 +294,8 @@ def _sweep(P: FloatArray, chain: _Chain, omega: float) -> float:
 def _relax(P: FloatArray, chain: _Chain, level: NDArray[np.int8], tol: float) -> int:
     """Iterate on P in place until the balance equations hold to ``tol``; return the number of sweeps, or -1.
 
-    Neighbouring states differ by one busy unit, so the equations are bipartite and Young's theory gives the
-    relaxation factor from the rate at which Gauss-Seidel converges.
+    Neighbouring states differ by one busy unit, so the equations are bipartite. Young's theory then gives the
+    relaxation factor from the rate of convergence of the Gauss-Seidel method.
     """
     leave, total = chain[4], chain[5]
     _rescale_levels(P, leave, level, total)
@@ -306,19 +309,19 @@ def _relax(P: FloatArray, chain: _Chain, level: NDArray[np.int8], tol: float) ->
             before = wrong
         elif sweep % TUNE_EVERY == 0:
             rate = (wrong / before) ** (1 / (TUNE_EVERY - 1))
-            if rate > omega - 1:  # not over-relaxed yet: Young's formula gives Jacobi's rate, which gives the factor
+            if rate > omega - 1:  # factor still too small: get the Jacobi rate, then the factor, by Young
                 jacobi = min((rate + omega - 1) ** 2 / (omega**2 * rate), 0.95)
                 omega = 2 / (1 + np.sqrt(1 - jacobi))
-            if rate > 0.95:  # over-relaxation does not pay here
+            if rate > 0.95:  # over-relaxation does not help here
                 omega = 1.0
     return -1
 
 
 @njit(cache=True, nogil=True)
 def _rescale_levels(P: FloatArray, leave: FloatArray, level: NDArray[np.int8], total: float) -> None:
-    """Scale each level (number of busy units) to its mass in the birth-death chain of levels.
+    """Scale the probabilities of each level (number of busy units) to satisfy the flow balance between levels.
 
-    Aggregation and disaggregation: λ mass(k) = Σ_{b in level k+1} P(b) Σ μ must hold between levels.
+    This is aggregation and disaggregation: λ mass(k) = Σ_{b in level k+1} P(b) Σ_g n_g(b) μ_g must hold.
     """
     top = level[-1]
     mass, flow, target = np.zeros(top + 1), np.zeros(top + 1), np.ones(top + 1)
@@ -329,7 +332,7 @@ def _rescale_levels(P: FloatArray, leave: FloatArray, level: NDArray[np.int8], t
         target[k] = target[k - 1] * total * mass[k] / flow[k]
         if target[k] > 1e100:
             target[: k + 1] *= 1e-100
-    scale = np.maximum(target / target.sum(), 1e-290) / mass  # no level may vanish: its states would never return
+    scale = np.maximum(target / target.sum(), 1e-290) / mass  # a level scaled to zero would stay at zero
     for b in range(len(P)):
         P[b] *= scale[level[b]]
 
@@ -346,7 +349,8 @@ def _measure(
 ) -> None:
     """Fill the busy fraction of each station's units and the shares of immediately answered calls.
 
-    The probability that j's first k stations are all full is F(S); the next one answers with F(S) - F(S + next).
+    With S the first k stations of atom j, F(S) is the probability that all are full. The next station answers with
+    probability F(S) - F(S + next).
     """
     n_stations = len(counts)
     busy, full = np.zeros(n_stations, dtype=np.int64), np.int64(0)

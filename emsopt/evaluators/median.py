@@ -1,12 +1,12 @@
-r"""The p-median: where units would wait if all of them were always free, and the bounds that follow.
+r"""The p-median problem: the best sites if all units were always free, and the bounds that follow from it.
 
 .. math:: \min_{|S| = p} \sum_j w_j \min_{i \in S} (\tau_i + t_{ij})
 
 is problem (4a)-(4f) of "Optimizing Server Locations in Spatial Queues", with the demand shares w_j as weights. Its
-optimum is a lower bound of the mean response of any deployment, however busy (Theorem 2): a call is answered by the
-closest unit at best. Its deployment, valued by a queueing evaluator, gives an upper bound of the best mean response
-(Lemma 3). The model is good where units are seldom busy; under load it spreads them too thinly, and it sees no benefit
-in a second unit at a station.
+optimum is a lower bound on the mean response of any deployment at any load (Theorem 2), because a call is answered by
+the closest unit at best. The mean response of the p-median deployment, from a queueing evaluator, is an upper bound on
+the best mean response (Lemma 3). The model is good if units are seldom busy. Under load it spreads units too thinly,
+and it sees no benefit in a second unit at a station.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from .by_name import evaluate
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Location:
-    """Best sites of a fleet that is always free.
+    """Best sites of a fleet whose units are always free.
 
     Attributes
     ----------
@@ -35,11 +35,11 @@ class Location:
     objective : float
         Mean response time from the closest unit, min.
     lower_bound : float
-        No deployment of the fleet has a smaller objective.
+        Lower bound on the objective of any deployment of the fleet.
     gap : float
         (objective - lower_bound) / objective; 0 if the sites are proven to be optimal.
     assignment : ndarray of int, shape (M,)
-        Site, one of ``sites``, that serves each atom: the closest, on a tie the one listed first.
+        Site, one of ``sites``, that serves each atom: the closest; among equally close sites, the one listed first.
     """
 
     sites: IntArray
@@ -55,7 +55,7 @@ class Location:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bounds:
-    """Bounds of the least mean response that a fleet can reach.
+    """Lower and upper bound on the smallest mean response that a fleet can reach.
 
     Attributes
     ----------
@@ -64,9 +64,9 @@ class Bounds:
     upper : float
         Mean response of the p-median deployment, min (Lemma 3).
     sites : ndarray of int, shape (p,)
-        That deployment.
+        The p-median deployment.
     evaluator : str
-        What valued it.
+        Name of the evaluator that computed ``upper``.
     """
 
     lower: float
@@ -85,15 +85,15 @@ def p_median(
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Location:
-    """Find the sites with the least mean response time if every unit is always free: (4a)-(4f).
+    """Find the sites with the smallest mean response time if every unit is always free: (4a)-(4f).
 
     Parameters
     ----------
     city : City
     units : int or DeploymentSpace
-        Fleet size p, or the allowed deployments (`DeploymentSpace`); for a fleet size, one unit at a listed site.
+        Fleet size p, with at most one unit per listed site, or the allowed deployments.
     time_limit : float, optional
-        Seconds after which the best sites found are returned, with the gap that is left. It is checked between
+        Seconds after which the best sites found are returned, with the remaining gap. The limit is checked between
         branches of the search, so a large city takes somewhat longer.
     progress : bool or callable
         True shows a bar; a function is called with (branches searched, branches known so far).
@@ -101,7 +101,8 @@ def p_median(
     Returns
     -------
     Location
-        Optimal, unless the time ran out. Any of several optima may be returned, with the lowest indices of twins.
+        Optimal, unless the time ran out. If there are several optima, any of them may be returned. Among
+        interchangeable sites, those with the lowest indices are used.
 
     Raises
     ------
@@ -110,9 +111,9 @@ def p_median(
 
     Notes
     -----
-    Optimal to 1e-10 of the mean response from a single average site, which is rounding. The method is a Lagrangian
-    branch and bound: milliseconds for a city of 70 atoms, seconds for a thousand sites and atoms. Times that have
-    nothing to do with geometry, and regular grids of equal demand, take longest.
+    The method is a Lagrangian branch and bound. Its tolerance is 1e-10 of the mean response from an average single
+    site. It takes milliseconds for a city of 70 atoms and seconds for a thousand sites and atoms. Times without
+    geometry (such as random numbers) and regular grids of equal demand take longest.
 
     Examples
     --------
@@ -125,7 +126,7 @@ def p_median(
     seconds = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
     listed, counts = np.flatnonzero(space.site_capacities), city.demand_shares > 0
     costs = city.response_times[listed][:, counts] * city.demand_shares[counts]
-    station = pd.factorize(np.array([row.tobytes() for row in costs], dtype=object))[0]  # sites alike are one
+    station = pd.factorize(np.array([row.tobytes() for row in costs], dtype=object))[0]  # equal rows are one station
     first = np.unique(station, return_index=True)[1]
     costs = costs[first]
     forced = np.zeros(len(costs), dtype=np.bool_)
@@ -139,9 +140,9 @@ def p_median(
 
 
 def one_median(city: City) -> Location:
-    """Find the one site with the least mean response time; on a tie, the first.
+    """Find the single site with the smallest mean response time; on a tie, the one listed first.
 
-    Under extreme load every unit belongs there (Theorem 5), if several may share a site.
+    Under extreme load the optimal deployment has every unit at this site (Theorem 5), if units may share a site.
     """
     totals = check_city(city).response_times @ city.demand_shares
     return _location(city, np.flatnonzero(totals <= totals.min() * (1 + 1e-12))[:1], np.inf)
@@ -155,17 +156,17 @@ def bounds(
     time_limit: float | None = None,
     **options: Any,
 ) -> Bounds:
-    """Bound the least mean response of a fleet from both sides: Theorem 2 and Lemma 3.
+    """Bound the smallest mean response of a fleet from below and above: Theorem 2 and Lemma 3.
 
-    The lower bound holds for any load and evaluator. The upper one is as accurate as its evaluator; the approximation
-    is slightly low.
+    The lower bound holds for any load and evaluator. The upper bound is as accurate as its evaluator; the approximate
+    one is slightly too low.
 
     Parameters
     ----------
     city, units, time_limit
         As for `p_median`.
     evaluator : {"exact", "approximate", "simulation"}, optional
-        What values the p-median deployment. Default: exact up to 12 units, else approximate.
+        Evaluator of the p-median deployment. Default: exact up to 12 units, else approximate.
     **options
         Passed to the evaluator, such as ``capacity``.
 
@@ -179,7 +180,7 @@ def bounds(
 
 
 def _location(city: City, sites: IntArray, bound: float) -> Location:
-    """Return the result for chosen sites and a lower bound, infinite if the sites are optimal."""
+    """Build the `Location` of chosen sites; ``bound`` is a lower bound, or infinite if the sites are optimal."""
     times = city.response_times[sites]
     objective = float(city.demand_shares @ times.min(axis=0))
     bound = float(min(bound, objective))

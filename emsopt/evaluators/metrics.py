@@ -1,11 +1,11 @@
-"""What to minimise, as a cost matrix.
+"""Metrics, which say what is minimised, as cost matrices.
 
 Every metric that is a mean over answered calls is a matrix c_ij: the cost of site i answering atom j. Its value
 for a deployment is Σ_j w_j Σ_i q_ij c_ij with the demand shares w and dispatch fractions q.
 
 ``"mean_response"``                            mean response time, min: the papers' (1a)
-``("late", 8.0)``                              fraction of calls answered in 8 minutes or more: version one's (22)
-``{"mean_response": 1, ("late", 8.0): 20}``    weighted mix: here 20 minutes for each late call
+``("late", 8.0)``                              fraction of calls answered in 8 minutes or more: (22) of version one
+``{"mean_response": 1, ("late", 8.0): 20}``    weighted mix: here a late call counts as 20 extra minutes
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def metric_costs(city: City, metric: Metric) -> FloatArray:
     Raises
     ------
     InputError
-        If the metric is none of the forms above, or a mix has no positive weight.
+        If the metric has none of the three forms of this module, or a mix has no positive weight.
     """
     if isinstance(metric, str) and metric == "mean_response":
         return city.response_times
@@ -35,18 +35,18 @@ def metric_costs(city: City, metric: Metric) -> FloatArray:
         return (city.response_times >= _validate.positive_number(metric[1], "threshold", "min")).astype(float)
     if isinstance(metric, Mapping) and metric:
         if not any(metric.values()):
-            raise InputError(f"at least one weight of a mix must be above 0; got {metric!r}.")
+            raise InputError(f"at least one weight in `metric` must be above 0; got {metric!r}.")
         costs = np.zeros_like(city.response_times)
         for part, weight in metric.items():
             costs += _validate.positive_number(weight, f"weight of {part!r}", zero=True) * metric_costs(city, part)
         return costs
     raise InputError(
-        f"`metric` must be 'mean_response', ('late', minutes) or a mapping of those to weights; got {metric!r}."
+        f"`metric` must be 'mean_response', ('late', minutes) or a mapping from these to weights; got {metric!r}."
     )
 
 
 def check_costs(city: City, costs: ArrayLike | None) -> FloatArray:
-    """Return a cost matrix, shape (N, M), ready for the evaluators; response times (min) for None."""
+    """Return ``costs`` as a checked matrix, shape (N, M); for None the response times (min)."""
     if costs is None:
         return city.response_times
     if getattr(costs, "dtype", None) == bool:  # a condition such as `response_times >= 8`

@@ -1,4 +1,4 @@
-"""A deployment's value as a function to minimise, counting its evaluations."""
+"""`Objective`, the function of a deployment that is minimised; it counts its evaluations."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -16,13 +16,13 @@ from .metrics import Metric, metric_costs, metric_label
 
 
 class Objective:
-    """Map a deployment to the metric that an evaluator gives it; smaller is better.
+    """Function from a deployment to its value: a metric computed by an evaluator; smaller is better.
 
     Parameters
     ----------
     city : City
     units : int or DeploymentSpace
-        Fleet size p, or the deployments that a search may propose. Any other of the same size can still be evaluated.
+        Fleet size p, or the deployments that a search may propose. Other deployments of p units can still be evaluated.
     evaluator : {"exact", "approximate", "simulation"}, optional
         Default: exact up to 12 units, else approximate.
     metric : str, tuple or mapping
@@ -35,11 +35,11 @@ class Objective:
     space : DeploymentSpace
         The allowed deployments.
     evaluations : int
-        Deployments evaluated so far.
+        Number of deployments evaluated so far.
     noisy : bool
         Whether the same deployment can get different values: a simulation without a fixed integer ``rng``.
     sense : str
-        "min": every metric is better when smaller.
+        Always "min", because a smaller value of any metric is better.
 
     Examples
     --------
@@ -75,15 +75,15 @@ class Objective:
         self.evaluations = 0
 
     def __call__(self, sites: Sites) -> float:
-        """Return the value of one deployment, site indices of shape (p,)."""
+        """Return the value of one deployment, given as site indices or names, shape (p,)."""
         return float(self._counted(check_sites(self.city, sites)[None])[0])
 
     def values(self, deployments: ArrayLike) -> FloatArray:
-        """Return the values of many deployments, shape (K, p), evaluated in parallel; shape (K,)."""
+        """Evaluate many deployments, shape (K, p), in parallel; return their values, shape (K,)."""
         return self._counted(check_deployments(self.city, deployments))
 
     def _counted(self, deployments: IntArray) -> FloatArray:
-        """Return the values of checked deployments."""
+        """Return the values of checked deployments and count their evaluations; raise if their size is not p."""
         if deployments.shape[1] != self.units:
             raise InputError(f"a deployment must hold {self.units} site indices; got {deployments.shape[1]}.")
         result = self.ready(deployments)
@@ -92,15 +92,15 @@ class Objective:
 
     @cached_property
     def ready(self) -> Callable[..., FloatArray]:
-        """Function from checked deployments, shape (K, p), to values, which does not count them."""
+        """Function that maps checked deployments, shape (K, p), to values without counting the evaluations."""
         return prepare(self.city, self.units, self.costs, self.evaluator, self.options)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Without `ready`: a copy may be given other options.
+        # Leave out the cached `ready`, because a copy may be given other options.
         return {name: value for name, value in vars(self).items() if name != "ready"}
 
     def evaluation(self, sites: Sites) -> Evaluation:
-        """Return the full `Evaluation` of one deployment (not counted)."""
+        """Return the full `Evaluation` of one deployment, without counting it in ``evaluations``."""
         return evaluate(self.city, sites, self.evaluator, **self.options)
 
     def __repr__(self) -> str:

@@ -1,17 +1,17 @@
-r"""Discrete-event simulation of a deployment: any service-time law, with confidence intervals.
+r"""Discrete-event simulation of a deployment, with any service-time distribution and with confidence intervals.
 
 Calls arrive in a Poisson stream. Each comes from atom j with probability λ_j / λ and is answered by the first free unit
 in j's order of preference. That unit is busy for the mean service time of site and atom times a random factor of mean 1
-(see `service_distribution`), then waits at its site again. A call that finds every unit busy is lost, or joins the city's one queue;
-a unit that becomes free takes the call that has waited longest. This is the hypercube model of Larson (1974) without
-its exponential service times.
+(see `service_distribution`), then waits at its site again. A call that finds every unit busy is lost, or joins the
+city's single queue; a unit that becomes free takes the call that has waited longest. This is the hypercube model of
+Larson (1974), generalised from exponential to any service times.
 
-Limits: units are dispatched from their sites only (never on their way back), calls have no priorities, and the rates do
-not change with the hour.
+Limits: units are dispatched from their sites only (never on their way back), calls have no priorities, and
+arrival rates do not change with the hour.
 
-No list of events is needed. Let a unit's *release* be the time at which it will have finished all it was given. It is
-free at t if its release is at most t. As the queue is first come, first served, a call that finds every unit busy can
-at once be given to the unit that is released first.
+No list of events is needed. The *release* of a unit is the time at which it will have finished all calls assigned to
+it. The unit is free at time t if its release is at most t. As the queue is first come, first served, a call that finds
+every unit busy can be assigned at once to the unit that is released first.
 
 **Common random numbers.** Times, atoms and service factors of the calls come from separate streams, drawn before
 anything is dispatched. The same seed thus gives the same calls to every deployment, and differences between
@@ -38,9 +38,9 @@ from .evaluation import Evaluation, is_queue, queued_shares, twin_average, unsta
 from .metrics import check_costs
 from .service_distribution import service_law
 
-CHUNK = 16_384  # calls drawn at a time: bounds memory and stays in the cache
-LONGEST_WARMUP = 1_000_000  # calls, unless more than that are counted
-COUNTER_BYTES = 64 * 2**20  # for what deployments simulated side by side count
+CHUNK = 16_384  # calls drawn at a time, few enough to stay in the processor's cache
+LONGEST_WARMUP = 1_000_000  # limit in calls on a warm-up chosen for the memory of the system
+COUNTER_BYTES = 64 * 2**20  # limit on the counters of deployments that are simulated together
 
 
 def simulate(
@@ -62,23 +62,23 @@ def simulate(
     ----------
     city : City
     sites : array_like of int, shape (p,)
-        Site of each unit; a repeated index is two units at one site.
+        Site of each unit; a site that occurs twice holds two units.
     capacity : {"loss", "queue"}
         Whether a call that finds all units busy is lost or waits, first come, first served.
     calls : int
-        Calls counted.
+        Number of calls that are counted.
     warmup : int, optional
-        Calls before those. Default: a tenth of ``calls``, and at least ten times the calls in which the system forgets
-        its initial state (a service time; with a queue, a relaxation time), the latter up to a million calls.
+        Number of calls before these that are not counted. Default: a tenth of ``calls``, or if that is more, ten times
+        the calls in which the system forgets its initial state (at most a million calls).
     service : {"exponential", "lognormal", "gamma", "deterministic"} or array_like, shape (n,)
-        Law of the service times about the city's means. An array holds observed minutes; only their shape counts, as
-        they are rescaled to the mean of each site and atom.
+        Distribution of the service times about the city's means. An array holds observed minutes; they are rescaled to
+        the mean of each site and atom, so that only the shape of their distribution matters.
     cv : float, optional
         Coefficient of variation, for "lognormal" and "gamma".
     level : float
-        Confidence of the intervals, in (0, 1).
+        Confidence level of the intervals, in (0, 1).
     batches : int
-        Number of consecutive batches of calls that the intervals are computed from.
+        Number of consecutive batches of calls from which the intervals are computed.
     rng : numpy.random.Generator or seed, optional
         The same seed gives the same calls to every deployment.
 
@@ -86,31 +86,32 @@ def simulate(
     -------
     Evaluation
         With ``intervals`` for "mean_response", "mean_utilization", and "loss_probability" or "queue_probability" and
-        "mean_wait". Units at one site, or at twin sites, show their common average. If no call of an atom was answered,
-        its dispatch fractions are those of all calls by rank of preference.
+        "mean_wait". Units at one site, or at interchangeable sites, get their common average. If no call of an atom was
+        answered, its dispatch fractions are estimated from all calls: the share answered by the first, second, ...
+        preferred unit.
 
     Raises
     ------
     InputError
         If an argument is out of range, or no counted call was answered.
     UnstableQueueError
-        If calls queue and arrive at least as fast as the deployed units can serve them.
+        If calls can queue and arrive at least as fast as the deployed units can serve them.
 
     Warns
     -----
     AccuracyWarning
-        If calls queue and the run is too short to know their mean wait within about 20 percent.
+        If calls can queue and the run is too short to know the mean wait within about 20 percent: shorter than 100
+        relaxation times of the queue.
 
     Notes
     -----
-    The mean response weights each atom's observed mean by its known share of the calls. Its interval is that of the
-    weighted mean (batch means of its linearisation, Student's t with ``batches`` - 1 degrees of freedom). Near
-    saturation batches are shorter than the memory of the queue and vary too little; the intervals of mean wait,
+    The mean response weights each atom's observed mean by its known share of the calls. Its interval is computed from
+    batch means of the linearised weighted mean (Student's t with ``batches`` - 1 degrees of freedom). Near saturation,
+    batches are shorter than the relaxation time of the queue and vary too little. The intervals of mean wait,
     probability of waiting and utilisation are therefore at least as wide as heavy-traffic theory says (Whitt 1989).
-    A run shorter than 100 relaxation times of the queue warns. Intervals are too narrow for long-tailed service times,
-    or where many atoms have only a few calls: then raise ``calls``. If no call found all units busy, the upper bound of
-    their share is that for independent calls, about -log(1 - level) / calls, and a wait is taken to last no longer
-    than a service time.
+    Intervals are too narrow if service times are long-tailed or many atoms have only a few calls: then raise ``calls``.
+    If no call found all units busy, the upper bound on the probability of this is that for independent calls, about
+    -log(1 - level) / calls; the upper bound on the mean wait assumes waits no longer than a service time.
 
     Batch means: Law, A. M. (2015). Simulation Modeling and Analysis, 5th edition, chapter 9.
     Whitt, W. (1989). Planning queueing simulations. Management Science 35(11), 1341-1366.
@@ -147,7 +148,7 @@ def simulate(
     moves = _intervals.response_moves(answered, result.response_times, city.demand_shares)
     blocked_interval = _intervals.share(blocked, batch_calls, level, load, spread)
     wait_interval = _intervals.ratio(waited, batch_calls, level, least=spread * result.mean_wait)
-    if not blocked.any():  # the batches do not vary, but the true values may be above zero
+    if not blocked.any():  # the batches do not vary, but the true probability may be above zero
         blocked_interval = (0.0, float(1 - (1 - level) ** (1 / calls)))
         wait_interval = (0.0, blocked_interval[1] * city.mean_service_time)
     intervals = {
@@ -172,7 +173,7 @@ def prepare(
     cv: float | None = None,
     rng: Rng = None,
 ) -> Callable[..., FloatArray]:
-    """Check options once and return a function from (checked deployments, workers, progress) to values."""
+    """Check the options once; return a function that maps (checked deployments, workers, progress) to their values."""
     costs, queue = check_costs(city, costs), is_queue(capacity)
     calls = whole_number(calls, "calls", 2)
     draw, squared_variation = service_law(service, cv)
@@ -201,18 +202,18 @@ def prepare(
 def _checked_warmup(
     warmup: int | None, city: City, units: int, queue: bool, calls: int, squared_variation: float
 ) -> int:
-    """Return the calls to leave out at the start; the default is the same for all deployments of one size."""
+    """Return the number of calls to leave out at the start; the default depends on the fleet size, not on the sites."""
     if warmup is not None:
         return whole_number(warmup, "warmup", 0)
     load = city.offered_load(units)
-    memory = load * units * (1 + squared_variation) / 2  # mean time left of a service in progress
-    if queue:  # of a typical deployment; this one may be stable where that is not
+    memory = load * units * (1 + squared_variation) / 2  # mean remaining time of a service in progress, in calls
+    if queue:  # for a typical deployment; its load is capped, as it may be unstable where the given one is stable
         memory += _intervals.relaxation_calls(min(load, 0.999), squared_variation)
     return max(calls // 10, int(min(10 * memory, LONGEST_WARMUP)))
 
 
 def _stable_load(city: City, sites: IntArray) -> float:
-    """Return λ / Σ_i μ_i, where 1 / μ_i is the mean minutes of unit i over all calls; refuse an unstable queue."""
+    """Return the load λ / Σ_i μ_i, which must be below 1; 1 / μ_i is the mean service time of unit i over all calls."""
     most = 60 * (1 / (city.service_times[sites] @ city.demand_shares)).sum()
     if city.total_rate >= most * (1 - 1e-12):
         raise unstable(city, sites)
@@ -220,12 +221,12 @@ def _stable_load(city: City, sites: IntArray) -> float:
 
 
 def _seed(rng: Rng) -> IntArray:
-    """Return the seed of a run's streams; a Generator is drawn from once."""
+    """Return the seed of the random streams of a run; a Generator is advanced by one draw."""
     return generator(rng).integers(2**32, size=4)
 
 
 def _streams(seed: IntArray) -> list[np.random.Generator]:
-    """Return the Generators of arrival times, atoms, service factors and initial state."""
+    """Return four Generators: for arrival times, atoms, service factors and the initial state."""
     return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(4)]
 
 
@@ -234,7 +235,7 @@ def _call_stream(
 ) -> Iterator[tuple[int, FloatArray, IntArray, FloatArray]]:
     """Yield (segment, gaps in min, atoms, service factors), at most `CHUNK` calls at a time.
 
-    A call is the same whatever the segments, the service law or the number of calls.
+    The arrival time and atom of the n-th call do not depend on the segments, the service law or the number of calls.
     """
     when, where, how_long, _ = _streams(seed)
     cumulative = np.cumsum(city.demand_shares)
@@ -249,9 +250,9 @@ def _call_stream(
 
 @njit(cache=True, nogil=True)
 def _atoms(uniforms: FloatArray, cumulative: FloatArray, guide: IntArray) -> IntArray:
-    """Return the atom of each number in [0, 1), by inversion of the cumulative shares, shape (n,).
+    """Return an atom for each number in [0, 1), shape (n,), by inversion of the cumulative demand shares.
 
-    ``guide[k]`` is the atom of k / M, so that about one step is left (Chen and Asau 1974).
+    ``guide[k]`` is the atom of the number k / M: a search from there takes about one step (Chen and Asau 1974).
     """
     atoms = np.empty(len(uniforms), np.int64)
     for n in range(len(uniforms)):
@@ -263,18 +264,19 @@ def _atoms(uniforms: FloatArray, cumulative: FloatArray, guide: IntArray) -> Int
 
 
 def _unit_order(city: City, sites: IntArray) -> IntArray:
-    """Return the units in the order each atom prefers them, shape (M, p).
+    """Return for each atom the units in its order of preference, shape (M, p).
 
-    A unit ranks as the first of its site's twins does, so that all twins give the same order.
+    A unit is ranked as if it were at the first site of its twin group, so that the choice among interchangeable sites
+    does not change the order.
     """
     _, first_twin = np.unique(city.twin_groups, return_index=True)
     return unit_order(city.preferred_order, first_twin[city.twin_groups[sites]]).astype(np.int64)
 
 
 def _first_release(city: City, units: int, seed: IntArray) -> FloatArray:
-    """Return the minutes until each unit is free at the start, roughly as at a random time, shape (p,).
+    """Return the minutes until each unit is free at the start, shape (p,), roughly as at a random time.
 
-    Units that start together would stay together for long if every call took equally long.
+    If all units started free and service times were constant, their services would stay synchronised for long.
     """
     load, rng = city.offered_load(units), _streams(seed)[3]
     return (rng.random(units) < load / (1 + load)) * rng.random(units) * city.mean_service_time
@@ -293,11 +295,11 @@ def _play(
     Returns
     -------
     answered : ndarray of int, shape (K, S, p, M)
-        Calls of each atom that each unit answered.
+        Number of calls of each atom that each unit answered.
     busy : ndarray, shape (K, S, p)
         Minutes that each unit was busy.
     totals : ndarray, shape (K, S, 3)
-        Minutes passed, calls that found all units busy, minutes that calls waited.
+        Minutes passed, number of calls that found all units busy, total minutes that calls waited.
     """
     (K, p), S = deployments.shape, len(lengths)
     answered = np.zeros((K, S, p, city.n_atoms), np.int64)
@@ -308,7 +310,8 @@ def _play(
     for s, gaps, atoms, factors in _call_stream(city, lengths, draw, seed):
         for k in range(K):
             release = releases[k]
-            busy[k, s] += np.maximum(release, 0)  # work left over; what is left again is taken off below
+            # Add the work left from before; the work left at the end is subtracted below.
+            busy[k, s] += np.maximum(release, 0)
             unit = orders[k], service_times[k], queue, release, answered[k, s], busy[k, s]
             totals[k, s] += _serve(gaps, atoms, factors, *unit)
             busy[k, s] -= np.maximum(release, 0)
@@ -327,12 +330,13 @@ def _serve(
     answered: IntArray,
     busy: FloatArray,
 ) -> tuple[float, int, float]:
-    """Dispatch calls one after the other; times in ``release`` count from the start, then from the last call.
+    """Dispatch calls one after the other.
 
-    Returns the minutes passed, the calls that found all units busy and the minutes that calls waited.
+    Times in ``release`` are measured from the start of these calls on entry, and from the last call on return. Returns
+    the minutes passed, the number of calls that found all units busy and the total minutes that calls waited.
     """
     now, blocked, waited = 0.0, 0, 0.0
-    earliest = 0.0  # no unit is free before this
+    earliest = 0.0  # lower bound on the time at which a unit is free
     for n in range(len(gaps)):
         now += gaps[n]
         j = atoms[n]
@@ -362,11 +366,14 @@ def _serve(
 def _fractions(answered: IntArray, order: IntArray) -> FloatArray:
     """Return the share of each atom's answered calls that each unit answered, shape (p, M).
 
-    An atom without an answered call gets the fractions of all calls by rank of preference.
+    For an atom without an answered call, they are the shares of all calls that the first, second, ... preferred unit
+    answered.
     """
     calls = answered.sum(axis=0)
     if not calls.any():
-        raise InputError("no response was observed: every counted call found all units busy. Raise `calls`.")
+        raise InputError(
+            "no response was observed: every counted call found all units busy. Raise `calls` or lower the load."
+        )
     fractions = answered / np.maximum(calls, 1)
     unheard = np.flatnonzero(calls == 0)
     by_rank = np.take_along_axis(answered, order.T, axis=0).sum(axis=1)

@@ -1,4 +1,4 @@
-"""`minimize` and `maximize`, and the optimizers they run, by ask / tell: of deployments, and on boxes."""
+"""`minimize`, `maximize` and the ask / tell optimizers that they run, for deployments and for points of a box."""
 
 from ..problems.box import Box
 from . import regret

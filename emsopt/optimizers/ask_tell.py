@@ -1,7 +1,7 @@
-"""Ask / tell: what every optimizer has in common, whether it moves ambulances or numbers on a box.
+"""Ask / tell: the common interface of all optimizers, of deployments and of points of a box.
 
-``ask`` names a candidate worth evaluating, ``tell`` reports what it is worth; who evaluates it (the objective, a
-simulator, a person) is the caller's business. A method fills in `_propose` and, if it learns, `_learn`.
+``ask`` returns a candidate to evaluate and ``tell`` reports its value. The caller evaluates it, by an objective, a
+simulator or by hand. A method implements `_propose` and, if it learns from values, `_learn`.
 """
 
 from collections.abc import Callable
@@ -18,17 +18,17 @@ from ..errors import InputError
 X = TypeVar("X", bound=NDArray[Any])
 """A candidate: the sites of a deployment, shape (p,), or a point of a box, shape (d,)."""
 
-DRAWS = 100  # random draws before the remaining candidates are listed
+DRAWS = 100  # random draws tried before the remaining candidates are listed
 
 
 class AskTell(Generic[X]):
-    """Keep what was observed and never ask for the same candidate twice, unless the objective is noisy.
+    """Store all observations, and never ask for the same candidate twice unless the objective is noisy.
 
     Parameters
     ----------
     objective : object
-        Its ``space`` says what may be proposed (``canonical``, ``sample``, ``count``, ``listing``), ``noisy`` whether
-        the same candidate may be asked for again, and ``sense`` whether "min" or "max" is wanted.
+        Its ``space`` defines the allowed candidates (``canonical``, ``sample``, ``count``, ``listing``); ``noisy`` says
+        whether a candidate may be asked for again; ``sense`` is "min" or "max".
     rng : int or Generator, optional
 
     Attributes
@@ -38,9 +38,9 @@ class AskTell(Generic[X]):
     told : list of ndarray
         Candidates observed so far, in canonical form.
     values : list of float
-        Their values.
+        Values of the candidates in ``told``.
     taken : dict
-        From a candidate, as a tuple, to the value last observed, or None while it is asked for but not observed.
+        From each candidate, as a tuple, to its last observed value, or to None if it is asked for but not observed.
     noun, column : str
         Name of a candidate in messages, and of its column in tables and checkpoints.
     """
@@ -55,12 +55,12 @@ class AskTell(Generic[X]):
 
     @property
     def better(self) -> Callable[..., Any]:
-        """Which of two values is better: `min` or `max`."""
+        """The function that returns the better of two values: `min` or `max`."""
         return max if self.objective.sense == "max" else min
 
     @property
     def best(self) -> tuple[X | None, float]:
-        """Best candidate observed so far and its value; before the first, None and an infinitely bad value."""
+        """Best candidate observed so far and its value; before any observation, None and plus or minus infinity."""
         if not self.values:
             return None, np.inf if self.better is min else -np.inf
         k = self.values.index(self.better(self.values))
@@ -74,7 +74,7 @@ class AskTell(Generic[X]):
     def ask(self, n: int | None = None) -> X:
         """Return a candidate to evaluate, or an array of ``n`` candidates, one per row.
 
-        If fewer than ``n`` allowed candidates are left, there are fewer rows.
+        If fewer than ``n`` allowed candidates are left, the array has fewer rows.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class AskTell(Generic[X]):
                 rows.append(self.ask())
             return np.array(rows)  # type: ignore[return-value] # one row per candidate
         if self.exhausted:
-            raise InputError(f"all {self.space.count} allowed {self.noun}s have been asked for.")
+            raise InputError(f"all {self.space.count} allowed {self.noun}s have been asked for; none is left.")
         with one_thread:
             x: X = self.space.canonical(self._propose())
         if not self.objective.noisy and self.is_taken(x):
@@ -104,7 +104,7 @@ class AskTell(Generic[X]):
         x : array_like
             An allowed candidate.
         value : float
-            Finite, in the objective's own sign.
+            Value of the objective, finite and with its own sign, also if it is maximised.
         """
         told: X = self.space.canonical(x)
         value = _validate.finite_number(value, "value")
@@ -134,11 +134,11 @@ class AskTell(Generic[X]):
         return left[self.rng.integers(len(left))]
 
     def _propose(self) -> X:
-        """Return the candidate to try next: a random one, unless a method knows better. A taken one is replaced."""
+        """Return the candidate to try next; by default a random one. `ask` replaces it if it is taken."""
         return self.draw()
 
     def _learn(self, x: X, value: float) -> None:
-        """Learn from a value just observed, which is already in the lists and in `taken`."""
+        """Learn from a value just observed; it is already in ``told``, ``values`` and ``taken``."""
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: best {self.best[1]:.6g} of {len(self.values)} told>"
+        return f"<{type(self).__name__}: best {self.best[1]:.6g} of {len(self.values)} observed>"

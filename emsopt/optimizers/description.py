@@ -1,4 +1,4 @@
-"""What a checkpoint must agree on for a run to resume from it."""
+"""Describe a run, so that it resumes only from a checkpoint with the same description."""
 
 from hashlib import sha256
 from typing import Any
@@ -10,13 +10,13 @@ from .boxes.box import BoxObjective
 
 
 def describe(objective: Objective | BoxObjective, name: str, method: str | AskTell[Any]) -> dict[str, Any]:
-    """Return what a checkpoint must agree on: the method, and what is optimised over what."""
+    """Return the description that a checkpoint must match: the method, the objective and the search space."""
     of = _deployments(objective) if isinstance(objective, Objective) else _box(objective)
     return {"method": name, **({} if isinstance(method, str) else _settings(method)), **of}
 
 
 def _settings(optimizer: AskTell[Any]) -> dict[str, Any]:
-    """Return the plain settings of an optimizer and a fingerprint of its generator's state."""
+    """Return the settings of an optimizer that are plain values, and a fingerprint of its generator's state."""
     plain = {
         name: value
         for name, value in sorted(vars(optimizer).items())
@@ -44,7 +44,7 @@ def _deployments(objective: Objective) -> dict[str, Any]:
 
 
 def _box(objective: BoxObjective) -> dict[str, Any]:
-    """Return the name of the function, as far as it has one, and the box."""
+    """Return the name of the function, if it has one, and the box."""
     f, space = objective.function, objective.space
     return {
         "function": str(getattr(f, "name", getattr(f, "__qualname__", type(f).__qualname__))),

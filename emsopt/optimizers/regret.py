@@ -12,12 +12,12 @@ T, V       ``rounds``,           evaluations of SparBL; restarts of GP-pM
 N, p       ``sites``, ``units``  candidate sites, units to place
 D          -                     1 + N + N(N - 1)/2, features of SparBL
 s_0        ``sparsity``          nonzero coefficients of the true function (Assumption 8)
-W          ``norm``              bound on the sum of their sizes (Assumption 8), min
+W          ``norm``              bound on the sum of their absolute values (Assumption 8), min
 σ, σ²      ``noise_sd``,         standard deviation (min) and variance (min²) of an evaluation's noise
            ``noise_variance``
 C_HS       ``contraction``       how fast the posterior contracts (Lemma 20)
 c          ``rate``              the design is bad with probability at most 2 exp(-c t) (Assumption 9)
-t_0        ``start``             from which round on that holds
+t_0        ``start``             first round from which on Assumption 9 holds
 δ          ``delta``             the bound fails with at most this probability
 κ_V        ``gain``              largest information gain of V observations, (38)
 k_max      ``prior_variance``    largest prior variance k(x, x), min²
@@ -75,7 +75,7 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
     Returns
     -------
     ndarray, shape (R, T)
-        In the unit of the values; R = 1 for one run.
+        Regret in the unit of the values; R = 1 for one run.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
     optimum = _validate.finite_number(optimum, "optimum")
     if values.min() < optimum - 1e-9 * max(1.0, abs(optimum)):
         got = f"got {optimum:g} and a value of {values.min():g}"
-        raise InputError(f"`optimum` must be at most every value; {got}. Pass values without noise.")
+        raise InputError(f"`optimum` must be at most every value; {got}. Pass noise-free values if it is noisy.")
     losses = np.maximum(values - optimum, 0)
     if kind == "simple":
         return np.minimum.accumulate(losses, axis=1)
@@ -157,15 +157,15 @@ def sparbl_bound(
     sparsity : int
         s_0.
     contraction : float
-        C_HS, open: no number is known.
+        C_HS; no numerical value is known.
     noise_sd : float
         σ, min.
     norm : float
         W, min; 0 omits the bad event, as the theorem's statement does.
     rate : float, optional
-        c, open; needed if ``norm`` is above 0.
+        c; no numerical value is known. Needed if ``norm`` is above 0.
     start : int
-        t_0, open.
+        t_0; no numerical value is known.
 
     Returns
     -------
@@ -188,7 +188,7 @@ def sparbl_bound(
     bound = 4 * contraction * noise_sd * sparsity * np.sqrt(rounds * math.log(features))
     if norm > 0:
         if rate is None:
-            raise InputError("`rate` (c of Assumption 9) is needed if `norm` is above 0. Pass it.")
+            raise InputError("`rate` (c of Assumption 9) is needed if `norm` is above 0. Pass it, or omit `norm`.")
         bound += 4 * norm / math.expm1(_validate.positive_number(rate, "rate"))
     return bound + 2 * norm * np.minimum(rounds, start - 1)
 
@@ -272,9 +272,9 @@ def greedy_gain(kernel: Kernel, points: ArrayLike, steps: int, *, noise_variance
     Returns
     -------
     gain : ndarray, shape (steps,)
-        After each choice, in nats.
+        Information gained after each choice, in nats.
     chosen : ndarray of int, shape (steps,)
-        Rows of ``points``.
+        Indices of the chosen rows of ``points``.
     """
     points = _validate.real_array(points, "points", (None, None))
     steps = _validate.whole_number(steps, "steps")
@@ -312,7 +312,7 @@ def largest_gain(steps: ArrayLike, points: int, *, noise_variance: float, prior_
 
 
 def printed_gain(steps: ArrayLike, sites: int, *, constant: float = 1.0) -> FloatArray:
-    """Return κ_T as printed in Lemma 25, O(2^N log T), with an open constant.
+    """Return κ_T as printed in Lemma 25, O(2^N log T), where the proof leaves the constant open.
 
     While T is far below 2^N it exceeds what T observations can hold: compare `largest_gain`, and `greedy_gain` for a
     given kernel. At T = 1 it is 0, although every gain is positive.
@@ -324,7 +324,7 @@ def printed_gain(steps: ArrayLike, sites: int, *, constant: float = 1.0) -> Floa
     sites : int
         N.
     constant : float
-        Open in the proof.
+        Factor of 2^N log T, which the proof leaves open.
 
     Returns
     -------
@@ -337,7 +337,7 @@ def printed_gain(steps: ArrayLike, sites: int, *, constant: float = 1.0) -> Floa
 
 
 def _counts(values: ArrayLike, name: str) -> FloatArray:
-    """Return whole numbers from 1 on as floats."""
+    """Return ``values`` as an array of floats; raise unless all are whole numbers of at least 1."""
     array = _validate.real_array(values, name, np.shape(values), low=1)
     if (array % 1 != 0).any():
         raise InputError(f"`{name}` must hold whole numbers; got {array[array % 1 != 0].flat[0]:g}.")

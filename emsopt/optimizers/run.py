@@ -1,4 +1,4 @@
-"""What every search returns."""
+"""`Run`, the result of every search."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Run:
     x : ndarray
         Best candidate found: the sites of a deployment, shape (p,), or a point of a box, shape (d,).
     fun : float
-        Its value.
+        Value of ``x``.
     nfev : int
         Number of evaluations.
     message : str

@@ -78,19 +78,19 @@ def minimize(
     target: float | None = None,
     time_limit: float | None = None,
 ) -> Run:
-    """Search for the deployment, or the point of a box, of the smallest value.
+    """Search for the deployment, or the point of a box, with the smallest value.
 
     Parameters
     ----------
     objective : Objective, Problem or callable
         What to minimise: an `emsopt.Objective` over deployments, a `Problem` over its box, or your own function from
-        a point, shape (d,), to a number. A ``sense`` of the first two, or of the function, must be "min".
+        a point, shape (d,), to a number. If it has an attribute ``sense``, this must be "min".
     method : str or optimizer, optional
         For deployments one of `METHODS`: "gp-pm" (default), "gp-zero", "sparbl", "sparbl+", "bocs", "local",
         "annealing", "genetic" or "random"; "local" is faster than "gp-pm" if an evaluation takes less than about
         0.015 s. For boxes one of `BOX_METHODS`: "boke-auto" (default), "boke", "boke+", "kr-ucb", "gp-ucb-fixed",
-        "gp-ucb" or "random". Or an optimizer made for this objective with options of your own; to minimise a function,
-        make it with ``on_box(f, sense="min")``.
+        "gp-ucb" or "random". Or an optimizer that you created for this objective; to minimise a function, create it
+        with ``on_box(f, sense="min")``.
     budget : int
         Maximum number of evaluations. Nothing is evaluated twice unless the objective is noisy.
     bounds : array_like, shape (d, 2), optional
@@ -168,7 +168,7 @@ def maximize(
     target: float | None = None,
     time_limit: float | None = None,
 ) -> Run:
-    """Search for the point of a box of the largest value.
+    """Search for the point of a box with the largest value.
 
     All parameters, the result and the errors are those of `minimize`. An `emsopt.Objective` can only be minimised.
 
@@ -193,7 +193,7 @@ def _search(
     box: dict[str, Any],
     run: RunOptions,
 ) -> Run:
-    """Ask, evaluate and tell until the run ends; ``box`` holds options of `on_box`."""
+    """Ask for candidates, evaluate them and tell their values until the run ends; ``box`` holds options of `on_box`."""
     if not callable(objective):
         got = type(objective).__name__
         raise InputError(f"`objective` must be an Objective, a Problem or a function of a point; got {got}.")
@@ -208,7 +208,7 @@ def _search(
         name = _validate.choice(method, "method", tuple(methods))
     else:
         raise InputError(
-            f"`method` must be one of {', '.join(map(repr, methods))}, or an instance of {kind.__name__} set up with "
+            f"`method` must be one of {', '.join(map(repr, methods))}, or an instance of {kind.__name__} created for "
             f"this objective; got {getattr(method, '__name__', type(method).__name__)}."
         )
     known = method.objective if isinstance(method, AskTell) else objective
@@ -248,7 +248,7 @@ def _search(
 
 
 def _goal(sense: str, objective: Function, method: str | AskTell[Any], box: dict[str, Any]) -> Objective | BoxObjective:
-    """Return what is searched in this direction."""
+    """Return the objective to search, with the given sense; raise if the arguments do not fit together."""
     given = [name for name, value in box.items() if value is not None]
     if given and (isinstance(objective, Objective) or isinstance(method, AskTell)):
         raise InputError(f"`{given[0]}` is for functions on a box; an Objective or an optimizer has its own.")
@@ -256,14 +256,14 @@ def _goal(sense: str, objective: Function, method: str | AskTell[Any], box: dict
         return objective if isinstance(objective, Objective) else on_box(objective, **box, sense=sense)
     goal = method.objective
     if objective is not goal and objective is not getattr(goal, "function", goal):
-        raise InputError("`method` must be an optimizer of this very `objective`; it is one of another.")
+        raise InputError("`method` must be an optimizer created for this `objective`; it was created for another one.")
     return goal
 
 
 def _on_file(
     steps: Steps, filed: list[float], value: float, optimizer: AskTell[Any], asked: Candidate
 ) -> tuple[Candidate, float]:
-    """Return the candidate on file, in place of the one asked for, and its value."""
+    """Return the next candidate in the checkpoint, which replaces the one asked for, and its value."""
     number, objective = steps.number, optimizer.objective
     try:
         x = optimizer.space.canonical(filed)
@@ -277,8 +277,8 @@ def _on_file(
         again = _validate.finite_number(objective(x.copy()), "value")
         if not np.isclose(again, value, rtol=1e-3, atol=1e-9):
             raise InputError(
-                f"the checkpoint {steps.file.path} is of another function: it has {value:.6g} at {x.tolist()}, where "
-                f"this one gives {again:.6g}. Name another file; or pass noisy=True if its values vary."
+                f"the checkpoint {steps.file.path} is of another function: at {x.tolist()} it has {value:.6g}, but "
+                f"this function gives {again:.6g}. Choose another file, or pass noisy=True if the values are noisy."
             )
     return x, value
 

@@ -1,7 +1,8 @@
-"""Optimal deployments at several loads, and hour by hour.
+"""Optimal deployments at several loads, and plans with a deployment for each hour.
 
-`sweeps` finds the best deployment at each load or service rate; `hourly` plans the hours of a day with few
-moves (`_moves` finds the cheapest sequence); `scenarios` builds the rows of tables for spreadsheets.
+`sweeps` finds the best deployment at each load or service rate; `hourly` plans a deployment for each hour of
+a day with few moves of units (`_moves` finds the cheapest sequence); `scenarios` builds the rows of
+tables for spreadsheets.
 """
 
 from .hourly import Plan, hourly_plan

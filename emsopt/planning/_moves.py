@@ -1,13 +1,13 @@
-"""Find the cheapest walk through deployments: one for each hour, with few relocated units between hours.
+"""Find the cheapest walk: a sequence of deployments, one per hour, with few units relocated between hours.
 
 A deployment is a state, given by the number of units in each twin group. The cost of each hour in each state
-is known, and at most k units move between two hours. Over *all* deployments of a fleet, k moves are k steps
-of one move each, because all intermediate deployments are allowed. Over a selection of deployments, the moves
-between any two states are counted.
+is known, and at most k units move between two hours. If *all* deployments of a fleet are states, k moves are
+replaced by k steps of one move each, because all intermediate deployments are allowed. For a selection of deployments,
+the number of moves between each two states is computed instead.
 
-If the walk may end anywhere, dynamic programming solves the problem. If it must close, branch and bound
-splits the states of the first hour: the best walk that starts and ends in the same part, though not
-necessarily in the same state, gives a lower bound for that part.
+If the walk may end anywhere, dynamic programming solves the problem. If it must return to its
+first state (a closed walk), branch and bound splits the states of the first hour into parts: the best walk that starts
+and ends in the same part, though not necessarily in the same state, gives a lower bound for that part.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from scipy.spatial.distance import cdist
 if TYPE_CHECKING:
     from .._types import BoolArray, FloatArray, IntArray
 
-PER_MOVE = 1e-9  # breaks ties in favour of fewer moves
+PER_MOVE = 1e-9  # price of a move, which breaks ties in favour of fewer moves
 MOST_PARTS = 2000
 
 
 class Steps(NamedTuple):
-    """Transitions in one round of moves: from state ``a`` to ``targets[starts[a]:starts[a + 1]]``."""
+    """Allowed transitions in one round of moves: from state ``a`` to ``targets[starts[a]:starts[a + 1]]``."""
 
     starts: IntArray  # (K + 1,)
     targets: IntArray
     moves: IntArray  # units that move to reach each target
-    rounds: int  # between two hours
+    rounds: int  # number of rounds between two hours
 
 
 class Walk(NamedTuple):
-    """A walk, its cost and a lower bound."""
+    """A walk, its cost and a lower bound on the cost of any walk."""
 
     states: IntArray  # (H,)
-    cost: float  # of the hours, without the price of moves
-    bound: float  # no walk over these states costs less
+    cost: float  # sum over the hours, without the price of moves
+    bound: float  # lower bound on the cost of any walk over these states
 
 
 def all_steps(counts: IntArray, floors: IntArray, capacities: IntArray, most: int) -> Steps:
     """Return the one-move steps between all deployments of a fleet, with up to ``most`` rounds per hour."""
-    # The key of a state is a sum over its units, so a move changes it by a known difference. Sums wrap around.
+    # The key of a state is a sum over its units, so a move changes it by a known difference. Overflow is harmless.
     # Keys are random numbers of 62 bits: two states never share one in practice.
     weights = np.random.default_rng(0).integers(1, 2**62, size=counts.shape[1:])
     keys = counts @ weights
@@ -58,7 +58,7 @@ def all_steps(counts: IntArray, floors: IntArray, capacities: IntArray, most: in
 
 
 def some_steps(counts: IntArray, most: int) -> Steps:
-    """Return the steps between selected deployments, with up to ``most`` moves at once."""
+    """Return the steps between selected deployments, each of up to ``most`` moves; one round per hour."""
     moves = cdist(counts, counts, "cityblock") // 2
     sources, targets = np.nonzero((moves > 0) & (moves <= most))
     starts = np.searchsorted(sources, np.arange(len(counts) + 1))
@@ -66,27 +66,28 @@ def some_steps(counts: IntArray, most: int) -> Steps:
 
 
 def cheapest_walk(costs: FloatArray, steps: Steps, counts: IntArray, *, closed: bool) -> Walk:
-    """Find the cheapest walk.
+    """Find the cheapest walk over states, with one state for each hour.
 
     Parameters
     ----------
     costs : ndarray, shape (H, K)
         Cost of each hour in each state.
     steps : Steps
+        Allowed transitions between states.
     counts : ndarray, shape (K, G)
-        Units of each state in each twin group; used only to split the states.
+        Number of units in each twin group, for each state; used only to split the states.
     closed : bool
-        Whether moves from the last hour to the first are limited too.
+        Whether the moves from the last hour to the first are limited too.
 
     Returns
     -------
     Walk
-        Its ``cost`` equals its ``bound`` up to the price that breaks ties, unless there were too many parts.
+        Optimal, with ``cost`` equal to ``bound`` except for the price of moves, unless there were too many parts.
     """
     everything = np.arange(costs.shape[1])
     value, path = _best_path(costs, steps, everything, closed=closed)
     best_value, best = (value, path) if len(path) == len(costs) else (np.inf, path)
-    # A path of one more state does not end where it began. It bounds its part of the states, which is then split.
+    # A path with H + 1 states does not end in its first state. It gives only a bound for its part, which is then split.
     parts, number = [(value, 0, everything, path)], 0
     while parts and parts[0][0] < best_value and number <= MOST_PARTS:
         _, _, part, path = heapq.heappop(parts)
@@ -118,7 +119,7 @@ def _best_path(costs: FloatArray, steps: Steps, part: IntArray, *, closed: bool)
     """
     values = np.full(costs.shape[1], np.inf)
     values[part] = costs[0, part]
-    history = []  # for each hour, the states that each round of moves came from
+    history = []  # for each hour and round of moves, the state from which each state is reached
     for cost in [*costs[1:], *([0.0] if closed else [])]:
         rounds = []
         for _ in range(steps.rounds):
@@ -139,7 +140,10 @@ def _best_path(costs: FloatArray, steps: Steps, part: IntArray, *, closed: bool)
 
 @njit(cache=True)
 def _spread(values: FloatArray, starts: IntArray, targets: IntArray, moves: IntArray) -> tuple[FloatArray, IntArray]:
-    """Return for each state the least value among itself and, plus the price of moves, its neighbours, and whose it is."""
+    """Return for each state the smallest value from which it is reached in one round, and the state with this value.
+
+    The candidates are the state itself and its neighbours; the price of moves is added to the values of neighbours.
+    """
     least, origins = values.copy(), np.arange(len(values))
     for state in range(len(values)):
         for way in range(starts[state], starts[state + 1]):
@@ -159,7 +163,7 @@ def _single_moves(
     weights: IntArray,
     starts: IntArray,
 ) -> IntArray:
-    """Return the states that each state reaches by one move, found by their keys."""
+    """Find by their keys the states that each state reaches by one move."""
     targets = np.empty(starts[-1], dtype=np.int32)
     way = 0
     for state in range(len(gives)):

@@ -1,12 +1,12 @@
 """Plan a deployment for each hour of the day, with few units relocated between hours.
 
-Given the city at each hour h with its call rate λ_h, `hourly_plan` looks for deployments x_h that minimise the mean over
-all calls, Σ_h λ_h f_h(x_h) / Σ_h λ_h, where f_h is the objective in hour h as given by an evaluator, and at
-most k units move from one hour to the next (and from the last to the first, if the day repeats).
+Given the city at each hour h with its call rate λ_h, `hourly_plan` looks for deployments x_h that minimise the mean
+over all calls, Σ_h λ_h f_h(x_h) / Σ_h λ_h, where f_h is the objective in hour h, computed by an evaluator. At most k
+units may move from one hour to the next (and from the last to the first, if the day repeats).
 
 Each hour is evaluated in steady state. The model ignores calls carried over from one hour to the next, and
-the time that relocated units spend on the road. Moves with little gain are therefore not worthwhile: compare
-with plans with fewer moves, and with `Plan.fixed_value`, the best value without moves.
+the time that relocated units spend on the road. Moves with little gain are therefore not worthwhile: compare a plan
+with plans that have fewer moves, and with `Plan.fixed_value`, the best value without moves.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..city.deployment_space import DeploymentSpace
     from ..evaluators.evaluation import Evaluation
 
-MOST_STATES = 50_000  # all deployments of a fleet are evaluated up to this number
+MOST_STATES = 50_000  # up to this number of deployments, all of them are evaluated
 MOST_STEPS = 30_000_000
 MOST_CANDIDATES = 4000
 MOST_ROUNDS = 20
@@ -58,18 +58,18 @@ class Plan:
     weights : ndarray, shape (H,)
         Share of calls in each hour.
     moves : ndarray of int, shape (H,)
-        Units that move at the start of each hour. The first counts moves from the last hour, or is 0 if the day does
-        not repeat.
+        Number of units that move at the start of each hour. The first entry is the number of moves from the last hour
+        to the first, or 0 if the day does not repeat.
     most_moves : int
-        The limit k.
+        Maximum number of units that may move between two hours, k.
     value : float
         Mean of ``values`` over all calls.
     lower_bound : float
-        Lower bound on the value of any plan within the limit; NaN if nothing is proven.
+        Lower bound on the value of any plan within this limit; NaN if nothing is proven.
     fixed_sites : ndarray of int, shape (p,)
         Best deployment found for all hours together, without moves.
     fixed_value : float
-        Its mean over all calls.
+        Value of ``fixed_sites``: its mean over all calls.
     free_value : float
         Mean over all calls if each hour has its own best deployment found, with unlimited moves.
     proven : bool
@@ -111,7 +111,7 @@ class Plan:
         return pd.DataFrame({**columns, "sites": sites})
 
     def changes(self) -> pd.DataFrame:
-        """Return one row per relocated unit: the hour at whose start it moves, its old and its new site.
+        """Return one row per relocated unit: the hour at whose start it moves, its old site and its new site.
 
         If several units move at once and the city has coordinates, they are paired to keep distances short.
         """
@@ -161,7 +161,7 @@ def hourly_plan(
     cyclic : bool
         Whether the first hour follows the last, as in a day that repeats.
     rng : int or Generator, optional
-        For the random starts of a search, and for a simulation, which needs a whole number here.
+        Random seed, for the random starts of a search and for a simulation. A simulation needs a whole number.
     progress : bool or callable
         Whether to show a bar, or a function called with (hours evaluated, number of hours).
     **options
@@ -172,8 +172,9 @@ def hourly_plan(
     Plan
         If all deployments can be evaluated at all hours, dynamic programming over all of them, with branch and
         bound for a day that repeats, finds the optimal plan (`Plan.proven`). The approximate evaluator allows
-        about 40,000 deployments in 24 hours. Otherwise the best plan over candidates: the results of a local
-        search for each hour, their neighbours, and the neighbours of the plan until it no longer improves.
+        about 40,000 deployments in 24 hours. Otherwise the plan is the best over a selection of deployments: the
+        results of a local search for each hour, their neighbours, and the neighbours of the plan until it no longer
+        improves.
 
     Raises
     ------
@@ -197,7 +198,7 @@ def hourly_plan(
         objectives = [Objective(city, units, "approximate", **options) for city in by_hour.values()]
     if objectives[0].noisy:
         raise InputError(
-            "`rng` must be a whole number with evaluator='simulation': all deployments get the same calls."
+            "`rng` must be a whole number with evaluator='simulation', so that all deployments get the same calls."
         )
     most = min(limit, objectives[0].units)
     weights = np.array([city.total_rate for city in by_hour.values()])
@@ -236,7 +237,7 @@ def hourly_plan(
 
 
 def _by_hour(cities: object) -> dict[Any, City]:
-    """Return cities by label; raise unless all have the same sites."""
+    """Return a mapping from labels to cities; raise unless all cities have the same sites."""
     if not isinstance(cities, Mapping):
         cities = dict(enumerate(cities if isinstance(cities, Iterable) else ()))
     if not cities:
@@ -245,12 +246,12 @@ def _by_hour(cities: object) -> dict[Any, City]:
     for label, city in cities.items():
         check_city(city, f"cities[{label!r}]")
         if city.site_names != first.site_names or not np.array_equal(city.twin_groups, first.twin_groups):
-            raise InputError(f"all hours must have the same sites in the same order; {label!r} differs.")
+            raise InputError(f"all hours must have the same sites in the same order; those of {label!r} differ.")
     return dict(cities)
 
 
 def _affordable(objectives: list[Objective]) -> bool:
-    """Return whether all deployments can be evaluated at all hours, and all moves between them listed."""
+    """Return whether all deployments can be evaluated at all hours, and all moves between them can be listed."""
     space = objectives[0].space
     places = int((space.capacities > space.floors).sum())
     steps = space.count * places * min(places, space.units)
@@ -276,7 +277,7 @@ def _over_all(
 def _over_candidates(
     objectives: list[Objective], weights: FloatArray, most: int, cyclic: bool, rng: Rng, show: Callable[[int], object]
 ) -> tuple[IntArray, FloatArray, _moves.Walk]:
-    """Search each hour, then improve the plan with neighbours of its deployments until none helps."""
+    """Search each hour, then improve the plan with neighbours of its deployments until no neighbour helps."""
     space = objectives[0].space
     rng = _validate.generator(rng)
     bests: list[IntArray] = []
@@ -305,7 +306,7 @@ def _over_candidates(
 
 
 def _between(bests: list[IntArray], space: DeploymentSpace, cyclic: bool) -> list[IntArray]:
-    """Return the intermediate deployments, one move apart, between the best ones of consecutive hours."""
+    """Return the deployments on paths of single moves between the best deployments of consecutive hours."""
     result = []
     for k in range(0 if cyclic else 1, len(bests)):
         way = list(bests[k])

@@ -1,4 +1,4 @@
-"""Tables for spreadsheets."""
+"""Build the rows of tables that compare deployments in spreadsheets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def scenario(city: City, name: str, evaluation: Evaluation, metric: str, threshold: float) -> dict[str, Any]:
-    """Return one row of a table of scenarios: the objective and the results.
+    """Return one row of a table of scenarios, with the objective and the results of a deployment.
 
     Parameters
     ----------
@@ -26,6 +26,7 @@ def scenario(city: City, name: str, evaluation: Evaluation, metric: str, thresho
     Returns
     -------
     dict
+        From column names to values.
     """
     e, units = evaluation, len(evaluation.sites)
     figures = e.summary(threshold)

@@ -37,9 +37,9 @@ def sweep(
     Parameters
     ----------
     cities : mapping
-        From a label, such as an offered load, to a `City`.
+        Mapping from labels, such as offered loads, to a `City` each.
     units : int, DeploymentSpace or mapping
-        Fleet size p or the allowed deployments, for all cities or for each label.
+        Fleet size p or the allowed deployments; or a mapping from each label to one of these.
     evaluator, metric, **options
         As for `Objective`.
     progress : bool or callable
@@ -49,7 +49,7 @@ def sweep(
     -------
     DataFrame
         Indexed by label: the values of the optimum and of the p-median deployment; the p-median bound (min;
-        Theorem 2) if the metric is mean response; the sites of both; and how the optimum was found.
+        Theorem 2) if the metric is mean response; the sites of both deployments; and how the optimum was found.
 
     Notes
     -----
@@ -62,7 +62,7 @@ def sweep(
         raise InputError(f"`cities` must map labels to at least one City; got {_validate.shown(cities)}.")
     fleets = units if isinstance(units, Mapping) else dict.fromkeys(cities, units)
     if missing := [label for label in cities if label not in fleets]:
-        raise InputError(f"`units` must be one number or have an entry per label; {missing[0]!r} is missing.")
+        raise InputError(f"`units` must be one number or have an entry for every label; {missing[0]!r} is missing.")
     rows, before = [], None
     with bar(progress, len(cities), "city") as show:
         for done, (label, city) in enumerate(cities.items(), 1):
@@ -94,7 +94,7 @@ def search_again(objective: Objective, before: IntArray | None, **options: Any) 
 def load_sweep(
     city: City, units: int | DeploymentSpace, loads: ArrayLike, evaluator: str | None = "approximate", **options: Any
 ) -> pd.DataFrame:
-    """Run `sweep` over offered loads λ / (p μ), by default with the evaluator of the papers' Table 1."""
+    """Run `sweep` over offered loads λ / (p μ); the default evaluator is that of the papers' Table 1."""
     fleet = DeploymentSpace.of(city, units).units
     cities = {load: city.with_offered_load(load, fleet) for load in _positive(loads, "loads")}
     return sweep(cities, units, evaluator=evaluator, **options).rename_axis("offered_load")
@@ -103,14 +103,14 @@ def load_sweep(
 def service_rate_sweep(
     city: City, units: int | DeploymentSpace, rates: ArrayLike, evaluator: str | None = "approximate", **options: Any
 ) -> pd.DataFrame:
-    """Run `sweep` over service rates μ (calls per day), by default as the first version's Table 3."""
+    """Run `sweep` over service rates μ (calls per day); the default evaluator is that of Table 3 of version one."""
     check_city(city)
     cities = {rate: city.replace(service_times=24 * 60 / rate) for rate in _positive(rates, "rates")}
     return sweep(cities, units, evaluator=evaluator, **options).rename_axis("service_rate_per_day")
 
 
 def _positive(values: ArrayLike, name: str) -> list[float]:
-    """Return positive numbers as a list."""
+    """Return ``values`` as a list of numbers; raise unless all are positive."""
     return _validate.real_array(values, name, (None,), low=0, strictly=True).tolist()
 
 

@@ -503,7 +503,7 @@ def test_measures_keep_their_bounds(seed, units, load, law, capacity):
         ({"warmup": -1}, "`warmup` must be a whole number"),
         ({"level": 95}, "pass 0.95"),
         ({"level": 0}, "`level` must be a number above 0"),
-        ({"level": 1.0}, "`level` must be a confidence above 0 and below 1"),
+        ({"level": 1.0}, "`level` must be a confidence level above 0 and below 1"),
         ({"capacity": "infinite"}, "`capacity` must be one of 'loss', 'queue'"),
         ({"service": "weibull"}, "`service` must be one of 'exponential'"),
         ({"service": "lognormal", "cv": 0}, "`cv` must be a number above 0"),

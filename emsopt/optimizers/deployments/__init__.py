@@ -1,1 +1,1 @@
-"""Optimizers of deployments: which site each unit waits at. `base` is what all have in common."""
+"""Optimizers of deployments, which choose the site of each unit. `base` holds their common base class."""

@@ -1,7 +1,7 @@
-"""Simulated annealing: a random walk over single relocations that accepts worse values ever more rarely.
+"""Simulated annealing: a random walk by single relocations that accepts worse values less and less often.
 
-A move that makes things worse by Δ is taken with probability exp(-Δ / T) (Metropolis), and T falls as T₀ / k with the
-number k of evaluations, a schedule that needs no budget in advance (Szu and Hartley 1987).
+A move that increases the value by Δ is accepted with probability exp(-Δ / T) (Metropolis), and T falls as T₀ / k with
+the number k of evaluations, a schedule that needs no budget in advance (Szu and Hartley 1987).
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from ...evaluators.objective import Objective
 from .base import Optimizer
 from .swaps import random_neighbour
 
-STEPS_ON_KNOWN_GROUND = 100  # moves tried among deployments already told, before it starts anew
+STEPS_ON_KNOWN_GROUND = 100  # moves tried among deployments already observed before a restart
 
 
 class SimulatedAnnealing(Optimizer):
@@ -22,15 +22,16 @@ class SimulatedAnnealing(Optimizer):
     ----------
     objective : Objective
     initial : int
-        Random deployments to start from.
+        Number of random deployments; the walk starts from the best of them.
     temperature : float, optional
         T₀, in the objective's unit. Default: the standard deviation of the initial values.
     rng : int or Generator, optional
 
     Notes
     -----
-    The walk passes over deployments already told without asking again, at their known values, and starts anew if it
-    stays among them. It is made for thousands of cheap evaluations and poor with a hundred.
+    The walk can visit deployments already observed, with their known values and without asking for them again. If it
+    finds no others, it restarts from a random one. The method needs thousands of cheap evaluations; with a hundred its
+    results are poor.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class SimulatedAnnealing(Optimizer):
             known = self.taken[tuple(sites.tolist())]
             if known is not None:
                 self._step(sites, known)
-        self.height = np.inf  # stuck among known deployments: go on from wherever the next draw is
+        self.height = np.inf  # no new deployment was found: restart from the next random one, whatever its value
         return self.draw()
 
     def _learn(self, sites: IntArray, value: float) -> None:
@@ -66,7 +67,7 @@ class SimulatedAnnealing(Optimizer):
             self._step(sites, value)
 
     def _step(self, sites: IntArray, value: float) -> None:
-        """Go there if it is no worse, or with Metropolis's probability."""
+        """Move to ``sites`` if it is no worse than the current deployment, or else with Metropolis's probability."""
         climb, temperature = value - self.height, self._temperature()
         if climb <= 0 or (temperature > 0 and self.rng.random() < np.exp(-climb / temperature)):
             self.position, self.height = sites, value

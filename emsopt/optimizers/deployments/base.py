@@ -1,4 +1,4 @@
-"""What every optimizer of deployments has in common, on top of `AskTell`."""
+"""`Optimizer`, the common base class of all optimizers of deployments."""
 
 from ..._types import IntArray, Rng
 from ...city.deployment_space import DeploymentSpace
@@ -13,7 +13,7 @@ class Optimizer(AskTell[IntArray]):
     Parameters
     ----------
     objective : Objective
-        Its ``space`` says what may be proposed; with a ``noisy`` one a deployment can be asked for again.
+        Its ``space`` defines the allowed deployments. If it is ``noisy``, a deployment can be asked for again.
     rng : int or Generator, optional
 
     Attributes

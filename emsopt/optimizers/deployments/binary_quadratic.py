@@ -1,24 +1,24 @@
-r"""Minimise a quadratic function of which p places to take: (8) of "Optimizing Server Locations in Spatial Queues".
+r"""Minimise a quadratic function over the choice of p places: (8) of "Optimizing Server Locations in Spatial Queues".
 
     minimise xᵀA x + bᵀx  over x in {0, 1}^N with Σ x_i = p,  A symmetric with zero diagonal.
 
 ================  =====================================================================================================
 method            what it does
 ================  =====================================================================================================
-``"swap"``        best swaps from 40 starts, walking on over local minima (tabu search); no bound. The default
+``"swap"``        tabu search (best swaps, also past local minima) from 40 starts; no bound. The default
 ``"annealing"``   swaps from 20 random starts by simulated annealing; no bound
-``"relaxation"``  the papers' Algorithm 1: minimum cuts, with a lower bound and so a gap
-``"exact"``       mixed-integer program (HiGHS), proven; a second for 12 dense places, far more from 20 on
+``"relaxation"``  the papers' Algorithm 1: minimum cuts; gives a lower bound and thus a gap
+``"exact"``       mixed-integer program (HiGHS), proven optimal; a second for 12 dense places, far more from 20 on
 ================  =====================================================================================================
 
 The default was the best in a comparison: it finds the lowest values in the least time (`benchmarks/RESULTS.md`). The
 gap of Algorithm 1 is small where most pairs are zero or negative.
 
-A place may hold several units: x then counts them, ``capacities`` gives the most, and the diagonal of A becomes the cost
-A_kk between two units at place k, with each ordered pair of different units counted once. At a place for one unit the
-diagonal has no effect: a term A_kk x_k² belongs into b.
+A place may hold several units: x_k then is the number of units at place k, at most ``capacities[k]``, and A_kk is the
+cost of each ordered pair of different units at this place. At a place for one unit the diagonal has no effect: include
+a term A_kk x_k² in b.
 
-The papers' cut omits the linear terms Σ_j A⁻_ij of the terminal capacities; `minimum_cut` has them.
+The terminal capacities of the papers' cut omit the linear terms Σ_j A⁻_ij; `minimum_cut` includes them.
 
 References
 ----------
@@ -39,25 +39,26 @@ from ..._types import ArrayLike, FloatArray, IntArray, Rng
 from ...errors import ConvergenceError, InputError
 from . import quadratic_walks
 
-CUT_RANGE = 2**30  # integer capacities of the flow solver add up to this
-RESTARTS = 20  # of annealing
-MOST_SECONDS = 60.0  # for the mixed-integer program
-TOLERANCE = 1e-9  # of the gap at which the relaxation stops, relative to the sum of the terms
+CUT_RANGE = 2**30  # sum of the integer capacities passed to the flow solver
+RESTARTS = 20  # number of annealing walks
+MOST_SECONDS = 60.0  # time limit of the mixed-integer program
+TOLERANCE = 1e-9  # gap at which the relaxation stops, relative to the sum of the absolute terms
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QuadraticMinimum:
-    """Result of a minimisation.
+    """Minimiser found for a binary quadratic function.
 
     Attributes
     ----------
     x : ndarray of int, shape (N,)
         Units at each place.
     value : float
-        xᵀA x + bᵀx there.
+        Value of xᵀA x + bᵀx at this x.
     lower_bound : float
-        No feasible x is below this; -inf if the method gives no bound.
+        Lower bound on the value of any feasible x; -inf if the method gives no bound.
     method : str
+        Method that found x.
     """
 
     x: IntArray
@@ -90,14 +91,14 @@ def minimize_quadratic(
     Parameters
     ----------
     A : array_like, shape (N, N)
-        Made symmetric; see the module for its diagonal.
+        Matrix of the pair costs, which is made symmetric. The module describes the meaning of its diagonal.
     b : array_like, shape (N,)
     units : int
-        Σ x_i, p.
+        Number of units to place, p = Σ x_i.
     floors, capacities : array_like of int, shape (N,), optional
-        Fewest and most units at each place. Default: zero and one. Where they are equal, x_i is fixed.
+        Minimum and maximum number of units at each place. Default: zero and one. If they are equal, x_i is fixed.
     method : {"swap", "annealing", "relaxation", "exact"}
-        See the module.
+        How to minimise; the module describes the methods.
     rng : int, Generator or None
         Source of random starts.
     **options
@@ -140,7 +141,7 @@ def minimize_quadratic(
 
 
 def value(A: FloatArray, b: FloatArray, x: IntArray) -> float:
-    """Return xᵀA x + bᵀx, a unit not paired with itself; ``x`` of shape (N,) counts units."""
+    """Return xᵀA x + bᵀx for ``x`` units at each place, shape (N,); a unit is not paired with itself."""
     return float(x @ A @ x - np.diag(A) @ x + b @ x)
 
 
@@ -154,9 +155,10 @@ def _swap(
     starts: int = 40,
     steps: int | None = None,
 ) -> tuple[IntArray, float]:
-    """Make the best swap, even if it costs, and bar its places for some steps; return the best counts met.
+    """Search by tabu search; return the best x found.
 
-    Starts are random deployments and, every second one, greedy ones with disturbed costs.
+    Each step makes the best swap, even if it raises the value, and bars its places for some steps. Every second start
+    is random; the others are greedy solutions for randomly perturbed costs.
     """
     keys = rng.random((_validate.whole_number(starts, "starts"), len(b)))
     patience = 2 * len(b) if steps is None else _validate.whole_number(steps, "steps", low=0)
@@ -166,8 +168,8 @@ def _swap(
 def _annealing(
     A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, rng: np.random.Generator
 ) -> tuple[IntArray, float]:
-    """Return the best counts met in several walks of 100 N steps, each from random places."""
-    slots = np.repeat(np.arange(len(b)), capacities - floors)  # a place that can hold several more is listed as often
+    """Return the best x found in several annealing walks of 100 N steps, each from random places."""
+    slots = np.repeat(np.arange(len(b)), capacities - floors)  # each place once per unit it can still hold
     moving = units - floors.sum()
     found = []
     for _ in range(RESTARTS):
@@ -187,7 +189,7 @@ def _binary(
     rng: np.random.Generator,
     **options: Any,
 ) -> tuple[IntArray, float]:
-    """Solve the problem with binary places only and none fixed: a place for several units becomes several."""
+    """Solve the problem with binary variables: drop fixed places, and split a place for several units into several."""
     place = np.repeat(np.arange(len(b)), capacities - floors)
     pairs = A[np.ix_(place, place)].copy()
     np.fill_diagonal(pairs, 0.0)
@@ -236,7 +238,7 @@ def minimum_cut(A: ArrayLike, b: ArrayLike) -> tuple[IntArray, float]:
     if total == 0:
         return np.zeros(n, int), 0.0
     scale = CUT_RANGE / total
-    graph = np.zeros((n + 2, n + 2), np.int32)  # places, source, sink; rounding down keeps the bound below
+    graph = np.zeros((n + 2, n + 2), np.int32)  # places, source, sink; rounding down keeps the bound valid
     graph[:n, :n] = np.floor(scale * edges)
     graph[n, :n] = np.floor(scale * np.maximum(linear, 0))
     graph[:n, n + 1] = np.floor(scale * np.maximum(-linear, 0))
@@ -251,7 +253,7 @@ def minimum_cut(A: ArrayLike, b: ArrayLike) -> tuple[IntArray, float]:
 
 
 def _relaxation(A: FloatArray, b: FloatArray, p: int, cuts: int = 60) -> tuple[IntArray, float]:
-    """Minimise by submodular relaxation, minimum cuts, repair and polish; return x and a lower bound.
+    """Minimise by submodular relaxation and minimum cuts; return x and a lower bound.
 
     The positive part of A is replaced by its linear lower bound (9) with parameters Γ in [0, 1], the cardinality by a
     multiplier λ. Each cut gives a lower bound for its Γ and λ, and x*, which is repaired to p units and polished by
@@ -264,7 +266,7 @@ def _relaxation(A: FloatArray, b: FloatArray, p: int, cuts: int = 60) -> tuple[I
     plus, minus = np.maximum(A, 0), np.minimum(A, 0)
     gamma = np.ones_like(A)
     zero, one = np.zeros(len(b), int), np.ones(len(b), int)
-    # First price per unit: at it, p places are worth taking if the others are taken at random.
+    # Initial price per unit: with it, p places reduce the value if the other places are taken at random.
     worth = np.sort(b + 2 * p / len(b) * A.sum(axis=1))
     multiplier = -(worth[p - 1] + worth[p]) / 2
     spread = np.abs(A).sum() + np.abs(b).sum()

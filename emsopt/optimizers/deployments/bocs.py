@@ -1,6 +1,6 @@
-r"""BOCS: a sparse quadratic model, drawn from its posterior, the draw minimised by simulated annealing.
+r"""BOCS: draw a sparse quadratic model from its posterior, and minimise the draw by simulated annealing.
 
-Baptista and Poloczek (2018), in the form they call BOCS-SA, for deployments. The model is that of `sparbl`,
+This is the method BOCS-SA of Baptista and Poloczek (2018), for deployments. The model is that of `sparbl`,
 
     f(x) = α_0 + Σ_j α_j x_j + Σ_i<j α_ij x_i x_j,
 
@@ -9,18 +9,19 @@ motivated by this method. Here the chain starts anew at every proposal, where Sp
 annealed, where SparBL solves a binary quadratic program.
 
 The paper states the model of second order, the horseshoe with Makalic and Schmidt's auxiliary variables, the Thompson
-draw, and annealing from a point chosen uniformly at random: a neighbour drawn uniformly is taken if it is better, else
-with probability exp(-Δ / T), while T falls. It does not state, and this module sets: number of sweeps, first temperature
-(mean change of a swap), its geometric fall, steps and restarts.
+draw, and annealing from a point chosen uniformly at random: a neighbour drawn uniformly is accepted if it is better,
+else with probability exp(-Δ / T), while T falls. It does not state the number of sweeps, the
+first temperature, the cooling, the steps and the restarts. Here the first temperature is the mean change of a swap, and
+cooling is geometric.
 
-What departs from the paper. It minimises over {0, 1}^d, where a neighbour differs in one entry. Here a neighbour is
-another allowed deployment, with one unit moved, so that the number of units and pinned and closed sites never change.
-The paper's penalty λ ‖x‖₁ is then the same for all x and is left out. A deployment is not evaluated twice: if the
-minimiser of a draw is known already, the chain goes on to another draw. Twins, colocation and scaling are treated as in
-`sparbl`.
+Departures from the paper. The paper minimises over {0, 1}^d, where a neighbour differs in one entry. Here a neighbour
+is another allowed deployment, with one unit moved, so that the number of units and pinned and closed sites never
+change. The paper's penalty λ ‖x‖₁ is then the same for all x and is left out. A deployment is not evaluated twice: if
+the minimiser of a draw is known already, the chain goes on to another draw. Twins, colocation and scaling are treated
+as in `sparbl`.
 
-Limits. Those of SparBL's quadratic model. A short new chain is a rougher draw than one carried on, for more work: a
-proposal takes 0.3 s of CPU for 50 sites and 100 values.
+Limits. The limits of SparBL's quadratic model apply. A short new chain gives a less accurate draw than a continued
+chain and takes more work: a proposal takes 0.3 s of CPU for 50 sites and 100 values.
 
 References
 ----------
@@ -39,15 +40,15 @@ class BOCS(SparBL):
     ----------
     objective : Objective
     initial : int
-        Random deployments to begin with.
+        Number of random deployments to begin with.
     sweeps : int
-        Gibbs sweeps from one draw of a proposal to the next; ten times as many before its first.
+        Gibbs sweeps between two draws within a proposal; before its first draw, ten times as many.
     rng : int or Generator, optional
 
     Attributes
     ----------
     state : Horseshoe or None
-        The chain of the last proposal that had a model.
+        Gibbs chain of the last proposal; None before the first model.
     """
 
     def __init__(self, objective: Objective, *, initial: int = 20, sweeps: int = 20, rng: Rng = None) -> None:

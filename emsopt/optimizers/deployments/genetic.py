@@ -1,9 +1,9 @@
 """A genetic algorithm on deployments, after the hybrid hypercube-genetic method for fleets.
 
 Geroliminis, Kepaptsoglou and Karlaftis (2011), European Journal of Operational Research 210, 287-300, breed deployments
-that a hypercube model rates: parents are chosen by fitness, a child combines their sites, mutation relocates units, and
-the best survive. Written from that description, not from their code. They replace a generation at a time; here each
-child competes at once (steady state), because evaluations are expensive.
+that a hypercube model evaluates: parents are chosen by fitness, a child combines their sites, mutation relocates units,
+and the best survive. This implementation follows that description, not their code. They replace a generation at a time;
+here each child competes at once (steady state), because evaluations are expensive.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from ...evaluators.objective import Objective
 from .base import Optimizer
 from .swaps import random_neighbour
 
-ATTEMPTS = 20  # children bred before a random deployment is asked for instead
+ATTEMPTS = 20  # known children bred in a row before a random deployment is asked for instead
 
 
 class Genetic(Optimizer):
@@ -25,15 +25,15 @@ class Genetic(Optimizer):
     ----------
     objective : Objective
     population : int
-        Deployments that may become parents; as many random ones come first.
+        Number of deployments that may become parents, and of random deployments at the start.
     mutation : float
         Mean number of units of a child that are relocated at random.
     rng : int or Generator, optional
 
     Notes
     -----
-    A parent is the better of two of the population (binary tournament). A child keeps the sites that its parents
-    share and takes the others from either at random, so that it is feasible if they are.
+    A parent is the better of two random members of the population (binary tournament). A child keeps the sites that
+    its parents share and takes the others from either parent at random, so that it is feasible if both parents are.
     """
 
     def __init__(self, objective: Objective, *, population: int = 20, mutation: float = 0.5, rng: Rng = None) -> None:
@@ -54,12 +54,12 @@ class Genetic(Optimizer):
         return child
 
     def _parent(self, ranking: IntArray) -> IntArray:
-        """Return the better of two of the ranking, shape (p,)."""
+        """Return the better of two random deployments of the ranking, shape (p,)."""
         return self.sites[ranking[self.rng.integers(len(ranking), size=2).min()]]
 
 
 def cross(space: DeploymentSpace, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return a child of two canonical deployments: what they share and half of the rest, canonical, shape (p,)."""
+    """Return a canonical child of two canonical deployments, shape (p,): their common units and half of the others."""
     n = max(mother.max(), father.max()) + 1
     first, second = np.bincount(mother, minlength=n), np.bincount(father, minlength=n)
     shared = np.repeat(np.arange(n), np.minimum(first, second))

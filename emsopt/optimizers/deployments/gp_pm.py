@@ -6,25 +6,25 @@ paper's first version.
 ==============  ==============  ==============================================================================
 symbol          name            meaning
 ==============  ==============  ==============================================================================
-𝒯               ``initial``     random deployments to begin with
-d, d_0          ``edge``, EDGE  largest Hamming distance from the centre (two a relocated unit), and its start
+𝒯               ``initial``     number of random deployments to begin with
+d, d_0          ``edge``, EDGE  largest Hamming distance from the centre (2 per relocated unit); its initial value
 n_s, α_s        GROW_AFTER,     successes after which d grows, and by how much
                 GROW
 n_f, α_f        SHRINK_AFTER,   consecutive failures after which d shrinks, and by how much
                 SHRINK
 β               BETA            weight of the variance in the choice of a centre, (16)
 m(x)            -               prior mean: p-median objective Σ_j w_j min_i c_ij, plus a constant
-GP              ``process``     of all observations
-GP*             -               of the first 𝒯 and the restarts' optima; chooses centres
-x^c             ``centre``      of the feasible trust region (17), as units at each location
+GP              ``process``     Gaussian process fitted to all observations
+GP*             -               one fitted to the first 𝒯 and the regions' optima; chooses centres
+x^c             ``centre``      centre of the feasible trust region (17), as units at each location
 ==============  ==============  ==============================================================================
 
-Locations are groups of interchangeable sites and deployments are counts on them, so that no deployment has two names.
+A location is a group of interchangeable sites. Deployments are numbers of units at locations, so that each deployment
+has only one representation.
 
-Where the paper is silent, cannot be followed to the letter, or is left on purpose (measurements are in
-`benchmarks/RESULTS.md`):
+Choices that the paper leaves open, and departures from it (measurements are in `benchmarks/RESULTS.md`):
 
-- **𝒯 = 20.** It gives d_0 = 20 but no sample size.
+- **𝒯 = 20.** The paper gives d_0 = 20 but no initial sample size.
 - **A constant** is added to the prior mean, the average residual; for GP-zero this makes the usual standardised zero
   mean. Without it the kernel has to explain several minutes of waiting as covariance.
 - **The location weights share a prior**: log-normal around their common mean, standard deviation SPREAD. Plain
@@ -32,15 +32,15 @@ Where the paper is silent, cannot be followed to the letter, or is left on purpo
 - **Adaptive swapping.** Algorithm 3 applies s(d) = d/2 random swaps at a time, ten at first, which leaves little of a
   good deployment, and may leave the region. Here CANDIDATES random deployments of the region, 1 to s(d) swaps from its
   centre, are scored together; from the best CHAINS and the centre, the best single swap inside the region is made until
-  none raises expected improvement. It is compared by its logarithm, which does not underflow.
+  none raises expected improvement. Expected improvement is compared by its logarithm, which does not underflow.
 - **The centre follows the region's best deployment.** Algorithm 4 keeps the centre until the restart; the shrinking
   region then soon leaves the best deployment outside.
-- **Successes** need not be consecutive (section 5.4), the region's first value is one (y' starts at infinity), and d
-  does not grow beyond the whole space. A restart takes no evaluation. The centre is reached from the best deployment
-  that GP* knows, by single swaps on (16).
+- **Successes** need not be consecutive (section 5.4), the region's first value counts as a success (y' starts at
+  infinity), and d does not grow beyond the whole space. A restart takes no evaluation. The new centre is found by
+  single swaps that improve (16), from the best deployment that GP* was fitted to.
 
-Limits. Training costs O(n³): a few hundred evaluations. The p-median prior helps as far as distances explain response.
-It knows nothing of waiting, so at very high load or for unusual preferences it misleads at first.
+Limits. Training costs O(n³), which allows a few hundred evaluations. The p-median prior helps as far as distances
+explain response times. It ignores queueing, so at very high load or for unusual preferences it misleads at first.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -62,7 +62,7 @@ SHRINK_AFTER, SHRINK = 10, 2 / 3
 BETA = 25
 SPREAD = 0.2
 CANDIDATES, CHAINS = 256, 2
-FIRST_STEPS, NEXT_STEPS = 15, 5  # of the likelihood's ascent, cold and warm
+FIRST_STEPS, NEXT_STEPS = 15, 5  # steps to maximise the likelihood, in the first fit and in later ones
 ALWAYS_FIT = 100  # up to this number of observations hyperparameters are trained with each, then less often
 
 
@@ -74,18 +74,18 @@ class GPpM(Optimizer):
     objective : Objective
     rng : int or Generator, optional
     initial : int
-        Random deployments to begin with, 𝒯.
+        Number of random deployments to begin with, 𝒯.
 
     Attributes
     ----------
     process : GaussianProcess or None
-        The surrogate; None before ``initial`` deployments are observed.
+        Surrogate model; None before ``initial`` deployments are observed.
     centre : ndarray of int, shape (G,), or None
-        Centre of the trust region: units in each twin group of sites.
+        Centre of the trust region, as the number of units in each twin group of sites.
     edge : float
-        d, the largest Hamming distance from the centre.
+        Largest Hamming distance from the centre in the trust region, d.
     restarts : int
-        Trust regions given up so far.
+        Number of trust regions given up so far.
 
     Examples
     --------
@@ -101,16 +101,16 @@ class GPpM(Optimizer):
         self.initial = _validate.whole_number(initial, "initial")
         first_site = np.unique(self.space.city.twin_groups, return_index=True)[1]
         self._costs = np.ascontiguousarray(objective.costs[first_site])
-        self._told: list[IntArray] = []  # counts of the deployments told
-        self._optima: list[int] = []  # which of them were the best of a region
+        self._told: list[IntArray] = []  # deployments observed, as units in each twin group
+        self._optima: list[int] = []  # indices of those that were the best of a region
         self.process: GaussianProcess | None = None
         self.centre: IntArray | None = None
         self.edge, self.restarts = float(EDGE), 0
-        self._region_value, self._region_best = np.inf, -1  # of the best deployment in the region, and its number
+        self._region_value, self._region_best = np.inf, -1  # value of the region's best deployment, and its index
         self._successes = self._failures = 0
 
     def prior_mean(self, sites: Sites) -> float:
-        """Return m(x) of one deployment, shape (p,), without the constant."""
+        """Return the prior mean m(x) of one deployment, shape (p,), without the constant."""
         return float(self._prior(self.space.group_counts(self.space.canonical(sites))[None])[0])
 
     def predict(self, deployments: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -136,13 +136,13 @@ class GPpM(Optimizer):
     def acquisition(self, deployments: ArrayLike) -> FloatArray:
         """Return the logarithm of expected improvement (18) over the best deployment observed, shape (K,).
 
-        Deployments asked for but not yet observed are left out of it. Parameters and errors as in `predict`.
+        Deployments asked for but not yet observed are not taken into account. Parameters and errors as in `predict`.
         """
         process, counts = self._asked(deployments)
         return log_expected_improvement(self._goal(process), *self._posterior(process, counts))
 
     def _asked(self, deployments: ArrayLike) -> tuple[GaussianProcess, IntArray]:
-        """Return the surrogate, and the units in each twin group of deployments that someone asks about, (K, G)."""
+        """Return the surrogate, and ``deployments`` as units in each twin group, (K, G); raise before the first fit."""
         if self.process is None:
             raise InputError(
                 f"the surrogate is first trained on {self.initial} observations and has {len(self.values)}; "
@@ -152,12 +152,12 @@ class GPpM(Optimizer):
         return self.process, self.space.group_counts([self.space.canonical(row) for row in rows])
 
     def _posterior(self, process: GaussianProcess, counts: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return the posterior mean and standard deviation of rows of counts."""
+        """Return the posterior mean and standard deviation of deployments given as rows of ``counts``."""
         mean, variance = process.predict(counts, self._prior(counts) + self._constant)
         return mean, np.sqrt(variance)
 
     def _goal(self, process: GaussianProcess) -> float:
-        """Return the value to improve on: the best observed, or with noise the lowest posterior mean of those observed."""
+        """Return the value to improve on: the best observed, or with noise the lowest posterior mean."""
         if not self.objective.noisy:
             return min(self.values)
         return self._posterior(process, np.array(self._told))[0].min()
@@ -180,7 +180,7 @@ class GPpM(Optimizer):
             self.process = self.process.appended(x, value, self._prior(x[None])[0] + self._constant)
 
     def _resize(self, value: float, centre: IntArray) -> None:
-        """Count a success or a failure, move and resize the region, leave it when too small: lines 13 to 20."""
+        """Count a success or a failure, move and resize the region, or leave it if it is too small: lines 13 to 20."""
         distance = np.abs(self._told[-1] - centre).sum()
         if distance <= self.edge and value < self._region_value - 1e-9:
             self._region_value, self._region_best = value, len(self._told) - 1
@@ -216,7 +216,7 @@ class GPpM(Optimizer):
         self.centre = self._climb(score, start, score(start[None])[0])[0]
 
     def _fit(self, rows: Sequence[int], previous: GaussianProcess | None) -> tuple[GaussianProcess, float]:
-        """Train on some of the observations, from a previous fit on; return the process and its constant."""
+        """Train on the observations ``rows``, starting from a previous fit; return the process and constant."""
         from ...surrogates.kernels import DeploymentKernel
 
         X = np.array([self._told[k] for k in rows])
@@ -245,14 +245,14 @@ class GPpM(Optimizer):
         scores = score(pool)
         best, highest = None, -np.inf
         for k in {0, *np.argsort(-scores)[:CHAINS]}:
-            value = -np.inf if pool[k].tobytes() in taken else scores[k]  # a taken start must not end the climb
+            value = -np.inf if pool[k].tobytes() in taken else scores[k]  # a start already taken must not end the climb
             x, value = self._climb(score, pool[k], value, self.centre, taken)
             if value > highest:
                 best, highest = x, value
         return self.draw() if best is None else self.space.deployment(best)
 
     def _with_pending(self, process: GaussianProcess) -> GaussianProcess:
-        """Return the process with deployments asked for but not yet observed counted as having the values it expects."""
+        """Return the process with its expected values as observations of deployments asked for but not yet observed."""
         for sites, value in self.taken.items():
             if value is None:
                 x = self.space.group_counts(list(sites))
@@ -268,7 +268,7 @@ class GPpM(Optimizer):
         centre: IntArray | None = None,
         taken: Collection[bytes] = (),
     ) -> tuple[IntArray, float]:
-        """Make the best single swap in the region of the centre that is not taken, until none raises the score."""
+        """Make the best single swap within the region to a deployment not taken, until no swap raises the score."""
         while True:
             near = self.space.moves(x)
             if centre is not None:
@@ -308,7 +308,7 @@ class GPzero(GPpM):
 
 @njit(cache=True)
 def _median_values(costs: FloatArray, weights: FloatArray, counts: IntArray) -> FloatArray:
-    """Σ_j w_j min_g c_gj over the groups g that hold a unit: (G, M), (M,), (K, G) to (K,)."""
+    """Return Σ_j w_j min_g c_gj for each row of ``counts``, shape (K,), over the groups g that hold a unit."""
     values = np.empty(len(counts))
     for k in range(len(counts)):
         nearest = np.full(len(weights), np.inf)

@@ -1,7 +1,7 @@
-"""Walks over allocations of units to places that seek the minimum of a quadratic function (see `binary_quadratic`).
+"""Local searches for the allocation of units to places that minimises a quadratic function (see `binary_quadratic`).
 
-Changes of value are kept up to date, so that a tabu step costs O(p (N - p)), and a step of annealing O(1), or O(N) if
-it is taken.
+The change of the value for each extra unit is kept up to date. A step of tabu search then takes time O(p (N - p)), and
+a step of annealing O(1), or O(N) if it is accepted.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from numba import njit
 
 from ..._types import FloatArray, IntArray
 
-COOLEST = 1e-3  # last temperature over the first
+COOLEST = 1e-3  # last temperature divided by the first
 
 
 @njit(cache=True, nogil=True)
@@ -22,7 +22,7 @@ def search(
     keys: FloatArray,
     patience: int,
 ) -> IntArray:
-    """Return the best counts of all starts; ``keys``, shape (starts, N), are random numbers that disturb costs."""
+    """Return the best allocation from all starts; ``keys``, shape (starts, N), are random numbers to perturb costs."""
     best, best_value = floors.copy(), np.inf
     spread = np.abs(A).sum() / len(b) + np.abs(b).sum() / len(b)
     for s in range(len(keys)):
@@ -48,7 +48,7 @@ def search(
 def descend(
     A: FloatArray, cost: FloatArray, x: IntArray, floors: IntArray, capacities: IntArray, patience: int
 ) -> IntArray:
-    """Swap until nothing better was found for ``patience`` steps; return the best counts met.
+    """Swap until ``patience`` steps bring no improvement; return the best allocation found.
 
     ``cost`` is kept at b + 2 A x. Moving a unit from i to j changes the value by
     cost_j - (cost_i - 2 A_ii) - 2 A_ij.
@@ -56,7 +56,7 @@ def descend(
     n = len(x)
     better = 1e-10 * (np.abs(cost).max() + np.abs(A).max())  # well above the sum of rounding errors
     best, now, least = x.copy(), 0.0, 0.0
-    free_from = np.zeros(n, np.int64)  # step from which a place may change again
+    free_from = np.zeros(n, np.int64)  # number of the step from which on each place may change again
     step, last_better = 0, 0
     while step - last_better <= patience and step < 100 * (n + patience):
         step += 1
@@ -89,9 +89,9 @@ def descend(
 def anneal(
     A: FloatArray, b: FloatArray, floors: IntArray, filled: IntArray, empty: IntArray, chances: FloatArray
 ) -> IntArray:
-    """Anneal from units in the places ``filled`` (overwritten); return the best counts met.
+    """Anneal from units in the places ``filled`` (overwritten); return the best allocation found.
 
-    A step moves a unit to an ``empty`` place and is taken if the value does not rise, else with Metropolis's
+    A step moves a unit to an ``empty`` place and is accepted if the value does not rise, else with Metropolis's
     probability; the temperature falls geometrically from the mean change of a swap to `COOLEST` of it. ``chances``,
     shape (steps, 3), are random numbers.
     """
@@ -127,5 +127,5 @@ def anneal(
 
 @njit(cache=True, nogil=True)
 def _change(A: FloatArray, cost: FloatArray, i: int, j: int) -> float:
-    """Return the change of value if a unit moves from place i to place j; a unit is not paired with itself."""
+    """Return the change of the value if a unit moves from place i to place j; a unit is not paired with itself."""
     return 0.0 if i == j else cost[j] - cost[i] + 2 * A[i, i] - 2 * A[i, j]

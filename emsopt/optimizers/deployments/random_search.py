@@ -4,7 +4,9 @@ from .base import Optimizer
 
 
 class RandomSearch(Optimizer):
-    """Ask for random deployments, each unit at a random free place; none twice unless the objective is noisy.
+    """Ask for random deployments, with each unit at a random free place.
+
+    No deployment is asked for twice, unless the objective is noisy.
 
     Examples
     --------
@@ -15,5 +17,5 @@ class RandomSearch(Optimizer):
     ...     x = optimizer.ask()
     ...     optimizer.tell(x, objective(x))
     >>> optimizer
-    <RandomSearch: best 6.06744 of 10 told>
+    <RandomSearch: best 6.06744 of 10 observed>
     """

@@ -7,18 +7,20 @@ Algorithm 2 of "Optimizing Server Locations in Spatial Queues", section 4. The o
 with a horseshoe prior on α (`emsopt.surrogates.horseshoe`). Each proposal draws α from the posterior and minimises
 that draw over the allowed deployments (`emsopt.optimizers.deployments.binary_quadratic`).
 
-x counts units at distinct places: sites that a city lists twice are one place for two units (the papers' x has an entry
-per listed site, so that deployments that differ by the name of a twin look different to it). Where a place can hold
-several units, x_j (x_j - 1) / 2 joins the pairs. Places with a fixed count, pinned or closed, have no feature. Without
+x_j is the number of units at place j. A place is a group of interchangeable sites (twins): a station that a city lists
+twice is one place for two units. The papers' x has an entry per listed site, so that deployments that differ only in
+the choice among twins have different x. If a place can hold several units,
+x_j (x_j - 1) / 2 joins the pairs. Places with a fixed count, pinned or closed, have no feature. Without
 twins and colocation this is exactly the papers' model.
 
-Features and values are standardised, which stands in for α_0. The chain is carried from proposal to proposal.
+Features and values are standardised, so that no α_0 is needed. The Gibbs chain is continued from one proposal to the
+next.
 
 `SparBLPlus` is a variant of this package, not of the papers; its docstring says what it changes and why.
 
 Limits. With D = N + N (N - 1) / 2 coefficients and a hundred values the quadratic model says little about deployments
-far from those seen. On St. Paul SparBL finds the optimum after a median of 60 to 77 evaluations, SparBLPlus after 23; on
-cities of 50 sites SparBL is 3 % above the best known value after 120 evaluations, no better than the p-median
+far from those observed. On St. Paul SparBL finds the optimum after a median of 60 to 77 evaluations, SparBLPlus after
+23; on cities of 50 sites SparBL is 3 % above the best known value after 120 evaluations, no better than the p-median
 deployment, and SparBLPlus 0.8 %. `benchmarks/RESULTS.md` has the measurements, and the settings that were tried.
 """
 
@@ -42,9 +44,9 @@ class SparBL(Optimizer):
     ----------
     objective : Objective
     initial : int
-        Random deployments to begin with (the papers' d0 = 20).
+        Number of random deployments to begin with (the papers' d0 = 20).
     sweeps : int
-        Gibbs sweeps per proposal, continuing the chain; ten times as many at the first.
+        Gibbs sweeps per proposal, which continue the chain; ten times as many for the first proposal.
     draws : int
         Number of draws, evenly spread over the sweeps, whose mean is minimised. 1 is Thompson sampling, the papers'
         method; with more the search explores less and is usually faster.
@@ -56,7 +58,7 @@ class SparBL(Optimizer):
     Attributes
     ----------
     state : Horseshoe or None
-        The chain, once there is a model.
+        State of the Gibbs chain; None before the first model.
     """
 
     def __init__(
@@ -99,7 +101,7 @@ class SparBL(Optimizer):
         return np.hstack([x, x[:, i] * x[:, j], s * (s - 1) / 2])
 
     def _draw_model(self) -> FloatArray:
-        """Continue the chain with all values told; return the coefficients (D,) of the features as they are."""
+        """Continue the chain with all observations; return the coefficients (D,) for unstandardised features."""
         data = standardize(self.features(self.sites), self.values)
         burn_in = 0
         if self.state is None:
@@ -114,7 +116,7 @@ class SparBL(Optimizer):
         return self._coef
 
     def _quadratic(self, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return A (G, G) and b (G,) of the draw over the counts of all places."""
+        """Return the draw as a quadratic function of the units at all places: A, shape (G, G), and b, shape (G,)."""
         G, n, m = len(self.space.capacities), len(self._free), len(self._pairs[0])
         A, b = np.zeros((G, G)), np.zeros(G)
         b[self._free] = coef[:n]
@@ -133,18 +135,19 @@ class SparBL(Optimizer):
 
 
 class SparBLPlus(SparBL):
-    """SparBL with two more features that say how far the nearest and the second nearest unit is.
+    """SparBL with two more features: the mean costs of the nearest and of the second nearest unit.
 
-    The papers motivate their quadratic model by double coverage (Example 6): what counts is the nearest unit, and the
-    next one when that is busy. A quadratic in x can only approximate who is nearest. This variant of our own adds the
+    The papers motivate their quadratic model by double coverage (Example 6): what matters is the nearest unit, and the
+    next one if that is busy. A quadratic in x can only approximate which unit is nearest. This variant, which is not in
+    the papers, adds the
     mean cost of every atom's first and of its second preferred unit (the first is the p-median objective) as features
     D + 1 and D + 2 under the same prior, which leaves strong coefficients alone. The draw is then no binary quadratic;
-    swaps minimise it, from the best deployments told and from random ones.
+    it is minimised by swaps, from the best deployments observed and from random ones.
 
     Parameters
     ----------
     objective : Objective
-        With a city: the costs of its metric are used.
+        Its city and the cost matrix of its metric are used.
     initial, sweeps, rng
         See `SparBL`.
     """
@@ -152,14 +155,14 @@ class SparBLPlus(SparBL):
     def __init__(self, objective: Objective, *, initial: int = 20, sweeps: int = 100, rng: Rng = None) -> None:
         super().__init__(objective, initial=initial, sweeps=sweeps, rng=rng)
         city = self.space.city
-        groups = city.twin_groups[city.preferred_order]  # (M, N): places in each atom's order, twins adjacent
+        groups = city.twin_groups[city.preferred_order]  # (M, N): places as each atom prefers them, twins adjacent
         self._order = np.array([list(dict.fromkeys(row)) for row in groups.tolist()])
         self._ranks = np.argsort(self._order, axis=1).T.copy()
         first_site = np.unique(city.twin_groups, return_index=True)[1]
         self._cost = np.ascontiguousarray(objective.costs[first_site] * city.demand_shares)
 
     def features(self, deployments: ArrayLike) -> FloatArray:
-        """Return the features of SparBL and mean cost of first and second unit, shape (K, D + 2)."""
+        """Return the features of SparBL and the mean costs of the first and second unit, shape (K, D + 2)."""
         counts = self.space.group_counts(deployments)
         covers = [_nearest(row, self._order, self._cost)[1].sum(axis=0) for row in counts]
         return np.hstack([super().features(deployments), covers])
@@ -175,7 +178,7 @@ class SparBLPlus(SparBL):
 
 @njit(cache=True, nogil=True)
 def _nearest(counts: IntArray, order: IntArray, cost: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return rank and cost of each atom's first and second unit, shape (M, 2) each; G and 0 where there is none."""
+    """Return rank and cost of each atom's first and second unit, shape (M, 2) each; G and 0 for a missing unit."""
     G, M = cost.shape
     rank, paid = np.full((M, 2), G), np.zeros((M, 2))
     for a in range(M):
@@ -202,7 +205,10 @@ def _descend(
     ranks: IntArray,
     cost: FloatArray,
 ) -> IntArray:
-    """Minimise xᵀA x + bᵀx + weights · cover(x), the last two features, by best swaps from each start; return the best counts."""
+    """Minimise xᵀA x + bᵀx + weights · cover(x) by best swaps from each start; return the best x.
+
+    cover(x) are the last two features.
+    """
     G, M = cost.shape
     best, best_value = starts[0].copy(), np.inf
     for s in range(len(starts)):

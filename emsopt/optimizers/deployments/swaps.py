@@ -1,7 +1,7 @@
-"""Swap local search on an evaluator, and the best deployment by whichever way is affordable.
+"""Swap local search, and `best_deployment`, which enumerates all deployments if affordable and searches otherwise.
 
-A step moves the one unit whose move helps most; the search ends where no single move helps. With an evaluator that
-takes microseconds this is hard to beat; it proves nothing.
+A step relocates the unit that gives the largest improvement; the search ends if no single relocation improves. With an
+evaluator that takes microseconds few methods are better, but the result is not proven optimal.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ def local_search(
     rng: Rng = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Descend from several deployments, one relocated unit at a time.
+    """Descend from several start deployments, relocating one unit at a time.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def local_search(
         Deployments to start from. Default: the p-median deployment, all units as close to the 1-median as they fit,
         and ``restarts`` random ones.
     restarts : int
-        Random starts.
+        Number of random starts.
     budget : int, optional
         Stop after the step that reaches this number of evaluations.
     rng : int or Generator, optional
@@ -70,7 +70,7 @@ def local_search(
             x, value = start, objective(start)
             while tuple(x) not in seen and objective.evaluations - before < limit:
                 seen.add(tuple(x))
-                show(number - 1)  # a step may take long, and the caller may end the search
+                show(number - 1)  # in each step, because it may take long and the caller may end the search here
                 neighbours = space.neighbours(x)
                 values = objective.values(neighbours) if len(neighbours) else np.array([np.inf])
                 k = values.argmin()
@@ -97,12 +97,13 @@ class LocalSearch(Optimizer):
     objective : Objective
     starts : sequence of array_like, optional
         Deployments to descend from, one after the other, before random ones. Default: the first two of `local_search`.
-        Empty: random ones only.
+        An empty sequence: random ones only.
     rng : int or Generator, optional
 
     Notes
     -----
-    Neighbours told before are not asked for again; their known values count. A noisy objective misleads the search.
+    Neighbours already observed are not asked for again; their known values are used. A noisy objective misleads the
+    search.
     """
 
     def __init__(self, objective: Objective, *, starts: Sequence[Sites] | None = None, rng: Rng = None) -> None:
@@ -119,7 +120,7 @@ class LocalSearch(Optimizer):
             known = self.taken[tuple(sites.tolist())]
             if known is not None:
                 self._learn(sites, known)
-        self._value = np.inf  # a local optimum: restart
+        self._value = np.inf  # restart: this was a local optimum
         return self._starts.pop(0) if self._starts else self.draw()
 
     def _learn(self, sites: IntArray, value: float) -> None:
@@ -129,7 +130,7 @@ class LocalSearch(Optimizer):
 
 
 def random_neighbour(space: DeploymentSpace, sites: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return a canonical deployment with one unit relocated at random, shape (p,); itself if none can be."""
+    """Return a canonical deployment with one unit relocated at random, shape (p,); ``sites`` if none can move."""
     groups, counts = space.city.twin_groups, space.group_counts(sites)
     movable = (counts > space.floors)[groups[sites]]
     free = (counts < space.capacities)[groups]
@@ -143,7 +144,7 @@ def random_neighbour(space: DeploymentSpace, sites: IntArray, rng: np.random.Gen
 
 
 def _classical_starts(space: DeploymentSpace) -> list[IntArray]:
-    """Return the p-median deployment, and all units on the sites with the shortest mean response."""
+    """Return the p-median deployment, and the one with all units at the sites with the shortest mean response."""
     city = space.city
     places = np.repeat(np.arange(city.n_sites), space.site_capacities - space.site_floors)
     central = places[np.argsort((city.response_times @ city.demand_shares)[places], kind="stable")]
@@ -155,7 +156,7 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
     """Find the best deployment: by enumeration if there are few enough, else by local search.
 
     If the exact evaluator is too slow to search with, the approximate one leads the search, and the exact one decides
-    among the neighbours of what it found.
+    among the result and its neighbours.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ def service_law(
         choice(service, "service", ("exponential", "lognormal", "gamma", "deterministic"))
     if cv is not None and not (isinstance(service, str) and service in ("lognormal", "gamma")):
         raise InputError(
-            f"`cv` must be omitted unless `service` is 'lognormal' or 'gamma'; got cv={cv!r} with another `service`."
+            f"`cv` is fixed by this `service`; got cv={cv!r}. Leave it out, or choose service='lognormal' or 'gamma'."
         )
     if not isinstance(service, str):
         minutes = real_array(service, "service", (None,), unit="min", low=0)

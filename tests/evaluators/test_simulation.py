@@ -515,7 +515,7 @@ def test_measures_keep_their_bounds(seed, units, load, law, capacity):
         ({"service": []}, "`service` is empty"),
         ({"service": [30.0, -1.0]}, "`service` must be at least 0"),
         ({"service": [30.0, np.nan]}, "`service` must be finite"),
-        ({"service": [0.0, 0.0]}, "only zeros"),
+        ({"service": [0.0, 0.0]}, "all are zero"),
         ({"service": [[30.0], [40.0]]}, "`service` must have shape"),
         ({"service": 40.0}, "`service` must have shape"),
     ],

@@ -429,7 +429,7 @@ def test_bad_options_are_refused(objective, options, message):
 def test_bad_objectives_and_optimizers_are_refused(city, objective):
     with pytest.raises(InputError, match=r"`bounds`, the lowest .* are missing: .* an emsopt\.Objective"):
         eo.minimize(lambda sites: 0.0, "random", budget=3)
-    with pytest.raises(InputError, match="this very `objective`"):
+    with pytest.raises(InputError, match="created for this `objective`"):
         eo.minimize(objective, RandomSearch(eo.Objective(city, 4)), budget=3)
 
 
@@ -496,11 +496,11 @@ def test_each_search_takes_its_own_kind_of_optimizer():
     points = eo.optimizers.RandomPoints(lambda x: x.sum(), bounds=bounds, integers=[0, 1])
     sites = eo.optimizers.RandomSearch(objective)
     for method in (points, eo.optimizers.RandomSearch):
-        with pytest.raises(InputError, match="or an instance of Optimizer set up with this objective; got Random"):
+        with pytest.raises(InputError, match="or an instance of Optimizer created for this objective; got Random"):
             eo.minimize(objective, method, budget=3)
     with pytest.raises(
         InputError,
-        match=r"'boke'.*or an instance of BoxOptimizer set up with this objective; got RandomSearch",
+        match=r"'boke'.*or an instance of BoxOptimizer created for this objective; got RandomSearch",
     ):
         eo.maximize(lambda x: x.sum(), sites, bounds=bounds, budget=3)
 

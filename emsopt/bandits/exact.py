@@ -43,7 +43,7 @@ class ExactGP(Regression):
     Parameters
     ----------
     prior : Prior
-        Copied, and can therefore be shared by several processes.
+        Prior of the arms. It is copied and can therefore be shared by several processes.
     window : int
         Number of observed arms after which the covariance is updated. Affects only the run time.
     draws : int
@@ -65,8 +65,8 @@ class ExactGP(Regression):
         self._base_mean = prior.mean.copy()
         self._base_covariance = np.array(prior.covariance, order="F")
         self._base_variance = np.diag(prior.covariance).copy()
-        self._arms = np.empty(0, dtype=np.intp)  # V, in order of first observation
-        self._counts, self._sums = np.zeros((2, prior.n_arms))  # of every arm's values within the window
+        self._arms = np.empty(0, dtype=np.intp)  # V, the arms observed in the window
+        self._counts, self._sums = np.zeros((2, prior.n_arms))  # number and sum of each arm's values in the window
         self._rows: FloatArray = np.empty((0, prior.n_arms))  # C_0[V]
         self._solution: tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None = None
         self._bank = np.empty((prior.n_arms, 0))  # joint samples, one per column, used up to `_next`
@@ -124,7 +124,7 @@ class ExactGP(Regression):
         return samples + explained.T @ weights
 
     def _flush(self) -> None:
-        """Make the posterior the prior of the next window, in place."""
+        """Replace the prior in place by the posterior, which becomes the prior of the next window."""
         _, explained, mean, variance = self._solved()
         if self._next < self._bank.shape[1]:
             self._bank, self._next = self._conditioned(self._bank[:, self._next :], self._rng), 0
@@ -141,5 +141,5 @@ class ExactGP(Regression):
 
 
 def symmetric_row(lower: FloatArray, k: int) -> FloatArray:
-    """Return a row of a symmetric matrix of which only the lower triangle is valid."""
+    """Return row k of a symmetric matrix, reading only its lower triangle."""
     return np.concatenate([lower[k, :k], lower[k:, k]])

@@ -38,7 +38,7 @@ class Round:
     Attributes
     ----------
     number : int
-        t, counted from 1.
+        Number t of the round, starting at 1.
     arms : ndarray of int, shape (k,)
         Chosen arms, in the oracle's order.
     values : ndarray, shape (k,)
@@ -54,20 +54,20 @@ class Learner(Protocol):
     """The agent of the table above."""
 
     def indices(self, t: int, arms: IntArray, /) -> FloatArray:
-        """Line 3."""
+        """Return one index per available arm (line 3)."""
 
     def update(self, arms: IntArray, values: FloatArray, /) -> None:
-        """Line 6."""
+        """Learn from the values of the chosen arms (line 6)."""
 
 
 class Environment(Protocol):
     """The environment of the table above."""
 
     def available(self, t: int, /) -> tuple[IntArray, Any]:
-        """Line 2."""
+        """Return the available arms and the allowed sets (line 2)."""
 
     def observe(self, t: int, arms: IntArray, /) -> FloatArray:
-        """Line 5."""
+        """Return the values of the chosen arms (line 5)."""
 
 
 Oracle: TypeAlias = Callable[[FloatArray, Any], IntArray]
@@ -86,7 +86,7 @@ def play(agent: Learner, environment: Environment, oracle: Oracle, horizon: int)
     Yields
     ------
     Round
-        Yielded after the agent has been updated.
+        Outcome of each round, yielded after the agent has been updated.
 
     Examples
     --------
@@ -116,13 +116,14 @@ def play(agent: Learner, environment: Environment, oracle: Oracle, horizon: int)
 
 
 class TopK:
-    """Oracle that picks any k arms: those with the largest indices (for costs, the smallest).
+    """Oracle that picks the k allowed arms with the largest indices (for costs, the smallest indices).
 
     Parameters
     ----------
     size : int
         Number of arms k.
     sense : {"max", "min"}
+        Whether indices are rewards ("max") or costs ("min").
     """
 
     def __init__(self, size: int, *, sense: str = "max") -> None:
@@ -134,7 +135,7 @@ class TopK:
         shape = np.shape(indices)
         usable = np.ones(shape, bool) if allowed is None else np.asarray(allowed, dtype=bool)
         if usable.shape != shape:
-            raise InputError(f"`allowed` must hold one boolean per arm, {shape}; got {usable.shape}.")
+            raise InputError(f"`allowed` must hold one boolean per arm, shape {shape}; got shape {usable.shape}.")
         if usable.sum() < self.size:
             raise InputError(f"Cannot choose {self.size} arms: only {usable.sum()} are allowed.")
         costs = np.where(usable, indices if self.sense == "min" else np.negative(indices), np.inf)
@@ -142,13 +143,13 @@ class TopK:
 
 
 class ShortestPath:
-    """Oracle that finds the cheapest legal path from one road edge to another; indices are costs, at least 0.
+    """Oracle that finds the cheapest legal path from one road edge to another. Indices are non-negative costs.
 
     Parameters
     ----------
     net : RoadNetwork
     start, end : int or str
-        Edges, by index or id.
+        First and last edge of the path, by index or id.
     """
 
     def __init__(self, net: RoadNetwork, start: int | str, end: int | str) -> None:

@@ -4,20 +4,20 @@ The experiment of "Bayesian Analysis of Combinatorial Gaussian Process Bandits",
 energy of every road edge is drawn from the prior. The agent knows only the prior. In each round it observes
 the energy of each edge on its path, with noise.
 
-**Regret is rectified.** Expected energies can be negative (downhill, with recuperation), and those drawn from
-the prior may even be negative in sum along a cycle, in which case no cheapest path exists. Algorithm 2
+**Regret is rectified.** Expected energies can be negative (downhill, with recuperation). Energies drawn from
+the prior may even have a negative sum along a cycle, in which case no cheapest path exists. Algorithm 2
 therefore uses rectified indices. Agents are compared with the best path under the same costs: the cost of an
 edge is the rectified mean of its expected energy f, E[max(0, f + noise)]. The regret of a round is the cost
 of the path taken minus that of the best path open in that round; it is never negative.
 
 Where energies are well above the noise, as on most of a flat network, regret equals the difference in
 expected energy. On a steep network it does not: in Monaco 41 % of the edges have a negative prior mean, and
-74 % have one below two standard deviations of the noise. Energy recovered downhill does not count there, and
-a path with more regret may need less energy. ``energy`` and ``expected_energy`` in the history are not
+74 % have a prior mean below two standard deviations of the noise. There, energy recovered downhill is ignored,
+and a path with more regret may need less energy. ``energy`` and ``expected_energy`` in the history are not
 rectified.
 
-**Volatile arms.** Roads may be closed in some rounds. With congestion by hour an arm is a road edge at an
-hour, with the speed of that hour; each round is one hour, and the hours repeat in cycles.
+**Volatile arms.** Roads may be closed in some rounds. With congestion by hour, an arm is a road edge at one
+hour of the day, driven at the speed of that hour. Each round is one hour, and the hours repeat in cycles.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ REGRESSIONS: dict[str, type[Regression]] = {"gp": ExactGP, "svgp": SparseGP, "bi
 RULES: dict[str, Rule] = {"ts": Thompson(), "bucb": BayesUCB(), "ucb": UCB()}
 POLICIES = {f"{regression}-{rule}": (regression, RULES[rule]) for regression in REGRESSIONS for rule in RULES}
 POLICIES["gp-ts-joint"] = ("gp", Thompson(joint=True))
-"""Policies by name: a regression (exact or sparse Gaussian process, or independent edges) and a rule."""
+"""Policies by name. A policy is a regression (exact or sparse Gaussian process, or independent edges) and a rule."""
 
 COLUMNS = ["round", "hour", "path", "energy", "expected_energy", "regret", "cumulative_regret", "seconds"]
 _FORM = Form("emsopt bandit run", "round", asked={"arms": are_indices}, told={"values": are_numbers})
@@ -72,7 +72,7 @@ class Navigation:
         Closed edges as indices, ids or booleans; or a function of the round's number that returns them. The
         function is called once per round.
     rng : int or Generator, optional
-        Source of randomness for the energies drawn and the noise, which do not depend on the agent.
+        Source of randomness for the expected energies and the noise. Both are the same for every agent.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Navigation:
         hours, odd = divmod(prior.n_arms, net.n_edges)
         if odd:
             raise InputError(
-                f"`prior` must have a multiple of {net.n_edges} arms, one per edge; it has {prior.n_arms}."
+                f"`prior` must have one arm per edge and hour, a multiple of {net.n_edges}; got {prior.n_arms} arms."
             )
         self.net, self.hours, self.seed = net, hours, run_seed(rng)
         if expected is None:
@@ -103,7 +103,7 @@ class Navigation:
         self._best: dict[tuple[int, bytes], IntArray] = {}
 
     def available(self, t: int) -> tuple[IntArray, BoolArray]:
-        """Return the arms of round t, one per edge, and which edges are open."""
+        """Return the arms of round t, one per edge, and one boolean per edge: whether it is open."""
         first = (t - 1) % self.hours * self.net.n_edges
         return np.arange(first, first + self.net.n_edges), self._is_open(t)
 
@@ -140,7 +140,7 @@ class NavigationRun:
     message : str
         Why the run ended.
     arms : tuple of ndarray of int
-        Arms of the path of each round. Without congestion by hour they are its edges.
+        Arms of the path of each round. Without congestion by hour, these are the edges of the path.
     counts : ndarray of int, shape (n,)
         Number of observations of each arm.
     expected : ndarray, shape (n,)
@@ -148,7 +148,7 @@ class NavigationRun:
     mean, deviation : ndarray, shape (n,)
         The agent's final posterior mean and standard deviation, Wh.
     best_path : tuple of int
-        Edges of the path of least rectified cost in the last round. Its regret is 0 by definition.
+        Edges of the path of least rectified cost in the last round. The regret of this path is 0 by definition.
     """
 
     history: pd.DataFrame
@@ -204,7 +204,7 @@ def run(
     start, end : int or str
         Edges, by index or id.
     policy : str or (str, rule)
-        One of `POLICIES`; or a pair of a regression, "gp", "svgp" or "bi", and a rule such as
+        A name in `POLICIES`; or a pair of a regression ("gp", "svgp" or "bi") and a rule such as
         ``BayesUCB(omega=1, xi=0.5)``.
     horizon : int
         Number of rounds T.
@@ -223,14 +223,14 @@ def run(
     callback : callable, optional
         Called with each `Round`, including those read from the checkpoint. The run stops if it returns True.
     checkpoint, time_limit
-        As in `emsopt.minimize`, for rounds.
+        As in `emsopt.minimize`, with rounds in place of evaluations.
     **kernel
         Passed to `navigation_prior`: lengthscale, nu, kappa, share, spread, noise_sd, congestion, vehicle.
 
     Returns
     -------
     NavigationRun
-        ``message`` says why the run ended. Ctrl-C also ends it, as does a round after the first without an
+        ``message`` says why the run ended. The run also ends on Ctrl-C, or when a round after the first has no
         open path.
 
     Raises
@@ -263,7 +263,7 @@ def run(
     ) as steps:
         seed = steps.file.seed
         environment = Navigation(net, start, end, prior, expected=expected, closed=closed, rng=seed)
-        environment.best_path(1)  # raise at once if there is no path from start to end
+        environment.best_path(1)  # raises immediately if there is no path from start to end
         agent_rng = stream(seed, AGENT)
         model = SparseGP(prior, rng=agent_rng) if regression == "svgp" else REGRESSIONS[regression](prior)
         agent = Agent(model, rule, sense="min", rectify=True, rng=agent_rng)
@@ -272,7 +272,7 @@ def run(
             arms, is_open = environment.available(t)
             try:
                 path = environment.oracle(agent.indices(t, arms), is_open)
-            except NoWayError as error:  # keep the rounds before the closure
+            except NoWayError as error:  # the rounds before the closure are kept
                 steps.message = f"round {t} has no open path: {error}"
                 break
             chosen = arms[path]
@@ -299,7 +299,7 @@ def run(
 def _on_file(
     steps: Steps, row: dict[str, Any], oracle: ShortestPath, arms: IntArray, asked: IntArray, is_open: BoolArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the arms and values on file, in place of the arms asked for and their values."""
+    """Return the arms and values stored in the checkpoint, which replace the arms chosen by the agent."""
     chosen, values = np.array(row["arms"], dtype=np.intp), np.array(row["values"])
     if len(chosen) != len(values):
         steps.file.refuse(steps.number)
@@ -309,7 +309,7 @@ def _on_file(
     if not (is_path and legal and np.isin(chosen, arms[is_open]).all()):
         raise InputError(
             f"The path of round {steps.number} in the checkpoint {steps.file.path} is closed now or not a valid path. "
-            "Resume with the same `closed`, or name another file."
+            "Resume with the same `closed`, or use another checkpoint file."
         )
     steps.file.compare(steps.number, asked.tolist())
     return chosen, values
@@ -321,7 +321,7 @@ def _policy(policy: str | tuple[str, Rule]) -> tuple[str, str, Rule]:
         return policy, *POLICIES[_validate.choice(policy, "policy", POLICIES)]
     if not (isinstance(policy, tuple) and len(policy) == 2 and isinstance(policy[1], Rule)):
         names = ", ".join(map(repr, POLICIES))
-        raise InputError(f"`policy` must be one of {names}, or a regression and a rule; got {policy!r}.")
+        raise InputError(f"`policy` must be one of {names}, or a pair of a regression and a rule; got {policy!r}.")
     regression, rule = policy
     _validate.choice(regression, "policy[0]", REGRESSIONS)
     return f"{regression}, {rule}", regression, rule

@@ -17,9 +17,9 @@ symbol       name                   meaning
 .. math:: U = E[\max(0, X)], \quad X \sim N(\tilde μ, ς^2)
 
 is the rectified index, which makes the costs of shortest paths non-negative; :math:`\tilde μ` is the
-optimistic cost or the sample. The paper's text uses the posterior variance here, its Algorithm 2 the noise
-variance; this module follows the algorithm. For Bayes-UCB, Algorithm 2 prints the quantile of 1/t; this
-module uses that of η_t in Theorem 3.1, as the paper's experiments do.
+optimistic cost or the sample. The paper's text uses the posterior variance here, but its Algorithm 2 uses
+the noise variance; this module follows the algorithm. For Bayes-UCB, Algorithm 2 prints the 1/t-quantile;
+this module uses the η_t-quantile of Theorem 3.1, as the paper's experiments do.
 """
 
 from dataclasses import dataclass
@@ -57,12 +57,12 @@ def rectified_mean(mean: ArrayLike, deviation: ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True)
 class UCB:
-    """Optimistic index of GP-UCB, with β_t = 2 log(|A| t² / √(2π)) times a factor, at least 0.
+    """Optimistic index of GP-UCB, with β_t = factor · 2 log(|A| t² / √(2π)), or 0 if this is negative.
 
     Parameters
     ----------
     factor : float
-        1 in Theorem 3.1; the paper also tries 0.5.
+        Factor of β_t: 1 in Theorem 3.1; the paper also tries 0.5.
 
     Examples
     --------
@@ -141,7 +141,7 @@ class Agent:
     sense : {"max", "min"}
         Whether values are rewards ("max") or costs ("min"). Must agree with the oracle.
     rectify : bool
-        Whether indices are the rectified means of Algorithm 2, which are valid costs for shortest paths.
+        Whether to use the rectified means of Algorithm 2 as indices. They are non-negative, as shortest paths require.
     rng : int or Generator, optional
         Source of randomness for Thompson sampling.
     """
@@ -150,15 +150,20 @@ class Agent:
         self, regression: Regression, rule: Rule, *, sense: str = "max", rectify: bool = False, rng: Rng = None
     ) -> None:
         if not (isinstance(rule, Thompson) or hasattr(rule, "beta")):
-            raise InputError(f"`rule` must be UCB, BayesUCB or Thompson, or have a `beta`; got {rule!r}.")
+            raise InputError(f"`rule` must be UCB, BayesUCB, Thompson or an object with a method `beta`; got {rule!r}.")
         if rule == Thompson(joint=True) and not hasattr(regression, "sample"):
             got = type(regression).__name__
-            raise InputError(f"Joint samples need a regression with a method `sample`; {got} has none.")
-        self.regression: Any = regression  # which may have a method `sample`
+            raise InputError(
+                f"Joint samples need a regression with a method `sample`; {got} has none. "
+                "Use ExactGP, or Thompson(joint=False)."
+            )
+        self.regression: Any = regression  # Any, because only some regressions have a method `sample`
         self.rule, self.rectify = rule, rectify
         self.sense = _validate.choice(sense, "sense", ("max", "min"))
         if rectify and sense == "max":
-            raise InputError("Rectified indices are costs: pass sense='min' with rectify=True.")
+            raise InputError(
+                "Rectified indices are costs and need sense='min'; got sense='max'. Pass sense='min' or rectify=False."
+            )
         self.rng = _validate.generator(rng)
 
     def indices(self, t: int, arms: IntArray) -> FloatArray:

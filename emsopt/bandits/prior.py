@@ -29,7 +29,7 @@ from ..roads.energy import Vehicle, edge_energy, unit_variance
 from ..roads.network import RoadNetwork
 from ..surrogates.graph_matern import graph_matern, incidence_laplacian, product_plus_sum
 
-LARGEST_GB = 4.0  # limit for one covariance; several are needed at a time
+LARGEST_GB = 4.0  # memory limit for one covariance matrix; several are needed at a time
 JITTER = 1e-10  # fraction of the mean variance added to the diagonal before a factorisation
 
 
@@ -58,7 +58,7 @@ class Prior:
     def __post_init__(self) -> None:
         mean = _validate.real_array(self.mean, "mean", (None,))
         covariance, shape = self.covariance, (len(mean), len(mean))
-        if not (isinstance(covariance, np.ndarray) and covariance.dtype == float):  # spare the memory of a copy
+        if not (isinstance(covariance, np.ndarray) and covariance.dtype == float):  # avoids a copy of a large matrix
             covariance = _validate.real_array(covariance, "covariance", shape)
         if covariance.shape != shape:
             raise InputError(f"`covariance` must have shape {shape} to match `mean`; got {covariance.shape}.")
@@ -67,9 +67,11 @@ class Prior:
         probe = np.random.default_rng(0).standard_normal(len(mean))
         forth, back = covariance @ probe, probe @ covariance
         if not np.isfinite(forth).all() or (diagonal < 0).any():
-            raise InputError("`covariance` must be finite and its diagonal at least 0.")
+            raise InputError("`covariance` must be finite, with no negative value on its diagonal.")
         if np.abs(forth - back).max() > 1e-9 * (1e-300 + np.abs(forth).max()):
-            raise InputError("`covariance` must be symmetric: average it with its transpose to remove rounding.")
+            raise InputError(
+                "`covariance` must be symmetric. To remove rounding errors, average it with its transpose."
+            )
         noise_variance = _validate.positive_number(self.noise_variance, "noise_variance")
         vars(self).update(mean=mean, covariance=covariance, noise_variance=noise_variance)
 
@@ -100,7 +102,7 @@ def jittered_cholesky(covariance: FloatArray) -> FloatArray:
     try:
         return cholesky(jittered, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError as error:
-        raise InputError("The covariance is not positive semi-definite: it has a negative eigenvalue.") from error
+        raise InputError("The covariance must be positive semi-definite, but it has a negative eigenvalue.") from error
 
 
 def navigation_prior(
@@ -115,7 +117,7 @@ def navigation_prior(
     congestion: ArrayLike | None = None,
     vehicle: Vehicle | None = None,
 ) -> Prior:
-    """Return the prior over the edges of a road network, for each hour if congestion is given.
+    """Return the prior over the edges of a road network or, with ``congestion``, over edges and hours.
 
     Parameters
     ----------
@@ -130,14 +132,14 @@ def navigation_prior(
         Standard deviation of the expected energies around the deterministic energies, and of the observation
         noise, both relative to the standard deviation of the deterministic energies.
     congestion : array_like, shape (H,) or (H, E), optional
-        Ratio of speed to speed limit in each of H hours, above 0 and at most 1. The hours repeat in cycles.
-        Speed is a context, and there are therefore H times as many arms.
+        Ratio of speed to speed limit in each of H hours (and on each of E edges), above 0 and at most 1. Each edge
+        is a separate arm in each hour, which gives H E arms. Default: one hour at the speed limit.
     vehicle : emsopt.roads.energy.Vehicle, optional
 
     Returns
     -------
     Prior
-        Arm h E + e is edge e at hour h. Energies in Wh.
+        Arm h E + e is edge e in hour h. Energies are in Wh.
 
     Raises
     ------
@@ -163,14 +165,14 @@ def navigation_prior(
     if size > LARGEST_GB:
         raise InputError(
             f"{net.n_edges} edges at {hours} hours are {hours * net.n_edges} arms, whose covariance would take "
-            f"{size:.0f} GB; at most {LARGEST_GB:g} GB are allowed. Use fewer hours or a part of the network (`subset`)."
+            f"{size:.0f} GB; at most {LARGEST_GB:g} GB are allowed. Use fewer hours or part of the network (`subset`)."
         )
     speeds = (ratios.reshape(hours, -1) * net.speed_limits).ravel()
     lengths, inclines = np.tile(net.lengths, hours), np.tile(net.inclines, hours)
     mean = edge_energy(lengths, speeds, inclines, vehicle=vehicle)
     scale = mean.var()
     if not scale > 1e-12 * np.abs(mean).max() ** 2:
-        raise InputError("All edges need the same energy, but the prior is scaled by its variance.")
+        raise InputError("Edges must differ in energy, because the variance scales the prior; got equal energies.")
     contexts = unit_variance(np.column_stack([lengths, speeds, inclines]))
     graph = graph_matern(incidence_laplacian(net.lengths, net.connections), nu=nu, kappa=kappa)
     graph, size = np.tile(graph, (hours, hours)), spread**2 * scale

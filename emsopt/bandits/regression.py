@@ -1,4 +1,4 @@
-"""What all regressions share, and the simplest one: independent arms.
+"""Base class of all regressions, and the simplest regression: independent arms.
 
 Independent arms are the baseline of Åkerblom, Chen and Haghir Chehreghani (2023): each arm has its own Gaussian prior
 and known noise, and observing one arm gives no information about another.
@@ -35,7 +35,7 @@ class Regression:
         return mean[arms].copy(), variance[arms].copy()
 
     def update(self, arms: ArrayLike, values: ArrayLike) -> None:
-        """Update the posterior: ``values[k]`` was observed of ``arms[k]``. An arm may occur several times."""
+        """Update the posterior with the observation ``values[k]`` of ``arms[k]``. An arm may occur several times."""
         values, arms = _validate.real_array(values, "values", (None,)), np.asarray(arms)
         if arms.dtype.kind not in "iu" or arms.shape != values.shape:
             got = f"{arms.dtype} of shape {arms.shape}"
@@ -50,7 +50,7 @@ class Regression:
         raise NotImplementedError
 
     def _learn(self, arms: IntArray, values: FloatArray) -> None:
-        """Condition on checked observations."""
+        """Condition on observations that have been validated."""
         raise NotImplementedError
 
 

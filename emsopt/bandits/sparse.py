@@ -12,8 +12,8 @@ in the natural parameters of v: precision I + Λ, and precision times mean, λ.
 
 The paper does not specify how the inducing points change. Here, a new inducing point is added with its prior
 distribution conditional on the others, and a removed one is integrated out. Kernel and noise are known,
-because the agent's prior is the environment's. The paper's Adam steps on inducing contexts are omitted,
-because these are the contexts of the edges.
+because agent and environment have the same prior. The paper's Adam steps on inducing contexts are omitted,
+because inducing points are edges here, and their contexts are given.
 
 With M at least the number of observed arms and enough steps the result equals `ExactGP`. With one step of
 size 0.1 per round it lags behind the data. This class is meant for comparison with the paper: it is neither
@@ -69,7 +69,7 @@ class SparseGP(Regression):
         self._points = np.empty(0, dtype=np.intp)  # Z
         self._factor = np.empty((0, 0))  # L
         self._across: FloatArray = np.empty((0, prior.n_arms))  # L⁻¹ K_Z·
-        self._known = np.zeros(prior.n_arms)  # squared norms of its columns
+        self._known = np.zeros(prior.n_arms)  # squared norms of the columns of L⁻¹ K_Z·
         self._precision, self._shift = np.empty((0, 0)), np.empty(0)  # Λ and λ
         self._solution: tuple[FloatArray, FloatArray] | None = prior.mean, np.diag(prior.covariance)
         self._jitter = JITTER * np.diag(prior.covariance).mean()
@@ -87,7 +87,7 @@ class SparseGP(Regression):
         self._seen, self._values = np.concatenate([self._seen, arms]), np.concatenate([self._values, values])
         self._visits += np.bincount(arms, minlength=self.n_arms)
         self._choose_points(arms)
-        self.step()  # the paper's G is 1
+        self.step()  # one step per round, as in the paper (G = 1)
 
     def step(self, count: int = 1) -> None:
         """Make ``count`` further steps of natural gradient descent on the history."""
@@ -105,7 +105,7 @@ class SparseGP(Regression):
         self._solution = None
 
     def _choose_points(self, arms: IntArray) -> None:
-        """Make the most observed arms the inducing points; in a tie, existing inducing points are kept."""
+        """Make the most observed arms the inducing points. In a tie, existing inducing points take precedence."""
         candidates = np.concatenate([self._points, np.setdiff1d(arms, self._points)])
         most_observed = np.argsort(-self._visits[candidates], kind="stable")[: self.inducing]
         candidates = candidates[np.sort(most_observed)]
@@ -115,7 +115,7 @@ class SparseGP(Regression):
         self._append(candidates[~np.isin(candidates, self._points)])
 
     def _integrate_out(self, stays: BoolArray) -> None:
-        """Keep only some inducing points, with their marginal distribution under q(u)."""
+        """Remove inducing points by integrating them out of q(u); ``stays`` marks those to keep."""
         rows = self._factor[stays]
         precision = cho_factor(np.eye(len(self._points)) + self._precision, lower=True)
         mean, covariance = rows @ cho_solve(precision, self._shift), rows @ cho_solve(precision, rows.T)

@@ -18,15 +18,15 @@ C_K          -                     2 (λ*_K + ς²)
 
 .. math:: I(y; f) = \tfrac12 \log\det(I + K_{aa} / ς^2)
 
-There are three estimates of γ: a lower bound (greedy), the upper bound that follows from it (divided by 1 -
-1/e, by submodularity), and an upper bound from the eigenvalues of the covariance. Use the smaller upper
-bound.
+There are three estimates of γ: a lower bound from greedy selection; this bound divided by 1 - 1/e, which is an
+upper bound by submodularity; and an upper bound from the eigenvalues of the covariance. Use the smaller of
+the two upper bounds.
 
 **What the theorem does not cover.** Its additive constants hold for variances up to 1; for larger variances
-the proof yields a factor √k_max, which is applied here. It bounds the regret of unrectified agents in
-expected values, whereas navigation rectifies both the agents' indices and the costs that define regret. The
+the proof yields a factor √k_max, which is applied here. The theorem bounds the regret of unrectified agents
+in expected values, whereas navigation rectifies both the agents' indices and the costs that define regret. The
 part on Thompson sampling assumes that super arms are drawn with their probability of being best. This holds
-for joint samples, but not for independent samples of each arm, as in Algorithm 2. K is the size of the
+for joint samples, but not if each arm is sampled independently, as in Algorithm 2. K is the size of the
 largest *allowed* super arm, which exceeds the longest path taken in a run. The paper's experiments use ω = ξ
 = 1, but the bound of Bayes-UCB requires ω > 1, and its additive term is constant only for ξ > ω.
 """
@@ -77,7 +77,7 @@ def cumulative_gain(prior: Prior, rounds: Sequence[Sequence[int] | IntArray]) ->
 
 
 def greedy_gain(prior: Prior, steps: int) -> tuple[FloatArray, IntArray]:
-    """Return the information gain of choosing, one after another, the arm of largest posterior variance.
+    """Return the information gain of greedy selection, which observes the arm of largest posterior variance.
 
     The gain is at least 1 - 1/e of the largest gain of the same number of observations. An arm may be chosen
     repeatedly.
@@ -93,6 +93,7 @@ def greedy_gain(prior: Prior, steps: int) -> tuple[FloatArray, IntArray]:
     gain : ndarray, shape (steps,)
         Gain after each choice, nats.
     chosen : ndarray of int, shape (steps,)
+        Chosen arms.
     """
     steps = _validate.whole_number(steps, "steps")
     covariance = np.array(prior.covariance, order="F")  # only its lower triangle is updated
@@ -121,7 +122,7 @@ def spectral_gain(prior: Prior, steps: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray, shaped as ``steps``
-        Nats.
+        Upper bound, nats.
     """
     steps = _validate.real_array(steps, "steps", np.shape(steps), low=1)
     values = eigvalsh(prior.covariance)[::-1]
@@ -167,13 +168,13 @@ def regret_bound(
     rule : UCB, BayesUCB or Thompson
         Bayes-UCB needs ω > 1.
     rounds : array_like of int
-        T.
+        Number of rounds T, or several such numbers.
     n_arms, size : int
-        |A| and K.
+        Number of arms |A| and maximum size K of a super arm.
     gain : array_like, shaped as ``rounds``
         Upper bound on γ_TK; see `greedy_gain` and `spectral_gain`.
     noise_variance, eigenvalue, prior_variance : float
-        ς², λ*_K and k_max.
+        ς², λ*_K and k_max, as in the table of `emsopt.bandits.theory`.
 
     Returns
     -------
@@ -194,7 +195,7 @@ def regret_bound(
     if not isinstance(rule, Rule):
         raise InputError(f"`rule` must be UCB, BayesUCB or Thompson; got {rule!r}.")
     if isinstance(rule, UCB) and rule.factor != 1:
-        raise InputError(f"The bound of UCB holds only for `factor` 1; got {rule.factor:g}.")
+        raise InputError(f"The regret bound of UCB holds only for `factor` 1; got {rule.factor:g}.")
     beta = (UCB() if isinstance(rule, Thompson) else rule).beta(rounds, n_arms)
     width = np.sqrt(2 * (eigenvalue + noise_variance) * rounds * size * beta * gain)
     if isinstance(rule, Thompson):
@@ -205,10 +206,10 @@ def regret_bound(
 
 
 def _optimism_lost(rule: BayesUCB, rounds: FloatArray) -> FloatArray:
-    """Return the lemma's bound on the loss of Bayes-UCB when its optimism fails, for variances up to 1."""
+    """Bound the loss of Bayes-UCB in rounds where its index is not optimistic, for variances up to 1."""
     omega, ratio = rule.omega, rule.xi / rule.omega
     if omega <= 1:
-        raise InputError(f"The bound of Bayes-UCB needs `omega` above 1, where it diverges; got {omega:g}.")
+        raise InputError(f"The regret bound of Bayes-UCB holds only for `omega` above 1; got {omega:g}.")
     constant = (math.sqrt(math.pi) * omega / math.sqrt(2 * math.e * (omega - 1))) ** (1 / omega)
     if ratio > 1:
         return np.full(rounds.shape, constant * ratio / (ratio - 1))

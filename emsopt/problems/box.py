@@ -1,7 +1,7 @@
-"""`Box`: the points that a function of real and whole numbers takes.
+"""`Box`: the domain of a function of real and whole-number inputs.
 
-Methods work on the unit cube. A whole-number input of n values takes n equal parts of [0, 1], so that rounding gives each
-value the same share, also the first and the last.
+Methods work on the unit cube. For a whole-number input with n values, [0, 1] is divided into n equal parts, one per
+value. Rounding therefore gives the first and the last value the same share as the others.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ ROUNDING = 1e-9
 
 
 class Box:
-    """The points between bounds, some of whose inputs may be whole numbers.
+    """Box of all points within bounds; some inputs may be restricted to whole numbers.
 
     Parameters
     ----------
     bounds : array_like, shape (d, 2)
         Lowest and highest value of each input.
     integers : sequence of int
-        Indices of the inputs that are whole numbers; their bounds must be whole, too.
+        Indices of the inputs that are whole numbers. Their bounds must be whole numbers, too.
 
     Examples
     --------
@@ -43,9 +43,9 @@ class Box:
         self._whole = np.isin(np.arange(d), self.integers)
         for k, (low, high) in enumerate(self.bounds.tolist()):
             if low >= high:
-                raise InputError(f"`bounds` must have low < high in every row; row {k} is {[low, high]}.")
+                raise InputError(f"`bounds` must have low < high in every row; got {[low, high]} in row {k}.")
             if self._whole[k] and (low % 1 or high % 1):
-                raise InputError(f"`bounds` of a whole-number input must be whole; row {k} is {[low, high]}.")
+                raise InputError(f"`bounds` of whole-number inputs must be whole; got {[low, high]} in row {k}.")
         self._low, self._width = self.bounds[:, 0] - 0.5 * self._whole, np.ptp(self.bounds, axis=1) + self._whole
 
     @property
@@ -54,19 +54,19 @@ class Box:
         return prod(map(int, self._width)) if self._whole.all() else np.inf
 
     def listing(self) -> FloatArray:
-        """Return all points, shape (K, d), where all inputs are whole numbers."""
+        """Return all points, shape (K, d). All inputs must be whole numbers."""
         counts = [int(width) for width in self._width]
         places = np.unravel_index(np.arange(prod(counts)), counts)
         return self.bounds[:, 0] + np.column_stack(places)
 
     def canonical(self, x: ArrayLike) -> FloatArray:
-        """Return the point in the box, shape (d,), with whole numbers where they belong."""
+        """Return the point, shape (d,), with its whole-number inputs rounded; raise if it lies outside the box."""
         return self.inside(_validate.real_array(x, "x", (self.dimension,)))
 
     def inside(self, points: FloatArray, box: str = "the box", inputs: Sequence[str] = ()) -> FloatArray:
-        """Return points, shape (..., d), with whole numbers where they belong, if they lie in the box.
+        """Return points, shape (..., d), with whole-number inputs rounded; raise if a point lies outside the box.
 
-        ``box`` and ``inputs`` are the names of the box and of its inputs in messages.
+        ``box`` and ``inputs`` are the names of the box and its inputs, used in the error message.
         """
         low, high = self.bounds.T
         slack = ROUNDING * (high - low)
@@ -74,7 +74,7 @@ class Box:
         if outside.any():
             *row, k = np.argwhere(outside)[0]
             name, at = inputs[k] if inputs else f"input {k}", f" in row {row[0]}" if row else ""
-            found = f"{name} is {points[outside][0]:g}{at}, not from {low[k]:g} to {high[k]:g}"
+            found = f"{name} is {points[outside][0]:g}{at}, but must be between {low[k]:g} and {high[k]:g}"
             raise InputError(f"`x` must lie in {box}; {found}.")
         return self._rounded(np.clip(points, low, high))
 
@@ -83,16 +83,19 @@ class Box:
         return self.from_unit(_validate.generator(rng).random(self.dimension))
 
     def latin_hypercube(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Return ``n`` points of which each of n equal parts of every input holds one (McKay et al. 1979); (n, d)."""
+        """Draw a Latin hypercube of n points, shape (n, d) (McKay et al. 1979).
+
+        If the range of an input is divided into n equal parts, each part contains one point.
+        """
         cells = np.column_stack([rng.permutation(n) for _ in range(self.dimension)])
         return self.from_unit((cells + rng.random((n, self.dimension))) / n)
 
     def to_unit(self, x: ArrayLike) -> FloatArray:
-        """Return points, shape (..., d), on the unit cube; whole numbers in the middle of their parts."""
+        """Scale points, shape (..., d), to the unit cube; each whole number maps to the middle of its part."""
         return (np.asarray(x, dtype=float) - self._low) / self._width
 
     def from_unit(self, unit: ArrayLike) -> FloatArray:
-        """Return the points of the box, shape (..., d), for points of the unit cube."""
+        """Scale points of the unit cube, shape (..., d), to the box, rounding whole-number inputs."""
         return np.clip(self._rounded(self._low + np.asarray(unit, dtype=float) * self._width), *self.bounds.T)
 
     def _rounded(self, x: FloatArray) -> FloatArray:

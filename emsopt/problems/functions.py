@@ -1,6 +1,6 @@
-"""Standard test functions, unscaled and on their usual boxes. All but `decaying_wave` are to be minimised.
+"""Standard test functions, unscaled and on their usual boxes. All are minimised, except `decaying_wave`.
 
-``decaying_wave``    1 input, a decaying oscillation; example from the BOKE paper, to be maximised
+``decaying_wave``    1 input, a decaying oscillation; example from the BOKE paper; maximised
 ``forrester``        1 input, one local minimum besides the global one
 ``goldstein_price``  2 inputs, values from 3 to 10^6
 ``six_hump_camel``   2 inputs, six minima, two of them global
@@ -128,7 +128,7 @@ HARTMANN_CENTRES = {
         ]
     ),
 }
-"""By number of inputs, one row per bump."""
+"""Parameters of the Hartmann functions, by number of inputs. Each row belongs to one of the four terms."""
 
 
 def _decaying_wave(x: FloatArray) -> FloatArray:

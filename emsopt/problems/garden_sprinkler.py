@@ -36,7 +36,7 @@ from .._types import FloatArray, Rng
 from .problem import Problem
 
 WATER, AIR = 1000.0, 1.25  # density, kg/m³
-VISCOSITY = 1.82e-5 / 1.25  # kinematic, of air, m²/s
+VISCOSITY = 1.82e-5 / 1.25  # kinematic viscosity of air, m²/s
 GRAVITY = 10.0  # m/s²
 STEP = 0.005  # time step of the flight, s
 MOST_STEPS = 10_000
@@ -47,15 +47,16 @@ BEST = {
     "range": ("max", 8.335760843396399, [32.06937, 90, 4e-6, 0.15, 0.015, 0.015, 2, 10]),
     "speed": ("max", 19.83071919096241, [0, 0, 4e-6, 0.2, 0.01, 0.01, 2, 9.68683]),
 }
-"""Sense, best known value and a point that attains it. Consumption and range are best where the head does not turn; the
-inputs that only affect its rotation are then arbitrary. The points for range and speed keep a small distance from the
-discontinuity next to the optimum, to be safe from rounding errors; this costs less than 1e-6."""
+"""Sense, best known value and a point that attains it, by output. Consumption and range are best where the head does
+not turn; the inputs that only affect its rotation are then arbitrary. The points for range and speed keep a small
+distance from the discontinuity next to the optimum, to be safe from rounding errors; this changes the value by less
+than 1e-6."""
 
 
 def sprinkler(output: str = "range", *, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
-    """Return the garden sprinkler of 8 inputs.
+    """Return the garden sprinkler problem with 8 inputs.
 
-    The box: α and β 0 to 90 deg, A 2e-6 to 4e-6 m², d 0.1 to 0.2 m, M_c and M_v 0.01 to 0.02, p 1 to 2 bar, D_l 5 to 10
+    Bounds: α and β 0 to 90 deg, A 2e-6 to 4e-6 m², d 0.1 to 0.2 m, M_c and M_v 0.01 to 0.02, p 1 to 2 bar, D_l 5 to 10
     mm. The best known values come from long searches; they are not proven optimal.
 
     Parameters
@@ -82,7 +83,7 @@ def sprinkler(output: str = "range", *, noise_sd: float = 0.0, rng: Rng = None) 
 
 @njit(cache=True, nogil=True)
 def _output(column: int, points: FloatArray) -> FloatArray:
-    """Return consumption (l/min), range (m) or speed (1/s), by its place in `BEST`, at each point."""
+    """Return consumption (l/min), range (m) or speed (1/s) at each point; ``column`` is its position in `BEST`."""
     result = np.empty(len(points))
     for k in range(len(points)):
         alpha, beta, area, diameter, dry, viscous, bar, hose = points[k]
@@ -96,7 +97,7 @@ def _output(column: int, points: FloatArray) -> FloatArray:
 def _turning(
     c: float, area: float, radius: float, dry: float, viscous: float, pressure: float, hose: float
 ) -> tuple[float, float, float]:
-    """Return turns per second, speed of the jet and its speed relative to the nozzle (m/s)."""
+    """Return turns per second, speed of the jet, and speed of the jet relative to the nozzle (m/s)."""
     resistance = 10 ** (5.0704 - 0.579413 * hose + 0.0196432 * hose**2) * 60_000.0**2
     imbalance = 2 * WATER * area * radius * 2 * GRAVITY * 1e-4 * pressure * c
     turns = 0.1 * abs(imbalance - dry) / (viscous + 5e-4)

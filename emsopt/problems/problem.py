@@ -20,15 +20,15 @@ class Problem:
     ----------
     name : str
     function : callable
-        From points (n, d) to noise-free values (n,).
+        Takes points (n, d); returns noise-free values (n,).
     bounds : ndarray, shape (d, 2)
         Lowest and highest value of each input.
     sense : str
-        "min" or "max": whether `emsopt.minimize` takes it or `emsopt.maximize`.
+        "min" or "max": whether the function is to be minimised (`emsopt.minimize`) or maximised (`emsopt.maximize`).
     best_value : float or None
         Best known noise-free value, or None if unknown.
     best_x : ndarray, shape (d,), or None
-        A point that attains it.
+        A point that attains the best known value.
     noise_sd : float
         Standard deviation of the Gaussian noise on each value.
     rng : Generator
@@ -59,7 +59,7 @@ class Problem:
     integers: tuple[int, ...] = ()
     space: Box = field(init=False)
 
-    if TYPE_CHECKING:  # callers may pass more than the fields hold afterwards
+    if TYPE_CHECKING:  # callers may pass more types than the fields hold afterwards
 
         def __init__(
             self,
@@ -77,7 +77,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise InputError(f"`function` must be a function of points, shape (n, d); got {self.function!r}.")
+            raise InputError(f"`function` must be a function that takes points, shape (n, d); got {self.function!r}.")
         space = Box(self.bounds, self.integers)
         _validate.choice(self.sense, "sense", ("min", "max"))
         d = space.dimension
@@ -118,10 +118,10 @@ class Problem:
         return value + self.noise_sd * self.rng.standard_normal(np.shape(value) or None)
 
     def exact(self, x: ArrayLike) -> float | FloatArray:
-        """Return the value without noise. Parameters and errors are those of a call."""
+        """Return the value without noise. Parameters and errors are the same as for calling the problem."""
         points, d = _validate.floats(x, "x"), self.dimension
         if points.ndim not in (1, 2) or points.shape[-1] != d:
-            raise InputError(f"`x` must have shape ({d},) or (n, {d}) for {self.name}; got {points.shape}.")
+            raise InputError(f"`x` must have shape ({d},) or (n, {d}) for {self.name}; got shape {points.shape}.")
         rows = np.atleast_2d(self.space.inside(points, f"the box of {self.name}", self.variables))
         values = np.asarray(self.function(rows), dtype=float)
         if values.shape != rows.shape[:1]:

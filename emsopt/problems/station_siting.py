@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..evaluators.metrics import Metric
 
 TravelTime: TypeAlias = Callable[[FloatArray], FloatArray]
-"""From straight-line distances (km) to minutes."""
+"""Function from straight-line distances (km) to travel times (min)."""
 
 
 def siting(
@@ -58,9 +58,9 @@ def siting(
     travel_time : callable, optional
         Function from straight-line distances (km) to minutes, both ndarrays. Default: `fitted_travel_time`.
     metric
-        As in `emsopt.Objective`: "mean_response" (min), ("late", minutes), or a weighted mix.
+        As in `emsopt.Objective`: "mean_response" (in minutes), ("late", minutes), or a weighted mix.
     evaluator : {"exact", "approximate"}, optional
-        Default: exact for up to 12 stations, otherwise approximate.
+        Default: "exact" for up to 12 stations, otherwise "approximate".
 
     Returns
     -------
@@ -86,10 +86,10 @@ def siting(
     evaluator = _validate.choice(check_evaluator(evaluator, p), "evaluator", ("exact", "approximate"))
     atoms = _locations(city, "atom_locations")
     law = fitted_travel_time(city) if travel_time is None else travel_time
-    metric_costs(city, metric)  # raise at once if the metric is invalid
+    metric_costs(city, metric)  # raises immediately if the metric is invalid
     low, high = atoms.min(axis=0), atoms.max(axis=0)
     if (low >= high).any():
-        raise InputError("`city.atom_locations` must span an area; they lie on one line parallel to an axis.")
+        raise InputError("`city.atom_locations` must span an area, but they lie on one line parallel to an axis.")
 
     def value(x: FloatArray) -> float:
         there = _with_stations(city, x.reshape(p, 2), law)
@@ -152,13 +152,13 @@ def fitted_travel_time(city: City) -> TravelTime:
     """
     km = _crow_km(city, _locations(city, "site_locations"))
     if np.ptp(km) == 0:
-        raise InputError("A line cannot be fitted, as all sites are equally far from all atoms. Pass `travel_time`.")
+        raise InputError("No line can be fitted, because all sites are equally far from all atoms. Pass `travel_time`.")
     slope, start = np.polyfit(km.ravel(), city.travel_times.ravel(), 1)
     return lambda km: np.maximum(start + slope * np.asarray(km, dtype=float), 0.0)
 
 
 def _with_stations(city: City, stations: FloatArray, law: TravelTime) -> City:
-    """Return the city with those stations, without outlines, which take longer to check than to evaluate."""
+    """Return the city with the given stations as sites. Outlines are dropped, because checking them takes long."""
     p = len(stations)
     return city.replace(
         travel_times=law(_crow_km(city, stations)),
@@ -178,8 +178,8 @@ def _crow_km(city: City, places: FloatArray) -> FloatArray:
 
 
 def _locations(city: City, name: str) -> FloatArray:
-    """Return the locations of the city's atoms or sites, which it must have."""
+    """Return the locations of the city's atoms or sites; raise if it has none."""
     locations: FloatArray | None = getattr(check_city(city), name)
     if locations is None:
-        raise InputError(f"`city` must have `{name}`, which siting needs to compute distances.")
+        raise InputError(f"`city` must have `{name}`, because siting computes distances from them.")
     return locations

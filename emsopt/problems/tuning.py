@@ -1,9 +1,9 @@
 """Hyperparameter tuning of a random forest or boosted trees: maximise the five-fold cross-validated R².
 
-The two tasks of Section 5.3 of "Bayesian Optimization by Kernel Regression and Density-based Exploration": the quality
-of wine and the value of Californian homes. The paper names the hyperparameters but not their ranges; the ranges used
-here are `RANGES`. Whole-number hyperparameters are rounded, as in the paper. The largest number of trees determines the
-cost of an evaluation and is kept small.
+The two tasks of Section 5.3 of "Bayesian Optimization by Kernel Regression and Density-based Exploration": predicting
+the quality of wine and the value of Californian homes. The paper names the hyperparameters but not their ranges; the
+ranges used here are `RANGES`. Whole-number hyperparameters are rounded, as in the paper. The largest number of trees
+determines the cost of an evaluation and is kept small.
 
 By default the models use a fixed sample of 2,000 rows, and an evaluation takes about a second; ``all_rows=True`` uses
 all 6,497 or 20,640 rows. The folds and the random seeds of the models are fixed: a point always has the same value, and
@@ -25,7 +25,7 @@ from .problem import Problem
 
 ROWS, SAMPLE_SEED, FOLDS = 2000, 0, 5
 DATA = {"wine": "quality", "california": "MedHouseVal"}
-"""Data sets, each with the column to predict."""
+"""Data sets by name, each with the column to predict."""
 
 RANGES = {
     "forest": {
@@ -49,7 +49,7 @@ WHOLE = ("n_estimators", "max_depth", "min_samples_split")
 
 
 def forest_tuning(data: str = "wine", *, all_rows: bool = False) -> Problem:
-    """Return the tuning of scikit-learn's random forest: five hyperparameters, three of them whole numbers.
+    """Return the problem of tuning scikit-learn's random forest: five hyperparameters, three of them whole numbers.
 
     Parameters
     ----------
@@ -66,20 +66,22 @@ def forest_tuning(data: str = "wine", *, all_rows: bool = False) -> Problem:
 
 
 def xgboost_tuning(data: str = "wine", *, all_rows: bool = False) -> Problem:
-    """Return the tuning of XGBoost: seven hyperparameters, two of them whole numbers; see `forest_tuning`.
+    """Return the problem of tuning XGBoost: seven hyperparameters, two of them whole numbers.
+
+    Parameters and result are as in `forest_tuning`.
 
     Raises
     ------
     MissingDependencyError
         If xgboost is not installed.
     """
-    if find_spec("xgboost") is None:  # fail now rather than at the first evaluation
+    if find_spec("xgboost") is None:  # raises now rather than at the first evaluation
         raise MissingDependencyError('Tuning XGBoost needs xgboost. Install it with `pip install "emsopt[tuning]"`.')
     return _problem("xgboost", data, all_rows)
 
 
 def _problem(model: str, data: str, all_rows: bool) -> Problem:
-    """Return the tuning of a model."""
+    """Return the problem of tuning a model."""
     _validate.choice(data, "data", tuple(DATA))
     names, name = tuple(RANGES[model]), f"{model} on {data}{', all rows' if all_rows else ''}"
 
@@ -92,7 +94,7 @@ def _problem(model: str, data: str, all_rows: bool) -> Problem:
 
 @cache
 def _score(model: str, values: tuple[float, ...], data: str, all_rows: bool) -> float:
-    """Return the mean R² of five folds; cached, because all methods of a study start with the same points."""
+    """Return the mean R² of five folds; cached, because all methods of a study start from the same points."""
     from sklearn.model_selection import KFold, cross_val_score
 
     least = np.finfo(np.float32).tiny  # XGBoost refuses subnormal numbers of single precision
@@ -111,7 +113,7 @@ def _score(model: str, values: tuple[float, ...], data: str, all_rows: bool) -> 
 
 @cache
 def _rows(data: str, all_rows: bool) -> tuple[FloatArray, FloatArray]:
-    """Return inputs and target, for all rows or for the fixed sample."""
+    """Return inputs and target of the data, either all rows or the fixed sample."""
     import pandas as pd
 
     table = pd.read_csv(locate.package_file("tuning", f"{data}.csv.gz"))

@@ -13,8 +13,9 @@ k            ``kernel``        any scikit-learn kernel
 
 .. math:: Y \sim \mathcal N(m(X), s^2 (K + ν I))
 
-`fit` maximises the marginal likelihood over the kernel's hyperparameters and ν with analytic gradients; s² is profiled
-out. Each training step costs O(n³), which is practical for hundreds of points, not thousands.
+`fit` maximises the marginal likelihood over the kernel's hyperparameters and ν with analytic gradients; s² is
+profiled out, that is, replaced by its maximum-likelihood value. Each training step costs O(n³), which is practical
+for hundreds of points, not thousands.
 """
 
 from dataclasses import dataclass, replace
@@ -155,7 +156,7 @@ def condition(
     noise_ratio : float
         ν, the noise variance divided by the amplitude.
     amplitude : float, optional
-        s². Default: its maximum-likelihood value.
+        s². Default: the maximum-likelihood value.
 
     Returns
     -------
@@ -166,7 +167,7 @@ def condition(
     try:
         factor = np.linalg.cholesky(kernel(X) + noise_ratio * np.eye(len(X)))
     except np.linalg.LinAlgError:
-        found = f"The covariance of {len(X)} points is singular with noise ratio {noise_ratio:g}"
+        found = f"The covariance matrix of {len(X)} points is numerically singular with noise ratio {noise_ratio:g}"
         raise ConvergenceError(f"{found}. Increase `noise_ratio`.") from None
     coefficients = _solve(factor, residuals)
     if amplitude is None:
@@ -190,7 +191,8 @@ def fit(
     Parameters
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel
-        Provides the starting point and the bounds. For a warm start pass the kernel of the previous fit.
+        Its hyperparameters and their bounds are the starting point and bounds of the search. For a warm start, pass the
+        kernel of the previous fit.
     X, y, prior
         As in `condition`.
     noise_ratio : float
@@ -198,9 +200,9 @@ def fit(
     noise_ratio_bounds : pair of float
         Bounds of ν; equal bounds keep it fixed.
     spread : float
-        Prior standard deviation of the logarithms of one hyperparameter's elements (such as location weights) around
-        their common mean; infinite for plain likelihood. A finite value prevents overfitting when there are as many
-        weights as observations.
+        For a hyperparameter with several elements, such as location weights: prior standard deviation of the
+        logarithms of the elements around their common mean. Infinity means plain maximum likelihood. A finite value
+        prevents overfitting when there are as many weights as observations.
     steps : int
         Maximum number of L-BFGS-B iterations.
 
@@ -238,7 +240,7 @@ def negative_log_likelihood(
     theta : ndarray
         Logarithms of the kernel's hyperparameters, followed by the logarithm of ν.
     kernel : sklearn.gaussian_process.kernels.Kernel
-        One with a method ``contracted`` needs no array of its gradient.
+        A kernel with a method ``contracted`` avoids an array of shape (n, n, number of hyperparameters).
     X : ndarray, shape (n, N)
     residuals : ndarray, shape (n,)
         Observed values minus the prior mean.
@@ -264,7 +266,7 @@ def _data(X: ArrayLike, y: ArrayLike, prior: ArrayLike) -> tuple[FloatArray, Flo
     """Return the points and the values minus the prior mean."""
     points = np.asarray(X)
     if points.ndim != 2:
-        raise InputError(f"`X` must have shape (n, N), one row per point; got {points.shape}.")
+        raise InputError(f"`X` must have shape (n, N), one row per point; got shape {points.shape}.")
     values = _validate.real_array(y, "y", points.shape[:1])
     return points, values - _validate.one_each(prior, "prior", len(values))
 

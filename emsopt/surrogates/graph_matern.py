@@ -39,7 +39,7 @@ from ..roads.network import checked_connections
 
 SparseMatrix: TypeAlias = "sparse.csr_array[np.float64, tuple[int, int]]"
 
-SHORTEST_M = 1.0  # shorter edges count as this long
+SHORTEST_M = 1.0  # shorter edges are treated as 1 m long
 COLUMNS = 32  # right-hand sides per solve: few enough for the processor's cache, which halves the time
 ROWS = 256  # rows of a dense kernel computed at a time, to avoid a second matrix of its size
 
@@ -52,7 +52,7 @@ def incidence_laplacian(lengths: ArrayLike, connections: ArrayLike) -> SparseMat
     lengths : array_like, shape (E,)
         Length of every edge in metres, positive. Lengths below 1 m count as 1 m.
     connections : array_like of int, shape (C, 2)
-        Legal turns, one row per turn: index of the edge left and of the edge entered.
+        Legal turns, one row per turn: the index of the edge before the turn and of the edge after it.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def incidence_laplacian(lengths: ArrayLike, connections: ArrayLike) -> SparseMat
 
     Examples
     --------
-    Two edges of equal length, one turn between them.
+    Two edges of equal length with one turn between them:
 
     >>> incidence_laplacian([50.0, 50.0], [[0, 1]]).toarray().tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
@@ -106,7 +106,7 @@ def graph_matern(
     if n != m or n == 0:
         raise InputError(f"`laplacian` must be square with at least one row; got shape {(n, m)}.")
     if not np.isfinite(L.data).all() or abs(L - L.T).max() > 1e-9 * abs(L).max():
-        raise InputError("`laplacian` must be finite and symmetric, as `incidence_laplacian` returns it.")
+        raise InputError("`laplacian` must be finite and symmetric. Compute it with `incidence_laplacian`.")
     shift = 2 * nu / kappa**2
     if nu == int(nu):
         K = _by_solves(L, shift, int(nu))
@@ -119,7 +119,7 @@ def graph_matern(
 
 
 def _by_solves(laplacian: "sparse.csc_array[np.float64]", shift: float, times: int) -> FloatArray:
-    """Return (shift I + laplacian)^-times, whose base is positive definite and needs no pivoting."""
+    """Return (shift I + laplacian)^-times; the matrix is positive definite and needs no pivoting."""
     n = laplacian.shape[0]
     base = sparse.csc_array(laplacian + shift * sparse.eye_array(n))
     factor = splu(base, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
@@ -129,7 +129,7 @@ def _by_solves(laplacian: "sparse.csc_array[np.float64]", shift: float, times: i
         for _ in range(times):
             block = factor.solve(block)
         K[start : start + COLUMNS] = block.T  # K is symmetric, so columns can be stored as rows
-    for rows in _blocks(n):  # remove rounding errors in K - Kᵀ without a second matrix
+    for rows in _blocks(n):  # symmetrise K blockwise to remove rounding errors, without a second matrix
         block = (K[rows, rows.start :] + K[rows.start :, rows].T) / 2
         K[rows, rows.start :] = block
         K[rows.start :, rows] = block.T
@@ -137,7 +137,7 @@ def _by_solves(laplacian: "sparse.csc_array[np.float64]", shift: float, times: i
 
 
 def _blocks(n: int) -> Iterator[slice]:
-    """Yield slices of at most `ROWS` of n rows."""
+    """Yield slices of at most `ROWS` rows that together cover n rows."""
     return (slice(start, start + ROWS) for start in range(0, n, ROWS))
 
 
@@ -149,7 +149,7 @@ def matern52(X: ArrayLike, *, lengthscales: ArrayLike = 1.0, outputscale: float 
     X : array_like, shape (n, d)
         Contexts, one per row.
     lengthscales : float or array_like, shape (d,)
-        One per column, or one for all columns; positive.
+        Positive lengthscale of each column, or one lengthscale for all columns.
     outputscale : float
         Variance of every context.
 
@@ -176,23 +176,23 @@ def product_plus_sum(
     share: float = 0.5,
     lengthscales: ArrayLike = 1.0,
 ) -> FloatArray:
-    """Return k_G k_f + k_f', the kernel of the navigation experiments, shape (n, n).
+    """Return k_G k_f + k_f', the kernel of the navigation experiments, shape (n, n); k_f' has the form of k_f.
 
     The product models effects of location and context together, the sum effects of context at any location. The paper
-    specifies only their total variance; ``share`` divides it.
+    specifies only their total variance; ``share`` splits it between product and sum.
 
     Parameters
     ----------
     graph : array_like, shape (n, n)
         Graph Matérn kernel with outputscale 1 between the edges.
     X : array_like, shape (n, d)
-        Contexts of these edges.
+        Contexts of the edges, one row per edge.
     outputscale : float
         Mean prior variance over all edges.
     share : float
         Fraction of the variance assigned to the product, from 0 to 1.
     lengthscales : float or array_like, shape (d,)
-        Lengthscales of k_f and of k_f'.
+        Lengthscales of both k_f and k_f'.
     """
     outputscale, share = positive_number(outputscale, "outputscale"), finite_number(share, "share", 0, 1)
     K, graph = matern52(X, lengthscales=lengthscales), np.asarray(graph, dtype=float)

@@ -24,9 +24,10 @@ The prior treats all coefficients alike and shrinks them towards zero. The resul
 features and on the mean of y: call `standardize` first. There is no intercept; centring replaces it (which corresponds
 to a flat prior on it).
 
-Limits. With collinear features a chain moves slowly between equally good fits, and a short chain yields draws rather
-than posterior means. log τ² mixes slowly, and the error of one long chain is easily underestimated. The improper prior
-of σ² requires at least one observation that differs from the rest. Prior variances are bounded at `WIDEST` times σ².
+Limits. With collinear features a chain moves slowly between equally good fits, and averages over a short chain can
+be far from the posterior means. log τ² mixes slowly, and the error of one long chain is easily underestimated. The
+improper prior of σ² requires at least one observation that differs from the rest. Prior variances are bounded at
+`WIDEST` times σ².
 
 References
 ----------
@@ -46,13 +47,13 @@ from .. import _validate
 from .._types import ArrayLike, FloatArray, Rng
 from ..errors import InputError
 
-WIDEST = 1e10  # largest prior variance over σ²: larger ones make the matrix singular for noise-free values
+WIDEST = 1e10  # upper bound of prior variances divided by σ²; beyond it the matrix is singular for noise-free values
 SMALLEST, LARGEST = 1e-100, 1e100  # bounds of variances, which avoid overflow without affecting the draws
 
 
 @dataclass(frozen=True, eq=False)
 class Horseshoe:
-    """State of the chain: one draw of all variables. `sample` continues from it.
+    """State of the Gibbs chain: one draw of all variables. `sample` continues the chain from it.
 
     Attributes
     ----------
@@ -94,7 +95,7 @@ def sample(
     Parameters
     ----------
     state : Horseshoe
-        Initial state: `Horseshoe.start`, or the last draw for fewer observations.
+        Initial state: `Horseshoe.start`, or the last state of an earlier chain with fewer observations.
     X : array_like, shape (n, D)
         Features, used without scaling (call `standardize` first). C order is fastest.
     y : array_like, shape (n,)
@@ -214,7 +215,7 @@ def standardize(X: ArrayLike, y: ArrayLike) -> Standardized:
     means, centre, spread = X.mean(axis=0), float(y.mean()), float(y.std())
     if len(y) < 2 or spread <= 1e-12 * max(1.0, abs(centre)):
         found = f"{len(y)} close to {centre:g}"
-        raise InputError(f"`y` must hold at least two different observations; got {found}. Add some that differ.")
+        raise InputError(f"`y` must hold at least two different observations; got {found}. Add different ones.")
     scales = (X - means).std(axis=0)
     scales[scales <= 1e-12 * np.maximum(1.0, np.abs(means))] = 1.0
     return Standardized((X - means) / scales, (y - centre) / spread, means, scales, centre, spread)

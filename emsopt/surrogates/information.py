@@ -1,4 +1,4 @@
-"""What noisy observations tell about a Gaussian process."""
+"""Information gain of noisy observations of a Gaussian process."""
 
 import math
 from collections.abc import Callable
@@ -18,7 +18,7 @@ def information_gain(covariance: ArrayLike, noise_variance: float) -> float:
     covariance : array_like, shape (T, T)
         Prior covariance K of the function at the points; points may repeat.
     noise_variance : float
-        σ², in the unit of K.
+        Noise variance σ², in the unit of K.
 
     Raises
     ------
@@ -44,17 +44,18 @@ def information_gain(covariance: ArrayLike, noise_variance: float) -> float:
 def greedy_choices(
     variance: FloatArray, column: Callable[[int], FloatArray], steps: int, noise_variance: float
 ) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
-    """Observe, one after another, the points of largest posterior variance.
+    """Choose observations greedily: repeatedly observe the point of largest posterior variance.
 
     Parameters
     ----------
     variance : ndarray, shape (n,)
         Prior variances.
     column : callable
-        From the index of a point to its prior covariance with all points, shape (n,).
+        Takes the index of a point; returns its prior covariance with all points, shape (n,).
     steps : int
         Number of observations, T.
     noise_variance : float
+        Noise variance of an observation.
 
     Returns
     -------
@@ -63,7 +64,7 @@ def greedy_choices(
     chosen : ndarray of int, shape (T,)
         Points observed; a point may be observed again.
     factor : ndarray, shape (T, n)
-        The posterior covariance is the prior covariance minus factorᵀ factor.
+        Matrix F such that the posterior covariance is the prior covariance minus Fᵀ F.
     variance : ndarray, shape (n,)
         Posterior variances.
     """

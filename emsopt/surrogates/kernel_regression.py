@@ -14,10 +14,11 @@ m(x)    mean                           Σ k_i y_i / Σ k_i, the Nadaraya-Watson 
 W(x)    density                        Σ k_i; it grows with t, and W^(-1/2) is the exploration term (3.13)
 ======  ===================  ========  =======================================================================
 
-Weights are computed relative to that of the nearest point (a softmax), and W as a logarithm. Far from all data, or with
-a tiny h, the sums underflow, but their ratio and logarithm do not. As h → 0 the mean tends to the nearest neighbour's
-value (Proposition 3.1), as h → ∞ to the mean of all values. Kernels of bounded support have W = 0 far from all points:
-there the mean is the nearest neighbour's value, log W is -inf, and the slopes are 0.
+Weights are computed relative to the weight of the nearest point (as in a softmax), and W is computed as a logarithm.
+Far from all data, or with a tiny h, the sums underflow, but their ratio and logarithm do not. As h → 0, the mean
+tends to the nearest neighbour's value (Proposition 3.1), as h → ∞ to the mean of all values. Kernels of bounded
+support have W = 0 far from all points: there the mean is the nearest neighbour's value, log W is -inf, and the slopes
+are 0.
 
 Limits. A weighted mean stays within the range of the observed values. It therefore flattens peaks and valleys and is
 biased near the border of the data. The bandwidth alone decides what is noise and what is structure. All bandwidth rules
@@ -38,7 +39,7 @@ from ..errors import InputError
 KERNELS = ("gaussian", "epanechnikov", "uniform")
 UNIT_SPREAD = 12**-0.5
 """Standard deviation of the uniform distribution on the unit interval, 0.289."""
-NARROWEST, WIDEST = 1e-100, 1e100  # bounds of a bandwidth: the squares of others would overflow
+NARROWEST, WIDEST = 1e-100, 1e100  # bounds of a bandwidth, which keep its square from overflowing
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,7 +83,7 @@ class KernelRegression:
         """
         points, d = np.ascontiguousarray(x, dtype=float), len(self.bandwidth)
         if points.ndim != 2 or points.shape[1] != d:
-            raise InputError(f"`x` must have shape (n, {d}), one row per point; got {points.shape}.")
+            raise InputError(f"`x` must have shape (n, {d}), one row per point; got shape {points.shape}.")
         if not np.isfinite(points).all():
             raise InputError(f"`x` must be finite; row {np.argmin(np.isfinite(points).all(axis=1))} is not.")
         return _evaluate(points, self.X, self.y, 1 / self.bandwidth, KERNELS.index(self.kernel))
@@ -98,7 +99,7 @@ def condition(X: ArrayLike, y: ArrayLike, bandwidth: ArrayLike, *, kernel: str =
     Parameters
     ----------
     X : array_like, shape (t, d)
-        Observed points. A point may occur several times.
+        Observed points. The same point may occur several times.
     y : array_like, shape (t,)
         Observed values. Pass zeros if only the density is needed.
     bandwidth : float or array_like, shape (d,)
@@ -140,7 +141,7 @@ def scott(t: int, d: int, *, scale: float = UNIT_SPREAD) -> float:
         Numbers of points and of coordinates.
     scale : float
         Factor in the unit of the coordinates, which the paper does not specify. In Scott's original rule it is the
-        standard deviation of the points; the default is that of points distributed uniformly over the unit cube. For
+        standard deviation of the points. The default is the standard deviation of uniform points on the unit cube. For
         another box, multiply the result by the widths of the box.
 
     Examples
@@ -169,11 +170,11 @@ def log_normalizer(kernel: str, bandwidth: ArrayLike) -> float:
 
 
 def leave_one_out_bandwidth(X: ArrayLike, y: ArrayLike, *, kernel: str = "gaussian") -> float:
-    """Return the bandwidth, one for all coordinates, that minimises the squared leave-one-out error.
+    """Return the common bandwidth of all coordinates that minimises the squared leave-one-out error.
 
-    The search tries 20 bandwidths on a coarse grid and then 9 on a fine one. The upper end is twice the points' diameter,
-    the lower end a thousandth of the diameter or a fifth of the median distance to the nearest neighbour, if that is
-    larger. The distances cost O(t² d), and each bandwidth tried costs t² kernel values.
+    The search tries 20 bandwidths on a coarse grid and then 9 on a fine one. The upper end is twice the points'
+    diameter, the lower end a thousandth of the diameter or a fifth of the median distance to the nearest neighbour,
+    if that is larger. The distances cost O(t² d), and each bandwidth tried costs t² kernel values.
 
     Parameters
     ----------
@@ -203,7 +204,7 @@ def likelihood_bandwidth(X: ArrayLike, *, kernel: str = "gaussian") -> float:
 def _best_bandwidth(
     X: ArrayLike, y: ArrayLike, kernel: str, loss: Callable[[float, FloatArray, FloatArray], float]
 ) -> float:
-    """Return the best point of a logarithmic grid, refined once; a loss is of h, mean and log density, one left out."""
+    """Minimise a loss over a logarithmic grid of h, refined once; it takes h and leave-one-out mean and log density."""
     model = condition(X, y, 1.0, kernel=kernel)
     X, (t, d), number = model.X, model.X.shape, KERNELS.index(kernel)
     squared = sum((np.square(x[:, None] - x) for x in X.T), np.zeros((t, t)))
@@ -226,15 +227,15 @@ def _evaluate(
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return mean, log density and their gradients at each point; ``inverse`` is 1 / h.
 
-    Weights are Gaussian (``kernel`` 0; relative to the nearest point), Epanechnikov (1) or uniform (2). With ``leave_out``
-    row i of the data does not count at point i, and gradients are left at 0.
+    Weights are Gaussian (``kernel`` 0; relative to the nearest point), Epanechnikov (1) or uniform (2). With
+    ``leave_out`` row i of the data is ignored at point i, and gradients are 0.
     """
     t, d = X.shape
     n = len(points)
     mean, log_density = np.empty(n), np.empty(n)
     mean_slope, log_density_slope = np.zeros((n, d)), np.zeros((n, d))
     squared, weighted, pulls = np.empty(t), np.empty(d), np.empty(d)
-    centre = y.mean()  # differences of values are small where values are large
+    centre = y.mean()  # subtracting the mean reduces rounding errors for large values
     for p in range(n):
         nearest = np.inf
         for i in range(t):

@@ -15,9 +15,9 @@ H            -               Hamming distance; for larger counts Σ_i |x_i - x_i
 ===========  ==============  =================================================================================
 
 The paper's example uses δ = 1 where the counts *differ*, which contradicts its definition; this module follows the
-definition. Weights must be positive, otherwise the kernel is not positive semi-definite. The first term is at least 1,
-and the prior therefore includes a constant. The kernel has no scale of its own: multiply it by one (``ConstantKernel() *
-DeploymentKernel()``) or use the package's `GaussianProcess`, which has an amplitude.
+definition. Weights must be positive, otherwise the kernel is not positive semi-definite. The first term is at least
+1, and the prior therefore includes a constant. The kernel has no scale parameter: multiply it by a constant
+(``ConstantKernel() * DeploymentKernel()``) or use the package's `GaussianProcess`, which has an amplitude.
 
 Importing this module loads scikit-learn; the rest of the package loads it only when needed.
 """
@@ -40,15 +40,15 @@ class DeploymentKernel(Kernel):
     Parameters
     ----------
     weights : float or array_like, shape (N,)
-        ℓ_i, positive. A single number is shared by all locations and trained as one hyperparameter.
+        Weights ℓ_i, positive. A single number is used for all locations and trained as one hyperparameter.
     gamma : float
-        γ, positive.
+        Decay γ, positive.
     weights_bounds, gamma_bounds : pair of float or "fixed"
         Bounds for training.
 
     Examples
     --------
-    Deployments 110 and 101 agree in the first location only.
+    Deployments 110 and 101 agree only in the first location:
 
     >>> kernel = DeploymentKernel(weights=[0.3, 0.6, 0.9], gamma=1.0)
     >>> value = kernel([[1, 1, 0]], [[1, 0, 1]])[0, 0]
@@ -82,15 +82,15 @@ class DeploymentKernel(Kernel):
         Parameters
         ----------
         X, Y : array_like of int, shapes (n, N) and (m, N)
-            Units at each location. Default of Y: X.
+            Units at each location, one row per deployment. If Y is omitted, X is used.
         eval_gradient : bool
-            Whether to return the gradient; only allowed without Y.
+            Whether to return the gradient as well. Allowed only without Y.
 
         Returns
         -------
         K : ndarray, shape (n, m)
         gradient : ndarray, shape (n, n, number of hyperparameters)
-            Only with ``eval_gradient``; in the order of ``theta``: gamma, then weights.
+            Gradient, returned only with ``eval_gradient``. Entries are in the order of ``theta``: gamma, then weights.
         """
         if eval_gradient and Y is not None:
             raise InputError("The gradient is available only between X and itself. Omit `Y` or `eval_gradient`.")
@@ -141,13 +141,13 @@ class DeploymentKernel(Kernel):
         """Return ℓ, shape (N,)."""
         weights, n = np.asarray(self.weights, dtype=float), rows.shape[1]
         if weights.ndim == 1 and len(weights) != n:
-            raise InputError(f"`weights` must hold one weight per location, {n} in all; got {len(weights)}.")
+            raise InputError(f"`weights` must hold one weight per location, {n} in total; got {len(weights)}.")
         return np.broadcast_to(weights, n)
 
     def _terms(self, X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return location-level and configuration-level similarity, and H / 2, each of shape (n, m)."""
         top, shares = max(X.max(), Y.max()), self._weights(X) / X.shape[1]
-        if top <= 1:  # for counts of 0 and 1 both differences equal x + x' - 2 x x'
+        if top <= 1:  # for counts of 0 and 1, [x ≠ x'] and |x - x'| both equal x + x' - 2 x x'
             apart = (X @ shares)[:, None] + Y @ shares - 2 * (X * shares) @ Y.T
             swaps = (X.sum(axis=1)[:, None] + Y.sum(axis=1)) / 2 - X @ Y.T
             location = np.exp(shares.sum() - apart)

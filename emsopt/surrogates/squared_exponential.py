@@ -2,7 +2,7 @@ r"""Squared-exponential kernel between points of a box, with the gradients neede
 
 .. math:: k(x, x') = \exp\Big(-\tfrac12 \sum_k (x_k - x_k')^2 / \ell_k^2\Big)
 
-It works with `emsopt.surrogates.gaussian_process` like any other kernel:
+It is used with `emsopt.surrogates.gaussian_process` like any other kernel:
 
 >>> from emsopt.surrogates.gaussian_process import condition, fit
 >>> X = np.random.default_rng(0).random((30, 2))
@@ -36,7 +36,7 @@ class SquaredExponential(RBF):
     Parameters
     ----------
     length_scale : float or array_like, shape (d,)
-        ℓ. A single number is shared by all inputs.
+        Lengthscales ℓ. A single number is used for all inputs.
     length_scale_bounds : pair of float or "fixed"
         Bounds for training.
     """

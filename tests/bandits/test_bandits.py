@@ -363,7 +363,7 @@ def test_why_a_run_ends(net, prior):
         ({"callback": 3}, "`callback`"),
         ({"progress": "yes"}, "`progress`"),
         ({"time_limit": 0}, "`time_limit`"),
-        ({"prior": bandits.Prior([0.0] * 3, np.eye(3), 1.0)}, "multiple of 80 arms, one per edge; it has 3"),
+        ({"prior": bandits.Prior([0.0] * 3, np.eye(3), 1.0)}, "multiple of 80; got 3 arms"),
     ],
 )
 def test_wrong_options_are_refused(net, prior, change, message):

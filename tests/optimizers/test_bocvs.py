@@ -378,7 +378,7 @@ def test_regrets_are_those_of_the_definition():
         ({"beta": "theorem", "delta": 5}, r"`delta` must be a probability in \(0, 1\]; got 5"),
         (
             {"bta": 2},
-            "'unknown-cost' takes no option 'bta', but beta, delta, exploration, halving, hyperparameters, norm",
+            "'unknown-cost' takes no option 'bta'. Its options are beta, delta, exploration, halving, hyperparameters, norm",
         ),
         ({"epsilon": 0.1}, "'unknown-cost' takes no option 'epsilon'"),
         ({"exploration": 2}, "`exploration` must be a finite number .*0 .* 1"),
@@ -400,7 +400,7 @@ def test_bad_options_are_refused(options, message):
 def test_anything_but_a_control_problem_is_refused():
     with pytest.raises(InputError, match=r"must be an emsopt\.problems\.ControlProblem; got Problem"):
         bocvs(eo.problems.hartmann6(), budget=5)
-    with pytest.raises(InputError, match="the method needs a finite `budget`"):
+    with pytest.raises(InputError, match="`budget` must be finite"):
         UnknownCost(random_problem(0))
     with pytest.raises(InputError, match="`budget` must be a number above 0; got '9'"):
         UnknownCost(random_problem(0), budget="9")
@@ -408,7 +408,7 @@ def test_anything_but_a_control_problem_is_refused():
 
 def test_what_is_told_must_fit_the_problem():
     learner = UCBCVS(random_problem(0), rng=0)
-    with pytest.raises(InputError, match="there is no recommendation yet: call `tell`"):
+    with pytest.raises(InputError, match="There is no recommendation yet"):
         learner.recommend()
     for told, message in (
         ((9, [0.5], Play([0.5] * 3, 1.0, 0.1)), "`i` must be a whole number from 0 to 3"),

@@ -290,7 +290,7 @@ def test_batches_spread(noisy):
 
 
 def test_a_process_needs_a_value():
-    with pytest.raises(InputError, match="before a value is observed"):
+    with pytest.raises(InputError, match="There is no Gaussian process yet"):
         BOKEAuto(bowl, bounds=[(0, 1)] * 3).process()
 
 
@@ -311,5 +311,5 @@ def test_a_profile_is_of_the_papers_methods():
     """Their bound is (3.12) of the kernel regression; what boke-auto maximises is another."""
     optimizer = BOKEAuto(lambda x: -x[0], bounds=[(0, 1)], rng=0)
     optimizer.tell([0.5], -0.5)
-    with pytest.raises(InputError, match=r"must be a BOKE or BOKEPlus, .* got BOKEAuto"):
+    with pytest.raises(InputError, match=r"must be a BOKE or BOKEPlus; got BOKEAuto"):
         profile(optimizer)

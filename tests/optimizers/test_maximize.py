@@ -161,9 +161,9 @@ def test_boxes_are_no_matter_of_deployments(deployments):
 def test_a_function_on_a_box_has_one_direction_and_one_box():
     assert on_box(plain, bounds=[(0, 1)]).sense == "max"
     assert on_box(saying("min")).sense == "min"
-    with pytest.raises(InputError, match="`sense` is 'max', but `f` has the `sense` 'min'"):
+    with pytest.raises(InputError, match="`sense` must be that of `f`, 'min', or be omitted; got 'max'"):
         on_box(saying("min"), sense="max")
-    with pytest.raises(InputError, match="of a BoxObjective are its own"):
+    with pytest.raises(InputError, match="A BoxObjective already has `bounds`"):
         eo.minimize(on_box(saying("min")), bounds=[(0, 2)], budget=3)
 
 
@@ -351,11 +351,11 @@ def test_a_box_of_whole_numbers_lists_its_points():
     ("f", "options", "message"),
     [
         (3, {}, r"`objective` must be an Objective, a Problem or a function .* got int"),
-        (mixed, {}, "are missing: pass them"),
-        (mixed, {"bounds": [(0, 0)]}, "`bounds` must have low < high in every row; row 0"),
+        (mixed, {}, "`bounds` is missing: pass"),
+        (mixed, {"bounds": [(0, 0)]}, "`bounds` must have low < high in every row; got .* in row 0"),
         (mixed, {"bounds": [(0, 1)] * 2, "integers": [2]}, "`integers` must be a whole number from 0 to 1"),
         (mixed, {"bounds": [(0, 1)] * 2, "integers": 1}, "`integers` must be the indices"),
-        (mixed, {"bounds": [(0, 1), (0, 2.5)], "integers": [1]}, "`bounds` of a whole-number input"),
+        (mixed, {"bounds": [(0, 1), (0, 2.5)], "integers": [1]}, "`bounds` of whole-number inputs must be whole"),
         (mixed, {"bounds": [(0, 1)] * 2, "method": "gp-pm"}, "`method` must be one of 'boke'"),
         (mixed, {"bounds": [(0, 1)] * 2, "budget": 0}, "`budget` must be a whole number"),
         (mixed, {"bounds": [(0, 1)] * 2, "target": "low"}, "`target` must be a finite number"),

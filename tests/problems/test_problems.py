@@ -205,24 +205,24 @@ def test_best_of_the_sprinkler_is_reached_and_not_passed(output, known):
 
 def test_what_is_wrong_is_named():
     f = eo.problems.six_hump_camel()
-    with pytest.raises(InputError, match=r"must have shape \(2,\) or \(n, 2\) for six_hump_camel; got \(3,\)"):
+    with pytest.raises(InputError, match=r"must have shape \(2,\) or \(n, 2\) for six_hump_camel; got shape \(3,\)"):
         f([0, 0, 0])
-    with pytest.raises(InputError, match=r"got \(1, 1, 2\)"):
+    with pytest.raises(InputError, match=r"got shape \(1, 1, 2\)"):
         f([[[0, 0]]])
-    with pytest.raises(InputError, match=r"x2 is 2\.5, not from -2 to 2"):
+    with pytest.raises(InputError, match=r"x2 is 2\.5, but must be between -2 and 2"):
         f([0, 2.5])
-    with pytest.raises(InputError, match="x1 is nan in row 1, not from -3 to 3"):
+    with pytest.raises(InputError, match="x1 is nan in row 1, but must be between -3 and 3"):
         f([[0, 0], [np.nan, 0]])
     with pytest.raises(InputError, match="x1 is inf"):
         f([np.inf, 0])
-    with pytest.raises(InputError, match="pressure is 3, not from 1 to 2"):
+    with pytest.raises(InputError, match="pressure is 3, but must be between 1 and 2"):
         eo.problems.sprinkler()([*SPRINKLER[:6], 3, 7.5])
     assert f([3 + 1e-12, 0]) == f([3, 0])  # an optimizer's rounding is no error
     with pytest.raises(InputError, match="`output` must be one of 'consumption', 'range', 'speed'"):
         eo.problems.sprinkler("colour")
     with pytest.raises(InputError, match="`noise_sd` must be a number of at least 0"):
         eo.problems.forrester(noise_sd=-1)
-    with pytest.raises(InputError, match="low < high in every row; row 1"):
+    with pytest.raises(InputError, match=r"low < high in every row; got .* in row 1"):
         eo.problems.Problem("flat", np.sum, [(0, 1), (2, 2)], "min", 0.0, [0, 2])
     with pytest.raises(InputError, match="`sense` must be one of 'min', 'max'"):
         eo.problems.Problem("flat", np.sum, [(0, 1)], "down", 0.0, [0])

@@ -93,7 +93,7 @@ def test_kernel_composes_and_clones_like_any_other():
         ([[0.5, 1]], "whole numbers"),
         ([[-1, 1]], "whole numbers"),
         ([0, 1], "shape"),
-        ([[0, 1, 1]], "one weight per location, 3 in all"),
+        ([[0, 1, 1]], "one weight per location, 3 in total"),
     ],
 )
 def test_kernel_refuses_what_are_no_counts(X, message):

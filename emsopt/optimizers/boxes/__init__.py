@@ -1,1 +1,1 @@
-"""Optimizers of functions on a box of real and whole numbers. `base` is what all have in common."""
+"""Optimizers of functions on a box of real and whole numbers. The module `base` contains what all of them share."""

@@ -1,8 +1,9 @@
-"""Where on a box a smooth function is largest: many starts, climbed at once.
+"""Maximise a smooth function on a box by L-BFGS-B from many starting points at once.
 
-All starts go into one L-BFGS-B over their stacked coordinates, whose objective is the sum of the values: the parts do
-not interact, so each climbs its own hill, and a step costs one call of the function on all points instead of one call of
-scipy per point. The best is then climbed alone, because the tolerance of the sum is not its own.
+The coordinates of all starting points are stacked into one vector, and L-BFGS-B maximises the sum of the function
+values. The terms of the sum do not interact, so each point climbs independently of the others. An iteration costs one
+call of the function on all points instead of one scipy call per point. The best point is then improved alone, because
+the stopping tolerance of the joint search applies to the sum of the values and not to a single value.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,31 +16,31 @@ from ..._types import ArrayLike, FloatArray
 Slopes: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """A function from points (K, d) to their values (K,) and slopes (K, d)."""
 
-TOLERANCE = 1e-9  # on a gain, relative to the spread of the values at the starts
-POOL, STARTS = 100, 10  # random points, and how many of them, the best, are climbed from
+TOLERANCE = 1e-9  # stopping tolerance, relative to the spread of the values at the starting points
+POOL, STARTS = 100, 10  # number of random points, and number of the best of them used as starting points
 
 
 def maximize_on_box(
     function: Slopes, starts: ArrayLike | Sequence[FloatArray], bounds: ArrayLike, *, steps: int = 40, polish: int = 20
 ) -> tuple[FloatArray, float]:
-    """Return the best point that L-BFGS-B reaches from several starts.
+    """Return the best point that L-BFGS-B reaches from several starting points.
 
     Parameters
     ----------
     function : callable
-        From points (K, d) to their values (K,) and slopes (K, d), all finite. K may be any number.
+        Takes any number K of points, shape (K, d); returns their values (K,) and slopes (K, d), all finite.
     starts : array_like, shape (K, d)
     bounds : array_like, shape (d, 2)
-        Lowest and highest value of each coordinate; both equal keep it fixed.
+        Lowest and highest value of each coordinate. If both are equal, the coordinate stays fixed.
     steps : int
-        Most iterations on all starts together.
+        Maximum number of iterations of the search from all starting points together.
     polish : int
-        Most iterations on the best of them alone.
+        Maximum number of iterations of the final search from the best point alone.
 
     Returns
     -------
     x : ndarray, shape (d,)
-        Within the bounds, and no worse than any start.
+        A point within the bounds, with a value at least that of every starting point.
     value : float
 
     Examples
@@ -87,7 +88,7 @@ def highest(
 ) -> FloatArray:
     """Return the point of the unit cube, shape (d,), where a function is largest.
 
-    L-BFGS-B climbs from the best ``STARTS`` of ``POOL`` random points; ``near`` is as in `starts_on_box`.
+    L-BFGS-B starts from the best ``STARTS`` of ``POOL`` random points. ``near`` is as in `starts_on_box`.
     """
     cube = np.tile([0.0, 1.0], (d, 1))
     tried = starts_on_box(cube, POOL, rng, near=near)
@@ -103,7 +104,7 @@ def starts_on_box(
     near: FloatArray | Sequence[FloatArray] = (),
     spread: float = 0.1,
 ) -> FloatArray:
-    """Return random points to start from: uniform ones, and some close to given points.
+    """Return random starting points: some uniform, some close to given points.
 
     Parameters
     ----------
@@ -111,9 +112,10 @@ def starts_on_box(
     n : int
     rng : Generator
     near : array_like, shape (m, d)
-        With some given, every other start is normal around one of them (in turn), kept within the bounds.
+        If not empty, every second starting point is normally distributed around one of these points, taken in turn,
+        and moved into the bounds.
     spread : float
-        Standard deviation of those, in widths of the box.
+        Standard deviation of the starting points around the given points, in widths of the box.
 
     Returns
     -------

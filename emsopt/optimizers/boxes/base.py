@@ -1,4 +1,4 @@
-"""What every optimizer on a box has in common, on top of `AskTell`: a first design, the unit cube, one sign."""
+"""Base class of the optimizers on a box: initial design, scaling to the unit cube and sign of the values."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,28 +12,30 @@ from ._search import STARTS, Slopes, highest
 from .box import Function, on_box
 
 SAME = 1e-6
-"""Points at most this far apart in every input, in widths of the box, count as the same."""
+"""Two points are treated as equal if they differ by at most this much in every input, in widths of the box."""
 
 
 class BoxOptimizer(AskTell[FloatArray]):
-    """Base of the optimizers on boxes: never asks for the same point twice, unless the objective is noisy.
+    """Base of the optimizers on boxes. It never asks for the same point twice unless the objective is noisy.
 
-    A method fills in `_choose`, which sees points on the unit cube and gains that are better when larger, whatever the
-    sense of the function.
+    A subclass implements `_choose`. It works with points on the unit cube and with *gains*: the observed values, with
+    their sign reversed for minimisation, so that a larger gain is always better.
 
     Parameters
     ----------
     f : Problem, BoxObjective or callable
-        What to optimise, in the sense that its ``sense`` says ("max" if it has none); `on_box` sets that of a function.
+        Function to optimise. Its attribute ``sense`` says whether to maximise or minimise it; a function without this
+        attribute is maximised. Use `on_box` to set the sense of a function.
     bounds : array_like, shape (d, 2), optional
         Lowest and highest value of each input. Default: the ``bounds`` of ``f``.
     integers : sequence of int, optional
-        Indices of the inputs that are whole numbers. Default: the ``integers`` of ``f``, or none.
+        Indices of the inputs that are whole numbers. Default: the ``integers`` of ``f`` if it has them, else no input.
     noisy : bool, optional
-        Whether the same point can get different values. Default: whether ``f`` has a ``noise_sd`` above 0.
+        Whether repeated evaluations of a point can give different values. Default: True if ``f`` has a ``noise_sd``
+        above 0, else False.
     initial : int, optional
-        Points of a Latin hypercube to begin with. Default: 2 (d + 1), at least 5. The same rng gives the same points, whatever
-        the method.
+        Number of points of the initial design, a Latin hypercube. Default: 2 (d + 1), at least 5. All methods start
+        from the same initial design if they are given the same ``rng``.
     rng : int or Generator, optional
 
     Attributes
@@ -43,7 +45,7 @@ class BoxOptimizer(AskTell[FloatArray]):
     told : list of ndarray, each of shape (d,)
         Points observed so far.
     values : list of float
-        Their values, in the function's own sign.
+        Values observed at these points, with the sign of the function.
     """
 
     noun, column = "point", "x"
@@ -70,20 +72,20 @@ class BoxOptimizer(AskTell[FloatArray]):
 
     @property
     def gains(self) -> FloatArray:
-        """Values observed so far, shape (t,), larger is better."""
+        """Gains observed so far, shape (t,). Larger gains are better."""
         return np.array(self.values) * (1 if self.better is max else -1)
 
     @property
     def pending(self) -> FloatArray:
-        """Points asked for but not observed, on the unit cube, shape (n, d)."""
+        """Points returned by `ask` whose values have not been observed yet, on the unit cube, shape (n, d)."""
         return self._on_cube([x for x, value in self.taken.items() if value is None])
 
     def _on_cube(self, points: Any) -> FloatArray:
-        """Return points, possibly none, on the unit cube, shape (n, d)."""
+        """Return the given points on the unit cube, shape (n, d). An empty list is allowed."""
         return self.space.to_unit(np.reshape(points, (-1, self.space.dimension)))
 
     def _is_new(self, x: FloatArray) -> bool:
-        """Return whether a point may be asked for: in noise-free runs if none that counts as the same is taken."""
+        """Return whether a point may be asked for. In a noise-free run it must differ from all earlier points."""
         apart = np.abs(self._on_cube(list(self.taken)) - self.space.to_unit(x))
         return self.objective.noisy or not (apart <= SAME).all(axis=1).any()
 
@@ -99,13 +101,13 @@ class BoxOptimizer(AskTell[FloatArray]):
         return self.draw()
 
     def _climb(self, function: Slopes) -> FloatArray:
-        """Return the point of the unit cube where a function is highest, searched at random and near the best observed."""
+        """Maximise a function on the unit cube, starting from random points and near the best observed points."""
         return highest(function, self.space.dimension, self.rng, near=self._leaders())
 
     def _leaders(self) -> FloatArray:
-        """Return the best observed points, at most ``STARTS``, the best first."""
+        """Return up to ``STARTS`` of the best observed points, the best one first."""
         return self.points[np.argsort(-self.gains, kind="stable")[:STARTS]]
 
     def _choose(self) -> Iterator[FloatArray]:
-        """Yield points of the unit cube, the best to try next first; the first that is not taken is asked for."""
+        """Yield candidate points on the unit cube in order of preference; `ask` takes the first one that is new."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-r"""BOKE and BOKE+: a kernel regression says where values are good, a kernel density where nobody has been.
+r"""BOKE and BOKE+: kernel regression estimates the values, and kernel density measures how well a point is explored.
 
 Algorithms 2 and 3 of "Bayesian Optimization by Kernel Regression and Density-based Exploration".
 
@@ -8,26 +8,26 @@ symbol  name                          meaning
 m, W    `KernelRegression`            regression (3.1) and density (3.9) of the t observed points, on the unit cube
 h_t     `bandwidth`                   Scott's rule (5.1): ``scale`` · d · t^(-1/(d+4))
 β_t     `exploration`                 2 ς² log(2 π² t² / (3 δ)), Theorem 4.13 with M_Ψ = 1
-ς       ``noise_sd``                  noise constant, in standard deviations of the observed values
-δ       ``CONFIDENCE``                probability at which the bound may fail
-p       ``exploring``                 BOKE+: probability of a step by (3.12); the others are by (3.14)
+ς       ``noise_sd``                  noise level, in standard deviations of the observed values
+δ       ``CONFIDENCE``                probability that the bound fails
+p       ``exploring``                 BOKE+: probability of a step by (3.12); otherwise (3.14)
 ======  ============================  ============================================================================
 
 .. math:: x_{t+1} = \arg\max_x \; m_t(x) + \sqrt{β_t / W_t(x)} \quad (3.12), \qquad \arg\max_x m_t(x) \quad (3.14)
 
-The paper states neither the factor in h_t nor ς, p and δ, and they decide the result. The defaults below come from
-trials on functions that no study here reports; ``benchmarks/boke_training.py`` holds these and says what was tried.
-The factor grows with d because points keep away from each other in many dimensions: of 60 random ones on the unit
-cube, the next is 0.01 away for d = 1 and 0.4 for d = 6.
+The paper specifies neither the factor in h_t nor ς, p and δ, although the results depend strongly on them. The defaults
+below were tuned on training functions that appear in no reported study; ``benchmarks/boke_training.py`` contains these
+functions and describes what was tried. The factor grows with d because distances grow with the dimension: among 60
+random points on the unit cube, the nearest neighbour is about 0.01 away for d = 1 and 0.4 for d = 6.
 
-The maximum is searched for the logarithm of (3.12), less the smallest value told: the same maximiser, and no overflow
-where W underflows.
+The optimizer maximises the logarithm of (3.12) after subtracting the smallest observed value from m. This has the same
+maximiser and does not overflow where W underflows.
 
-An evaluation of (3.12) costs O(t d), and there is nothing to fit.
+An evaluation of (3.12) costs O(t d), and no parameters are fitted.
 
-Limits. A weighted mean cannot point beyond the best value seen, so that the last digits come slowly: expect a good
-region, not a polished optimum. Exploration grows like exp(u²/4) in the scaled distance u, and in many dimensions all
-is far: then it goes to the corners first.
+Limits. A weighted mean never exceeds the best observed value, and convergence close to the optimum is therefore slow:
+expect a good region rather than an optimum to many digits. The exploration term grows like exp(u²/4) in the scaled
+distance u. In many dimensions all unobserved points are far from the data, and the corners are explored first.
 """
 
 from collections.abc import Iterator
@@ -49,8 +49,8 @@ SCALE = 0.05
 NOISE_SD = 0.005
 CONFIDENCE = 0.1
 EXPLORING = 0.6
-EMPTIEST = -1000.0  # log W below which emptier makes no difference
-LOWEST = -300.0  # of the logarithm that is maximised: without exploration it is -inf at the worst point
+EMPTIEST = -1000.0  # lower bound of log W; points with smaller W count as equally unexplored
+LOWEST = -300.0  # lower bound of the maximised logarithm; without exploration it would be -inf at the worst point
 
 
 class BOKE(BoxOptimizer):
@@ -59,18 +59,19 @@ class BOKE(BoxOptimizer):
     Parameters
     ----------
     f, bounds, integers, noisy, initial, rng
-        As of `BoxOptimizer`.
+        As in `BoxOptimizer`.
     scale : float
         Factor of the bandwidth; see the table above.
     noise_sd : float
-        ς: how much exploration counts, in standard deviations of the values.
+        ς, the weight of exploration, in standard deviations of the observed values.
     kernel : str
         "gaussian", "epanechnikov" or "uniform".
 
     Notes
     -----
-    In a noise-free run a maximiser that has been evaluated already is replaced by the emptiest point (3.10). Points
-    asked for and not yet observed count as if observed with the value that the regression expects, so that a batch spreads.
+    In a noise-free run, a maximiser that has already been evaluated is replaced by the point of lowest density (3.10).
+    A point that has been asked for but not observed is treated as observed, with the value predicted by the regression.
+    The points of a batch are therefore spread out.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class BOKE(BoxOptimizer):
         self.kernel = _validate.choice(kernel, "kernel", KERNELS)
 
     def surrogate(self) -> KernelRegression:
-        """Return regression and density of what is known, values in standard deviations from their mean."""
+        """Return the kernel regression and density of the observed and pending points, with standardised values."""
         X, y = self.points, standardized(self.gains)
         h = bandwidth(len(y), X.shape[1], self.scale)
         model = condition(X, y, h, kernel=self.kernel)
@@ -99,14 +100,14 @@ class BOKE(BoxOptimizer):
 
 
 class BOKEPlus(BOKE):
-    """BOKE+, Algorithm 3: with probability ``exploring`` a step of BOKE, else to the top of the regression alone.
+    """BOKE+, Algorithm 3: a step of BOKE with probability ``exploring``, else the maximum of the regression.
 
     Parameters
     ----------
     f, scale, noise_sd, kernel, bounds, integers, noisy, initial, rng
-        As of `BOKE`.
+        As in `BOKE`.
     exploring : float
-        p, from 0 (excluded) to 1.
+        p, above 0 and at most 1.
     """
 
     def __init__(self, f: Function, *, exploring: float = EXPLORING, **options: Any) -> None:
@@ -131,41 +132,41 @@ def exploration(t: int, noise_sd: float = NOISE_SD, confidence: float = CONFIDEN
 
 
 def standardized(gains: FloatArray) -> FloatArray:
-    """Return values in standard deviations from their mean, so that constants have no unit; equal ones are zeros."""
-    if np.ptp(gains) == 0:  # their standard deviation may be a rounding error
+    """Standardise values to mean 0 and standard deviation 1. If all values are equal, return zeros."""
+    if np.ptp(gains) == 0:  # the computed standard deviation of equal values may be a rounding error
         return np.zeros(len(gains))
     return (gains - gains.mean()) / gains.std()
 
 
 def profile(optimizer: BOKE, n: int = 501) -> "pd.DataFrame":
-    """Return what an optimizer of one input knows along that input, in the units of the values.
+    """Tabulate the model of an optimizer with one input along that input, in the units of the values.
 
     Parameters
     ----------
     optimizer : BOKE or BOKEPlus
-        With at least one observed value.
+        It must have one input and at least one observed value.
     n : int
-        Points, evenly from the lowest to the highest.
+        Number of points, evenly spaced between the bounds of the input.
 
     Returns
     -------
     DataFrame
-        The index is x; columns: "mean", the regression; "bonus", √(β / W); "bound", what (3.12) maximises (with sense
-        "min": minus the bonus, and smaller is better); "density", W.
+        Indexed by x. Columns: "mean", the regression; "bonus", √(β / W); "bound", the sum of the two, which (3.12)
+        maximises (for minimisation: mean minus bonus, which is minimised); and "density", W.
 
     Raises
     ------
     InputError
-        If it is of another method, has more than one input, or nothing is observed.
+        If the optimizer uses another method, has more than one input, or has no observed values.
     """
     import pandas as pd
 
     if type(optimizer) not in (BOKE, BOKEPlus):
         got = type(optimizer).__name__
-        raise InputError(f"`optimizer` must be a BOKE or BOKEPlus, whose bound is (3.12); got {got}.")
+        raise InputError(f"`optimizer` must be a BOKE or BOKEPlus; got {got}.")
     if optimizer.space.dimension != 1 or not optimizer.values:
         got = f"{optimizer.space.dimension} inputs and {len(optimizer.values)} values"
-        raise InputError(f"a profile needs an optimizer of one input with observed values; got {got}.")
+        raise InputError(f"`optimizer` must have one input and at least one observed value; got {got}.")
     unit = np.linspace(0, 1, _validate.whole_number(n, "n", low=2))[:, None]
     model, gains = optimizer.surrogate(), optimizer.gains
     mean, log_density = model.predict(unit)
@@ -178,13 +179,13 @@ def profile(optimizer: BOKE, n: int = 501) -> "pd.DataFrame":
 
 
 def emptiness(model: KernelRegression, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return -log W(x) and its slopes: largest where (3.10) wants the next point."""
+    """Return -log W(x), which (3.10) maximises to choose the next point, and its slopes."""
     _, log_density, _, slope = model.predict_with_slopes(x)
     return -np.maximum(log_density, EMPTIEST), -slope
 
 
 def log_upper_bound(model: KernelRegression, beta: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return log(m(x) - min y + √(β / W(x))) and its slopes: largest where (3.12) is."""
+    """Return log(m(x) - min y + √(β / W(x))), which has the same maximiser as (3.12), and its slopes."""
     mean, log_density, mean_slope, density_slope = model.predict_with_slopes(x)
     with np.errstate(divide="ignore"):
         lift = np.log(np.maximum(mean - model.y.min(), 0))

@@ -1,57 +1,62 @@
-r"""boke-auto: BOKE's plan, exploration by a kernel density, with surrogates that can point beyond the data. Ours.
+r"""boke-auto: exploration by a kernel density as in BOKE, with surrogates that can predict values above those observed.
 
-A weighted mean never rises above the values it averages, so that BOKE learns of a peak only by landing on it, and the
-top of its regression is where the best point is alone. Besides, √(β / W) grows without end away from the points, and
-one bandwidth serves all inputs. Here
+This is a method of this package, not of a paper. BOKE's regression is a weighted mean, which never exceeds the values
+it averages. BOKE therefore finds a peak only by evaluating a point on it, and its regression is largest where only
+the best point has weight. Moreover, √(β / W) is unbounded away from the data, and all inputs share one bandwidth.
+Here:
 
-- after the first design, half of the steps and more go to the top of an upper bound. Its mean is that of a Gaussian
-  process with one lengthscale an input. An evaluation of the process's variance would cost O(t²); in its place there is
-  a kernel density V with half these lengthscales (k⁸ is the square of that kernel), so large at a point that the bonus
-  there is next to nothing without noise, and never more than κ s:
+- After the initial design, at least half of the steps maximise an upper bound. Its mean is that of a Gaussian process
+  with one lengthscale per input. The variance of the process would cost O(t²) per evaluation. It is replaced by a
+  kernel density V with half the lengthscales (k⁸ is the square of the kernel with these lengthscales). The
+  exploration bonus is at most κ s, and close to zero at an observed point without noise:
 
 .. math:: x_{t+1} = \arg\max_x \; m(x) + κ \, s \, e^{-V(x) / 2}, \qquad
           V(x) = -\sum_i \log\Big(1 - \frac{k(x, x_i)^8}{1 + ν}\Big)
 
-- the others go to the top of a quadratic that is fitted to the points nearest to a peak, by weighted least squares:
-  kernel regression of a higher order, with the distance to a nearest neighbour for its bandwidth. As points gather,
-  both the bandwidth and the box in which the next point is sought shrink. A peak is a point no worse than its 2 (d + 1)
-  nearest neighbours;
-- a peak whose quadratic promises next to nothing, or that has d + 1 points closer than ``CROWDED``, is known. Where the
-  best peak is known, half of the steps that would climb it go to the next one that is not, or by the upper bound if
-  there is none. Without this rule, up to a third of 60 evaluations went to the last digits of a peak that may be the
-  wrong one.
+- The other steps maximise a quadratic that is fitted by weighted least squares to the points nearest to a peak. This
+  is kernel regression of a higher order with a nearest-neighbour bandwidth. As points accumulate near the peak, the
+  bandwidth and the box in which the next point is sought both shrink. A *peak* is an observed point whose value is at
+  least that of its 2 (d + 1) nearest neighbours.
+- A peak is *known* if its quadratic predicts only a negligible gain, or if d + 1 points are closer to it than
+  ``CROWDED``. If the best peak is known, half of the steps that would climb it climb the best unknown peak instead, or
+  maximise the upper bound if there is no such peak. Without this rule, up to a third of 60 evaluations were spent on
+  refining a peak that may be the wrong one.
 
-e^(-V) is the product of the variances, relative to s², that each point alone would leave, with half the lengthscales.
+e^(-V) is a product over the observed points. Each factor is the variance, relative to s², that would remain if only
+that point had been observed, with half the lengthscales.
 
 ======  ==================  ====================================================================================
 symbol  name                meaning
 ======  ==================  ====================================================================================
-m       `GaussianProcess`   posterior mean; values below the median over the box (see `clipped`) count as it: what
-                            is bad need not be known in detail
-k, ν    the same            squared-exponential kernel, and noise over the process's variance; both by marginal
-                            likelihood whenever a tenth of the points (five at least) is new
+m       `GaussianProcess`   posterior mean; values below the median over the box are raised to it (see `clipped`),
+                            because bad regions need no accurate model
+k, ν    the same            squared-exponential kernel, and noise variance divided by s²; both are fitted by marginal
+                            likelihood again when a tenth of the points (at least five) are new
 s       the same            standard deviation of the process
 V       -                   density, not the W of BOKE
-κ       ``confidence``      how much exploration counts
--       ``exploring``       share of the steps by the upper bound, before those that find nothing to climb
+κ       ``confidence``      weight of exploration
+-       ``exploring``       share of the steps by the upper bound, not counting those for lack of a peak to climb
 n       -                   coefficients of the quadratic, (d + 1)(d + 2) / 2
--       ``NEIGHBOURS`` · n  points that take part in the quadratic, or all there are
-h       -                   distance of the farthest of them; weights are max(1 - u²/h², 0)
-r       -                   distance of the (d + 1)-th nearest: how far the next point may be, along each input
-λ       ``RIDGE``           pulls curvatures to zero, and slopes by a tenth of it, where points are few
--       ``CROWDED``         distance on the unit cube, see above
--       ``PROMISING``       gain by the quadratic, in standard deviations of the observed values, that is worth a step
--       ``RETURNING``       share of the steps that stay with the best peak although it is known
+-       ``NEIGHBOURS`` · n  number of points used for the quadratic (all points if there are fewer)
+h       -                   distance from the peak to the farthest of them; a point at distance u has weight
+                            max(1 - u²/h², 0)
+r       -                   distance from the peak to its (d + 1)-th nearest neighbour; the next point differs from
+                            the peak by at most r in each input
+λ       ``RIDGE``           ridge penalty on the curvatures, and a tenth of it on the slopes, for few points
+-       ``CROWDED``         distance on the unit cube below which points crowd a peak, see above
+-       ``PROMISING``       smallest predicted gain worth a step, in standard deviations of the observed values
+-       ``RETURNING``       share of the steps that climb the best peak although it is known
 ======  ==================  ====================================================================================
 
-With noise, peaks are those of the process's mean at the points, not of the values. An evaluation of the acquisition
-function costs O(t d) as BOKE's does; preparing a step takes a decomposition, O(t³), and a fit several, which at a few
-hundred points is milliseconds and tenths of a second.
+With noise, peaks are found in the posterior mean at the observed points instead of the observed values. An evaluation
+of the acquisition function costs O(t d), as in BOKE. Preparing a step takes one matrix decomposition, O(t³), and
+fitting the kernel takes several. For a few hundred points this means milliseconds per step and tenths of a second per
+fit.
 
-The constants come from the training functions alone. Three times the method was changed after runs on reported
-functions; ``benchmarks/boke_training.py`` says what was tried and when.
+The constants were tuned on the training functions only. The method itself was changed three times after runs on
+reported functions; ``benchmarks/boke_training.py`` says what was tried and when.
 
-Limits. On the training functions with five inputs or more, one run of 60 evaluations in five ended at a wrong peak.
+Limits. On the training functions with five inputs or more, one in five runs of 60 evaluations ended at a wrong peak.
 """
 
 from collections.abc import Iterator
@@ -81,22 +86,23 @@ RETURNING = 0.5
 
 
 class BOKEAuto(BoxOptimizer):
-    """Upper bound of a process's mean and a kernel density, in turn with steps to the top of a local quadratic.
+    """Alternate between an upper bound from a Gaussian process and density, and the maximum of a local quadratic.
 
     Parameters
     ----------
     f, bounds, integers, noisy, initial, rng
-        As of `BoxOptimizer`.
+        As in `BoxOptimizer`.
     exploring : float
-        Probability of a step by the upper bound, from 0 (excluded) to 1; more follow where nothing is worth climbing.
+        Probability of a step by the upper bound, above 0 and at most 1. Such a step also follows when no peak is worth
+        climbing.
     confidence : float
-        κ, in standard deviations of the process.
+        κ, in prior standard deviations of the process.
 
     Notes
     -----
-    In a noise-free run a maximiser that has been evaluated already is replaced by the emptiest point, and so is one
-    within ``CROWDED`` of a point asked for and not yet observed, so that a batch spreads. Such points count as if observed with
-    the value that the process expects.
+    In a noise-free run, a maximiser that has already been evaluated is replaced by the point of lowest density. So is a
+    maximiser within ``CROWDED`` of a pending point, that is, one asked for but not observed; the points of a batch are
+    therefore spread out. Pending points are treated as observed, with the value predicted by the process.
     """
 
     _fitted: GaussianProcess | None = None
@@ -109,11 +115,14 @@ class BOKEAuto(BoxOptimizer):
         self.confidence = _validate.positive_number(confidence, "confidence", zero=True)
 
     def process(self) -> GaussianProcess:
-        """Return the Gaussian process of what is known, with the kernel of the last fit, or a broad one before it."""
+        """Return the Gaussian process of the observed and pending points, with the kernel of the last fit.
+
+        Before the first fit, a kernel with broad lengthscales is used.
+        """
         from ...surrogates.squared_exponential import SquaredExponential
 
         if not self.values:
-            raise InputError("there is no process before a value is observed; got none.")
+            raise InputError("There is no Gaussian process yet: report at least one value with `tell` first.")
         X = self.points
         if self._fitted:
             kernel, ratio = self._fitted.kernel, self._fitted.noise_ratio
@@ -123,7 +132,7 @@ class BOKEAuto(BoxOptimizer):
         return with_expected(condition(kernel, X, clipped(X, self.gains), noise_ratio=ratio), self.pending)
 
     def _refit(self) -> None:
-        """Fit the kernel if a tenth of the points, five at least, is new, and if values differ at all."""
+        """Fit the kernel if a tenth of the points (at least five) are new and not all values are equal."""
         before = len(self._fitted.X) if self._fitted else -5
         if len(self.values) >= before + max(5, before // 10):
             X, y = self.points, clipped(self.points, self.gains)
@@ -143,9 +152,10 @@ class BOKEAuto(BoxOptimizer):
         yield self._climb(lambda x: emptiness(process, x))
 
     def _exploit(self, process: GaussianProcess) -> FloatArray | None:
-        """Return the top of the quadratic at a peak, or None to explore instead.
+        """Return the maximum of the quadratic at a peak, or None if the upper bound is to be maximised instead.
 
-        That is the best peak worth climbing; where it is not the best of all, the latter in ``RETURNING`` of the steps.
+        The peak is the best one worth climbing. If the best of all peaks is not worth climbing, it is climbed
+        nevertheless with probability ``RETURNING``.
         """
         X, y = self.points, standardized(self.gains)
         heights = process.predict(X)[0] if self.objective.noisy else y
@@ -161,11 +171,11 @@ class BOKEAuto(BoxOptimizer):
         return found
 
     def _awaited(self, x: FloatArray) -> bool:
-        """Return whether a point as near as ``CROWDED`` was asked for and not yet observed."""
+        """Return whether a pending point lies within ``CROWDED`` of x."""
         return bool((np.linalg.norm(self.pending - x, axis=1) <= CROWDED).any())
 
     def _top(self, quadratic: Slopes, centre: FloatArray, radius: float) -> tuple[FloatArray, float]:
-        """Return where a quadratic is highest in a box around its centre, and how much higher than there."""
+        """Maximise a quadratic in a box around its centre; return the maximiser and the gain over the centre."""
         box = np.clip(np.column_stack([centre - radius, centre + radius]), 0, 1)
         x, value = maximize_on_box(quadratic, [centre, *starts_on_box(box, STARTS, self.rng)], box)
         return x, value - quadratic(centre[None])[0][0]
@@ -174,8 +184,9 @@ class BOKEAuto(BoxOptimizer):
 def clipped(X: FloatArray, gains: FloatArray) -> FloatArray:
     """Clip values at the box's median, then standardise them.
 
-    Roughly half of the box is above that median, not half of the points: near a known peak there are many, and beside
-    them the slopes of other peaks would be cut away. Each point counts as its distance to the nearest other.
+    The median is weighted by each point's distance to its nearest neighbour. Values above it therefore cover roughly
+    half of the box rather than half of the points. Near a known peak there are many points; an unweighted median would
+    be so high that the slopes of other peaks would be clipped.
 
     Parameters
     ----------
@@ -212,13 +223,13 @@ def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> t
 
 
 def emptiness(process: GaussianProcess, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return -V(x) and its slopes: largest where the points say least."""
+    """Return -V(x), which is largest where the data are least informative, and its slopes."""
     _, density, _, slope = mean_and_density(process, x)
     return -density, -slope
 
 
 def mean_and_density(process: GaussianProcess, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return m(x) and V(x), each of shape (n,), and the slopes of both, (n, d), in O(t d) a point."""
+    """Return m(x) and V(x), each of shape (n,), and the slopes of both, (n, d), in O(t d) per point."""
     lengthscales = np.ascontiguousarray(np.broadcast_to(process.kernel.length_scale, x.shape[1:]), dtype=float)
     return _evaluate(np.ascontiguousarray(x), process.X, lengthscales, process.coefficients, process.noise_ratio)
 
@@ -260,9 +271,9 @@ def peaks_of(X: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
     Returns
     -------
     peaks : ndarray of int, shape (n,)
-        Rows of X, the best first.
+        Row indices in X, the best peak first.
     radii : ndarray, shape (n,)
-        Distance of each to its (d + 1)-th nearest neighbour, or to the farthest if there are fewer.
+        Distance of each peak to its (d + 1)-th nearest neighbour, or to the farthest point if there are fewer.
     """
     t, d = X.shape
     distances = np.linalg.norm(X[:, None] - X, axis=2)
@@ -273,7 +284,7 @@ def peaks_of(X: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def local_quadratic(X: FloatArray, y: FloatArray, centre: FloatArray) -> Slopes:
-    """Return the quadratic fitted to the points nearest to a centre, as a function to values and slopes.
+    """Return the quadratic fitted to the points nearest to a centre, as a function that also gives slopes.
 
     Parameters
     ----------
@@ -284,7 +295,7 @@ def local_quadratic(X: FloatArray, y: FloatArray, centre: FloatArray) -> Slopes:
     Returns
     -------
     callable
-        From points (K, d) to values (K,) and slopes (K, d).
+        Takes points (K, d); returns their values (K,) and slopes (K, d).
     """
     t, d = X.shape
     rows, columns = np.triu_indices(d)

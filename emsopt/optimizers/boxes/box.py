@@ -1,4 +1,4 @@
-"""A function on a box as an objective: what `minimize` and `maximize` search."""
+"""`BoxObjective`: a function on a box in the form that `minimize` and `maximize` search."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,17 +15,17 @@ from ...problems.box import Box
 
 @dataclass(frozen=True, eq=False)
 class BoxObjective:
-    """A function on a box as the optimizers on boxes see it; make one with `on_box`.
+    """A function on a box, with all that the optimizers on boxes need. Build it with `on_box`.
 
     Attributes
     ----------
     function : callable
-        From a point, shape (d,), to its value.
+        Takes a point, shape (d,); returns its value.
     space : Box
     sense : str
         "max" or "min".
     noisy : bool
-        Whether the same point can get different values.
+        Whether repeated evaluations of a point can give different values.
     """
 
     function: Callable[..., Any]
@@ -38,7 +38,7 @@ class BoxObjective:
         return self.function(x)
 
     def seeded(self, seed: int) -> "BoxObjective":
-        """Return the objective with the noise of a `Problem` drawn anew; the noise of another function is its own."""
+        """Return the objective with the noise of a `Problem` drawn from a new seed; other functions are unchanged."""
         if not isinstance(self.function, Problem):
             return self
         return replace(self, function=replace(self.function, rng=np.random.default_rng(seed)))
@@ -55,38 +55,39 @@ def on_box(
     noisy: bool | None = None,
     sense: str | None = None,
 ) -> BoxObjective:
-    """Return a function as an objective.
+    """Convert a function on a box to an objective.
 
     Parameters
     ----------
     f : Problem, BoxObjective or callable
-        Its attributes are the defaults of the options below; that of ``noisy`` is whether its ``noise_sd`` is above 0.
+        Its attributes of the same names are the defaults of the options below; ``noisy`` is True by default if its
+        ``noise_sd`` is above 0.
     bounds, integers
         As in `Box`.
     noisy : bool
-        Whether the same point can get different values.
+        Whether repeated evaluations of a point can give different values.
     sense : {"min", "max"}
-        Whether to minimise or maximise; "max" if neither this nor the function says.
+        Whether to minimise or maximise. Default: the ``sense`` of ``f`` if it has one, else "max".
 
     Raises
     ------
     InputError
-        If ``sense`` is not that of ``f``, or another option is invalid.
+        If ``sense`` contradicts the ``sense`` of ``f``, or another option is invalid.
     """
     given = [value for value in (sense, getattr(f, "sense", None)) if value is not None] or ["max"]
     sense, own = (_validate.choice(value, "sense", ("min", "max")) for value in (given[0], given[-1]))
     if sense != own:
-        raise InputError(f"`sense` is {sense!r}, but `f` has the `sense` {own!r}. Leave one of the two out.")
+        raise InputError(f"`sense` must be that of `f`, {own!r}, or be omitted; got {sense!r}.")
     if isinstance(f, BoxObjective):
         if any(value is not None for value in (bounds, integers, noisy)):
-            raise InputError("`bounds`, `integers` and `noisy` of a BoxObjective are its own: leave them out.")
+            raise InputError("A BoxObjective already has `bounds`, `integers` and `noisy`: omit these options.")
         return f
     if not callable(f):
         raise InputError(f"`f` must be a Problem or a function of a point, shape (d,); got {type(f).__name__}.")
     bounds = getattr(f, "bounds", None) if bounds is None else bounds
     if bounds is None:
         raise InputError(
-            "`bounds`, the lowest and highest value of each input, are missing: pass them, as the function defines none. "
+            "`bounds` is missing: pass the lowest and highest value of each input, as `f` does not define them. "
             "To search over deployments, pass an emsopt.Objective instead."
         )
     box = Box(bounds, getattr(f, "integers", ()) if integers is None else integers)

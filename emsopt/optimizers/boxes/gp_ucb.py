@@ -1,4 +1,4 @@
-r"""GP-UCB: the Gaussian-process rivals of BOKE, one with a fixed bandwidth as in its paper, one as it should be used.
+r"""GP-UCB, the Gaussian-process competitor of BOKE: with a fixed kernel as in the paper, and with a fitted kernel.
 
 Algorithm 4, (A.1) to (A.3) of "Bayesian Optimization by Kernel Regression and Density-based Exploration".
 
@@ -8,12 +8,13 @@ Algorithm 4, (A.1) to (A.3) of "Bayesian Optimization by Kernel Regression and D
 symbol  name              meaning
 ======  ================  ======================================================================================
 μ, σ²   `GaussianProcess`  posterior mean and variance of a squared-exponential kernel, points on the unit cube
-√β      ``confidence``    fixed, as the paper uses it
-ℓ       ``bandwidth``     of `GPUCBFixed`, times √(d/12); `GPUCB` fits one an input by marginal likelihood
-ν       -                 noise ratio: variance of the noise over that of the process
+√β      ``confidence``    weight of exploration, constant as in the paper
+ℓ       ``bandwidth``     lengthscale; ``bandwidth`` · √(d/12) in `GPUCBFixed`, fitted for each input in `GPUCB`
+ν       -                 noise variance divided by the variance of the process
 ======  ================  ======================================================================================
 
-A step costs O(t³) to prepare, more often with a fit, and O(t²) an evaluation of the acquisition function.
+Preparing a step costs O(t³), several times over if the kernel is fitted. An evaluation of the acquisition function
+costs O(t²).
 """
 
 from collections.abc import Iterator
@@ -32,19 +33,19 @@ from .box import Function
 
 CONFIDENCE = 2.0
 BANDWIDTH = 0.8
-NOISY, NOISE_FREE = 1e-2, 1e-6  # noise ratios; a fit begins at the first
+NOISY, NOISE_FREE = 1e-2, 1e-6  # fixed noise ratios; fitting starts from the first one
 POOL = 400
-NEAR = (0.1, 0.01)  # of the points around the best ones, in widths of the box
+NEAR = (0.1, 0.01)  # standard deviations of starting points around the best points, in widths of the box
 SPREAD = 1.0  # standard deviation of the logarithms of the lengthscales around their common mean, as a prior
 
 
 class GPUCBFixed(BoxOptimizer):
-    """GP-UCB whose kernel never changes, the rival in BOKE's paper, Algorithm 4.
+    """GP-UCB with a fixed kernel, Algorithm 4 of the BOKE paper, where it is a baseline.
 
     Parameters
     ----------
     f, bounds, integers, noisy, initial, rng
-        As of `BoxOptimizer`.
+        As in `BoxOptimizer`.
     confidence : float
         √β, in posterior standard deviations.
     bandwidth : float
@@ -59,7 +60,7 @@ class GPUCBFixed(BoxOptimizer):
         self.bandwidth = _validate.positive_number(bandwidth, "bandwidth")
 
     def process(self) -> GaussianProcess:
-        """Return the Gaussian process of what is known, values in standard deviations from their mean."""
+        """Return the Gaussian process of the observed points, with standardised values."""
         from ...surrogates.squared_exponential import SquaredExponential
 
         kernel = SquaredExponential(self.bandwidth * np.sqrt(self.space.dimension / 12), "fixed")
@@ -76,18 +77,18 @@ class GPUCBFixed(BoxOptimizer):
 
 
 class GPUCB(GPUCBFixed):
-    """GP-UCB with one lengthscale per input, amplitude and noise by marginal likelihood before every step.
+    """GP-UCB that fits one lengthscale per input, amplitude and noise by marginal likelihood before every step.
 
     Parameters
     ----------
     f, confidence, bounds, integers, noisy, initial, rng
-        As of `GPUCBFixed`.
+        As in `GPUCBFixed`.
     """
 
     _last: GaussianProcess | None = None
 
     def process(self) -> GaussianProcess:
-        """Return the Gaussian process of largest likelihood, from the last fit's and from broad lengthscales."""
+        """Return the Gaussian process with the hyperparameters of largest likelihood, as found by `fitted`."""
         gains = standardized(self.gains)
         self._last = fitted(self.points, gains, noisy=self.objective.noisy, spread=SPREAD, last=self._last)
         return self._last
@@ -96,19 +97,20 @@ class GPUCB(GPUCBFixed):
 def fitted(
     X: FloatArray, y: FloatArray, *, noisy: bool, spread: float, last: GaussianProcess | None
 ) -> GaussianProcess:
-    """Return the process of largest likelihood, searched from broad lengthscales and from those of the last one.
+    """Return the process of largest likelihood, starting from broad lengthscales and from those of the last fit.
 
     Parameters
     ----------
     X : ndarray, shape (t, d)
-        On the unit cube.
+        Points on the unit cube.
     y : ndarray, shape (t,)
-        In standard deviations from their mean.
+        Standardised values.
     noisy : bool
-        Fit the noise as well.
+        Whether to fit the noise as well.
     spread : float
         Standard deviation of the logarithms of the lengthscales around their common mean, as a prior.
     last : GaussianProcess or None
+        Result of the last fit, if there is one.
     """
     from ...surrogates.squared_exponential import SquaredExponential
 
@@ -119,7 +121,7 @@ def fitted(
 
 
 def with_expected(process: GaussianProcess, pending: FloatArray) -> GaussianProcess:
-    """Return a process that counts each pending point, (n, d), as observed with the value that it expects there."""
+    """Return the process conditioned on its own predictions at the pending points, shape (n, d)."""
     for x in pending:
         process = process.appended(x, process.predict(x[None])[0][0])
     return process

@@ -1,4 +1,4 @@
-r"""KR-UCB with progressive widening: choose among the points evaluated, then step a little aside from the choice.
+r"""KR-UCB with progressive widening: choose one of the evaluated points, then try a new point close to it.
 
 Algorithm 5, (A.4) and (A.5) of "Bayesian Optimization by Kernel Regression and Density-based Exploration", after Yee,
 Lisý and Bowling (2016), Monte Carlo tree search in continuous action spaces with execution uncertainty.
@@ -6,18 +6,19 @@ Lisý and Bowling (2016), Monte Carlo tree search in continuous action spaces wi
 ======  =================  =====================================================================================
 symbol  name               meaning
 ======  =================  =====================================================================================
-C       ``confidence``     how much exploration counts, in standard deviations of the observed values
-τ       ``closeness``      smallest kernel value between the choice and the next point
-α       ``widening``       a new point is added while there are at most t^α different ones
+C       ``confidence``     weight of exploration, in standard deviations of the observed values
+τ       ``closeness``      smallest kernel value between the chosen point and the next point
+α       ``widening``       a new point is added while there are at most t^α distinct points
 ======  =================  =====================================================================================
 
 .. math:: \tilde x = \arg\max_{x_i} \; m(x_i) + C \sqrt{\log \textstyle\sum_j W(x_j) / W(x_i)} \quad (A.4), \qquad
           x_{t+1} = \arg\min_{k(x, \tilde x) > τ} W(x) \quad (A.5)
 
-Where the values have no noise, evaluating a point again says nothing, and every step adds a point. Preparing a step
-costs O(t² d).
+Without noise, repeating an evaluation gives no information, and every step adds a new point. Preparing a step costs
+O(t² d).
 
-Limits. A new point is never far from an old one, so that a region without points is reached only by creeping.
+Limits. A new point is always close to an evaluated one, so regions far from all points are reached only in many small
+steps.
 """
 
 from collections.abc import Iterator
@@ -44,13 +45,13 @@ class KRUCB(BOKE):
     Parameters
     ----------
     f, scale, bounds, integers, noisy, initial, rng
-        As of `BOKE`; the kernel is Gaussian.
+        As in `BOKE`; the kernel is Gaussian.
     confidence : float
-        C.
+        C, in standard deviations of the observed values.
     closeness : float
         τ, above 0 and below 1.
     widening : float
-        α, above 0 and at most 1; of no effect in noise-free runs.
+        α, above 0 and at most 1. It has no effect in noise-free runs.
     """
 
     def __init__(
@@ -67,10 +68,10 @@ class KRUCB(BOKE):
         self.closeness = _validate.probability(closeness, "closeness")
         self.widening = _validate.probability(widening, "widening")
         if self.closeness == 1:
-            raise InputError("`closeness` must be below 1, or no point is close; got 1.")
+            raise InputError("`closeness` must be below 1, as no new point has a kernel value above 1; got 1.")
 
     def scores(self, model: KernelRegression) -> FloatArray:
-        """Return what (A.4) maximises, for each point known, shape (t,)."""
+        """Return the value that (A.4) maximises at each point of the model, shape (t,)."""
         mean, log_density = model.predict(model.X)
         total = np.logaddexp.reduce(log_density)
         return mean + self.confidence * np.sqrt(max(total, 0.0)) * np.exp(-log_density / 2)
@@ -84,7 +85,7 @@ class KRUCB(BOKE):
             yield self._beside(model, model.X[k])
 
     def _beside(self, model: KernelRegression, centre: FloatArray) -> FloatArray:
-        """Return the emptiest point of the ball in which the kernel is above τ, (A.5)."""
+        """Return the point of lowest density in the ball where the kernel is above τ, (A.5)."""
         radius = model.bandwidth[0] * np.sqrt(-2 * np.log(self.closeness))
 
         def within(x: FloatArray) -> tuple[FloatArray, FloatArray]:

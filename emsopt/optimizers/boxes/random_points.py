@@ -1,4 +1,4 @@
-"""Random points of a box, the baseline of every other method."""
+"""Random search on a box, the baseline for all other methods."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from .box import Function
 
 
 class RandomPoints(BoxOptimizer):
-    """Ask for points drawn uniformly from the box, without a first design.
+    """Ask for points drawn uniformly from the box, without an initial design.
 
     Parameters
     ----------
     f, bounds, integers, noisy, rng
-        As of `BoxOptimizer`.
+        As in `BoxOptimizer`.
 
     Examples
     --------

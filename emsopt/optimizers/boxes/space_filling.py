@@ -1,10 +1,10 @@
-r"""Designs that fill the unit cube point by point: by kernel density as BOKE explores, and by a Gaussian process.
+r"""Space-filling designs on the unit cube, built point by point with a kernel density or a Gaussian process.
 
 Section 3.2 of "Bayesian Optimization by Kernel Regression and Density-based Exploration", (3.10) and (3.11).
 
-``density_design``  the next point is where the density W of those before is smallest
-``process_design``  ... where the standard deviation of a Gaussian process is largest (Wenzel, Santin and Haasdonk 2021)
-``fill_distance``   how far a point of the cube can be from the design
+``density_design``  the next point minimises the kernel density W of the earlier points, as in BOKE's exploration
+``process_design``  the next point maximises the posterior variance of a Gaussian process (Wenzel et al. 2021)
+``fill_distance``   largest distance from a point of the cube to the nearest point of the design
 """
 
 from collections.abc import Callable
@@ -23,11 +23,12 @@ PROBES = 10_000
 
 
 def density_design(n: int, d: int, *, rng: Rng = None) -> FloatArray:
-    """Return n points: the first at random, each further one where the density of the earlier is smallest (3.10).
+    """Return n points: the first at random, each further one where the density of the earlier points is least (3.10).
 
     Parameters
     ----------
     n, d : int
+        Numbers of points and of dimensions.
     rng : int or Generator, optional
 
     Returns
@@ -48,9 +49,9 @@ def density_design(n: int, d: int, *, rng: Rng = None) -> FloatArray:
 
 
 def process_design(n: int, d: int, *, rng: Rng = None) -> FloatArray:
-    """Return n points: the first at random, each further one where a Gaussian process has the largest variance.
+    """Return n points: the first at random, each further one where the variance of a Gaussian process is largest.
 
-    Parameters and return value are those of `density_design`.
+    Parameters and return value are as in `density_design`.
     """
     from ...surrogates.squared_exponential import SquaredExponential
 
@@ -70,9 +71,10 @@ def process_design(n: int, d: int, *, rng: Rng = None) -> FloatArray:
 
 
 def fill_distance(points: ArrayLike) -> float:
-    """Return the largest distance from a point of the unit cube to the nearest of the design (3.11), from below.
+    """Return a lower bound on the fill distance (3.11).
 
-    It is the largest over the corners and ``PROBES`` points, always the same ones.
+    The fill distance is the largest distance from a point of the unit cube to the nearest point of the design. The
+    bound is the maximum over the corners of the cube and a fixed set of ``PROBES`` points.
 
     Parameters
     ----------
@@ -93,7 +95,7 @@ def fill_distance(points: ArrayLike) -> float:
 
 
 def _grown(n: int, d: int, function_of: Callable[[FloatArray], Slopes], rng: Rng) -> FloatArray:
-    """Return a random point and after it the best of a function that the points before define."""
+    """Grow a design from a random point; each further point maximises a function defined by the earlier points."""
     n, d, rng = _validate.whole_number(n, "n"), _validate.whole_number(d, "d"), _validate.generator(rng)
     X = rng.random((1, d))
     while len(X) < n:

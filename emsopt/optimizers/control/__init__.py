@@ -1,1 +1,1 @@
-"""Which variables to control, at unknown cost: learners, their model of the values, the loop and its regrets."""
+"""Choose which variables to control at unknown cost: learners, their model of the values, the loop and regrets."""

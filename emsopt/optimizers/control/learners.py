@@ -2,14 +2,15 @@ r"""Learners of a control problem: which variables to control next, and at what 
 
 =================  ================================================================================================
 `UnknownCost`      Algorithm 1 of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret
-                   Costs": explore every set, then play the cheapest one that may be good enough
-`UCBPSQ`           largest E[u] of all sets, whatever the cost (Hayashi et al. 2022)
-`TSPSQ`            largest expected value of a random function from the posterior (Hayashi et al. 2022)
-`UCBCVS`           the cheapest set whose E[u] comes within ε_t of the largest; costs must be known (Tay et al. 2023)
-`ETC50`            50 plays of every group of equally large sets, smallest first, then as UCB-PSQ
+                   Costs": explore every set, then play the cheapest set that may be good enough
+`UCBPSQ`           play the set with the largest E[u], regardless of cost (Hayashi et al. 2022)
+`TSPSQ`            play the set with the largest expected value of a posterior sample (Hayashi et al. 2022)
+`UCBCVS`           play the cheapest set whose E[u] is within ε_t of the largest; needs known costs (Tay et al. 2023)
+`ETC50`            play each group of equally large sets 50 times, smallest sets first, then continue as UCB-PSQ
 =================  ================================================================================================
 
-All are used by ask / tell: ``ask`` returns a set and values for it, ``tell`` reports what happened.
+Here E[u] is the expected upper confidence bound, maximised over the values of the controlled variables. All learners
+are used by ask / tell: ``ask`` returns a set and values for its variables, ``tell`` reports the outcome of the play.
 """
 
 from collections.abc import Callable
@@ -26,36 +27,37 @@ from .model import ControlModel, Hyperparameters, PosteriorSample
 
 
 class ControlLearner:
-    """Base of the learners: a model of the values, and the costs observed.
+    """Base of the learners: holds a model of the values and the observed costs.
 
     Parameters
     ----------
     problem : ControlProblem
-        A learner uses its control sets, marginals and ``worst``, but not its mean costs (except `UCBCVS`) and never
-        its objective: to play in a laboratory, tell a `Play` of what was observed.
+        A learner uses the problem's control sets, marginals and ``worst``. It never calls the objective, and only
+        `UCBCVS` reads the mean costs. In a laboratory, pass the observed outcome to ``tell`` as a `Play`.
     rng : int or Generator, optional
     budget : float, optional
-        Maximum total cost. The caller must keep to it, as `bocvs` does.
+        Maximum total cost. The learner does not enforce it; the caller must, as `bocvs` does.
     alpha : float
-        Share of the best expected value, counted from ``worst``, that may be given up. Used by `UnknownCost` only.
+        Tolerated loss, as a fraction of the difference between the best expected value and ``worst``. Used by
+        `UnknownCost` only.
     beta : float or "theorem"
-        Weight of the posterior standard deviation in bounds.
+        Weight of the posterior standard deviation in the confidence bounds; "theorem" computes it from Theorem 1.
     norm, delta : float
         B and δ of the theorem's β; δ is in (0, 1].
     hyperparameters : Hyperparameters, optional
-        Default: estimated.
+        Default: estimated from the plays.
 
     Attributes
     ----------
     model : ControlModel
     counts : ndarray of int, shape (m,)
-        Plays of each set, T_i.
+        Number of plays of each set, T_i.
     paid : ndarray, shape (m,)
-        Their total cost.
+        Total cost of the plays of each set.
     plays : list of (int, ndarray)
         Set and values of each play.
     phase : str
-        What the learner does at present.
+        Current phase of the method, such as "search".
 
     Raises
     ------
@@ -110,7 +112,7 @@ class ControlLearner:
 
     @property
     def mean_costs(self) -> FloatArray:
-        """Mean cost observed of each set, NaN before its first play, shape (m,)."""
+        """Mean observed cost of each set, shape (m,); NaN for a set that has not been played."""
         return np.divide(self.paid, self.counts, out=np.full(len(self.paid), np.nan), where=self.counts > 0)
 
     def ask(self) -> tuple[int, FloatArray]:
@@ -121,16 +123,16 @@ class ControlLearner:
         return self._propose()
 
     def tell(self, i: int, x: ArrayLike, play: Play) -> None:
-        """Report a play.
+        """Report the outcome of a play.
 
         Parameters
         ----------
         i : int
-            Its control set.
+            Control set that was played.
         x : array_like, shape (k,)
-            Values given to its variables.
+            Values of the controlled variables.
         play : Play
-            The outcome.
+            Outcome of the play.
 
         Raises
         ------
@@ -148,7 +150,7 @@ class ControlLearner:
         self.plays.append((i, x.copy()))
 
     def recommend(self) -> tuple[int, FloatArray]:
-        """Return the set and values, shape (k,), of the play with the largest posterior mean of the expected value.
+        """Return the set and values, shape (k,), of the play with the largest posterior mean expected value.
 
         Raises
         ------
@@ -156,7 +158,7 @@ class ControlLearner:
             If no play has been observed.
         """
         if not self.plays:
-            raise InputError("there is no recommendation yet: call `tell` with the outcome of at least one play.")
+            raise InputError("There is no recommendation yet: report at least one play with `tell` first.")
         if self.model.process is None:
             return self.plays[int(np.argmax(self.model.values))]
         found = []
@@ -167,15 +169,15 @@ class ControlLearner:
         return max(found, key=lambda entry: entry[0])[1:]
 
     def _candidates(self) -> list[int]:
-        """Return the sets among which to choose."""
+        """Return the sets that the learner may choose from."""
         return self.model.maximal
 
     def _first_set(self) -> int:
-        """Return the set to play while there is no model."""
+        """Return the set to play before there is a model."""
         return int(self.rng.choice(self._candidates()))
 
     def _propose(self) -> tuple[int, FloatArray]:
-        """Return the set to play next and the values of its variables, from the model."""
+        """Choose the set to play next and the values of its variables, based on the model."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -183,20 +185,20 @@ class ControlLearner:
 
 
 def _best(found: dict[int, tuple[float, FloatArray]]) -> tuple[int, FloatArray]:
-    """Return the set of the largest value, and where it is reached."""
+    """Return the set with the largest value and the point where the value is reached."""
     i = max(found, key=lambda j: found[j][0])
     return i, found[i][1]
 
 
 class UCBPSQ(ControlLearner):
-    """Largest E[u] of all sets, which a set within another never has."""
+    """Play the set with the largest E[u]; sets contained in another set need not be considered."""
 
     def _propose(self) -> tuple[int, FloatArray]:
         return _best({i: self.model.best(i, "upper") for i in self._candidates()})
 
 
 class TSPSQ(ControlLearner):
-    """Largest expected value of a posterior sample, which a set within another never has."""
+    """Play the set with the largest expected value of a posterior sample, ignoring sets contained in another."""
 
     def _propose(self) -> tuple[int, FloatArray]:
         sample = PosteriorSample(self.model)
@@ -204,7 +206,7 @@ class TSPSQ(ControlLearner):
 
 
 class UCBCVS(ControlLearner):
-    """The cheapest set whose largest E[u] comes within ε_t of the largest of all; costs are known.
+    """Play the cheapest set whose largest E[u] is within ε_t of the largest of all sets; needs known mean costs.
 
     Parameters
     ----------
@@ -213,7 +215,7 @@ class UCBCVS(ControlLearner):
         ε_t in units of the objective: a number, or a function of the play's number t = 1, 2, ... Default: the square
         root of (amplitude / t).
     **options
-        As of `ControlLearner`.
+        As in `ControlLearner`.
     """
 
     def __init__(
@@ -238,15 +240,17 @@ class UCBCVS(ControlLearner):
 
 
 class ETC50(UCBPSQ):
-    """Play every group of sets of equal size for a while, smallest first, by the largest E[u]; then as UCB-PSQ.
+    """Explore each group of equally large sets in turn, smallest sets first, then continue as UCB-PSQ.
+
+    Within a group, the set with the largest E[u] is played.
 
     Parameters
     ----------
     problem : ControlProblem
     plays_per_group : int
-        50 in the paper.
+        Number of plays for each group; 50 in the paper.
     **options
-        As of `ControlLearner`.
+        As in `ControlLearner`.
     """
 
     def __init__(self, problem: ControlProblem, *, plays_per_group: int = 50, **options: Any) -> None:
@@ -257,7 +261,7 @@ class ETC50(UCBPSQ):
 
     @property
     def phase(self) -> str:  # type: ignore[override]
-        """Which group is explored, or "commit" after the last one."""
+        """Current phase: "explore group k" while group k is explored, then "commit"."""
         k = len(self.plays) // self.plays_per_group
         return f"explore group {k + 1}" if k < len(self.groups) else "commit"
 
@@ -275,36 +279,36 @@ class UnknownCost(ControlLearner):
 
     .. math:: \max(\hat c_i - \sqrt{2 \log T / T_i}, 0)
 
-    (lines 22 to 25); a tie goes to the set with the largest E[u] (line 26).
+    (lines 22 to 25). Ties are broken in favour of the set with the largest E[u] (line 26).
 
-    Where the paper leaves a choice:
+    Choices that the paper leaves open:
 
     - **Exploration** continues while the next play, which costs at most 1, is certain to fit into its share of the
       budget, 60 of 100 in the experiments.
-    - **T** is the budget divided by the smallest mean cost above 0 that was observed in the exploration.
-    - **Line 11** of the paper has an index beyond the exploration. Here a set's upper bound is the minimum over the
-      rounds in which it was computed. The lower bound of line 10 is computed once in every m rounds.
-    - **Bounds are compared only if they come from the same hyperparameters.** When these are estimated again, the
-      bounds start again.
-    - **An infeasible set stays infeasible** until the bounds start again, because lower bounds only rise and α only
-      falls. Its bound is not computed in the meantime. The bounds also start again when no set is feasible.
+    - **T** is the budget divided by the smallest positive mean cost observed in the exploration.
+    - **Line 11** of the paper uses an index that exceeds the exploration. Here a set's upper bound is the minimum over
+      the rounds in which it was computed. The lower bound of line 10 is computed once in every m rounds.
+    - **Bounds are compared only if they were computed with the same hyperparameters.** When these are estimated again,
+      the bounds are reset.
+    - **An infeasible set stays infeasible** until the bounds are reset, because lower bounds only rise and α only
+      falls. Its bound is not computed in the meantime. The bounds are also reset when no set is feasible.
     - The lower bound starts at ``worst``.
 
     The cost bounds are wide: until a set has been played 2 log(T) / c² times, its bound is 0. In the paper's settings
     (cheap costs, 45 plays per set in the exploration) they distinguish the set of mean cost 1 from the others, but not
-    0.1 from 0.01. Among sets tied at 0 the largest E[u] decides, not the cost.
+    a mean cost of 0.1 from one of 0.01. Among sets whose cost bound is 0, the largest E[u] decides instead of the cost.
 
     Parameters
     ----------
     problem : ControlProblem
     exploration : float
-        Share of the budget for the first phase.
+        Share of the budget spent on the first phase, the exploration.
     alpha : float
         Tolerance at the start of the second phase.
     halving : bool
         Whether α is halved after every d plays of the second phase, as in the experiments.
     **options
-        As of `ControlLearner`; a finite ``budget`` is needed.
+        As in `ControlLearner`; ``budget`` must be finite.
 
     Attributes
     ----------
@@ -313,7 +317,7 @@ class UnknownCost(ControlLearner):
     upper : ndarray, shape (m,)
         Smallest upper bound so far on the best expected value of each set.
     feasible : list of int
-        Sets of line 16, in the second phase.
+        Feasible sets (line 16) in the second phase.
     """
 
     def __init__(
@@ -322,14 +326,14 @@ class UnknownCost(ControlLearner):
         super().__init__(problem, **options)
         self.exploration, self.halving = _validate.finite_number(exploration, "exploration", 0, 1), halving
         if not np.isfinite(self.budget):
-            raise InputError("the method needs a finite `budget`, of which it explores a share.")
+            raise InputError("`budget` must be finite, because the method spends a share of it on exploration.")
         self.first_alpha, self.phase = self.alpha, "explore"
         self.feasible: list[int] = []
         self.horizon, self._explored = np.nan, 0  # known once the exploration ends
         self._restart_bounds()
 
     def _restart_bounds(self) -> None:
-        """Forget the bounds, which come from other hyperparameters."""
+        """Reset the bounds."""
         self.lower = self.problem.worst
         self.upper = np.full(len(self.counts), np.inf)
         self._open = list(range(len(self.counts)))  # sets that may be feasible
@@ -339,7 +343,7 @@ class UnknownCost(ControlLearner):
         """Return the set to play next and the values of its variables, shape (k,)."""
         if self.phase == "explore" and self.spent + 1 > self.exploration * self.budget:
             self.phase = "exploit"
-            self.feasible = self._open  # all, until there are bounds
+            self.feasible = self._open  # all sets, until bounds are computed
             self._explored = len(self.plays)
             self.horizon = max(2.0, self.budget / self.mean_costs[self.paid > 0].min(initial=1.0))
         return super().ask()
@@ -352,7 +356,7 @@ class UnknownCost(ControlLearner):
             self._restart_bounds()
         if self.phase == "exploit":
             return self._exploit()
-        i = self._first_set()  # lines 4 and 5, and the terms of lines 10 and 11
+        i = self._first_set()  # lines 4 and 5, and the bounds in lines 10 and 11
         value, x = self.model.best(i, "upper")
         self.upper[i] = min(self.upper[i], value)
         if i == len(self.counts) - 1:
@@ -360,7 +364,7 @@ class UnknownCost(ControlLearner):
         return i, x
 
     def _exploit(self) -> tuple[int, FloatArray]:
-        """Lines 14 to 26."""
+        """Choose a play of the second phase (lines 14 to 26)."""
         if self.halving:
             times = (len(self.plays) - self._explored) // self.problem.dimension
             self.alpha = self.first_alpha * 0.5**times
@@ -381,16 +385,16 @@ class UnknownCost(ControlLearner):
         return _best({i: bounds[i] for i in self.feasible if costs[i] == lowest})
 
     def _lower_bound(self) -> float:
-        """Return the largest E[l] of all sets."""
+        """Return the largest expected lower bound E[l] of all sets."""
         return max(self.model.best(i, "lower")[0] for i in self.model.maximal)
 
     def _good_enough(self) -> list[int]:
-        """Return the sets of line 16."""
+        """Return the feasible sets (line 16)."""
         worst = self.problem.worst
         return np.flatnonzero(self.upper - worst > (1 - self.alpha) * (self.lower - worst)).tolist()
 
     def cost_bounds(self) -> FloatArray:
-        """Return the lower confidence bound of every set's mean cost, lines 22 to 24, shape (m,)."""
+        """Return the lower confidence bound on the mean cost of every set (lines 22 to 24), shape (m,)."""
         radius = np.sqrt(2 * np.log(self.horizon) / np.maximum(self.counts, 1))
         return np.where(self.counts > 0, np.maximum(np.nan_to_num(self.mean_costs) - radius, 0), 0)
 
@@ -402,4 +406,4 @@ LEARNERS: dict[str, type[ControlLearner]] = {
     "ucb-cvs": UCBCVS,
     "etc-50": ETC50,
 }
-"""Learners by the name of their method."""
+"""Learner classes by method name."""

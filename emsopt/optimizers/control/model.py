@@ -1,4 +1,4 @@
-r"""What a learner knows of a control problem: a Gaussian process, and the best bounds of every control set.
+r"""Model of a control problem: a Gaussian process, and the best confidence bounds of every control set.
 
 .. math:: u = μ + β σ, \qquad l = μ - β σ, \qquad \max_{x^i} E[u([x^i, X^{-i}])]
 
@@ -7,23 +7,26 @@ symbol     name                  meaning
 =========  ====================  =================================================================================
 μ, σ       ``process``           posterior mean and standard deviation, squared-exponential kernel
 β          ``beta``              2, or Theorem 1's B + σ_n sqrt(2 (γ + 1 + log(1/δ)))
-γ          -                     information gain of the plays so far, log det(I + K/ν) / 2; the theorem has the largest
-c, g       -                     factors of the kernel from controlled and from other variables, k = c g
+γ          -                     information gain of the plays so far, log det(I + K/ν) / 2; the theorem uses the
+                                 largest possible gain of as many plays
+c, g       -                     factors of the kernel k = c g: from controlled and from uncontrolled variables
 =========  ====================  =================================================================================
 
-**How it is computed.** The kernel is a product over variables. E[μ] is exact: g averages in closed form
+**How it is computed.** The kernel is a product over variables. E[μ] is exact, because the mean of g has a closed form
 (`emsopt.problems.control.marginals`). E[σ] is a mean over NODES common points, whose g is computed once per round and
-set; the variance at all of them then takes one matrix product. Random starts are compared and climbed with the root of
-E[σ²] instead, which is at least as large, lies close and needs no nodes: σ² is a quadratic form in c, and therefore so is
-its mean. From there, or from the end of the last round's search if that is higher, E[u] itself is climbed.
+set; the variance at all of them then takes one matrix product. The first search, from random starting points,
+replaces E[σ] by the square root of E[σ²]. This is a close upper bound and needs no nodes: σ² is a quadratic form in c,
+and therefore so is its mean. The second search maximises E[u] itself. It starts from the result of the first search
+or of the last round, whichever has the larger E[u].
 
 **A larger set is never worse**: if set i lies within set j, then max E_i <= max E_j for any function, such as u, l and
 f itself, because a mean never exceeds the maximum. The maximum over all sets therefore needs only the sets that lie
 within no other.
 
-Hyperparameters maximise the likelihood, are searched again when the number of plays has grown by the factor GROWTH, and
-have a prior of width 1 on the logarithms of the lengthscales; or they are given. Unless they are given, the first INITIAL plays are at
-random points, because the scale is unknown, and the prior mean is the mean of the values at the last fit.
+Hyperparameters are either given or estimated. Estimates maximise the likelihood, with a prior of standard deviation 1
+on the logarithms of the lengthscales, and are updated when the number of plays has grown by the factor GROWTH. In
+this case the first INITIAL plays are at random points, because the scale is unknown, and the prior mean is the mean
+of the values at the last fit.
 
 The model is meant for hundreds of plays; `benchmarks/bocvs.py` measures it.
 """
@@ -40,13 +43,13 @@ from ...problems.control.problem import ControlProblem
 from ..boxes._search import Slopes, maximize_on_box, starts_on_box
 
 NODES = 64
-SCREENED, CLIMBED = 96, 4  # random points to compare, and how many of them to climb from
+SCREENED, CLIMBED = 96, 4  # number of random points compared, and number of the best of them to start from
 STEPS, POLISH = 12, 8  # iterations of the search with the root of E[σ²], and with E[σ]
 INITIAL = 5
 GROWTH = 1.15
 LENGTHSCALES = (0.1, 20.0)
 FIT: dict[str, Any] = {"noise_ratio_bounds": (1e-6, 0.25), "spread": 1.0, "steps": 25}
-LEAST_VARIANCE = 1e-12  # over the amplitude
+LEAST_VARIANCE = 1e-12  # relative to the amplitude
 FEATURES, SAMPLE_NODES = 512, 512  # of a posterior sample
 
 
@@ -57,11 +60,11 @@ class Hyperparameters:
     Attributes
     ----------
     lengthscales : ndarray, shape (d,)
-        In widths of the unit cube.
+        Lengthscales, one per variable, for variables on the unit cube.
     amplitude : float
         Prior variance, in squared units of the objective.
     noise_variance : float
-        Variance of the noise on a value, above 0.
+        Variance of the observation noise, above 0.
     mean : float
         Prior mean.
     """
@@ -80,30 +83,31 @@ class Hyperparameters:
 
 
 class ControlModel:
-    """A Gaussian process of the plays so far, and searches for the best bound of each set.
+    """A Gaussian process of the plays so far, with searches for the best bound of each set.
 
     Parameters
     ----------
     problem : ControlProblem
     rng : Generator
-        For the starts of searches.
+        Source of randomness for the starting points of searches.
     hyperparameters : Hyperparameters, optional
-        Default: estimated.
+        Default: estimated from the plays.
     beta : float or "theorem"
-        Weight of σ.
+        Weight of σ in the bounds; "theorem" computes it from Theorem 1.
     norm, delta : float
-        B, bound on the function's norm in units of the square root of the amplitude, and δ, for "theorem".
+        B and δ, used for ``beta="theorem"``. B bounds the norm of the function, in units of the square root of the
+        amplitude.
 
     Attributes
     ----------
     process : GaussianProcess or None
         None before enough plays are observed.
     prior : float
-        Its prior mean.
+        Prior mean of the process.
     fits : int
-        How often hyperparameters were estimated.
+        Number of times the hyperparameters were estimated.
     maximal : list of int
-        Sets that lie within no other.
+        Sets that are not contained in another set.
     """
 
     def __init__(
@@ -130,11 +134,11 @@ class ControlModel:
         sets = [set(s) for s in problem.control_sets]
         self.maximal = [i for i, s in enumerate(sets) if not any(s < other for other in sets)]
         self._nodes = problem.nodes(NODES)
-        self._last: dict[tuple[int, str], list[FloatArray]] = {}  # where each search ended
+        self._last: dict[tuple[int, str], list[FloatArray]] = {}  # where each search ended in the last round
 
     @property
     def beta(self) -> float:
-        """β of the next round."""
+        """Weight β of the posterior standard deviation in the next round."""
         if not isinstance(self._beta, str):
             return self._beta
         ratio = self.process.noise_ratio
@@ -142,7 +146,7 @@ class ControlModel:
         return float(self._norm + np.sqrt(2 * ratio * (gain + 1 + np.log(1 / self._delta))))
 
     def tell(self, point: ArrayLike, value: float) -> None:
-        """Take in a play: values of all variables, shape (d,), and the observed value."""
+        """Add a play: the values of all variables, shape (d,), and the observed value of the objective."""
         self.points.append(np.array(point, dtype=float))
         self.values.append(float(value))
         if len(self.values) < self._initial:
@@ -155,7 +159,7 @@ class ControlModel:
             self._prepare()
 
     def _fit(self) -> None:
-        """Condition on all plays with the hyperparameters given, or estimate them."""
+        """Condition the process on all plays, with the given hyperparameters or newly estimated ones."""
         from ...surrogates.gaussian_process import condition, fit
         from ...surrogates.squared_exponential import SquaredExponential
 
@@ -174,7 +178,7 @@ class ControlModel:
         self.fits += 1
 
     def _prepare(self) -> None:
-        """Compute what all searches of a round share."""
+        """Compute the quantities that all searches of a round share."""
         from scipy.linalg.lapack import dpotri
 
         process = self.process
@@ -186,7 +190,7 @@ class ControlModel:
         self.averages = np.column_stack([X.gaussian_average(x, scale) for X, x, scale in columns])
 
     def best(self, i: int, kind: str) -> tuple[float, FloatArray]:
-        """Return the largest E[u] ("upper") or E[l] ("lower") of set ``i`` and where it is reached, shape (k,)."""
+        """Return the largest E[u] ("upper") or E[l] ("lower") of set ``i`` and its maximiser, shape (k,)."""
         bound = self.bound(i, kind)
         with one_thread:
             box, starts = self._starts(i, bound.rough, SCREENED, CLIMBED)
@@ -196,12 +200,12 @@ class ControlModel:
         return value, x
 
     def bound(self, i: int, kind: str) -> "ExpectedBound":
-        """Return E[u] ("upper"), E[l] ("lower") or E[μ] ("mean") of set ``i`` as a function to climb."""
+        """Return E[u] ("upper"), E[l] ("lower") or E[μ] ("mean") of set ``i`` as a function to maximise."""
         weight = {"upper": 1.0, "lower": -1.0, "mean": 0.0}[kind]
         return ExpectedBound(self, i, weight * self.beta)
 
     def best_of_sample(self, sample: "PosteriorSample", i: int) -> tuple[float, FloatArray]:
-        """Return the largest expected value of a posterior sample over set ``i``, and where, shape (k,)."""
+        """Return the largest expected value of a posterior sample over set ``i`` and its maximiser, shape (k,)."""
         function = sample.expected(i)
         with one_thread:
             box, starts = self._starts(i, function, 4 * SCREENED, 2 * CLIMBED)
@@ -209,7 +213,7 @@ class ControlModel:
         return value, x
 
     def _starts(self, i: int, function: Slopes, n: int, most: int) -> tuple[list[tuple[float, float]], FloatArray]:
-        """Return the box of set ``i`` and the highest of n random points in it, half of them near the best plays."""
+        """Return the box of set ``i`` and the ``most`` best of n random points in it, half of them near good plays."""
         controlled = list(self.problem.control_sets[i])
         box = [(0.0, 1.0)] * len(controlled)
         near = [self.points[k][controlled] for k in np.argsort(self.values)[-8:]]
@@ -218,7 +222,7 @@ class ControlModel:
 
 
 class ExpectedBound:
-    """E[μ] + weight E[σ] of one control set; call it with points (K, k) for values (K,) and slopes (K, k)."""
+    """E[μ] + weight E[σ] of one control set, a function from points (K, k) to values (K,) and slopes (K, k)."""
 
     def __init__(self, model: ControlModel, i: int, weight: float) -> None:
         problem, process = model.problem, model.process
@@ -230,7 +234,7 @@ class ExpectedBound:
         self.g = _gaussian(model._nodes[:, rest] / model.lengthscales[rest], model.scaled[:, rest])
         if not len(rest):
             self.g = self.g[:1]
-        self.form: FloatArray | None = None  # matrix of the quadratic form in c: E[σ²] less its prior value
+        self.form: FloatArray | None = None  # matrix of the quadratic form in c that is E[σ²] minus its prior value
 
     def __call__(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return values (K,) and slopes (K, k) at points (K, k)."""
@@ -241,7 +245,7 @@ class ExpectedBound:
         return self._values_and_slopes(x, c, w)
 
     def rough(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the same with the root of E[σ²] instead of E[σ]."""
+        """Return values and slopes of the approximation that replaces E[σ] by the square root of E[σ²]."""
         c = _gaussian(x / self.lengthscales, self.scaled)
         if self.form is None:
             self.form = self.inverse * (self.g.T @ self.g / len(self.g))
@@ -259,7 +263,7 @@ class ExpectedBound:
 
 
 class PosteriorSample:
-    """A random function from the posterior: FEATURES random waves, corrected by the data (pathwise conditioning)."""
+    """A random function from the posterior: a sum of FEATURES random waves, conditioned pathwise on the data."""
 
     def __init__(self, model: ControlModel) -> None:
         process, rng = model.process, model.rng
@@ -272,9 +276,10 @@ class PosteriorSample:
         self.correction = model.inverse @ (process.residuals - at_data - noise)
 
     def expected(self, i: int) -> Slopes:
-        """Return the sample's expected value over set ``i`` as a function to climb.
+        """Return the sample's expected value over set ``i`` as a function to maximise.
 
-        A wave's mean over the nodes is a wave of the controlled variables, smaller and shifted.
+        The mean of a wave over the nodes is a wave in the controlled variables with smaller amplitude and another
+        phase.
         """
         model, problem = self.model, self.model.problem
         controlled, rest = list(problem.control_sets[i]), problem.left_to_chance(i)

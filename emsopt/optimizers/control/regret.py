@@ -1,13 +1,15 @@
-r"""Regret of runs on control problems, and whether a method has less of it than its rivals.
+r"""Regret of runs on control problems, and comparison of a method's regret with its competitors'.
 
-Compared with the best expected value v* of all sets and the cheapest tolerable set i_* (`ControlProblem.target`):
+Regret compares each play with the best expected value v* of all sets and the cheapest set i_* whose best expected value
+is within the tolerance (`ControlProblem.target`):
 
 .. math:: R^f_T = \sum_t \big((1 - α)(v^* - w) - (E_{i_t}(x_t) - w)\big), \qquad
           R^c_T = \sum_t \max(c_{i_t} - c_{i_*}, 0), \qquad
           r_T = v^* - \max_{t \le T} E_{i_t}(x_t)
 
-"Problem definition" and "Experiments" of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret
-Costs", with w the ``worst`` value, 0 in the paper. R^f may be negative, because a loss of α is tolerated.
+"Problem definition" and "Experiments" of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with
+No-Regret Costs"; w is the problem's ``worst`` value, 0 in the paper. R^f may be negative, because a loss of α is
+tolerated.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from ...problems.control.problem import ControlProblem
 if TYPE_CHECKING:
     import pandas as pd
 
-NODES = 2048  # points of the averages, the same for v* and for every play
+NODES = 2048  # points over which expected values are averaged, the same for v* and for every play
 
 
 def with_regret(history: pd.DataFrame, problem: ControlProblem, alpha: float = 0.1) -> pd.DataFrame:
@@ -41,7 +43,7 @@ def with_regret(history: pd.DataFrame, problem: ControlProblem, alpha: float = 0
     Returns
     -------
     DataFrame
-        One row per play; all columns but ``expected`` (E_i(x)) are sums or best values over the plays so far.
+        One row per play. ``expected`` is E_i(x) of that play; the regrets are taken over all plays so far.
 
     Raises
     ------
@@ -88,7 +90,7 @@ def control_verdicts(table: pd.DataFrame, ours: str = "unknown-cost") -> pd.Data
     Raises
     ------
     InputError
-        If the table lacks a column, the method, or any rival.
+        If the table lacks a column, the method, or any competitor.
     """
     keys = ["objective", "costs", "variance"]
     _validate.columns(table, [*keys, "method", "cost", "simple_regret"], "table", "load_study('bocvs')")

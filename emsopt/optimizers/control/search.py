@@ -1,7 +1,8 @@
 """`bocvs`: play a control problem until the budget is spent.
 
-From "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". A learner of `LEARNERS`
-asks, the problem is played and the learner is told the outcome, as long as the next play fits into the budget.
+From "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". In each round a learner
+from `LEARNERS` chooses a play, the problem is played and the learner receives the outcome. The run ends when the next
+play does not fit into the budget.
 """
 
 from dataclasses import dataclass
@@ -38,9 +39,9 @@ class ControlRun:
     ----------
     method : str
     control_set : int
-        Recommended set: that of the play with the largest posterior mean of the expected value.
+        Recommended set: the set of the play with the largest posterior mean expected value.
     x : ndarray, shape (k,)
-        Values of its variables.
+        Recommended values of the variables in this set.
     plays : int
         Number of plays.
     spent : float
@@ -95,19 +96,20 @@ def bocvs(
         Source of all randomness: the method, the uncontrolled variables, noise and costs. Play number t has the same
         random numbers under every method.
     alpha : float
-        Tolerance of the method and of the regrets.
+        Tolerated loss, as a fraction of the difference between the best expected value and the problem's ``worst``.
+        Used by the method "unknown-cost" and in the regrets.
     progress : bool or callable
         Whether to show a progress bar, or a function called with (cost spent, budget), both rounded down.
     callback : callable, optional
         Called with the learner after each play, including those read from the checkpoint. The run stops if it returns
         True.
     checkpoint, time_limit
-        As in `emsopt.minimize`, for plays. To tell whether a checkpoint belongs to the same run, options that are
-        functions are compared by name.
+        As in `emsopt.minimize`, with plays in place of evaluations. Whether a checkpoint belongs to the same run is
+        decided from the options; functions among them are compared by name.
     regret : bool
         Whether to compute expected values and regrets. If the problem is not `solved`, this takes a long search.
     **options
-        Of the learner, such as ``beta``, ``hyperparameters``, ``epsilon`` for "ucb-cvs".
+        Options of the learner, such as ``beta``, ``hyperparameters``, ``epsilon`` for "ucb-cvs".
 
     Returns
     -------
@@ -167,7 +169,7 @@ def bocvs(
 def _on_file(
     steps: Steps, row: dict[str, Any], problem: ControlProblem, i: int, x: FloatArray
 ) -> tuple[int, FloatArray, Play]:
-    """Return the set, the values and the outcome on file, in place of the set and values asked for."""
+    """Return the set, values and outcome stored in the checkpoint, which replace the proposed set and values."""
     asked = int(i), x.tolist()
     try:
         i, x = problem.checked_query(row["set"], row["x"])
@@ -179,20 +181,20 @@ def _on_file(
 
 
 def _check_options(method: str, options: dict[str, Any]) -> None:
-    """Refuse options that a method does not take."""
+    """Raise an error for options that the method does not take."""
     parameters = [p for kind in LEARNERS[method].__mro__[:-1] for p in signature(kind).parameters.values()]
     known = {p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY} - {"rng", "budget", "alpha"}
     for name in options.keys() - known:
-        raise InputError(f"{method!r} takes no option {name!r}, but {', '.join(sorted(known))}.")
+        raise InputError(f"{method!r} takes no option {name!r}. Its options are {', '.join(sorted(known))}.")
 
 
 def _description(
     problem: ControlProblem, method: str, budget: float, alpha: float, options: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return what a checkpoint must agree on."""
-    # a function is recognised by its name: its address changes
+    """Return the description of a run that a checkpoint must match."""
+    # functions are compared by name, because their addresses differ between sessions
     named = sorted((key, value.__qualname__ if callable(value) else value) for key, value in options.items())
-    nodes = problem.nodes(4)  # different for different marginals
+    nodes = problem.nodes(4)  # identifies the marginals
     numbers = [problem.costs, nodes, problem.objective.exact(nodes)]
     numbers += [X.values for X in problem.marginals if isinstance(X, Empirical)]
     return {

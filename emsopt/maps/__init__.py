@@ -1,8 +1,8 @@
 """Interactive maps of results as self-contained pages.
 
-`deployments` shows deployments of a city, `roads` where agents drove; `frames` returns GeoDataFrames and
-folium maps to combine with other layers. Each page is a template filled with data (`_page`), with colours
-from `_colours`; no results are computed here.
+`deployments` shows deployments of a city, and `roads` shows where agents drove on a road network. `frames`
+returns GeoDataFrames and folium maps to combine with other layers. Each page is a template filled with data
+(`_page`), with colours from `_colours`; no results are computed here.
 """
 
 from .deployments import deployment_map

@@ -27,7 +27,7 @@ SEQUENTIAL = ("#f6f1d9", "#cfe0c3", "#93c4bd", "#569fb8", "#3577a8", "#2a4c88", 
 DIVERGING = ("#1f5f95", "#6fa3cc", "#c3d8e8", "#f5f4f0", "#f3d4b3", "#e29a55", "#b2560a")  # blue to orange
 MISSING = "#d9d9d9"
 LINES = "#c8460a"  # stands out from all shades above, also for colour-blind readers
-LEAST_SHARE = 0.02  # of an atom's calls, for which a station is shown in lines and lists
+LEAST_SHARE = 0.02  # smallest share of an atom's calls for which a station is shown in lines and lists
 # Okabe and Ito's palette in an order that also separates well in grey.
 CATEGORIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
 
@@ -106,11 +106,13 @@ def limits_of(values: FloatArray, limits: Limits) -> tuple[float, float]:
 def named_evaluations(
     city: City | None, evaluations: Evaluation | Mapping[str, Evaluation], default: str = "deployment"
 ) -> dict[str, Evaluation]:
-    """Return evaluations as a dict by name, and check that they belong to this city."""
+    """Return evaluations as a dict by name; raise unless they belong to this city."""
     if isinstance(evaluations, Evaluation):
         evaluations = {default: evaluations}
     if not isinstance(evaluations, Mapping) or not evaluations:
-        raise InputError(f"expected an Evaluation or a dict of them; got {type(evaluations).__name__}.")
+        raise InputError(
+            f"expected an Evaluation or a non-empty dict of name to Evaluation; got {type(evaluations).__name__}."
+        )
     named = {str(name): evaluation for name, evaluation in evaluations.items()}
     for name, evaluation in named.items():
         _validate.instance(evaluation, name, Evaluation, "Evaluation")
@@ -118,18 +120,19 @@ def named_evaluations(
         if city is not None and (atoms != city.n_atoms or last >= city.n_sites):
             raise InputError(
                 f"the evaluation {name!r} belongs to another city: it has {atoms} atoms and sites up to {last}; "
-                f"{city.name!r} has {city.n_atoms} atoms and {city.n_sites} sites."
+                f"{city.name!r} has {city.n_atoms} atoms and {city.n_sites} sites. "
+                "Evaluate the deployment in this city."
             )
     return named
 
 
 def require_locations(city: City) -> None:
-    """Raise if a city has no coordinates to draw."""
+    """Raise unless a city has coordinates of atoms and sites."""
     check_city(city)
     for key in ("atom_locations", "site_locations"):
         if getattr(city, key) is None:
             raise InputError(
-                f"{city.name!r} has no `{key}`, so it cannot be drawn on a map. Give them with "
+                f"{city.name!r} has no `{key}`, so it cannot be drawn on a map. Add them with "
                 f"city.replace({key}=...), in degrees, or in kilometres with geographic=False."
             )
 
@@ -158,7 +161,7 @@ def line_thinness(city: City) -> float:
 
 
 def stations(city: City) -> tuple[IntArray, FloatArray]:
-    """Group sites at the same place: place of each site, shape (N,), and locations of places, (K, 2)."""
+    """Group sites at one location into places; return the place of each site, (N,), and their locations, (K, 2)."""
     points = list(map(tuple, np.round(np.asarray(city.site_locations), 6)))
     number = {point: k for k, point in enumerate(dict.fromkeys(points))}
     return np.array([number[point] for point in points]), np.array(list(number))

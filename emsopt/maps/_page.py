@@ -1,7 +1,8 @@
 """Self-contained pages: the common part of the maps of cities and roads.
 
-A page is ``templates/page.html``, with style, body and script of its kind (``deployments`` or ``roads``) and %PLACES% for
-the title, the notes, the data drawn by the script, Leaflet (`vendor`) and constants. It sends no requests to any server.
+A page is made from ``templates/page.html``. Its placeholders, such as %TITLE%, are replaced by the style, body and
+script of its kind (``deployments`` or ``roads``), by Leaflet (`vendor`), the title, the notes, constants and the data
+that the script draws. A page without background tiles sends no requests to any server.
 """
 
 import json
@@ -41,7 +42,7 @@ class Page:
     height : int
         Height in a notebook, pixels.
     tiles : str or None
-        Background, if any.
+        Name of the background map, if any.
     html : str
         The complete, self-contained page.
     """
@@ -63,7 +64,7 @@ class Page:
         return PLACE.sub(lambda place: texts[place[1]], _frame(self.kind, self.tiles is not None))
 
     def _repr_html_(self) -> str:
-        page = self.html.replace("&", "&amp;").replace('"', "&quot;")  # all that an attribute needs
+        page = self.html.replace("&", "&amp;").replace('"', "&quot;")  # enough inside an attribute
         style = f"width:100%;height:{self.height}px;border:1px solid #ccc;box-sizing:border-box"
         return f'<iframe srcdoc="{page}" title="Map: {escape(self.title)}" style="{style}"></iframe>'
 
@@ -91,7 +92,7 @@ def template(name: str) -> str:
 
 @lru_cache(maxsize=4)
 def _frame(kind: str, tiles: bool) -> str:
-    """Return a page without title, notes and data."""
+    """Return a page in which only title, notes and data are still placeholders."""
     texts = {end.upper(): template(f"{kind}.{end}") for end in ("css", "html", "js")} | _leaflet() | CONSTANTS
     texts |= {"IMAGES": TILE_HOST, "TILES": TILES} if tiles else {"IMAGES": "", "TILES": ""}
     page = template("page.html")

@@ -55,14 +55,14 @@ def deployment_map(
         otherwise circles whose area shows the share of calls. Plane cities (``geographic=False``) are drawn
         in kilometres.
     evaluation : Evaluation or dict of str to Evaluation, optional
-        What to show. Several, in a dict by name, can be selected on the map; if there are two, a view of their
-        difference is added. Default: only demand and sites.
+        What to show. If a dict by name is given, one of its evaluations is selected on the map; with exactly two, a
+        view of their difference is added. Default: only demand and sites.
     value : {"response", "demand"} or ("late", float)
         Quantity that shades the atoms: mean response (min), share of calls (%), or share of the answered
         calls that take at least a threshold (min) (%).
     limits : (float, float), optional
         Range of the colour scale, in the unit of ``value``. Default: the range of the values shown. Set it if
-        a slider redraws the map.
+        the map will be updated, so that colours keep their meaning.
     tiles : {None, "OpenStreetMap"}
         Background; None works offline. OpenStreetMap's servers require a referring page, so tiles may stay
         blank in a file opened from disk.
@@ -71,9 +71,9 @@ def deployment_map(
     key : str, optional
         Name by which a displayed map receives new results; see `DeploymentMap.update`.
     edit : str, optional
-        Name of the evaluation whose stations can be clicked: a click on place k (see `emsopt.maps._colours.stations`) presses
-        the element of class ``emsopt-KEY-place-k`` in the page around the map, such as a widget's button, and opens no
-        list. Needs a ``key``.
+        Name of the evaluation whose stations can be clicked. A click on place k (see `emsopt.maps._colours.stations`)
+        presses the element of class ``emsopt-KEY-place-k`` in the page around the map, such as a widget's button,
+        instead of opening the list of units. Needs a ``key``.
 
     Returns
     -------
@@ -90,11 +90,13 @@ def deployment_map(
     if tiles is not None:
         _validate.choice(tiles, "tiles", ("OpenStreetMap",))
         if not city.geographic:
-            raise InputError(f"`tiles` need degrees, but {city.name!r} has plane coordinates (km).")
+            raise InputError(
+                f"`tiles` need longitude and latitude, but {city.name!r} has plane coordinates (km). Leave them out."
+            )
     if key is not None and not (isinstance(key, str) and key):
-        raise InputError(f"`key` must be a name, such as uuid.uuid4().hex; got {key!r}.")
+        raise InputError(f"`key` must be a non-empty string, such as uuid.uuid4().hex; got {key!r}.")
     if edit is not None and (key is None or edit not in named):
-        raise InputError(f"`edit` must name one of {list(named)}, and needs a `key`; got {edit!r}.")
+        raise InputError(f"`edit` must name one of the evaluations {list(named)}, and needs a `key`; got {edit!r}.")
     names = [city.name, *named]
     title = ", ".join(names) if len(names) == 2 and names[1] != "deployment" else city.name
     views = _views(city, named, value, limits)
@@ -128,10 +130,10 @@ class DeploymentMap(Page):
         str
         """
         if self.data["key"] is None:
-            raise InputError("only a map with a `key` can be updated, such as key=uuid.uuid4().hex.")
+            raise InputError("only a map with a `key` can be updated: deployment_map(..., key=uuid.uuid4().hex).")
         named = _colours.named_evaluations(self.city, evaluation)
         if list(named) != list(self.evaluations):
-            raise InputError(f"update needs evaluations named {list(self.evaluations)}; got {list(named)}.")
+            raise InputError(f"an update needs the evaluations {list(self.evaluations)}, as before; got {list(named)}.")
         views = _views(self.city, named, self.value, self.limits)
         message = json_text({"emsoptMap": self.data["key"], "views": views})
         page = template("update.html").replace("%MESSAGE%", message)
@@ -155,7 +157,7 @@ def _views(city: City, named: Mapping[str, Evaluation], value: Value, limits: Li
 
 def _city_data(city: City, tiles: str | None) -> dict[str, Any]:
     """Return the data that do not depend on the deployment."""
-    scale, digits = (1, 5) if city.geographic else (1000, 1)  # a plane is drawn in metres, for the scale bar
+    scale, digits = (1, 5) if city.geographic else (1000, 1)  # kilometres on a plane become metres, for the scale bar
     _, places = _colours.stations(city)
     shapes = city.atom_shapes and [
         {"type": shape["type"], "coordinates": _rounded(shape["coordinates"], scale, digits)}
@@ -185,7 +187,7 @@ def place_names(city: City) -> list[str]:
 
 
 def place_name(names: Sequence[str]) -> str:
-    """Name a place with several listed sites: "Station 8" for "Station 8 (unit 1)" and "... (unit 2)"."""
+    """Return one name for the sites at a place: "Station 8" for "Station 8 (unit 1)" and "Station 8 (unit 2)"."""
     before_bracket = {name.split("(")[0].rstrip() for name in names}
     shortest = min(names, key=len)
     if len(names) > 1 and len(before_bracket) == 1 and "" not in before_bracket:
@@ -223,7 +225,7 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shaded, 
 
 
 def _difference(city: City, named: Mapping[str, Evaluation], shaded: Mapping[str, Shaded]) -> dict[str, Any]:
-    """Subtract the second of two deployments from the first."""
+    """Return the view of the first of two deployments minus the second."""
     (first, one), (second, other) = named.items()
     values = shaded[first][0] - shaded[second][0]
     most = np.abs(values[np.isfinite(values)]).max(initial=1e-9)

@@ -90,7 +90,9 @@ def folium_map(city: City, evaluation: Evaluation, *, tiles: str | None = "OpenS
     """
     folium = _need("folium")
     if not city.geographic:
-        raise InputError(f"folium needs degrees, but {city.name!r} has plane coordinates (km). Use deployment_map.")
+        raise InputError(
+            f"folium needs longitude and latitude, but {city.name!r} has plane coordinates. Use deployment_map."
+        )
     atoms, sites = atoms_frame(city, evaluation).round(2), sites_frame(city, evaluation).round(3)
     minutes = atoms["mean_response_min"]
     step = np.digitize(minutes, np.quantile(minutes, np.arange(1, 8) / 8))
@@ -123,15 +125,15 @@ def folium_map(city: City, evaluation: Evaluation, *, tiles: str | None = "OpenS
 
 
 def _frame(city: City, columns: dict[str, Any], points: Any, shapes: Any = None) -> GeoDataFrame:
-    """Return columns with their shapes, or else points."""
+    """Return a GeoDataFrame of ``columns`` with ``shapes`` as geometry, or ``points`` if there are no shapes."""
     geopandas = _need("geopandas")
     geometry = geopandas.points_from_xy(*points.T) if shapes is None else shapes
     return geopandas.GeoDataFrame(columns, geometry=geometry, crs="EPSG:4326" if city.geographic else None)
 
 
 def _need(name: str) -> Any:
-    """Import an optional package."""
+    """Import an optional package; raise MissingDependencyError if it is not installed."""
     try:
         return import_module(name)
     except ImportError as error:
-        raise MissingDependencyError(f"this needs the package {name}: pip install 'emsopt[maps]'.") from error
+        raise MissingDependencyError(f"this function needs the package {name}: pip install 'emsopt[maps]'.") from error

@@ -1,6 +1,6 @@
 """Maps of where agents drove on a road network, for notebooks or as one HTML file, that work offline.
 
-The colour and width of an edge show in how many rounds it was used. A slider selects the edges known up to a
+The colour and width of an edge show in how many rounds it was used. A slider selects the edges driven up to a
 round, a list selects the agent, and a broad band marks the path without regret. The counterpart in matplotlib
 is `emsopt.plots.exploration`.
 """
@@ -52,7 +52,7 @@ def exploration_map(
     Parameters
     ----------
     net : RoadNetwork
-        With polylines.
+        Needs polylines.
     visits : NavigationRun, DataFrame, or dict of str to either
         For each agent, by name: its run, or a table with columns ``edge``, ``first_round`` and ``visits`` as
         in `NavigationRun.visits` and the stored study "navigation_exploration".
@@ -61,7 +61,7 @@ def exploration_map(
     best : array_like, optional
         Edges of the best path, by index or id, such as `NavigationRun.best_path`.
     rounds : int, optional
-        Last round on the slider. Default: the last round in which an edge was new.
+        Last round on the slider. Default: the last round in which an agent drove an edge for the first time.
     height : int
         Height in a notebook, pixels.
 
@@ -79,11 +79,11 @@ def exploration_map(
     named = gather_visits(net, visits)
     ends = [] if route is None else net.edges(list(route), "route").tolist()
     if len(ends) not in (0, 2):
-        raise InputError(f"`route` must be a first and a last edge; got {len(ends)} edges.")
+        raise InputError(f"`route` must be two edges, the first and the last; got {len(ends)} edges.")
     path = [] if best is None else net.edges(best, "best").tolist()
     last = max([1, *(int(frame["first_round"].max()) for frame in named.values() if len(frame))])
     rounds = last if rounds is None else _validate.whole_number(rounds, "rounds", last)
-    scale = 100_000 if net.geographic else 1  # 1e-5 degrees is about a metre, the unit on a plane
+    scale = 100_000 if net.geographic else 1  # to units of about a metre: 1e-5 degrees, or metres on a plane
     names = {"edges": "edge", "since": "first_round", "visits": "visits"}
     data = {
         "net": {
@@ -106,9 +106,9 @@ def exploration_map(
 
 
 def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
-    """Return frames of visits by name, checked against the network."""
+    """Return tables of visits by agent; raise unless their edges belong to the network."""
     if net.polylines is None:
-        raise InputError(f"{net.name!r} has no polylines to draw. Read it from a map, or pass `polylines`.")
+        raise InputError(f"{net.name!r} has no polylines to draw. Read the network from a map, or pass `polylines`.")
     if not isinstance(visits, dict):
         visits = {getattr(visits, "policy", "agent"): visits}
     if not visits:

@@ -1,15 +1,15 @@
-"""Widgets for notebooks: move a control and watch deployment, figures and map follow.
+"""Interactive widgets for notebooks: when a control changes, deployment, figures and map are updated.
 
 ``load_panel``         the best deployment as load, fleet, threshold and objective change
 ``deployment_panel``   your own deployment beside the optimum and the p-median deployment
-``optimizer_panel``    a search that you step, and what it expects
+``optimizer_panel``    a search that you run step by step, and its predictions
 ``navigation_panel``   an agent that learns a route, and roads to close on it
 ``control_panel``      which variables to control, as tolerance and costs change
-``boke_panel``         BOKE on one input: its constants, what it knows, and its next point
-``dashboard``          a city of your choice or your own, its fleet and its callers, to be served without code
+``boke_panel``         BOKE for a function of one input: its constants, its model and its next point
+``dashboard``          a page for users who do not program: choose a city or upload your own, and place its units
 
-Panels compute nothing themselves: they ask the package, show its answers and remember them. Each is a `Panel`, an
-ipywidgets box that has its widgets by name in ``refs``.
+Panels contain no models: they call the rest of the package, and show and cache the results. Each is a `Panel`, an
+ipywidgets box whose widgets are listed by name in ``refs``.
 """
 
 from ..errors import MissingDependencyError

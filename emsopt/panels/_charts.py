@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from ..evaluators import Evaluation
     from ..evaluators.enumeration import Enumeration
 
-CALLS = 50_000  # of a simulation
+CALLS = 50_000  # calls per simulation
 MODELS = {name: f"{name} hypercube" for name in ("exact", "approximate")}
 MODELS["simulation"] = f"simulation of {CALLS:,} calls"
 
 
 def place_names(city: City) -> list[str]:
-    """Name the places, twin sites as one."""
+    """Return a name for each place. Interchangeable sites (see `City.twin_groups`) count as one place."""
     groups, names = city.twin_groups, np.array(city.site_names)
     return [place_name(names[groups == place].tolist()) for place in range(groups.max() + 1)]
 
@@ -38,7 +38,7 @@ def place_counts(city: City, sites: Sites) -> IntArray:
 
 
 def units_at(city: City, sites: Sites) -> str:
-    """Name the places of a deployment: "Station 4, Station 9 × 2"."""
+    """Return the places of a deployment as text: "Station 4, Station 9 × 2"."""
     pairs = zip(place_names(city), place_counts(city, sites), strict=True)
     return ", ".join(f"{name} × {n}" if n > 1 else name for name, n in pairs if n)
 
@@ -49,7 +49,10 @@ def figures(
     threshold: float,
     means: Mapping[str, Iterable[Evaluation]] | None = None,
 ) -> str:
-    """Return a table that compares deployments; ``means`` are evaluations whose mean response it lists, by model."""
+    """Return a table that compares deployments.
+
+    The rows of mean responses show ``means``, the evaluations by each of several models; by default ``evaluations``.
+    """
     shown = evaluations.values()
     rows = {"units": [str(len(e.sites)) for e in shown]}
     for model, several in (means or {"": shown}).items():
@@ -66,7 +69,7 @@ def figures(
 
 
 def busy(evaluations: dict[str, Evaluation]) -> str:
-    """Return bars of how busy the units are: unlike a picture, a table is drawn at once and can be read aloud."""
+    """Return a table with a bar for the utilisation of each unit. Screen readers can read it, unlike a picture."""
     cells: dict[tuple[int, str], list[str]] = defaultdict(lambda: [""] * len(evaluations))
     for k, (e, colour) in enumerate(zip(evaluations.values(), _colours.CATEGORIES, strict=False)):
         for site, name, share in zip(e.sites.tolist(), e.site_names, e.utilizations.tolist(), strict=True):
@@ -76,7 +79,7 @@ def busy(evaluations: dict[str, Evaluation]) -> str:
 
 
 def responses(evaluations: dict[str, Evaluation], threshold: float) -> str:
-    """Draw the distribution of response times."""
+    """Return a histogram of response times as HTML."""
     said = ", ".join(f"{name} {e.late_fraction(threshold):.1%}" for name, e in evaluations.items())
     alt = f"Histogram of response times; {threshold:g} minutes or more take: {said}."
     draw = partial(plots.response_histogram, evaluations, threshold=threshold)
@@ -84,9 +87,9 @@ def responses(evaluations: dict[str, Evaluation], threshold: float) -> str:
 
 
 def alternatives(everything: Enumeration | None, k: int, threshold: float) -> str:
-    """Return a table of the best deployments, or a sentence if not all were tried."""
+    """Return a table of the ``k`` best deployments, or a sentence if the deployments were not enumerated."""
     if everything is None:
-        return lines("There are too many deployments to try all at every change, so no list of alternatives.")
+        return lines("There are too many deployments to evaluate all at every change, so none are listed here.")
     rows = {}
     for row in everything.alternatives(k, threshold=threshold).to_dict("records"):
         move = f"{row['moved_from']} → {row['moved_to']}" if row["moved_from"] else "the optimum"

@@ -1,4 +1,4 @@
-"""What the panels about a city share: inputs, a map, and a deployment of one's own."""
+"""Common parts of the panels about a city: inputs, a map, and the user's own deployment."""
 
 from __future__ import annotations
 
@@ -23,10 +23,13 @@ OBJECTIVES = (("mean response", "mean_response"), ("late fraction", "late"))
 
 
 def city_controls(city: City, units: int, decades: int, step: float, models: tuple[str, ...]) -> dict[str, Any]:
-    """Make the inputs of a panel that searches: the load spans some powers of ten, ``models`` are the evaluators."""
+    """Make the inputs of a panel that searches for the best deployment.
+
+    The load ranges over ``decades`` powers of ten on either side of 1; ``models`` are the evaluators to choose from.
+    """
     factor = f"Factor on all call rates, from {10.0**-decades:g} to {10**decades:g}"
     most, options = max(units, min(city.n_sites, MOST_UNITS)), [(MODELS[name], name) for name in models]
-    best, valued = "What the best deployment is best at", "Model that values the deployments"
+    best, valued = "What the best deployment minimises", "Model that evaluates the deployments"
     return {
         "load": control(FloatLogSlider, 1.0, "Load θ", factor, (-decades, decades, step)),
         "units": control(IntSlider, units, "Fleet (units)", "Number of units, p", (1, most)),
@@ -37,7 +40,7 @@ def city_controls(city: City, units: int, decades: int, step: float, models: tup
 
 
 def threshold_slider() -> Any:
-    """Make the input for the minutes from which a response is late."""
+    """Make the input for the response time (min) from which a call counts as late."""
     tip = "A response of this many minutes or more is late"
     return control(FloatSlider, 8.0, "Late from (min)", tip, (3.0, 20.0, 0.5), readout_format=".1f")
 
@@ -66,20 +69,25 @@ class CityPanel(Panel):
         return ("late", self.at.threshold) if self.at.objective == "late" else "mean_response"
 
     def evaluator(self, units: int) -> tuple[str, str]:
-        """Return the model that values fleets of up to ``units``, the exact one only where it is quick, and a remark."""
+        """Return the model that evaluates fleets of up to ``units``, and a message if it is not the chosen one.
+
+        The exact model is replaced by the approximate one if the fleet is too large for a quick answer.
+        """
         if self.at.evaluator == "exact" and units > EXACT_UP_TO:
-            return "approximate", f"The approximate model values fleets of more than {EXACT_UP_TO} units."
+            return "approximate", f"The approximate model evaluates fleets of more than {EXACT_UP_TO} units."
         return self.at.evaluator, ""
 
 
 class OwnPanel(CityPanel):
-    """A panel on which the user places units, by ticks or by clicks on the map, beside the best deployments known.
+    """A panel that compares the user's own deployment with known ones.
+
+    The user places units by ticking sites or by clicking on the map.
 
     Parameters
     ----------
     city : City
     controls : dict of str to Widget
-        Besides ``optimum`` and ``p_median``, the buttons that copy a deployment.
+        Further controls; the buttons ``optimum`` and ``p_median``, which copy a deployment, are added.
     outputs : sequence of str
     """
 
@@ -91,11 +99,11 @@ class OwnPanel(CityPanel):
         self.refs |= {"sites": self.sites.fields, "places": self.view.places}
 
     def known(self) -> dict[str, tuple[int, ...]]:
-        """Return the sites of the best deployment known, ``optimum``, and of the ``p-median``."""
+        """Return the sites of the best known deployment, as ``optimum``, and of the p-median, as ``p-median``."""
         return {}
 
     def take(self, name: str) -> None:
-        """Make a known deployment the user's."""
+        """Replace the user's deployment by a known one."""
         self.sites.take(self.known()[name])
 
     def moved(self) -> None:

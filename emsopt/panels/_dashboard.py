@@ -1,4 +1,4 @@
-"""The dashboard: a city, a fleet, and what becomes of the callers, without a line of code."""
+"""The dashboard: choose a city, place its units and compare the results, without writing code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ST_PAUL, GRID, PRACTICE, UPLOAD = CITIES = "St. Paul", "Random grid city", "Prac
 UNITS = {ST_PAUL: 9, PRACTICE: 5, UPLOAD: 5}
 PRACTICE_SPEED_KMH = 40
 MOST_ROWS = 300
-SHOWN = {  # how the table writes a scenario, by title
+SHOWN = {  # columns of the table of scenarios: title and format
     "city": "{city}",
     "deployment": "{deployment}",
     "units": "{units}",
@@ -37,28 +37,32 @@ SHOWN = {  # how the table writes a scenario, by title
     "busiest unit": "{max_utilization:.1%}",
 }
 EXPLANATION = (
-    "Choose a city, then move the controls: your deployment, the optimum and the p-median deployment stand side by side. On "
-    'the map\'s view "yours" a click on a station adds or removes a unit. Collect what you try in the table, and save it.'
+    "Choose a city, then move the controls: your deployment, the optimum and the p-median deployment stand side by "
+    'side. On the map\'s view "yours", a click on a station adds or removes a unit. Collect what you try in the table, '
+    "and save it."
 )
 FILES = (
-    "Choose city.json, atoms.csv and sites.csv (and travel_times.csv) together, or a log of calls and a table of stations "
-    f'with "call" and "station" in their names; at most {MOST_MB} MB together. Nothing is kept once the page is closed.'
+    "Choose city.json, atoms.csv and sites.csv (and travel_times.csv) together, or a log of calls and a table of "
+    f'stations with "call" and "station" in their names; at most {MOST_MB} MB together. Nothing is kept '
+    "once the page is closed."
 )
 
 
 def dashboard() -> Panel:
-    """Evaluate and optimise a city by controls alone.
+    """Make the dashboard, which evaluates and optimises deployments of a city.
 
-    The optimum is the best of all deployments by the approximate model where trying them is quick. Elsewhere it is the
-    result of a thorough search, which runs in the background and can be cancelled. Figures are by the chosen model.
+    If the deployments can be enumerated quickly, the optimum is the best of all by the approximate model. Otherwise it
+    is the p-median deployment, until a thorough search has found a better one. That search runs in the background and
+    can be cancelled. The chosen model evaluates the deployments shown.
 
     Returns
     -------
     Panel
         With ``refs``: ``city``, ``sites_count``, ``seed``, ``files``, ``speed``, ``read``, ``message``, ``checks``,
-        ``label``, ``add``, ``empty``, ``scenarios``, ``save``, ``links``; and those of the city that is shown, new with
-        every city: ``units``, ``load``, ``objective``, ``threshold``, ``evaluator``, ``count``, ``pinned``, ``closed``,
-        ``sites`` (a list of checkboxes), ``places`` (the buttons that the map presses), ``optimum``, ``p_median``,
+        ``label``, ``add``, ``empty``, ``scenarios``, ``save``, ``links``; and those of the city shown, which are
+        replaced with every city: ``units``, ``load``, ``objective``, ``threshold``, ``evaluator``, ``count``,
+        ``pinned``, ``closed``, ``sites`` (a list of checkboxes), ``places`` (the buttons that the map presses),
+        ``optimum``, ``p_median``,
         ``search``, ``cancel``, ``progress``, ``answer`` (a message), ``figures``, ``busy``, ``responses``,
         ``alternatives``, ``map``, ``feed``; and ``wait``, a function that waits for a search.
     """
@@ -71,8 +75,8 @@ class _Dashboard(Panel):
     bench: Workbench
 
     def __init__(self) -> None:
-        # The range of the speed is wider than what is read: a page corrects a number out of its range without a word.
-        speed = "For calls and stations only: travel times take 1.3 times the distance as the crow flies"
+        # The input accepts more than the valid speeds, because a browser silently changes numbers out of range.
+        speed = "For calls and stations only: travel times assume 1.3 times the straight-line distance"
         hint = "City files, or a log of calls and a table of stations"
         named = "What this scenario is called in the table"
         city, sites = ("Which city to look at", (), self._choose), ("Sites of the random city", (4, 30), self._choose)
@@ -98,13 +102,13 @@ class _Dashboard(Panel):
         self._choose()
 
     def _choose(self) -> str:
-        """Show the city that is chosen; return a remark."""
+        """Show the chosen city; return a text for the message line."""
         chosen, sites = self.at.city, self.at.sites_count
         for names, owner in (("sites_count seed", GRID), ("hint files speed read checks", UPLOAD)):
             for name in names.split():
                 self.refs[name].layout.display = "" if chosen == owner else "none"
         if chosen == UPLOAD:
-            return "Choose files, then Read them; until then the city before stays."
+            return "Choose files, then press Read files. Until then the previous city stays."
         if chosen == ST_PAUL:
             city = datasets.load_st_paul()
         elif chosen == PRACTICE:
@@ -117,9 +121,9 @@ class _Dashboard(Panel):
         return ""
 
     def _read(self) -> str:
-        """Show the city of the uploaded files; return a remark."""
+        """Show the city of the uploaded files; return a text for the message line."""
         self.show(checks="")
-        # Files that never arrive must not be taken for those before, which also need memory.
+        # Forget the files: they need memory, and would be read again if the next upload failed.
         uploads, self.controls["files"].value = self.at.files, ()
         city, checks = city_from_uploads(uploads, speed_kmh=self.at.speed)
         self.show(checks="" if checks is None else checks._repr_html_())
@@ -127,21 +131,21 @@ class _Dashboard(Panel):
         return f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {summary(uploads)}."
 
     def _show(self, city: City, units: int) -> None:
-        """Replace the workbench by that of another city."""
+        """Replace the workbench by a new one for this city."""
         before = self.place.children
         self.bench = Workbench(city, units)
         self.show(links="")
-        for name in ("figures", "busy"):  # once they change, links no longer hold
+        for name in ("figures", "busy"):  # remove links to results that have changed
             self.bench.outputs[name].observe(lambda _: self.show(links=""), "value")
         self.place.children = [self.bench]
         for bench in before:
             bench.end()
-        # Remarks on a city stand under its own message.
+        # Each workbench has a message line of its own, here called ``answer``.
         answer = {"message": self.message, "answer": self.bench.message, "wait": self.bench.job.wait}
         self.refs |= self.bench.refs | answer
 
     def _add(self) -> str:
-        """Add the present deployments to the table, numbered if they have no name; return a remark if it is full."""
+        """Add the current deployments to the table as one scenario; return a message if the table is full."""
         rows, number = self.bench.scenarios(), 1 + len({row["number"] for row in self.rows})
         if len(self.rows) + len(rows) > MOST_ROWS:
             return f"The table is full with {len(self.rows)} rows: download it, then empty it."
@@ -157,7 +161,7 @@ class _Dashboard(Panel):
         self.show(scenarios="")
 
     def _link(self) -> None:
-        """Make links that save the table, if it has rows, and a map and a picture of what is shown."""
+        """Make links that save the table (if it has rows), and a map and a picture (if the city has coordinates)."""
         city, evaluations, links = self.bench.city.scaled(self.bench.at.load), self.bench.compute(), []
         if self.rows:
             text = table_text(pd.DataFrame(self.rows))
@@ -171,7 +175,7 @@ class _Dashboard(Panel):
 
 
 def _link(name: str, kind: str, content: bytes) -> str:
-    """Return a link that saves a file."""
+    """Return an HTML link that saves ``content`` as a file."""
     source, size = f"data:{kind};base64,{b64encode(content).decode()}", f"{len(content) / 1024:,.0f} kB"
     style = "color:#0b5394;text-decoration:underline"
     return f"<a style='{style}' download='{name}' href='{source}'>{name}</a> ({size})"

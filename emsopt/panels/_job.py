@@ -1,4 +1,4 @@
-"""Long work beside a panel that still answers: a bar shows its progress, and a button ends it."""
+"""Long work in the background, with a progress bar and a cancel button, while the panel stays responsive."""
 
 from __future__ import annotations
 
@@ -17,25 +17,27 @@ from ._widgets import Bar, Message, button, guarded
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NICENESS = 10  # a ninth of the processor where others want it too
+NICENESS = 10  # leaves about eight ninths of a busy processor to threads of normal priority
 
 
 class _Cancelled(BaseException):
-    """Ends the work from within; not an Exception, so that no handler on the way catches it."""
+    """Raised within the work to end it. Not an Exception, so that no `except Exception` on the way catches it."""
 
 
 class Job(widgets.HBox):
-    """A button that starts work in a thread of its own, one piece at a time, another that ends it, and a bar.
+    """A button that starts work in a background thread, a button that cancels it, and a progress bar.
+
+    A second piece of work cannot start before the first has ended.
 
     Parameters
     ----------
     label, tip : str
-        Of the button.
+        Label and tooltip of the start button.
     message : Message
-        Says how the work ended.
+        Line that reports how the work ended.
     prepare : callable
-        Called in the panel's thread; returns the work, a function without arguments. The work calls `tell` often and may
-        return a remark.
+        Called in the panel's thread; returns the work, a function without arguments. The work must call
+        `tell` often, and may return a text for the message line.
 
     Attributes
     ----------
@@ -51,48 +53,48 @@ class Job(widgets.HBox):
         super().__init__([self.start, self.cancel, self.bar], layout={"flex_flow": "row wrap"})
 
     def _begin(self) -> None:
-        """Start the work, unless some is going on."""
+        """Start the work, unless earlier work is still running."""
         if self._thread.is_alive():
             return
         work = self.start.action()
         self._stop.clear()
         self.start.disabled, self.cancel.disabled = True, False
-        # A widget that changes tells the page to which cell it belongs, which a thread knows only in a copy of this context.
+        # The current context says which notebook cell the widgets belong to, so the thread needs a copy of it.
         target = guarded(self._message, partial(self._run, work))
         self._thread = Thread(target=copy_context().run, args=(target,), daemon=True)
         self._thread.start()
 
     def _run(self, work: Callable[[], object]) -> object:
-        """Do the work; return a remark on how it ended."""
+        """Do the work; return a text on how it ended."""
         try:
             with self.bar:
                 _give_way()
                 return work()
         except _Cancelled:
-            return "Cancelled; what was found before stays."
+            return "Cancelled. The previous result stays."
         finally:
             self.start.disabled, self.cancel.disabled = False, True
 
     def tell(self, done: int, total: int) -> None:
-        """Show how much of the work is done, or end it if it was cancelled."""
+        """Show how much of the work is done; raise, which ends the work, if it was cancelled."""
         if self._stop.is_set():
             raise _Cancelled
         self.bar.tell(done, total)
 
     def stop(self) -> None:
-        """Ask the work to end; it does so at its next `tell`."""
+        """Ask the work to end, which it does when it next calls `tell`."""
         self._stop.set()
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait until the work has ended."""
+        """Wait until the work has ended, or for this many seconds."""
         if self._thread.is_alive():
             self._thread.join(seconds)
 
 
 def _give_way() -> None:
-    """Lower the priority of this thread and those it starts, for the sake of whoever waits for an answer.
+    """Lower the priority of this thread and of those it starts, so that panels stay responsive.
 
-    Only Linux has priorities of single threads.
+    Outside Linux this does nothing, because single threads have no priority there.
     """
     if sys.platform == "linux":
         with suppress(OSError):  # a container may forbid it

@@ -1,4 +1,4 @@
-"""The class of all panels: controls in a table, what they lead to, and a line for errors and remarks."""
+"""The base class of all panels: a table of controls, outputs for the results, and a message line."""
 
 from __future__ import annotations
 
@@ -22,27 +22,26 @@ WRAP = {"flex_flow": "row wrap", "grid_gap": "0 1.5em"}
 
 
 class Panel(widgets.VBox):
-    """A column of widgets that answers when one of them changes.
+    """A column of widgets that updates its outputs when one of its inputs changes.
 
-    A kind of panel is a subclass. It hands its table of controls to `__init__` and arranges the widgets. `compute` turns
-    the settings into an answer, and `draw` shows it. Errors are shown in ``message``.
+    Each kind of panel is a subclass. It passes its controls to `__init__` and lays out the widgets with `arrange`.
+    `compute` returns the result for the current settings, and `draw` displays it. Errors are shown in ``message``.
 
     Parameters
     ----------
     controls : dict of str to Widget
-        Inputs and buttons by name, made by `control` and `button`. A button calls its action. An input calls its action, or
-        `respond` if it has none.
+        Inputs and buttons by name, made by `control` and `button`. A button calls its action when
+        clicked. An input calls its action when changed, or `respond` if it has none.
     outputs : sequence of str
-        Names of the HTML widgets that show answers.
+        Names of the HTML widgets that show results.
     view : MapView, optional
 
     Attributes
     ----------
     refs : dict of str to Widget
-        The widgets that take or show something, by name: controls, outputs, ``message``, and the ``map`` and ``feed`` of a
-        view.
+        All inputs and outputs by name: controls, outputs, ``message``, and the ``map`` and ``feed`` of a view.
     controls, outputs, message, view
-        The same, by kind.
+        The same widgets, by kind.
     """
 
     view: MapView  # only if one is given
@@ -71,10 +70,10 @@ class Panel(widgets.VBox):
         """Return the result for the current settings."""
 
     def draw(self, answer: Any) -> str | None:
-        """Display the result of `compute`; a text that is returned is shown as the message."""
+        """Display the result of `compute`; return a text for the message line, or None."""
 
     def clear(self) -> None:
-        """Remove a displayed result that no longer holds."""
+        """Remove a displayed result that is out of date."""
         self.show(**dict.fromkeys(self.outputs, ""))
         if "feed" in self.refs:
             self.view.hide()
@@ -86,12 +85,12 @@ class Panel(widgets.VBox):
     # -- what all panels do -------------------------------------------------------------------------------------------
 
     def refresh(self) -> str | None:
-        """Compute and draw the answer; return a remark."""
-        with self.lock:  # a search in the background shows what it found
+        """Compute and draw the result; return the text that `draw` returns."""
+        with self.lock:  # a search in the background may call this at the same time
             return self.draw(self.compute())
 
     def respond(self) -> None:
-        """Compute and draw the answer; without one, show the error in its place."""
+        """Compute and draw the result. On an error, clear the outputs and show the error as the message."""
         guarded(self.message, self.refresh, self.clear)()
 
     def show(self, **answers: str) -> None:
@@ -100,9 +99,9 @@ class Panel(widgets.VBox):
             self.outputs[name].value = html
 
     def connect(self, widget: Any) -> None:
-        """Call the action of a control when it is clicked or changed; meanwhile slow buttons take no click.
+        """Call the action of a control when it is clicked or changed.
 
-        The action may return a remark.
+        Slow buttons are disabled until the action returns. A text that it returns is shown as the message.
         """
         respond = guarded(self.message, getattr(widget, "action", None) or self.respond)
 
@@ -130,9 +129,9 @@ class Panel(widgets.VBox):
         ----------
         title, explanation : str
         layout : str
-            Names, of `refs` or of ``parts``: those of a row are separated by blanks, rows by bars.
+            Names from `refs` or ``parts``. Blanks separate the widgets of a row, and vertical bars separate rows.
         **parts
-            Further widgets by name; ``map`` is the whole view.
+            Further widgets by name. The name ``map`` stands for the whole view.
         """
         parts = {**self.refs, "map": getattr(self, "view", self.refs.get("map")), **parts}
         rows = [[parts[name] for name in row.split()] for row in layout.split("|")]
@@ -143,52 +142,52 @@ class Panel(widgets.VBox):
 
 
 class SteppedPanel(Panel):
-    """A panel that steps a method, one evaluation or ten at a time, and begins anew with another seed.
+    """A panel that runs a method by one or ten evaluations at a time, and restarts it when the seed changes.
 
     Parameters
     ----------
     controls : dict of str to Widget
-        Besides ``seed``, ``step``, ``run`` and ``restart``.
+        Further controls; ``seed``, ``step``, ``run`` and ``restart`` are added.
     rng : int, Generator or None
-        Initial seed; None draws one.
+        Initial seed; if None, one is drawn.
     outputs, view
         As in `Panel`.
     enough : str
-        Remark once there is no further step.
+        Message when no further step is possible.
     """
 
     def __init__(
         self, controls: dict[str, Any], rng: Rng, outputs: Iterable[str], enough: str, view: MapView | None = None
     ) -> None:
         controls |= {
-            "seed": seed_input(rng, "Seed of all random choices; another one begins anew", self.restart),
-            "step": button("Step", "Evaluate the point that the method asks for", partial(self.advance, 1), slow=True),
+            "seed": seed_input(rng, "Seed of all random choices; changing it restarts the method", self.restart),
+            "step": button("Step", "Evaluate the point that the method proposes", partial(self.advance, 1), slow=True),
             "run": button("Run 10", "Ten steps", partial(self.advance, 10), slow=True),
-            "restart": button("Restart", "Forget all evaluations and begin anew", self.restart),
+            "restart": button("Restart", "Forget all evaluations and start again", self.restart),
         }
         super().__init__(controls, outputs, view)
         self.enough = enough
 
     def begin(self) -> None:
-        """Forget all evaluations."""
+        """Forget all evaluations and start again."""
 
     def step(self) -> None:
         """Make one evaluation."""
 
     def finished(self) -> bool:
-        """Whether there is no further step."""
+        """Return whether no further step is possible."""
         return False
 
     def unavailable(self) -> set[str]:
         return {"step", "run"} if self.finished() else set()
 
     def restart(self) -> str | None:
-        """Begin anew and show it."""
+        """Start again and show the result; return the text that `draw` returns."""
         self.begin()
         return self.refresh()
 
     def advance(self, steps: int) -> str:
-        """Make some steps and show where they led; return a remark at the end."""
+        """Make up to ``steps`` steps and show the result; return a message if no further step is possible."""
         try:
             for _ in range(steps):
                 if self.finished():

@@ -1,11 +1,12 @@
-"""What an optimizer stepped by hand did and expected, as a table and in words; no widgets.
+"""Record what an optimizer evaluates and predicts step by step, as a table and in words; no widgets.
 
-`Trace` asks, predicts, evaluates and tells. How much is known of what an optimizer expects depends on the method:
+In each step, `Trace` asks the optimizer for a deployment, records its prediction, evaluates the deployment and passes
+the value to the optimizer. Which predictions there are depends on the method:
 
 ==================  ==================================================================================
-GP-pM, GP-zero      predicted mean and deviation; expected improvement of swaps; the trust region
-SparBL, BOCS        value and largest coefficients of the model drawn last: one draw, hence no band
-others              nothing but their evaluations
+GP-pM, GP-zero      predicted mean and standard deviation; expected improvement of swaps; trust region
+SparBL, BOCS        value and largest coefficients of the model sampled last (one sample has no band)
+others              no predictions, only evaluations
 ==================  ==================================================================================
 """
 
@@ -32,7 +33,7 @@ MOST_BARS = 12
 
 
 class Trace:
-    """An optimizer stepped by hand, and what it expected of each evaluation.
+    """An optimizer run step by step, with its prediction for each evaluation.
 
     Parameters
     ----------
@@ -45,11 +46,11 @@ class Trace:
     ----------
     optimizer : Optimizer
     asked : ndarray of int, shape (p,)
-        Deployment evaluated last; empty before.
+        Deployment evaluated last; empty before the first evaluation.
     centre : ndarray of int, shape (G,), or None
-        Units at each place in the centre of the trust region in which it was asked.
+        Units at each place in the centre of the trust region when ``asked`` was chosen; None without a region.
     edge : float
-        Largest Hamming distance from the centre at that time (NaN: no region).
+        Largest Hamming distance from the centre in that region; NaN without a region.
     """
 
     def __init__(self, objective: Objective, method: str = "gp-pm", *, rng: Rng = None) -> None:
@@ -58,45 +59,46 @@ class Trace:
         self.centre: IntArray | None = None
         self.edge = nan
         self._rows: list[tuple[object, ...]] = []
-        self._coef: FloatArray | None = None  # of the model that SparBL drew last
+        self._coef: FloatArray | None = None  # coefficients of the model that SparBL sampled last
         self._intercept = nan
 
     @property
     def facts(self) -> pd.DataFrame:
         """One row per evaluation: ``evaluation, value, best, expected, deviation, edge, restart, initial, own``.
 
-        ``expected`` and ``deviation`` were predicted before the evaluation (NaN: no model), ``edge`` is that of the
-        trust region after it (NaN: none), ``restart`` says whether the region was given up.
+        ``expected`` and ``deviation`` were predicted before the evaluation (NaN without a model). ``edge`` is that of
+        the trust region after the evaluation (NaN without one). ``restart`` says whether the region was given up,
+        ``initial`` whether the deployment belongs to the random initial design, ``own`` whether the user chose it.
         """
         return pd.DataFrame(self._rows, columns=COLUMNS)
 
     def step(self) -> None:
-        """Evaluate the deployment that the optimizer asks for."""
+        """Evaluate the deployment that the optimizer proposes."""
         sites = self.optimizer.ask()
         coef = getattr(self.optimizer, "_coef", None)
         if coef is not self._coef:
-            # The model is centred on the evaluations it was drawn from, which are all of them until now.
+            # The model is centred on the mean of the evaluations it was fitted to, which are all evaluations so far.
             means = self.optimizer.features(self.optimizer.sites).mean(axis=0)
             self._coef, self._intercept = coef, np.mean(self.optimizer.values) - means @ coef
         self._evaluate(sites, own=False)
 
     def evaluate(self, sites: Sites) -> None:
-        """Evaluate a deployment of one's own and tell the optimizer.
+        """Evaluate the user's own deployment and pass the value to the optimizer.
 
         Raises
         ------
         InputError
-            If the deployment is not allowed, or if it is known already and the objective has no noise.
+            If the deployment is infeasible, or was evaluated before and the objective has no noise.
         """
         optimizer = self.optimizer
         placed: IntArray = optimizer.space.canonical(sites)
         known = [k for k, told in enumerate(optimizer.sites, 1) if (told == placed).all()]
         if known and not optimizer.objective.noisy:
-            raise InputError(f"this deployment is known from evaluation {known[0]}: move a unit.")
+            raise InputError(f"this deployment was already evaluated, as evaluation {known[0]}: move a unit.")
         self._evaluate(placed, own=True)
 
     def expectation(self, sites: IntArray) -> tuple[float, float]:
-        """Return the mean and the standard deviation that the optimizer expects of a deployment, NaN if unknown."""
+        """Return the mean and standard deviation that the optimizer predicts for a deployment (NaN if unknown)."""
         if self._coef is not None:
             return float(self._intercept + self.optimizer.features([sites])[0] @ self._coef), nan
         if getattr(self.optimizer, "process", None) is not None:
@@ -105,13 +107,13 @@ class Trace:
         return nan, nan
 
     def _region(self) -> tuple[IntArray | None, float, int]:
-        """Return centre and edge of the trust region (None and NaN without one), and how many were given up."""
+        """Return centre and edge of the trust region (None and NaN without one), and the number of earlier regions."""
         if getattr(self.optimizer, "centre", None) is None:
             return None, nan, 0
         return self.optimizer.centre, self.optimizer.edge, self.optimizer.restarts
 
     def _evaluate(self, sites: IntArray, *, own: bool) -> None:
-        """Evaluate a deployment, tell the optimizer, and note what it expected."""
+        """Evaluate a deployment, pass the value to the optimizer, and record its prediction."""
         optimizer, told = self.optimizer, len(self.optimizer.values)
         expected = self.expectation(sites)
         self.asked = sites
@@ -124,13 +126,13 @@ class Trace:
 
 
 def best_swaps(optimizer: Any, most: int = MOST_BARS) -> pd.DataFrame:
-    """Return the most promising single swaps of the best deployment, by log expected improvement.
+    """Return the relocations of one unit of the best deployment with the largest log expected improvement.
 
     Returns
     -------
     DataFrame
-        Columns ``name`` ("out → in"), ``value`` and ``inside`` the trust region, best first; empty without a model.
-        Swaps evaluated already are left out.
+        Columns ``name`` ("from → to"), ``value`` and ``inside`` (whether in the trust region), best first; empty
+        without a model. Deployments evaluated before are left out, unless the objective has noise.
     """
     if optimizer.process is None:
         return pd.DataFrame()
@@ -146,13 +148,13 @@ def best_swaps(optimizer: Any, most: int = MOST_BARS) -> pd.DataFrame:
 
 
 def largest_coefficients(optimizer: Any, most: int = MOST_BARS) -> pd.DataFrame:
-    """Return the largest coefficients of the model that SparBL drew last, by what they stand for.
+    """Return the largest coefficients, in absolute value, of the model that SparBL sampled last.
 
     Returns
     -------
     DataFrame
-        Columns ``name`` and ``value``, largest first; empty before the first model. Features that are the same in
-        all deployments evaluated are left out: nothing is known of their coefficients.
+        Columns ``name`` (of the feature) and ``value``, largest first; empty before the first model. Features that are
+        equal in all evaluated deployments are left out: the evaluations say nothing about their coefficients.
     """
     if not hasattr(optimizer, "_coef"):
         return pd.DataFrame()
@@ -167,7 +169,7 @@ def largest_coefficients(optimizer: Any, most: int = MOST_BARS) -> pd.DataFrame:
 
 
 def measure(metric: Metric) -> tuple[int, str, int, str]:
-    """Return how to write a metric's values (a factor, a unit, digits) and what to call them on an axis."""
+    """Return how to display a metric's values: a factor, the unit, the number of digits and an axis label."""
     if metric == "mean_response":
         return 1, " min", 3, "Mean response (min)"
     if isinstance(metric, tuple):
@@ -176,12 +178,12 @@ def measure(metric: Metric) -> tuple[int, str, int, str]:
 
 
 def sentence(facts: pd.DataFrame, metric: Metric = "mean_response") -> str:
-    """Say what the last evaluation of a trace brought: its value, what was expected, and what became of the region."""
+    """Describe the last evaluation of a trace: its value, its prediction and the change of the trust region."""
     if facts.empty:
         return "Nothing is evaluated yet."
     factor, unit, digits, _ = measure(metric)
     row, last = facts.iloc[-1], facts.iloc[-2] if len(facts) > 1 else None
-    who = ", your own" if row.own else ", drawn at random to begin with" if row.initial else ""
+    who = ", your own" if row.own else ", of the random initial design" if row.initial else ""
     parts = [f"Evaluation {row.evaluation}{who}: {factor * row.value:.{digits}f}{unit}"]
     if last is not None:
         parts[0] += f", {_beside(row.value, last.best)}"
@@ -190,34 +192,34 @@ def sentence(facts: pd.DataFrame, metric: Metric = "mean_response") -> str:
         surprise = abs(row.value - row.expected) > 2 * row.deviation
         parts.append(f"expected {band}{', so a surprise' if surprise else ''}")
     elif isfinite(row.expected):
-        parts.append(f"the model drawn said {factor * row.expected:.{digits}f}{unit}")
+        parts.append(f"the sampled model predicted {factor * row.expected:.{digits}f}{unit}")
     parts.append(_region(row, nan if last is None else last.edge))
     return "; ".join(part for part in parts if part) + "."
 
 
 def _beside(value: float, best: float) -> str:
-    """Compare a value with the best before it, in per cent unless that is 0."""
+    """Compare a value with the previous best, in per cent unless the previous best is 0."""
     off = abs(value - best)
     if off <= 1e-9 * max(1, abs(best)):
         return "as good as the best"
     share = 100 * off / abs(best) if best else nan
     much = f"{share:.{'1f' if share >= 0.1 else '1g'}} %" if best else f"{off:.3g}"
-    return f"a new best, {much} below the last" if value < best else f"{much} above the best"
+    return f"a new best, {much} below the previous one" if value < best else f"{much} above the best"
 
 
 def _region(row: Any, before: float) -> str:
-    """Say what became of the trust region."""
+    """Describe how the trust region changed; ``before`` is its previous edge."""
     if row.restart:
-        return f"the trust region was given up, and another begins with {row.edge:.3g}"
+        return f"the trust region was given up, and a new one starts with edge {row.edge:.3g}"
     if isnan(row.edge) or row.edge == before:
         return ""
     if isnan(before):
-        return f"a first trust region opened, {row.edge:.3g} wide"
-    return f"the region {'grew' if row.edge > before else 'shrank'} to {row.edge:.3g}"
+        return f"the first trust region has edge {row.edge:.3g}"
+    return f"the edge of the trust region {'grew' if row.edge > before else 'shrank'} to {row.edge:.3g}"
 
 
 def away_from_centre(city: City, sites: Sites, centre: IntArray, edge: float) -> str:
-    """Say how a deployment differs from the trust region's centre, given as units at each place."""
+    """Describe how a deployment differs from ``centre``, the units at each place in the trust region's centre."""
     change = place_counts(city, sites) - centre
     moved, reach = int(np.maximum(change, 0).sum()), int(edge // 2)
     where = "inside" if 2 * moved <= edge else "outside"
@@ -226,4 +228,7 @@ def away_from_centre(city: City, sites: Sites, centre: IntArray, edge: float) ->
         return f"It is the centre of the trust region {rest}."
     names = np.array(place_names(city))
     gone, come = (", ".join(np.repeat(names, np.maximum(c, 0))) for c in (-change, change))
-    return f"From the centre of the trust region it moves {moved} unit{'s' * (moved != 1)}, away from {gone} and to {come} {rest}."
+    return (
+        f"From the centre of the trust region it moves {moved} unit{'s' * (moved != 1)}, away from {gone} and to "
+        f"{come} {rest}."
+    )

@@ -1,4 +1,4 @@
-"""A city from uploaded files, which are bounded, checked, and never written under names of their own."""
+"""Make a city from uploaded files, after checking size and content. Their names are never used as paths."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..city.city import City
 from ..city.tables import ATOMS, CITY, FILES, SITES
 from ..errors import InputError
 
-NAME = "Your city"  # if the files have none
-MOST_MB = 8  # together: servers of notebooks take messages of 10 MB
+NAME = "Your city"  # if the files do not name the city
+MOST_MB = 8  # all files together; notebook servers accept messages of up to 10 MB
 MOST_ROWS = {SITES: 200, ATOMS: 2000}
-SLOWEST, FASTEST = 5, 150  # km/h, of ambulances on their way
+SLOWEST, FASTEST = 5, 150  # km/h, plausible average speeds of ambulances
 POINTS = (".csv", ".geojson", ".json")
 WANTED = (
     f"Choose either {CITY}, {ATOMS} and {SITES}, as City.save writes them, or a log of calls and a table of stations, "
@@ -35,19 +35,19 @@ def city_from_uploads(uploads: Uploads, *, speed_kmh: float) -> tuple[City, Chec
     uploads : sequence of mapping
         Each with ``name`` and ``content`` (bytes), as `ipywidgets.FileUpload` has them.
     speed_kmh : float
-        For travel times, where the files are a log of calls and stations; from 5 to 150.
+        From 5 to 150; used for travel times if the files are a log of calls and a table of stations.
 
     Returns
     -------
     city : City
     checks : emsopt.calls.Checks or None
-        None for the files of a city, which are either right or refused.
+        None for the files of a city: these raise an error if anything is wrong.
 
     Raises
     ------
     InputError
-        If the files are of neither kind, too many, too large or broken (the message names file and row), or if the speed
-        is out of its range.
+        If the files are of neither kind, too many, too large or invalid (the message names file and row), or if the
+        speed is out of range.
     """
     files = _named(uploads)
     if {CITY, ATOMS, SITES} & set(map(str.lower, files)):
@@ -56,7 +56,7 @@ def city_from_uploads(uploads: Uploads, *, speed_kmh: float) -> tuple[City, Chec
 
 
 def summary(uploads: Uploads) -> str:
-    """Return the names and sizes of uploaded files, in a line."""
+    """Return the names and sizes of uploaded files in one line."""
     return ", ".join(f"{bare_name(upload)} ({len(upload['content']) / 2**10:,.1f} KB)" for upload in uploads)
 
 
@@ -71,25 +71,29 @@ def _named(uploads: Uploads) -> dict[str, bytes]:
     if not uploads:
         raise InputError(f"no files have arrived, or they are larger than {MOST_MB} MB together. {WANTED}")
     if size > MOST_MB:
-        raise InputError(f"the files must have at most {MOST_MB} MB together; got {size:.1f}. Split a log by year.")
+        raise InputError(
+            f"the files must have at most {MOST_MB} MB together; got {size:.1f} MB. Shorten the log of calls."
+        )
     names = [bare_name(upload) for upload in uploads]
     if twice := _validate.first_repeated(map(str.lower, names)):
-        raise InputError(f"{twice} is chosen twice, upper and lower case taken alike; choose it once.")
+        raise InputError(
+            f"{twice} is chosen twice (upper and lower case are not distinguished). Choose each file once."
+        )
     return {name: bytes(upload["content"]) for name, upload in zip(names, uploads, strict=True)}
 
 
 def _from_folder(files: dict[str, bytes]) -> City:
-    """Return the city that a folder of these files would hold."""
+    """Return the city that `City.load` reads from a folder of these files."""
     for file, content in files.items():
         if file.lower() not in FILES:
-            raise InputError(f"{file!r} is not a file of a city; those are {', '.join(FILES)}.")
+            raise InputError(f"{file!r} is not a file of a city. Choose only {', '.join(FILES)}.")
         _check_rows(len(content.splitlines()) - 1, file, MOST_ROWS.get(file.lower()))
     with errors_explained("the folder for temporary files"), TemporaryDirectory() as scratch:
         plain = {file.lower(): content for file, content in files.items()}
         folder = write_folder(Path(scratch) / NAME, plain, marker=CITY, replaceable=FILES)
         try:
             return City.load(folder)
-        except InputError as error:  # without the folder, which the user does not know
+        except InputError as error:  # name the user's files, not the temporary folder
             text = str(error.__cause__ or error)
             for file in files:
                 text = text.replace(file.lower(), file)
@@ -97,15 +101,18 @@ def _from_folder(files: dict[str, bytes]) -> City:
 
 
 def _check_rows(rows: int, file: str, most: int | None) -> None:
-    """Refuse a long table before it is read: travel times take as many numbers as sites times atoms."""
+    """Raise if a table has more than ``most`` rows, because the city would need too much memory."""
     if most is not None and rows > most:
-        raise InputError(f"{file} has {rows:,} rows; the dashboard takes at most {most:,}. Leave some out.")
+        raise InputError(f"{file} has {rows:,} rows; the dashboard takes at most {most:,}. Remove some rows.")
 
 
 def _from_calls(files: dict[str, bytes], speed_kmh: float) -> tuple[City, Checks]:
-    """Return the city of a log of calls and a table of stations, and what looks wrong in them."""
+    """Return the city of a log of calls and a table of stations, and the checks of these data."""
     if not SLOWEST <= speed_kmh <= FASTEST:
-        raise InputError(f"the speed must be from {SLOWEST} to {FASTEST} km/h; got {speed_kmh:g}. Choose again.")
+        raise InputError(
+            f"the speed must be from {SLOWEST} to {FASTEST} km/h; got {speed_kmh:g}. "
+            "Change it, then choose and read the files again."
+        )
     tables = [file for file in files if file.lower().endswith(POINTS)]
     logs, places = ([file for file in tables if what in file.lower()] for what in ("call", "station"))
     if len(files) != 2 or len(logs) != 1 or len(places) != 1 or logs == places:

@@ -1,6 +1,6 @@
 """Building blocks of the panels: inputs, messages, tables and pictures as HTML, and a map that redraws itself.
 
-Figures and maps are values of HTML widgets. Output widgets would flicker, and no test could read them without a browser.
+Figures and maps are shown in HTML widgets. Output widgets would flicker, and tests could read them only in a browser.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 LABEL = {"description_width": "9.5em"}
 WIDE, NARROW = "min(32em, 98%)", "19em"
 TEXT = "margin:0.2em 0;line-height:1.4;max-width:56em"
-# Matplotlib's settings belong to the whole process, and a search in the background draws what it found.
+# Matplotlib's settings are global, and a search in the background may draw at the same time.
 DRAWING = Lock()
-LARGEST_SEED = 2**53 - 1  # the largest whole number of a browser
+LARGEST_SEED = 2**53 - 1  # the largest integer that JavaScript stores exactly
 LONGEST_MESSAGE = 1000  # characters; a message about a file may quote one of its lines
 TABLE_STYLE = """<style>
 .emsopt-figures {border-collapse: collapse; line-height: 1.5}
@@ -55,7 +55,7 @@ def control(
     action: Callable[[], object] | None = None,
     **options: Any,
 ) -> Any:
-    """Make an input: a row of a panel's table of controls.
+    """Make an input for a panel's dict of controls.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def control(
     limits : tuple of float, optional
         Lowest and highest value, and the step; exponents of ten for a `FloatLogSlider`.
     action : callable, optional
-        Called without arguments after a change; left out, the panel responds.
+        Called without arguments after a change. Default: `Panel.respond`.
     **options
         Passed on to ``kind``.
     """
@@ -81,7 +81,7 @@ def control(
 
 
 def button(label: str, tip: str, action: Callable[[], object], *, slow: bool = False) -> Any:
-    """Make a button: a row of a panel's table of controls. A slow one takes no click while the panel is busy."""
+    """Make a button for a panel's dict of controls. A slow button is disabled while the panel is busy."""
     layout, style = {"width": "auto", "min_width": "9em"}, "primary" if slow else ""
     made = widgets.Button(description=label, tooltip=tip, button_style=style, layout=layout)
     made.action, made.slow = action, slow
@@ -89,7 +89,7 @@ def button(label: str, tip: str, action: Callable[[], object], *, slow: bool = F
 
 
 def seed_input(rng: Rng, tip: str, action: Callable[[], object] | None = None) -> Any:
-    """Make the input for a seed; ``rng`` is the seed itself, or draws it."""
+    """Make the input for a seed. ``rng`` is its initial value, or a generator that draws it; None draws one too."""
     if _validate.is_real(rng):
         seed = _validate.whole_number(rng, "rng", low=0, high=LARGEST_SEED)
     else:
@@ -104,9 +104,9 @@ class SiteInputs(widgets.GridBox):
     ----------
     names : sequence of str
     changed : callable
-        Called without arguments after a change; once, however many inputs changed.
+        Called without arguments after a change, and only once if several inputs change together.
     kept, room : sequence of int, optional
-        Fewest and most units at each site; 0 and 1 if left out.
+        Minimum and maximum number of units at each site; by default 0 and 1.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class SiteInputs(widgets.GridBox):
         return tuple(site for site, field in enumerate(self.fields) for _ in range(int(field.value)))
 
     def take(self, sites: Iterable[int]) -> None:
-        """Place units at these sites and nowhere else, except those that a site must keep."""
+        """Place units at these sites, and remove all others except those that a site must keep."""
         counts = np.bincount(np.array([*sites], dtype=int), minlength=len(self.fields))
         self._quiet = True
         try:
@@ -158,7 +158,7 @@ class SiteInputs(widgets.GridBox):
     def press(self, places: Sequence[int]) -> None:
         """Add a unit at the first free of these sites, or empty them all if none is free.
 
-        The last unit stays: without it there would be no deployment to show.
+        If no unit would be left, nothing changes: there would be no deployment to show.
         """
         chosen = set(self.chosen)
         free = [site for site in places if site not in chosen]
@@ -174,7 +174,7 @@ class Bar(widgets.FloatProgress):
         super().__init__(value=0.0, min=0.0, max=1.0, description=label, layout={"visibility": "hidden"})
 
     def tell(self, done: int, total: int) -> None:
-        """Show how many steps are done."""
+        """Show that ``done`` of ``total`` steps are done."""
         self.value = done / max(total, 1)
 
     def __enter__(self) -> None:
@@ -207,26 +207,27 @@ class Message(widgets.HTML):
 
 
 def complaint(error: Exception) -> str:
-    """Return the sentence for an error; one that the package does not raise on purpose is logged with its traceback."""
+    """Return the message for an error. An error other than EmsoptError is logged, with its traceback."""
     if isinstance(error, EmsoptError):
-        text = str(error)  # may begin with a name, such as calls.csv, which is left as it is
+        text = str(error)  # a leading name, such as calls.csv, is not capitalised
         return text[:1].upper() + text[1:] if text.split(" ")[0].isalpha() else text
     # In a kernel, "emsopt" logs to the notebook and the kernel's own logger to the log of the server.
     for log in {logging.getLogger("emsopt"), get_logger()}:
         log.error("A panel met an unexpected error.", exc_info=error)
     return (
-        f"Something unexpected went wrong ({type(error).__name__}). Try another value or another file, or start anew: reload "
-        "the page, or run the notebook's cell again. The details are in the log of the server."
+        f"Something unexpected went wrong ({type(error).__name__}). Try another value or another file, or start "
+        "again: reload the page, or run the notebook's cell again. The details are in the log of the server."
     )
 
 
 def guarded(
     message: Message, action: Callable[[], object], otherwise: Callable[[], object] = lambda: None
 ) -> Callable[..., None]:
-    """Turn ``action``, which may return a remark, into a callback of a widget.
+    """Return a widget callback that calls ``action`` and shows its errors.
 
-    An error is shown in ``message``, and ``otherwise`` then removes what no longer holds. Without a remark the message is
-    emptied, unless another callback within this one has used it.
+    A text that ``action`` returns is shown in ``message``. If ``action`` raises, the error is shown and ``otherwise``
+    is called, which should remove outdated results. With no text to show, the message is emptied, unless a callback
+    called by ``action`` has set it.
     """
 
     def callback(_: object = None) -> None:
@@ -250,7 +251,7 @@ class Markup(str):
 
 
 def table(caption: str, columns: Iterable[str], rows: Iterable[tuple[str, Iterable[str]]]) -> str:
-    """Return an HTML table: ``rows`` are pairs of a title and its cells."""
+    """Return an HTML table. Each row is a pair of its title and its cells."""
     body, head = "", "".join(f"<th scope='col'>{escape(name)}</th>" for name in columns)
     for title, texts in rows:
         cells = "".join(f"<td>{text if isinstance(text, Markup) else escape(text)}</td>" for text in texts)
@@ -262,7 +263,7 @@ def table(caption: str, columns: Iterable[str], rows: Iterable[tuple[str, Iterab
 
 
 def bar(share: float, colour: str, text: str = "") -> Markup:
-    """Return a cell with a bar as long as ``share``, and a text beside it."""
+    """Return a table cell with a bar of a length proportional to ``share``, and a text beside it."""
     look = f"display:inline-block;height:0.8em;width:{10 * share:.2f}em;margin-right:0.4em;background:{colour}"
     return Markup(f"<div style='text-align:left'><span style='{look}'></span>{text}</div>")
 
@@ -273,7 +274,7 @@ def lines(*texts: str) -> str:
 
 
 def png(draw: Callable[[Any], object], dpi: int) -> bytes:
-    """Return a picture: ``draw`` gets an empty figure. A dollar in a name is a dollar and begins no formula."""
+    """Return the picture that ``draw`` makes in an empty figure. A dollar sign in a name does not start a formula."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -286,7 +287,7 @@ def png(draw: Callable[[Any], object], dpi: int) -> bytes:
 
 
 def image(draw: Callable[[Any], object], alt: str, dpi: int = 85) -> str:
-    """Return a picture as HTML: ``draw`` gets an empty figure, ``alt`` describes the picture in words."""
+    """Return the picture that ``draw`` makes in an empty figure as HTML; ``alt`` describes it in words."""
     source = b64encode(png(draw, dpi)).decode()
     return f"<img src='data:image/png;base64,{source}' alt='{escape(alt)}' style='max-width:100%'>"
 
@@ -298,9 +299,10 @@ def picture(
     size: tuple[float, float] = (5.6, 3.5),
     box: tuple[float, float, float, float] = (0.16, 0.17, 0.8, 0.78),
 ) -> str:
-    """Return a titled picture as HTML: ``draw`` gets axes that fill ``box`` (left, bottom, width and height, as shares).
+    """Return the picture that ``draw`` makes in empty axes as HTML, with a title.
 
-    Margins are fixed: fitting them doubles the time it takes.
+    The axes fill ``box`` (left, bottom, width and height as fractions of the figure). Margins are fixed, because
+    fitting them would double the time.
     """
 
     def fill(figure: Any) -> None:
@@ -314,9 +316,9 @@ def picture(
 
 
 class MapView(widgets.VBox):
-    """A map that redraws itself without losing zoom and layers: changes reach the page through another widget.
+    """A map that is updated in place and keeps its zoom and layers; updates reach the page through a second widget.
 
-    Cities without coordinates get a sentence instead.
+    For a city without coordinates, a sentence is shown instead.
 
     Parameters
     ----------
@@ -329,15 +331,15 @@ class MapView(widgets.VBox):
     Attributes
     ----------
     shown, feed : HTML
-        The map, and the changes on their way to it.
+        The map, and a hidden widget that sends updates to it.
     places : list of Button
-        Invisible; the page presses them.
+        Invisible buttons, one per place; the map presses one when its station is clicked.
     """
 
     def __init__(
         self, city: City, edit: str | None = None, clicked: Callable[[list[int]], object] | None = None
     ) -> None:
-        # The limits of the colours fit every load: from the shortest response to what one central site takes for 90 %.
+        # This colour scale suits every load: from the shortest response time to the 90th percentile from the 1-median.
         center = city.response_times[one_median(city).sites[0]]
         limits = float(np.floor(city.response_times.min())), float(np.ceil(np.percentile(center, 90)))
         self.options: dict[str, Any] = {"limits": limits, "height": 480, "key": uuid4().hex, "edit": edit}
@@ -355,7 +357,7 @@ class MapView(widgets.VBox):
         super().__init__([self.shown, self.feed, widgets.Box(self.places, layout={"display": "none"})])
 
     def show(self, city: City, evaluations: dict[str, Evaluation]) -> None:
-        """Show these evaluations, by name: the same names every time."""
+        """Show these evaluations by name. The names must be the same in every call."""
         if city.atom_locations is None or city.site_locations is None:
             self.shown.value = "<p>This city has no coordinates, so there is no map.</p>"
         elif self.map is None:
@@ -366,5 +368,5 @@ class MapView(widgets.VBox):
         self.shown.layout.visibility = "visible"
 
     def hide(self) -> None:
-        """Hide a map that no longer holds."""
+        """Hide a map that is out of date."""
         self.shown.layout.visibility = "hidden"

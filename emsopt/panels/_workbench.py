@@ -1,4 +1,4 @@
-"""The part of the dashboard that belongs to one city: controls, answers, and a map to click on."""
+"""The part of the dashboard that belongs to one city: controls, results, and a map to click on."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
     from ..evaluators.enumeration import Enumeration
 
-QUICK = 1.2e7  # deployments times atoms times units that the approximate model values in about a third of a second
-PATIENCE = 2.0  # seconds for the p-median; what is best then stands for it
-SIMULATED = {"calls": _charts.CALLS, "rng": 1}  # the same calls for all, so that differences are sharp
+QUICK = 1.2e7  # limit on deployments times atoms times units to enumerate: about a third of a second
+PATIENCE = 2.0  # time limit of the p-median in seconds; if it is reached, the incumbent is used
+SIMULATED = {"calls": _charts.CALLS, "rng": 1}  # the same calls for all, so that differences are precise
 
 
 class Workbench(OwnPanel):
-    """Controls and answers for one city.
+    """Controls and results for one city.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ class Workbench(OwnPanel):
         inputs = list(controls.values())
         controls["count"] = control(IntSlider, 5, "Alternatives", "How many of the best to list", (1, 20))
         super().__init__(city, controls, ("figures", "busy", "responses", "alternatives"))
-        self.message.layout.min_height = "2.8em"  # the map must not jump under a click
-        tip = "Search with the exact model (up to 12 units); proves the optimum where all deployments can be tried"
+        self.message.layout.min_height = "2.8em"  # keeps the map in place when a message appears
+        tip = "Search with the exact model (up to 12 units); proves optimality if all deployments can be enumerated"
         self.job = Job("Search thoroughly", tip, self.message, self._search)
         self.refs |= {"search": self.job.start, "cancel": self.job.cancel, "progress": self.job.bar}
         column = widgets.VBox(inputs, layout={"width": "min(34em, 100%)"})
@@ -80,7 +80,7 @@ class Workbench(OwnPanel):
     def _solve(
         self, load: float, units: int, metric: Any, pinned: tuple[int, ...], closed: tuple[int, ...]
     ) -> tuple[tuple[int, ...], Enumeration | None]:
-        """Return the sites of the p-median, and all deployments if trying them is quick."""
+        """Return the sites of the p-median, and the enumeration of all deployments if it is quick (else None)."""
         city = self.city.scaled(load)
         space = DeploymentSpace(city, units, pinned=pinned, closed=closed)
         median = tuple(p_median(city, space, time_limit=PATIENCE).sites.tolist())
@@ -96,13 +96,13 @@ class Workbench(OwnPanel):
         return {"optimum": self._best()[0], "p-median": self.solve(*self.settings())[0]}
 
     def _best(self) -> tuple[tuple[int, ...], str]:
-        """Return the sites of the best deployment known, and how it was found."""
+        """Return the sites of the best known deployment, and a text on how it was found."""
         settings = self.settings()
         median, everything = self.solve(*settings)
         if settings in self.found:
             return self.found[settings]
         if everything is None:
-            return median, "so far that of the p-median; Search thoroughly looks for a better one"
+            return median, "so far that of the p-median; press Search thoroughly to look for a better one"
         how = f"best of all {len(everything.values):,} deployments by the approximate model"
         return tuple(everything.best_sites.tolist()), how
 
@@ -122,14 +122,14 @@ class Workbench(OwnPanel):
         return self._remark()
 
     def _remark(self) -> str:
-        """Return a remark on what is odd about the user's deployment, and on a model that was not used."""
+        """Return a message if the user's deployment departs from the settings or the chosen model was not used."""
         said, names, at, chosen = [], self.city.site_names, self.at, self.sites.chosen
         if len(chosen) != at.units:
             said.append(f"You placed {len(chosen)} of {at.units} units.")
         if missing := [names[site] for site in at.pinned if site not in chosen]:
-            said.append(f"Yours has no unit at {', '.join(missing)}, which is to keep one.")
+            said.append(f"Your deployment has no unit at {', '.join(missing)}, which is to keep one.")
         if taken := [names[site] for site in at.closed if site in chosen]:
-            said.append(f"Yours has a unit at {', '.join(taken)}, which is closed.")
+            said.append(f"Your deployment has a unit at {', '.join(taken)}, which is closed.")
         said.append(self.evaluator(max(len(chosen), at.units))[1])
         return " ".join(filter(None, said))
 
@@ -141,7 +141,7 @@ class Workbench(OwnPanel):
     # -- the search ---------------------------------------------------------------------------------------------------
 
     def _search(self) -> Callable[[], str]:
-        """Return the work of a thorough search under the present settings."""
+        """Return a function that makes a thorough search under the current settings."""
         load, units, metric, pinned, closed = settings = self.settings()
         city = self.city.scaled(load)
         objective = Objective(city, DeploymentSpace(city, units, pinned=pinned, closed=closed), None, metric)
@@ -157,13 +157,13 @@ class Workbench(OwnPanel):
         return work
 
     def end(self) -> None:
-        """End the search and close all widgets: a kernel keeps those that are not closed as long as it runs."""
+        """End the search and close all widgets, which would otherwise stay in the kernel's memory."""
         self.job.stop()
         _close(self)
 
 
 def _close(widget: Any) -> None:
-    """Close a widget and all that belongs to it."""
+    """Close a widget with its children, style and layout."""
     own = [getattr(widget, name, None) for name in ("style", "layout")]
     for part in filter(None, [*getattr(widget, "children", ()), *own]):
         _close(part)

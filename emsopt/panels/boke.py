@@ -1,7 +1,7 @@
-"""The BOKE panel: how bandwidth and exploration shape what is known, and where the next point goes.
+"""The BOKE panel: how bandwidth and exploration change the model and the choice of the next point.
 
-Limits. One input. Whenever a control moves, the method is set up anew from the observed values, so BOKE+ draws its next point
-anew; the same controls and seed make the same choice.
+Limits: the function has one input. Whenever a control changes, the method is rebuilt from the observed values, so BOKE+
+chooses its next point again; the same controls and seed give the same choice.
 """
 
 from __future__ import annotations
@@ -23,30 +23,31 @@ from ._widgets import control, image, table
 if TYPE_CHECKING:
     from .._types import FloatArray, Rng
 
-FIRST, MOST = 5, 60  # points at the beginning, and most
+FIRST, MOST = 5, 60  # number of initial points, and largest number of points
 SAMPLE_NOISE = 0.1  # standard deviation in the paper's Figures 1, 4 and 5
 EXPLANATION = (
-    "Top: the regression with its band, and the points. Middle: their density. Bottom: what BOKE maximises, and where it goes "
-    "next (dotted). Step evaluates that point. If p is below 1, the method is BOKE+: other steps go to the regression's top."
+    "Top: the regression with its band, and the points. Middle: the density of the points. Bottom: the acquisition "
+    "function, which BOKE maximises, and the next point (dotted). Step evaluates that point. If p is below 1, the "
+    "method is BOKE+: with probability 1 - p, a step goes to the maximum of the regression instead."
 )
 
 
 def boke_panel(f: Problem | None = None, *, rng: Rng = None) -> Panel:
-    """Move BOKE's constants, see what it knows and where it would go next, and step it.
+    """Change BOKE's constants, see its model and its next point, and run it step by step.
 
     Parameters
     ----------
     f : Problem, optional
-        Of one input, to be maximised. Left out, it is the example of BOKE's paper, with its noise.
+        A function of one input, to be maximised. Default: the example of BOKE's paper, with its noise.
     rng : int or Generator, optional
-        Initial seed; left out, one is drawn and shown.
+        Initial seed. By default, one is drawn and shown.
 
     Returns
     -------
     Panel
         With ``refs``: ``scale``, ``noise``, ``exploring`` and ``kernel``, ``seed``, ``step``, ``run`` and ``restart``
         (buttons), ``message``, ``picture``, ``figures``; and ``told``, a function that returns the points and
-        values so far, shape (t, 2).
+        values observed so far, shape (t, 2).
 
     Raises
     ------
@@ -66,16 +67,16 @@ class _BokePanel(SteppedPanel):
         self.f, self.told = f, list[tuple[float, float]]()
         low, high = f.bounds[0]
         self.truth = np.asarray(f.exact(np.linspace(low, high, 501)[:, None]))
-        noise = "How much exploration counts: β = 2 ς² log(2 π² t² / (3 δ)), values in standard deviations"
-        exploring = "Probability of a step by the upper bound: 1 is BOKE, less is BOKE+"
-        factor, kernels = "Factor of h = factor · t^(-1/5), widths of the box", list(KERNELS)
+        noise = "Weight of exploration: β = 2 ς² log(2 π² t² / (3 δ)), with values in standard deviations"
+        exploring = "Probability of a step that maximises the upper bound: 1 for BOKE, less for BOKE+"
+        factor, kernels = "Factor in the bandwidth h = factor · t^(-1/5), in widths of the box", list(KERNELS)
         controls = {
             "scale": control(FloatLogSlider, SCALE, "Bandwidth factor", factor, (-3, 0.5, 0.05)),
             "noise": control(FloatLogSlider, NOISE_SD, "Noise constant ς", noise, (-4, 1, 0.05)),
             "exploring": control(FloatSlider, 1.0, "Exploring, p", exploring, (0.05, 1.0, 0.05)),
-            "kernel": control(Dropdown, "gaussian", "Kernel", "Of regression and density", options=kernels),
+            "kernel": control(Dropdown, "gaussian", "Kernel", "Kernel of regression and density", options=kernels),
         }
-        enough = f"That is {MOST} points, as many as this panel takes."
+        enough = f"All {MOST} points that this panel allows are evaluated."
         super().__init__(controls, rng, ("picture", "figures"), enough)
         self.refs["told"] = lambda: np.array(self.told)
         self.begin()
@@ -95,14 +96,14 @@ class _BokePanel(SteppedPanel):
         self._evaluate(float(self._method().ask()[0]))
 
     def _evaluate(self, x: float) -> None:
-        """Evaluate a point, with noise, and keep it."""
+        """Evaluate a point with noise, and record it."""
         self.told.append((x, float(self.f.exact([x]) + self.f.noise_sd * self.draws.standard_normal())))
 
     def finished(self) -> bool:
         return len(self.told) >= MOST
 
     def _method(self) -> BOKEPlus:
-        """Return the method with the present constants, told what is known."""
+        """Return the method with the current constants and all points observed so far."""
         at, rng = self.at, np.random.default_rng([self.at.seed, len(self.told)])
         constants = {"scale": at.scale, "noise_sd": at.noise, "exploring": at.exploring, "kernel": at.kernel}
         method = BOKEPlus(self.f, **constants, initial=0, rng=rng)
@@ -120,7 +121,7 @@ class _BokePanel(SteppedPanel):
 
 
 def _picture(method: BOKEPlus, known: FloatArray, truth: FloatArray, proposal: float) -> str:
-    """Return what the method knows and wants as a picture."""
+    """Return a picture of the model and the next point as HTML."""
     frame, count = profile(method), len(known)
 
     def draw(figure: Any) -> None:
@@ -143,8 +144,8 @@ def _figures(method: BOKEPlus, proposal: float, f: Problem) -> str:
         "bandwidth h": f"{bandwidth(t, 1, method.scale):.4f}",
         "bandwidth by leave-one-out": f"{leave_one_out_bandwidth(method.points, method.gains):.4f}",
         "β": f"{exploration(t, method.noise_sd):.3g}",
-        "best told": _point(*method.best),
-        "best there is": _point(f.best_x, f.best_value),
+        "best observed": _point(*method.best),
+        "true maximum": _point(f.best_x, f.best_value),
         "next": f"{proposal:.4f}",
     }
     caption = f"δ = {CONFIDENCE}; the default of p in BOKE+ is {EXPLORING}."
@@ -152,5 +153,5 @@ def _figures(method: BOKEPlus, proposal: float, f: Problem) -> str:
 
 
 def _point(x: FloatArray | None, value: float | None) -> str:
-    """Write a point and its value."""
+    """Return a point and its value as text."""
     return "unknown" if x is None or value is None else f"{value:.3f} at {x[0]:.3f}"

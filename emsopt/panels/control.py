@@ -1,4 +1,4 @@
-"""The control panel: which variables to control, as tolerance and costs change, and what a learner makes of it."""
+"""The control panel: which variables to control, as tolerance and costs change, and how well a method learns it."""
 
 from __future__ import annotations
 
@@ -18,33 +18,34 @@ from ._widgets import button, control, image, lines, seed_input, table
 if TYPE_CHECKING:
     from .._types import Rng
 
-MOST_PLAYS = 300  # so that very cheap sets do not take minutes
+MOST_PLAYS = 300  # otherwise a run with very cheap sets could take minutes
 CHEAPEST = 0.01
 EXPLANATION = (
-    "α is the share of the best expected value that may be given up for a cheaper set. The table answers for known "
-    "expected values and costs, which a learner does not have. Play lets one learn them, within the budget."
+    "α is the share of the best expected value that may be given up for a cheaper set. The table shows "
+    "the answer for known expected values and costs. Play lets a method, which does not know them, learn them within "
+    "the budget."
 )
 
 
 def control_panel(problem: ControlProblem, *, budget: float = 20, rng: Rng = None) -> Panel:
-    """Show which control set to use as tolerance and costs change, and let a method find out by playing.
+    """Show which control set to use as tolerance and costs change, and let a method learn it by playing.
 
     Parameters
     ----------
     problem : ControlProblem
-        If it is not `solved`, that is done first and takes a while.
+        If it is not solved yet, it is solved first (see `ControlProblem.solved`), which takes a while.
     budget : float
         Initial budget, from 1 to 100.
     rng : int or Generator, optional
-        Initial seed; left out, one is drawn and shown.
+        Initial seed. By default, one is drawn and shown.
 
     Returns
     -------
     Panel
         With ``refs``: ``alpha``, ``costs`` (a list of numbers, one per set), ``method``, ``budget``, ``seed``,
-        ``halving``, ``play`` (a button), ``sets``, ``message``, ``picture``, ``figures``; and ``problem``, a function
-        that returns the problem with the costs as edited, and ``run``, one that returns the last `ControlRun` that is
-        shown, or None.
+        ``halving``, ``play`` (a button), ``sets``, ``message``, ``picture``, ``figures``; and the functions
+        ``problem``, which returns the problem with the edited costs, and ``run``, which returns the `ControlRun` that
+        is shown, or None.
 
     Raises
     ------
@@ -59,13 +60,13 @@ class _ControlPanel(Panel):
     """The panel that `control_panel` returns."""
 
     def __init__(self, problem: ControlProblem, budget: float, rng: Rng) -> None:
-        share, cost = "Share of the best value to give up", "Most that all plays may cost"
-        halving = "As in the paper's experiments: in the end only the best set is good enough"
+        share, cost = "Share of the best value that may be given up", "Upper limit on the cost of all plays"
+        halving = "As in the paper's experiments: in the end, only the best set is good enough"
         controls = {
             "alpha": control(FloatSlider, 0.1, "Tolerance α", share, (0.0, 0.5, 0.01)),
-            "method": control(Dropdown, next(iter(LEARNERS)), "Method", "Who plays", options=list(LEARNERS)),
+            "method": control(Dropdown, next(iter(LEARNERS)), "Method", "Method that plays", options=list(LEARNERS)),
             "budget": control(BoundedFloatText, budget, "Budget", cost, (1.0, 100.0)),
-            "seed": seed_input(rng, "Of all random choices"),
+            "seed": seed_input(rng, "Seed of all random choices"),
             "halving": control(Checkbox, False, "halve α as it plays", halving),
             "play": button("Play", "Spend the budget by this method", self._play, slow=True),
         }
@@ -90,16 +91,16 @@ class _ControlPanel(Panel):
         return set() if self.at.method == "unknown-cost" else {"halving"}
 
     def compute(self) -> ControlProblem:
-        """Return the problem with the costs as edited."""
+        """Return the problem with the edited costs."""
         return replace(self.original, costs=np.array([field.value for field in self.costs]))
 
     def draw(self, answer: ControlProblem) -> None:
-        """Show the answer for known values, and remove what a run said of other settings."""
+        """Show the answer for known values, and remove a run made under other settings."""
         self.show(sets=_sets(answer, self.at.alpha), picture="", figures="")
         self.run = None
 
     def _play(self) -> str:
-        """Let the method play and show what it spent, found and lost; return a remark."""
+        """Let the method play and show its spending, result and regret; return a message if it was stopped early."""
         self.refresh()
         problem, at = self.compute(), self.at
         halving = {"halving": at.halving} if at.method == "unknown-cost" else {}
@@ -125,7 +126,7 @@ def _sets(problem: ControlProblem, alpha: float) -> str:
 
 
 def _figures(run: ControlRun, problem: ControlProblem, alpha: float) -> str:
-    """Return what a run spent, found and lost."""
+    """Return the recommendation, spending and regret of a run as HTML."""
     history, name = run.history, problem.set_names[run.control_set]
     last, target = history.iloc[-1], problem.target(alpha)
     members = problem.control_sets[run.control_set]

@@ -1,4 +1,4 @@
-"""The deployment panel: choose sites yourself, and see how far from the best that is."""
+"""The deployment panel: choose sites yourself, and compare the result with the best deployment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..city.city import City
     from ._panel import Panel
 
-SEED = 1  # the same calls for every deployment, so that differences are sharp
+SEED = 1  # the same calls for every deployment, so that differences are precise
 LAWS = {
     "exponential": ("exponential", None),
     "lognormal, cv 0.5": ("lognormal", 0.5),
@@ -29,15 +29,16 @@ LAWS = {
 }
 CALLS = [(f"{n:,}", n) for n in (20_000, 100_000, 500_000)]
 EXPLANATION = (
-    "Tick the sites at which a unit waits, or click on stations of the map. Your deployment is compared with the best one "
-    "and with that of the p-median. Run simulates all three on the same calls, with the service times you choose."
+    "Tick the sites at which a unit waits, or click on stations of the map. Your deployment is compared with the best "
+    "one and with that of the p-median. Run simulates all three on the same calls, with the service times you choose."
 )
 
 
 def deployment_panel(city: City, units: int) -> Panel:
-    """Compare a deployment of one's own with the optimum and the p-median deployment.
+    """Compare the user's own deployment with the optimum and the p-median deployment.
 
-    The optimum is that of the approximate hypercube model, by enumeration where that is affordable.
+    The optimum is that of the approximate hypercube model. If there are too many deployments to enumerate, it is the
+    best one found by a search.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ def deployment_panel(city: City, units: int) -> Panel:
     Raises
     ------
     InputError
-        If the fleet does not fit the sites.
+        If ``units`` is not a positive whole number, or exceeds the number of sites.
     """
     return _DeploymentPanel(city, _validate.whole_number(units, "units"))
 
@@ -85,11 +86,11 @@ class _DeploymentPanel(OwnPanel):
         return {"optimum": tuple(self.search.x.tolist()), "p-median": self.median}
 
     def moved(self) -> None:
-        self.show(simulation="")  # its figures no longer hold
+        self.show(simulation="")  # its figures are out of date
         self.respond()
 
     def compute(self) -> dict[str, dict[str, Evaluation]]:
-        """Return evaluations by model and name: by the exact model, if that is quick, and by the approximate one."""
+        """Return evaluations by model, then by name. The exact model is left out for fleets too large for it."""
         deployments = self.deployments()
         quick = max(map(len, deployments.values())) <= EXACT_UP_TO
         models = ("exact", "approximate") if quick else ("approximate",)
@@ -104,12 +105,12 @@ class _DeploymentPanel(OwnPanel):
         return self._remark()
 
     def _remark(self) -> str:
-        """Return a remark on a fleet of another size."""
+        """Return a message if the user has not placed exactly ``units`` units."""
         placed, units = len(self.sites.chosen), self.units
         return "" if placed == units else f"You placed {placed} of {units} units; the others have {units}."
 
     def _simulate(self) -> str:
-        """Simulate the deployments and show the figures with their intervals; return a remark."""
+        """Simulate the deployments and show the results with intervals; return a text for the message line."""
         deployments = self.deployments()
         law, cv = LAWS[self.at.service]
         options = {"calls": self.at.calls, "service": law, "cv": cv, "rng": SEED}

@@ -1,4 +1,4 @@
-"""The load panel: the best deployment on its way from the p-median to the 1-median (the papers' Figure 5)."""
+"""The load panel: the best deployment moves from the p-median to the 1-median as load grows (the papers' Figure 5)."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ if TYPE_CHECKING:
     from .._types import Sites
     from ._panel import Panel
 
-RESTARTS = 2  # random starts besides the p-median and the 1-median: a step of the slider must not take long
+RESTARTS = 2  # random starts besides the p-median and the 1-median; few, so that the slider responds quickly
 EXPLANATION = (
-    "The load multiplies all call rates. Under light load the best deployment is that of the p-median; under heavy load all "
-    "units move to the 1-median, the most central site, if they may share one. Let go of a slider to see the answer."
+    "The load multiplies all call rates. Under light load the best deployment is that of the p-median; under heavy "
+    "load all units move to the 1-median, the most central site, if they may share one. Let go of a slider to see the "
+    "answer."
 )
 
 
 def load_panel(city: City, units: int) -> Panel:
     """Show how the best deployment changes with load, fleet size, objective and colocation.
 
-    A local search by the approximate hypercube model starts from the p-median deployment, the most central one and a few
-    random ones. It proves nothing. The chosen model then evaluates what it finds.
+    A local search by the approximate hypercube model starts from the p-median deployment, the most central one and a
+    few random ones. It does not prove optimality. The chosen model then evaluates the result.
 
     Parameters
     ----------
     city : City
-        Its call rates are load 1.
+        A load of 1 stands for the city's own call rates.
     units : int
         Initial fleet size.
 
@@ -60,7 +61,7 @@ class _LoadPanel(CityPanel):
 
     def __init__(self, city: City, units: int) -> None:
         controls = city_controls(city, units, 3, 0.1, ("exact", "approximate"))
-        controls["colocation"] = control(Checkbox, True, "units may share a site", "Allow several at a site")
+        controls["colocation"] = control(Checkbox, True, "units may share a site", "Allow several units at a site")
         super().__init__(city, controls)
         self.solve = lru_cache(maxsize=512)(partial(_solve, city))
         layout = " | ".join([*controls, "message", "figures", "map"])
@@ -87,7 +88,7 @@ class _LoadPanel(CityPanel):
 def _solve(
     city: City, load: float, units: int, metric: str | tuple[str, float], colocation: bool, evaluator: str
 ) -> tuple[City, dict[str, Evaluation], float]:
-    """Return the city under load, the best deployment found beside the p-median's, and the p-median bound (min)."""
+    """Return the city under load, the evaluations of the best found and the p-median, and the p-median bound (min)."""
     city = city.scaled(load)
     space = DeploymentSpace(city, units, colocation=colocation)
     median, judge = p_median(city, space), Objective(city, space, evaluator, metric)
@@ -99,7 +100,7 @@ def _solve(
 
 
 def _change(city: City, sites: Sites, median: Sites) -> str:
-    """Say how a deployment differs from that of the p-median."""
+    """Describe how a deployment differs from that of the p-median."""
     p, center = len(sites), one_median(city).sites[0]
     ours, theirs = _charts.place_counts(city, sites), _charts.place_counts(city, median)
     if p > 1 and ours[city.twin_groups[center]] == p:

@@ -1,4 +1,4 @@
-"""The navigation panel: let agents learn a route, close roads on them, and see where they drove."""
+"""The navigation panel: let agents learn a route, close roads, and see where the agents drove."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ RULES = {"ts": "Thompson sampling", "ts-joint": "joint Thompson sampling", "bucb
 NAMES = REGRESSIONS | RULES
 AGENTS = {name: ", ".join(NAMES[part] for part in name.split("-", 1)) for name in bandits.POLICIES}
 EXPLANATION = (
-    "An electric car drives from A to B again and again, and learns what its roads need. Every change starts the drive anew. "
-    "Agents under the same settings face the same roads, and stay on the figure and the map to compare. Interrupt the kernel "
-    "to stop a drive early."
+    "An electric car drives from A to B again and again, and learns what its roads need. Every change starts the drive "
+    "again. Agents under the same settings face the same roads, and stay on the figure and the map to compare. "
+    "Interrupt the kernel to stop a drive early."
 )
 
 
 def navigation_panel(
     net: RoadNetwork, start: int | str, end: int | str, *, agent: str = "gp-ts", horizon: int = 60, rng: Rng = None
 ) -> Panel:
-    """Drive a route with an agent of one's choice, change what it believes, and close roads.
+    """Let an agent of your choice learn a route, change its prior beliefs, and close roads.
 
     Parameters
     ----------
     net : RoadNetwork
-        With polylines, for the map.
+        Needs polylines for the map.
     start, end : int or str
         First and last edge, by index or id.
     agent : str
@@ -45,7 +45,7 @@ def navigation_panel(
     horizon : int
         Initial number of rounds, from 10 to 500.
     rng : int or Generator, optional
-        Initial seed, which decides what edges need, and the noise; left out, one is drawn and shown.
+        Initial seed of the energies that edges need and of the noise. By default, one is drawn and shown.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def navigation_panel(
     Raises
     ------
     InputError
-        If an argument is not as above, or no way leads from start to end.
+        If an argument is invalid, or no path leads from ``start`` to ``end``.
     """
     _validate.choice(agent, "agent", tuple(AGENTS))
     horizon = _validate.whole_number(horizon, "horizon", 10, 500)
@@ -71,12 +71,12 @@ class _NavigationPanel(Panel):
     def __init__(self, net: RoadNetwork, route: tuple[int, int], agent: str, horizon: int, rng: Rng) -> None:
         self.net, self.route, self.bar = net, route, Bar("Driving")
         self.settings: tuple[Any, ...] = ()
-        self.runs: dict[str, bandits.NavigationRun] = {}  # the latest last, all under the same settings
-        self.prior = lru_cache(maxsize=2)(partial(bandits.navigation_prior, net))  # 150 MB in Monaco
+        self.runs: dict[str, bandits.NavigationRun] = {}  # all runs under the current settings, the latest last
+        self.prior = lru_cache(maxsize=2)(partial(bandits.navigation_prior, net))  # each prior of Monaco takes 150 MB
         agents = [(title, name) for name, title in AGENTS.items()]
-        about = "What it believes about edges, and how it chooses"
-        unlike = "How unlike in length, speed and incline two edges may be and still teach about each other"
-        noise = "Standard deviation of an observation, over that of the energies by formula"
+        about = "Its model of the edges, and its rule to choose a path"
+        unlike = "How much two edges may differ in length, speed and incline and still inform about each other"
+        noise = "Standard deviation of an observation, relative to that of the energies by formula"
         closed = "Ids of road edges, separated by commas; the map tells an edge's id"
         tip = "Close the edge that the latest agent drove most often and can do without"
         controls = {
@@ -84,7 +84,7 @@ class _NavigationPanel(Panel):
             "lengthscale": control(FloatLogSlider, 1.0, "Lengthscale", unlike, (-1, 0.5, 0.1)),
             "noise": control(FloatSlider, 0.1, "Noise", noise, (0.02, 0.5, 0.02)),
             "horizon": control(IntSlider, horizon, "Rounds", "How often the car drives", (10, 500, 10)),
-            "seed": seed_input(rng, "Decides what edges need, and the noise"),
+            "seed": seed_input(rng, "Determines the energies that edges need, and the noise"),
             "closed": control(Text, "", "Closed roads", closed, placeholder="none"),
             "close": button("Close the road driven most", tip, self._close_road),
             "reopen": button("Open all", "Open all closed roads", self._open_roads),
@@ -96,7 +96,7 @@ class _NavigationPanel(Panel):
         self.respond()
 
     def compute(self) -> dict[str, bandits.NavigationRun]:
-        """Drive, if the agent has not done so under these settings; return all runs under them."""
+        """Return all runs under the current settings; first let the chosen agent drive, unless its run is known."""
         at = self.at
         closed = tuple(sorted(set(self.net.edges(_names(at.closed), "closed").tolist())))
         settings = (at.lengthscale, at.noise, at.horizon, at.seed, closed)
@@ -136,11 +136,11 @@ class _NavigationPanel(Panel):
             closed = [*shut, self.net.ids[edge]]
             try:
                 self.net.shortest_path(self.net.lengths, *self.route, closed=closed)
-            except NoWayError:  # there is no way round this one
+            except NoWayError:  # there is no detour around this edge
                 continue
             self.controls["closed"].value = ", ".join(closed)
             return ""
-        return "No road can be closed any more: there is no way round those that are left."
+        return "No further road can be closed, because there is no detour around any of the others."
 
 
 def _names(text: str) -> list[str]:
@@ -149,7 +149,7 @@ def _names(text: str) -> list[str]:
 
 
 def _figures(net: RoadNetwork, runs: dict[str, bandits.NavigationRun], closed: tuple[int, ...]) -> str:
-    """Return a table of the agents and what is worth noticing of the latest, the last, as HTML."""
+    """Return a table of all runs and notes on the paths and closed roads as HTML. The latest run is last."""
     rows = {}
     for name, run in runs.items():
         expected = run.history["expected_energy"]
@@ -158,7 +158,7 @@ def _figures(net: RoadNetwork, runs: dict[str, bandits.NavigationRun], closed: t
         rows[AGENTS[name]] = [f"{number:,.0f}" for number in numbers]
     path, needed = run.best_path, run.expected[list(run.best_path)].sum()
     best = f"The path without regret has {len(path)} edges and needs {needed:,.0f} Wh on average."
-    rectified = "Regret is rectified: what is won downhill does not count."
+    rectified = "Regret is rectified: energy gained downhill does not count."
     shut = f"Closed: {', '.join(net.ids[edge] for edge in closed)}." if closed else ""
     columns = ["regret, rectified (Wh)", "first tenth (Wh per drive)", "last tenth (Wh per drive)", "edges driven"]
     caption = f"{len(run.history)} drives from {net.ids[path[0]]} to {net.ids[path[-1]]}"
@@ -166,7 +166,7 @@ def _figures(net: RoadNetwork, runs: dict[str, bandits.NavigationRun], closed: t
 
 
 def _regret(runs: dict[str, bandits.NavigationRun]) -> str:
-    """Draw how regret adds up."""
+    """Return a picture of cumulative regret as HTML."""
 
     def draw(axes: Any) -> None:
         for name, run in runs.items():

@@ -1,7 +1,7 @@
-"""The optimizer panel: step a search for the best deployment, see what it expects, and try a deployment of your own.
+"""The optimizer panel: run a search step by step, see its predictions, and try a deployment of your own.
 
-Limits. Predictions are of the value without noise: with a simulation as evaluator, values scatter more than the band.
-The map evaluates a deployment once more than the search does, which takes time where that is a simulation.
+Limits: predictions are of the value without noise, so values from a simulation scatter more widely than the band.
+The map evaluates each deployment a second time, which takes a while with a simulation.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ if TYPE_CHECKING:
     from ..evaluators.metrics import Metric
 
 EXPLANATION = (
-    "Step lets the method choose a deployment, which is evaluated and told to it. What the method expects is noted before. "
-    "Place the units yourself to tell it of a deployment of your own. The same seed makes the same choices."
+    "Step evaluates the deployment that the method proposes, and passes the value to the method. Its prediction is "
+    "recorded first. You can also place the units yourself and have your own deployment evaluated. The same seed gives "
+    "the same choices."
 )
 BLUE, GREEN, RED = (_colours.CATEGORIES[k] for k in (0, 2, 4))
 PICTURES = ("convergence", "predictions", "thoughts", "edges")
 
 
 def optimizer_panel(objective: Objective, method: str = "gp-pm", *, rng: Rng = None) -> Panel:
-    """Step an optimizer by hand, see what it expects, and tell it of deployments of one's own.
+    """Run an optimizer step by step, see its predictions, and add evaluations of your own deployments.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ def optimizer_panel(objective: Objective, method: str = "gp-pm", *, rng: Rng = N
     method : str
         Initial method, one of `emsopt.optimizers.METHODS`.
     rng : int or Generator, optional
-        Initial seed: the same seed makes the same choices. Left out, one is drawn and shown.
+        Initial seed; the same seed gives the same choices. By default, one is drawn and shown.
 
     Returns
     -------
@@ -76,14 +77,14 @@ class _OptimizerPanel(SteppedPanel):
         limits = space.site_floors.tolist(), space.site_capacities.tolist()
         self.sites = SiteInputs(city.site_names, self._count, *limits)
         sites, best = self.sites, "Place the units as in the best deployment so far"
-        own, other = "Tell the method of your deployment", "Which optimizer chooses; another one begins anew"
+        own, other = "Evaluate your deployment for the method", "Optimizer; choosing another one starts again"
         controls = {
             "method": control(Dropdown, method, "Method", other, action=self.restart, options=list(METHODS)),
             "take": button("Take the best so far", best, lambda: sites.take(self.trace.optimizer.best[0])),
             "clear": button("Clear", "Remove all units but those that are pinned", lambda: sites.take(())),
             "evaluate": button("Evaluate", own, self._evaluate, slow=True),
         }
-        outputs, enough = ("placed", "said", *PICTURES, "where"), "Every allowed deployment is evaluated."
+        outputs, enough = ("placed", "said", *PICTURES, "where"), "All allowed deployments are evaluated."
         super().__init__(controls, rng, outputs, enough, MapView(city))
         self.refs |= {"sites": self.sites.fields, "trace": lambda: self.trace}
         self.begin()
@@ -112,12 +113,12 @@ class _OptimizerPanel(SteppedPanel):
         """Evaluate the user's deployment."""
         sites, units = self.sites.chosen, self.objective.space.units
         if len(sites) != units:
-            raise InputError(f"{units} units are to be placed; you placed {len(sites)}.")
+            raise InputError(f"exactly {units} units must be placed; you placed {len(sites)}.")
         self.trace.evaluate(sites)
         self.refresh()
 
     def _count(self) -> None:
-        """Say how many units the user has placed."""
+        """Show how many units the user has placed."""
         self.show(placed=f"{len(self.sites.chosen)} of {self.objective.space.units} units placed")
 
     def _say(self) -> None:
@@ -144,7 +145,7 @@ class _OptimizerPanel(SteppedPanel):
 
 
 def _where(trace: Trace, city: City) -> str:
-    """Say in words what the map shows, and how it lies in the trust region."""
+    """Describe the deployments on the map, and where the one evaluated last lies in the trust region."""
     texts = [f"Evaluated last, units at: {units_at(city, trace.asked)}."]
     if trace.centre is not None:
         texts.append(away_from_centre(city, trace.asked, trace.centre, trace.edge))
@@ -157,8 +158,8 @@ def _where(trace: Trace, city: City) -> str:
 def _points(axes: Any, x: pd.Series, y: pd.Series, facts: pd.DataFrame) -> None:
     """Mark evaluations: hollow circles for the initial random ones, diamonds for the user's own."""
     kinds = {
-        "random, to begin with": (facts.initial, {"marker": "o", "markerfacecolor": "white"}),
-        "asked for": (~facts.initial & ~facts.own, {"marker": "o"}),
+        "initial, random": (facts.initial, {"marker": "o", "markerfacecolor": "white"}),
+        "proposed": (~facts.initial & ~facts.own, {"marker": "o"}),
         "your own": (facts.own, {"marker": "D", "color": RED}),
     }
     for label, (which, looks) in kinds.items():
@@ -168,7 +169,7 @@ def _points(axes: Any, x: pd.Series, y: pd.Series, facts: pd.DataFrame) -> None:
 
 
 def _convergence(facts: pd.DataFrame, metric: Metric) -> str:
-    """Draw values and the best so far over evaluations."""
+    """Return a picture of the values and the best so far over evaluations, as HTML."""
     factor, unit, digits, label = measure(metric)
     value, best = factor * facts.value, factor * facts.best
 
@@ -185,11 +186,11 @@ def _convergence(facts: pd.DataFrame, metric: Metric) -> str:
 
 
 def _predictions(facts: pd.DataFrame, metric: Metric) -> str:
-    """Draw what was expected of each evaluation, before it, against its value."""
+    """Return a picture of the prediction made before each evaluation against the value found, as HTML."""
     factor, *_, label = measure(metric)
     known = facts[facts.expected.notna()]
     if known.empty:
-        return lines("What is expected: no model yet.")
+        return lines("No predictions yet: the method has no model.")
     drawn, parts = known.deviation.isna().all(), (known.value, known.expected, 2 * known.deviation.fillna(0))
     value, expected, band = (factor * part for part in parts)
 
@@ -197,21 +198,21 @@ def _predictions(facts: pd.DataFrame, metric: Metric) -> str:
         axes.axline((value.iloc[0],) * 2, slope=1, color="#555", linewidth=1.2, linestyle=":")
         axes.errorbar(value, expected, band, fmt="none", ecolor="#888", elinewidth=1.2)
         _points(axes, value, expected, known)
-        axes.set(xlabel=label, ylabel="Drawn" if drawn else "Mean ± 2 sd")
+        axes.set(xlabel=label, ylabel="Sampled model" if drawn else "Mean ± 2 sd")
         if known.own.any():
             axes.legend(fontsize=9, loc="upper left")
 
     if drawn:
-        title = alt = f"What the model drawn said of {len(known)} evaluations before each (dotted: equal)"
+        title = alt = f"Predictions of sampled models before each of {len(known)} evaluations (dotted: equal)"
     else:
         within = int(((value - expected).abs() <= band).sum())
-        title = "What was expected, before each evaluation (dotted: equal)"
+        title = "Prediction before each evaluation (dotted: equal)"
         alt = f"Predicted against found: {within} of {len(known)} values are within two standard deviations."
     return picture(draw, title, alt)
 
 
 def _edges(facts: pd.DataFrame) -> str:
-    """Draw the edge of the trust region over evaluations."""
+    """Return a picture of the edge of the trust region over evaluations, as HTML."""
     known = facts[facts.edge.notna()]
     if known.empty:
         return ""
@@ -231,25 +232,25 @@ def _edges(facts: pd.DataFrame) -> str:
 
 
 def _thoughts(optimizer: Any, metric: Metric) -> str:
-    """Return what the method thinks now as named bars: promising swaps, or coefficients."""
+    """Return a table of bars: expected improvement of the best swaps, or the largest coefficients of the model."""
     swaps = hasattr(optimizer, "acquisition")
     frame = best_swaps(optimizer) if swaps else largest_coefficients(optimizer)
     if frame.empty:
-        return lines("What it thinks: no model yet, or nothing left to try.")
+        return lines("No model yet, or no deployment left to evaluate.")
     low, high = frame.value.min(), frame.value.max()
     if swaps:
-        # Logarithms have no natural zero: the bars begin a little below the least of them.
+        # Logarithms have no natural zero: the bars begin a little below the smallest.
         base = low - max(0.1 * (high - low), 1e-9)
         shares, faint = (frame.value - base) / (high - base), ~frame.inside
         texts = frame.value.map("{:.2f}".format)
         caption = (
-            "Most promising single swaps of the best so far, by the logarithm of expected improvement: 0.7 more is "
-            "twice as much. Faint: outside the trust region. It may also move several units at once."
+            "Most promising single swaps of the best so far, by the logarithm of expected improvement: an increase "
+            "of 0.7 doubles it. Faint: outside the trust region. The method may also move several units at once."
         )
     else:
         factor, unit, *_ = measure(metric)
         shares, faint = frame.value.abs() / max(high, -low, 1e-300), frame.value > 0
         texts = (factor * frame.value).map(f"{{:+.3g}}{unit}".format)
-        caption = "Largest coefficients of the model drawn last. Faint: raises the value."
+        caption = "Largest coefficients of the model sampled last. Faint: the feature raises the value."
     bars = map(bar, shares, faint.map({True: f"{BLUE}59", False: BLUE}))
     return table(caption, (), zip(frame.name, zip(texts, bars, strict=True), strict=True))

@@ -3,7 +3,7 @@
 Every function returns ``(fig, ax)`` and takes ``ax=None``. By default the figure is created by pyplot: a
 notebook displays it and a script can close it. An empty ``matplotlib.figure.Figure`` is sized and filled
 without pyplot, as widgets and servers need. An ``Axes`` is drawn on directly. The functions compute only
-means or medians and bands; evaluations and frames are passed in.
+means or medians and bands; the caller passes evaluations and tables.
 
 ``STYLE`` is the common style, for ``matplotlib.pyplot.style.use(emsopt.plots.STYLE)``. Colours are those of
 the interactive maps (`emsopt.maps`) and distinguishable for colour-blind readers.

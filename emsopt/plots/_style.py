@@ -31,7 +31,7 @@ DASHES = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), "-", (0, (5,
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Run a drawing function, which this decorates, under the common style."""
+    """Apply the common style while the decorated drawing function runs."""
     with mpl.rc_context(STYLE):
         yield
         interactive = mpl.is_interactive()
@@ -48,16 +48,16 @@ def new_figure(
         return ax
     if ax is not None:
         return None
-    from matplotlib import pyplot as plt  # chooses a backend, which a server does without
+    from matplotlib import pyplot as plt  # importing pyplot chooses a backend, which servers do not need
 
     return plt.figure(figsize=size, layout=layout)
 
 
 def given_axes(ax: AxLike, count: int) -> tuple[Figure, AxesArray]:
-    """Return the caller's figure and axes, of which there must be ``count``."""
+    """Return the caller's figure and axes; raise unless there are ``count`` axes."""
     axes = np.ravel(np.array(ax, dtype=object))
     if len(axes) != count:
-        raise InputError(f"`ax` must hold {count} Axes; got {len(axes)}.")
+        raise InputError(f"`ax` must hold {count} Axes; got {len(axes)}. Leave it out for a new figure.")
     return axes[0].figure, axes
 
 
@@ -66,7 +66,7 @@ def panels(
 ) -> tuple[Figure, AxesArray]:
     """Return a figure and ``count`` axes: the caller's, or new ones of a given size (inches) in rows of ``across``."""
     if count < 1:
-        raise InputError("there is nothing to draw: the table has no rows, or the dict no entries.")
+        raise InputError("there is nothing to draw: a table must have at least one row, and a dict at least one entry.")
     across = min(count, across or count)
     down = -(-count // across)
     fig = new_figure(ax, (across * size[0], down * size[1]))
@@ -101,7 +101,10 @@ def draw_line(
     alpha: float = 0.18,
     **options: Any,
 ) -> None:
-    """Draw the line of category k and the ``band`` (low, high) around it; ``log`` for an axis of positive values."""
+    """Draw the line of category k and the ``band`` (low, high) around it.
+
+    Set ``log`` if the vertical axis is logarithmic, so that values of zero or less do not break the drawing.
+    """
     line, low, high = np.array([y, *((y, y) if band is None else band)], dtype=float)
     if log:
         low, line = np.where(low > 0, low, line / 10), np.where(line > 0, line, np.nan)
@@ -111,7 +114,7 @@ def draw_line(
 
 
 def note(ax: Axes, text: str, at: Iterable[Any], offset: tuple[float, float] = (0, 0), **options: Any) -> None:
-    """Write a text at an offset (points) from a place in the axes, by default centred."""
+    """Write a text at an offset (points) from a position in the axes; by default, the text is centred."""
     options = {"ha": "center", "va": "center", "textcoords": "offset points"} | options
     ax.annotate(text, tuple(at), offset, **options)
 
@@ -124,13 +127,13 @@ def bare(ax: Axes) -> None:
 
 
 def legend_above(ax: Axes, columns: int, least: int = 2) -> None:
-    """Put a legend above the axes, if there are at least that many labels."""
+    """Put a legend above the axes if there are at least ``least`` labels."""
     if len(ax.get_legend_handles_labels()[1]) >= least:
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2)
 
 
 def shared_legend(fig: Figure, axes: Iterable[Axes], columns: int, loc: Any = "upper center", **options: Any) -> None:
-    """Put one legend for all axes outside of them."""
+    """Put one legend for all axes outside the axes."""
     handles = {text: mark for ax in axes for mark, text in zip(*ax.get_legend_handles_labels(), strict=True)}
     options |= {"loc": f"outside {loc}", "ncols": min(len(handles), columns)}
     fig.legend(list(handles.values()), list(handles), **options)

@@ -1,4 +1,4 @@
-"""Bandits on road networks: regret by route and lengthscale, and the optimism of each rule."""
+"""Bandits on road networks: regret by route and lengthscale, and the confidence parameter of each rule."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def cumulative_regret(
     ax : sequence of matplotlib Axes or empty Figure, optional
         One Axes for each panel.
     against : str
-        Column of numbers along the horizontal axis. With any other than "round", the regret after the last round is
-        drawn, for example of the study "navigation_lengthscale".
+        Column of numbers along the horizontal axis. For any column but "round", the regret after the last round is
+        drawn; the study "navigation_lengthscale" is an example.
     by : sequence of str
         Columns that define the panels.
     lines : str
         Column that defines the lines, in the order of the frame.
     log : bool
-        Whether the regret axis is logarithmic; policies differ by a factor of fifty.
+        Whether the regret axis is logarithmic, because policies differ by a factor of fifty.
 
     Returns
     -------
@@ -94,6 +94,7 @@ def confidence_parameters(
     rules : dict of str to rule
         Each with a method ``beta(t, n_arms)``: `emsopt.bandits.UCB` or `emsopt.bandits.BayesUCB`.
     n_arms, horizon : int
+        Number of arms, and number of rounds to draw.
     ax : matplotlib Axes or empty Figure, optional
 
     Returns

@@ -35,12 +35,12 @@ def boke_step(
     Parameters
     ----------
     profile : DataFrame
-        As `emsopt.optimizers.profile` returns it: the index is x, columns "mean", "bonus", "bound", "density".
+        From `emsopt.optimizers.profile`: the index is x, the columns are "mean", "bonus", "bound" and "density".
     points : array_like, shape (t, 2)
         Evaluated points and their values; the last one is marked.
     ax : empty Figure or sequence of 3 matplotlib Axes, optional
     truth : array_like, shape of the index, optional
-        The function itself.
+        Values of the function itself.
     proposal : float, optional
         The point that the method proposes next.
     title : str
@@ -63,7 +63,7 @@ def boke_step(
     if truth is not None:
         top.plot(x, truth, color="#777", linestyle="--", linewidth=1.6, label="true")
     top.plot(x, mean, color=blue, label="regression m")
-    top.plot(*points.T, "o", color="#222", markersize=6, label="told")
+    top.plot(*points.T, "o", color="#222", markersize=6, label="observed")
     top.plot(*points[-1], "o", markersize=12, markerfacecolor="none", markeredgecolor="#222")
     top.set(ylim=(floor, ceiling), ylabel="value", title=title)
     shown = np.minimum(profile["bound"], ceiling + 2 * room)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FLOOR = 1e-4  # lower bound for simple regret on a logarithmic axis
 COLUMNS = ("simple_regret", "quality_regret", "cost_regret", "plays", "on_target")
 METHODS = ("unknown-cost", "ucb-psq", "ts-psq", "ucb-cvs", "etc-50")  # always in the same colours
-DRAWN = 128  # plays of each set
+DRAWN = 128  # number of plays drawn for each set
 
 
 @styled()
@@ -34,7 +34,7 @@ def control_sets(problem: ControlProblem, ax: AxLike = None, *, alpha: float = 0
     Parameters
     ----------
     problem : emsopt.problems.ControlProblem
-        Of two variables.
+        A problem with two variables.
     ax : sequence of two matplotlib Axes or empty Figure, optional
     alpha : float
         Tolerance: expected values in the shaded band are acceptable.

@@ -40,7 +40,7 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None, *, label: str = "Mean res
     frame : DataFrame
         One row per load, as returned by `emsopt.planning.sweeps.load_sweep`: the index is the offered load
         per unit, and each numeric column becomes a line. Columns with "bound" in their name are dashed in
-        grey. An index with another name labels the axis with that name.
+        grey. If the index has another name, the axis is labelled with it.
     ax : matplotlib Axes or empty Figure, optional
     label : str
         Quantity shown, with unit.
@@ -51,7 +51,9 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None, *, label: str = "Mean res
     """
     lines = frame.select_dtypes("number")
     if lines.empty:
-        raise InputError(f"`frame` must have rows, and columns of numbers; got {lines.shape} of these.")
+        raise InputError(
+            f"`frame` must have at least one row and one column of numbers; its numeric part has shape {lines.shape}."
+        )
     loads = lines.index.to_numpy(dtype=float)
     fig, ax = figure(ax)
     for k, name in enumerate(lines.columns):
@@ -82,10 +84,11 @@ def convergence(
     Parameters
     ----------
     runs : dict of str to runs, or runs
-        One run or a list of them, each an optimizer's result or its history (a DataFrame with the best so far in
-        ``best`` and the number of evaluations in ``evaluations``, or ``evaluation``, left out if every row is one).
-        Or an array of the best so far after each evaluation, shape (T,) or, for several runs, (R, T). Of several the
-        median is drawn, with ``band="confidence"`` the mean; a run that ended early keeps its last value.
+        One run or a list of runs. A run is an optimizer's result, or its history: a DataFrame with the best value so
+        far in ``best`` and the number of evaluations in ``evaluations`` or ``evaluation``; without such a column, each
+        row is one evaluation. Alternatively, an array of the best value after each evaluation, shape (T,), or (R, T)
+        for several runs. For several runs the median is drawn, or the mean with ``band="confidence"``; a run that
+        ended early keeps its last value.
     ax : matplotlib Axes or empty Figure, optional
     band : {"quartiles", "range", "confidence", None}
         Band around several runs; "confidence" is the 95 % interval of their mean, as in the papers.
@@ -131,24 +134,26 @@ def convergence(
 
 
 def _runs(values: Any, name: str, against: str) -> pd.DataFrame:
-    """Return the best so far of each run, a column each, by the numbers of evaluations or seconds at which one changes."""
+    """Return the best value so far with one column per run, indexed by evaluations or seconds."""
     listed = values if isinstance(values, (list, tuple)) else [values]
     frames: list[Any] = [getattr(run, "history", run) for run in listed]
     if not frames or (against == "evaluations" and not all(hasattr(frame, "columns") for frame in frames)):
         array = np.atleast_2d(np.asarray(values, dtype=float))
         if array.ndim != 2 or array.size == 0:
-            raise InputError(f"the runs of {name!r} must have shape (T,) or (R, T); got {np.shape(values)}.")
+            raise InputError(
+                f"the runs of {name!r} must have shape (T,) or (R, T), or be histories; got shape {np.shape(values)}."
+            )
         frames = [pd.DataFrame({"best": row}) for row in array]
     best = []
     for frame in frames:
         _validate.columns(frame, ("best",) if against == "evaluations" else ("best", "seconds"))
         if not len(frame):
-            raise InputError(f"every history of {name!r} must have at least one row; one is empty.")
+            raise InputError(f"every history of {name!r} must have at least one row; one is empty. Leave it out.")
         columns = [column for column in (against, "evaluation") if column in frame]
         steps = frame[columns[0]] if columns else range(1, len(frame) + 1)
         by_step = pd.Series(np.asarray(frame["best"], dtype=float), np.asarray(steps, dtype=float))
         best.append(by_step.groupby(level=0).last())
-    return pd.concat(best, axis=1).sort_index().ffill().dropna()  # from where on every run has a value
+    return pd.concat(best, axis=1).sort_index().ffill().dropna()  # the rows in which every run has a value
 
 
 @styled()
@@ -221,7 +226,7 @@ def response_histogram(
 
 
 def _longest(named: Mapping[str, Evaluation]) -> float:
-    """Return the longest response time to draw (min): few calls take longer."""
+    """Return the longest response time to draw (min): the largest 99.9th percentile."""
     return max(float(evaluation.percentile(99.9)) for evaluation in named.values())
 
 

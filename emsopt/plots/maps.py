@@ -107,7 +107,7 @@ def _maps(
     edges = _colours.class_edges(*_colours.limits_of(together, limits))
     scale = _colours.classes(together, edges)
     colours, below, above = scale["colours"], scale["below"], scale["above"]
-    inner = colours[below : len(colours) - above]  # the outer classes become the open ends
+    inner = colours[below : len(colours) - above]  # the outer classes become the open ends of the colour bar
     cmap = ListedColormap(inner).with_extremes(under=colours[0], over=colours[-1], bad=_colours.MISSING)
     norm = BoundaryNorm(edges[below : len(edges) - above], cmap.N)
     fig, axes, where = _map_axes(ax, city, len(named))
@@ -200,7 +200,7 @@ def _station(ax: Axes, place: FloatArray, units: int, share: float) -> None:
 
 
 def _extent(city: City) -> tuple[FloatArray, FloatArray, float]:
-    """Return the corners of a map in coordinate units, and the height of a unit of y in units of x."""
+    """Return two corners of a map in its coordinates, and how many times longer a unit of y is than one of x."""
     low, high = _colours.extent(city)
     aspect = _colours.stretch(low, high) if city.geographic else 1.0
     least = 0.0005 if city.geographic else 0.05  # a city of one point still needs an extent
@@ -212,7 +212,7 @@ def _frame(ax: Axes, city: City) -> None:
     """Set equal axes around the city and replace the ticks by a scale bar."""
     low, high, aspect = _extent(city)
     bare(ax)
-    km = 111.2 / aspect if city.geographic else 1  # of one unit of x
+    km = 111.2 / aspect if city.geographic else 1  # length of one unit of x
     wide = high[0] - low[0]
     wanted = 0.22 * wide * km
     power = 10.0 ** np.floor(np.log10(wanted))

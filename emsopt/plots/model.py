@@ -85,7 +85,7 @@ def approximation_error(
         ``error`` (minutes, absolute).
     ax : matplotlib Axes or empty Figure, optional
     load, group, error : str
-        Columns.
+        Names of these columns.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def approximation_error(
 
 @styled()
 def correction_factor(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
-    """Draw the correction factor Q(p, ρ, r) against the number r of busier choices, for several utilisations.
+    """Draw the correction factor Q(p, ρ, r) against the number r of busy units that are preferred, by utilisation.
 
     Parameters
     ----------

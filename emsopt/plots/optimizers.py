@@ -39,14 +39,15 @@ def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, Ax
     r"""Draw the graphs whose minimum cut minimises xᵀA x + bᵀx (Example 7 of "... in Spatial Queues", its Figure 1).
 
     Places on the side of the source s have x_i = 0, those on the side of the sink t have x_i = 1. The edge between two
-    places has capacity \|A_ij|. The terminal capacities are b_i + Σ_j A_ij, from the source if positive, else to the
-    sink. The papers print b_i alone, and the minimum cut of that graph need not minimise the function. Both have the
-    same minimiser in Example 7, but not with b = (3, 2, -7), the second example below.
+    places has capacity \|A_ij|. The terminal capacity of place i is the absolute value of b_i + Σ_j A_ij, on an edge
+    from the source if the sum is positive, else on an edge to the sink. The papers print b_i alone, and the minimum cut
+    of that graph need not minimise the function. Both graphs have the same minimiser in Example 7, but not with
+    b = (3, 2, -7), the second example below.
 
     Parameters
     ----------
     A : array_like, shape (n, n)
-        Symmetric, no entry positive; the diagonal is ignored. Legible up to about six places.
+        Symmetric, without positive entries; the diagonal is ignored. The drawing is legible up to about six places.
     b : array_like, shape (n,)
     ax : sequence of two matplotlib Axes or empty Figure, optional
 
@@ -72,7 +73,7 @@ def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, Ax
     A = np.array(_validate.real_array(A, "A", (len(b), len(b))))
     np.fill_diagonal(A, 0)
     if not np.array_equal(A, A.T) or (A > 0).any():
-        raise InputError("`A` must be symmetric with no positive entry, or no cut minimises the function.")
+        raise InputError("`A` must be symmetric without positive entries. Otherwise no cut minimises the function.")
     graphs = {"Capacities as printed": b, "Corrected capacities": b + A.sum(axis=1)}
     fig, axes = panels(ax, len(graphs), (5.6, 1.4 + 1.25 * len(b)))
     for panel, (title, linear) in zip(axes, graphs.items(), strict=True):
@@ -90,7 +91,7 @@ def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, Ax
 
 
 def _draw_cut(ax: Axes, A: FloatArray, linear: FloatArray, x: IntArray) -> list[float]:
-    """Draw places between source and sink, and the edges with their capacities; return those of the edges cut."""
+    """Draw places between source and sink, and the edges with their capacities; return those of the cut."""
     n = len(linear)
     heights = np.arange(n)[::-1] - (n - 1) / 2
     places = np.column_stack([np.where(np.arange(n) % 2, 0.75, -0.75), heights])
@@ -145,9 +146,10 @@ def trust_region(
 ) -> tuple[Figure, Axes]:
     """Draw a small solution space around the centre of a trust region (Figure 2 of "... in Spatial Queues").
 
-    Each ring outwards is one more relocated unit, or two more in Hamming distance; lines are single
-    relocations. Only deployments with p units are drawn. They are labelled by their sites (numbered from 1)
-    if a string of counts would not fit. Legible up to about forty deployments.
+    Each ring outwards stands for one more relocated unit, which is two more in Hamming distance. Lines join
+    deployments on neighbouring rings that differ by one relocation. Only deployments with p units are drawn. Their
+    labels are the numbers of units at the sites, or the occupied sites (numbered from 1) if there are more than six
+    sites. The drawing is legible up to about forty deployments.
 
     Parameters
     ----------
@@ -246,7 +248,7 @@ def _label(ax: Axes, point: FloatArray, text: str, colour: str = "#222") -> None
 def example_13(ax: AxLike = None) -> tuple[Figure, AxesArray]:
     """Draw the papers' Example 13 step by step: GP-pM places two units on five sites.
 
-    Values and expected improvements are as printed; the paper does not give the city.
+    Values and expected improvements are copied from the paper, which does not give the city.
 
     Parameters
     ----------
@@ -290,16 +292,18 @@ def regret_curves(
 ) -> tuple[Figure, Axes]:
     """Draw the mean and 95 % band of regret over replications, with theoretical bounds.
 
-    The axes are logarithmic if a bound is more than ten times as large as all regret.
+    The axes are logarithmic if a bound exceeds ten times the largest mean regret.
 
     Parameters
     ----------
     curves : array_like of shape (R, T), or dict of str to these
-        For example from `emsopt.optimizers.regret.empirical_regret`.
+        Regret of R replications after each of T evaluations, for example from
+        `emsopt.optimizers.regret.empirical_regret`.
     ax : matplotlib Axes or empty Figure, optional
     bounds : dict of str to array_like, optional
-        A bound at 1, 2, ..., shape (T,), drawn in grey: `emsopt.optimizers.regret.sparbl_bound`, or
-        `emsopt.optimizers.regret.gp_pm_bound`, which is a bound on average regret over restarts.
+        Bounds after 1, 2, ... evaluations, each of shape (T,), drawn in grey: for example from
+        `emsopt.optimizers.regret.sparbl_bound`, or from `emsopt.optimizers.regret.gp_pm_bound`, which bounds the
+        average regret over restarts.
     label, against : str
         Labels of the axes: the quantity with unit, and the horizontal axis.
 

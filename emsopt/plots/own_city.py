@@ -1,4 +1,4 @@
-"""Daily course of a city: number of calls, and sites of units."""
+"""A city over the hours of the day: the calls per hour, and the sites of the units."""
 
 from __future__ import annotations
 

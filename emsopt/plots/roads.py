@@ -1,4 +1,4 @@
-"""Static maps of road networks, the counterpart of `emsopt.maps`."""
+"""Static maps of road networks, the counterparts of the interactive maps in `emsopt.maps`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def exploration(
     Parameters
     ----------
     net : RoadNetwork
-        With polylines.
+        Needs polylines.
     visits : NavigationRun, DataFrame, or dict of str to either
         As for `emsopt.maps.exploration_map`.
     ax : sequence of matplotlib Axes or empty Figure, optional
@@ -54,7 +54,7 @@ def exploration(
     best : array_like, optional
         Edges of the best path.
     rounds : int, optional
-        Draw only edges known by this round.
+        Draw only edges driven for the first time up to this round. Default: all driven edges.
 
     Returns
     -------

@@ -45,7 +45,7 @@ def study_curves(
     Parameters
     ----------
     frame : DataFrame
-        Data of the curves; rows are joined in their order.
+        Data of the curves; each curve joins its rows in the order of the table.
     ax : empty Figure or sequence of matplotlib Axes, optional
         One Axes for each panel.
     panels, lines, x, y : str
@@ -54,14 +54,14 @@ def study_curves(
     band : (str, str) or None
         Columns that bound the shaded band.
     log_x : bool
-        Whether the horizontal axis is logarithmic, as the vertical one is.
+        Whether the horizontal axis is logarithmic. The vertical axis always is.
     columns : int
         Panels per row.
     xlabel, ylabel : str
     vertical : dict of panel to float, optional
         Positions to mark on the horizontal axis, such as the end of the initial design.
     lowest : float
-        Lower limit of values on logarithmic vertical axes; smaller values are drawn there.
+        Smallest value on the vertical axes; smaller values are drawn at its height.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def line_panels(
     ax : empty Figure or sequence of matplotlib Axes, optional
         One Axes for each panel.
     points : array_like, shape (t, 2), optional
-        Points drawn in every panel; if all heights are NaN, they are drawn as ticks at the bottom.
+        Positions and heights of points to draw in every panel. If all heights are NaN, ticks mark the positions.
     ylabel : str
 
     Returns

@@ -362,7 +362,7 @@ def test_tiles_need_degrees(both):
 def test_an_update_needs_a_key_and_the_same_names(both, city):
     with pytest.raises(InputError, match="with a `key`"):
         deployment_map(city, both).update(both)
-    with pytest.raises(InputError, match="needs evaluations named"):
+    with pytest.raises(InputError, match="needs the evaluations"):
         deployment_map(city, both, key="k").update({"new name": both})
 
 

@@ -83,7 +83,7 @@ def test_roads_are_closed_as_long_as_there_is_a_way_round(net, panel):
         assert refs["figures"].value
         if said(panel):
             break
-    assert "No road can be closed any more" in said(panel)
+    assert "No further road can be closed" in said(panel)
     assert len(refs["closed"].value.split(", ")) > 3
 
 

@@ -148,7 +148,7 @@ def test_a_restart_of_the_region_is_noted(objective):
     trace.optimizer._region_value = 0.0
     trace.step()
     assert trace.facts.restart.tolist() == [False] * 21 + [True]
-    assert "given up, and another begins with 20" in sentence(trace.facts)
+    assert "given up, and a new one starts with edge 20" in sentence(trace.facts)
 
 
 def test_swaps_are_ranked_by_expected_improvement(city, objective):
@@ -239,23 +239,23 @@ BEFORE = {"value": 6.0, "best": 5.9, "edge": 20.0}
     [
         (
             {"value": 5.93, "best": 5.9, "expected": 5.95, "deviation": 0.05, "edge": 40 / 3},
-            "5.930 min, 0.5 % above the best; expected 5.950 ± 0.100 min; the region shrank to 13.3.",
+            "5.930 min, 0.5 % above the best; expected 5.950 ± 0.100 min; the edge of the trust region shrank to 13.3.",
         ),
         (
             {"value": 5.8, "best": 5.8, "expected": 5.95, "deviation": 0.05, "edge": 20.0},
-            "5.800 min, a new best, 1.7 % below the last; expected 5.950 ± 0.100 min, so a surprise.",
+            "5.800 min, a new best, 1.7 % below the previous one; expected 5.950 ± 0.100 min, so a surprise.",
         ),
         (
             {"value": 5.95, "best": 5.9, "edge": 30.0},
-            "5.950 min, 0.8 % above the best; the region grew to 30.",
+            "5.950 min, 0.8 % above the best; the edge of the trust region grew to 30.",
         ),
         (
             {"value": 5.9, "best": 5.9, "expected": 5.4, "edge": 20.0},
-            "5.900 min, as good as the best; the model drawn said 5.400 min.",
+            "5.900 min, as good as the best; the sampled model predicted 5.400 min.",
         ),
         (
             {"value": 5.9003, "best": 5.9, "edge": 20.0, "restart": True},
-            "5.900 min, 0.005 % above the best; the trust region was given up, and another begins with 20.",
+            "5.900 min, 0.005 % above the best; the trust region was given up, and a new one starts with edge 20.",
         ),
     ],
 )
@@ -267,9 +267,9 @@ def test_an_evaluation_in_words(row, said):
 def test_the_first_words():
     assert sentence(pd.DataFrame(columns=COLUMNS)) == "Nothing is evaluated yet."
     first = {"value": 6.0, "best": 6.0, "initial": True}
-    assert sentence(facts(first)) == "Evaluation 26, drawn at random to begin with: 6.000 min."
+    assert sentence(facts(first)) == "Evaluation 26, of the random initial design: 6.000 min."
     opened = sentence(facts(first, {"value": 6.0, "best": 6.0, "edge": 20.0}))
-    assert opened.endswith("as good as the best; a first trust region opened, 20 wide.")
+    assert opened.endswith("as good as the best; the first trust region has edge 20.")
 
 
 def test_a_late_fraction_is_said_in_per_cent():
@@ -305,7 +305,7 @@ def test_step_shows_what_was_asked(city, objective, panel):
     assert words(refs["said"]) == sentence(trace.facts)
     assert "<iframe" in refs["map"].value
     assert "alt='Values of 1 evaluations" in refs["convergence"].value
-    assert "no model yet" in refs["predictions"].value
+    assert "has no model" in refs["predictions"].value
     fed = refs["feed"].value
     refs["step"].click()
     assert refs["feed"].value != fed
@@ -362,7 +362,7 @@ def test_another_method_begins_anew_and_shows_what_it_can(panel, method):
     assert "Values of 24 evaluations" in refs["convergence"].value
     has_model = hasattr(trace.optimizer, "_coef")
     assert ("Largest coefficients" in refs["thoughts"].value) == has_model
-    assert ("What the model drawn said of 4" in refs["predictions"].value) == has_model
+    assert ("Predictions of sampled models before each of 4" in refs["predictions"].value) == has_model
     assert bool(refs["thoughts"].value) == bool(refs["predictions"].value) == has_model
 
 
@@ -398,7 +398,7 @@ def test_a_bad_deployment_is_said_and_nothing_is_told(objective, panel):
     refs = panel.refs
     before = objective.evaluations
     refs["evaluate"].click()
-    assert "9 units are to be placed; you placed 0" in words(refs["message"])
+    assert "9 units must be placed; you placed 0" in words(refs["message"])
     place(panel, range(12))
     refs["evaluate"].click()
     assert "you placed 12" in words(refs["message"])
@@ -424,7 +424,7 @@ def test_when_all_is_tried_there_is_no_step_left(small):
     assert len(refs["trace"]().facts) == 3
     assert refs["step"].disabled
     assert refs["run"].disabled
-    assert "Every allowed deployment is evaluated" in words(refs["message"])
+    assert "All allowed deployments are evaluated" in words(refs["message"])
     assert "no coordinates" in refs["map"].value
     refs["restart"].click()
     assert not refs["step"].disabled

@@ -408,7 +408,10 @@ def test_the_style_is_not_left_behind(both):
         (lambda c, e: plots.deployment(c, "best"), "Evaluation"),
         (lambda c, e: plots.deployments(c, {}), "Evaluation"),
         (lambda c, e: plots.deployments(c, {"a": e, "b": e}, ax=Figure().subplots()), "`ax` must hold 2 Axes; got 1"),
-        (lambda c, e: plots.load_sweep(pd.DataFrame({"name": ["a"]})), "must have rows, and columns of numbers"),
+        (
+            lambda c, e: plots.load_sweep(pd.DataFrame({"name": ["a"]})),
+            "must have at least one row and one column of numbers",
+        ),
         (lambda c, e: plots.convergence({"a": pd.DataFrame({"value": [1.0]})}), "must have a column 'best'"),
         (lambda c, e: plots.convergence({"a": pd.DataFrame({"best": []})}), "empty"),
         (lambda c, e: plots.convergence({"a": []}), "shape"),

@@ -80,7 +80,7 @@ def test_confidence_parameters_are_the_rules_own():
 def test_wrong_frames_are_refused(frame):
     with pytest.raises(InputError, match="'run'"):
         plots.cumulative_regret(frame.drop(columns="run"), ax=Figure())
-    with pytest.raises(InputError, match="no rows"):
+    with pytest.raises(InputError, match="nothing to draw"):
         plots.cumulative_regret(frame[:0], ax=Figure())
     with pytest.raises(InputError, match="must hold 2 Axes; got 3"):
         plots.cumulative_regret(frame, ax=Figure().subplots(1, 3))

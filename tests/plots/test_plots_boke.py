@@ -63,7 +63,7 @@ def test_few_points_are_marked_and_bands_may_be_left_out(study):
 def test_what_cannot_be_drawn_is_refused(study):
     with pytest.raises(InputError, match="column 'q25'"):
         plots.study_curves(study.drop(columns="q25"))
-    with pytest.raises(InputError, match="no rows"):
+    with pytest.raises(InputError, match="nothing to draw"):
         plots.study_curves(study[:0])
     count = study["problem"].nunique()
     with pytest.raises(InputError, match=f"`ax` must hold {count} Axes; got {count + 1}"):
@@ -97,6 +97,6 @@ def test_a_step_of_boke_shows_three_views_of_one_axis():
     np.testing.assert_allclose(axes[1].lines[0].get_ydata(), 1 - x)
     assert all(ax.lines[-1].get_xdata()[0] == 0.8 for ax in axes)
     labels = [text.get_text() for text in fig.legends[0].get_texts()]
-    assert {"regression m", "true", "told", "next"} <= set(labels)
+    assert {"regression m", "true", "observed", "next"} <= set(labels)
     with pytest.raises(InputError, match="column 'bonus'"):
         plots.boke_step(profile.drop(columns="bonus"), told)

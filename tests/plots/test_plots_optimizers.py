@@ -65,9 +65,9 @@ def test_printed_capacities_miss_the_minimum_once_b_is_changed():
 
 
 def test_cut_graph_refuses_what_has_no_cut():
-    with pytest.raises(InputError, match="no positive entry"):
+    with pytest.raises(InputError, match="without positive entries"):
         plots.cut_graph([[0, 1], [1, 0]], [1, 1])
-    with pytest.raises(InputError, match="no positive entry"):
+    with pytest.raises(InputError, match="without positive entries"):
         plots.cut_graph([[0, -1], [-2, 0]], [1, 1])
     with pytest.raises(InputError, match="`ax` must hold 2 Axes; got 1"):
         plots.cut_graph([[0, -1], [-1, 0]], [1, 1], ax=plt.figure().add_subplot())

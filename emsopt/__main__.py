@@ -1,6 +1,6 @@
 """The command ``emsopt``: find where the units of a city should wait.
 
-``emsopt`` runs the main job on St. Paul, offline; ``emsopt --city FOLDER`` on a city that was saved;
+``emsopt`` runs the main job on St. Paul, offline; ``emsopt --city FOLDER`` on a city saved by `City.save`;
 ``emsopt city CALLS STATIONS`` on a log of past calls.
 """
 

@@ -1,4 +1,4 @@
-"""Turn what callers pass into numbers, arrays, names and paths, or say what is wrong with it.
+"""Convert arguments to numbers, arrays, names and paths, or raise an error that says what is wrong.
 
 Every check returns the checked value. Messages name the argument and say what was expected and what came.
 """
@@ -45,7 +45,7 @@ def real_array(
     ----------
     values : array_like
     name, unit : str
-        Name and unit in messages.
+        Name and unit of the values, for messages.
     shape : tuple
         Required shape; ``None`` accepts any length.
     low, high : float
@@ -67,7 +67,7 @@ def real_array(
 
 
 def one_each(values: ArrayLike, name: str, n: int, **limits: Any) -> FloatArray:
-    """Return n numbers, given one by one or as one number for all; see `real_array`."""
+    """Return n numbers, given as a sequence or as a single number to repeat; `real_array` describes the limits."""
     each = np.full(n, values) if is_real(values) else values
     return real_array(each, name, (n,), **limits)
 
@@ -81,7 +81,7 @@ def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
     except (TypeError, ValueError) as error:
         raise InputError(f"`{name}` must be numbers{_in(unit)} in rows of equal length: {error}") from error
     if array.dtype.kind == "O" and array.size and all(v is None or is_real(v) for v in array.flat):
-        # None becomes NaN and an int too large for a float infinity, which callers refuse by index
+        # None becomes NaN, and an int too large for a float becomes infinity; callers refuse both and name their index
         array = np.array([np.nan if v is None else as_float(v) for v in array.flat]).reshape(array.shape)
     if array.dtype.kind not in "iuf":
         strange = next((v for v in array.flat if not is_real(v)), values)
@@ -90,7 +90,7 @@ def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
 
 
 def degrees(points: FloatArray, name: str) -> FloatArray:
-    """Return points, shape (n, 2); raise unless all can be longitude and latitude in degrees."""
+    """Return points, shape (n, 2); raise unless all are valid longitudes and latitudes in degrees."""
     outside = (np.abs(points) > (180, 90)).any(axis=1)
     if outside.any():
         got = f"{points[outside][0].tolist()}.{degrees_hint(points)}"
@@ -99,13 +99,16 @@ def degrees(points: FloatArray, name: str) -> FloatArray:
 
 
 def degrees_hint(points: FloatArray) -> str:
-    """Return what coordinates out of the range of degrees probably are, as a sentence after a space, or nothing."""
+    """Return a sentence, after a space, on why coordinates may be out of the range of degrees, or an empty string."""
     known = np.abs(points[~np.isnan(points).any(axis=1)])
     longitude, latitude = np.median(known, axis=0) if len(known) else (0, 0)
     if longitude <= 90 < latitude <= 180:
         return " Latitude and longitude look swapped: longitude comes first."
     if max(longitude, latitude) > 180:
-        return " Convert projected coordinates to degrees (or `set_crs`); kilometres are x and y, or geographic=False."
+        return (
+            " Convert projected coordinates to degrees (a GeoDataFrame without a CRS needs `set_crs`). "
+            "Coordinates in km need columns x and y, or geographic=False."
+        )
     return ""
 
 
@@ -113,9 +116,9 @@ def degrees_hint(points: FloatArray) -> str:
 
 
 def names(values: Iterable[object] | None, name: str, length: int, prefix: str) -> tuple[str, ...]:
-    """Return ``length`` distinct names, numbered from 1 with ``prefix`` by default.
+    """Return ``length`` distinct names; None gives ``prefix`` with numbers from 1.
 
-    ``name`` is that of the argument, or describes the column of a table.
+    ``name`` is the name of the argument or a description of the table column, for messages.
     """
     if values is None:
         return tuple(f"{prefix} {k + 1}" for k in range(length))
@@ -128,12 +131,12 @@ def names(values: Iterable[object] | None, name: str, length: int, prefix: str) 
         if not text.strip():
             raise InputError(f"{where}, entry {k}: the name is blank.")
         if result.setdefault(text, k) != k:
-            raise InputError(f"{where}: entries {result[text]} and {k} are both {text!r}, not distinct.")
+            raise InputError(f"{where}: entries {result[text]} and {k} are both {text!r}; names must be distinct.")
     return tuple(result)
 
 
 def listed(values: Iterable[T], where: str, length: int, kind: str) -> tuple[T, ...]:
-    """Return a sequence as a tuple if it has the given length; ``kind`` describes its entries."""
+    """Return a sequence as a tuple; raise unless it has the given length. ``kind`` describes its entries."""
     entries = () if isinstance(values, (str, dict)) or not np.iterable(values) else tuple(values)
     if len(entries) != length:
         raise InputError(f"{where} must be a sequence of {length} {kind}; got {len(entries)}: {shown(values)}.")
@@ -151,20 +154,20 @@ def first_repeated(values: Iterable[K]) -> K | None:
 
 
 def visible(value: object, where: str, allowed: str = "") -> str:
-    """Return a value as text without invisible characters.
+    """Return a value as text; raise if it contains invisible characters.
 
-    Refused are line ends and other controls; lone surrogates, which no file can hold; and characters that change the
-    direction of writing, which can make two names look alike.
+    Line ends and other control characters are refused. So are lone surrogates, which no file can hold, and characters
+    that change the direction of writing, which can make two names look alike.
     """
     text = str(value) if isinstance(value, str) else shown(value, str)
     for character in "" if text.isprintable() else text:
         if unicodedata.category(character) in UNSEEN and character not in JOINERS + allowed:
-            raise InputError(f"{where}: {shown(text)} holds what cannot be seen, {character!a}. Remove it.")
+            raise InputError(f"{where}: {shown(text)} contains the invisible character {character!a}. Remove it.")
     return text
 
 
 def shown(value: object, write: Callable[[Any], str] = repr, most: int = 100) -> str:
-    """Return a value as text for a message, at most ``most`` characters of it."""
+    """Return a value as text for a message, cut after ``most`` characters."""
     try:
         text = write(value)
     except (ValueError, RecursionError):  # an int of over 4300 digits, or a list nested too deeply
@@ -187,21 +190,21 @@ def as_float(value: Any) -> float:
 
 
 def truth(value: object, name: str) -> bool:
-    """Return ``value`` as a bool if it is one; text such as "no" is refused."""
+    """Return ``value`` as a bool; raise unless it is True or False. Text such as "no" is refused."""
     if not isinstance(value, (bool, np.bool_)):
         raise InputError(f"`{name}` must be True or False; got {shown(value)}.")
     return bool(value)
 
 
 def is_real(value: object) -> TypeGuard[float]:
-    """Return whether ``value`` is one real number, and not a truth value, text or an array."""
+    """Return whether ``value`` is a single real number, not a truth value, text or an array."""
     # NumPy counts a timedelta64 as an integer
     numbers = (int, float, np.integer, np.floating)
     return isinstance(value, numbers) and not isinstance(value, (bool, np.timedelta64))
 
 
 def whole_number(value: object, name: str, low: int = 1, high: int | None = None) -> int:
-    """Return ``value`` as an int in [low, high]."""
+    """Return ``value`` as an int; raise unless it is a whole number in [low, high]."""
     # an int is not converted to float, because seeds may have more digits than a float
     if is_real(value) and (isinstance(value, int) or (np.isfinite(value) and int(value) == value)):
         value = int(value)
@@ -220,7 +223,7 @@ def generator(rng: Rng) -> np.random.Generator:
 
 
 def finite_number(value: object, name: str, low: float = -np.inf, high: float = np.inf) -> float:
-    """Return ``value`` as a finite float in [low, high]."""
+    """Return ``value`` as a float; raise unless it is a finite number in [low, high]."""
     number = as_float(value) if is_real(value) else np.nan
     if np.isfinite(number) and low <= number <= high:
         return number
@@ -229,7 +232,7 @@ def finite_number(value: object, name: str, low: float = -np.inf, high: float = 
 
 
 def positive_number(value: object, name: str, unit: str = "", *, zero: bool = False) -> float:
-    """Return ``value`` as a finite float above zero (or from zero, if ``zero``)."""
+    """Return ``value`` as a float; raise unless it is finite and positive. With ``zero``, 0 is allowed too."""
     number = as_float(value) if is_real(value) else np.nan
     if np.isfinite(number) and (number > 0 or (zero and number == 0)):
         return number
@@ -238,7 +241,7 @@ def positive_number(value: object, name: str, unit: str = "", *, zero: bool = Fa
 
 
 def probability(value: object, name: str) -> float:
-    """Return ``value`` as a float above 0 and at most 1."""
+    """Return ``value`` as a float; raise unless it is above 0 and at most 1."""
     if not is_real(value) or not 0 < value <= 1:
         raise InputError(f"`{name}` must be a probability in (0, 1]; got {shown(value)}.")
     return float(value)
@@ -248,7 +251,7 @@ def probability(value: object, name: str) -> float:
 
 
 def choice(value: object, name: str, options: Iterable[str]) -> str:
-    """Return ``value`` if it is one of ``options``."""
+    """Return ``value``; raise unless it is one of ``options``."""
     if not isinstance(value, str) or value not in options:
         raise InputError(f"`{name}` must be one of {', '.join(map(repr, options))}; got {shown(value)}.")
     return value
@@ -256,7 +259,7 @@ def choice(value: object, name: str, options: Iterable[str]) -> str:
 
 def path(value: PathLike, name: str) -> Path:
     """Return ``value`` as a `Path`, with a leading ``~`` replaced by the home folder."""
-    with suppress(RuntimeError, TypeError, UnicodeEncodeError):  # the first if a home folder is not known
+    with suppress(RuntimeError, TypeError, UnicodeEncodeError):  # RuntimeError: the home folder is unknown
         result = Path(value).expanduser()
         if os.fspath(value) and b"\0" not in os.fsencode(result):
             return result
@@ -264,7 +267,7 @@ def path(value: PathLike, name: str) -> Path:
 
 
 def existing_file(value: PathLike, name: str, wanted: str) -> Path:
-    """Return the path of an existing file; ``wanted`` describes it in the message."""
+    """Return the path of a file; raise unless it exists. ``wanted`` describes the file in the message."""
     result = path(value, name)
     if not os.path.isfile(result):  # `Path.is_file` raises if the name is too long
         raise InputError(f"`{name}`: there is no file {shown(str(result))}; give the path of {wanted}.")
@@ -272,14 +275,14 @@ def existing_file(value: PathLike, name: str, wanted: str) -> Path:
 
 
 def instance(value: object, name: str, kind: type[T], title: str) -> T:
-    """Return ``value`` if it is an instance of a class; ``title`` is the public name of the class."""
+    """Return ``value``; raise unless it is an instance of ``kind``. ``title`` is the public name of that class."""
     if not isinstance(value, kind):
         raise InputError(f"`{name}` must be an {title}; got {type(value).__name__}.")
     return value
 
 
 def columns(frame: pd.DataFrame, wanted: Iterable[str], name: str = "frame", like: str = "") -> pd.DataFrame:
-    """Return a DataFrame if it has all the columns; ``like`` names a table that has them."""
+    """Return a DataFrame; raise unless it has all ``wanted`` columns. ``like`` names a table that has them."""
     has = list(getattr(frame, "columns", ()))
     missing = [column for column in wanted if column not in has]
     if missing:

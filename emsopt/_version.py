@@ -1,4 +1,4 @@
-"""The version, read by the build too, and the commit of a git checkout."""
+"""The version of the package, which the build reads too, and the commit of a git checkout."""
 
 from functools import cache
 from typing import TYPE_CHECKING
@@ -11,12 +11,12 @@ __version__ = "0.1.0"
 
 @cache
 def provenance() -> str:
-    """Return the version for files of results: in a git checkout with the commit, such as "0.1.0+g1a2b3c4"."""
+    """Return the version to record in result files; in a git checkout it has the commit, as in "0.1.0+g1a2b3c4"."""
     from pathlib import Path
 
     try:
         return f"{__version__}+g{_commit(Path(__file__).parents[1] / '.git')[:7]}"
-    except (OSError, ValueError, StopIteration):  # installed from a wheel, or git stores its branches otherwise
+    except (OSError, ValueError, StopIteration):  # installed from a wheel, or git stores its branches in another form
         return __version__
 
 

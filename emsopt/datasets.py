@@ -52,9 +52,9 @@ ROUTES = {
     "luxembourg": {"A": ("-31118#2", "--32646#1"), "B": ("-30436#5", "-30946#0")},
     "luxembourg, rebuilt": {"A": ("-31118#1", "--32646#1"), "B": ("-30436#1", "-30946")},
 }
-"""First and last edge of two routes per network. Luxembourg: those of the paper, appendix B.2; in the rebuilt network
-other pieces of the same streets. Monaco: the paper's four ids do not exist in Monaco. These are routes of similar
-extent: A from Cap-d'Ail along the coast to Roquebrune, B from the port of Monaco up to La Turbie."""
+"""First and last edge of two routes per network. Luxembourg: the edges of the paper, appendix B.2; in the rebuilt
+network, other pieces of the same streets. Monaco: the paper's four ids do not exist there, so these are routes of
+similar extent: A from Cap-d'Ail along the coast to Roquebrune, B from the port of Monaco up to La Turbie."""
 
 GRID_SPEED_KMH = 40
 GRID_UNIFORM_MIN = (5, 30)  # as in the code published with the papers
@@ -72,7 +72,7 @@ def load_st_paul(version: str = "embedded", *, call_group: str = "f") -> City:
         "embedded" needs only the package's own files. Its **demand is a proxy**, not call records: population in the
         census of 2010 times exp(-beta x km to downtown), with the one parameter beta fitted to figures in the papers.
         "published" has the demand shares that the papers' authors published with their code. The file
-        ``Saint_Paul.pkl`` is searched in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/st_paul_published``; if it is not found,
+        ``Saint_Paul.pkl`` is looked for in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/st_paul_published``; if it is not found,
         it is downloaded and its checksum verified.
     call_group : {"f", "e"}
         Which of the two demand splits in the authors' file to use. The papers combine the rates of one group of calls
@@ -108,7 +108,9 @@ def load_st_paul(version: str = "embedded", *, call_group: str = "f") -> City:
     if version == "published":
         return _with_published_demand(city, call_group)
     if call_group != "f":
-        raise InputError(f"`call_group` needs version='published'; got {call_group!r}, version='embedded'.")
+        raise InputError(
+            f"`call_group` requires version='published'; got call_group={call_group!r}, version='embedded'."
+        )
     return city
 
 
@@ -254,10 +256,10 @@ def load_study(name: str) -> "pd.DataFrame":
         ``best_known`` value and that of the ``p_median`` deployment; "location_tables": only the last row of each run.
         Read them with `emsopt.study.outcomes`. Written by ``benchmarks/location_study.py``.
 
-        "navigation_agents", "navigation_parametrisation", "navigation_lengthscale" (only Monaco, three runs),
-        "navigation_sparse" (likewise): cumulative regret (Wh, rectified) and driven edges by round, for five runs of
-        every policy on each route; "navigation_exploration": each edge driven in the first of these runs, with the
-        number of visits and the first round. Written by ``benchmarks/navigation_study.py``.
+        "navigation_agents", "navigation_parametrisation", "navigation_lengthscale", "navigation_sparse": cumulative
+        regret (Wh, rectified) and driven edges by round, for five runs of every policy on each route; the last two
+        cover only Monaco, with three runs. "navigation_exploration": each edge driven in the first of these runs, with
+        the number of visits and the round of the first visit. Written by ``benchmarks/navigation_study.py``.
 
         "bocvs": which variables to control. One row per run and ``cost`` spent: the number of ``plays`` and of those
         ``on_target``, three regrets, and the accuracy of the estimated mean costs. Read it with
@@ -329,7 +331,7 @@ def write_templates(folder: PathLike) -> list[Path]:
     sources = {target / source.name: source for source in sorted(locate.package_file("templates").iterdir())}
     for path in sources:
         if path.exists():
-            raise InputError(f"{path} exists already and was left as it is; choose another folder.")
+            raise InputError(f"{path} already exists and was left unchanged. Choose another folder.")
     written = []
     try:
         for path, source in sources.items():

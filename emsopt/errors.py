@@ -6,11 +6,11 @@ class EmsoptError(Exception):
 
 
 class InputError(EmsoptError, ValueError):
-    """An argument or a file does not describe a valid city, deployment or option."""
+    """An argument, an option or the content of a file is invalid."""
 
 
 class NoWayError(InputError):
-    """No open road leads from the start to the end. The message names both, and says if a closure is the reason."""
+    """No open road leads from the start to the end. The message names the edges concerned and a remedy."""
 
 
 class UnstableQueueError(InputError):
@@ -30,7 +30,7 @@ class MissingDependencyError(EmsoptError, ImportError):
 
 
 class ResumeWarning(UserWarning):
-    """A resumed run would now evaluate other points than its checkpoint holds. It continues from the checkpoint."""
+    """A resumed run would now propose other points than its checkpoint has. It continues with the stored points."""
 
 
 class WriteError(EmsoptError, OSError):

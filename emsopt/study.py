@@ -53,7 +53,7 @@ class StudyError(EmsoptError, RuntimeError):
     failures : list of (dict, str)
         Each failed case and the error it raised.
     results : DataFrame
-        Rows of the other cases.
+        Rows of the finished cases.
     """
 
     def __init__(self, message: str, failures: list[tuple[Case, str]], results: pd.DataFrame) -> None:
@@ -209,7 +209,7 @@ def _key(case: object) -> str:
 
 
 def _plain(value: object) -> object:
-    """Convert numpy numbers and arrays for `json`."""
+    """Convert NumPy numbers and arrays to plain values for `json`."""
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} {value!r} is not a plain value")
@@ -221,9 +221,9 @@ def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
     Parameters
     ----------
     runs : DataFrame
-        Rows of runs in order of ``evaluation``, with ``best`` so far, ``best_known`` and ``cpu_seconds``, as
-        `emsopt.datasets.load_study` returns the location studies. All other columns except ``p_median``
-        identify the runs.
+        Rows of runs in order of ``evaluation``, with ``best`` (the best value so far), ``best_known`` and
+        ``cpu_seconds``, as `emsopt.datasets.load_study` returns the location studies. All other columns except
+        ``p_median`` identify the runs.
     within : float
         Tolerance, in percent above ``best_known``.
 
@@ -231,8 +231,8 @@ def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
     -------
     DataFrame
         One row per run: the columns that identify it, its last ``best``, its ``gap`` to ``best_known`` in
-        percent, whether it ``reached`` the tolerance, and the ``evaluations`` and ``cpu_seconds`` needed.
-        Both are infinite if the tolerance was not reached; medians then include all runs.
+        percent, whether it ``reached`` the tolerance, and the ``evaluations`` and ``cpu_seconds`` needed for
+        that. Both are infinite if the tolerance was not reached, so that medians include all runs.
 
     Examples
     --------
@@ -271,7 +271,7 @@ def _work(
     task: Callable[..., object], key: str, case: Case
 ) -> tuple[str, list[Row], None] | tuple[str, None, tuple[str, str]]:
     """Run one case; return its key, and its rows or (error, traceback)."""
-    import scipy.linalg  # noqa: F401 - loads its BLAS before the limit is set, which then covers it
+    import scipy.linalg  # noqa: F401 - loads its BLAS now, so that the thread limit below covers it
     from threadpoolctl import threadpool_limits
 
     try:
@@ -295,7 +295,7 @@ def _rows(result: object, case: Case) -> list[Row]:
         if not all(isinstance(name, str) for name in row):
             raise InputError(f"Column names returned by a task must be text; got {list(row)}.")
         if both := sorted(set(row) & set(case)):
-            raise InputError(f"A task must not return columns of its case; both have {', '.join(both)}.")
+            raise InputError(f"A task must not return columns that its case has; rename {', '.join(both)}.")
     return list(rows)
 
 
@@ -314,7 +314,7 @@ def _on_file(
         first, *lines = log.lines or [header]
         for name, here in header.items():
             if first.get(name) != here:
-                difference = f"{name} {first.get(name)!r} there, {here!r} here"
+                difference = f"its {name} is {first.get(name)!r}, but that of this study is {here!r}"
                 raise InputError(f"{path} belongs to another study: {difference}. Name another file.")
         done: dict[str, list[Row]] = {}
         for number, line in enumerate(lines, 2):

@@ -211,9 +211,9 @@ def test_files_of_other_studies_are_refused(tmp_path):
     file = tmp_path / "study.jsonl"
     study.run(slow, [{"x": 1}], file=file)
     written = file.read_text()
-    with pytest.raises(InputError, match=r"task 'slow' there, 'draws' here"):
+    with pytest.raises(InputError, match=r"its task is 'slow', but that of this study is 'draws'"):
         study.run(draws, [{"x": 1, "seed": 2}], file=file)
-    with pytest.raises(InputError, match=r"\['x'\] there, \['x', 'y'\] here"):
+    with pytest.raises(InputError, match=r"\['x'\], but that of this study is \['x', 'y'\]"):
         study.run(slow, [{"x": 1, "y": 2}], file=file)
     assert file.read_text() == written
     file.write_text(written.replace('"rows"', "rows"))
@@ -230,7 +230,7 @@ def test_files_of_other_studies_are_refused(tmp_path):
     ("what", "says"),
     [
         ("number", "must return a dict, a list of dicts or a DataFrame; got 3"),
-        ("other", "both have what"),
+        ("other", "columns that its case has; rename what"),
         ("object", "not a plain value"),
         ("named", "must be text"),
     ],

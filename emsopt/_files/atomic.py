@@ -32,7 +32,7 @@ _CAUSES = _WRONG_PATHS | {  # the others concern the machine
     errno.EDQUOT: ("your quota of disk space is used up", "Free some space"),
     errno.EFBIG: ("the file would be larger than the system allows", "Raise the limit"),
     errno.EROFS: ("the disk is read-only", "Make it writable"),
-    errno.EACCES: ("permission was denied, or it is open elsewhere", "Change the permissions"),
+    errno.EACCES: ("permission was denied, or the file is open in another program", "Change the permissions"),
     errno.EPERM: ("permission was denied", "Change the permissions"),
 }
 
@@ -100,9 +100,9 @@ def write_folder(
     files : dict of str to str or bytes
         Content of each file by name.
     marker : str
-        File that an existing folder must contain to be replaced.
+        Name of the file by which an existing folder is recognised as written by an earlier call.
     replaceable : collection of str
-        The only files that a folder may contain to be replaced.
+        Names of the only files that an existing folder may contain if it is to be replaced.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def write_folder(
 
 
 def make_folder(folder: PathLike, name: str = "folder") -> Path:
-    """Return a writable folder, creating it if necessary; call this before a long computation."""
+    """Create a folder if necessary and return its path; raise unless it is writable. Call this before long work."""
     folder = _validate.path(folder, name)
     with errors_explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -161,7 +161,9 @@ def check_replaceable(folder: Path, marker: str, replaceable: Collection[str]) -
     foreign = [name for name in held if name not in replaceable]
     if foreign or (held and marker not in held):
         said = ", ".join((foreign or held)[:5])
-        raise InputError(f"{folder} was left as it is, because it holds {said}. Choose a new folder.")
+        raise InputError(
+            f"`folder` must be new, empty or written by emsopt; {folder} contains {said}. It was left unchanged."
+        )
 
 
 def _write(path: Path, content: str | bytes) -> None:

@@ -36,21 +36,21 @@ class Table(NamedTuple):
 
     @classmethod
     def of(cls, frame: pd.DataFrame, argument: str, name_columns: Sequence[str] = ()) -> Table:
-        """Return a table with names moved from the index to a column.
+        """Make a table from a DataFrame; names of rows in the index become a column.
 
         Parameters
         ----------
         frame : DataFrame
         argument : str
-            Name in messages of a table that was not read from a file.
+            Name of the table in messages if it was not read from a file.
         name_columns : sequence of str
-            Columns that may hold the names of the rows. If there are any, rows must have distinct names; without a
-            column of names they are numbered from 1.
+            Columns that may hold the names of the rows. If any are given, the rows get distinct names; if the table
+            has none of these columns, rows are numbered from 1.
 
         Raises
         ------
         InputError
-            If it is not a DataFrame, has no rows, has two columns of the same name, or names are blank or repeated.
+            If ``frame`` is not a DataFrame, has no rows or two columns of the same name, or names are blank or repeated.
         """
         if not isinstance(frame, pd.DataFrame):
             raise InputError(f"`{argument}` must be a pandas DataFrame or a GeoDataFrame; got {type(frame).__name__}.")
@@ -87,7 +87,7 @@ class Table(NamedTuple):
         return key
 
     def lacks(self, what: str) -> InputError:
-        """Return the error for something missing."""
+        """Return the error for a missing column; ``what`` describes it."""
         return InputError(f"{self.where} needs {what}; {_found(self.frame)}.")
 
     def numbers(self, key: str, expected: str, *, blanks: bool = False, **limits: Any) -> FloatArray:
@@ -99,7 +99,7 @@ class Table(NamedTuple):
         expected : str
             Description of a valid number in messages.
         blanks : bool
-            Whether cells may be blank, which become NaN.
+            Whether blank cells are allowed; they become NaN.
         **limits
             ``low``, ``high`` and ``strictly`` (greater than ``low``).
         """
@@ -138,7 +138,7 @@ def matrix(
     where = label(frame, argument)
     cells = frame.astype(object).set_axis([*map(text, frame.index)]).set_axis([*map(text, frame.columns)], axis=1)
     if set(cells.index) != set(sites) and set(cells.index) == set(atoms) and set(cells.columns) == set(sites):
-        raise InputError(f"{where} is transposed: rows must be sites, columns atoms. Pass its `.T`.")
+        raise InputError(f"{where} is transposed: rows must be sites and columns must be atoms. Pass its `.T`.")
     check_labels(cells.index, sites, where, "row per site")
     check_labels(cells.columns, atoms, where, "column per atom")
 
@@ -155,8 +155,8 @@ def check_labels(labels: Iterable[str], wanted: Sequence[str], where: str, kind:
     absent = [name for name in wanted if name not in set(got)]
     unknown = [name for name in got if name not in set(wanted)]
     problems = [] if repeated is None else [f"{repeated!r} occurs more than once"]
-    problems += [f"{len(absent)} of {len(wanted)} missing, the first {absent[0]!r}"] if absent else []
-    problems += [f"{unknown[0]!r} is not known"] if unknown else []
+    problems += [f"{len(absent)} of {len(wanted)} names are missing, the first is {absent[0]!r}"] if absent else []
+    problems += [f"{unknown[0]!r} is an unknown name"] if unknown else []
     if problems:
         raise InputError(f"{where} must have one {kind}, labelled with its name: {', and '.join(problems)}.")
 
@@ -171,7 +171,7 @@ def _numbers(
     high: float = math.inf,
     strictly: bool = False,
 ) -> FloatArray:
-    """Convert an array of objects to floats, or name the first that is not a number within the limits."""
+    """Convert an array of objects to floats; raise an error for the first that is not a number within the limits."""
     values = _floats(cells)
     bad = ~np.isfinite(values) | (values < low) | (values > high) | (strictly & (values == low))
     if blanks:
@@ -187,7 +187,7 @@ def _numbers(
 
 def _floats(cells: np.ndarray[Any, np.dtype[Any]]) -> FloatArray:
     """Convert an array of objects to floats, with NaN for cells that are not numbers."""
-    with suppress(OverflowError, TypeError, ValueError):  # some cell is no float
+    with suppress(OverflowError, TypeError, ValueError):  # raised if a cell is not a number
         if pd.api.types.infer_dtype(cells.ravel()) in ("floating", "integer", "string"):
             return cells.astype(float)
 
@@ -221,13 +221,13 @@ def blank(cells: Iterable[object]) -> BoolArray:
 
 
 def others(bad: BoolArray) -> str:
-    """Return a note on how many more rows have the same fault, for use after the first in a message."""
+    """Return the number of further rows with the same fault, as a note for a message that names the first row."""
     more = int(bad.sum()) - 1
     return f" (and {more:,} more like it)" if more else ""
 
 
 def label(frame: pd.DataFrame, argument: str) -> str:
-    """Return the name of a table for messages: that of its file, or else that of the argument."""
+    """Return the name of a table for messages: the name of its file if known, else the name of the argument."""
     return str(frame.attrs.get(FILE, f"`{argument}`"))
 
 
@@ -250,7 +250,7 @@ def without_geometry(
     Parameters
     ----------
     frame : DataFrame or GeoDataFrame
-        A DataFrame is returned unchanged. It has no outlines, like a table of points.
+        A DataFrame is returned unchanged. Outlines are None for a DataFrame and for a table of points.
     argument : str
         Name in messages.
     kinds : sequence of str
@@ -262,9 +262,11 @@ def without_geometry(
     try:
         geometry = frame.geometry
     except AttributeError as error:
-        raise InputError(f"`{argument}` is a GeoDataFrame without a geometry. Set one.") from error
+        raise InputError(
+            f"`{argument}` is a GeoDataFrame without a geometry column. Choose one by `set_geometry`."
+        ) from error
     if (geometry.geom_type == "Point").any():
-        kinds = ("Point",)  # of all rows
+        kinds = ("Point",)  # if one row is a Point, all rows must be
     bad = ~geometry.geom_type.isin(kinds) | geometry.is_empty | ~geometry.is_valid
     if bad.any():
         k = int(np.argmax(bad))

@@ -33,7 +33,7 @@ def csv_text(header: Iterable[str], columns: Iterable[Iterable[object]]) -> str:
 
 
 def table_text(table: pd.DataFrame, *, index: bool = False) -> str:
-    """Return a table as CSV for spreadsheets, with texts escaped that look like formulas."""
+    """Return a table as CSV for spreadsheets; texts that look like formulas are escaped."""
     return table.map(_no_formula).rename(columns=_no_formula).to_csv(index=index, lineterminator="\n")
 
 
@@ -65,13 +65,13 @@ MOST_ROWS = 2_000_000
 MOST_CELLS = 10**7
 LONGEST_RECORD = 2**23  # characters per row, because cells are counted only after a row is read
 MOST_JSON_BYTES = 2**26
-MOST_VALUES = 8 * 10**6  # in JSON, including empty lists and objects
+MOST_VALUES = 8 * 10**6  # values in JSON, including empty lists and objects
 SPLIT = "Split it, for example by year."
 MOST_DIGITS = 300  # of an integer in JSON; more do not fit into a float
 
 
 class Upload(NamedTuple):
-    """A file in memory, which offers the parts of a path that reading needs."""
+    """A file in memory, with those attributes of a `Path` that the functions below use."""
 
     name: str
     content: bytes
@@ -93,24 +93,27 @@ def _content(file: Path | Upload, most: int, remedy: str) -> bytes:
     try:
         marks = len(text := content.decode()) - len(text.lstrip("\ufeff"))
     except UnicodeDecodeError as error:
-        raise InputError(f"{file.name} is not UTF-8 text ({error.reason} at byte {error.start}).") from error
+        raise InputError(
+            f"{file.name} is not UTF-8 text ({error.reason} at byte {error.start}). Save it as UTF-8."
+        ) from error
     return content[3 * marks :]
 
 
 def read_csv(path: Path | Upload, *, labelled: bool = False, kept: Collection[str] | None = None) -> pd.DataFrame:
-    """Read a comma-separated file as a table of text; if ``labelled``, the first column is the index.
+    """Read a comma-separated file as a table of text.
 
     Parameters
     ----------
     path : pathlib.Path or Upload
     labelled : bool
+        Whether the first column becomes the index.
     kept : collection of str, optional
         Columns to keep, in lower case, to save memory. Default: all.
 
     Raises
     ------
     InputError
-        If the file is not UTF-8, not comma-separated, empty, ragged or too large.
+        If the file is not UTF-8, not comma-separated, empty or too large, or its rows have unequal lengths.
     """
     records = _records(path)
     _, header = next(records, (0, None))
@@ -148,7 +151,9 @@ def _records(path: Path | Upload) -> Iterator[tuple[int, list[str]]]:
             size += len(line)
             if size > LONGEST_RECORD:
                 row = f"{path.name}, line {reader.line_num + 1}"
-                raise InputError(f"{row}: a row has more than {LONGEST_RECORD:,} characters.")
+                raise InputError(
+                    f"{row}: a row has more than {LONGEST_RECORD:,} characters. Is a quotation mark left open?"
+                )
             yield line
 
     reader = csv.reader(lines(), strict=True)

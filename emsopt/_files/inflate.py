@@ -20,7 +20,7 @@ RATIO = 100  # maximum compression ratio; road networks have 5 to 10
 
 
 def values_in(text: bytes) -> int:
-    """Return about how many values JSON holds, as bytes: before it is parsed, when each may take 100 bytes or more."""
+    """Estimate how many values JSON text holds without parsing it; a parsed value may take over 100 bytes of memory."""
     return sum(map(text.count, (b",", b"[", b"{")))
 
 

@@ -65,12 +65,12 @@ def data_folder() -> Path | None:
 
 
 def find_local(relative: str) -> Path | None:
-    """Return a data file if it exists on this machine, or None.
+    """Return the path of a data file on this machine, or None if it is not found.
 
     Parameters
     ----------
     relative : str
-        Path below a data folder. The file may also stand in the data folder itself.
+        Path below a data folder. The file may also be directly in the data folder.
     """
     folders = (folder for where in (data_folder, package_file, cache_folder) if (folder := where()))
     paths = (folder / name for folder in folders for name in (relative, Path(relative).name))
@@ -83,7 +83,7 @@ def find_data(target: str, url: str | None = None, sha256: str | None = None, *,
     Parameters
     ----------
     target : str
-        Path below a data folder. The file may also stand in the data folder itself.
+        Path below a data folder. The file may also be directly in the data folder.
     url : str, optional
         Public address. Default: the file is never downloaded.
     sha256 : str, optional
@@ -130,7 +130,7 @@ def find_data(target: str, url: str | None = None, sha256: str | None = None, *,
 
 
 def _mismatch(content: bytes, checks: dict[str, str]) -> str:
-    """Describe a wrong checksum, or return an empty string."""
+    """Return a description of a wrong checksum, or an empty string if all checksums are correct."""
     found = {
         "sha256": hashlib.sha256(content).hexdigest(),
         "git blob id": hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest(),

@@ -1,8 +1,8 @@
 """Read the arrays of a published pickle without importing or calling anything that it names.
 
 Two published files that the package uses are pickles. They are identified by their checksums, and no other file is
-read. In place of every class or function that such a file names stands a `_Record`, which only keeps the arguments and
-the state that it is given. Arrays are reconstructed from NumPy's records; all other records are ignored.
+read. Every class or function that such a file names is replaced by a `_Record`, which only stores the arguments and the
+state that the pickle passes to it. Arrays are reconstructed from NumPy's records; all other records are ignored.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ class _Record:
         self.parts.append(state)
 
 
-# The unpickler in C would allocate as much memory as a forged file asks for; the one in Python does not.
+# The unpickler in C would allocate as much memory as a forged file asks for; the unpickler in Python does not.
 class _Reader(pickle._Unpickler):
     """Read a pickle with records in place of objects."""
 
@@ -47,7 +47,7 @@ class _Reader(pickle._Unpickler):
         return type("_Record", (_Record,), {"name": f"{module} {name}"})
 
     def get_extension(self, code: int) -> None:
-        raise ValueError(f"the extension {code}, which a pickle of numbers does not need")
+        raise ValueError(f"it uses the extension {code}, which a pickle of numbers does not need")
 
 
 def read_arrays(path: PathLike, sha256: str) -> dict[str, NDArray[Any]]:
@@ -76,7 +76,7 @@ def read_arrays(path: PathLike, sha256: str) -> dict[str, NDArray[Any]]:
     try:
         value = _Reader(io.BytesIO(content)).load()
         if not all(isinstance(key, str) for key in value):
-            raise ValueError("a key that is not text")
+            raise ValueError("it has a key that is not text")
         entries = {key: _arrays_in(item) for key, item in value.items()}
     except Exception as error:  # a damaged pickle can fail in any way
         raise InputError(f"{path} is not a readable pickle ({type(error).__name__}: {error}).") from error
@@ -116,5 +116,5 @@ def _dtype(record: _Record) -> np.dtype[Any]:
     """Return the number type named by a record, one of `PLAIN_NUMBERS`."""
     kind, _, _, (_, order, *_) = record.parts
     if record.name != "numpy dtype" or kind not in PLAIN_NUMBERS or order != "<":
-        raise ValueError("an array that does not contain plain 64-bit numbers")
+        raise ValueError("it has an array that does not contain plain 64-bit numbers")
     return np.dtype(order + kind)

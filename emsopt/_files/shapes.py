@@ -20,14 +20,14 @@ def check_shapes(shapes: Iterable[dict[str, Any]], length: int, *, geographic: b
     shapes : sequence of dict
         GeoJSON geometries.
     length : int
-        Required number.
+        Required number of outlines.
     geographic : bool
         Whether coordinates are longitude and latitude, which must be in range.
 
     Raises
     ------
     InputError
-        If the number is different, or an outline is invalid.
+        If there are more or fewer outlines, or an outline is invalid.
     """
     listed = _validate.listed(shapes, "`atom_shapes`", length, "GeoJSON geometries")
     for k, shape in enumerate(listed):
@@ -36,13 +36,13 @@ def check_shapes(shapes: Iterable[dict[str, Any]], length: int, *, geographic: b
 
 
 def check_shape(shape: Any, where: str, *, geographic: bool) -> None:
-    """Raise unless this is a GeoJSON Polygon or MultiPolygon with finite coordinates in range."""
+    """Raise unless ``shape`` is a GeoJSON Polygon or MultiPolygon with finite coordinates in range."""
     kind = shape.get("type") if isinstance(shape, dict) else type(shape).__name__
     if not isinstance(shape, dict) or kind not in ("Polygon", "MultiPolygon"):
         raise InputError(f"{where}: expected a Polygon or MultiPolygon, but got {kind!r}.")
     rings = _rings([shape.get("coordinates")] if kind == "Polygon" else shape.get("coordinates"))
     if rings is None:
-        raise InputError(f"{where}: its rings must have at least three points of two numbers.")
+        raise InputError(f"{where}: every ring must have at least three points, each with two finite numbers.")
     if geographic:
         _validate.degrees(np.concatenate(rings), f"{where}: its coordinates")
 

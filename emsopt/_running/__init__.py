@@ -1,6 +1,6 @@
-"""What long work needs: to be seen, stopped and resumed.
+"""Progress bars, time limits and checkpoints for long computations.
 
-`loop` runs the steps of a run; `checkpoint` keeps them in a file of `json_lines`, from which a killed run resumes.
-`progress` shows how far work is, `blas_threads` distributes rows of work over threads or restricts linear algebra to one,
-and `warn` warns at the caller's line.
+`loop` runs the steps of a run; `checkpoint` stores them in a file of `json_lines`, from which a stopped run resumes.
+`progress` shows a bar, `blas_threads` distributes rows of work over threads or restricts linear algebra to one thread,
+and `warn` issues warnings that point to the caller's line.
 """

@@ -16,9 +16,9 @@ from .progress import bar
 class _OneThread:
     """A context in which linear algebra uses one thread, everywhere in the process.
 
-    Matrices of a hundred rows gain nothing from more threads, and threads that wait for a busy core cost many
-    times the work itself. Rounding, and with it the course of an optimizer, would also depend on the number
-    of cores. Several threads may be inside the context: the first to enter sets the limit, and the last to
+    Matrices of a hundred rows gain nothing from more threads, and threads that wait for a busy core can take
+    many times as long as the work itself. Rounding, and with it the course of an optimizer, would also depend
+    on the number of cores. Several threads may be inside the context: the first to enter sets the limit, and the last to
     leave lifts it.
     """
 
@@ -43,7 +43,7 @@ class _OneThread:
             self._inside -= 1
             if self._inside == 0:
                 for library in self._libraries.lib_controllers:
-                    # OpenBLAS obeys only the thread that set the limit, which may be another one.
+                    # OpenBLAS lets only the thread that set the limit lift it, and that may be another thread.
                     getattr(library, "clear_controlling_thread", lambda force: None)(force=True)
                 self._limit.restore_original_limits()
 
@@ -64,7 +64,7 @@ def map_rows(
     Parameters
     ----------
     function : callable
-        Function from an array of rows to one value per row.
+        Takes an array of rows and returns one value per row.
     rows : array_like, shape (K, ...)
     workers : int, optional
         Number of threads. Default: the number of cores available to this process.
@@ -85,7 +85,7 @@ def map_rows(
                 with ThreadPoolExecutor(workers) as pool:
                     yield from pool.map(function, parts[1:])
 
-        for result in computed():  # after an error, `pool.map` cancels what has not started
+        for result in computed():  # after an error, `pool.map` cancels the chunks that have not started
             results.append(np.asarray(result, dtype=float))
             show(sum(map(len, results)))
     return np.concatenate(results)

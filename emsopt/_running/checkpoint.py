@@ -34,14 +34,14 @@ SAME = 1e-8
 
 @dataclass(frozen=True)
 class Form:
-    """What the file of a kind of runs looks like.
+    """Format of the checkpoint files of one kind of runs.
 
     Attributes
     ----------
     kind : str
         Type of the file, as stated in the first line.
     step : str
-        Name of a step, also the key of its number in a row.
+        Word for a step, which is also the key of its number in a row.
     asked, told : dict of str to callable
         Keys in a row for the proposal and for its result, each with a function that checks a value:
         `is_number`, `are_numbers`, `is_index` or `are_indices`.
@@ -54,7 +54,7 @@ class Form:
 
 
 class RunFile:
-    """The steps on file.
+    """The checkpoint of a run, with the steps stored in it.
 
     Parameters
     ----------
@@ -62,20 +62,20 @@ class RunFile:
         If None, nothing is stored.
     form : Form
     about : dict
-        What identifies a run. Without a ``seed`` it takes the one on file, or a new one.
+        Values that identify the run. Without ``seed``, the seed in the file is used, or a new one.
 
     Attributes
     ----------
     seed : int
     rows : list of dict
-        The steps on file.
+        The stored steps.
 
     Raises
     ------
     InputError
         If the file belongs to another problem or seed, or is damaged.
     WriteError
-        If it cannot be written.
+        If the file cannot be written.
     """
 
     def __init__(self, log: JsonLines | None, form: Form, about: dict[str, Any]) -> None:
@@ -91,7 +91,7 @@ class RunFile:
         self.seed: int = about["seed"]
 
     def _check(self, header: dict[str, Any], about: dict[str, Any]) -> None:
-        """Raise unless the first line fits the run and the others are its steps."""
+        """Raise unless the first line matches the run and the other lines are its steps."""
         if not is_index(header.get("seed")):
             self.refuse(0)
         found = header[self.form.kind]
@@ -103,8 +103,9 @@ class RunFile:
         for key, value in json.loads(json.dumps(about)).items():
             if not _alike(header.get(key), value):
                 raise InputError(
-                    f"the checkpoint {self.path} belongs to another run: its {key} is {shown(header.get(key))}, this "
-                    f"one's {shown(value)}. Resume with the same problem, method, options and rng, or name another file."
+                    f"the checkpoint {self.path} belongs to another run: its {key} is {shown(header.get(key))}, but "
+                    f"that of this run is {shown(value)}. Resume with the same problem, method, options and rng, "
+                    "or name another file."
                 )
         checks = {self.form.step: is_index, **self.form.asked, **self.form.told, "seconds": is_number}
         for number, row in enumerate(self.rows, 1):
@@ -113,19 +114,19 @@ class RunFile:
                 self.refuse(number)
 
     def refuse(self, number: int) -> NoReturn:
-        """Raise an error for a step on file that does not fit the problem."""
+        """Raise an error for a stored step that does not fit the problem."""
         assert self._log is not None
         self._log.refuse(number + 1)
 
     def compare(self, number: int, *asked: object) -> None:
-        """Warn, once per run, if a step on file differs from what the run asks for now."""
+        """Warn, once per run, if a stored step differs from the step that the run proposes now."""
         before = [self.rows[number - 1][name] for name in self.form.asked]
         if not self._parted and not _alike(before, list(asked)):
             self._parted = True
             warn.warn(
                 f"{self.form.step} {number} in the checkpoint {self.path} holds {shown(before)}, but the run would now "
-                f"ask for {shown(list(asked))}: it was written on another processor, with other versions of the "
-                "libraries, or with other options. The run continues from what is on file.",
+                f"ask for {shown(list(asked))}: the file was written on another processor, with other versions of the "
+                "libraries, or with other options. The run continues with the stored steps.",
                 ResumeWarning,
             )
 
@@ -139,37 +140,37 @@ class RunFile:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether this is a finite number that a float can hold."""
+    """Return whether ``value`` is a finite number that a float can hold."""
     return _validate.is_real(value) and abs(value) < 1e300
 
 
 def is_index(value: object) -> bool:
-    """Return whether this is a whole number of at least 0."""
+    """Return whether ``value`` is a whole number of at least 0."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def are_numbers(values: object) -> bool:
-    """Return whether this is a list of finite numbers."""
+    """Return whether ``values`` is a list of finite numbers."""
     return isinstance(values, list) and all(map(is_number, values))
 
 
 def are_indices(values: object) -> bool:
-    """Return whether this is a list of indices."""
+    """Return whether ``values`` is a list of indices."""
     return isinstance(values, list) and all(is_index(value) and value < 2**31 for value in values)
 
 
-# -- what makes two runs the same --------------------------------------------------------------------------------------
+# -- seeds and comparison of runs --------------------------------------------------------------------------------------
 
 
 def run_seed(rng: Rng) -> int:
-    """Return the seed of a run."""
+    """Return the seed of a run: ``rng`` itself if it is a whole number, else a seed drawn from the generator."""
     if _validate.is_real(rng):
         return _validate.whole_number(rng, "rng", low=0)
     return int(_validate.generator(rng).integers(2**63))
 
 
 def stream(seed: int, *purpose: int) -> np.random.Generator:
-    """Return the generator of a run for one purpose, such as a step; it is independent of those for others."""
+    """Return a random generator for one purpose, such as a step; those for different purposes are independent."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=purpose))
 
 

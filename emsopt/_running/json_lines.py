@@ -1,4 +1,4 @@
-"""An append-only file of JSON lines that survives interruptions at any moment and has one writer: `json_lines` opens it.
+"""An append-only file of JSON lines that survives interruptions at any moment and allows one writer at a time.
 
 The first line states the type of the file and is checked before the rest is read. Each line is on disk before
 `JsonLines.append` returns. An incomplete last line is removed when the file is opened again, and a line that
@@ -27,16 +27,16 @@ MOST_VALUES = 16 * 10**6
 
 @contextmanager
 def json_lines(path: PathLike, kind: str, noun: str, name: str) -> Iterator["JsonLines"]:
-    """Open the file, to which no other run can write in the meantime.
+    """Open the file and lock it, so that no other run can write to it in the meantime.
 
     Parameters
     ----------
     path : path-like
         Created if it does not exist.
     kind : str
-        First key of the first line.
+        First key of the first line, which states the type of the file.
     noun : str
-        Name of the file in messages.
+        Word for the file in messages, such as "checkpoint".
     name : str
         Name of the argument that gave the path.
 
@@ -49,13 +49,13 @@ def json_lines(path: PathLike, kind: str, noun: str, name: str) -> Iterator["Jso
     InputError
         If the file has another type, is damaged, or is in use by another run.
     WriteError
-        If it cannot be written.
+        If the file cannot be written.
     """
     path = _validate.path(path, name)
     if os.path.lexists(path) and not os.path.isfile(path):  # `is_file` may raise
         raise InputError(f"`{name}` must be a file; {path} is a folder, a device or a broken link.")
     with errors_explained(path):
-        file = open(path, "a+b", buffering=0)  # noqa: SIM115 - closed below, where errors are not of writing
+        file = open(path, "a+b", buffering=0)  # noqa: SIM115 - closed below, outside `errors_explained`
     with file:
         if not _claim(file):
             raise InputError(f"another run is writing to the {noun} {path}. Wait for it, or name another file.")
@@ -63,14 +63,14 @@ def json_lines(path: PathLike, kind: str, noun: str, name: str) -> Iterator["Jso
 
 
 class JsonLines:
-    """The ``lines`` on file, list of dict, with a method to append."""
+    """The ``lines`` of the file, a list of dict, and a method to append a line."""
 
     def __init__(self, path: Path, file: FileIO, kind: str, noun: str) -> None:
         self.path, self._file, self.noun, self._values = path, file, noun, 0
         self.lines = self._read(kind)
 
     def _read(self, kind: str) -> list[dict[str, Any]]:
-        """Return the lines on file, and cut off an incomplete last line."""
+        """Return the lines of the file, and cut off an incomplete last line."""
         lines, end, size = list[dict[str, Any]](), 0, os.fstat(self._file.fileno()).st_size
         start, limit = f'{{"{kind}"'.encode(), f"the maximum for a {self.noun}. Name another file."
         with open(self.path, "rb") as file:
@@ -111,8 +111,8 @@ class JsonLines:
         before, self._values = os.fstat(self._file.fileno()).st_size, self._values + values_in(content)
         if before + len(content) > MOST_BYTES or len(content) > LONGEST_LINE or self._values > MOST_VALUES:
             raise WriteError(
-                f"the {self.noun} {self.path} is full: it would hold more than {MOST_BYTES >> 20} MB or {MOST_VALUES:,} "
-                "values and could not be read again. The lines on file are intact. Name another file."
+                f"the {self.noun} {self.path} is full: it would hold more than {MOST_BYTES >> 20} MB or "
+                f"{MOST_VALUES:,} values and could not be read again. The lines on file are intact. Name another file."
             )
         rest = memoryview(content)
         with errors_explained(self.path):

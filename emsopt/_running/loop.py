@@ -1,6 +1,7 @@
-"""The loop of every run: ask for a step, evaluate it, learn from it, until there is a reason to stop.
+"""The loop of every run: propose a step, evaluate it and learn from the result, until there is a reason to stop.
 
-The caller says how; the clock, the checkpoint, the progress bar, the callback and Ctrl-C are kept here::
+The caller defines these operations. This module handles the clock, the checkpoint, the progress bar, the callback and
+Ctrl-C::
 
     with loop(form, describe, options, steps=budget, ...) as steps:
         for number in steps:
@@ -46,7 +47,7 @@ class Steps:
     number : int
         Number of the current step.
     seconds : float
-        When its outcome was known: seconds since the start, of all attempts together.
+        Seconds from the start of the run to the result of the current step. Time before an interruption counts.
     rows : list of tuple
         One row per finished step: number, what the caller passed to `finish`, and seconds.
     message : str
@@ -69,11 +70,11 @@ class Steps:
 
     @property
     def row(self) -> dict[str, Any] | None:
-        """The current step as an earlier attempt stored it, or None."""
+        """The current step as stored in the checkpoint before an interruption, or None if it is new."""
         return self.file.rows[self.number - 1] if self.number <= len(self.file.rows) else None
 
     def write(self, **values: object) -> None:
-        """Store the current step unless it is on file, and read the clock."""
+        """Store the current step unless the checkpoint already has it, and record the time."""
         if self.row is None:
             self.seconds = round(time.perf_counter() - self._start, 6)
             self.file.add(self.number, **values, seconds=self.seconds)
@@ -82,11 +83,12 @@ class Steps:
             self._start = time.perf_counter() - self.seconds
 
     def finish(self, row: tuple[Any, ...], seen: object, note: str, *, done: int | None = None, end: str = "") -> None:
-        """Keep a row of the history, show progress, and end the run if there is a reason to.
+        """Add a row to the history, show progress, and end the run if there is a reason to stop.
 
         Parameters
         ----------
         row : tuple
+            What to record about the step, besides its number and the seconds.
         seen : object
             Argument of the callback.
         note : str
@@ -123,16 +125,16 @@ def loop(
     Parameters
     ----------
     form : Form
-        The rows of the checkpoint.
+        Format of the checkpoint.
     describe : callable
-        Returns what a checkpoint must agree on. Called only if there is one.
+        Returns the description of the run that a checkpoint must match. Called only if there is a checkpoint.
     options : RunOptions
     message : str
-        Why the run ended, unless something ends it earlier.
+        Why the run ended, if it reaches its last step.
     steps : int, optional
-        Maximum number of steps. Default: as many as the caller likes.
+        Maximum number of steps. Default: no limit.
     total, unit : int, str, optional
-        What progress counts. Default: steps.
+        Number and name of the items that the progress bar counts. Default: the steps.
     """
     rng, progress, callback, checkpoint, time_limit = options
     if callback is not None and not callable(callback):
@@ -141,7 +143,7 @@ def loop(
     about = {} if checkpoint is None else describe()
     if rng is not None:
         about["seed"] = run_seed(rng)
-    noun = "checkpoint"  # as is the argument's name
+    noun = "checkpoint"  # also the name of the argument
     stored = nullcontext() if checkpoint is None else json_lines(checkpoint, form.kind, noun, noun)
     with stored as log, bar(progress, total or steps or 1, unit or form.step) as show:
         run = Steps(RunFile(log, form, about), steps, show, callback, limit, message)

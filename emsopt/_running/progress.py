@@ -9,7 +9,7 @@ from ..errors import InputError
 
 
 class Show(Protocol):
-    """Show how many items are done, a note beside the bar, and their total if it has changed."""
+    """Show the number of items done, a note beside the bar, and the total number of items if it has changed."""
 
     def __call__(self, done: int, note: str = "", total: int | None = None) -> object: ...
 
@@ -17,7 +17,7 @@ class Show(Protocol):
 def bar(progress: Progress | None, total: int | None, unit: str) -> AbstractContextManager[Show]:
     """Return a context that yields a function of (number done, note, total) that shows progress.
 
-    Its ``total`` is needed only if it changes during the work.
+    Pass ``total`` to that function only if the total changes during the work.
 
     Parameters
     ----------

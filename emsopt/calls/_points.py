@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def read_table(source: PathLike | IO[Any] | pd.DataFrame, argument: str, columns: Collection[str]) -> Table:
-    """Return a table of points.
+    """Read a table of points.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def open_file(source: PathLike | IO[Any], argument: str) -> Path | _formats.Uplo
 
 
 def _from_geojson(file: Path | _formats.Upload, columns: Collection[str]) -> pd.DataFrame:
-    """Return one row per feature, with the kept properties and the coordinates of its Point."""
+    """Return one row per feature, with the properties in ``columns`` and the coordinates of its Point."""
     rows: list[dict[str, Any]] = []
     features = _formats.read_features(file)
     for k, (properties, geometry) in enumerate(features):

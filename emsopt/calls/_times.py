@@ -1,7 +1,7 @@
 """Parse the times of calls, in local time.
 
-A regular expression must match the whole text. A guessing parser is not used, because a misread UTC offset
-would shift every hour of the day.
+A regular expression must match the whole text. A parser that guesses the form is not used, because a misread UTC offset
+would shift the hours of all calls.
 
 =============  =====================================================================================================
 part           forms
@@ -62,7 +62,7 @@ def read_times(
     ----------
     table : Table
     key : str
-        The column.
+        Name of the column of times.
     time_zone, time_format : str or None
         As for `emsopt.calls.read_calls`.
     date : str, optional
@@ -73,7 +73,7 @@ def read_times(
     times : ndarray of datetime64[s], shape (rows,)
         Local times, with NaT for blank cells.
     clock : str
-        How they were read: see `CallLog.clock`.
+        How the times were read, as in `CallLog.clock`.
     """
     cells = table.frame[key]
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
@@ -83,7 +83,7 @@ def read_times(
         return _in_zone(times, cells, "local" if zone is None else str(zone), time_zone)
     written = _written(cells)
     if date is not None:
-        # pandas writes a date with a time of zero
+        # pandas writes a date with the time 00:00:00
         days = [day and day.removesuffix(" 00:00:00") for day in _written(table.frame[date])]
         written = [f"{day} {time}" if day and time else None for day, time in zip(days, written, strict=True)]
     if time_format is None:
@@ -97,7 +97,10 @@ def read_times(
     local = there & np.isnan(offsets)
     if local.any() and not local[there].all():
         k = int(np.argmax(local))
-        raise InputError(f"{table.where}, row {k + 1}: {shown(written[k])} has no offset, but others do.")
+        raise InputError(
+            f"{table.where}, row {k + 1}: {shown(written[k])} has no offset, but others do. "
+            "Write all times with an offset or all without."
+        )
     offsets = np.nan_to_num(offsets)
     utc = pd.Series(times - offsets.astype("timedelta64[m]")).dt.tz_localize("UTC")
     clock = "local" if local[there].all() else "as written" if offsets.any() else "UTC"
@@ -132,7 +135,7 @@ def check_far(times: Times, rows: IntArray, where: str) -> None:
     times : ndarray of datetime64[s]
         In ascending order.
     rows : ndarray of int
-        Their rows in the file.
+        Row of each call in the file.
     where : str
         Name of the file in messages.
     """
@@ -194,7 +197,7 @@ def _minutes(offset: str | None) -> float:
 
 def _by_format(written: Sequence[str | None], time_format: str) -> Times:
     """Parse times as `datetime.strptime` does; return datetime64[s], with NaT where that fails."""
-    example = "`time_format` must be such as '%d.%m.%Y %H:%M', with a year and without a zone"
+    example = "`time_format` must be a form such as '%d.%m.%Y %H:%M', with a year and without a time zone"
     parts = re.findall("%.", time_format) if isinstance(time_format, str) else []
     if not {"%Y", "%y", "%G", "%c", "%x"}.intersection(parts) or {"%Z", "%z"}.intersection(parts):
         raise InputError(f"{example}; got {shown(time_format)}.")
@@ -213,23 +216,23 @@ def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, time_form
     text = written[k] or ""
     zone = ZONE.fullmatch(text)
     if time_format is not None:
-        wanted, advice = f"a time by `time_format` {shown(time_format)}", "Correct the cell or the format."
+        wanted, advice = f"a time in the form of `time_format` {shown(time_format)}", "Correct the cell or the format."
     elif zone is None:
         wanted = "a time such as 2025-03-14 16:05"
-        advice = "Write times like that, or describe their form by `time_format`, such as '%d.%m.%Y %H:%M'."
+        advice = "Write times in this form, or describe theirs by `time_format`, such as '%d.%m.%Y %H:%M'."
     else:
         wanted = "a time such as 2025-03-14 16:05-05:00"
         what = "an offset or a time zone" if zone["after_time"] else "an offset, which needs a time before it"
         advice = (
-            f"{shown(zone['after_time'] or zone['after_date'], most=40)} looks like {what}. Write offsets from UTC as Z, "
-            "-05, -0500 or -05:00, up to 14 hours; or leave them out if times are local."
+            f"{shown(zone['after_time'] or zone['after_date'], most=40)} looks like {what}. Write offsets from UTC as "
+            "Z, -05, -0500 or -05:00, up to 14 hours; or leave them out if times are local."
         )
     got = f"{shown(text, most=80)}{others(bad)}"
     raise InputError(f"{where}, row {k + 1}: expected {wanted}, but got {got}. {advice}")
 
 
 def _in_zone(times: Times, moments: pd.Series[pd.Timestamp], clock: str, time_zone: str | None) -> tuple[Times, str]:
-    """Return times as written and their clock; or, if a time zone is given, its local times and its name."""
+    """Return times as written and their clock; if a time zone is given, return its local times and its name."""
     if time_zone is None:
         return times, clock
     if clock == "local":

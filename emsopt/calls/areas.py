@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MOST_ATOMS = 5000
 WIDTHS_KM = (0.25, 0.5, 1, 2, 3, 5, 10, 20)
 LEAST_WIDTH_KM = 0.05
-ENOUGH_ATOMS = 200  # upper bound for a width that is chosen automatically
+ENOUGH_ATOMS = 200  # maximum number of cells if their width is chosen automatically
 NAMES = ("atom", "name", "district", "id")
 KM_PER_DEGREE = np.pi / 180 * EARTH_RADIUS_KM
 
@@ -74,7 +74,7 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
         width_km = next(fitting, WIDTHS_KM[-1])
     width_km = _validate.positive_number(width_km, "cell_km", "km")
     if width_km < LEAST_WIDTH_KM:
-        raise InputError(f"`cell_km` must be at least {LEAST_WIDTH_KM:g}: less could identify callers.")
+        raise InputError(f"`cell_km` must be at least {LEAST_WIDTH_KM:g}: smaller cells could identify callers.")
     corners, index = _cells(offsets, width_km)
     if len(corners) > MOST_ATOMS:
         raise InputError(f"cells of {width_km:g} km make more than {MOST_ATOMS:,} atoms. Make them wider.")
@@ -91,14 +91,14 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
 
 
 def _cells(offsets: FloatArray, width_km: float) -> tuple[FloatArray, IntArray]:
-    """Return the corners of the cells with points, in widths of a cell, shape (M, 2), and the cell of each point."""
+    """Return the corners of the cells with points, in cell widths, shape (M, 2), and the index of each point's cell."""
     # complex numbers are sorted faster than rows
     corners, index = np.unique(np.floor(offsets / width_km) @ (1, 1j), return_inverse=True)
     return np.column_stack([corners.real, corners.imag]), index
 
 
 def _direction(km: float, letters: str) -> str:
-    """Return a distance to the north or south, or to the east or west."""
+    """Return a distance (km) with the letter of its direction, such as "1.5N"; ``letters`` are "NS" or "EW"."""
     return f"{abs(km):.6g}{letters[int(km < 0)]}"
 
 
@@ -169,7 +169,9 @@ def within(points: FloatArray, areas: dict[str, dict[str, Any]]) -> Atoms:
     bad = np.flatnonzero(~shapely.is_valid(shapes) | shapely.is_empty(shapes))
     if len(bad):
         reason = shapely.is_valid_reason(shapes[bad[0]])
-        raise InputError(f"area {names[bad[0]]!r} is not a valid polygon: {reason}. Use `make_valid`.")
+        raise InputError(
+            f"area {names[bad[0]]!r} is not a valid polygon: {reason}. Repair it, as by shapely's `make_valid`."
+        )
     point, area = shapely.STRtree(shapes).query(shapely.points(points), predicate="intersects")
     index = np.full(len(points), len(shapes))
     np.minimum.at(index, point, area)

@@ -1,7 +1,7 @@
 """Check a log of calls and a table of stations for likely mistakes.
 
-The data are not changed. A finding of level "wrong" is certainly a mistake in the data; one of level "look"
-may have a good reason. Findings name rows of the file, never places.
+The data are not changed. A finding of level "wrong" is certainly a mistake in the data. A finding of level
+"look" may have a good reason. Findings name rows of the file, never places.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Finding:
     count : int
         Number of calls or stations concerned.
     rows : tuple of int
-        Some of their rows, from 1.
+        Rows of some of these calls or stations, counted from 1.
     """
 
     level: str
@@ -127,7 +127,7 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
 
 
 def _some(level: str, what: str, log: CallLog, which: BoolArray | IntArray, text: str) -> Iterator[Finding]:
-    """Yield a finding on some calls, selected by a mask or by index, if there are any; ``text`` is about them."""
+    """Yield a finding if a mask or indices select any calls; ``text`` describes these calls."""
     rows = sorted(log.rows[which].tolist())
     if rows:
         text = f"{len(rows):,} call(s) ({len(rows) / len(log):.1%}) {text}"
@@ -143,7 +143,8 @@ def _rows(log: CallLog) -> Iterator[Finding]:
         error = 200 / np.sqrt(len(log))
         text = f"The total rate is uncertain by {error:.0f} % (two standard errors), local rates by more."
         yield Finding("look", "few calls", text, len(log))
-    text = "repeat the time and place of an earlier one. If rows are units, use without_repeats() or --drop-repeats."
+    text = "repeat the time and place of an earlier one. "
+    text += "If each row is a unit sent, use without_repeats() or --drop-repeats."
     yield from _some("look", "repeated calls", log, log.repeated, text)
 
 
@@ -233,7 +234,7 @@ def _clock(log: CallLog) -> Iterator[Finding]:
     in_six = np.convolve(np.r_[counts, counts[:5]], np.ones(6), mode="valid")
     quiet = int(in_six.argmin())
     if len(log) >= 500 and in_six.max() > 1.5 * in_six.min() and quiet not in NIGHT:
-        text = f"The quietest six hours start at {quiet} h, not at night. Another zone, or a 12-hour clock?"
+        text = f"The quietest six hours start at {quiet} h, not at night. Are times of another zone or a 12-hour clock?"
         yield Finding("look", "quiet by day", text, len(log))
 
 
@@ -267,7 +268,7 @@ def _steadiness(log: CallLog) -> Iterator[Finding]:
 
 def _service_times(log: CallLog) -> Iterator[Finding]:
     level = "wrong" if log.no_service.mean() > 0.2 else "look"
-    text = "have a service time of 0 or less, counted as unknown. Remove calls to which no unit was sent."
+    text = "have a service time of 0 or less, which is treated as unknown. Remove calls to which no unit was sent."
     yield from _some(level, "no service time", log, log.no_service, text)
     if log.service_min is None or np.isnan(log.service_min).all():
         return

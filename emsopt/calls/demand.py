@@ -41,9 +41,9 @@ class Demand:
     shapes : list of dict
         GeoJSON.
     counts : ndarray of int, shape (M, 7, 24)
-        Calls; Monday comes first.
+        Number of calls, with Monday first.
     hours : ndarray, shape (7, 24)
-        Hours observed.
+        How often each hour of the week was observed.
     stations : DataFrame
         As `read_stations` returns it.
     service_min : float or None
@@ -136,14 +136,16 @@ class Demand:
         Returns
         -------
         dict of int to City
-            By hour. An hour without calls is given half a call over the time observed.
+            By hour. An hour without calls gets a rate of half a call in the time observed.
         """
         _validate.choice(pattern, "pattern", ("shrunk", "same"))
         base = self.city(weekdays=weekdays, **options)
         days = slots(None, weekdays).any(axis=1)
         counts, watched = self.counts[:, days].sum(axis=1), self.hours[days].sum(axis=0)  # (M, 24), (24,)
         if (watched == 0).any():
-            raise InputError(f"the log does not cover the hour {watched.argmin()} of these days.")
+            raise InputError(
+                f"the log does not cover the hour {watched.argmin()} of these days. Choose other weekdays."
+            )
         totals = counts.sum(axis=0)
         shares = np.repeat(counts.sum(axis=1, keepdims=True) / counts.sum(), 24, axis=1)
         concentration = shrinkage(counts) if pattern == "shrunk" else np.inf
@@ -154,7 +156,7 @@ class Demand:
         return {h: base.replace(arrival_rates=rates[:, h], name=name) for h, name in enumerate(names)}
 
     def _service(self, source: float | str | None) -> tuple[pd.DataFrame, float | None]:
-        """Return the stations, with or without their service times, and the service time to use instead."""
+        """Return the stations and None to use their service times, else stations without these and the minutes."""
         known = ["calls"] if self.service_min is not None else []
         known += ["stations"] if "service_min" in self.stations else []
         if source is None:
@@ -174,8 +176,8 @@ class Demand:
 
     def __repr__(self) -> str:
         return (
-            f"<Demand: {int(self.counts.sum()):,} calls in {len(self.atom_names)} atoms, {len(self.stations)} stations, "
-            f"{self.profile.mean_rate:.3g} calls/h>"
+            f"<Demand: {int(self.counts.sum()):,} calls in {len(self.atom_names)} atoms, {len(self.stations)} "
+            f"stations, {self.profile.mean_rate:.3g} calls/h>"
         )
 
 
@@ -202,7 +204,8 @@ def aggregate_calls(
     reach_km : float
         Calls further than this from every station are left out.
     empty_days : {"counted", "missing"}
-        Whether a day without calls counts as quiet, or was not recorded and is left out of the time observed.
+        "counted": days without calls were quiet and belong to the time observed. "missing": they were not recorded
+        and are left out of it.
     area_name : str, optional
         Property of the areas that holds their names.
 
@@ -225,8 +228,8 @@ def aggregate_calls(
     near = nearest_km(log.locations, places) <= reach_km
     if not near.any():
         raise InputError(
-            f"no call is within {reach_km:g} km of a station: the first is at {log.locations[0].tolist()}, the first station "
-            f"at {places[0].tolist()} (lon, lat). Check for swapped coordinates and for a file of another city."
+            f"no call is within {reach_km:g} km of a station: the first is at {log.locations[0].tolist()}, the first "
+            f"station at {places[0].tolist()} (lon, lat). Check for swapped coordinates and for a file of another city."
         )
     if areas is None:
         atoms = _areas.cells(log.locations[near], places, cell_km)

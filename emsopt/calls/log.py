@@ -1,16 +1,16 @@
-"""Read logs of past calls: when and where they came, and how long each kept a unit busy.
+"""Read logs of past calls: when and where each call came, and how long it kept a unit busy.
 
 ======================  ==========================================================================================
 column                  content
 ======================  ==========================================================================================
-``time``                ISO 8601, ``2025-03-14 16:05`` or ``2025-03-14T16:05:00-05:00``; or a ``date`` beside it
+``time``                ISO 8601, ``2025-03-14 16:05`` or ``2025-03-14T16:05:00-05:00``; or a time beside ``date``
 ``lon``, ``lat``        degrees (WGS 84); in GeoJSON, the Point of each feature
 ``service_min``         optional: minutes from dispatch until the unit was free again; blank if unknown
 ======================  ==========================================================================================
 
 Other columns are ignored. Only aggregated counts leave the log, never individual calls.
 
-**Service times** of 0 or less are recording errors, such as an end before its beginning. The call still
+**Service times** of 0 or less are recording errors, such as an end before the beginning. The call still
 counts, its service time is treated as unknown, and `check_calls` reports the rows.
 
 **Clock.** Local time is used, because the number of calls depends on the hour of the day. Times without an
@@ -103,7 +103,7 @@ class CallLog:
         except ValueError:  # rows of unequal length
             mask = np.empty(0)
         if mask.shape != self.times.shape or mask.dtype != bool:
-            raise InputError(f"`kept` must be {len(self)} truth values; got shape {mask.shape}.")
+            raise InputError(f"`kept` must be a mask of {len(self)} truth values; got shape {mask.shape}.")
         if not mask.any():
             raise InputError(f"none of the {len(self)} calls is selected; at least one is needed.")
         return replace(self, **{name: v[mask] for name, v in vars(self).items() if isinstance(v, np.ndarray)})
@@ -169,7 +169,7 @@ def read_calls(source: Source, *, time_zone: str | None = None, time_format: str
     places = table.degrees(blanks=True)
     column = {role: table.column(names) for role, names in COLUMNS.items()}
     time, date = column["time"], column["date"]
-    if time is None:  # a column of dates alone
+    if time is None:  # the log has dates without a time of day
         time, date = table.needed(COLUMNS["date"], "a column 'time', such as 2025-03-14 16:05"), None
     times, clock = _times.read_times(table, time, time_zone, time_format, date)
     minutes = np.full(len(times), np.nan)

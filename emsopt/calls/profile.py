@@ -34,9 +34,9 @@ class WeeklyProfile:
     Attributes
     ----------
     counts : ndarray of int, shape (7, 24)
-        Calls; Monday comes first.
+        Number of calls, with Monday first.
     hours : ndarray, shape (7, 24)
-        Hours observed.
+        How often each hour of the week was observed.
     """
 
     counts: IntArray
@@ -83,7 +83,8 @@ def hours_watched(times: Times, empty_days: str = "counted") -> IntArray:
     ----------
     times : ndarray of datetime64, shape (K,)
     empty_days : {"counted", "missing"}
-        Whether days without calls were quiet and count, or were not recorded and do not.
+        "counted": days without calls were quiet and are counted. "missing": they were not recorded and are not
+        counted.
     """
     _validate.choice(empty_days, "empty_days", ("counted", "missing"))
     hours = hours_between(times.min(), times.max())
@@ -93,7 +94,7 @@ def hours_watched(times: Times, empty_days: str = "counted") -> IntArray:
 
 
 def hours_between(first: np.datetime64, last: np.datetime64) -> Times:
-    """Return the starts of all hours from that of the first time to that of the last."""
+    """Return the start of every hour, from the hour of the first time to the hour of the last."""
     return np.arange(first.astype("datetime64[h]"), last.astype("datetime64[h]") + 1)
 
 
@@ -149,12 +150,12 @@ def shrinkage(counts: IntArray) -> float:
 
 
 def _ratio(calls: IntArray, hours: IntArray) -> FloatArray:
-    """Divide calls by hours, with NaN for no hours."""
+    """Divide calls by hours; return NaN where there are no hours."""
     return np.divide(calls, hours, out=np.full(calls.shape, np.nan), where=hours > 0)
 
 
 def _numbers(values: Iterable[int | str] | None, name: str, n: int, names: Sequence[str] = ()) -> Sequence[int]:
-    """Return entries given by number, from 0, or by a name of three letters; None stands for all of them."""
+    """Return entries as numbers from 0; each may also be given by a name of three letters. None stands for all."""
     if values is None:
         return range(n)
     listed = [] if isinstance(values, str) or not np.iterable(values) else list(values)

@@ -1,1 +1,1 @@
-"""What the command ``emsopt`` runs: the main job, and a city from a log of calls."""
+"""The two jobs of the command ``emsopt``: the main job, and a city built from a log of calls."""

@@ -26,13 +26,19 @@ if TYPE_CHECKING:
 def add_fleet_options(parser: ArgumentParser) -> None:
     """Add the options of the search."""
     add = parser.add_argument
-    add("--threshold", type=float, default=8.0, metavar="MIN", help="late from MIN minutes on (default: 8)")
+    add(
+        "--threshold",
+        type=float,
+        default=8.0,
+        metavar="MIN",
+        help="responses from MIN minutes on are late (default: 8)",
+    )
     metric = "objective: mean response (default) or the fraction of late responses"
     add("--metric", choices=["response", "late"], default="response", help=metric)
     add("--evaluator", choices=["exact", "approximate"], help="default: exact for up to 12 units")
     add("--queue", action="store_true", help="calls wait when all units are busy (default: they are lost)")
     add("--colocate", action="store_true", help="allow several units at a site")
-    for name, what in (("--pinned", "keep a unit (twice: two units)"), ("--closed", "get none")):
+    for name, what in (("--pinned", "keep a unit (name a site twice to keep two)"), ("--closed", "get no unit")):
         add(name, nargs="+", action="extend", default=[], metavar="SITE", help=f"names of sites that {what}")
     add("--out", default="emsopt-results", metavar="FOLDER", help="folder for results (default: %(default)s)")
 
@@ -80,7 +86,9 @@ def results_folder(name: str, inputs: list[str | None]) -> Path:
     for path in filter(None, inputs):
         holder = path if os.path.isdir(path) else os.path.dirname(os.path.realpath(path))
         if os.path.realpath(holder) in (os.path.realpath(out), os.path.realpath(out / "city")):
-            raise InputError(f"`--out` must not be the folder of the input {path}: results could replace it.")
+            raise InputError(
+                f"`--out` must not be the folder of the input {path}: results could replace it. Name another."
+            )
     return out
 
 

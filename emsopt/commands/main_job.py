@@ -72,7 +72,7 @@ def _write_tables(options: Namespace, objective: Objective, _: dict[str, Evaluat
 
 
 def _print_table(title: str, ours: pd.DataFrame, theirs: tuple[pd.DataFrame, str] | None) -> None:
-    """Print values, beside those of a table of the papers if one is given with its source."""
+    """Print a table; if ``theirs`` gives a table of the papers and its source, print its values alongside."""
     table = ours.filter(["optimum", "p_median", "lower_bound"])
     if theirs is not None:
         papers, source = theirs
@@ -81,5 +81,5 @@ def _print_table(title: str, ours: pd.DataFrame, theirs: tuple[pd.DataFrame, str
         title += f"; paper: {source}"
     if not ours["found"].str.contains("proven").all():
         table = table.rename(columns={"optimum": "best found"})
-    digits = 2 if "lower_bound" in ours else 4  # minutes, or a fraction
+    digits = 2 if "lower_bound" in ours else 4  # for minutes, or for a fraction
     print(f"\n{title}\n{table.round(digits).to_string()}")

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 PRACTICE = {"units": 5, "speed": 40.0}  # defaults for the practice town
 DESCRIPTION = (
-    "From a log of past calls (CSV or GeoJSON: time, lon, lat, service_min) and a table of stations (name, lon, lat, "
-    "turnout_min) to checks of the data, the best deployment, tables, a map, and a plan for the hours of the day. "
+    "Turn a log of past calls (CSV or GeoJSON: time, lon, lat, service_min) and a table of stations (name, lon, lat, "
+    "turnout_min) into checks of the data, the best deployment, tables, a map, and a plan for the hours of the day. "
     "Start with --templates FOLDER, or try --practice."
 )
 
@@ -45,16 +45,16 @@ def add_options(parser: ArgumentParser) -> None:
     add("--name", default="city", help="title of maps and tables")
     add = parser.add_argument_group("times").add_argument
     add("--speed", type=float, metavar="KMH", help="driving speed for computing travel times")
-    add("--detour", type=float, default=1.3, metavar="X", help="road over straight-line distance (1.3)")
-    add("--travel-times", metavar="FILE", help="minutes, one row per station, one column per atom, .csv")
+    add("--detour", type=float, default=1.3, metavar="X", help="road distance / straight-line distance (1.3)")
+    add("--travel-times", metavar="FILE", help="table of minutes: one row per station, one column per atom, .csv")
     add("--turnout", type=float, metavar="MIN", help="minutes until a unit leaves, if not in STATIONS")
     add("--service", metavar="MIN", help="minutes that a call keeps a unit busy, or 'calls' or 'stations'")
     add = parser.add_argument_group("calls").add_argument
-    add("--cell", type=float, metavar="KM", help="width of the cells that calls are counted in")
+    add("--cell", type=float, metavar="KM", help="width of the cells in which calls are counted")
     add("--areas", metavar="FILE", help="GeoJSON polygons to count calls in, instead of cells")
     add("--area-name", metavar="KEY", help="property of the areas that holds their names")
-    add("--reach", type=float, default=50.0, metavar="KM", help="leave out calls further from stations (50)")
-    add("--time-zone", metavar="ZONE", help="such as America/Chicago, if times have an offset")
+    add("--reach", type=float, default=50.0, metavar="KM", help="leave out calls over KM from every station (50)")
+    add("--time-zone", metavar="ZONE", help="time zone, such as America/Chicago, if times have an offset")
     add("--time-format", metavar="FORMAT", help="such as %%d.%%m.%%Y %%H:%%M, if times are not ISO 8601")
     add("--hours", metavar="H-H", help="count only calls of these hours, such as 7-19 (until 19:00) or 22-6")
     add("--weekdays", metavar="D-D", help="count only calls of these days, such as Mon-Fri or Sat,Sun")
@@ -96,7 +96,7 @@ def run(options: Namespace) -> None:
     )
     times = {"weekdays": weekdays, "name": options.name, **_times(options)}
     city = demand.city(hours=hours, **times)
-    # raises before the long search
+    # raises an error before the long search starts
     by_hour = None if options.moves is None else demand.cities_by_hour(**times)
     check_replaceable(path(options.out, "--out") / "city")
 
@@ -135,7 +135,7 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
 
 
 def _fill_in(options: Namespace) -> None:
-    """Assume a fleet and a speed for the practice town; for others, raise one error for all missing options."""
+    """Assume a fleet size and a speed for the practice town; otherwise raise one error that lists missing options."""
     missing = {} if options.units is not None else {"units": "--units P (fleet size)"}
     if options.speed is None and options.travel_times is None:
         missing["speed"] = "--speed KMH (driving speed) or --travel-times FILE"

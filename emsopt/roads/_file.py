@@ -33,7 +33,7 @@ def write_roads(path: PathLike, content: dict[str, Any]) -> None:
 
 
 def read_roads(path: PathLike, names: Collection[str]) -> dict[str, Any]:
-    """Return the fields of a `RoadNetwork`, by name, of at most `MOST_TEXT` bytes of text and `MOST_VALUES` values."""
+    """Return the fields of a `RoadNetwork` by name; refuse more than `MOST_TEXT` bytes or `MOST_VALUES` values."""
     path = _validate.existing_file(path, "path", "a network that `RoadNetwork.save` wrote")
     try:
         text = b"".join(inflate.pieces(path, MOST_TEXT))

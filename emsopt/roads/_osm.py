@@ -17,8 +17,8 @@ vehicles are ignored.
 `MOST_EXITS` roads out of one junction are refused. So is a file with a compression ratio above `MOST_PACKED`, or with
 fewer than `LEAST_BYTES` bytes per element, because only malicious files look like that.
 
-**Inclines** need heights, which OpenStreetMap rarely contains; pass a terrain. `emsopt.roads._terrain` describes what it
-makes of it.
+**Inclines** need heights, which OpenStreetMap rarely contains; pass a terrain. `emsopt.roads._terrain` describes how
+inclines are computed from it.
 """
 
 from __future__ import annotations
@@ -77,15 +77,15 @@ LEAST_BYTES = 2  # per element; extracts have 8 or more
 MOST_PACKED = 20  # compression ratio; extracts have 2 to 4
 LARGEST_BLOCK = 2**25  # bytes, by the specification of .osm.pbf
 MOST_EXITS = 100  # roads out of one junction
-MOST_MEMBERS = 100  # of a turn restriction, which has three
+MOST_MEMBERS = 100  # members of a turn restriction; ordinary restrictions have three
 USED_TAGS = (*ACCESS, "highway", "maxspeed", "tunnel", "bridge", "oneway", "junction")
 
 
 class Edge(NamedTuple):
     """A part of a way between two junctions, in one direction.
 
-    Both directions have the same ``street``; ``elevated`` means a tunnel or a bridge, ``assumed`` that the speed limit is
-    the default of its class.
+    Both directions have the same ``street``. ``elevated`` means a tunnel or a bridge, ``assumed`` that the speed limit
+    is the default of the road's class.
     """
 
     name: str
@@ -104,7 +104,7 @@ def read_osm(
     """Return the arguments of a `RoadNetwork`: the roads for cars, and the turns between them."""
     path = _validate.existing_file(path, "path", "an OpenStreetMap extract, .osm.pbf or .osm")
     if heights is not None and not callable(heights):
-        raise InputError(f"`heights` must be a function of degrees; got {_validate.shown(heights)}.")
+        raise InputError(f"`heights` must be a function of longitude and latitude; got {_validate.shown(heights)}.")
     speeds = SPEEDS_KMH if speeds is None else _checked(speeds)
     ways, places, restrictions, shut = _elements(path, speeds)
     edges, missing = _cut(ways, places, speeds, shut)
@@ -152,7 +152,7 @@ def _elements(path: Path, speeds: Mapping[str, float]) -> tuple[list[Road], Plac
         raise InputError(f"{path} must be named .osm.pbf or .osm. Decompress .osm.gz and .osm.bz2 first.")
     ways, restrictions, shut = [], [], set()
     places: dict[int, tuple[float, float]] = {}
-    too_large = InputError(f"{path} is too large for a city, or compressed too strongly.")
+    too_large = InputError(f"{path} is too large for a city, or compressed too strongly. Cut out the area you need.")
     parts, size = 0, path.stat().st_size
     most = min(MOST_ELEMENTS, max(FEW_ELEMENTS, size / LEAST_BYTES))
     try:
@@ -182,7 +182,7 @@ def _elements(path: Path, speeds: Mapping[str, float]) -> tuple[list[Road], Plac
 
 
 def _content_of_pbf(path: Path) -> int:
-    """Return the decompressed size of a file in bytes as declared by its blocks; osmium enforces it."""
+    """Return the decompressed size of a file in bytes, as its blocks declare it; osmium enforces these sizes."""
     content = 0
     with path.open("rb") as file:
         while length := int.from_bytes(file.read(4), "big"):
@@ -216,7 +216,7 @@ def _numbers(message: bytes) -> dict[int, int]:
 
 
 def _checked(speeds: dict[str, float]) -> dict[str, float]:
-    """Return speed limits by class of road if they are valid."""
+    """Return speed limits (km/h) by class of road; raise unless all are valid."""
     if not isinstance(speeds, dict) or not all(isinstance(key, str) for key in speeds):
         raise InputError(f"`speeds` must be a dict of km/h by class of road; got {_validate.shown(speeds)}.")
     return {key: _validate.positive_number(kmh, f"speeds[{key!r}]", "km/h") for key, kmh in speeds.items()}
@@ -228,7 +228,7 @@ def _is_open(tags: Mapping[str, str] | TagList, *, default: bool = True) -> bool
 
 
 def _restrictions(relation: Relation) -> list[tuple[Turn, bool]]:
-    """Return turns of cars at one node that a relation restricts, and whether it forbids them or allows no others."""
+    """Return the turns that a relation restricts for cars; True means forbidden, False the only turn allowed."""
     if len(relation.members) > MOST_MEMBERS:
         return []
     kind = relation.tags.get("restriction:motorcar") or relation.tags.get("restriction") or ""
@@ -243,8 +243,8 @@ def _restrictions(relation: Relation) -> list[tuple[Turn, bool]]:
 
 
 def _cut(ways: list[Road], places: Places, speeds: Mapping[str, float], shut: set[int]) -> tuple[list[Edge], int]:
-    """Split ways at junctions into edges; return these, and how many ways leave the extract."""
-    uses = Counter(shut)  # cut ways where cars are stopped
+    """Split ways at junctions into edges; return the edges and the number of ways that leave the extract."""
+    uses = Counter(shut)  # ways are also cut at nodes that are closed to cars
     for _, nodes, _ in ways:
         uses.update((*nodes, nodes[0], nodes[-1]))  # ends count twice, which makes them junctions
     edges: list[Edge] = []

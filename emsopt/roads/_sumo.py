@@ -24,12 +24,12 @@ from ..errors import InputError
 from ._limits import FARTHEST_M, LONGEST_M, MOST_M_S, MOST_PARTS
 
 MOST_TEXT = 2 * 10**9
-MOST_ELEMENT = 4 * 10**6  # an edge with all its lanes has a few thousand
+MOST_ELEMENT = 4 * 10**6  # bytes; an edge with all its lanes has a few thousand
 ENCODINGS = "UTF-8, UTF-16, ISO-8859-1, US-ASCII"  # those supported by the parser
 UTM_ZONES = 60
 UTM_MIDDLE_M, UTM_REACH_M = 5e5, 1e6  # easting of a zone's meridian, and the largest distance from it
 UTM_SOUTH_M, UTM_NORTH_M = 1e7, 9.4e6  # northing of the equator in the south, and the largest distance to it
-HIGHEST_M = 1e4  # of any point
+HIGHEST_M = 1e4  # largest height of a point
 
 
 Attributes: TypeAlias = dict[str, str]
@@ -39,9 +39,11 @@ def read_net(path: PathLike, vehicle: str) -> dict[str, Any]:
     """Return the arguments of a `RoadNetwork`: the roads open to a vehicle class, and the turns between them."""
     path = existing_file(path, "path", "a SUMO network, .net.xml or .net.xml.gz")
     if not isinstance(vehicle, str):
-        raise InputError(f"`vehicle` must be SUMO's name of a class ('passenger'); got {shown(vehicle)}.")
+        raise InputError(
+            f"`vehicle` must be SUMO's name of a vehicle class, such as 'passenger'; got {shown(vehicle)}."
+        )
     roads: dict[str, tuple[float, float, str, FloatArray]] = {}  # length, speed limit, class and points
-    open_lanes: dict[tuple[str | None, ...], int] = {}  # numbers of the roads by their ids and indices of lanes
+    open_lanes: dict[tuple[str | None, ...], int] = {}  # number of the road, by its id and the index of the lane
     turns: set[tuple[int, int]] = set()
     location: Attributes = {}
     points = 0
@@ -67,7 +69,7 @@ def read_net(path: PathLike, vehicle: str) -> dict[str, Any]:
             elif tag == "location":
                 location = element
             if points + 4 * len(roads) + len(turns) > MOST_PARTS:
-                raise InputError(f"It has more than {MOST_PARTS:,} roads, points and turns.")
+                raise InputError(f"It has more than {MOST_PARTS:,} roads, points and turns. Cut out the area you need.")
     except InputError as error:
         raise InputError(f"{path} cannot be read. {error}") from error
     except (expat.ExpatError, *inflate.DAMAGED) as error:
@@ -176,7 +178,7 @@ def _points(lane: Attributes, where: str) -> FloatArray:
 
 
 def _incline(points: FloatArray) -> float:
-    """Return the incline between the ends of a road, upward positive; NaN without heights."""
+    """Return the incline between the ends of a road, upward positive; NaN if a height is missing."""
     across = np.hypot(*np.diff(points[:, :2], axis=0).T).sum()
     return float(np.arctan2(points[-1, 2] - points[0, 2], across)) if across > 0 else np.nan
 

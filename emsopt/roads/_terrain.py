@@ -11,7 +11,7 @@ import numpy as np
 from .._types import ArrayLike, BoolArray, FloatArray, IntArray
 from ..errors import InputError
 
-STEEPEST = 0.35  # rad, 36 %: the steepest streets there are
+STEEPEST = 0.35  # rad, 36 %: as steep as the steepest streets in the world
 
 
 def terrain_inclines(
@@ -21,7 +21,7 @@ def terrain_inclines(
     lengths: FloatArray,
     elevated: BoolArray,
 ) -> tuple[FloatArray, list[str]]:
-    """Return the incline of each edge between its ends, and notes on them.
+    """Return the incline of each edge between its ends, and notes on heights that were changed.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def terrain_inclines(
     places : ndarray, shape (E, 2, 2)
         Longitude and latitude of the start and the end of each edge.
     nodes : ndarray of int, shape (E, 2)
-        Numbers of the junctions there.
+        Numbers of the junctions at the start and the end of each edge.
     lengths : ndarray, shape (E,)
     elevated : ndarray of bool, shape (E,)
         Whether the edge is a tunnel or a bridge, whose heights are interpolated between the portals.
@@ -47,10 +47,10 @@ def terrain_inclines(
     if steep := np.count_nonzero(np.abs(rises) > most):
         smooth = _no_steeper(level, ends, most)
         moved = np.abs(smooth - level)
-        rises = np.clip(np.diff(smooth[ends])[:, 0], -most, most)  # against rounding
+        rises = np.clip(np.diff(smooth[ends])[:, 0], -most, most)  # removes rounding errors
         notes.append(
-            f"{steep} edges would be steeper than {STEEPEST:g} rad: heights of {np.count_nonzero(moved > 0.5)} junctions "
-            f"are moved so that none is, by {moved.max():.0f} m at most."
+            f"{steep} edges would be steeper than {STEEPEST:g} rad: heights of {np.count_nonzero(moved > 0.5)} "
+            f"junctions are moved so that none is, by {moved.max():.0f} m at most."
         )
     return np.arcsin(rises / lengths), notes
 
@@ -58,9 +58,9 @@ def terrain_inclines(
 def _no_steeper(level: FloatArray, ends: IntArray, most: FloatArray) -> FloatArray:
     """Smooth heights until no edge rises by more than ``most``; change only heights that violate this.
 
-    The highest such heights that never exceed the given ones are shortest paths: min over u of level(u) + d(u, v), where
-    d is the largest rise along roads from u to v. The lowest such heights that never fall below the given ones are found
-    in the same way. Both meet the limit, and therefore so does their mean.
+    The highest heights that meet the limit and never exceed the given ones are shortest paths: min over u of level(u) +
+    d(u, v), where d is the largest rise along roads from u to v. The lowest heights that meet the limit and never fall
+    below the given ones are found in the same way. Both meet the limit, and therefore so does their mean.
     """
     start, end = np.concatenate([ends, ends[:, ::-1]]).T
     rise = np.tile(most, 2)
@@ -81,7 +81,7 @@ def _straight_inside(ground: FloatArray, ends: IntArray, lengths: FloatArray, el
 
     n = len(ground)
     streets = np.unique(np.sort(ends, axis=1), axis=0)
-    # a junction is on the ground if a road there is, or if one street alone ends there, as where an extract cuts a tunnel
+    # a junction is on the ground if one of its roads is, or if only one street ends there: an extract may cut a tunnel
     inside = np.bincount(streets.ravel(), minlength=n) != 1
     inside[ends[~elevated]] = False
     if not inside.any():

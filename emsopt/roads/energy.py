@@ -32,7 +32,7 @@ from .._validate import instance, one_each, positive_number, real_array
 from ..errors import InputError
 
 J_PER_WH = 3600.0
-INCLINES: dict[str, Any] = {"unit": "rad, not degrees", "low": -1.57, "high": 1.57}  # between vertical roads
+INCLINES: dict[str, Any] = {"unit": "rad, not degrees", "low": -1.57, "high": 1.57}  # from straight down to straight up
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,13 +23,13 @@ def grid_roads(
 ) -> RoadNetwork:
     """Return a network of rectangular blocks.
 
-    Every third street is an arterial at 70 km/h, the others are residential at 50 km/h. All turns are legal, except that
-    U-turns are legal at dead ends only.
+    Every third street is an arterial at 70 km/h, the others are residential at 50 km/h. All turns are legal, except
+    that U-turns are legal at dead ends only.
 
     Parameters
     ----------
     rows, columns : int
-        Junctions from north to south and from west to east; at least 1, and at least 2 in one direction.
+        Number of junctions from north to south and from west to east; at least 1, and at least 2 in one direction.
     block : float
         Metres between junctions.
     jitter : float
@@ -39,7 +39,7 @@ def grid_roads(
     one_way : float
         Fraction of one-way streets, drawn at random; the largest strongly connected component is returned.
     rng : int, Generator or None
-        For jitter, heights and one-way streets.
+        Source of randomness for jitter, heights and one-way streets.
 
     Returns
     -------

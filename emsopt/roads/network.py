@@ -43,7 +43,7 @@ class RoadNetwork:
     lengths : array_like, shape (E,)
         m, positive, at most 4e7.
     speed_limits : array_like, shape (E,)
-        m/s, positive, at most 1000; half of them at most 45.
+        m/s, positive, at most 1000, with a median of at most 45.
     connections : array_like of int, shape (C, 2)
         Legal turns, as pairs of edges (from, to).
     inclines : array_like, shape (E,), or float
@@ -240,7 +240,7 @@ class RoadNetwork:
             Name of the argument in messages.
         """
         if isinstance(values, str) or not np.iterable(values):
-            raise InputError(f"`{name}` must be a sequence of edges; got {values!r}. Put one in brackets.")
+            raise InputError(f"`{name}` must be a sequence of edges; got {values!r}. Put a single edge in brackets.")
         given = values if isinstance(values, np.ndarray) else list(values)
         kinds = {given.dtype.type} if isinstance(given, np.ndarray) else set(map(type, given))
         if kinds and kinds <= {bool, np.bool_}:
@@ -325,7 +325,7 @@ class RoadNetwork:
         return np.array(path[::-1])
 
     def subset(self, edges: Iterable[Any]) -> RoadNetwork:
-        """Return the network of the given edges and the connections between them, in the present order.
+        """Return the network of the given edges and the connections between them, in their present order.
 
         Parameters
         ----------
@@ -352,7 +352,7 @@ class RoadNetwork:
     def largest_component(self) -> RoadNetwork:
         """Return the largest strongly connected component: each edge can be reached from every other.
 
-        The paper keeps this component of its networks; mainly streets behind forbidden turns are dropped.
+        The paper keeps only this component of its networks. Streets that forbidden turns cut off are dropped.
         """
         from scipy.sparse.csgraph import connected_components
 
@@ -403,7 +403,7 @@ def checked_connections(values: ArrayLike, n: int) -> IntArray:
 
 
 def _checked_polylines(values: Sequence[ArrayLike], n: int, geographic: bool) -> tuple[FloatArray, ...]:
-    """Return n read-only arrays of at least two points each."""
+    """Return n polylines as read-only arrays; raise unless each has at least two points."""
     given = enumerate(_validate.listed(values, "`polylines`", n, "lines"))
     lines = tuple(_validate.real_array(line, f"polylines[{k}]", (None, 2)) for k, line in given)
     short = next((k for k, line in enumerate(lines) if len(line) < 2), None)

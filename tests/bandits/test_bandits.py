@@ -295,8 +295,8 @@ def test_a_checkpoint_of_another_run_is_refused(net, prior, tmp_path):
     options = {"horizon": 3, "prior": prior, "checkpoint": file}
     bandits.run(net, START, END, "gp-ts", rng=7, **options)
     for change, message in (
-        ({"policy": "bi-ts"}, "its policy is 'gp-ts', this one's 'bi-ts'"),
-        ({"rng": 8}, "its seed is 7, this one's 8"),
+        ({"policy": "bi-ts"}, "its policy is 'gp-ts', but that of this run is 'bi-ts'"),
+        ({"rng": 8}, "its seed is 7, but that of this run is 8"),
         ({"end": "r3c3-r4c3"}, "its end is"),
         ({"closed": [9]}, "its closed is"),
         ({"prior": bandits.navigation_prior(net, noise_sd=0.2)}, "its prior is"),

@@ -189,7 +189,7 @@ def test_whatever_else_is_refused_by_its_row(text):
 
 @pytest.mark.parametrize("text", [f"{DAY} 24:00", f"{DAY} 16:05:60", f"{DAY} 4:05 PM", f"{DAY} noon"])
 def test_part_of_a_date_is_not_taken_for_an_offset(text):
-    with pytest.raises(InputError, match="Write times like that, or describe their form by `time_format`"):
+    with pytest.raises(InputError, match="Write times in this form, or describe theirs by `time_format`"):
         log(text)
 
 
@@ -236,7 +236,9 @@ def test_formats_that_cannot_be_used_are_refused(layout):
 
 
 def test_a_time_that_does_not_fit_the_format_is_named_with_the_format():
-    with pytest.raises(InputError, match=r"row 2: expected a time by `time_format` '%d\.%m\.%Y', but got '2025-03-14'"):
+    with pytest.raises(
+        InputError, match=r"row 2: expected a time in the form of `time_format` '%d\.%m\.%Y', but got '2025-03-14'"
+    ):
         log("14.3.2025", DAY, time_format="%d.%m.%Y")
 
 

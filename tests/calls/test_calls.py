@@ -272,7 +272,7 @@ def test_byte_order_marks_are_no_part_of_a_name():
     [
         ({"time_zone": "Europe/Berlin"}, "have no offset"),
         ({"time_format": "now"}, "time_format"),
-        ({"time_format": "%Y %z"}, "without a zone"),
+        ({"time_format": "%Y %z"}, "without a time zone"),
     ],
 )
 def test_options_that_do_not_fit_the_times_are_refused(options, words):
@@ -292,10 +292,10 @@ def test_stations():
     assert list(frame.columns) == ["name", "lon", "lat"]
     for text, words in (
         ("name,lon,lat\nA,,45\n", "row 1: expected degrees.*blank"),
-        ("name,lon,lat\nA\x1b[2J,-30,45\n", "cannot be seen"),
+        ("name,lon,lat\nA\x1b[2J,-30,45\n", "invisible character"),
         (f"name,lon,lat\n{'A' * 201},-30,45\n", "got 201"),
-        ("name,lon,lat\nA\u202e,-30,45\n", "cannot be seen"),
-        ("name,lon,lat\nA\0,-30,45\n", r"row 1: 'A\\x00' holds what cannot be seen"),
+        ("name,lon,lat\nA\u202e,-30,45\n", "invisible character"),
+        ("name,lon,lat\nA\0,-30,45\n", r"row 1: 'A\\x00' holds what invisible character"),
     ):
         with pytest.raises(InputError, match=words):
             ec.read_stations(upload(text, "s.csv"))
@@ -423,7 +423,7 @@ BOW_TIE = {
         (lambda: collection(("a", square(10, 10))), "none of the"),
         (lambda: collection(("a", BOW_TIE)), "valid polygon"),
         (lambda: collection(("a", square(-30, 45)), ("a", square(-30, 45))), "distinct"),
-        (lambda: collection(("a\n", square(-30, 45))), "cannot be seen"),
+        (lambda: collection(("a\n", square(-30, 45))), "invisible character"),
         (lambda: collection(("a", {"type": "Point", "coordinates": [1, 2]})), "Polygon"),
         (lambda: upload('{"type": "FeatureCollection", "features": [{}]}', "a.json"), "property 'atom' or"),
     ],
@@ -757,7 +757,7 @@ def test_templates_can_be_read_as_they_are(tmp_path):
     assert [path.name for path in paths] == ["calls.csv", "stations.csv"]
     city = eo.calls.city_from_calls(*paths, speed_kmh=40)
     assert city.n_sites == 3
-    with pytest.raises(InputError, match="left as it is"):
+    with pytest.raises(InputError, match="left unchanged"):
         eo.datasets.write_templates(tmp_path / "mine")
     (tmp_path / "file").write_text("x")
     with pytest.raises(InputError, match="a file is in the place of a folder"):

@@ -311,13 +311,13 @@ BAD_FRAMES = {
         demand_frame(name=["North", "E\nast", "South"]),
         site_frame(),
         TIMES,
-        "`demand`, column 'name', entry 2: .*cannot be seen",
+        "`demand`, column 'name', entry 2: .*invisible character",
     ),
     "name that no file can hold": (
         demand_frame(),
         site_frame(name=objects("Hill", "\ud800")),
         TIMES,
-        "`sites`, column 'name', entry 2: .*cannot be seen",
+        "`sites`, column 'name', entry 2: .*invisible character",
     ),
     "swapped within range": (
         demand_frame(lon=[48.85, 48.86, 48.87], lat=[2.35, 2.36, 2.37]),
@@ -364,19 +364,19 @@ BAD_FRAMES = {
         demand_frame(),
         site_frame(),
         {"travel_times": matrix_frame().drop(columns="East")},
-        "`travel_times`.*column per atom.*1 of 3 missing, the first 'East'",
+        "`travel_times`.*column per atom.*1 of 3 names are missing, the first is 'East'",
     ),
     "matrix lacks a site": (
         demand_frame(),
         site_frame(),
         {"travel_times": matrix_frame().iloc[:1]},
-        "`travel_times`.*row per site.*1 of 2 missing, the first 'River'",
+        "`travel_times`.*row per site.*1 of 2 names are missing, the first is 'River'",
     ),
     "matrix has one too many": (
         demand_frame(),
         site_frame(),
         {"travel_times": matrix_frame(West=1.0)},
-        "`travel_times`.*'West' is not known",
+        "`travel_times`.*'West' is an unknown name",
     ),
     "matrix names a site twice": (
         demand_frame(),
@@ -388,7 +388,7 @@ BAD_FRAMES = {
         demand_frame(),
         site_frame(),
         {"travel_times": pd.DataFrame(np.ones((2, 3)))},
-        "`travel_times`.*the first 'Hill', and '0' is not known",
+        "`travel_times`.*the first is 'Hill', and '0' is an unknown name",
     ),
     "time blank": (
         demand_frame(),
@@ -436,7 +436,7 @@ BAD_FRAMES = {
         demand_frame(),
         site_frame(),
         {**TIMES, "preference": matrix_frame().rename(index={"Hill": "Hil"})},
-        "`preference`.*the first 'Hill', and 'Hil' is not known",
+        "`preference`.*the first is 'Hill', and 'Hil' is an unknown name",
     ),
 }
 
@@ -675,7 +675,7 @@ BAD_FOLDERS = {
     ),
     "json name that no file can hold": (
         swap("city.json", '"two"', '"a\\ud800"'),
-        "`name`: .*cannot be seen",
+        "`name`: .*invisible character",
     ),
     "json geographic as text": (
         swap("city.json", "true", '"no"'),
@@ -687,11 +687,11 @@ BAD_FOLDERS = {
     ),
     "name from right to left": (
         swap("atoms.csv", "East", "\u202etsaE"),
-        r"atoms.csv, column 'name', entry 2: .*cannot be seen, '\\u202e'",
+        r"atoms.csv, column 'name', entry 2: .*invisible character '\\u202e'",
     ),
     "name with a zero byte": (
         swap("sites.csv", "River", "River\0"),
-        r"sites.csv, column 'name', entry 2: .*cannot be seen, '\\x00'",
+        r"sites.csv, column 'name', entry 2: .*invisible character '\\x00'",
     ),
     "more columns than any table has": (
         {"atoms.csv": "name,lon,lat,arrival_rate" + "," * 100_000},
@@ -754,11 +754,11 @@ BAD_FOLDERS = {
     "longitude blank": (swap("sites.csv", "-93.05", ""), "sites.csv, column 'lon', row 2 .'River'.*blank"),
     "site unknown": (
         swap("travel_times.csv", "River", "Rivr"),
-        "travel_times.csv.*first 'River', and 'Rivr' is not",
+        "travel_times.csv.*first is 'River', and 'Rivr' is an unknown name",
     ),
     "atom unknown": (
         swap("travel_times.csv", "East", "east"),
-        "travel_times.csv.*first 'East', and 'east' is not",
+        "travel_times.csv.*first is 'East', and 'east' is an unknown name",
     ),
     "times transposed": (
         {"travel_times.csv": "atom,Hill,River\nNorth,5,9\nEast,6,4\n"},
@@ -788,12 +788,12 @@ BAD_FOLDERS = {
     ),
     "shape unknown": (
         swap("atoms.geojson", "East", "West"),
-        "atoms.geojson.*the first 'East', and 'West' is not known",
+        "atoms.geojson.*the first is 'East', and 'West' is an unknown name",
     ),
     "shape twice": (swap("atoms.geojson", "East", "North"), "atoms.geojson.*entries 1 and 2 are both 'North'"),
     "shape missing": (
         {"atoms.geojson": SAVED["atoms.geojson"].partition(', {"type": "Feature"')[0] + "]}"},
-        "atoms.geojson.*1 of 2 missing, the first 'East'",
+        "atoms.geojson.*1 of 2 names are missing, the first is 'East'",
     ),
     "shape a point": (
         swap("atoms.geojson", "Polygon", "Point"),
@@ -801,7 +801,7 @@ BAD_FOLDERS = {
     ),
     "shape without coordinates": (
         swap("atoms.geojson", "coordinates", "coords"),
-        "atoms.geojson, feature 1 .'North'.*its rings",
+        "atoms.geojson, feature 1 .'North'.*every ring",
     ),
     "shape of two points": (
         swap("atoms.geojson", "[[[-93, 45], [-92.9, 45], [-93, 45.1]]]", "[[[-93, 45], [-92.9, 45]]]"),
@@ -944,7 +944,7 @@ def test_a_saved_city_replaces_an_older_one_and_an_empty_folder(tmp_path):
 def test_a_folder_that_is_not_a_city_alone_is_left_alone(tmp_path, held, culprit):
     folder = write(tmp_path / "work", held)
     before = snapshot(tmp_path)
-    with pytest.raises(InputError, match=f"left as it is.*{culprit}"):
+    with pytest.raises(InputError, match=f"contains {culprit}.*left unchanged"):
         full_city().save(folder)
     assert snapshot(tmp_path) == before
 

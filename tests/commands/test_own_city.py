@@ -355,5 +355,5 @@ def test_a_foreign_folder_is_refused_before_the_work(tmp_path, capsys, monkeypat
     (tmp_path / "out" / "city" / "thesis.txt").write_text("mine")
     monkeypatch.setattr(_shared, "find_deployments", lambda *_: pytest.fail("it was searched"))
     assert main(["city", "--practice", "--out", str(tmp_path / "out")]) == 2
-    assert "was left as it is" in capsys.readouterr().err
+    assert "was left unchanged" in capsys.readouterr().err
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["city"]

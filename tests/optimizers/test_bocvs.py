@@ -311,7 +311,7 @@ def test_a_run_cut_off_goes_on_to_the_same_end(tmp_path):
     row = json.loads(lines[1])
     row["x"] = [0.123]
     path.write_text("\n".join([lines[0], json.dumps(row), *lines[2:]]) + "\n")
-    with pytest.warns(ResumeWarning, match="play 1 in the checkpoint .* continues from what is on file"):
+    with pytest.warns(ResumeWarning, match="play 1 in the checkpoint .* continues with the stored steps"):
         assert bocvs(problem, budget=3, checkpoint=path, regret=False).history["x"][0] == (0.123,)
     for damage in (
         {"x": [0.1, 0.2]},

@@ -277,7 +277,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
 def test_a_checkpoint_of_the_other_direction_is_refused(tmp_path):
     file = tmp_path / "run.jsonl"
     eo.minimize(plain, **settings("random", bounds=[(0, 1)], checkpoint=file))
-    with pytest.raises(InputError, match="to another run: its sense is 'min', this one's 'max'"):
+    with pytest.raises(InputError, match="to another run: its sense is 'min', but that of this run is 'max'"):
         eo.maximize(plain, **settings("random", bounds=[(0, 1)], checkpoint=file))
     assert eo.minimize(plain, **settings("random", bounds=[(0, 1)], checkpoint=file)).nfev == BUDGET
 

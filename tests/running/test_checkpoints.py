@@ -244,7 +244,7 @@ def test_a_study_whose_names_are_none(columns, file):
     studied(file)
     first, *rest = lines(file.read_bytes())
     file.write_bytes(b"\n".join([changed(first, columns=columns), *rest, b""]))
-    with pytest.raises(InputError, match=r"belongs to another study: columns"):
+    with pytest.raises(InputError, match=r"belongs to another study: its columns"):
         studied(file)
 
 
@@ -316,7 +316,7 @@ def test_what_is_on_file_stands_where_the_run_now_asks_for_something_else(run, k
     first, *rows = map(json.loads, lines(file.read_text()))
     rows[1], rows[3] = {**rows[3], "evaluation": 2}, {**rows[1], "evaluation": 4}
     file.write_text("".join(json.dumps(row) + "\n" for row in (first, *rows)))
-    with pytest.warns(ResumeWarning, match=r"evaluation 2 in the checkpoint .* from what is on file") as warned:
+    with pytest.warns(ResumeWarning, match=r"evaluation 2 in the checkpoint .* with the stored steps") as warned:
         history = run(file, 6).history
     assert len(warned) == 1
     assert [list(x) for x in history[key]][:4] == [row[key] for row in rows]

@@ -42,7 +42,7 @@ def seconds_per_round(problem, method, n, repeats):
     for _ in range(repeats):
         start = time.process_time()
         i, x = learner.ask()
-        play = problem.play(i, x, rng)
+        play = problem.play(i, x, rng=rng)
         learner.tell(i, x, play)
         times.append(time.process_time() - start)
     bounded = len(learner._open) if method == "unknown-cost" else None

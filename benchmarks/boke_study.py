@@ -119,7 +119,7 @@ def filled(design, inputs, seed):
     """Task: the fill distance of the first t points; one row per t. A Latin hypercube is drawn anew for each t."""
     if design == "latin hypercube":
         box, rng = Box([(0, 1)] * inputs), np.random.default_rng(seed)
-        return [{"t": t, "distance": fill_distance(box.latin_hypercube(t, rng))} for t in FILL_AT]
+        return [{"t": t, "distance": fill_distance(box.latin_hypercube(t, rng=rng))} for t in FILL_AT]
     points = {"density": density_design, "process": process_design}[design](FILL_AT[-1], inputs, rng=seed)
     return [{"t": t, "distance": fill_distance(points[:t])} for t in FILL_AT]
 

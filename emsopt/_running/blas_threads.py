@@ -55,7 +55,7 @@ def map_rows(
     function: Callable[[IntArray], ArrayLike],
     rows: ArrayLike,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = False,
 ) -> FloatArray:
     """Apply ``function`` to chunks of ``rows`` and return the concatenated results in order.
 

@@ -121,7 +121,7 @@ def prepare(
     uneven = city.service_ratio > UNEVEN
     arguments = city.preferred_order, city.arrival_rates / 60, city.service_times, costs, queue, tol
 
-    def values(deployments: IntArray, workers: int | None = None, progress: Progress | None = None) -> FloatArray:
+    def values(deployments: IntArray, workers: int | None = None, progress: Progress = False) -> FloatArray:
         if uneven:
             _warn_of_unequal_units(city, deployments, UNEVEN)
         result = map_rows(lambda rows: _values(rows, *arguments), deployments, workers, progress)

@@ -90,7 +90,7 @@ def values(
     evaluator: str | None = None,
     *,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = False,
     **options: Any,
 ) -> FloatArray:
     """Evaluate many deployments of one size, in parallel.

@@ -142,7 +142,7 @@ def evaluate_all(
     *,
     metric: Metric = "mean_response",
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = False,
     **options: Any,
 ) -> Enumeration:
     """Evaluate every allowed deployment of a fleet.
@@ -168,9 +168,7 @@ def evaluate_all(
     return enumerate_objective(Objective(city, units, evaluator, metric, **options), workers, progress)
 
 
-def enumerate_objective(
-    objective: Objective, workers: int | None = None, progress: Progress | None = None
-) -> Enumeration:
+def enumerate_objective(objective: Objective, workers: int | None = None, progress: Progress = False) -> Enumeration:
     """Evaluate every allowed deployment of an objective; its counter ``evaluations`` is left unchanged."""
     space, total = objective.space, objective.space.count
     if total > MOST_DEPLOYMENTS:
@@ -180,7 +178,7 @@ def enumerate_objective(
         )
     if objective.noisy:  # simulate the same calls for all deployments
         options, objective = objective.options, copy(objective)
-        seed = int(_validate.generator(options["rng"]).integers(2**63)) if "rng" in options else 0
+        seed = int(_validate.generator(options.get("rng")).integers(2**63))
         objective.options = options | {"rng": seed}
     sites = space.listing()
     return Enumeration(objective, sites, objective.ready(sites, workers=workers, progress=progress))

@@ -48,8 +48,13 @@ class Location:
     gap: float
     assignment: IntArray
 
+    @property
+    def proven(self) -> bool:
+        """Whether the sites are proven to be optimal."""
+        return self.gap == 0
+
     def __repr__(self) -> str:
-        proof = "optimal" if self.gap == 0 else f"within {self.gap:.2%} of the optimum"
+        proof = "optimal" if self.proven else f"within {self.gap:.2%} of the optimum"
         return f"<Location: sites {self.sites.tolist()}, mean response {self.objective:.4g} min, {proof}>"
 
 
@@ -83,7 +88,7 @@ def p_median(
     units: int | DeploymentSpace,
     *,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: Progress = False,
 ) -> Location:
     """Find the sites with the smallest mean response time if every unit is always free: (4a)-(4f).
 

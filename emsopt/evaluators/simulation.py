@@ -190,7 +190,7 @@ def prepare(
                 result.append((fractions * costs[sites]).sum(axis=0) @ city.demand_shares)
         return result
 
-    def values(deployments: IntArray, workers: int | None = None, progress: Progress | None = None) -> FloatArray:
+    def values(deployments: IntArray, workers: int | None = None, progress: Progress = False) -> FloatArray:
         if queue:
             for sites in deployments:
                 _stable_load(city, sites)

@@ -5,8 +5,8 @@ returns GeoDataFrames and folium maps to combine with other layers. Each page is
 (`_page`), with colours from `_colours`; no results are computed here.
 """
 
-from .deployments import deployment_map
+from .deployments import DeploymentMap, deployment_map
 from .frames import atoms_frame, folium_map, sites_frame
 from .roads import exploration_map
 
-__all__ = ["atoms_frame", "deployment_map", "exploration_map", "folium_map", "sites_frame"]
+__all__ = ["DeploymentMap", "atoms_frame", "deployment_map", "exploration_map", "folium_map", "sites_frame"]

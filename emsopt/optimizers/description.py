@@ -38,7 +38,7 @@ def _deployments(objective: Objective) -> dict[str, Any]:
         "costs": summary(objective.costs),
         "evaluator": objective.evaluator,
         "options": {k: repr(v) for k, v in sorted(objective.options.items()) if k not in skipped},
-        "room": space.site_capacities.tolist(),
+        "capacities": space.site_capacities.tolist(),
         "pinned": sorted(space.pinned),
     }
 

@@ -82,7 +82,7 @@ class Box:
         """Draw a point uniformly from the box, shape (d,)."""
         return self.from_unit(_validate.generator(rng).random(self.dimension))
 
-    def latin_hypercube(self, n: int, rng: np.random.Generator) -> FloatArray:
+    def latin_hypercube(self, n: int, *, rng: np.random.Generator) -> FloatArray:
         """Draw a Latin hypercube of n points, shape (n, d) (McKay et al. 1979).
 
         If the range of an input is divided into n equal parts, each part contains one point.

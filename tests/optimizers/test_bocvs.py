@@ -203,7 +203,7 @@ def test_costs_of_nothing_leave_a_finite_horizon():
     rng = np.random.default_rng(0)
     for price in (0.0, 0.5):
         i, x = learner.ask()
-        learner.tell(i, x, Play(problem.play(i, x, rng).point, 0.0, price))
+        learner.tell(i, x, Play(problem.play(i, x, rng=rng).point, 0.0, price))
     learner.tell(*learner.ask(), Play(np.zeros(3), 0.0, 1.0))
     learner.ask()
     assert learner.phase == "exploit"
@@ -218,7 +218,7 @@ def test_mean_cost_estimates_cover_the_truth():
     for _ in range(50):
         for i, s in enumerate(problem.control_sets):
             learner.counts[i] += 1
-            learner.paid[i] += problem.play(i, np.full(len(s), 0.5), rng).cost
+            learner.paid[i] += problem.play(i, np.full(len(s), 0.5), rng=rng).cost
     radius = np.sqrt(2 * np.log(1000) / learner.counts)
     assert (np.abs(learner.mean_costs - problem.costs) <= radius).all()
     assert (np.abs(learner.mean_costs - problem.costs) <= 0.02 * 4 / np.sqrt(50)).all()
@@ -255,7 +255,7 @@ def test_ucb_cvs_plays_the_cheapest_close_set():
         rng = np.random.default_rng(1)
         for _ in range(4):
             i, x = learner.ask()
-            learner.tell(i, x, problem.play(i, x, rng))
+            learner.tell(i, x, problem.play(i, x, rng=rng))
         assert learner.ask()[0] == wanted
 
 
@@ -266,7 +266,7 @@ def test_etc_plays_each_group_of_equal_size_then_commits():
     for _ in range(14):
         i, x = learner.ask()
         sizes.append(len(problem.control_sets[i]))
-        learner.tell(i, x, problem.play(i, x, rng))
+        learner.tell(i, x, problem.play(i, x, rng=rng))
     assert sizes == [1] * 4 + [2] * 4 + [3] * 6
     assert learner.phase == "commit"
 

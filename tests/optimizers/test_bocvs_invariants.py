@@ -39,9 +39,9 @@ class Priced(ControlProblem):
     price: object = None
     drawn: list = field(default_factory=list)
 
-    def play(self, i, x, rng=None):
+    def play(self, i, x, *, rng=None):
         rng = np.random.default_rng(rng)
-        play = super().play(i, x, rng)
+        play = super().play(i, x, rng=rng)
         self.drawn.append(float(self.price(self.costs[i], rng)))
         return Play(play.point, play.value, self.drawn[-1])
 

@@ -175,7 +175,7 @@ def test_long_search_finds_the_closed_forms_best():
 def test_plays_draw_what_is_not_controlled_and_costs_keep_their_mean():
     problem = ready.hartmann_control("moderate", 0.04)
     rng = np.random.default_rng(0)
-    plays = [problem.play(1, [0.1, 0.2, 0.3], rng) for _ in range(1500)]
+    plays = [problem.play(1, [0.1, 0.2, 0.3], rng=rng) for _ in range(1500)]
     points = np.array([play.point for play in plays])
     assert (points[:, 3:6] == [0.1, 0.2, 0.3]).all()
     rest = np.delete(points, [3, 4, 5], axis=1)
@@ -185,8 +185,8 @@ def test_plays_draw_what_is_not_controlled_and_costs_keep_their_mean():
     costs = np.array([play.cost for play in plays])
     assert costs.mean() == pytest.approx(0.1, abs=4 * 0.02 / np.sqrt(1500))
     assert costs.std() == pytest.approx(0.02, rel=0.08)
-    assert {problem.play(6, np.full(12, 0.5), rng).cost for _ in range(20)} == {1.0}
-    assert {ready.hartmann_control().play(0, [0.5] * 3, rng).cost for _ in range(20)} == {0.01}
+    assert {problem.play(6, np.full(12, 0.5), rng=rng).cost for _ in range(20)} == {1.0}
+    assert {ready.hartmann_control().play(0, [0.5] * 3, rng=rng).cost for _ in range(20)} == {0.01}
 
 
 @settings(max_examples=20, deadline=None)
@@ -196,7 +196,7 @@ def test_costs_never_leave_their_support(mean, noise, seed):
     f = Problem("flat", lambda u: u[:, 0], [(0, 1)], "max", 1.0, [1.0])
     problem = ControlProblem(f, [[0]], [mean], Uniform(), cost_noise_sd=noise)
     rng = np.random.default_rng(seed)
-    assert all(0 <= problem.play(0, [0.5], rng).cost <= 1 for _ in range(20))
+    assert all(0 <= problem.play(0, [0.5], rng=rng).cost <= 1 for _ in range(20))
 
 
 def test_tolerance_counts_from_the_worst_value():

@@ -63,7 +63,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         super().__init__(on_box(f, bounds=bounds, integers=integers, noisy=noisy), rng)
         d = self.space.dimension
         self.initial = max(5, 2 * (d + 1)) if initial is None else _validate.whole_number(initial, "initial", low=0)
-        self._design = list(self.space.latin_hypercube(self.initial, self.rng))
+        self._design = list(self.space.latin_hypercube(self.initial, rng=self.rng))
 
     @property
     def points(self) -> FloatArray:

@@ -148,7 +148,7 @@ def bocvs(
             i, x = learner.ask()
             phase = learner.phase
             if (filed := steps.row) is None:
-                play = problem.play(i, x, stream(seed, number))
+                play = problem.play(i, x, rng=stream(seed, number))
             else:
                 i, x, play = _on_file(steps, filed, problem, i, x)
             if learner.spent + play.cost > budget:
@@ -205,6 +205,7 @@ def _description(
         "problem": problem.objective.name,
         "control_sets": [list(s) for s in problem.control_sets],
         "marginals": [type(X).__name__ for X in problem.marginals],
-        "noise": [problem.noise_sd, problem.cost_noise_sd, problem.worst],
+        "noise_sd": [problem.noise_sd, problem.cost_noise_sd],
+        "worst": problem.worst,
         "numbers": summary(*numbers),
     }

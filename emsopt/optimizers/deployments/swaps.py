@@ -30,7 +30,7 @@ def local_search(
     restarts: int = 8,
     budget: int | None = None,
     rng: Rng = None,
-    progress: Progress | None = None,
+    progress: Progress = False,
 ) -> Run:
     """Descend from several start deployments, relocating one unit at a time.
 
@@ -152,7 +152,7 @@ def _classical_starts(space: DeploymentSpace) -> list[IntArray]:
     return [p_median(city, space).sites, space.canonical(crowd)]
 
 
-def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress | None = None) -> Run:
+def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress = False) -> Run:
     """Find the best deployment: by enumeration if there are few enough, else by local search.
 
     If the exact evaluator is too slow to search with, the approximate one leads the search, and the exact one decides

@@ -61,6 +61,7 @@ def hartmann_control(costs: str | ArrayLike = "cheap", variance: float = 0.02) -
     Returns
     -------
     ControlProblem
+        To change its noise, use ``dataclasses.replace(problem, noise_sd=..., cost_noise_sd=...)``.
 
     Examples
     --------

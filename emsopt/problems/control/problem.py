@@ -204,7 +204,7 @@ class ControlProblem:
         values = in_chunks(averaged, np.atleast_2d(given), max(1, CHUNK // len(common)))
         return values if given.ndim == 2 else values[0]
 
-    def play(self, i: int, x: ArrayLike, rng: Rng = None) -> "Play":
+    def play(self, i: int, x: ArrayLike, *, rng: Rng = None) -> "Play":
         """Play set ``i`` at ``x`` and return the outcome.
 
         Parameters

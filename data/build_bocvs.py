@@ -11,7 +11,7 @@ import csv
 
 from build_st_paul import PACKAGE, write_checksums
 
-from emsopt.problems.control import examples as ready
+from emsopt.problems.control import ready_made as ready
 
 MAKERS = (
     ready.hartmann_control,

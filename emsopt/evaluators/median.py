@@ -20,7 +20,7 @@ from .._running.progress import bar
 from .._types import IntArray, Progress
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace
-from ._lagrangian import minimise
+from ._p_median import minimise
 from .by_name import evaluate
 
 

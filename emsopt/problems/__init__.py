@@ -10,7 +10,10 @@
 
 from .control.airfoil_noise import airfoil
 from .control.ems_service import ems_service
-from .control.examples import (
+from .control.marginals import Empirical, TruncatedNormal, Uniform
+from .control.plant_growth import plant
+from .control.problem import ControlProblem, Play
+from .control.ready_made import (
     ackley_control,
     airfoil_control,
     ems_control,
@@ -19,9 +22,6 @@ from .control.examples import (
     levy_control,
     plant_control,
 )
-from .control.marginals import Empirical, TruncatedNormal, Uniform
-from .control.plant_growth import plant
-from .control.problem import ControlProblem, Play
 from .functions import (
     ackley6,
     decaying_wave,

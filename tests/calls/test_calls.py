@@ -295,7 +295,7 @@ def test_stations():
         ("name,lon,lat\nA\x1b[2J,-30,45\n", "invisible character"),
         (f"name,lon,lat\n{'A' * 201},-30,45\n", "got 201"),
         ("name,lon,lat\nA\u202e,-30,45\n", "invisible character"),
-        ("name,lon,lat\nA\0,-30,45\n", r"row 1: 'A\\x00' holds what invisible character"),
+        ("name,lon,lat\nA\0,-30,45\n", r"row 1: 'A\\x00' contains the invisible character"),
     ):
         with pytest.raises(InputError, match=words):
             ec.read_stations(upload(text, "s.csv"))

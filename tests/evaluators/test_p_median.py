@@ -13,7 +13,7 @@ import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.evaluators import bounds, evaluate, evaluate_all, one_median, p_median
 
-lagrangian = importlib.import_module("emsopt.evaluators._lagrangian")
+lagrangian = importlib.import_module("emsopt.evaluators._p_median")
 
 
 def make_city(times, rates=None, turnout=0.0):

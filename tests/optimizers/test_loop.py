@@ -345,7 +345,7 @@ def test_a_checkpoint_of_another_run_is_refused(city, objective, tmp_path):
         "metric": {"objective": eo.Objective(city, 4, "approximate", ("late", 5.0))},
         "evaluator": {"objective": eo.Objective(city, 4, "exact")},
         "options": {"objective": eo.Objective(city, 4, "approximate", capacity="queue")},
-        "room": {"objective": eo.Objective(city, eo.DeploymentSpace(city, 4, closed=[0]), "approximate")},
+        "capacities": {"objective": eo.Objective(city, eo.DeploymentSpace(city, 4, closed=[0]), "approximate")},
         "pinned": {"objective": eo.Objective(city, eo.DeploymentSpace(city, 4, pinned=[0]), "approximate")},
     }
     for key, other in others.items():

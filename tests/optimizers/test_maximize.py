@@ -322,7 +322,7 @@ def test_tell_takes_points_of_ones_own_and_refuses_others():
     with pytest.raises(InputError, match="`value` must be a finite number"):
         optimizer.tell([0, 0.5], np.nan)
     assert len(optimizer.values) == 2
-    assert "best 0 of 2 told" in repr(optimizer)
+    assert "best 0 of 2 observed" in repr(optimizer)
 
 
 # -- the box ------------------------------------------------------------------------------------------------
@@ -368,7 +368,7 @@ def test_bad_options_are_refused(f, options, message):
 
 def test_an_optimizer_of_another_function_is_refused():
     f, g = eo.problems.forrester(), eo.problems.forrester()
-    with pytest.raises(InputError, match="of this very `objective`"):
+    with pytest.raises(InputError, match="created for this `objective`"):
         eo.minimize(g, RandomPoints(f), budget=3)
     with pytest.raises(InputError, match="`bounds` is for functions on a box"):
         eo.minimize(f, RandomPoints(f), bounds=[(0, 1)], budget=3)

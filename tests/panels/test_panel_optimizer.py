@@ -382,7 +382,7 @@ def test_a_deployment_of_ones_own_is_told_and_counted(objective, panel):
     assert trace.optimizer.is_taken(objective.space.canonical(own))
     assert words(refs["said"]).startswith("Evaluation 1, your own: ")
     refs["evaluate"].click()
-    assert "known from evaluation 1" in words(refs["message"])
+    assert "already evaluated, as evaluation 1" in words(refs["message"])
     assert len(refs["trace"]().facts) == 1
     refs["step"].click()
     assert refs["message"].value == ""

@@ -27,7 +27,7 @@ from emsopt.problems import (
 )
 from emsopt.problems.control import airfoil_noise, plant_growth
 from emsopt.problems.control import ems_service as service
-from emsopt.problems.control import examples as ready
+from emsopt.problems.control import ready_made as ready
 
 needs_plant = pytest.mark.skipif(
     "EMSOPT_DATA" not in os.environ,

@@ -304,7 +304,7 @@ def test_another_function_of_the_same_name_is_refused(file):
         return -((x[0] - 0.6) ** 2)
 
     other.__qualname__ = bowl.__qualname__
-    with pytest.raises(InputError, match=r"is of another function: it has .* Name another file"):
+    with pytest.raises(InputError, match=r"is of another function: .* Choose another file"):
         maximised(file, f=other)
     assert maximised(file).nfev == 5
 

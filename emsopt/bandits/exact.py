@@ -100,7 +100,10 @@ class ExactGP(Regression):
         return self._conditioned(self._bank[:, self._next - 1 : self._next], rng)[arms, 0]
 
     def _solved(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return the Cholesky factor L of S, L⁻¹ C_{V·}, and the posterior mean and variance of every arm."""
+        """Return L, L⁻¹ C_{V·}, and the posterior mean and variance of every arm; L is the lower Cholesky factor of S.
+
+        S and C_{V·} are the noisy covariance of the arms V observed in the window, and their covariance with all arms.
+        """
         if self._solution is None:
             counts, sums = self._counts[self._arms], self._sums[self._arms]
             S = self._rows[:, self._arms] + np.diag(self.prior.noise_variance / counts)
@@ -124,7 +127,7 @@ class ExactGP(Regression):
         return samples + explained.T @ weights
 
     def _flush(self) -> None:
-        """Replace the prior in place by the posterior, which becomes the prior of the next window."""
+        """Start a new window: the posterior over all arms replaces, in place, the prior that the window began with."""
         _, explained, mean, variance = self._solved()
         if self._next < self._bank.shape[1]:
             self._bank, self._next = self._conditioned(self._bank[:, self._next :], self._rng), 0

@@ -1,4 +1,4 @@
-"""Algorithm 1: the rounds of any combinatorial semi-bandit with volatile arms.
+"""The rounds of any combinatorial semi-bandit whose available arms may change from round to round: Algorithm 1.
 
 In each round some base arms are available. An agent scores them, an oracle picks the best allowed set of them
 (a *super arm*), the environment reveals the value of each arm in the set, and the agent learns from the
@@ -9,7 +9,7 @@ line         call                                       result
 ===========  =========================================  ======================================================
 2            ``environment.available(t)``               A_t, indices of the available arms, shape (n,); and
                                                         S_t, which tells the oracle the allowed sets
-3            ``agent.indices(t, arms)``                 U_t, one index per available arm, shape (n,)
+3            ``agent.indices(t, arms)``                 U_t, one score per available arm, shape (n,)
 4            ``oracle(indices, allowed)``               a_t, positions among the available arms, shape (k,)
 5            ``environment.observe(t, arms)``           r_t, one value per chosen arm, shape (k,)
 6            ``agent.update(arms, values)``             θ_t, the agent's posterior
@@ -54,7 +54,7 @@ class Learner(Protocol):
     """The agent of the table above."""
 
     def indices(self, t: int, arms: IntArray, /) -> FloatArray:
-        """Return one index per available arm (line 3)."""
+        """Return one index (score) per available arm in round t, shape (n,): line 3."""
 
     def update(self, arms: IntArray, values: FloatArray, /) -> None:
         """Learn from the values of the chosen arms (line 6)."""
@@ -64,10 +64,10 @@ class Environment(Protocol):
     """The environment of the table above."""
 
     def available(self, t: int, /) -> tuple[IntArray, Any]:
-        """Return the available arms and the allowed sets (line 2)."""
+        """Return the indices of the arms available in round t, and what tells the oracle the allowed sets: line 2."""
 
     def observe(self, t: int, arms: IntArray, /) -> FloatArray:
-        """Return the values of the chosen arms (line 5)."""
+        """Return the observed value of each chosen arm in round t, shape (k,): line 5."""
 
 
 Oracle: TypeAlias = Callable[[FloatArray, Any], IntArray]
@@ -116,7 +116,7 @@ def play(agent: Learner, environment: Environment, oracle: Oracle, horizon: int)
 
 
 class TopK:
-    """Oracle that picks the k allowed arms with the largest indices (for costs, the smallest indices).
+    """Oracle that picks the k allowed arms with the largest scores (``indices``; for costs, the smallest).
 
     Parameters
     ----------
@@ -143,7 +143,9 @@ class TopK:
 
 
 class ShortestPath:
-    """Oracle that finds the cheapest legal path from one road edge to another. Indices are non-negative costs.
+    """Oracle that finds the cheapest legal path from one road edge to another.
+
+    The ``indices`` with which it is called are the non-negative costs of the edges.
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ class Navigation:
         return self.expected[arms] + self._deviation * noise[arms]
 
     def best_path(self, t: int) -> IntArray:
-        """Return the edges of the path of least rectified cost in round t."""
+        """Return the edges of the path of least rectified cost, E[max(0, f + noise)], among those open in round t."""
         arms, is_open = self.available(t)
         key = int(arms[0]), is_open.tobytes()
         if key not in self._best:
@@ -299,7 +299,7 @@ def run(
 def _on_file(
     steps: Steps, row: dict[str, Any], oracle: ShortestPath, arms: IntArray, asked: IntArray, is_open: BoolArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the arms and values stored in the checkpoint, which replace the arms chosen by the agent."""
+    """Return the arms and values of the round on file, which replace the arms that the agent chose (``asked``)."""
     chosen, values = np.array(row["arms"], dtype=np.intp), np.array(row["values"])
     if len(chosen) != len(values):
         steps.file.refuse(steps.number)
@@ -336,7 +336,7 @@ def _description(
     expected: ArrayLike | None,
     closed: Closed,
 ) -> dict[str, Any]:
-    """Return the description of a run that a checkpoint must match."""
+    """Return what identifies a run: policy, network, route, prior and closures, which a checkpoint must match."""
     oracle, shut = ShortestPath(net, start, end), () if closed is None else closed
     if expected is not None:
         expected = _validate.real_array(expected, "expected", (prior.n_arms,))

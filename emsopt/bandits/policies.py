@@ -1,4 +1,4 @@
-r"""Rules that turn a posterior into one index per arm: upper confidence bounds and Thompson sampling.
+r"""Rules that turn a posterior into one index (score) per arm: upper confidence bounds and Thompson sampling.
 
 From "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 2.2, Theorem 3.1 and Algorithm 2.
 The formulas are for costs, as in navigation; for rewards the confidence width has the opposite sign.
@@ -57,7 +57,10 @@ def rectified_mean(mean: ArrayLike, deviation: ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True)
 class UCB:
-    """Optimistic index of GP-UCB, with β_t = factor · 2 log(|A| t² / √(2π)), or 0 if this is negative.
+    """GP-UCB: the index (score) of an arm is its optimistic value, μ - √β_t σ for costs, μ + √β_t σ for rewards.
+
+    β_t = factor · 2 log(|A| t² / √(2π)) in round t with |A| base arms, or 0 if this is negative, as in Theorem 3.1 of
+    "Bayesian Analysis of Combinatorial Gaussian Process Bandits".
 
     Parameters
     ----------
@@ -83,9 +86,12 @@ class UCB:
 
 @dataclass(frozen=True)
 class BayesUCB:
-    """Optimistic index of GP-BayesUCB, with β_t = 2 erf⁻¹(1 - 2 η_t)² and η_t = (2π)^(ω/2) / (2 |A|^ω t^ξ).
+    """GP-BayesUCB: the index (score) of an arm is its optimistic value, μ - √β_t σ for costs, μ + √β_t σ for rewards.
 
-    For η_t of ½ or more, β_t is 0. This occurs only with one or two arms.
+    β_t = 2 erf⁻¹(1 - 2 η_t)² with η_t = (2π)^(ω/2) / (2 |A|^ω t^ξ) in round t with |A| base arms, as in Theorem 3.1 of
+    "Bayesian Analysis of Combinatorial Gaussian Process Bandits". For costs the index is the η_t-quantile of the
+    posterior, for rewards the (1 - η_t)-quantile. For η_t of ½ or more, β_t is 0. This occurs only with one or two
+    arms.
 
     Parameters
     ----------
@@ -115,7 +121,10 @@ class BayesUCB:
 
 @dataclass(frozen=True)
 class Thompson:
-    """Index sampled from the posterior.
+    """Thompson sampling, as in GP-TS: the index (score) of an arm is its expected value in a sample of the posterior.
+
+    The oracle chooses the allowed super arm with the best indices. Algorithm 2 of "Bayesian Analysis of Combinatorial
+    Gaussian Process Bandits" samples each arm independently.
 
     Parameters
     ----------
@@ -131,7 +140,7 @@ Rule: TypeAlias = UCB | BayesUCB | Thompson
 
 
 class Agent:
-    """An agent of Algorithm 1: a regression that learns, and a rule that computes indices from its posterior.
+    """An agent of `play`: a regression that learns, and a rule that computes a score per arm from its posterior.
 
     Parameters
     ----------
@@ -167,7 +176,10 @@ class Agent:
         self.rng = _validate.generator(rng)
 
     def indices(self, t: int, arms: IntArray) -> FloatArray:
-        """Return the index of every available arm in round t."""
+        """Return the index (score) of each of the given arms in round t, in the unit of the arms' values.
+
+        The oracle prefers large indices if values are rewards and small ones if they are costs.
+        """
         if self.rule == Thompson(joint=True):
             values = self.regression.sample(arms, self.rng)
         else:

@@ -96,7 +96,10 @@ class Prior:
 
 
 def jittered_cholesky(covariance: FloatArray) -> FloatArray:
-    """Return the lower Cholesky factor of a covariance, which may be numerically singular."""
+    """Return the lower Cholesky factor of a covariance plus ``JITTER`` times its mean variance on the diagonal.
+
+    The addition allows for a covariance that is numerically singular.
+    """
     jittered = np.array(covariance, order="F")
     jittered[np.diag_indices(len(jittered))] += JITTER * max(np.diag(covariance).mean(), 1e-300)
     try:

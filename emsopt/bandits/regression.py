@@ -50,7 +50,7 @@ class Regression:
         raise NotImplementedError
 
     def _learn(self, arms: IntArray, values: FloatArray) -> None:
-        """Condition on observations that have been validated."""
+        """Update the posterior with the observation ``values[k]`` of ``arms[k]``; both have been validated."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-r"""Sparse variational Gaussian process over arms: Algorithm 3 of the paper.
+r"""Sparse variational Gaussian process over arms: Algorithm 3 of the paper named below.
 
 In each round the M most observed arms become the inducing points, and one step of natural gradient descent on
 a random batch of the history updates their distribution q(u) = N(m, S) ("Bayesian Analysis of Combinatorial
@@ -90,7 +90,7 @@ class SparseGP(Regression):
         self.step()  # one step per round, as in the paper (G = 1)
 
     def step(self, count: int = 1) -> None:
-        """Make ``count`` further steps of natural gradient descent on the history."""
+        """Make ``count`` further steps of natural gradient descent, each on a random batch of all observations."""
         arms, values, total = self._seen, self._values, len(self._seen)
         for _ in range(count):
             size = min(self.batch, total)

@@ -77,21 +77,21 @@ def cumulative_gain(prior: Prior, rounds: Sequence[Sequence[int] | IntArray]) ->
 
 
 def greedy_gain(prior: Prior, steps: int) -> tuple[FloatArray, IntArray]:
-    """Return the information gain of greedy selection, which observes the arm of largest posterior variance.
+    """Return the information about the arms gained by observing, step by step, the arm of largest posterior variance.
 
-    The gain is at least 1 - 1/e of the largest gain of the same number of observations. An arm may be chosen
-    repeatedly.
+    Every observation is noisy, and an arm may be observed repeatedly. The gain after n steps is at least 1 - 1/e times
+    the largest gain that any n observations can have.
 
     Parameters
     ----------
     prior : Prior
     steps : int
-        Number of observations, T K.
+        Number of observations: T K for T rounds with K arms each.
 
     Returns
     -------
     gain : ndarray, shape (steps,)
-        Gain after each choice, nats.
+        Total gain of all observations so far, after each step, nats.
     chosen : ndarray of int, shape (steps,)
         Chosen arms.
     """
@@ -110,8 +110,8 @@ def greedy_gain(prior: Prior, steps: int) -> tuple[FloatArray, IntArray]:
 def spectral_gain(prior: Prior, steps: ArrayLike) -> FloatArray:
     """Return an upper bound on the largest information gain for given numbers of observations.
 
-    Allocating n observations to arms gains at most as much as allocating them to the eigenvectors of K. The
-    optimal allocation to eigenvectors is known: water-filling.
+    Allocating n observations to arms gains at most as much as allocating them to the eigenvectors of the prior
+    covariance. The optimal allocation to eigenvectors is known: water-filling.
 
     Parameters
     ----------
@@ -161,7 +161,10 @@ def regret_bound(
     eigenvalue: float,
     prior_variance: float = 1.0,
 ) -> FloatArray:
-    """Return the bound of Theorem 3.1 on the Bayesian cumulative regret.
+    """Return an upper bound on the Bayesian cumulative regret, the expected regret under the prior, after T rounds.
+
+    Theorem 3.1 of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", with the correction for prior
+    variances above 1 that the module's notes describe.
 
     Parameters
     ----------
@@ -172,9 +175,11 @@ def regret_bound(
     n_arms, size : int
         Number of arms |A| and maximum size K of a super arm.
     gain : array_like, shaped as ``rounds``
-        Upper bound on γ_TK; see `greedy_gain` and `spectral_gain`.
+        Upper bound on γ_TK, the largest information gain of T K observations, nats: `spectral_gain`, or `greedy_gain`
+        divided by 1 - 1/e.
     noise_variance, eigenvalue, prior_variance : float
-        ς², λ*_K and k_max, as in the table of `emsopt.bandits.theory`.
+        Variance ς² of the observation noise; λ*_K, the largest eigenvalue of a posterior covariance of K arms (bounded
+        by `largest_eigenvalue`); and k_max, the largest prior variance of an arm.
 
     Returns
     -------
@@ -206,7 +211,10 @@ def regret_bound(
 
 
 def _optimism_lost(rule: BayesUCB, rounds: FloatArray) -> FloatArray:
-    """Bound the loss of Bayes-UCB in rounds where its index is not optimistic, for variances up to 1."""
+    """Bound the regret of Bayes-UCB due to indices that are not optimistic, for prior variances up to 1.
+
+    This is the additive term of Theorem 3.1, shaped as ``rounds``; it is constant for ξ > ω.
+    """
     omega, ratio = rule.omega, rule.xi / rule.omega
     if omega <= 1:
         raise InputError(f"The regret bound of Bayes-UCB holds only for `omega` above 1; got {omega:g}.")

@@ -28,7 +28,7 @@ class AskTell(Generic[X]):
     ----------
     objective : object
         Its ``space`` defines the allowed candidates (``canonical``, ``sample``, ``count``, ``listing``); ``noisy`` says
-        whether a candidate may be asked for again; ``sense`` is "min" or "max".
+        whether a candidate may be asked for again; ``sense``, "min" or "max", says whether to minimise or maximise.
     rng : int or Generator, optional
 
     Attributes
@@ -104,7 +104,7 @@ class AskTell(Generic[X]):
         x : array_like
             An allowed candidate.
         value : float
-            Value of the objective, finite and with its own sign, also if it is maximised.
+            Value of the objective, finite. Never reverse its sign, even if the objective is maximised.
         """
         told: X = self.space.canonical(x)
         value = _validate.finite_number(value, "value")
@@ -125,7 +125,7 @@ class AskTell(Generic[X]):
         return tuple(np.asarray(x).tolist()) in self.taken
 
     def draw(self) -> X:
-        """Return a random allowed candidate that is not taken, unless the objective is noisy."""
+        """Return a random allowed candidate; unless the objective is noisy, one not yet asked for or observed."""
         for _ in range(DRAWS):
             x: X = self.space.sample(rng=self.rng)
             if self.objective.noisy or not self.is_taken(x):
@@ -134,7 +134,10 @@ class AskTell(Generic[X]):
         return left[self.rng.integers(len(left))]
 
     def _propose(self) -> X:
-        """Return the candidate to try next; by default a random one. `ask` replaces it if it is taken."""
+        """Return the candidate to try next; by default a random one.
+
+        Unless the objective is noisy, `ask` replaces it by a random one if it was asked for or observed before.
+        """
         return self.draw()
 
     def _learn(self, x: X, value: float) -> None:

@@ -10,13 +10,17 @@ from .boxes.box import BoxObjective
 
 
 def describe(objective: Objective | BoxObjective, name: str, method: str | AskTell[Any]) -> dict[str, Any]:
-    """Return the description that a checkpoint must match: the method, the objective and the search space."""
+    """Return what identifies a run: a dict of plain values, which must equal the one stored in a checkpoint.
+
+    It holds the method's ``name``, the settings and generator of ``method`` if this is an optimizer, and the numbers of
+    the objective and its search space: see `_settings`, `_deployments` and `_box`.
+    """
     of = _deployments(objective) if isinstance(objective, Objective) else _box(objective)
     return {"method": name, **({} if isinstance(method, str) else _settings(method)), **of}
 
 
 def _settings(optimizer: AskTell[Any]) -> dict[str, Any]:
-    """Return the settings of an optimizer that are plain values, and a fingerprint of its generator's state."""
+    """Return an optimizer's public attributes that are plain values, and a hash of its random generator's state."""
     plain = {
         name: value
         for name, value in sorted(vars(optimizer).items())
@@ -27,7 +31,10 @@ def _settings(optimizer: AskTell[Any]) -> dict[str, Any]:
 
 
 def _deployments(objective: Objective) -> dict[str, Any]:
-    """Return city, fleet, metric, evaluator and allowed deployments."""
+    """Return the part of the description for deployments: city, fleet, metric, evaluator and allowed deployments.
+
+    Arrays are replaced by summaries. Options that do not change the values, such as ``progress``, are left out.
+    """
     city, space = objective.city, objective.space
     skipped = ("workers", "progress", *(("rng",) if objective.noisy else ()))
     numbers = [city.arrival_rates, city.travel_times, city.turnout_times, city.service_times, city.preference]
@@ -44,7 +51,7 @@ def _deployments(objective: Objective) -> dict[str, Any]:
 
 
 def _box(objective: BoxObjective) -> dict[str, Any]:
-    """Return the name of the function, if it has one, and the box."""
+    """Return the part of the description for a box: the function's name (or that of its type), noise, sense and box."""
     f, space = objective.function, objective.space
     return {
         "function": str(getattr(f, "name", getattr(f, "__qualname__", type(f).__qualname__))),

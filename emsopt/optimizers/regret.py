@@ -146,6 +146,9 @@ def sparbl_bound(
 ) -> FloatArray:
     """Return the bound of Theorem 10 on SparBL's expected cumulative regret, in the form of its proof.
 
+    The theorem is of "Optimizing Server Locations in Spatial Queues"; the module's table explains the symbols. The
+    bound is
+
     4 C_HS σ s_0 √(T log D) + Σ_t≥1 4 W exp(-c t) + 2 W (t_0 - 1), the last term for the rounds before t_0.
 
     Parameters
@@ -205,7 +208,8 @@ def gp_pm_bound(
 ) -> FloatArray:
     """Return the bound (19) of Theorem 15 on GP-pM's average regret over restarts, √(8 C β_V κ_V / V).
 
-    It holds with probability at least 1 - δ; β_V = 2 log(π² V² (N choose p) / (6 δ)) and
+    The theorem is of "Optimizing Server Locations in Spatial Queues"; the module's table explains the symbols.
+    The bound holds with probability at least 1 - δ; β_V = 2 log(π² V² (N choose p) / (6 δ)) and
     C = k_max / log(1 + k_max/σ²). The regret of a restart is that of its region's optimum.
 
     Parameters
@@ -252,8 +256,9 @@ def gp_pm_bound(
 
 
 def greedy_gain(kernel: Kernel, points: ArrayLike, steps: int, *, noise_variance: float) -> tuple[FloatArray, IntArray]:
-    """Choose points one by one where the variance is largest, (39), and return the information gained.
+    """Choose points one by one where the posterior variance is largest, and return the information gained.
 
+    Equations (39) and (40) are of "Optimizing Server Locations in Spatial Queues". The rule is (39).
     Information gain is submodular. The gain returned is therefore at least (1 - 1/e) of the largest gain κ_T, (40), and
     κ_T is at most the gain returned divided by (1 - 1/e). A point may be chosen again. Only columns of the covariance
     are computed: time O(steps² n), memory O(steps n).
@@ -285,10 +290,11 @@ def greedy_gain(kernel: Kernel, points: ArrayLike, steps: int, *, noise_variance
 
 
 def largest_gain(steps: ArrayLike, points: int, *, noise_variance: float, prior_variance: float = 1.0) -> FloatArray:
-    """Return a bound on κ_T that holds for every kernel with k(x, x) <= k_max on n points.
+    """Return a bound on κ_T, the largest information gain of T observations, for every kernel with k(x, x) <= k_max.
 
-    ½ r log(1 + T k_max / (r σ²)) with r = min(T, n), attained if the covariance has r equal eigenvalues. Unlike
-    `printed_gain` it has no open constant. Up to T = n it turns (19) into 2 √(β_V k_max); larger T reduce the bound.
+    For n points it is ½ r log(1 + T k_max / (r σ²)) with r = min(T, n), attained if the covariance has r equal
+    eigenvalues. Unlike `printed_gain` it has no open constant. Up to T = n it turns (19) into 2 √(β_V k_max); larger T
+    reduce the bound.
 
     Parameters
     ----------
@@ -312,7 +318,9 @@ def largest_gain(steps: ArrayLike, points: int, *, noise_variance: float, prior_
 
 
 def printed_gain(steps: ArrayLike, sites: int, *, constant: float = 1.0) -> FloatArray:
-    """Return κ_T as printed in Lemma 25, O(2^N log T), where the proof leaves the constant open.
+    """Return ``constant`` · 2^N log T, the largest information gain κ_T of T observations as Lemma 25 prints it.
+
+    The lemma is of "Optimizing Server Locations in Spatial Queues", for N sites.
 
     While T is far below 2^N it exceeds what T observations can hold: compare `largest_gain`, and `greedy_gain` for a
     given kernel. At T = 1 it is 0, although every gain is positive.

@@ -115,7 +115,7 @@ def minimize(
         function. On another processor a method may ask for another candidate; the run then continues with the stored
         one and issues a `ResumeWarning`. Only one run at a time may write to a file.
     target : float, optional
-        Stop at a value at least as good as this.
+        Stop at a value at least as good as this: at most ``target`` in `minimize`, at least in `maximize`.
     time_limit : float, optional
         Wall-clock limit in seconds, checked after each evaluation. With a checkpoint, time spent before an
         interruption counts.
@@ -193,7 +193,10 @@ def _search(
     box: dict[str, Any],
     run: RunOptions,
 ) -> Run:
-    """Ask for candidates, evaluate them and tell their values until the run ends; ``box`` holds options of `on_box`."""
+    """Ask for candidates, evaluate them and tell their values until the run ends.
+
+    ``box`` holds the caller's ``bounds``, ``integers`` and ``noisy`` for `on_box`, None if omitted.
+    """
     if not callable(objective):
         got = type(objective).__name__
         raise InputError(f"`objective` must be an Objective, a Problem or a function of a point; got {got}.")

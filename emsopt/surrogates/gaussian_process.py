@@ -63,7 +63,7 @@ class GaussianProcess:
     coefficients: FloatArray
 
     def predict(self, X: ArrayLike, prior: ArrayLike = 0.0) -> tuple[FloatArray, FloatArray]:
-        """Return posterior mean and variance of the noise-free function, (14) and (15).
+        """Return posterior mean and variance of the noise-free function, equations (14) and (15).
 
         Parameters
         ----------
@@ -279,10 +279,10 @@ def _element_groups(kernel: "Kernel") -> list[slice]:
 
 
 def _solve(factor: FloatArray, values: FloatArray) -> FloatArray:
-    """Return (K + ν I)⁻¹ times the values."""
+    """Return (K + ν I)⁻¹ times the values, from the lower Cholesky factor of K + ν I."""
     return cho_solve((factor, True), values, check_finite=False)
 
 
 def _profiled(residuals: FloatArray, coefficients: FloatArray) -> float:
-    """Return the maximum-likelihood amplitude, bounded away from zero in case all residuals are zero."""
+    """Return the maximum-likelihood amplitude s², rᵀ(K + ν I)⁻¹ r / n for residuals r, but at least 1e-12."""
     return max(float(residuals @ coefficients) / len(residuals), 1e-12)

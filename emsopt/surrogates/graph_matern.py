@@ -45,7 +45,10 @@ ROWS = 256  # rows of a dense kernel computed at a time, to avoid a second matri
 
 
 def incidence_laplacian(lengths: ArrayLike, connections: ArrayLike) -> SparseMatrix:
-    """Return B Bᵀ of equations (132) and (133).
+    """Return B Bᵀ, the incidence Laplacian of the line graph: edges of the road network joined by legal turns.
+
+    The column of B for a turn from e1 into e2 holds -W at e1 and W at e2, W = mean length / length of e1: (132) and
+    (133) of "Bayesian Analysis of Combinatorial Gaussian Process Bandits".
 
     Parameters
     ----------
@@ -77,7 +80,9 @@ def incidence_laplacian(lengths: ArrayLike, connections: ArrayLike) -> SparseMat
 def graph_matern(
     laplacian: SparseMatrix, *, nu: float = 2.0, kappa: float = 1.0, outputscale: float = 1.0
 ) -> FloatArray:
-    """Return the graph Matérn kernel between all edges, equation (134).
+    """Return the graph Matérn kernel between all edges: (2ν/κ² I + laplacian)^(-ν), scaled to a given mean variance.
+
+    Equation (134) of "Bayesian Analysis of Combinatorial Gaussian Process Bandits".
 
     Parameters
     ----------
@@ -142,7 +147,9 @@ def _blocks(n: int) -> Iterator[slice]:
 
 
 def matern52(X: ArrayLike, *, lengthscales: ArrayLike = 1.0, outputscale: float = 1.0) -> FloatArray:
-    """Return the Matérn 5/2 kernel between contexts, equations (135) and (136) at ν = 5/2, shape (n, n).
+    """Return the Matérn 5/2 kernel between contexts, shape (n, n).
+
+    It is outputscale · (1 + z + z²/3) exp(-z), with z = √5 times the distance of the contexts divided by lengthscales.
 
     Parameters
     ----------
@@ -176,10 +183,12 @@ def product_plus_sum(
     share: float = 0.5,
     lengthscales: ArrayLike = 1.0,
 ) -> FloatArray:
-    """Return k_G k_f + k_f', the kernel of the navigation experiments, shape (n, n); k_f' has the form of k_f.
+    """Return outputscale · (share · k_G k_f + (1 - share) · k_f), shape (n, n), a kernel between edges with contexts.
 
-    The product models effects of location and context together, the sum effects of context at any location. The paper
-    specifies only their total variance; ``share`` splits it between product and sum.
+    k_G is the graph kernel and k_f the Matérn 5/2 kernel between contexts with variance 1. This is the kernel
+    k_G k_f + k_f' of the paper's navigation experiments, with the same lengthscales in k_f and k_f'. The product models
+    effects of location and context together, the sum effects of context at any location. The paper specifies only their
+    total variance; ``share`` splits it between product and sum.
 
     Parameters
     ----------

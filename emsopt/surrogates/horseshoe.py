@@ -192,7 +192,7 @@ class Standardized:
     scale: float
 
     def coefficients(self, coef: FloatArray) -> tuple[float, FloatArray]:
-        """Return intercept and coefficients, shape (D,), in the original units."""
+        """Convert coefficients of standardised data to intercept and coefficients (D,) in the original units."""
         slopes = self.scale * coef / self.feature_scales
         return self.mean - float(slopes @ self.feature_means), slopes
 

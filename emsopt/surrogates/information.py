@@ -51,7 +51,7 @@ def greedy_choices(
     variance : ndarray, shape (n,)
         Prior variances.
     column : callable
-        Takes the index of a point; returns its prior covariance with all points, shape (n,).
+        Takes the index of a point; returns its prior covariance with all n points, shape (n,).
     steps : int
         Number of observations, T.
     noise_variance : float

@@ -61,7 +61,10 @@ class KernelRegression:
     kernel: str
 
     def predict(self, x: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Return the regression (3.1) and the logarithm of the density (3.9) at points (n, d), each of shape (n,)."""
+        """Return the regression m and the logarithm of the density W at points (n, d), each of shape (n,).
+
+        m = Σ k_i y_i / Σ k_i and W = Σ k_i, where k_i is the kernel between the point and observed point i.
+        """
         return self.predict_with_slopes(x)[:2]
 
     def predict_with_slopes(self, x: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -133,7 +136,7 @@ def condition(X: ArrayLike, y: ArrayLike, bandwidth: ArrayLike, *, kernel: str =
 
 
 def scott(t: int, d: int, *, scale: float = UNIT_SPREAD) -> float:
-    """Return the bandwidth of Scott's rule, (5.1): scale · t^(-1/(d+4)).
+    """Return the bandwidth of Scott's rule for t points with d coordinates: scale · t^(-1/(d+4)).
 
     Parameters
     ----------
@@ -154,7 +157,10 @@ def scott(t: int, d: int, *, scale: float = UNIT_SPREAD) -> float:
 
 
 def log_normalizer(kernel: str, bandwidth: ArrayLike) -> float:
-    """Return log ∫ k, which normalises the density: exp(log W - log_normalizer) / t (the paper's Figure 2).
+    """Return log ∫ k, the logarithm of the kernel's integral over all of its arguments.
+
+    It normalises the density: exp(log W - log_normalizer) / t integrates to 1 for t points, as in Figure 2 of the
+    paper.
 
     Parameters
     ----------
@@ -185,7 +191,9 @@ def leave_one_out_bandwidth(X: ArrayLike, y: ArrayLike, *, kernel: str = "gaussi
 
 
 def likelihood_bandwidth(X: ArrayLike, *, kernel: str = "gaussian") -> float:
-    """Return the bandwidth that maximises the leave-one-out likelihood (middle of the paper's Figure 2).
+    """Return the common bandwidth h of all coordinates that maximises the leave-one-out likelihood of the points.
+
+    It minimises Σ_i (d log h - log W_-i(x_i)), where W_-i is the density without point i (middle of Figure 2).
 
     Parameters
     ----------
@@ -204,7 +212,10 @@ def likelihood_bandwidth(X: ArrayLike, *, kernel: str = "gaussian") -> float:
 def _best_bandwidth(
     X: ArrayLike, y: ArrayLike, kernel: str, loss: Callable[[float, FloatArray, FloatArray], float]
 ) -> float:
-    """Minimise a loss over a logarithmic grid of h, refined once; it takes h and leave-one-out mean and log density."""
+    """Return the bandwidth h with the least loss on a grid of 20 values and then on a finer one of 9 around the best.
+
+    Both grids are geometric. ``loss`` takes h and, at every point, the regression and the log density of all others.
+    """
     model = condition(X, y, 1.0, kernel=kernel)
     X, (t, d), number = model.X, model.X.shape, KERNELS.index(kernel)
     squared = sum((np.square(x[:, None] - x) for x in X.T), np.zeros((t, t)))

@@ -35,7 +35,11 @@ Bounds: TypeAlias = tuple[float, float] | Literal["fixed"]
 
 
 class DeploymentKernel(Kernel):
-    """Kernel (13): sum of location-level and configuration-level similarity of two deployments.
+    """Sum of location-level and configuration-level similarity of two deployments, kernel (13).
+
+    Equation (13) of "Optimizing Server Locations in Spatial Queues", which the module's notes repeat. The first
+    term grows with the weights of the locations where both deployments have equally many units. The second decays with
+    the number of units that must be relocated to turn one into the other.
 
     Parameters
     ----------
@@ -138,14 +142,14 @@ class DeploymentKernel(Kernel):
         return location + configuration, contract
 
     def _weights(self, rows: FloatArray) -> FloatArray:
-        """Return ℓ, shape (N,)."""
+        """Return the location weights ℓ, shape (N,); a single weight is repeated."""
         weights, n = np.asarray(self.weights, dtype=float), rows.shape[1]
         if weights.ndim == 1 and len(weights) != n:
             raise InputError(f"`weights` must hold one weight per location, {n} in total; got {len(weights)}.")
         return np.broadcast_to(weights, n)
 
     def _terms(self, X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return location-level and configuration-level similarity, and H / 2, each of shape (n, m)."""
+        """Return first and second term of the kernel, and H / 2 (units to relocate), each of shape (n, m)."""
         top, shares = max(X.max(), Y.max()), self._weights(X) / X.shape[1]
         if top <= 1:  # for counts of 0 and 1, [x ≠ x'] and |x - x'| both equal x + x' - 2 x x'
             apart = (X @ shares)[:, None] + Y @ shares - 2 * (X * shares) @ Y.T
@@ -166,7 +170,7 @@ class DeploymentKernel(Kernel):
         return np.full(len(rows), np.exp(np.asarray(self.weights, dtype=float).mean()) + 1)
 
     def is_stationary(self) -> bool:
-        """Return True: the kernel depends only on x - x'."""
+        """Return True: the kernel depends only on which counts differ and by how much, that is, on x - x'."""
         return True
 
     def __repr__(self) -> str:

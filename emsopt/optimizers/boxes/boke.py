@@ -7,7 +7,7 @@ symbol  name                          meaning
 ======  ============================  ============================================================================
 m, W    `KernelRegression`            regression (3.1) and density (3.9) of the t observed points, on the unit cube
 h_t     `bandwidth`                   Scott's rule (5.1): ``scale`` · d · t^(-1/(d+4))
-β_t     `exploration`                 2 ς² log(2 π² t² / (3 δ)), Theorem 4.13 with M_Ψ = 1
+β_t     `exploration`                 2 ς² log(2 π² t² / (3 δ)), Theorem 4.13 with kernel constant M_Ψ = 1
 ς       ``noise_sd``                  noise level, in standard deviations of the observed values
 δ       ``CONFIDENCE``                probability that the bound fails
 p       ``exploring``                 BOKE+: probability of a step by (3.12); otherwise (3.14)
@@ -54,16 +54,20 @@ LOWEST = -300.0  # lower bound of the maximised logarithm; without exploration i
 
 
 class BOKE(BoxOptimizer):
-    """Bayesian optimisation by kernel regression and density-based exploration, Algorithm 2.
+    """Bayesian optimisation by kernel regression and density-based exploration.
+
+    Algorithm 2 of "Bayesian Optimization by Kernel Regression and Density-based Exploration". m is the regression, an
+    estimate of the value, and W the kernel density of the observed points; each step maximises m + √(β_t / W), with
+    β_t from `exploration`.
 
     Parameters
     ----------
     f, bounds, integers, noisy, initial, rng
         As in `BoxOptimizer`.
     scale : float
-        Factor of the bandwidth; see the table above.
+        Factor of the kernel's bandwidth, see `bandwidth`.
     noise_sd : float
-        ς, the weight of exploration, in standard deviations of the observed values.
+        ς, the assumed noise level, in standard deviations of the observed values. Larger values explore more.
     kernel : str
         "gaussian", "epanechnikov" or "uniform".
 
@@ -100,14 +104,16 @@ class BOKE(BoxOptimizer):
 
 
 class BOKEPlus(BOKE):
-    """BOKE+, Algorithm 3: a step of BOKE with probability ``exploring``, else the maximum of the regression.
+    """BOKE+: a step of BOKE with probability ``exploring``, else the maximum of the regression.
+
+    Algorithm 3 of "Bayesian Optimization by Kernel Regression and Density-based Exploration".
 
     Parameters
     ----------
     f, scale, noise_sd, kernel, bounds, integers, noisy, initial, rng
         As in `BOKE`.
     exploring : float
-        p, above 0 and at most 1.
+        Probability p of a step of BOKE, above 0 and at most 1.
     """
 
     def __init__(self, f: Function, *, exploring: float = EXPLORING, **options: Any) -> None:
@@ -122,12 +128,19 @@ class BOKEPlus(BOKE):
 
 
 def bandwidth(t: int, d: int, scale: float = SCALE) -> float:
-    """Return h_t on the unit cube: Scott's rule (5.1) with the factor ``scale`` · d."""
+    """Return the kernel's bandwidth for t points on the d-dimensional unit cube: scale · d · t^(-1/(d+4)).
+
+    This is Scott's rule, (5.1) of the paper, with the factor ``scale`` · d.
+    """
     return scott(t, d, scale=scale * d)
 
 
 def exploration(t: int, noise_sd: float = NOISE_SD, confidence: float = CONFIDENCE) -> float:
-    """Return β_t of Theorem 4.13 for a Gaussian kernel, M_Ψ = 1."""
+    """Return the weight of exploration β_t = 2 ς² log(2 π² t² / (3 δ)) after t observations.
+
+    This is Theorem 4.13 of "Bayesian Optimization by Kernel Regression and Density-based Exploration" with the kernel
+    constant M_Ψ = 1. ``noise_sd`` is ς, and ``confidence`` is δ, the probability that the theorem's bound fails.
+    """
     return 2 * noise_sd**2 * float(np.log(2 * np.pi**2 * t**2 / (3 * confidence)))
 
 
@@ -151,8 +164,9 @@ def profile(optimizer: BOKE, n: int = 501) -> "pd.DataFrame":
     Returns
     -------
     DataFrame
-        Indexed by x. Columns: "mean", the regression; "bonus", √(β / W); "bound", the sum of the two, which (3.12)
-        maximises (for minimisation: mean minus bonus, which is minimised); and "density", W.
+        Indexed by x. Columns: "mean", the regression; "bonus", √(β / W) times the values' standard deviation; "bound",
+        the sum of the two, which (3.12) maximises (for minimisation: mean minus bonus, which is minimised); and
+        "density", W.
 
     Raises
     ------
@@ -179,13 +193,16 @@ def profile(optimizer: BOKE, n: int = 501) -> "pd.DataFrame":
 
 
 def emptiness(model: KernelRegression, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return -log W(x), which (3.10) maximises to choose the next point, and its slopes."""
+    """Return -log W(x) of the density W, and its slopes; its maximum is the least explored point, (3.10)."""
     _, log_density, _, slope = model.predict_with_slopes(x)
     return -np.maximum(log_density, EMPTIEST), -slope
 
 
 def log_upper_bound(model: KernelRegression, beta: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return log(m(x) - min y + √(β / W(x))), which has the same maximiser as (3.12), and its slopes."""
+    """Return log(m(x) - min y + √(β / W(x))) and its slopes.
+
+    The maximiser is that of BOKE's acquisition function (3.12), m(x) + √(β / W(x)), with regression m and density W.
+    """
     mean, log_density, mean_slope, density_slope = model.predict_with_slopes(x)
     with np.errstate(divide="ignore"):
         lift = np.log(np.maximum(mean - model.y.min(), 0))

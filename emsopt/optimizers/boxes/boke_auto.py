@@ -96,7 +96,7 @@ class BOKEAuto(BoxOptimizer):
         Probability of a step by the upper bound, above 0 and at most 1. Such a step also follows when no peak is worth
         climbing.
     confidence : float
-        κ, in prior standard deviations of the process.
+        Weight κ of exploration: the bonus is at most this many prior standard deviations of the process.
 
     Notes
     -----
@@ -202,7 +202,7 @@ def clipped(X: FloatArray, gains: FloatArray) -> FloatArray:
 
 
 def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return m(x) + κ s exp(-V(x) / 2) and its slopes.
+    """Return m(x) + κ s exp(-V(x) / 2), for posterior mean m, standard deviation s and density V, and its slopes.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> t
 
 
 def emptiness(process: GaussianProcess, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return -V(x), which is largest where the data are least informative, and its slopes."""
+    """Return -V(x) and its slopes; V, the density defined in the module's table, is least far from the data."""
     _, density, _, slope = mean_and_density(process, x)
     return -density, -slope
 
@@ -238,7 +238,7 @@ def mean_and_density(process: GaussianProcess, x: FloatArray) -> tuple[FloatArra
 def _evaluate(
     points: FloatArray, X: FloatArray, lengthscales: FloatArray, coefficients: FloatArray, noise_ratio: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return mean, density and the slopes of both."""
+    """Return m and V at each of ``points``, shape (n,), and the slopes of both, (n, d); see `mean_and_density`."""
     t, d = X.shape
     mean, density = np.zeros(len(points)), np.zeros(len(points))
     mean_slope, density_slope = np.zeros(points.shape), np.zeros(points.shape)

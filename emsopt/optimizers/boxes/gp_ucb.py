@@ -47,7 +47,7 @@ class GPUCBFixed(BoxOptimizer):
     f, bounds, integers, noisy, initial, rng
         As in `BoxOptimizer`.
     confidence : float
-        √β, in posterior standard deviations.
+        √β: the acquisition function is the posterior mean plus this many posterior standard deviations.
     bandwidth : float
         Lengthscale of every input, in units of √(d/12) widths of the box.
     """
@@ -128,7 +128,10 @@ def with_expected(process: GaussianProcess, pending: FloatArray) -> GaussianProc
 
 
 def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return μ + √β σ and its slopes, (A.3)."""
+    """Return μ + √β σ, (A.3) of the BOKE paper, and its slopes at points x, shape (n, d).
+
+    μ and σ are the posterior mean and standard deviation, and ``confidence`` is √β.
+    """
     mean, variance, mean_slope, variance_slope = process.predict_with_slopes(x)
     deviation = np.sqrt(np.maximum(variance, 1e-12 * process.amplitude))
     return mean + confidence * deviation, mean_slope + confidence * variance_slope / (2 * deviation[:, None])

@@ -40,18 +40,19 @@ WIDENING = 0.8
 
 
 class KRUCB(BOKE):
-    """Kernel regression UCB with progressive widening, Algorithm 5.
+    """Kernel regression UCB with progressive widening, Algorithm 5 of the BOKE paper, where it is a baseline.
 
     Parameters
     ----------
     f, scale, bounds, integers, noisy, initial, rng
         As in `BOKE`; the kernel is Gaussian.
     confidence : float
-        C, in standard deviations of the observed values.
+        Weight C of exploration in (A.4), in standard deviations of the observed values.
     closeness : float
-        τ, above 0 and below 1.
+        τ, above 0 and below 1: smallest kernel value between the chosen point and the next point.
     widening : float
-        α, above 0 and at most 1. It has no effect in noise-free runs.
+        α, above 0 and at most 1: a new point is added while there are at most t^α distinct ones. It has no effect in
+        noise-free runs.
     """
 
     def __init__(
@@ -71,7 +72,10 @@ class KRUCB(BOKE):
             raise InputError("`closeness` must be below 1, as no new point has a kernel value above 1; got 1.")
 
     def scores(self, model: KernelRegression) -> FloatArray:
-        """Return the value that (A.4) maximises at each point of the model, shape (t,)."""
+        """Return m + C √(log(Σ_j W(x_j)) / W) at each point of the model, shape (t,); a negative logarithm counts as 0.
+
+        (A.4) of the paper chooses the point with the largest score; m is the regression and W the density.
+        """
         mean, log_density = model.predict(model.X)
         total = np.logaddexp.reduce(log_density)
         return mean + self.confidence * np.sqrt(max(total, 0.0)) * np.exp(-log_density / 2)
@@ -85,7 +89,7 @@ class KRUCB(BOKE):
             yield self._beside(model, model.X[k])
 
     def _beside(self, model: KernelRegression, centre: FloatArray) -> FloatArray:
-        """Return the point of lowest density in the ball where the kernel is above τ, (A.5)."""
+        """Return the point of lowest density in the ball around ``centre`` where the kernel is at least τ, (A.5)."""
         radius = model.bandwidth[0] * np.sqrt(-2 * np.log(self.closeness))
 
         def within(x: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -23,7 +23,9 @@ PROBES = 10_000
 
 
 def density_design(n: int, d: int, *, rng: Rng = None) -> FloatArray:
-    """Return n points: the first at random, each further one where the density of the earlier points is least (3.10).
+    """Return n points: the first at random, each further one where the density of the earlier points is least.
+
+    The density is a sum of Gaussian kernels with `bandwidth`, and the rule is (3.10) of the BOKE paper.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ def process_design(n: int, d: int, *, rng: Rng = None) -> FloatArray:
 
 
 def fill_distance(points: ArrayLike) -> float:
-    """Return a lower bound on the fill distance (3.11).
+    """Return a lower bound on the fill distance of a design, (3.11) of the BOKE paper.
 
     The fill distance is the largest distance from a point of the unit cube to the nearest point of the design. The
     bound is the maximum over the corners of the cube and a fixed set of ``PROBES`` points.

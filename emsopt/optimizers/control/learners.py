@@ -43,7 +43,8 @@ class ControlLearner:
     beta : float or "theorem"
         Weight of the posterior standard deviation in the confidence bounds; "theorem" computes it from Theorem 1.
     norm, delta : float
-        B and δ of the theorem's β; δ is in (0, 1].
+        B, a bound on the function's norm, and δ, the probability that the confidence bounds fail, of Theorem 1's β;
+        δ is in (0, 1].
     hyperparameters : Hyperparameters, optional
         Default: estimated from the plays.
 
@@ -150,7 +151,7 @@ class ControlLearner:
         self.plays.append((i, x.copy()))
 
     def recommend(self) -> tuple[int, FloatArray]:
-        """Return the set and values, shape (k,), of the play with the largest posterior mean expected value.
+        """Return set and values, shape (k,), of the play whose expected value has the largest posterior mean.
 
         Raises
         ------
@@ -185,13 +186,16 @@ class ControlLearner:
 
 
 def _best(found: dict[int, tuple[float, FloatArray]]) -> tuple[int, FloatArray]:
-    """Return the set with the largest value and the point where the value is reached."""
+    """Return the key of ``found`` (a set) with the largest value, and its point; entries are (value, point)."""
     i = max(found, key=lambda j: found[j][0])
     return i, found[i][1]
 
 
 class UCBPSQ(ControlLearner):
-    """Play the set with the largest E[u]; sets contained in another set need not be considered."""
+    """Play the set with the largest expected upper confidence bound, E[u], regardless of cost.
+
+    Sets contained in another set are left out, because their largest E[u] is never larger.
+    """
 
     def _propose(self) -> tuple[int, FloatArray]:
         return _best({i: self.model.best(i, "upper") for i in self._candidates()})
@@ -271,7 +275,10 @@ class ETC50(UCBPSQ):
 
 
 class UnknownCost(ControlLearner):
-    r"""Algorithm 1: explore every set in turn, then play the cheapest set that may still be good enough.
+    r"""Explore every set in turn, then play the cheapest set that may still be good enough.
+
+    Algorithm 1 of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs";
+    line numbers below are the algorithm's.
 
     In the second phase a set is feasible while u - worst > (1 - α) (l - worst), where u is the set's smallest upper
     bound so far, l the largest lower bound so far and ``worst`` a known lower bound of the objective (line 16). Of the
@@ -304,7 +311,7 @@ class UnknownCost(ControlLearner):
     exploration : float
         Share of the budget spent on the first phase, the exploration.
     alpha : float
-        Tolerance at the start of the second phase.
+        Tolerated loss α at the start of the second phase, as in `ControlLearner`.
     halving : bool
         Whether α is halved after every d plays of the second phase, as in the experiments.
     **options
@@ -333,7 +340,7 @@ class UnknownCost(ControlLearner):
         self._restart_bounds()
 
     def _restart_bounds(self) -> None:
-        """Reset the bounds."""
+        """Forget all confidence bounds: ``lower`` becomes ``worst``, ``upper`` infinity; every set may be feasible."""
         self.lower = self.problem.worst
         self.upper = np.full(len(self.counts), np.inf)
         self._open = list(range(len(self.counts)))  # sets that may be feasible
@@ -385,16 +392,19 @@ class UnknownCost(ControlLearner):
         return _best({i: bounds[i] for i in self.feasible if costs[i] == lowest})
 
     def _lower_bound(self) -> float:
-        """Return the largest expected lower bound E[l] of all sets."""
+        """Return the largest expected lower confidence bound, E[l], over all sets and all values of their variables."""
         return max(self.model.best(i, "lower")[0] for i in self.model.maximal)
 
     def _good_enough(self) -> list[int]:
-        """Return the feasible sets (line 16)."""
+        """Return the feasible sets, those with upper - worst > (1 - α) (lower - worst): Algorithm 1, line 16."""
         worst = self.problem.worst
         return np.flatnonzero(self.upper - worst > (1 - self.alpha) * (self.lower - worst)).tolist()
 
     def cost_bounds(self) -> FloatArray:
-        """Return the lower confidence bound on the mean cost of every set (lines 22 to 24), shape (m,)."""
+        """Return the lower confidence bound on the mean cost of every set, shape (m,): Algorithm 1, lines 22 to 24.
+
+        It is max(mean observed cost - √(2 log T / T_i), 0) after T_i plays of set i, and 0 for a set not played.
+        """
         radius = np.sqrt(2 * np.log(self.horizon) / np.maximum(self.counts, 1))
         return np.where(self.counts > 0, np.maximum(np.nan_to_num(self.mean_costs) - radius, 0), 0)
 

@@ -15,9 +15,10 @@ c, g       -                     factors of the kernel k = c g: from controlled 
 **How it is computed.** The kernel is a product over variables. E[μ] is exact, because the mean of g has a closed form
 (`emsopt.problems.control.marginals`). E[σ] is a mean over NODES common points, whose g is computed once per round and
 set; the variance at all of them then takes one matrix product. The first search, from random starting points,
-replaces E[σ] by the square root of E[σ²]. This is a close upper bound and needs no nodes: σ² is a quadratic form in c,
-and therefore so is its mean. The second search maximises E[u] itself. It starts from the result of the first search
-or of the last round, whichever has the larger E[u].
+replaces E[σ] by the square root of E[σ²]. This is a close upper bound on E[σ], and its evaluation needs no mean over
+the nodes: σ² is a quadratic form in c, and therefore so is its mean, whose matrix is computed once. The second search
+maximises E[u] itself. It starts from the result of the first search or of the last round, whichever has the larger
+E[u].
 
 **A larger set is never worse**: if set i lies within set j, then max E_i <= max E_j for any function, such as u, l and
 f itself, because a mean never exceeds the maximum. The maximum over all sets therefore needs only the sets that lie
@@ -107,7 +108,7 @@ class ControlModel:
     fits : int
         Number of times the hyperparameters were estimated.
     maximal : list of int
-        Sets that are not contained in another set.
+        Indices of the control sets that are not contained in another one.
     """
 
     def __init__(
@@ -138,7 +139,7 @@ class ControlModel:
 
     @property
     def beta(self) -> float:
-        """Weight β of the posterior standard deviation in the next round."""
+        """Weight β of the posterior standard deviation in the next round: as given, or computed from Theorem 1."""
         if not isinstance(self._beta, str):
             return self._beta
         ratio = self.process.noise_ratio
@@ -178,7 +179,11 @@ class ControlModel:
         self.fits += 1
 
     def _prepare(self) -> None:
-        """Compute the quantities that all searches of a round share."""
+        """Compute what all searches of a round share.
+
+        These are the inverse of the noisy kernel matrix, the plays divided by the lengthscales, and for every play and
+        variable the mean of the kernel's factor over the variable's marginal.
+        """
         from scipy.linalg.lapack import dpotri
 
         process = self.process
@@ -190,7 +195,10 @@ class ControlModel:
         self.averages = np.column_stack([X.gaussian_average(x, scale) for X, x, scale in columns])
 
     def best(self, i: int, kind: str) -> tuple[float, FloatArray]:
-        """Return the largest E[u] ("upper") or E[l] ("lower") of set ``i`` and its maximiser, shape (k,)."""
+        """Return the largest E[u] ("upper") or E[l] ("lower") of set ``i`` and its maximiser, shape (k,).
+
+        u = μ + β σ and l = μ - β σ; the expectation is over the variables that the set does not control.
+        """
         bound = self.bound(i, kind)
         with one_thread:
             box, starts = self._starts(i, bound.rough, SCREENED, CLIMBED)
@@ -200,7 +208,7 @@ class ControlModel:
         return value, x
 
     def bound(self, i: int, kind: str) -> "ExpectedBound":
-        """Return E[u] ("upper"), E[l] ("lower") or E[μ] ("mean") of set ``i`` as a function to maximise."""
+        """Return E[u] ("upper", u = μ + β σ), E[l] ("lower", l = μ - β σ) or E[μ] ("mean") of set ``i`` to maximise."""
         weight = {"upper": 1.0, "lower": -1.0, "mean": 0.0}[kind]
         return ExpectedBound(self, i, weight * self.beta)
 
@@ -213,7 +221,10 @@ class ControlModel:
         return value, x
 
     def _starts(self, i: int, function: Slopes, n: int, most: int) -> tuple[list[tuple[float, float]], FloatArray]:
-        """Return the box of set ``i`` and the ``most`` best of n random points in it, half of them near good plays."""
+        """Return the bounds of the variables in set ``i`` and the ``most`` starting points with the largest values.
+
+        They are chosen by ``function`` from n random points, half of them near the eight plays of largest value.
+        """
         controlled = list(self.problem.control_sets[i])
         box = [(0.0, 1.0)] * len(controlled)
         near = [self.points[k][controlled] for k in np.argsort(self.values)[-8:]]
@@ -222,7 +233,10 @@ class ControlModel:
 
 
 class ExpectedBound:
-    """E[μ] + weight E[σ] of one control set, a function from points (K, k) to values (K,) and slopes (K, k)."""
+    """E[μ] + weight E[σ] of one control set as a function of the values of its k controlled variables.
+
+    μ and σ are the posterior mean and standard deviation; the expectation is over the uncontrolled variables.
+    """
 
     def __init__(self, model: ControlModel, i: int, weight: float) -> None:
         problem, process = model.problem, model.process
@@ -237,7 +251,7 @@ class ExpectedBound:
         self.form: FloatArray | None = None  # matrix of the quadratic form in c that is E[σ²] minus its prior value
 
     def __call__(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return values (K,) and slopes (K, k) at points (K, k)."""
+        """Return E[μ] + weight E[σ], shape (K,), and slopes (K, k) at values (K, k) of the controlled variables."""
         c = _gaussian(x / self.lengthscales, self.scaled)
         v = c[:, None] * self.g
         w = (v.reshape(-1, v.shape[2]) @ self.inverse).reshape(v.shape)
@@ -245,14 +259,21 @@ class ExpectedBound:
         return self._values_and_slopes(x, c, w)
 
     def rough(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return values and slopes of the approximation that replaces E[σ] by the square root of E[σ²]."""
+        """Return E[μ] + weight √E[σ²] and its slopes, a faster approximation of E[μ] + weight E[σ].
+
+        Shapes are as in `__call__`. E[σ²] is a quadratic form, so no mean over the nodes is taken at each point.
+        """
         c = _gaussian(x / self.lengthscales, self.scaled)
         if self.form is None:
             self.form = self.inverse * (self.g.T @ self.g / len(self.g))
         return self._values_and_slopes(x, c, (c @ self.form * c)[:, None])
 
     def _values_and_slopes(self, x: FloatArray, c: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the bound from ``w``, shape (K, nodes, n): how much each play lowers σ² at every node."""
+        """Return the bound and its slopes at points x, from c, shape (K, n), and w, shape (K, nodes, n).
+
+        c is the kernel's factor from the controlled variables between each point and each of the n plays. w is the
+        part of each play in lowering σ² at every node, relative to the prior variance.
+        """
         pull = c * self.pull
         deviation = np.sqrt(self.amplitude * np.maximum(1 - w.sum(axis=2), LEAST_VARIANCE))
         values = self.prior + pull.sum(axis=1) + self.weight * deviation.mean(axis=1)
@@ -301,6 +322,6 @@ class PosteriorSample:
 
 
 def _gaussian(A: FloatArray, B: FloatArray) -> FloatArray:
-    """Return exp(-|a - b|² / 2) between rows, shape (len(A), len(B))."""
+    """Return exp(-‖a - b‖² / 2) for every row a of A and every row b of B, shape (len(A), len(B))."""
     apart = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1) - 2 * A @ B.T
     return np.exp(-np.maximum(apart, 0) / 2)

@@ -38,12 +38,13 @@ def with_regret(history: pd.DataFrame, problem: ControlProblem, alpha: float = 0
     problem : ControlProblem
         The problem played. If it is not `solved`, it is solved first, which takes a while.
     alpha : float
-        Tolerance in both regrets.
+        Tolerated loss α, as a fraction of v* - worst. It enters R^f directly and R^c through the choice of i_*.
 
     Returns
     -------
     DataFrame
-        One row per play. ``expected`` is E_i(x) of that play; the regrets are taken over all plays so far.
+        One row per play. ``expected`` is E_i(x) of that play. The other columns are R^f, R^c and r of the module's
+        formulas, with T the number of plays so far.
 
     Raises
     ------

@@ -39,7 +39,7 @@ class ControlRun:
     ----------
     method : str
     control_set : int
-        Recommended set: the set of the play with the largest posterior mean expected value.
+        Index of the recommended set: that of the play whose expected value has the largest posterior mean.
     x : ndarray, shape (k,)
         Recommended values of the variables in this set.
     plays : int
@@ -169,7 +169,7 @@ def bocvs(
 def _on_file(
     steps: Steps, row: dict[str, Any], problem: ControlProblem, i: int, x: FloatArray
 ) -> tuple[int, FloatArray, Play]:
-    """Return the set, values and outcome stored in the checkpoint, which replace the proposed set and values."""
+    """Return the set, values and outcome of the next play on file, which replace the proposed set i and values x."""
     asked = int(i), x.tolist()
     try:
         i, x = problem.checked_query(row["set"], row["x"])
@@ -191,7 +191,7 @@ def _check_options(method: str, options: dict[str, Any]) -> None:
 def _description(
     problem: ControlProblem, method: str, budget: float, alpha: float, options: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the description of a run that a checkpoint must match."""
+    """Return what identifies a run: method, options and numbers of the problem, which a checkpoint must match."""
     # functions are compared by name, because their addresses differ between sessions
     named = sorted((key, value.__qualname__ if callable(value) else value) for key, value in options.items())
     nodes = problem.nodes(4)  # identifies the marginals

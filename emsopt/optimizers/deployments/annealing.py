@@ -1,7 +1,7 @@
 """Simulated annealing: a random walk by single relocations that accepts worse values less and less often.
 
 A move that increases the value by Δ is accepted with probability exp(-Δ / T) (Metropolis), and T falls as T₀ / k with
-the number k of evaluations, a schedule that needs no budget in advance (Szu and Hartley 1987).
+the number k of evaluations after the initial ones, a schedule that needs no budget in advance (Szu and Hartley 1987).
 """
 
 import numpy as np
@@ -24,7 +24,8 @@ class SimulatedAnnealing(Optimizer):
     initial : int
         Number of random deployments; the walk starts from the best of them.
     temperature : float, optional
-        T₀, in the objective's unit. Default: the standard deviation of the initial values.
+        T₀, the temperature at the first move, in the objective's unit. Default: the standard deviation of the initial
+        values.
     rng : int or Generator, optional
 
     Notes

@@ -1,4 +1,6 @@
-r"""Minimise a quadratic function over the choice of p places: (8) of "Optimizing Server Locations in Spatial Queues".
+r"""Minimise a quadratic function over the choice of p places.
+
+Problem (8) of "Optimizing Server Locations in Spatial Queues":
 
     minimise xᵀA x + bᵀx  over x in {0, 1}^N with Σ x_i = p,  A symmetric with zero diagonal.
 
@@ -15,8 +17,8 @@ The default was the best in a comparison: it finds the lowest values in the leas
 gap of Algorithm 1 is small where most pairs are zero or negative.
 
 A place may hold several units: x_k then is the number of units at place k, at most ``capacities[k]``, and A_kk is the
-cost of each ordered pair of different units at this place. At a place for one unit the diagonal has no effect: include
-a term A_kk x_k² in b.
+cost of each ordered pair of different units at this place. The function is then xᵀA x + (b - diag A)ᵀx. At a place for
+one unit the diagonal has no effect: include a term A_kk x_k² in b.
 
 The terminal capacities of the papers' cut omit the linear terms Σ_j A⁻_ij; `minimum_cut` includes them.
 
@@ -47,14 +49,14 @@ TOLERANCE = 1e-9  # gap at which the relaxation stops, relative to the sum of th
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QuadraticMinimum:
-    """Minimiser found for a binary quadratic function.
+    """Best x that `minimize_quadratic` found, with its value and a lower bound.
 
     Attributes
     ----------
     x : ndarray of int, shape (N,)
         Units at each place.
     value : float
-        Value of xᵀA x + bᵀx at this x.
+        xᵀA x + (b - diag A)ᵀx at this x.
     lower_bound : float
         Lower bound on the value of any feasible x; -inf if the method gives no bound.
     method : str
@@ -86,13 +88,17 @@ def minimize_quadratic(
     rng: Rng = None,
     **options: Any,
 ) -> QuadraticMinimum:
-    """Minimise xᵀA x + bᵀx over x with ``units`` ones.
+    """Minimise xᵀA x + (b - diag A)ᵀx over allocations x of ``units`` units to N places.
+
+    x_i is the number of units at place i. The term -diag A leaves out the pair of each unit with itself: at a place
+    for one unit the diagonal has no effect, and with a zero diagonal the function is xᵀA x + bᵀx.
 
     Parameters
     ----------
     A : array_like, shape (N, N)
         Matrix of the pair costs, which is made symmetric. The module describes the meaning of its diagonal.
     b : array_like, shape (N,)
+        Cost of each unit at each place.
     units : int
         Number of units to place, p = Σ x_i.
     floors, capacities : array_like of int, shape (N,), optional
@@ -141,7 +147,7 @@ def minimize_quadratic(
 
 
 def value(A: FloatArray, b: FloatArray, x: IntArray) -> float:
-    """Return xᵀA x + bᵀx for ``x`` units at each place, shape (N,); a unit is not paired with itself."""
+    """Return xᵀA x + (b - diag A)ᵀx for ``x`` units at each place, shape (N,)."""
     return float(x @ A @ x - np.diag(A) @ x + b @ x)
 
 
@@ -157,7 +163,8 @@ def _swap(
 ) -> tuple[IntArray, float]:
     """Search by tabu search; return the best x found.
 
-    Each step makes the best swap, even if it raises the value, and bars its places for some steps. Every second start
+    Each step relocates the unit whose move lowers the value most or raises it least, and bars both places from further
+    moves for some steps. Every second start
     is random; the others are greedy solutions for randomly perturbed costs.
     """
     keys = rng.random((_validate.whole_number(starts, "starts"), len(b)))
@@ -255,13 +262,16 @@ def minimum_cut(A: ArrayLike, b: ArrayLike) -> tuple[IntArray, float]:
 def _relaxation(A: FloatArray, b: FloatArray, p: int, cuts: int = 60) -> tuple[IntArray, float]:
     """Minimise by submodular relaxation and minimum cuts; return x and a lower bound.
 
-    The positive part of A is replaced by its linear lower bound (9) with parameters Γ in [0, 1], the cardinality by a
-    multiplier λ. Each cut gives a lower bound for its Γ and λ, and x*, which is repaired to p units and polished by
-    swaps. Γ descends along the gradient of the papers' loss, (f(x*) - f_sub(x*))²,
+    Where A_ij > 0, x_i x_j is replaced by its linear lower bound Γ_ij (x_i + x_j - 1), equation (9) of the paper, with
+    Γ_ij in [0, 1]. The constraint Σ x = p is replaced by a multiplier λ. Each cut gives a lower bound for its Γ and λ,
+    and x*, which is repaired to p units and polished by swaps. Γ descends along the gradient of the papers' loss,
+    (f(x*) - f_sub(x*))²,
 
         ∂f_sub/∂Γ_ij = A⁺_ij (x*_i + x*_j - 1),
 
-    which raises the bound; λ follows Σ x* - p. Both share Polyak's step, from the bound to the best value known.
+    which raises the bound; λ follows Σ x* - p. Both use Polyak's step length: the best
+    value known minus the cut's bound, over the squared length of the gradient, times a factor that is halved after five
+    cuts without a better bound.
     """
     plus, minus = np.maximum(A, 0), np.minimum(A, 0)
     gamma = np.ones_like(A)
@@ -296,7 +306,10 @@ def _relaxation(A: FloatArray, b: FloatArray, p: int, cuts: int = 60) -> tuple[I
 
 
 def _repair(A: FloatArray, b: FloatArray, x: IntArray, p: int) -> IntArray:
-    """Greedily add or remove the cheapest unit until exactly p are placed; the multiplier alone rarely yields p."""
+    """Greedily add the cheapest or remove the most expensive unit until exactly p are placed.
+
+    The multiplier alone rarely yields p. The cost of a unit at place k is b_k + 2 (A x)_k.
+    """
     x = x.copy()
     cost = b + 2 * A @ x
     while x.sum() != p:

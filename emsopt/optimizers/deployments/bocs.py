@@ -5,8 +5,8 @@ This is the method BOCS-SA of Baptista and Poloczek (2018), for deployments. The
     f(x) = α_0 + Σ_j α_j x_j + Σ_i<j α_ij x_i x_j,
 
 with a horseshoe prior on α; each proposal minimises one draw of α from the posterior (Thompson sampling). SparBL was
-motivated by this method. Here the chain starts anew at every proposal, where SparBL carries it on, and the draw is
-annealed, where SparBL solves a binary quadratic program.
+motivated by this method. Here the Gibbs chain that draws α starts anew at every proposal, whereas SparBL continues it;
+and the drawn model is minimised by simulated annealing, whereas SparBL uses swaps by default.
 
 The paper states the model of second order, the horseshoe with Makalic and Schmidt's auxiliary variables, the Thompson
 draw, and annealing from a point chosen uniformly at random: a neighbour drawn uniformly is accepted if it is better,

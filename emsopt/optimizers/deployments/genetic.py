@@ -54,12 +54,16 @@ class Genetic(Optimizer):
         return child
 
     def _parent(self, ranking: IntArray) -> IntArray:
-        """Return the better of two random deployments of the ranking, shape (p,)."""
+        """Return the better of two random deployments, (p,); ``ranking`` holds indices of ``sites``, best first."""
         return self.sites[ranking[self.rng.integers(len(ranking), size=2).min()]]
 
 
 def cross(space: DeploymentSpace, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return a canonical child of two canonical deployments, shape (p,): their common units and half of the others."""
+    """Return a canonical child of two canonical deployments, shape (p,).
+
+    The child has all units that both parents have at the same site. Its other units are drawn without replacement from
+    those that only one parent has.
+    """
     n = max(mother.max(), father.max()) + 1
     first, second = np.bincount(mother, minlength=n), np.bincount(father, minlength=n)
     shared = np.repeat(np.arange(n), np.minimum(first, second))

@@ -12,10 +12,10 @@ n_s, α_s        GROW_AFTER,     successes after which d grows, and by how much
                 GROW
 n_f, α_f        SHRINK_AFTER,   consecutive failures after which d shrinks, and by how much
                 SHRINK
-β               BETA            weight of the variance in the choice of a centre, (16)
+β               BETA            weight of the variance in the choice of a centre: mean - √(β · variance), (16)
 m(x)            -               prior mean: p-median objective Σ_j w_j min_i c_ij, plus a constant
 GP              ``process``     Gaussian process fitted to all observations
-GP*             -               one fitted to the first 𝒯 and the regions' optima; chooses centres
+GP*             -               Gaussian process fitted to the first 𝒯 and the regions' optima; chooses centres
 x^c             ``centre``      centre of the feasible trust region (17), as units at each location
 ==============  ==============  ==============================================================================
 
@@ -85,7 +85,7 @@ class GPpM(Optimizer):
     edge : float
         Largest Hamming distance from the centre in the trust region, d.
     restarts : int
-        Number of trust regions given up so far.
+        Number of trust regions given up so far because they had shrunk below one swap.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class GPpM(Optimizer):
         self._successes = self._failures = 0
 
     def prior_mean(self, sites: Sites) -> float:
-        """Return the prior mean m(x) of one deployment, shape (p,), without the constant."""
+        """Return the prior mean of one deployment, shape (p,): its p-median objective, without the fitted constant."""
         return float(self._prior(self.space.group_counts(self.space.canonical(sites))[None])[0])
 
     def predict(self, deployments: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -134,7 +134,7 @@ class GPpM(Optimizer):
         return self._posterior(*self._asked(deployments))
 
     def acquisition(self, deployments: ArrayLike) -> FloatArray:
-        """Return the logarithm of expected improvement (18) over the best deployment observed, shape (K,).
+        """Return the log of expected improvement (18) of the paper over the best deployment observed, shape (K,).
 
         Deployments asked for but not yet observed are not taken into account. Parameters and errors as in `predict`.
         """
@@ -157,7 +157,7 @@ class GPpM(Optimizer):
         return mean, np.sqrt(variance)
 
     def _goal(self, process: GaussianProcess) -> float:
-        """Return the value to improve on: the best observed, or with noise the lowest posterior mean."""
+        """Return the value to improve on: the lowest observed; with noise, the lowest posterior mean of those."""
         if not self.objective.noisy:
             return min(self.values)
         return self._posterior(process, np.array(self._told))[0].min()
@@ -180,7 +180,12 @@ class GPpM(Optimizer):
             self.process = self.process.appended(x, value, self._prior(x[None])[0] + self._constant)
 
     def _resize(self, value: float, centre: IntArray) -> None:
-        """Count a success or a failure, move and resize the region, or leave it if it is too small: lines 13 to 20."""
+        """Update the trust region after a value (Algorithm 4, lines 13 to 20).
+
+        A deployment inside the region, with a value below the region's lowest so far, is a success, and becomes the
+        centre. Anything else is a failure. The region grows after GROW_AFTER successes and shrinks after SHRINK_AFTER
+        consecutive failures. A new one is opened if ``edge`` falls below 2, that is, if the region allows no swap.
+        """
         distance = np.abs(self._told[-1] - centre).sum()
         if distance <= self.edge and value < self._region_value - 1e-9:
             self._region_value, self._region_best = value, len(self._told) - 1
@@ -201,7 +206,11 @@ class GPpM(Optimizer):
             self._open_region()
 
     def _open_region(self) -> None:
-        """Centre a new region where GP* has the lowest confidence bound (16): lines 6 to 8."""
+        """Open a region centred where GP*'s lower confidence bound, mean - √(BETA · variance), is low.
+
+        Algorithm 4, lines 6 to 8, and (16). The minimum is sought by single swaps from the best deployment to which GP*
+        is fitted.
+        """
         self.edge = float(EDGE)
         self._region_value, self._region_best = np.inf, -1
         self._successes = self._failures = 0
@@ -216,7 +225,10 @@ class GPpM(Optimizer):
         self.centre = self._climb(score, start, score(start[None])[0])[0]
 
     def _fit(self, rows: Sequence[int], previous: GaussianProcess | None) -> tuple[GaussianProcess, float]:
-        """Train on the observations ``rows``, starting from a previous fit; return the process and constant."""
+        """Fit a Gaussian process to the observations with indices ``rows``, starting from a previous fit.
+
+        Returns the process and the constant of its prior mean: the mean of value minus p-median objective.
+        """
         from ...surrogates.kernels import DeploymentKernel
 
         X = np.array([self._told[k] for k in rows])
@@ -268,7 +280,12 @@ class GPpM(Optimizer):
         centre: IntArray | None = None,
         taken: Collection[bytes] = (),
     ) -> tuple[IntArray, float]:
-        """Make the best single swap within the region to a deployment not taken, until no swap raises the score."""
+        """Relocate one unit at a time, each time to the highest score, until no relocation raises ``value``.
+
+        ``x`` holds the units at each location, and ``value`` is its score. Deployments in ``taken`` (the bytes of such
+        arrays) are skipped. If ``centre`` is given, only deployments within the Hamming distance ``edge`` of it are
+        allowed. Returns the last deployment and its score.
+        """
         while True:
             near = self.space.moves(x)
             if centre is not None:
@@ -295,7 +312,7 @@ class GPpM(Optimizer):
         return pool
 
     def _prior(self, counts: IntArray) -> FloatArray:
-        """Return the p-median objective of each row of counts, shape (K,)."""
+        """Return the p-median objective (demand-weighted mean cost of the nearest unit) per row of counts, (K,)."""
         return _median_values(self._costs, self.objective.city.demand_shares, counts)
 
 

@@ -1,7 +1,7 @@
 """Local searches for the allocation of units to places that minimises a quadratic function (see `binary_quadratic`).
 
-The change of the value for each extra unit is kept up to date. A step of tabu search then takes time O(p (N - p)), and
-a step of annealing O(1), or O(N) if it is accepted.
+The change of the value for one more unit at each place is kept up to date. A step of tabu search then takes time
+O(p (N - p)), and a step of annealing O(1), or O(N) if it is accepted.
 """
 
 import numpy as np
@@ -22,7 +22,10 @@ def search(
     keys: FloatArray,
     patience: int,
 ) -> IntArray:
-    """Return the best allocation from all starts; ``keys``, shape (starts, N), are random numbers to perturb costs."""
+    """Return the best allocation that tabu search (`descend`) reaches from all starts, as units per place, shape (N,).
+
+    Each start is built greedily from costs perturbed by a row of ``keys``, random numbers of shape (starts, N).
+    """
     best, best_value = floors.copy(), np.inf
     spread = np.abs(A).sum() / len(b) + np.abs(b).sum() / len(b)
     for s in range(len(keys)):
@@ -50,8 +53,8 @@ def descend(
 ) -> IntArray:
     """Swap until ``patience`` steps bring no improvement; return the best allocation found.
 
-    ``cost`` is kept at b + 2 A x. Moving a unit from i to j changes the value by
-    cost_j - (cost_i - 2 A_ii) - 2 A_ij.
+    ``cost``, the change of the value for one more unit at each place, is kept at b + 2 A x. Moving a unit from i to j
+    changes the value by cost_j - (cost_i - 2 A_ii) - 2 A_ij.
     """
     n = len(x)
     better = 1e-10 * (np.abs(cost).max() + np.abs(A).max())  # well above the sum of rounding errors

@@ -1,6 +1,6 @@
 r"""SparBL: a sparse quadratic model of the objective, sampled and minimised (Thompson sampling).
 
-Algorithm 2 of "Optimizing Server Locations in Spatial Queues", section 4. The objective is modelled as (5),
+Algorithm 2 of "Optimizing Server Locations in Spatial Queues", section 4. Equation (5) there models the objective as
 
     f(x) = α_0 + Σ_j α_j x_j + Σ_i<j α_ij x_i x_j,
 
@@ -10,11 +10,11 @@ that draw over the allowed deployments (`emsopt.optimizers.deployments.binary_qu
 x_j is the number of units at place j. A place is a group of interchangeable sites (twins): a station that a city lists
 twice is one place for two units. The papers' x has an entry per listed site, so that deployments that differ only in
 the choice among twins have different x. If a place can hold several units,
-x_j (x_j - 1) / 2 joins the pairs. Places with a fixed count, pinned or closed, have no feature. Without
-twins and colocation this is exactly the papers' model.
+the model has a further feature x_j (x_j - 1) / 2, its pairs of units. Places with a fixed count, pinned or closed, have
+no feature. Without twins and colocation this is exactly the papers' model.
 
-Features and values are standardised, so that no α_0 is needed. The Gibbs chain is continued from one proposal to the
-next.
+Features and values are standardised to mean 0 and standard deviation 1, so that no α_0 is needed. The Gibbs chain is
+continued from one proposal to the next.
 
 `SparBLPlus` is a variant of this package, not of the papers; its docstring says what it changes and why.
 
@@ -38,7 +38,9 @@ REDRAWS = 10  # posterior draws before the neighbours of the last minimiser are 
 
 
 class SparBL(Optimizer):
-    """Sparse Bayesian linear model with Thompson sampling (Algorithm 2).
+    """Sparse Bayesian linear model with Thompson sampling.
+
+    Algorithm 2 of "Optimizing Server Locations in Spatial Queues".
 
     Parameters
     ----------
@@ -51,8 +53,8 @@ class SparBL(Optimizer):
         Number of draws, evenly spread over the sweeps, whose mean is minimised. 1 is Thompson sampling, the papers'
         method; with more the search explores less and is usually faster.
     method : {"swap", "annealing", "relaxation", "exact"}
-        How a draw is minimised: see `binary_quadratic`. "relaxation" is the papers' Algorithm 1; "swap" finds lower
-        values in less time.
+        How the model with the drawn coefficients is minimised: see `binary_quadratic`. "relaxation" is the papers'
+        Algorithm 1; "swap" finds lower values in less time.
     rng : int or Generator, optional
 
     Attributes
@@ -94,7 +96,11 @@ class SparBL(Optimizer):
         return near[int((self.features(near) @ self._coef).argmin())] if near else self.draw()
 
     def features(self, deployments: ArrayLike) -> FloatArray:
-        """Return the model's features of canonical deployments (K, p), shape (K, D)."""
+        """Return the model's features of canonical deployments (K, p), shape (K, D).
+
+        Columns: the units x_j at each place that is not fixed, the products x_i x_j of all pairs of these places, and
+        x_j (x_j - 1) / 2 for each of them that can hold several units.
+        """
         x = self.space.group_counts(deployments)[:, self._free].astype(float)
         i, j = self._pairs
         s = x[:, self._several]
@@ -116,7 +122,7 @@ class SparBL(Optimizer):
         return self._coef
 
     def _quadratic(self, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the draw as a quadratic function of the units at all places: A, shape (G, G), and b, shape (G,)."""
+        """Return A (G, G) and b (G,) of the drawn model xᵀA x + (b - diag A)ᵀx, where x holds the units per place."""
         G, n, m = len(self.space.capacities), len(self._free), len(self._pairs[0])
         A, b = np.zeros((G, G)), np.zeros(G)
         b[self._free] = coef[:n]
@@ -127,7 +133,7 @@ class SparBL(Optimizer):
         return A, b
 
     def _minimizer(self, coef: FloatArray) -> IntArray:
-        """Return the deployment that minimises a draw."""
+        """Return the best allowed deployment found for the drawn coefficients, as site indices, shape (p,)."""
         limits = {"floors": self.space.floors, "capacities": self.space.capacities}
         A, b = self._quadratic(coef)
         found = minimize_quadratic(A, b, self.space.units, **limits, method=self.method, rng=self.rng)
@@ -135,7 +141,7 @@ class SparBL(Optimizer):
 
 
 class SparBLPlus(SparBL):
-    """SparBL with two more features: the mean costs of the nearest and of the second nearest unit.
+    """SparBL with two more features: the mean costs of every atom's first and of its second preferred unit.
 
     The papers motivate their quadratic model by double coverage (Example 6): what matters is the nearest unit, and the
     next one if that is busy. A quadratic in x can only approximate which unit is nearest. This variant, which is not in
@@ -162,7 +168,7 @@ class SparBLPlus(SparBL):
         self._cost = np.ascontiguousarray(objective.costs[first_site] * city.demand_shares)
 
     def features(self, deployments: ArrayLike) -> FloatArray:
-        """Return the features of SparBL and the mean costs of the first and second unit, shape (K, D + 2)."""
+        """Return SparBL's features, and the mean costs of the atoms' first and second preferred unit, (K, D + 2)."""
         counts = self.space.group_counts(deployments)
         covers = [_nearest(row, self._order, self._cost)[1].sum(axis=0) for row in counts]
         return np.hstack([super().features(deployments), covers])
@@ -178,7 +184,11 @@ class SparBLPlus(SparBL):
 
 @njit(cache=True, nogil=True)
 def _nearest(counts: IntArray, order: IntArray, cost: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return rank and cost of each atom's first and second unit, shape (M, 2) each; G and 0 for a missing unit."""
+    """Return place rank and cost of each atom's first and second preferred unit, each of shape (M, 2).
+
+    The rank is the position of the unit's place in the atom's preference order, from 0. The cost includes the atom's
+    share of the demand, so that a sum over atoms is a mean cost. A missing unit has rank G and cost 0.
+    """
     G, M = cost.shape
     rank, paid = np.full((M, 2), G), np.zeros((M, 2))
     for a in range(M):
@@ -205,9 +215,12 @@ def _descend(
     ranks: IntArray,
     cost: FloatArray,
 ) -> IntArray:
-    """Minimise xᵀA x + bᵀx + weights · cover(x) by best swaps from each start; return the best x.
+    """Minimise xᵀA x + (b - diag A)ᵀx + weights · cover(x) by best swaps from each start; return the best x.
 
-    cover(x) are the last two features.
+    x holds the units at each place, shape (G,). A is symmetric; A_kk is the cost of each ordered pair of different
+    units at place k. cover(x) holds the mean costs over all atoms of the first and of the second preferred unit: the
+    two features that `SparBLPlus` adds. Row k of ``starts`` is an x; ``order`` holds each atom's places by preference,
+    ``ranks`` each place's position in that order, and ``cost`` each atom's cost times its share of the demand.
     """
     G, M = cost.shape
     best, best_value = starts[0].copy(), np.inf

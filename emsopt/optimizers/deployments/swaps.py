@@ -43,7 +43,8 @@ def local_search(
     restarts : int
         Number of random starts.
     budget : int, optional
-        Stop after the step that reaches this number of evaluations.
+        Stop after the step that reaches this number of evaluations. A step evaluates all neighbours of a deployment
+        and may therefore exceed the number.
     rng : int or Generator, optional
     progress : bool or callable
         True shows a bar; a function is called with (starts done, starts in all).
@@ -96,7 +97,8 @@ class LocalSearch(Optimizer):
     ----------
     objective : Objective
     starts : sequence of array_like, optional
-        Deployments to descend from, one after the other, before random ones. Default: the first two of `local_search`.
+        Deployments to descend from, one after the other, before random ones. Default: the p-median deployment, and all
+        units as close to the 1-median as they fit.
         An empty sequence: random ones only.
     rng : int or Generator, optional
 
@@ -144,7 +146,10 @@ def random_neighbour(space: DeploymentSpace, sites: IntArray, rng: np.random.Gen
 
 
 def _classical_starts(space: DeploymentSpace) -> list[IntArray]:
-    """Return the p-median deployment, and the one with all units at the sites with the shortest mean response."""
+    """Return two deployments: the p-median, and all units at the sites with the shortest mean response time.
+
+    The mean over all atoms is weighted by demand. Pinned units stay at their sites in both.
+    """
     city = space.city
     places = np.repeat(np.arange(city.n_sites), space.site_capacities - space.site_floors)
     central = places[np.argsort((city.response_times @ city.demand_shares)[places], kind="stable")]
@@ -155,8 +160,9 @@ def _classical_starts(space: DeploymentSpace) -> list[IntArray]:
 def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress = False) -> Run:
     """Find the best deployment: by enumeration if there are few enough, else by local search.
 
-    If the exact evaluator is too slow to search with, the approximate one leads the search, and the exact one decides
-    among the result and its neighbours.
+    All deployments are enumerated if there are at most ``AFFORDABLE`` of them for the objective's evaluator. Otherwise
+    `local_search` runs with the approximate evaluator. If the objective has another evaluator, a second local search
+    with that one starts from the result.
 
     Parameters
     ----------

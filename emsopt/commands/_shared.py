@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def add_fleet_options(parser: ArgumentParser) -> None:
-    """Add the options of the search."""
+    """Add the options of both commands: the objective, the model, the constraints on the fleet, and the folder."""
     add = parser.add_argument
     add(
         "--threshold",
@@ -56,7 +56,9 @@ def solve(
     ----------
     city : City
     units : int
+        Fleet size.
     options : Namespace
+        Parsed options, including those of `add_fleet_options`.
     inputs : list of str or None
         Files and folders that were read, which results must not replace.
     write_tables : callable
@@ -107,7 +109,11 @@ def describe(city: City, units: int) -> None:
 
 
 def find_deployments(objective: Objective, threshold: float) -> dict[str, Evaluation]:
-    """Find and print the optimum and the p-median deployment; return their evaluations by name."""
+    """Find and print the optimum and the p-median deployment; return their evaluations by name.
+
+    ``threshold`` is the response time (min) from which a call is late. The optimum is named "best found" unless it is
+    proven.
+    """
     from ..evaluators import p_median
     from ..optimizers import best_deployment
     from ..planning.sweeps import evaluate_table

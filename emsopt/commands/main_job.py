@@ -47,7 +47,11 @@ def run(options: Namespace) -> None:
 
 
 def _write_tables(options: Namespace, objective: Objective, _: dict[str, Evaluation], out: Path) -> list[Path]:
-    """Print the optimum against load, with the papers' values for St. Paul; return the files written."""
+    """Print and write the optimum against offered load, and return the files written.
+
+    For St. Paul under the settings of "Optimizing Server Locations in Spatial Queues", its values are printed
+    alongside, and a second table shows the optimum against service rate.
+    """
     from ..datasets import paper_table
     from ..evaluators.metrics import metric_label
     from ..planning.sweeps import load_sweep, service_rate_sweep

@@ -41,8 +41,8 @@ def atom_values(city: City, evaluation: Evaluation | None, value: Value) -> tupl
     evaluation : Evaluation or None
         If None, the demand is shown.
     value : {"response", "demand"} or ("late", float)
-        Mean response of each atom (min), its share of all calls (%), or the share of its answered calls that
-        take a threshold (min) or longer (%).
+        Mean response of each atom (min); its share of all calls (%); or the share (%) of its answered calls whose
+        response takes at least the given number of minutes.
     """
     if evaluation is None or (isinstance(value, str) and value == "demand"):
         return 100 * city.demand_shares, "Share of calls", "%"
@@ -55,7 +55,7 @@ def atom_values(city: City, evaluation: Evaluation | None, value: Value) -> tupl
 
 
 def class_edges(low: float, high: float, most: int = 8) -> FloatArray:
-    """Return round, evenly spaced class limits that cover [low, high] in at most ``most`` classes."""
+    """Return round, evenly spaced limits of at most ``most`` colour classes that cover [low, high]."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return np.array([0.0, 1.0])
     if high - low < 1e-9 * max(abs(low), abs(high), 1):
@@ -69,7 +69,7 @@ def class_edges(low: float, high: float, most: int = 8) -> FloatArray:
 
 
 def colours(n: int, ramp: Sequence[str] = SEQUENTIAL) -> list[str]:
-    """Return ``n`` hex colours evenly spaced along a ramp."""
+    """Return ``n`` hex colours evenly spaced along a ramp, which is a sequence of hex colours to interpolate."""
     stops = np.array([[int(c[k : k + 2], 16) for k in (1, 3, 5)] for c in ramp], dtype=float)
     places = np.linspace(0, len(stops) - 1, n) if n > 1 else np.array([(len(stops) - 1) / 2])
     channels = np.column_stack([np.interp(places, np.arange(len(stops)), channel) for channel in stops.T])
@@ -89,10 +89,10 @@ def classes(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SEQUENT
 
 
 def limits_of(values: FloatArray, limits: Limits) -> tuple[float, float]:
-    """Return the given ``limits``, or by default the range of the values without outliers.
+    """Return the given ``limits``, or by default the 2nd and the 98th percentile of the values.
 
-    Two percent of the values at each end fall into the open outer classes; otherwise a single remote atom
-    could take up half of the colours.
+    Values beyond them fall into the open outer classes; otherwise a single remote atom could take up half of the
+    colours.
     """
     if limits is None:
         values = values[np.isfinite(values)]
@@ -151,12 +151,12 @@ def extent(city: City) -> tuple[FloatArray, FloatArray]:
 
 
 def stretch(low: FloatArray, high: FloatArray) -> float:
-    """Return how much longer a degree of latitude is than one of longitude, between two corners of a map."""
+    """Return how many times longer a degree of latitude is than one of longitude, midway between two map corners."""
     return float(1 / np.cos(np.radians((low[1] + high[1]) / 2)))
 
 
 def line_thinness(city: City) -> float:
-    """Return the factor that makes lines thinner if there are many atoms, to keep the map visible."""
+    """Return the factor on the width of lines, √(150 / M) for M atoms but from 0.15 to 1: many lines hide the map."""
     return float(np.clip(np.sqrt(150 / city.n_atoms), 0.15, 1))
 
 
@@ -187,5 +187,9 @@ def by_place(city: City, evaluation: Evaluation) -> tuple[IntArray, IntArray, Fl
 
 
 def drawn_pairs(fractions: FloatArray) -> IntArray:
-    """Return the pairs (place, atom) that are joined by a line, shape (L, 2)."""
+    """Return the pairs (place, atom) that a map joins by a line, shape (L, 2).
+
+    These are the pairs in which the place answers at least 2 % (LEAST_SHARE) of the atom's answered calls.
+    ``fractions`` are these shares, shape (K, M), from `by_place`.
+    """
     return np.argwhere(fractions >= LEAST_SHARE)

@@ -37,6 +37,7 @@ class Page:
     kind : {"deployments", "roads"}
         Which templates make the page.
     title, notes : str
+        Title of the page, and notes on the data shown on it.
     data : dict
         Data drawn by the page's script: plain lists, strings and numbers.
     height : int

@@ -1,10 +1,9 @@
 """Maps of a city and a deployment, for notebooks or as one HTML file, that work offline.
 
-Atoms are shaded by mean response (or another value). A black square is a station with its number of units,
-and a small white square is a vacant site. The width of a line from a station to an atom is proportional to
-the share of the atom's calls that the station answers. The page contains its own copy of Leaflet (`vendor`),
-and its content security policy prevents all requests to servers; only ``tiles="OpenStreetMap"`` downloads a
-background.
+Atoms are shaded by mean response (or another value). A black square is a station with its number of units, and a small
+white square is a vacant site. The width of a line from a station to an atom grows with the share of the atom's answered
+calls that the station answers; shares below 2 % have no line. The page contains its own copy of Leaflet (`vendor`), and
+its content security policy prevents all requests to servers; only ``tiles="OpenStreetMap"`` downloads a background.
 
 All numbers come from an `Evaluation`. The counterpart in matplotlib is `emsopt.plots.deployment`. Straight
 lines show which station answers, not the roads taken.
@@ -58,11 +57,11 @@ def deployment_map(
         What to show. If a dict by name is given, one of its evaluations is selected on the map; with exactly two, a
         view of their difference is added. Default: only demand and sites.
     value : {"response", "demand"} or ("late", float)
-        Quantity that shades the atoms: mean response (min), share of calls (%), or share of the answered
-        calls that take at least a threshold (min) (%).
+        Quantity that shades the atoms: mean response (min); share of all calls (%); or the share (%) of an atom's
+        answered calls whose response takes at least the given number of minutes.
     limits : (float, float), optional
-        Range of the colour scale, in the unit of ``value``. Default: the range of the values shown. Set it if
-        the map will be updated, so that colours keep their meaning.
+        Range of the colour scale, in the unit of ``value``. Default: from the 2nd to the 98th percentile of the values
+        shown. Set it if the map will be updated, so that colours keep their meaning.
     tiles : {None, "OpenStreetMap"}
         Background; None works offline. OpenStreetMap's servers require a referring page, so tiles may stay
         blank in a file opened from disk.
@@ -141,7 +140,7 @@ class DeploymentMap(Page):
 
 
 def _views(city: City, named: Mapping[str, Evaluation], value: Value, limits: Limits) -> list[dict[str, Any]]:
-    """Return one view per evaluation, and the difference if there are two."""
+    """Return one view per evaluation, and a view of the difference if there are exactly two and demand is not shown."""
     drawn: Mapping[str, Evaluation | None] = named or {"demand": None}
     shaded = {name: _colours.atom_values(city, evaluation, value) for name, evaluation in drawn.items()}
     together = np.concatenate([values for values, *_ in shaded.values()])
@@ -225,7 +224,7 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shaded, 
 
 
 def _difference(city: City, named: Mapping[str, Evaluation], shaded: Mapping[str, Shaded]) -> dict[str, Any]:
-    """Return the view of the first of two deployments minus the second."""
+    """Return the view in which atoms are shaded by the value of the first deployment minus that of the second."""
     (first, one), (second, other) = named.items()
     values = shaded[first][0] - shaded[second][0]
     most = np.abs(values[np.isfinite(values)]).max(initial=1e-9)

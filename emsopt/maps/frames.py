@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 def atoms_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFrame:
-    """Return one row per atom: name, calls per hour, and, if evaluated, mean response and main station.
+    """Return one row per atom: name and calls per hour; with an evaluation, also its results for the atom.
+
+    These results include the mean response (min) and the station that answers most of the atom's calls.
 
     Parameters
     ----------
@@ -47,7 +49,10 @@ def atoms_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFram
 
 
 def sites_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFrame:
-    """Return one row per candidate site: name, and, if evaluated, units, utilisation and share of calls.
+    """Return one row per candidate site: its name; with an evaluation, also its units, utilisation and share of calls.
+
+    ``utilization`` is the mean over the units at the site (NaN without a unit), ``share_of_calls`` their share of all
+    calls.
 
     Parameters
     ----------

@@ -54,8 +54,9 @@ def exploration_map(
     net : RoadNetwork
         Needs polylines.
     visits : NavigationRun, DataFrame, or dict of str to either
-        For each agent, by name: its run, or a table with columns ``edge``, ``first_round`` and ``visits`` as
-        in `NavigationRun.visits` and the stored study "navigation_exploration".
+        For each agent, by name: its run, or a table with columns ``edge``, ``first_round`` (the round in which the
+        agent first drove the edge) and ``visits`` (the number of rounds in which it did), as in `NavigationRun.visits`
+        and the stored study "navigation_exploration".
     route : (int or str, int or str), optional
         First and last edge, marked A and B.
     best : array_like, optional
@@ -123,6 +124,6 @@ def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
 
 
 def _steps(line: ArrayLike, scale: int) -> list[int]:
-    """Return a line as its first point and the steps between points, latitude first, in whole units."""
+    """Return a line as its first point and the steps between points, latitude first, as whole numbers of 1/scale."""
     points = np.round(np.asarray(line)[:, ::-1] * scale).astype(int)
     return np.diff(points, axis=0, prepend=0).ravel().tolist()

@@ -49,9 +49,11 @@ def figures(
     threshold: float,
     means: Mapping[str, Iterable[Evaluation]] | None = None,
 ) -> str:
-    """Return a table that compares deployments.
+    """Return a table that compares deployments, one column each.
 
-    The rows of mean responses show ``means``, the evaluations by each of several models; by default ``evaluations``.
+    ``threshold`` is the response time (min) from which a call is late. There is one row of mean responses for each key
+    of ``means``, which holds the evaluations of the same deployments by several models; by default there is one row,
+    from ``evaluations``.
     """
     shown = evaluations.values()
     rows = {"units": [str(len(e.sites)) for e in shown]}
@@ -79,7 +81,7 @@ def busy(evaluations: dict[str, Evaluation]) -> str:
 
 
 def responses(evaluations: dict[str, Evaluation], threshold: float) -> str:
-    """Return a histogram of response times as HTML."""
+    """Return a histogram of response times as HTML; ``threshold`` (min) is marked."""
     said = ", ".join(f"{name} {e.late_fraction(threshold):.1%}" for name, e in evaluations.items())
     alt = f"Histogram of response times; {threshold:g} minutes or more take: {said}."
     draw = partial(plots.response_histogram, evaluations, threshold=threshold)
@@ -87,7 +89,10 @@ def responses(evaluations: dict[str, Evaluation], threshold: float) -> str:
 
 
 def alternatives(everything: Enumeration | None, k: int, threshold: float) -> str:
-    """Return a table of the ``k`` best deployments, or a sentence if the deployments were not enumerated."""
+    """Return a table of the ``k`` best deployments in an enumeration, or a sentence if ``everything`` is None.
+
+    ``threshold`` is the response time (min) from which a call is late.
+    """
     if everything is None:
         return lines("There are too many deployments to evaluate all at every change, so none are listed here.")
     rows = {}

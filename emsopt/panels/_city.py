@@ -25,7 +25,8 @@ OBJECTIVES = (("mean response", "mean_response"), ("late fraction", "late"))
 def city_controls(city: City, units: int, decades: int, step: float, models: tuple[str, ...]) -> dict[str, Any]:
     """Make the inputs of a panel that searches for the best deployment.
 
-    The load ranges over ``decades`` powers of ten on either side of 1; ``models`` are the evaluators to choose from.
+    ``units`` is the initial fleet size. The load, a factor on all call rates, ranges over ``decades`` powers of ten on
+    either side of 1, in steps of ``step`` powers of ten. ``models`` are the evaluators to choose from.
     """
     factor = f"Factor on all call rates, from {10.0**-decades:g} to {10**decades:g}"
     most, options = max(units, min(city.n_sites, MOST_UNITS)), [(MODELS[name], name) for name in models]
@@ -51,10 +52,10 @@ class CityPanel(Panel):
     Parameters
     ----------
     city : City
-    controls : dict of str to Widget
-    outputs : sequence of str
+    controls, outputs
+        As in `Panel`.
     **editing
-        Passed on to `MapView`.
+        Passed on to `MapView`: ``edit`` and ``clicked``.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class CityPanel(Panel):
 
     @property
     def metric(self) -> str | tuple[str, float]:
-        """What is minimised, as an `Objective` takes it."""
+        """The ``metric`` of `Objective` that is minimised: mean response, or late calls from a threshold (min)."""
         return ("late", self.at.threshold) if self.at.objective == "late" else "mean_response"
 
     def evaluator(self, units: int) -> tuple[str, str]:
@@ -87,8 +88,9 @@ class OwnPanel(CityPanel):
     ----------
     city : City
     controls : dict of str to Widget
-        Further controls; the buttons ``optimum`` and ``p_median``, which copy a deployment, are added.
+        Further controls; the buttons ``optimum`` and ``p_median``, which make that deployment the user's, are added.
     outputs : sequence of str
+        Names of the HTML widgets that show results.
     """
 
     def __init__(self, city: City, controls: dict[str, Any], outputs: Iterable[str]) -> None:

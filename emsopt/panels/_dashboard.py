@@ -58,13 +58,26 @@ def dashboard() -> Panel:
     Returns
     -------
     Panel
-        With ``refs``: ``city``, ``sites_count``, ``seed``, ``files``, ``speed``, ``read``, ``message``, ``checks``,
-        ``label``, ``add``, ``empty``, ``scenarios``, ``save``, ``links``; and those of the city shown, which are
-        replaced with every city: ``units``, ``load``, ``objective``, ``threshold``, ``evaluator``, ``count``,
-        ``pinned``, ``closed``, ``sites`` (a list of checkboxes), ``places`` (the buttons that the map presses),
-        ``optimum``, ``p_median``,
-        ``search``, ``cancel``, ``progress``, ``answer`` (a message), ``figures``, ``busy``, ``responses``,
-        ``alternatives``, ``map``, ``feed``; and ``wait``, a function that waits for a search.
+        With ``refs``, a dict of its inputs and outputs by name.
+
+        The city: ``city`` (which one to show), ``sites_count`` and ``seed`` (of the random grid city), ``files``,
+        ``speed`` (km/h) and ``read`` (a button that makes a city of the uploaded files), ``hint`` (which files to
+        choose), ``checks`` (what looks wrong in a log of calls) and ``message`` (errors and remarks).
+
+        The table of scenarios: ``label`` (name of the next scenario), ``add`` (a button that adds the three
+        deployments shown), ``empty`` (a button that removes all rows), ``scenarios`` (the table), ``save`` (a button
+        that makes links to files) and ``links`` (these links).
+
+        The rest belongs to the city shown and is replaced with every city. Inputs: ``load`` (factor on all call rates),
+        ``units`` (fleet size), ``objective`` (what the optimum minimises), ``threshold`` (minutes from which a response
+        is late), ``evaluator`` (model that evaluates the deployments), ``pinned`` and ``closed`` (sites that keep a
+        unit or get none in the optimum and the p-median) and ``count`` (how many of the best deployments to list). The
+        user's deployment: ``sites`` (a list of checkboxes), ``places`` (the invisible buttons that the map presses),
+        and the buttons ``optimum`` and ``p_median``, which copy that deployment. The search: ``search`` and ``cancel``
+        (buttons), ``progress`` (a bar) and ``wait``, a function that waits until the search has ended. Results:
+        ``answer`` (a second message line), ``figures`` (table that compares the deployments), ``busy`` (utilisation of
+        each unit), ``responses`` (histogram of response times), ``alternatives`` (table of the best deployments),
+        ``map``, and ``feed`` (a hidden widget that sends updates to the map).
     """
     return _Dashboard()
 

@@ -41,7 +41,9 @@ class Job(widgets.HBox):
 
     Attributes
     ----------
-    start, cancel, bar : Widget
+    start, cancel : Button
+    bar : Bar
+        Progress of the work; visible while it runs.
     """
 
     def __init__(self, label: str, tip: str, message: Message, prepare: Callable[[], Callable[[], object]]) -> None:

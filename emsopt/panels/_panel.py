@@ -35,12 +35,16 @@ class Panel(widgets.VBox):
     outputs : sequence of str
         Names of the HTML widgets that show results.
     view : MapView, optional
+        Map of the panel.
 
     Attributes
     ----------
     refs : dict of str to Widget
-        All inputs and outputs by name: controls, outputs, ``message``, and the ``map`` and ``feed`` of a view.
-    controls, outputs, message, view
+        All inputs and outputs by name: the controls, the outputs, ``message`` (a line for errors and remarks) and, with
+        a view, ``map`` and ``feed`` (a hidden widget that sends updates to the map).
+    controls, outputs : dict of str to Widget
+    message : Message
+    view : MapView
         The same widgets, by kind.
     """
 

@@ -4,7 +4,7 @@ In each step, `Trace` asks the optimizer for a deployment, records its predictio
 the value to the optimizer. Which predictions there are depends on the method:
 
 ==================  ==================================================================================
-GP-pM, GP-zero      predicted mean and standard deviation; expected improvement of swaps; trust region
+GP-pM, GP-zero      predicted mean and standard deviation; log expected improvement of swaps; trust region
 SparBL, BOCS        value and largest coefficients of the model sampled last (one sample has no band)
 others              no predictions, only evaluations
 ==================  ==================================================================================
@@ -48,9 +48,11 @@ class Trace:
     asked : ndarray of int, shape (p,)
         Deployment evaluated last; empty before the first evaluation.
     centre : ndarray of int, shape (G,), or None
-        Units at each place in the centre of the trust region when ``asked`` was chosen; None without a region.
+        Centre of the trust region when ``asked`` was chosen: the number of units in each of the G groups of
+        interchangeable sites (`City.twin_groups`). None without a region.
     edge : float
-        Largest Hamming distance from the centre in that region; NaN without a region.
+        Largest Hamming distance from the centre in that region, where each moved unit counts two; NaN without a
+        region.
     """
 
     def __init__(self, objective: Objective, method: str = "gp-pm", *, rng: Rng = None) -> None:
@@ -66,9 +68,12 @@ class Trace:
     def facts(self) -> pd.DataFrame:
         """One row per evaluation: ``evaluation, value, best, expected, deviation, edge, restart, initial, own``.
 
-        ``expected`` and ``deviation`` were predicted before the evaluation (NaN without a model). ``edge`` is that of
-        the trust region after the evaluation (NaN without one). ``restart`` says whether the region was given up,
-        ``initial`` whether the deployment belongs to the random initial design, ``own`` whether the user chose it.
+        ``evaluation`` counts from 1, ``value`` is the objective of the deployment evaluated, and ``best`` the smallest
+        value so far. ``expected`` and ``deviation`` are the mean and standard deviation of this value that the method
+        predicted before the evaluation (NaN without a model; a sampled model has no deviation). ``edge`` is that of the
+        trust region after the evaluation (NaN without one). ``restart`` says whether the region was given up after this
+        evaluation, ``initial`` whether the deployment belongs to the random initial design, ``own`` whether the user
+        chose it.
         """
         return pd.DataFrame(self._rows, columns=COLUMNS)
 
@@ -98,7 +103,7 @@ class Trace:
         self._evaluate(placed, own=True)
 
     def expectation(self, sites: IntArray) -> tuple[float, float]:
-        """Return the mean and standard deviation that the optimizer predicts for a deployment (NaN if unknown)."""
+        """Return the predicted mean and standard deviation of a deployment's value (NaN if unknown)."""
         if self._coef is not None:
             return float(self._intercept + self.optimizer.features([sites])[0] @ self._coef), nan
         if getattr(self.optimizer, "process", None) is not None:
@@ -131,8 +136,9 @@ def best_swaps(optimizer: Any, most: int = MOST_BARS) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns ``name`` ("from → to"), ``value`` and ``inside`` (whether in the trust region), best first; empty
-        without a model. Deployments evaluated before are left out, unless the objective has noise.
+        Columns ``name`` ("from → to"), ``value`` (log expected improvement) and ``inside`` (whether the resulting
+        deployment lies in the trust region), largest value first, at most ``most`` rows; empty without a model.
+        Deployments evaluated before are left out, unless the objective has noise.
     """
     if optimizer.process is None:
         return pd.DataFrame()
@@ -153,8 +159,10 @@ def largest_coefficients(optimizer: Any, most: int = MOST_BARS) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns ``name`` (of the feature) and ``value``, largest first; empty before the first model. Features that are
-        equal in all evaluated deployments are left out: the evaluations say nothing about their coefficients.
+        Columns ``name`` (of the feature: a place, a pair of places, two units at a place, or the cost of the nearest
+        units) and ``value`` (its coefficient), largest absolute value first, at most ``most`` rows; empty before the
+        first model. Features that are equal in all evaluated deployments are left out: the evaluations say nothing
+        about their coefficients.
     """
     if not hasattr(optimizer, "_coef"):
         return pd.DataFrame()
@@ -198,7 +206,7 @@ def sentence(facts: pd.DataFrame, metric: Metric = "mean_response") -> str:
 
 
 def _beside(value: float, best: float) -> str:
-    """Compare a value with the previous best, in per cent unless the previous best is 0."""
+    """Compare a value with the previous best in words; the difference is in per cent unless the previous best is 0."""
     off = abs(value - best)
     if off <= 1e-9 * max(1, abs(best)):
         return "as good as the best"
@@ -208,7 +216,7 @@ def _beside(value: float, best: float) -> str:
 
 
 def _region(row: Any, before: float) -> str:
-    """Describe how the trust region changed; ``before`` is its previous edge."""
+    """Describe how the trust region changed in ``row``, one of `Trace.facts`; ``before`` is its previous edge."""
     if row.restart:
         return f"the trust region was given up, and a new one starts with edge {row.edge:.3g}"
     if isnan(row.edge) or row.edge == before:
@@ -219,7 +227,10 @@ def _region(row: Any, before: float) -> str:
 
 
 def away_from_centre(city: City, sites: Sites, centre: IntArray, edge: float) -> str:
-    """Describe how a deployment differs from ``centre``, the units at each place in the trust region's centre."""
+    """Describe which units a deployment moves from ``centre``, the units at each place in the trust region's centre.
+
+    ``edge`` is the largest Hamming distance in the region, two for each moved unit.
+    """
     change = place_counts(city, sites) - centre
     moved, reach = int(np.maximum(change, 0).sum()), int(edge // 2)
     where = "inside" if 2 * moved <= edge else "outside"

@@ -35,7 +35,8 @@ def city_from_uploads(uploads: Uploads, *, speed_kmh: float) -> tuple[City, Chec
     uploads : sequence of mapping
         Each with ``name`` and ``content`` (bytes), as `ipywidgets.FileUpload` has them.
     speed_kmh : float
-        From 5 to 150; used for travel times if the files are a log of calls and a table of stations.
+        Average driving speed, from 5 to 150 km/h; used for travel times if the files are a log of calls and a table
+        of stations.
 
     Returns
     -------
@@ -46,8 +47,8 @@ def city_from_uploads(uploads: Uploads, *, speed_kmh: float) -> tuple[City, Chec
     Raises
     ------
     InputError
-        If the files are of neither kind, too many, too large or invalid (the message names file and row), or if the
-        speed is out of range.
+        If the files are neither those of a city nor a log of calls with a table of stations, too many, too large or
+        invalid (the message names file and row), or if the speed is out of range.
     """
     files = _named(uploads)
     if {CITY, ATOMS, SITES} & set(map(str.lower, files)):

@@ -65,7 +65,8 @@ def control(
     label, tip : str
         Text beside the input, and its tooltip.
     limits : tuple of float, optional
-        Lowest and highest value, and the step; exponents of ten for a `FloatLogSlider`.
+        Lowest value, highest value and step; the step may be left out. For a `FloatLogSlider`, all three are exponents
+        of ten.
     action : callable, optional
         Called without arguments after a change. Default: `Panel.respond`.
     **options
@@ -89,7 +90,10 @@ def button(label: str, tip: str, action: Callable[[], object], *, slow: bool = F
 
 
 def seed_input(rng: Rng, tip: str, action: Callable[[], object] | None = None) -> Any:
-    """Make the input for a seed. ``rng`` is its initial value, or a generator that draws it; None draws one too."""
+    """Make the input for a seed.
+
+    ``rng`` is the initial value, or a generator from which it is drawn; None draws it from a new generator.
+    """
     if _validate.is_real(rng):
         seed = _validate.whole_number(rng, "rng", low=0, high=LARGEST_SEED)
     else:
@@ -111,6 +115,7 @@ class SiteInputs(widgets.GridBox):
     Attributes
     ----------
     fields : list of Widget
+        The inputs, one per site, in the order of ``names``.
     """
 
     def __init__(
@@ -141,11 +146,11 @@ class SiteInputs(widgets.GridBox):
 
     @property
     def chosen(self) -> tuple[int, ...]:
-        """One site index per unit."""
+        """The deployment entered: one site index per unit, in ascending order."""
         return tuple(site for site, field in enumerate(self.fields) for _ in range(int(field.value)))
 
     def take(self, sites: Iterable[int]) -> None:
-        """Place units at these sites, and remove all others except those that a site must keep."""
+        """Place one unit for each index in ``sites``, and remove all others except those that a site must keep."""
         counts = np.bincount(np.array([*sites], dtype=int), minlength=len(self.fields))
         self._quiet = True
         try:
@@ -263,7 +268,7 @@ def table(caption: str, columns: Iterable[str], rows: Iterable[tuple[str, Iterab
 
 
 def bar(share: float, colour: str, text: str = "") -> Markup:
-    """Return a table cell with a bar of a length proportional to ``share``, and a text beside it."""
+    """Return a table cell with a bar, 10 em long for a ``share`` of 1, and a text beside it."""
     look = f"display:inline-block;height:0.8em;width:{10 * share:.2f}em;margin-right:0.4em;background:{colour}"
     return Markup(f"<div style='text-align:left'><span style='{look}'></span>{text}</div>")
 
@@ -274,7 +279,7 @@ def lines(*texts: str) -> str:
 
 
 def png(draw: Callable[[Any], object], dpi: int) -> bytes:
-    """Return the picture that ``draw`` makes in an empty figure. A dollar sign in a name does not start a formula."""
+    """Return the picture that ``draw`` makes in an empty figure as PNG. Dollar signs in names do not start formulas."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -316,7 +321,9 @@ def picture(
 
 
 class MapView(widgets.VBox):
-    """A map that is updated in place and keeps its zoom and layers; updates reach the page through a second widget.
+    """A map of deployments that is updated in place and keeps its zoom and layers.
+
+    Updates reach the page through a second, hidden widget, ``feed``.
 
     For a city without coordinates, a sentence is shown instead.
 
@@ -326,14 +333,15 @@ class MapView(widgets.VBox):
     edit : str, optional
         Name of the evaluation whose stations can be clicked.
     clicked : callable, optional
-        Called with the sites at the place that was clicked, a list of indices.
+        Called when a station is clicked, with the list of indices of the sites at its location.
 
     Attributes
     ----------
     shown, feed : HTML
         The map, and a hidden widget that sends updates to it.
     places : list of Button
-        Invisible buttons, one per place; the map presses one when its station is clicked.
+        Invisible buttons, one per place, which is a location with one or more sites. The map presses the button of a
+        place when its station is clicked. Empty without ``clicked``.
     """
 
     def __init__(

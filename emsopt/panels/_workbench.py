@@ -73,14 +73,17 @@ class Workbench(OwnPanel):
     # -- answers ----------------------------------------------------------------------------------------------------
 
     def settings(self) -> tuple[Any, ...]:
-        """Return the settings on which the optimum depends."""
+        """Return the settings on which the optimum depends: load, fleet size, metric, and pinned and closed sites."""
         at = self.at
         return at.load, at.units, self.metric, at.pinned, at.closed
 
     def _solve(
         self, load: float, units: int, metric: Any, pinned: tuple[int, ...], closed: tuple[int, ...]
     ) -> tuple[tuple[int, ...], Enumeration | None]:
-        """Return the sites of the p-median, and the enumeration of all deployments if it is quick (else None)."""
+        """Return the sites of the p-median, and the enumeration of all deployments if it is quick (else None).
+
+        ``load`` is a factor on all call rates; ``pinned`` and ``closed`` are indices of sites.
+        """
         city = self.city.scaled(load)
         space = DeploymentSpace(city, units, pinned=pinned, closed=closed)
         median = tuple(p_median(city, space, time_limit=PATIENCE).sites.tolist())
@@ -88,7 +91,7 @@ class Workbench(OwnPanel):
         return median, evaluate_all(city, space, "approximate", metric=metric) if quick else None
 
     def _evaluate(self, load: float, sites: tuple[int, ...], evaluator: str) -> Evaluation:
-        """Evaluate a deployment under load."""
+        """Evaluate a deployment by the model ``evaluator``, with all call rates multiplied by ``load``."""
         options = SIMULATED if evaluator == "simulation" else {}
         return evaluate(self.city.scaled(load), list(sites), evaluator, **options)
 
@@ -134,7 +137,7 @@ class Workbench(OwnPanel):
         return " ".join(filter(None, said))
 
     def scenarios(self) -> list[dict[str, object]]:
-        """Return one row for each of the three deployments."""
+        """Return one row of the table of scenarios for each deployment: the user's, the optimum and the p-median."""
         at, city = self.at, self.city.scaled(self.at.load)
         return [scenario(city, name, e, at.objective, at.threshold) for name, e in self.compute().items()]
 

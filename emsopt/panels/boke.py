@@ -1,5 +1,7 @@
 """The BOKE panel: how bandwidth and exploration change the model and the choice of the next point.
 
+BOKE and BOKE+ are methods of "Bayesian Optimization by Kernel Regression and Density-based Exploration".
+
 Limits: the function has one input. Whenever a control changes, the method is rebuilt from the observed values, so BOKE+
 chooses its next point again; the same controls and seed give the same choice.
 """
@@ -38,15 +40,20 @@ def boke_panel(f: Problem | None = None, *, rng: Rng = None) -> Panel:
     Parameters
     ----------
     f : Problem, optional
-        A function of one input, to be maximised. Default: the example of BOKE's paper, with its noise.
+        A function of one input, to be maximised. Default: `emsopt.problems.decaying_wave`, the example of BOKE's paper,
+        with its noise of standard deviation 0.1.
     rng : int or Generator, optional
         Initial seed. By default, one is drawn and shown.
 
     Returns
     -------
     Panel
-        With ``refs``: ``scale``, ``noise``, ``exploring`` and ``kernel``, ``seed``, ``step``, ``run`` and ``restart``
-        (buttons), ``message``, ``picture``, ``figures``; and ``told``, a function that returns the points and
+        With ``refs``, a dict of its inputs and outputs by name. Inputs: ``scale`` (factor of the bandwidth h = factor
+        t^(-1/5), in widths of the box, after t points), ``noise`` (the constant ς in the weight of exploration β = 2 ς²
+        log(2 π² t² / (3 δ))), ``exploring`` (probability p of a step that maximises the upper bound), ``kernel`` and
+        ``seed``. Buttons: ``step`` (evaluate the next point), ``run`` (ten steps) and ``restart`` (start again with
+        five points). Outputs: ``message`` (errors and remarks), ``picture`` (the model and the next point) and
+        ``figures`` (table of the numbers behind the picture). ``told`` is a function that returns the points and
         values observed so far, shape (t, 2).
 
     Raises
@@ -137,7 +144,7 @@ def _picture(method: BOKEPlus, known: FloatArray, truth: FloatArray, proposal: f
 
 
 def _figures(method: BOKEPlus, proposal: float, f: Problem) -> str:
-    """Return a table of the figures behind the picture."""
+    """Return a table of the numbers behind the picture, such as bandwidth, β and the best observed value."""
     t = len(method.values)
     rows = {
         "points t": f"{t}",

@@ -35,17 +35,21 @@ def control_panel(problem: ControlProblem, *, budget: float = 20, rng: Rng = Non
     problem : ControlProblem
         If it is not solved yet, it is solved first (see `ControlProblem.solved`), which takes a while.
     budget : float
-        Initial budget, from 1 to 100.
+        Initial budget, from 1 to 100: upper limit on the total cost of all plays.
     rng : int or Generator, optional
         Initial seed. By default, one is drawn and shown.
 
     Returns
     -------
     Panel
-        With ``refs``: ``alpha``, ``costs`` (a list of numbers, one per set), ``method``, ``budget``, ``seed``,
-        ``halving``, ``play`` (a button), ``sets``, ``message``, ``picture``, ``figures``; and the functions
-        ``problem``, which returns the problem with the edited costs, and ``run``, which returns the `ControlRun` that
-        is shown, or None.
+        With ``refs``, a dict of its inputs and outputs by name. Inputs: ``alpha`` (tolerance: share of the best
+        expected value that may be given up for a cheaper set), ``costs`` (a list of inputs, the mean cost of a play of
+        each set), ``method``, ``budget``, ``seed``, ``halving`` (whether α is halved as the method plays; for the
+        method "unknown-cost" only) and ``play`` (a button that lets the method spend the budget). Outputs: ``sets``
+        (table: which sets are good enough for the known values and costs), ``message`` (errors and remarks),
+        ``picture`` (the sets played against the cost spent) and ``figures`` (recommendation, spending and regret of the
+        run). Functions: ``problem`` returns the problem with the edited costs, and ``run`` the `ControlRun` that is
+        shown, or None.
 
     Raises
     ------
@@ -112,7 +116,7 @@ class _ControlPanel(Panel):
 
 
 def _sets(problem: ControlProblem, alpha: float) -> str:
-    """Return the answer for known expected values as a table."""
+    """Return a table of the sets: cost, best expected value, and whether it is within the tolerance ``alpha``."""
     good, target = problem.acceptable(alpha), problem.target(alpha)
     values = problem.set_values - problem.worst
     rows = {}
@@ -146,7 +150,7 @@ def _figures(run: ControlRun, problem: ControlProblem, alpha: float) -> str:
 
 
 def _picture(run: ControlRun, problem: ControlProblem, alpha: float) -> str:
-    """Return a run as a picture."""
+    """Return a picture of the sets that a run played against the cost spent, as HTML."""
     counts = np.bincount(run.history["set"], minlength=len(problem.costs))
     each = ", ".join(f"{name} {n}" for name, n in zip(problem.set_names, counts, strict=True) if n)
     alt = f"Which set was played as the budget was spent. Plays in all: {each}."

@@ -49,9 +49,13 @@ def deployment_panel(city: City, units: int) -> Panel:
     Returns
     -------
     Panel
-        With ``refs``: ``sites`` (a list of checkboxes), ``threshold``, ``optimum``, ``p_median`` and ``clear``
-        (buttons), ``service``, ``calls``, ``run`` (button), ``message``, ``figures``, ``simulation``, ``map``,
-        ``feed``, ``places`` (the buttons that the map presses).
+        With ``refs``, a dict of its inputs and outputs by name. Inputs: ``sites`` (a list of checkboxes, the user's
+        deployment), ``places`` (the invisible buttons that the map presses when a station is clicked), ``threshold``
+        (minutes from which a response is late), ``service`` (distribution of service times in the simulation) and
+        ``calls`` (number of calls to simulate). Buttons: ``optimum`` and ``p_median`` (make that deployment the
+        user's), ``clear`` (untick all sites) and ``run`` (simulate the three deployments). Outputs: ``message`` (errors
+        and remarks), ``figures`` (table that compares the deployments by the hypercube models), ``simulation`` (table
+        of simulated results), ``map``, and ``feed`` (a hidden widget that sends updates to the map).
 
     Raises
     ------

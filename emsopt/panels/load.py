@@ -1,4 +1,7 @@
-"""The load panel: the best deployment moves from the p-median to the 1-median as load grows (the papers' Figure 5)."""
+"""The load panel: the best deployment moves from the p-median to the 1-median as load grows.
+
+This is Figure 5 of "Optimizing Server Locations in Spatial Queues".
+"""
 
 from __future__ import annotations
 
@@ -45,8 +48,11 @@ def load_panel(city: City, units: int) -> Panel:
     Returns
     -------
     Panel
-        With ``refs``: ``load``, ``units``, ``threshold``, ``objective``, ``colocation``, ``evaluator``, ``message``,
-        ``figures``, ``map`` and ``feed``.
+        With ``refs``, a dict of its inputs and outputs by name. Inputs: ``load`` (factor on all call rates), ``units``
+        (fleet size), ``objective`` (what the best deployment minimises), ``threshold`` (minutes from which a response
+        is late), ``evaluator`` (model that evaluates the result) and ``colocation`` (whether units may share a site).
+        Outputs: ``message`` (errors and remarks), ``figures`` (table and sentences that compare the best deployment
+        found with the p-median), ``map``, and ``feed`` (a hidden widget that sends updates to the map).
 
     Raises
     ------
@@ -88,7 +94,10 @@ class _LoadPanel(CityPanel):
 def _solve(
     city: City, load: float, units: int, metric: str | tuple[str, float], colocation: bool, evaluator: str
 ) -> tuple[City, dict[str, Evaluation], float]:
-    """Return the city under load, the evaluations of the best found and the p-median, and the p-median bound (min)."""
+    """Return the city under load, the evaluations of the best found and the p-median, and the p-median bound (min).
+
+    The bound is a lower bound on the mean response of any deployment of the same number of units.
+    """
     city = city.scaled(load)
     space = DeploymentSpace(city, units, colocation=colocation)
     median, judge = p_median(city, space), Objective(city, space, evaluator, metric)

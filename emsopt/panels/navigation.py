@@ -37,7 +37,7 @@ def navigation_panel(
     Parameters
     ----------
     net : RoadNetwork
-        Needs polylines for the map.
+        A map is shown only if it has ``polylines``.
     start, end : int or str
         First and last edge, by index or id.
     agent : str
@@ -50,8 +50,13 @@ def navigation_panel(
     Returns
     -------
     Panel
-        With ``refs``: ``agent``, ``lengthscale``, ``noise``, ``horizon``, ``seed``, ``closed``, ``close``, ``reopen``,
-        ``message``, ``progress``, ``figures``, ``regret`` and ``map``.
+        With ``refs``, a dict of its inputs and outputs by name. Inputs: ``agent``, ``lengthscale`` (how much two edges
+        may differ in length, speed and incline and still inform about each other), ``noise`` (standard deviation of an
+        observation, relative to that of the energies by formula), ``horizon`` (number of rounds), ``seed`` and
+        ``closed`` (ids of closed edges, separated by commas). Buttons: ``close`` (close the edge that the latest agent
+        drove most often and that has a detour) and ``reopen`` (open all edges). Outputs: ``message`` (errors and
+        remarks), ``progress`` (a bar), ``figures`` (table of the runs), ``regret`` (picture of cumulative regret) and
+        ``map``.
 
     Raises
     ------

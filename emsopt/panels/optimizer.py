@@ -1,6 +1,7 @@
 """The optimizer panel: run a search step by step, see its predictions, and try a deployment of your own.
 
-Limits: predictions are of the value without noise, so values from a simulation scatter more widely than the band.
+Limits: predictions are of the value without noise, so values from a simulation scatter more widely than the band of
+two standard deviations on either side of the prediction.
 The map evaluates each deployment a second time, which takes a while with a simulation.
 """
 
@@ -54,10 +55,25 @@ def optimizer_panel(objective: Objective, method: str = "gp-pm", *, rng: Rng = N
     Returns
     -------
     Panel
-        With ``refs``: ``method``, ``seed``, ``step``, ``run`` and ``restart`` (buttons), ``sites`` (a list of
-        checkboxes, or of numbers where a site may hold several units), ``take``, ``clear`` and ``evaluate``
-        (buttons), ``placed``, ``message``, ``said``, ``convergence``, ``predictions``, ``thoughts``, ``edges``,
-        ``where``, ``map``, ``feed``; and ``trace``, a function that returns the `Trace` so far.
+        With ``refs``, a dict of its inputs and outputs by name.
+
+        Choices: ``method`` and ``seed``; changing either restarts the search.
+
+        Buttons that run the search: ``step`` (one evaluation), ``run`` (ten) and ``restart`` (forget all evaluations).
+
+        The user's own deployment: ``sites``, a list of inputs, one per site (checkboxes, or numbers of units if some
+        site may hold several); the buttons ``take`` (place the units as in the best deployment so far), ``clear``
+        (remove all units but those that are pinned) and ``evaluate`` (evaluate this deployment and pass its value to
+        the method); and ``placed``, a text that counts the units placed.
+
+        Results: ``message`` (errors and remarks), ``said`` (a sentence on the last evaluation), ``convergence``
+        (picture: each value and the best so far, over evaluations), ``predictions`` (picture: what the method
+        predicted before each evaluation against the value found), ``thoughts`` (table: the log expected improvement of
+        the best swaps, or the largest coefficients of the sampled model), ``edges`` (picture: the edge of the trust
+        region over evaluations), ``where`` (text: the sites of the deployment evaluated last and of the best so far),
+        ``map`` (both of these deployments) and ``feed`` (a hidden widget that sends updates to the map).
+
+        Finally ``trace``, a function that returns the `Trace` so far.
 
     Raises
     ------
@@ -145,7 +161,10 @@ class _OptimizerPanel(SteppedPanel):
 
 
 def _where(trace: Trace, city: City) -> str:
-    """Describe the deployments on the map, and where the one evaluated last lies in the trust region."""
+    """Name the sites of the two deployments on the map, the one evaluated last and the best so far.
+
+    If there is a trust region, also say how the one evaluated last differs from its centre.
+    """
     texts = [f"Evaluated last, units at: {units_at(city, trace.asked)}."]
     if trace.centre is not None:
         texts.append(away_from_centre(city, trace.asked, trace.centre, trace.edge))
@@ -156,7 +175,7 @@ def _where(trace: Trace, city: City) -> str:
 
 
 def _points(axes: Any, x: pd.Series, y: pd.Series, facts: pd.DataFrame) -> None:
-    """Mark evaluations: hollow circles for the initial random ones, diamonds for the user's own."""
+    """Mark evaluations at (x, y): hollow circles if initial and random, filled if proposed, diamonds if the user's."""
     kinds = {
         "initial, random": (facts.initial, {"marker": "o", "markerfacecolor": "white"}),
         "proposed": (~facts.initial & ~facts.own, {"marker": "o"}),
@@ -212,7 +231,7 @@ def _predictions(facts: pd.DataFrame, metric: Metric) -> str:
 
 
 def _edges(facts: pd.DataFrame) -> str:
-    """Return a picture of the edge of the trust region over evaluations, as HTML."""
+    """Return a picture of the edge of the trust region (its largest Hamming distance) over evaluations, as HTML."""
     known = facts[facts.edge.notna()]
     if known.empty:
         return ""
@@ -232,7 +251,11 @@ def _edges(facts: pd.DataFrame) -> str:
 
 
 def _thoughts(optimizer: Any, metric: Metric) -> str:
-    """Return a table of bars: expected improvement of the best swaps, or the largest coefficients of the model."""
+    """Return a table of bars: the logarithm of expected improvement of the swaps with the most, or model coefficients.
+
+    Swaps move one unit of the best deployment so far and are shown for methods with a Gaussian process. The other
+    methods show the coefficients with the largest absolute values in the model sampled last.
+    """
     swaps = hasattr(optimizer, "acquisition")
     frame = best_swaps(optimizer) if swaps else largest_coefficients(optimizer)
     if frame.empty:

@@ -1,9 +1,9 @@
 """Find the cheapest walk: a sequence of deployments, one per hour, with few units relocated between hours.
 
-A deployment is a state, given by the number of units in each twin group. The cost of each hour in each state
-is known, and at most k units move between two hours. If *all* deployments of a fleet are states, k moves are
-replaced by k steps of one move each, because all intermediate deployments are allowed. For a selection of deployments,
-the number of moves between each two states is computed instead.
+A deployment is a state, given by the number of units in each twin group, a group of interchangeable sites. The cost of
+each hour in each state is known, and at most k units move between two hours. If *all* deployments of a fleet are
+states, k moves are replaced by k steps of one move each, because all intermediate deployments are allowed. For a
+selection of deployments, the number of moves between each two states is computed instead.
 
 If the walk may end anywhere, dynamic programming solves the problem. If it must return to its
 first state (a closed walk), branch and bound splits the states of the first hour into parts: the best walk that starts
@@ -44,7 +44,11 @@ class Walk(NamedTuple):
 
 
 def all_steps(counts: IntArray, floors: IntArray, capacities: IntArray, most: int) -> Steps:
-    """Return the one-move steps between all deployments of a fleet, with up to ``most`` rounds per hour."""
+    """Return the one-move steps between all deployments of a fleet, with up to ``most`` rounds per hour.
+
+    ``counts`` holds the units in each twin group, shape (K, G), ``floors`` and ``capacities`` the fewest and the most
+    units that each group may hold.
+    """
     # The key of a state is a sum over its units, so a move changes it by a known difference. Overflow is harmless.
     # Keys are random numbers of 62 bits: two states never share one in practice.
     weights = np.random.default_rng(0).integers(1, 2**62, size=counts.shape[1:])

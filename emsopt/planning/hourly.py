@@ -54,7 +54,7 @@ class Plan:
     sites : ndarray of int, shape (H, p)
         Deployment of each hour.
     values : ndarray, shape (H,)
-        Objective of each hour: mean response (min), unless another metric was chosen.
+        Objective of the plan's deployment in each hour: mean response (min), unless another metric was chosen.
     weights : ndarray, shape (H,)
         Share of calls in each hour.
     moves : ndarray of int, shape (H,)
@@ -63,7 +63,7 @@ class Plan:
     most_moves : int
         Maximum number of units that may move between two hours, k.
     value : float
-        Mean of ``values`` over all calls.
+        Mean of ``values`` over all calls, that is weighted by ``weights``.
     lower_bound : float
         Lower bound on the value of any plan within this limit; NaN if nothing is proven.
     fixed_sites : ndarray of int, shape (p,)

@@ -48,8 +48,10 @@ def sweep(
     Returns
     -------
     DataFrame
-        Indexed by label: the values of the optimum and of the p-median deployment; the p-median bound (min;
-        Theorem 2) if the metric is mean response; the sites of both deployments; and how the optimum was found.
+        One row per city, indexed by label. ``optimum`` and ``p_median`` are the values of the metric for the best
+        deployment found and for the p-median deployment, ``sites`` and ``p_median_sites`` their sites, and ``found``
+        says how the optimum was found. If the metric is mean response, ``lower_bound`` is the p-median bound (min), a
+        lower bound for any deployment (Theorem 2 of "Optimizing Server Locations in Spatial Queues").
 
     Notes
     -----
@@ -84,7 +86,7 @@ def sweep(
 
 
 def search_again(objective: Objective, before: IntArray | None, **options: Any) -> Run:
-    """Search from the usual starts and from the optimum of a similar problem; return the better result."""
+    """Search from the usual starts and from ``before``, the optimum of a similar problem; return the better result."""
     run = local_search(objective, **options)
     if before is not None and before in objective.space:
         run = min(run, local_search(objective, starts=[before]), key=lambda r: r.fun)
@@ -94,7 +96,11 @@ def search_again(objective: Objective, before: IntArray | None, **options: Any) 
 def load_sweep(
     city: City, units: int | DeploymentSpace, loads: ArrayLike, evaluator: str | None = "approximate", **options: Any
 ) -> pd.DataFrame:
-    """Run `sweep` over offered loads λ / (p μ); the default evaluator is that of the papers' Table 1."""
+    """Run `sweep` over offered loads per unit, λ / (p μ).
+
+    This is the rate of calls divided by the rate at which p busy units serve calls. The call rates of the city are
+    scaled to each load. The default evaluator is that of Table 1 of "Optimizing Server Locations in Spatial Queues".
+    """
     fleet = DeploymentSpace.of(city, units).units
     cities = {load: city.with_offered_load(load, fleet) for load in _positive(loads, "loads")}
     return sweep(cities, units, evaluator=evaluator, **options).rename_axis("offered_load")
@@ -103,7 +109,11 @@ def load_sweep(
 def service_rate_sweep(
     city: City, units: int | DeploymentSpace, rates: ArrayLike, evaluator: str | None = "approximate", **options: Any
 ) -> pd.DataFrame:
-    """Run `sweep` over service rates μ (calls per day); the default evaluator is that of Table 3 of version one."""
+    """Run `sweep` over service rates μ, the number of calls that a busy unit serves per day.
+
+    Each call then keeps a unit busy for 1440 / μ minutes on average. The default evaluator is that of Table 3 of the
+    first version of "Optimizing Server Locations in Spatial Queues".
+    """
     check_city(city)
     cities = {rate: city.replace(service_times=24 * 60 / rate) for rate in _positive(rates, "rates")}
     return sweep(cities, units, evaluator=evaluator, **options).rename_axis("service_rate_per_day")
@@ -122,7 +132,11 @@ def evaluate_table(
     evaluator: str | None = None,
     **options: Any,
 ) -> pd.DataFrame:
-    """Return the main results of several named deployments as a DataFrame, one row each."""
+    """Return the main results of several named deployments as a DataFrame, one row each.
+
+    ``threshold`` is the response time (min) from which a call is late; ``evaluator`` and its ``options`` are as in
+    `emsopt.evaluators.evaluate`.
+    """
     import pandas as pd
 
     found = {name: evaluate(city, sites, evaluator, **options) for name, sites in deployments.items()}

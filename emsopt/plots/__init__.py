@@ -5,6 +5,9 @@ notebook displays it and a script can close it. An empty ``matplotlib.figure.Fig
 without pyplot, as widgets and servers need. An ``Axes`` is drawn on directly. The functions compute only
 means or medians and bands; the caller passes evaluations and tables.
 
+In the docstrings of figures of deployments, "the papers" are the two versions of "Optimizing Server Locations in
+Spatial Queues".
+
 ``STYLE`` is the common style, for ``matplotlib.pyplot.style.use(emsopt.plots.STYLE)``. Colours are those of
 the interactive maps (`emsopt.maps`) and distinguishable for colour-blind readers.
 """

@@ -64,7 +64,7 @@ def given_axes(ax: AxLike, count: int) -> tuple[Figure, AxesArray]:
 def panels(
     ax: AxLike, count: int, size: tuple[float, float], across: int | None = None, **options: Any
 ) -> tuple[Figure, AxesArray]:
-    """Return a figure and ``count`` axes: the caller's, or new ones of a given size (inches) in rows of ``across``."""
+    """Return a figure and ``count`` axes: the caller's, or new ones in rows of ``across``, each of ``size`` inches."""
     if count < 1:
         raise InputError("there is nothing to draw: a table must have at least one row, and a dict at least one entry.")
     across = min(count, across or count)
@@ -101,9 +101,10 @@ def draw_line(
     alpha: float = 0.18,
     **options: Any,
 ) -> None:
-    """Draw the line of category k and the ``band`` (low, high) around it.
+    """Draw the line of category k and shade the ``band`` between the curves (low, high).
 
-    Set ``log`` if the vertical axis is logarithmic, so that values of zero or less do not break the drawing.
+    Set ``log`` if the vertical axis is logarithmic: the line then has a gap where it is zero or less, and the band
+    extends down to a tenth of the line where its lower curve is zero or less.
     """
     line, low, high = np.array([y, *((y, y) if band is None else band)], dtype=float)
     if log:

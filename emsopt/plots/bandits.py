@@ -33,9 +33,10 @@ def cumulative_regret(
     lines: str = "policy",
     log: bool = True,
 ) -> tuple[Figure, AxesArray]:
-    """Draw cumulative regret, mean and one standard error, with one panel per route.
+    """Draw the cumulative regret of navigation agents, with one panel per route.
 
-    Regret is rectified; see `emsopt.bandits.navigation`.
+    Lines are means over the runs, with one standard error of the mean on either side. Regret is rectified: energy
+    gained downhill does not count (see `emsopt.bandits.navigation`).
 
     "Bayesian Analysis of Combinatorial Gaussian Process Bandits", Figures 2 to 4, and Figure 5 with
     ``against="lengthscale"``.
@@ -43,7 +44,8 @@ def cumulative_regret(
     Parameters
     ----------
     frame : DataFrame
-        Columns ``round``, ``cumulative_regret`` (Wh), ``run`` and those named below, for example from
+        Columns ``round``, ``cumulative_regret`` (Wh), ``run`` (number of the repetition) and those named below, for
+        example from
         `emsopt.datasets.load_study` for "navigation_agents".
     ax : sequence of matplotlib Axes or empty Figure, optional
         One Axes for each panel.
@@ -87,14 +89,17 @@ def cumulative_regret(
 def confidence_parameters(
     rules: Mapping[str, UCB | BayesUCB], n_arms: int, horizon: int = 500, ax: AxLike = None
 ) -> tuple[Figure, Axes]:
-    """Draw β_t, the squared width of confidence bounds in standard deviations (the paper's Figure 3).
+    """Draw the confidence parameter β_t of each rule against the round t.
+
+    In round t, a rule's confidence bound lies √β_t posterior standard deviations from the posterior mean. Figure 3 of
+    "Bayesian Analysis of Combinatorial Gaussian Process Bandits" compares such rules.
 
     Parameters
     ----------
     rules : dict of str to rule
         Each with a method ``beta(t, n_arms)``: `emsopt.bandits.UCB` or `emsopt.bandits.BayesUCB`.
     n_arms, horizon : int
-        Number of arms, and number of rounds to draw.
+        Number of base arms, which are the edges of a road network, and number of rounds to draw.
     ax : matplotlib Axes or empty Figure, optional
 
     Returns

@@ -1,4 +1,7 @@
-"""The model of BOKE before a step, for a function of one input (combines Figures 2, 4 and 5 of its paper)."""
+"""The model of BOKE before a step, for a function of one input.
+
+Combines Figures 2, 4 and 5 of "Bayesian Optimization by Kernel Regression and Density-based Exploration".
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,8 @@ def boke_step(
     Parameters
     ----------
     profile : DataFrame
-        From `emsopt.optimizers.profile`: the index is x, the columns are "mean", "bonus", "bound" and "density".
+        From `emsopt.optimizers.profile`. The index is x. The columns are "mean" (the regression m), "bonus" (√(β / W),
+        half the width of the band), "bound" (m + √(β / W), the acquisition function) and "density" (W, of the points).
     points : array_like, shape (t, 2)
         Evaluated points and their values; the last one is marked.
     ax : empty Figure or sequence of 3 matplotlib Axes, optional

@@ -37,14 +37,15 @@ def control_sets(problem: ControlProblem, ax: AxLike = None, *, alpha: float = 0
         A problem with two variables.
     ax : sequence of two matplotlib Axes or empty Figure, optional
     alpha : float
-        Tolerance: expected values in the shaded band are acceptable.
+        Tolerance: the shaded band holds the acceptable expected values, those at least 1 - alpha times the best, both
+        measured from the problem's ``worst`` value.
 
     Returns
     -------
     fig, axes
-        Two axes. Left: contours of the function, and for each set the plays at its best values, with the
-        other variable drawn at random. Right: expected value of the sets of one variable, as a function of
-        its value.
+        Two axes. Left: contours of the function, and for each set the plays with its controlled variables at their
+        best values and the others drawn at random. Right: expected value of each set of one variable, as a function of
+        this variable; a dashed line marks the best expected value of a set of both variables.
     """
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     if problem.dimension != 2:
@@ -95,7 +96,7 @@ def _symbol(i: int) -> Style:
 def control_run(
     run: ControlRun, problem: ControlProblem, ax: AxLike = None, *, alpha: float = 0.1
 ) -> tuple[Figure, Axes]:
-    """Draw the sets played by a run against the cost spent, and mark the target.
+    """Draw which set each play of a run used, against the total cost spent up to this play.
 
     Parameters
     ----------
@@ -104,7 +105,8 @@ def control_run(
         The problem of the run.
     ax : matplotlib Axes or empty Figure, optional
     alpha : float
-        Tolerance: acceptable sets are drawn filled, and the cheapest of them is the target.
+        Tolerance that defines the acceptable sets (`ControlProblem.acceptable`), drawn filled. The cheapest of them is
+        the target, in green with a bold name.
 
     Returns
     -------
@@ -137,17 +139,19 @@ def control_run(
 
 @styled()
 def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike = None) -> tuple[Figure, AxesArray]:
-    """Draw methods against cost, one panel per problem (Figures 1 and 2 of the paper on unknown costs).
+    """Draw the regret or the plays of methods against the cost spent, one panel per problem.
 
-    Lines are means over the seeds, with bands of one standard error on either side.
+    Lines are means over the seeds, with bands of one standard error on either side. Figures 1 and 2 of "Bayesian
+    Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs".
 
     Parameters
     ----------
     table : DataFrame
         The study "bocvs" from `emsopt.datasets.load_study`, or some of its rows.
     column : str
-        "simple_regret" (logarithmic; smaller values are drawn at 1e-4), "plays", "cost_regret",
-        "quality_regret" or "on_target".
+        "simple_regret" (on a logarithmic axis; values below 1e-4 are drawn at 1e-4), "cost_regret" or "quality_regret",
+        as defined in `emsopt.optimizers.control.regret`; "plays", the number of plays; or "on_target", how many of them
+        used the target, which is the cheapest acceptable set.
     ax : empty matplotlib Figure or array of Axes, optional
 
     Returns

@@ -33,7 +33,9 @@ LOADS = {
 
 @styled()
 def load_sweep(frame: pd.DataFrame, ax: AxLike = None, *, label: str = "Mean response (min)") -> tuple[Figure, Axes]:
-    """Draw several deployments against the load or another parameter (the papers' Tables 1 and 3).
+    """Draw the metric of several deployments against the load or another parameter.
+
+    Suits Tables 1 and 3 of "Optimizing Server Locations in Spatial Queues" (Table 3 is in its first version only).
 
     Parameters
     ----------
@@ -91,7 +93,8 @@ def convergence(
         ended early keeps its last value.
     ax : matplotlib Axes or empty Figure, optional
     band : {"quartiles", "range", "confidence", None}
-        Band around several runs; "confidence" is the 95 % interval of their mean, as in the papers.
+        Band around several runs: from the first to the third quartile, from the smallest to the largest value, or the
+        95 % confidence interval of their mean, as in "Optimizing Server Locations in Spatial Queues".
     against : {"evaluations", "seconds"}
         Horizontal axis; "seconds" needs a column ``seconds`` in the histories and is drawn on a log scale.
     reference : dict of str to float, optional
@@ -167,7 +170,8 @@ def response_distribution(
     evaluations : Evaluation or dict of str to Evaluation
     ax : matplotlib Axes or empty Figure, optional
     thresholds : sequence of float
-        Minutes to mark; for up to six, the shares are printed.
+        Response times (min) to mark. With one to six of them, a table prints the share of calls that take each or
+        longer.
 
     Returns
     -------
@@ -196,14 +200,14 @@ def response_distribution(
 def response_histogram(
     evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None, *, threshold: float = 8.0
 ) -> tuple[Figure, Axes]:
-    """Draw a histogram of response times.
+    """Draw a histogram of response times: the share of calls (%) in each interval of minutes.
 
     Parameters
     ----------
     evaluations : Evaluation or dict of str to Evaluation
     ax : matplotlib Axes or empty Figure, optional
     threshold : float
-        Minutes to mark.
+        Response time (min) to mark with a vertical line.
 
     Returns
     -------
@@ -226,12 +230,12 @@ def response_histogram(
 
 
 def _longest(named: Mapping[str, Evaluation]) -> float:
-    """Return the longest response time to draw (min): the largest 99.9th percentile."""
+    """Return the longest response time to draw (min): the largest 99.9th percentile of the evaluations."""
     return max(float(evaluation.percentile(99.9)) for evaluation in named.values())
 
 
 def _late_table(ax: Axes, named: Mapping[str, Evaluation], thresholds: FloatArray) -> None:
-    """Print the shares at the thresholds in the empty upper right corner."""
+    """Print the share of calls that take each threshold (min) or longer, in the empty upper right corner."""
     wide, high = 0.085 * len(thresholds), 0.075 * (1 + len(named))
     box = Bbox.from_bounds(1 - wide, 0.98 - high, wide, high)
     late = [[f"{100 * s:.1f}%" for s in np.ravel(e.late_fraction(thresholds))] for e in named.values()]

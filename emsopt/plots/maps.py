@@ -42,8 +42,9 @@ def deployment(
 ) -> tuple[Figure, Axes]:
     """Draw a static map of a deployment, the counterpart of `emsopt.maps.deployment_map`.
 
-    Atoms are shaded. A square is a station with its number of units and its share of all calls, and the width
-    of a line shows the share of the atom's calls that the station answers (the papers' Figure 4).
+    Atoms are shaded by ``value``. A black square is a station with its number of units and its share of all calls. The
+    width of a line from a station to an atom shows the share of the atom's answered calls that the station answers;
+    shares below 2 % have no line. Figure 4 of "Optimizing Server Locations in Spatial Queues" is such a map.
 
     Parameters
     ----------
@@ -176,7 +177,7 @@ def _map(ax: Axes, city: City, evaluation: Evaluation | None, colours: FloatArra
 
 
 def _width(fraction: Any) -> Any:
-    """Return the width of a line (points) for a share of the calls of an atom."""
+    """Return the width of a line (points) for the share of an atom's calls that a station answers."""
     return 0.4 + (WIDEST_LINE - 0.4) * fraction
 
 

@@ -27,7 +27,7 @@ CLAIMED = 0.002  # largest error reported in the papers, min
 
 @styled()
 def utilization(evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None) -> tuple[Figure, Axes]:
-    """Draw the utilisation of units by station.
+    """Draw the utilisation of each unit, the share of time it is busy (%), and the mean of each fleet.
 
     Parameters
     ----------
@@ -74,15 +74,15 @@ def approximation_error(
     group: str = "geometry",
     error: str = "error_min",
 ) -> tuple[Figure, Axes]:
-    """Draw box plots of the error of the approximate hypercube (the papers' Figure 7).
+    """Draw box plots of the error in mean response of the approximate hypercube model against the exact one.
 
-    There is one box per load and type of city.
+    There is one box per load and type of city. Figure 7 of "Optimizing Server Locations in Spatial Queues".
 
     Parameters
     ----------
     frame : DataFrame
-        One row per city: ``load`` (with its unit in the column's name, or a fraction), ``group`` and
-        ``error`` (minutes, absolute).
+        One row per city. The three arguments below name its columns: the load (with its unit in the column's name, or
+        a fraction), the type of city, and the absolute error of the mean response (min).
     ax : matplotlib Axes or empty Figure, optional
     load, group, error : str
         Names of these columns.
@@ -118,7 +118,10 @@ def approximation_error(
 
 @styled()
 def correction_factor(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
-    """Draw the correction factor Q(p, ρ, r) against the number r of busy units that are preferred, by utilisation.
+    """Draw the correction factor Q(p, ρ, r) of the approximate hypercube model, one line per utilisation ρ.
+
+    The horizontal axis is r: a call is answered by the unit of rank r + 1, because the r units preferred to it are
+    busy. p is the number of units.
 
     Parameters
     ----------

@@ -36,7 +36,9 @@ UNKNOWN: Style = {"markeredgecolor": "#999", "markeredgewidth": 0.8}
 
 @styled()
 def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, AxesArray]:
-    r"""Draw the graphs whose minimum cut minimises xᵀA x + bᵀx (Example 7 of "... in Spatial Queues", its Figure 1).
+    r"""Draw graphs whose minimum cut is to minimise f(x) = xᵀA x + bᵀx over vectors x of zeros and ones.
+
+    Example 7 and Figure 1 of "Optimizing Server Locations in Spatial Queues", here "the papers".
 
     Places on the side of the source s have x_i = 0, those on the side of the sink t have x_i = 1. The edge between two
     places has capacity \|A_ij|. The terminal capacity of place i is the absolute value of b_i + Σ_j A_ij, on an edge
@@ -47,8 +49,10 @@ def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, Ax
     Parameters
     ----------
     A : array_like, shape (n, n)
-        Symmetric, without positive entries; the diagonal is ignored. The drawing is legible up to about six places.
+        Coefficients of the products x_i x_j: symmetric, without positive entries off the diagonal, which is ignored.
+        The drawing is legible up to about six places.
     b : array_like, shape (n,)
+        Linear coefficients.
     ax : sequence of two matplotlib Axes or empty Figure, optional
 
     Returns
@@ -144,10 +148,11 @@ def trust_region(
     optimum: int | None = None,
     legend: bool = True,
 ) -> tuple[Figure, Axes]:
-    """Draw a small solution space around the centre of a trust region (Figure 2 of "... in Spatial Queues").
+    """Draw all deployments of a small problem on rings around the centre of a trust region.
 
-    Each ring outwards stands for one more relocated unit, which is two more in Hamming distance. Lines join
-    deployments on neighbouring rings that differ by one relocation. Only deployments with p units are drawn. Their
+    Figure 2 of "Optimizing Server Locations in Spatial Queues". Each ring outwards stands for one more unit relocated
+    from the centre, which is two more in Hamming distance (the sum over sites of absolute differences in units). Lines
+    join deployments on neighbouring rings that differ by one relocation. Only deployments with p units are drawn. Their
     labels are the numbers of units at the sites, or the occupied sites (numbered from 1) if there are more than six
     sites. The drawing is legible up to about forty deployments.
 
@@ -156,9 +161,9 @@ def trust_region(
     deployments : array_like of int, shape (K, N)
         All deployments, as numbers of units at each site.
     centre : int
-        Row of the region's centre.
+        Row of ``deployments`` that is the region's centre.
     edge : float
-        d, the largest Hamming distance in the region.
+        Edge length d of the region: its deployments lie within Hamming distance d of the centre.
     ax : matplotlib Axes or empty Figure, optional
     values : dict of int to float, optional
         Values of the deployments evaluated (min), by row.
@@ -211,7 +216,10 @@ def trust_region(
 
 
 def _rings(apart: IntArray, centre: int) -> tuple[FloatArray, FloatArray]:
-    """Return positions, shape (K, 2), on rings around the centre, and the radii of the rings."""
+    """Return positions of deployments on rings around the centre, shape (K, 2), and the radii of the rings.
+
+    ``apart`` holds the number of units moved between each two deployments, shape (K, K).
+    """
     places, radii = np.zeros((len(apart), 2)), [0.0]
     for moved in range(1, apart[centre].max() + 1):
         left = list(np.flatnonzero(apart[centre] == moved))
@@ -246,9 +254,10 @@ def _label(ax: Axes, point: FloatArray, text: str, colour: str = "#222") -> None
 
 @styled()
 def example_13(ax: AxLike = None) -> tuple[Figure, AxesArray]:
-    """Draw the papers' Example 13 step by step: GP-pM places two units on five sites.
+    """Draw four steps of GP-pM, which places two units on five sites.
 
-    Values and expected improvements are copied from the paper, which does not give the city.
+    Example 13 of "Optimizing Server Locations in Spatial Queues". Mean responses and expected improvements (min) are
+    copied from the paper, which does not give the city.
 
     Parameters
     ----------
@@ -290,22 +299,25 @@ def regret_curves(
     label: str = "Cumulative regret (min)",
     against: str = "Evaluations",
 ) -> tuple[Figure, Axes]:
-    """Draw the mean and 95 % band of regret over replications, with theoretical bounds.
+    """Draw the mean of regret over replications with its 95 % confidence band, and theoretical bounds.
 
-    The axes are logarithmic if a bound exceeds ten times the largest mean regret.
+    Both axes are logarithmic if a bound exceeds ten times the largest mean regret.
 
     Parameters
     ----------
     curves : array_like of shape (R, T), or dict of str to these
-        Regret of R replications after each of T evaluations, for example from
-        `emsopt.optimizers.regret.empirical_regret`.
+        Regret of R replications after each of T evaluations (or restarts, see ``against``), for example from
+        `emsopt.optimizers.regret.empirical_regret`, whose ``kind`` may be cumulative, average or simple.
     ax : matplotlib Axes or empty Figure, optional
     bounds : dict of str to array_like, optional
-        Bounds after 1, 2, ... evaluations, each of shape (T,), drawn in grey: for example from
-        `emsopt.optimizers.regret.sparbl_bound`, or from `emsopt.optimizers.regret.gp_pm_bound`, which bounds the
-        average regret over restarts.
+        Bounds at the same steps, each of shape (T,), drawn in grey. They must bound the quantity drawn.
+        `emsopt.optimizers.regret.sparbl_bound` bounds the expected cumulative regret after T evaluations: draw it with
+        curves of cumulative regret. `emsopt.optimizers.regret.gp_pm_bound` bounds the average over the first V restarts
+        of the regret of each region's optimum: draw it with curves of this average against restarts, not with
+        cumulative regret.
     label, against : str
-        Labels of the axes: the quantity with unit, and the horizontal axis.
+        Labels of the vertical axis (the quantity with its unit) and of the horizontal axis. They do not change what is
+        drawn.
 
     Returns
     -------

@@ -24,7 +24,8 @@ PARTS = {"Mon to Fri": slice(0, 5), "Sat and Sun": slice(5, 7)}
 def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the calls per hour over the day, on weekdays and at weekends.
 
-    Bands are two standard errors of the counts on either side; smaller differences may be chance.
+    Bands are two standard errors on either side, 2 √n / h for n calls in h hours observed; smaller differences may be
+    chance.
 
     Parameters
     ----------

@@ -38,8 +38,8 @@ def exploration(
 ) -> tuple[Figure, AxesArray]:
     """Draw one static map per agent, with edges shaded by how often they were driven.
 
-    Counterpart of `emsopt.maps.exploration_map`; "Bayesian Analysis of Combinatorial Gaussian Process
-    Bandits", Figures 6 to 9.
+    Shades count the rounds in which an edge was driven. Static counterpart of `emsopt.maps.exploration_map`; "Bayesian
+    Analysis of Combinatorial Gaussian Process Bandits", Figures 6 to 9.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def exploration(
     route : (int or str, int or str), optional
         First and last edge, marked A and B.
     best : array_like, optional
-        Edges of the best path.
+        Edges of the path without regret, by index or id, such as `NavigationRun.best_path`.
     rounds : int, optional
         Draw only edges driven for the first time up to this round. Default: all driven edges.
 

@@ -50,9 +50,9 @@ def study_curves(
         One Axes for each panel.
     panels, lines, x, y : str
         Column names: one panel per value of the first, one line per value of the second, in order of
-        appearance.
+        appearance; ``x`` and ``y`` hold the coordinates of the lines.
     band : (str, str) or None
-        Columns that bound the shaded band.
+        Columns with the lower and the upper curve of the shaded band; by default the quartiles.
     log_x : bool
         Whether the horizontal axis is logarithmic. The vertical axis always is.
     columns : int

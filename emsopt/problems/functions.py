@@ -44,9 +44,10 @@ def forrester(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
 
 
 def decaying_wave(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
-    """Return -exp(-1.4 x) cos(3.5 π x) on [0, 1], (3.5) of the BOKE paper: maximum 0.675761 at 0.274197.
+    """Return -exp(-1.4 x) cos(3.5 π x) on [0, 1]: maximum 0.675761 at 0.274197.
 
-    Options as in `forrester`.
+    Equation (3.5) of "Bayesian Optimization by Kernel Regression and Density-based Exploration" (BOKE). Options as in
+    `forrester`.
     """
     return Problem("decaying_wave", _decaying_wave, [(0, 1)], "max", 0.6757608313797878, [0.27419669], noise_sd, rng)
 
@@ -105,7 +106,7 @@ def ackley6(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
 
 
 def levy6(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
-    """Return the Levy function on [-10, 10]⁶: minimum 0 at ones; options as in `forrester`."""
+    """Return the Levy function on [-10, 10]⁶: minimum 0 at (1, ..., 1); options as in `forrester`."""
     return Problem("levy6", _levy, [(-10, 10)] * 6, "min", 0.0, [1] * 6, noise_sd, rng)
 
 

@@ -6,7 +6,7 @@ computed by explicit Euler steps of 5 ms.
 ======  ======================  ==========================================================================
 symbol  unit                    meaning
 ======  ======================  ==========================================================================
-α, β    deg                     vertical and tangential angle of the nozzles; c = cos α cos β below
+α, β    deg                     vertical and tangential angle of the nozzles; in the code c = cos α cos β
 A       m²                      area of a nozzle
 d       m                       diameter of the head; r = d / 2
 M_c     N m                     dry friction torque

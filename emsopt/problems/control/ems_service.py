@@ -17,7 +17,8 @@ setting         range                         what it does
 
 .. math:: f(u) = R(0) - R(u) - \sum_k b_k u_k^{q_k}
 
-R(u) is the mean response (min). The burdens b_k u_k^q_k, expressed in equivalent minutes of response, are fictitious:
+R(u) is the mean response (min) under the settings u. The burdens b_k u_k^q_k, with b_k and q_k from BURDENS and POWERS
+and expressed in equivalent minutes of response, are fictitious:
 crews' pay, haste, driving for relocation, callers referred elsewhere, pressure at the hospital.
 
 With perfect relocation, R is the p-median's response with the free units, averaged over the number of busy units

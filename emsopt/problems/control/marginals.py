@@ -4,7 +4,8 @@ r"""Distributions on [0, 1] of variables that are not controlled.
 ``Uniform``          a uniform distribution
 ``Empirical``        observed values, each equally likely
 
-All have ``quantile(u)`` and ``gaussian_average(a, w)``, the closed form of
+All have ``quantile(u)`` and ``gaussian_average(a, w)``, which computes in closed form the mean over X of a Gaussian
+bump with centre a and width w,
 
 .. math:: E[\exp(-(X - a)^2 / (2 w^2))]
 

@@ -17,6 +17,10 @@ c_i            ``costs``           mean cost of a play of set i, in (0, 1]; unkn
 .. math:: E_i(x^i) = E[f([x^i, X^{-i}])], \qquad v_i = \max_{x^i} E_i(x^i), \qquad
           C_* = \{i : v_i - \text{worst} \ge (1 - α) (\max_j v_j - \text{worst})\}
 
+E_i(x^i) is the expected value of f when set i is held at x^i and the other variables, X^{-i}, are drawn from their
+marginals. v_i is the best expected value of set i, and C_* holds the sets that are good enough. A play controls one set
+once: it holds the set at chosen values, draws the others, and yields a value and a cost.
+
 Expected values are means over NODES common quasi-Monte-Carlo points: Sobol points with a fixed scrambling, mapped by
 the quantile functions of the marginals. Expected values are therefore deterministic and comparable between sets and
 points.
@@ -70,8 +74,8 @@ class ControlProblem:
     worst : float
         Lower bound of the objective, from which the tolerance α is measured. Default: 0.
     set_values, set_points : ndarray of shape (m,), tuple of ndarray
-        v_i and the points that attain them, or empty; see `solved`. They do not depend on the costs. If anything else
-        changes, such as the marginals, they must be recomputed.
+        Best expected value v_i of each set and the values of its variables that attain it, or empty; see `solved`. They
+        do not depend on the costs. If anything else changes, such as the marginals, they must be recomputed.
 
     Examples
     --------
@@ -163,7 +167,10 @@ class ControlProblem:
         return np.setdiff1d(np.arange(self.dimension), self.control_sets[i])
 
     def nodes(self, n: int = NODES) -> FloatArray:
-        """Return the common points, shape (n, d), that represent the marginals; n must be a power of 2."""
+        """Return the n quasi-random points, shape (n, d), that represent the marginals in all expected values.
+
+        n must be a power of 2.
+        """
         n = _validate.whole_number(n, "nodes", high=MOST_NODES)
         if n & (n - 1):
             raise InputError(f"`nodes` must be a power of 2, for which Sobol points are balanced; got {n}.")
@@ -171,7 +178,7 @@ class ControlProblem:
         return np.column_stack([X.quantile(u[:, k]) for k, X in enumerate(self.marginals)])
 
     def expected(self, i: int, x: ArrayLike, nodes: int = NODES) -> FloatArray:
-        """Return E[f([x, X])] for set ``i``.
+        """Return the expected value of the objective with set ``i`` held at ``x`` and the other variables random.
 
         Parameters
         ----------
@@ -180,7 +187,7 @@ class ControlProblem:
         x : array_like, shape (k,) or (K, k)
             Values of its k variables.
         nodes : int
-            Number of points in the average, a power of 2.
+            Number of quasi-random points over which the objective is averaged, a power of 2.
 
         Returns
         -------
@@ -269,12 +276,15 @@ class ControlProblem:
         return replace(self, set_values=np.array(values), set_points=points)
 
     def best_of_set(self, i: int) -> tuple[float, FloatArray]:
-        """Return the best expected value of a control set and the point that attains it, shape (k,), by a long search."""
+        """Return the best expected value of a control set and the point with it, shape (k,), by a long search."""
         controlled, known = list(self.control_sets[i]), self.objective.best_x
         return long_search(partial(self.expected, i), len(controlled), None if known is None else known[controlled])
 
     def acceptable(self, alpha: float) -> IntArray:
-        """Return the indices of the sets in C_*, whose best expected value is within the tolerance α."""
+        """Return the indices of the sets whose best expected value is within the tolerance ``alpha``, C_*.
+
+        That is, at least 1 - alpha times the largest of all sets, both measured from ``worst``.
+        """
         check_alpha(alpha)
         values = self.solved().set_values
         if values.max() <= self.worst:
@@ -284,7 +294,7 @@ class ControlProblem:
         return np.flatnonzero(values >= (1 - alpha) * values.max())
 
     def target(self, alpha: float) -> int:
-        """Return the set i_* that a learner should identify: the cheapest in C_*."""
+        """Return the index of the set that a learner should identify: the cheapest `acceptable` one."""
         sets = self.acceptable(alpha)
         return int(sets[np.argmin(self.costs[sets])])
 

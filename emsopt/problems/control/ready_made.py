@@ -15,8 +15,8 @@ appendix C. All are to be maximised on the unit cube; functions to be minimised 
 0 here and from 1 in the paper. Uncontrolled variables have a truncated normal distribution around 0.5. The standard
 deviation of the noise is the paper's, 0.01 on values and 0.02 on costs; `dataclasses.replace` changes it.
 
-The best expected value of each control set for the paper's variances was computed by `ControlProblem.best_of_set` and is stored in
-``emsopt/data/bocvs/optima.csv`` (``data/build_bocvs.py``). For other variances it is computed on demand.
+The best expected value of each control set for the paper's variances was computed by `ControlProblem.best_of_set` and
+is stored in ``emsopt/data/bocvs/optima.csv`` (``data/build_bocvs.py``). For other variances it is computed on demand.
 """
 
 import csv
@@ -135,8 +135,9 @@ def ems_control(costs: ArrayLike = SET_COSTS, variance: float = 0.04) -> Control
 def hill_control(costs: ArrayLike = (0.1, 0.3, 1.0), variance: float = 0.02) -> ControlProblem:
     """Return a minimal example: a ridge over 2 variables, which can be controlled separately or together.
 
-    Along the ridge the second variable matters little: controlling only the first is nearly as good as controlling
-    both.
+    The three control sets are the second variable, the first variable, and both; ``costs`` are their mean costs in this
+    order, and ``variance`` is that of an uncontrolled variable. The second variable matters little: controlling only
+    the first is nearly as good as controlling both.
     """
     hill = Problem("hill", _hill, [(0, 1)] * 2, "max", 1.0, [0.7, 0.4])
     return _ready(hill, ((1,), (0,), (0, 1)), costs, variance, 0.0)

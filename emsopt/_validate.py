@@ -67,7 +67,7 @@ def real_array(
 
 
 def one_each(values: ArrayLike, name: str, n: int, **limits: Any) -> FloatArray:
-    """Return n numbers, given as a sequence or as a single number to repeat; `real_array` describes the limits."""
+    """Return an array of n numbers; a single number is repeated. ``limits`` are keyword arguments of `real_array`."""
     each = np.full(n, values) if is_real(values) else values
     return real_array(each, name, (n,), **limits)
 
@@ -99,7 +99,7 @@ def degrees(points: FloatArray, name: str) -> FloatArray:
 
 
 def degrees_hint(points: FloatArray) -> str:
-    """Return a sentence, after a space, on why coordinates may be out of the range of degrees, or an empty string."""
+    """Return a space and a sentence that guesses why coordinates are not degrees; an empty string if unknown."""
     known = np.abs(points[~np.isnan(points).any(axis=1)])
     longitude, latitude = np.median(known, axis=0) if len(known) else (0, 0)
     if longitude <= 90 < latitude <= 180:
@@ -116,7 +116,7 @@ def degrees_hint(points: FloatArray) -> str:
 
 
 def names(values: Iterable[object] | None, name: str, length: int, prefix: str) -> tuple[str, ...]:
-    """Return ``length`` distinct names; None gives ``prefix`` with numbers from 1.
+    """Return ``values`` as a tuple of ``length`` distinct names; None gives ``prefix`` with numbers from 1.
 
     ``name`` is the name of the argument or a description of the table column, for messages.
     """
@@ -136,7 +136,7 @@ def names(values: Iterable[object] | None, name: str, length: int, prefix: str) 
 
 
 def listed(values: Iterable[T], where: str, length: int, kind: str) -> tuple[T, ...]:
-    """Return a sequence as a tuple; raise unless it has the given length. ``kind`` describes its entries."""
+    """Return a sequence as a tuple; raise unless it has the given length. ``kind`` names its entries in messages."""
     entries = () if isinstance(values, (str, dict)) or not np.iterable(values) else tuple(values)
     if len(entries) != length:
         raise InputError(f"{where} must be a sequence of {length} {kind}; got {len(entries)}: {shown(values)}.")
@@ -297,6 +297,6 @@ def _in(unit: str) -> str:
 
 
 def _where(mask: BoolArray) -> str:
-    """Return the index of the first true value for a message."""
+    """Return the text "index i", with the index of the first true value, for a message."""
     index = tuple(int(i) for i in np.argwhere(mask)[0])
     return f"index {index[0] if len(index) == 1 else index}"

@@ -1,8 +1,8 @@
-"""Loaders: the papers' city and tables, random cities, road networks, stored studies and practice data.
+"""Loaders: the city and tables of published papers, random cities, road networks, stored studies and practice data.
 
 ==========================  ==================================================================================
 `load_st_paul`              St. Paul, Minnesota: 71 atoms, 17 sites for 9 units; demand is a proxy by default
-`paper_table`               the papers' tables, for comparison with your own figures
+`paper_table`               tables of "Optimizing Server Locations in Spatial Queues", to compare your figures with
 `grid_city`                 a random city on a square grid
 `load_study`                stored results of the package's own studies
 `load_roads`                the road networks of Monaco and Luxembourg, and `ROUTES` through them
@@ -70,7 +70,8 @@ def load_st_paul(version: str = "embedded", *, call_group: str = "f") -> City:
     ----------
     version : {"embedded", "published"}
         "embedded" needs only the package's own files. Its **demand is a proxy**, not call records: population in the
-        census of 2010 times exp(-beta x km to downtown), with the one parameter beta fitted to figures in the papers.
+        census of 2010 times exp(-beta x km to downtown), with the one parameter beta fitted to figures in
+        "Optimizing Server Locations in Spatial Queues" and its first version, called the papers below.
         "published" has the demand shares that the papers' authors published with their code. The file
         ``Saint_Paul.pkl`` is looked for in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/st_paul_published``; if it is not found,
         it is downloaded and its checksum verified.
@@ -134,13 +135,15 @@ def _with_published_demand(city: City, call_group: str) -> City:
 
 
 def paper_table(number: int) -> "pd.DataFrame":
-    """Return a table of the papers on server locations, for comparison with your own figures.
+    """Return a table of "Optimizing Server Locations in Spatial Queues", for comparison with your own figures.
+
+    The paper has two versions.
 
     Parameters
     ----------
     number : {1, 2, 3}
-        1: St. Paul by offered load (both versions); 2: utilisation of ambulances in 17 cities of the United States; 3:
-        St. Paul by service rate with bounds (first version only).
+        1: St. Paul by offered load per unit (both versions); 2: utilisation of ambulances in 17 cities of the United
+        States; 3: St. Paul by service rate with bounds (first version only).
 
     Returns
     -------
@@ -149,8 +152,8 @@ def paper_table(number: int) -> "pd.DataFrame":
         ``p_median_min``, the mean response (min) of the best and of the p-median deployment. 2: ``city``;
         ``calls_per_year``; ``calls_per_minute``; ``ambulances``; ``utilization``, a fraction, as printed; and ``note``,
         which is empty unless the row contradicts itself. 3: ``mu_per_day`` (42.17 is the original rate, printed as
-        42), ``optimum_min``, ``lower_bound_min``, ``upper_bound_min``. SparBL and GP-pM reach the optimum in every row
-        of tables 1 and 3.
+        42), ``optimum_min``, ``lower_bound_min``, ``upper_bound_min``. The methods SparBL and GP-pM reach the
+        optimum in every row of tables 1 and 3.
 
     Notes
     -----
@@ -178,7 +181,10 @@ def grid_city(
     size: int = 10,
     geometry: str = "plane",
 ) -> City:
-    """Return a random city on a square grid, as in the papers' experiments (M = 100 on a 10 x 10 grid).
+    """Return a random city on a square grid.
+
+    As in the experiments of "Optimizing Server Locations in Spatial Queues", it has 100 atoms on a 10 x 10 grid by
+    default.
 
     Parameters
     ----------
@@ -194,13 +200,13 @@ def grid_city(
         Number of cells along each side. Each cell is one atom, 1 km wide.
     geometry : {"plane", "uniform"}
         "plane": straight lines between centres at 40 km/h. "uniform": every travel time is drawn independently between
-        5 and 30 min, as in the code published with the papers; such times do not correspond to distances.
+        5 and 30 min, as in the code published with that paper; such times do not correspond to distances.
 
     Returns
     -------
     City
         Its coordinates are kilometres on a plane; its demand shares are drawn from (0, 1] and normalised. Turnout (1.75
-        min) and service time (34.15 min everywhere) are St. Paul's, because the papers do not state them.
+        min) and service time (34.15 min everywhere) are those of St. Paul, because that paper does not state them.
 
     Examples
     --------
@@ -244,6 +250,8 @@ def grid_city(
 def load_study(name: str) -> "pd.DataFrame":
     """Return the stored results of a study, as written by the script that ran it.
 
+    A regret is how much worse a method did than the best possible choice.
+
     Parameters
     ----------
     name : str
@@ -257,20 +265,24 @@ def load_study(name: str) -> "pd.DataFrame":
         Read them with `emsopt.study.outcomes`. Written by ``benchmarks/location_study.py``.
 
         "navigation_agents", "navigation_parametrisation", "navigation_lengthscale", "navigation_sparse": cumulative
-        regret (Wh, rectified) and driven edges by round, for five runs of every policy on each route; the last two
-        cover only Monaco, with three runs. "navigation_exploration": each edge driven in the first of these runs, with
-        the number of visits and the round of the first visit. Written by ``benchmarks/navigation_study.py``.
+        regret (Wh, as `emsopt.bandits.navigation` defines it) and the number of distinct edges driven, by round, for
+        five runs of every policy on each route; the last two cover only Monaco, with three runs.
+        "navigation_exploration": each edge driven in the first of these runs, with the number of visits and the round
+        of the first visit. Written by ``benchmarks/navigation_study.py``.
 
         "bocvs": which variables to control. One row per run and ``cost`` spent: the number of ``plays`` and of those
-        ``on_target``, three regrets, and the accuracy of the estimated mean costs. Read it with
-        `emsopt.optimizers.control_verdicts`. "bocvs_horizon": cost regret of the paper's method for increasing budgets.
+        ``on_target`` (of the cheapest set whose value is within the tolerance), three regrets, the share of played sets
+        whose mean cost lies within the confidence radius of its estimate (``covered``), and the largest error of such
+        an estimate (``cost_error``). Read it with `emsopt.optimizers.control_verdicts`. "bocvs_horizon": cost regret of
+        the method for unknown costs, by budget.
         Both are written by ``benchmarks/bocvs_study.py``.
 
         "boke_noise_free_curves", "boke_noisy_curves", "boke_sprinkler_curves", "boke_tuning_curves": mean, median and
         quartiles of the simple regret (in tuning: 1 - R²) of the methods on boxes after every other ``evaluation``,
         with the optimizer's mean ``cpu_seconds``; "boke_noise_free_ends" and so on: the last row of each run, for
         thirty seeds, ten in tuning. "boke_fill": fill distance of designs. Written by ``benchmarks/boke_study.py``.
-        "boke_complexity": CPU seconds of the parts of a step by number of points t, by ``benchmarks/boke.py``.
+        "boke_complexity": CPU seconds of the parts of an optimizer's step by number of points t, written by
+        ``benchmarks/boke.py``.
 
     Returns
     -------
@@ -350,9 +362,9 @@ def load_roads(name: str = "monaco") -> "RoadNetwork":
     ----------
     name : {"monaco", "luxembourg"}
         "monaco" is embedded: OpenStreetMap of March 2016, with turn restrictions, default speeds by road class, and a
-        **terrain that is a surrogate** (`RoadNetwork.notes`). It covers the same place as the network of the paper,
+        **terrain that is a surrogate** (`RoadNetwork.notes`). It covers the same place as the network of that paper,
         which is not part of this package. "luxembourg" is the published network of the LuST scenario. It is flat,
-        whereas the paper added elevations; no edge therefore recovers energy. ``lust.net.xml`` is searched in
+        whereas that paper added elevations; no edge therefore recovers energy. ``lust.net.xml`` is searched in
         ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/luxembourg``. If only ``luxembourg_rebuilt.net.xml.gz`` is found, a rebuild
         from the same map, it is read instead, and ``notes`` says so. Otherwise the published network is downloaded and
         its checksum verified.

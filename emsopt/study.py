@@ -179,7 +179,7 @@ def seed_of(case: Mapping[str, Any]) -> int:
 
 
 def _checked(cases: Any) -> dict[str, Case]:
-    """Return a dict from keys to cases with plain values, in the given order."""
+    """Return cases with plain values, by the keys that `_key` gives them, in the given order."""
     if isinstance(cases, (str, Mapping)) or not np.iterable(cases):
         raise InputError(f"`cases` must be a list of dicts; got {cases!r}.")
     by_key: dict[str, Case] = {}
@@ -199,7 +199,7 @@ def _checked(cases: Any) -> dict[str, Case]:
 
 
 def _key(case: object) -> str:
-    """Return a case as text; equal values yield equal text."""
+    """Return a case as JSON text, which is the same for equal values in any order."""
     if not isinstance(case, Mapping) or not all(isinstance(name, str) for name in case):
         raise InputError(f"A case must be a dict of values by name; got {case!r}.")
     try:
@@ -216,7 +216,7 @@ def _plain(value: object) -> object:
 
 
 def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
-    """Return the final value of each run of a stored study, and when it came close to the best known value.
+    """Return the final value of each run of a stored study, and after how many evaluations it was near the best known.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
 
 
 def _settings(backend: object, workers: int | None) -> dict[str, Any]:
-    """Return joblib's settings for a backend."""
+    """Return the keyword arguments of joblib for a backend."""
     if workers is not None:
         workers = _validate.whole_number(workers, "workers")
         if backend != "processes":
@@ -270,7 +270,7 @@ def _settings(backend: object, workers: int | None) -> dict[str, Any]:
 def _work(
     task: Callable[..., object], key: str, case: Case
 ) -> tuple[str, list[Row], None] | tuple[str, None, tuple[str, str]]:
-    """Run one case; return its key, and its rows or (error, traceback)."""
+    """Run one case; return its key, its rows (None if it failed), and (error, traceback) (None if it succeeded)."""
     import scipy.linalg  # noqa: F401 - loads its BLAS now, so that the thread limit below covers it
     from threadpoolctl import threadpool_limits
 
@@ -303,7 +303,11 @@ def _rows(result: object, case: Case) -> list[Row]:
 def _on_file(
     path: PathLike | None, task: str, columns: list[str]
 ) -> Iterator[tuple[dict[str, list[Row]], Callable[[Case, list[Row]], object]]]:
-    """Provide the rows of finished cases by key, and a function that stores a case and its rows."""
+    """Open the file of a study for a ``with`` block.
+
+    Provides the rows of the finished cases, by the keys that `_key` gives them, and a function that appends a case and
+    its rows to the file. Without a path there are no finished cases, and nothing is stored.
+    """
     if path is None:
         yield {}, lambda case, rows: None
         return

@@ -176,7 +176,7 @@ def _write(path: Path, content: str | bytes) -> None:
 
 
 def _mode_to_keep(target: Path, kind: int) -> int | None:
-    """Return the permissions of an existing file or folder, or None; raise if it must not be replaced."""
+    """Return the permissions of a file or folder, or None if it does not exist; raise if it must not be replaced."""
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
@@ -192,11 +192,11 @@ def _mode_to_keep(target: Path, kind: int) -> int | None:
 
 
 def _set_mode(path: Path, mode: int | None) -> None:
-    """Set permissions if they differ; some file systems do not support changing them."""
+    """Set the permissions of a file or folder if they differ from ``mode``; do nothing if ``mode`` is None."""
     if mode is not None and stat.S_IMODE(path.stat().st_mode) != mode:
         path.chmod(mode)
 
 
 def _neighbour(path: Path) -> Path:
-    """Return an unused name in the folder of ``path``."""
+    """Return the path of a new temporary file or folder, with a random name, in the folder of ``path``."""
     return path.parent / f".{uuid4().hex}.part"

@@ -44,13 +44,15 @@ class Table(NamedTuple):
         argument : str
             Name of the table in messages if it was not read from a file.
         name_columns : sequence of str
-            Columns that may hold the names of the rows. If any are given, the rows get distinct names; if the table
-            has none of these columns, rows are numbered from 1.
+            Columns that may hold the names of the rows; the first that the table has is used. If the table has none of
+            them, the names are the last of these words with a number from 1. Without ``name_columns`` rows have no
+            names.
 
         Raises
         ------
         InputError
-            If ``frame`` is not a DataFrame, has no rows or two columns of the same name, or names are blank or repeated.
+            If ``frame`` is not a DataFrame, has no rows or two columns of the same name, or names are blank or
+            repeated.
         """
         if not isinstance(frame, pd.DataFrame):
             raise InputError(f"`{argument}` must be a pandas DataFrame or a GeoDataFrame; got {type(frame).__name__}.")
@@ -70,7 +72,7 @@ class Table(NamedTuple):
         return table._replace(names=table._names(name_columns)) if name_columns else table
 
     def _names(self, options: Sequence[str]) -> tuple[str, ...]:
-        """Return the distinct names of the rows."""
+        """Return the distinct names of the rows, from the first option that is a column; else numbered names."""
         key = self.column(options)
         cells = None if key is None else [text(cell) for cell in self.frame[key]]
         return _validate.names(cells, f"{self.where}, column {key!r}", len(self.frame), options[-1])
@@ -80,14 +82,14 @@ class Table(NamedTuple):
         return next((option for option in options if option in self.frame.columns), None)
 
     def needed(self, options: Iterable[str], what: str) -> str:
-        """Return the first option that is a column; if there is none, raise an error that names ``what``."""
+        """Return the first option that is a column; if there is none, raise an error that asks for ``what``."""
         key = self.column(options)
         if key is None:
             raise self.lacks(what)
         return key
 
     def lacks(self, what: str) -> InputError:
-        """Return the error for a missing column; ``what`` describes it."""
+        """Return the error that says that the table needs ``what``, and which columns it has."""
         return InputError(f"{self.where} needs {what}; {_found(self.frame)}.")
 
     def numbers(self, key: str, expected: str, *, blanks: bool = False, **limits: Any) -> FloatArray:
@@ -221,7 +223,7 @@ def blank(cells: Iterable[object]) -> BoolArray:
 
 
 def others(bad: BoolArray) -> str:
-    """Return the number of further rows with the same fault, as a note for a message that names the first row."""
+    """Return the text " (and N more like it)", where N + 1 entries of ``bad`` are true; an empty text if N is 0."""
     more = int(bad.sum()) - 1
     return f" (and {more:,} more like it)" if more else ""
 
@@ -232,12 +234,12 @@ def label(frame: pd.DataFrame, argument: str) -> str:
 
 
 def _found(frame: pd.DataFrame) -> str:
-    """Return a list of the columns of a table, or of the file that it was read from, for messages."""
+    """Return the text "columns found: ...", with the columns of a table or of the file it was read from."""
     return str(frame.attrs.get(FOUND) or found(frame.columns))
 
 
 def found(columns: Collection[object]) -> str:
-    """Return a list of columns for messages."""
+    """Return the text "columns found: ...", with at most `MOST_SAID` names of columns, for messages."""
     more = f" and {len(columns) - MOST_SAID} more" if len(columns) > MOST_SAID else ""
     return "columns found: " + ", ".join(_validate.shown(c, str) for c in islice(columns, MOST_SAID)) + more
 

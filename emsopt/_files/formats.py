@@ -38,12 +38,12 @@ def table_text(table: pd.DataFrame, *, index: bool = False) -> str:
 
 
 def _no_formula(cell: object) -> object:
-    """Put an apostrophe before a text that begins like a formula."""
+    """Return a cell, with an apostrophe before it if it is text that a spreadsheet would take for a formula."""
     return "'" + cell if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
 
 
 def json_text(content: object) -> str:
-    """Return a dict as human-readable JSON text."""
+    """Return a dict as indented JSON text with a final line end."""
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -71,7 +71,7 @@ MOST_DIGITS = 300  # of an integer in JSON; more do not fit into a float
 
 
 class Upload(NamedTuple):
-    """A file in memory, with those attributes of a `Path` that the functions below use."""
+    """A file in memory; it has the attribute ``name`` and the method ``open`` of a `Path`, which the readers use."""
 
     name: str
     content: bytes

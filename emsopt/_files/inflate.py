@@ -1,8 +1,8 @@
 """Read files that may be gzip-compressed, without trusting their declared sizes.
 
 A few kilobytes of gzip data can expand to gigabytes. Content is therefore read in pieces and refused once its
-size, or its ratio to the compressed size, exceeds that of any genuine file. JSON is
-refused if it holds more values than fit into memory once parsed.
+size, or its ratio to the compressed size, exceeds that of any genuine file. Readers of JSON estimate with `values_in`
+whether the parsed values would fit into memory.
 """
 
 import gzip
@@ -20,7 +20,7 @@ RATIO = 100  # maximum compression ratio; road networks have 5 to 10
 
 
 def values_in(text: bytes) -> int:
-    """Estimate how many values JSON text holds without parsing it; a parsed value may take over 100 bytes of memory."""
+    """Estimate how many values JSON text holds, without parsing it, by counting its commas and opening brackets."""
     return sum(map(text.count, (b",", b"[", b"{")))
 
 
@@ -36,7 +36,7 @@ def pieces(path: Path, most: int) -> Iterator[bytes]:
     Raises
     ------
     InputError
-        If the content is longer, or its compression ratio exceeds `RATIO`.
+        If the content is longer than ``most``, or is compressed more than `RATIO` times and longer than `FREE` bytes.
     OSError, EOFError, zlib.error
         If the file cannot be read to its end.
     """

@@ -22,7 +22,10 @@ PLAIN_NUMBERS = ("f8", "i8")  # 64-bit floats and integers
 
 
 class _Record:
-    """The arguments and the state of an object; each name in a pickle gets a subclass of its own."""
+    """The arguments and the state that a pickle passes to an object, in the list ``parts``.
+
+    Each class or function that a pickle names is replaced by a subclass of this class, with that name in ``name``.
+    """
 
     name = ""
     parts: list[Any]
@@ -41,7 +44,7 @@ class _Record:
 
 # The unpickler in C would allocate as much memory as a forged file asks for; the unpickler in Python does not.
 class _Reader(pickle._Unpickler):
-    """Read a pickle with records in place of objects."""
+    """Read a pickle, with a `_Record` in place of every object that is not a plain value."""
 
     def find_class(self, module: str, name: str) -> type[_Record]:
         return type("_Record", (_Record,), {"name": f"{module} {name}"})
@@ -84,7 +87,7 @@ def read_arrays(path: PathLike, sha256: str) -> dict[str, NDArray[Any]]:
 
 
 def _arrays_in(value: Any) -> dict[int, NDArray[Any]]:
-    """Return all arrays contained in a value, by the identity of their records."""
+    """Return all arrays contained in a value at any depth, by the ``id`` of their records, so that each occurs once."""
     arrays: dict[int, NDArray[Any]] = {}
     seen: set[int] = set()
     left = [value]  # a loop instead of recursion, because models nest deeply
@@ -102,7 +105,7 @@ def _arrays_in(value: Any) -> dict[int, NDArray[Any]]:
 
 
 def _array(record: _Record) -> NDArray[Any] | None:
-    """Return the array or number described by NumPy's records, or None for other records."""
+    """Return the array that a record of NumPy describes, with one entry for a number; None for other records."""
     if record.name == ARRAY:
         _, _, _, (_, shape, kind, by_column, content) = record.parts
         return np.frombuffer(content, _dtype(kind)).reshape(shape, order="F" if by_column else "C")

@@ -18,8 +18,8 @@ class _OneThread:
 
     Matrices of a hundred rows gain nothing from more threads, and threads that wait for a busy core can take
     many times as long as the work itself. Rounding, and with it the course of an optimizer, would also depend
-    on the number of cores. Several threads may be inside the context: the first to enter sets the limit, and the last to
-    leave lifts it.
+    on the number of cores. Several threads may be inside the context: the first to enter sets the limit, and the last
+    to leave lifts it.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ def map_rows(
     Parameters
     ----------
     function : callable
-        Takes an array of rows and returns one value per row.
+        Takes an array of some of the rows and returns one value for each.
     rows : array_like, shape (K, ...)
     workers : int, optional
         Number of threads. Default: the number of cores available to this process.

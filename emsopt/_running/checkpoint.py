@@ -41,10 +41,11 @@ class Form:
     kind : str
         Type of the file, as stated in the first line.
     step : str
-        Word for a step, which is also the key of its number in a row.
+        Word for a step, such as "evaluation", which is also the key of its number in a line.
     asked, told : dict of str to callable
-        Keys in a row for the proposal and for its result, each with a function that checks a value:
-        `is_number`, `are_numbers`, `is_index` or `are_indices`.
+        The keys under which a line stores what the method proposed in the step (``asked``) and the result of evaluating
+        it (``told``). Each key has a function that returns whether a stored value is valid: `is_number`, `are_numbers`,
+        `is_index` or `are_indices`.
     """
 
     kind: str
@@ -62,13 +63,14 @@ class RunFile:
         If None, nothing is stored.
     form : Form
     about : dict
-        Values that identify the run. Without ``seed``, the seed in the file is used, or a new one.
+        Values that identify the run, by name. Without ``seed``, the seed in the file is used, or a new one is drawn.
 
     Attributes
     ----------
     seed : int
+        Random seed of the run.
     rows : list of dict
-        The stored steps.
+        The steps that the file held when it was opened, in order.
 
     Raises
     ------
@@ -114,12 +116,12 @@ class RunFile:
                 self.refuse(number)
 
     def refuse(self, number: int) -> NoReturn:
-        """Raise an error for a stored step that does not fit the problem."""
+        """Raise the error for stored step ``number``, from 1, that does not fit the problem; 0 is the first line."""
         assert self._log is not None
         self._log.refuse(number + 1)
 
     def compare(self, number: int, *asked: object) -> None:
-        """Warn, once per run, if a stored step differs from the step that the run proposes now."""
+        """Warn, once per run, if stored step ``number`` differs from ``asked``, which the run proposes now."""
         before = [self.rows[number - 1][name] for name in self.form.asked]
         if not self._parted and not _alike(before, list(asked)):
             self._parted = True
@@ -170,15 +172,16 @@ def run_seed(rng: Rng) -> int:
 
 
 def stream(seed: int, *purpose: int) -> np.random.Generator:
-    """Return a random generator for one purpose, such as a step; those for different purposes are independent."""
+    """Return the random generator of a run for one purpose, given as whole numbers such as the number of a step."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=purpose))
 
 
 def summary(*arrays: ArrayLike) -> dict[str, Any]:
     """Return a short summary of arrays by which `RunFile` distinguishes them from others.
 
-    It contains a weighted sum, with different weights for all entries, divided by the sum of absolute values.
-    It detects other numbers or another order, but not rounding errors.
+    It holds the shapes; as ``scale`` the sum S of the absolute values of all numbers x_k; and as ``weighted`` 1 + Σ_k
+    w_k x_k / S, where w_k is the fractional part of k (√5 - 1) / 2 for k = 1, 2, ... (1 if S is 0). Other numbers or
+    another order change it clearly, rounding errors hardly.
     """
     numbers = np.concatenate([np.ravel(array).astype(float) for array in arrays])
     weights = np.modf(np.arange(1, len(numbers) + 1) * (math.sqrt(5) - 1) / 2)[0]
@@ -191,7 +194,7 @@ def summary(*arrays: ArrayLike) -> dict[str, Any]:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Return whether two values from JSON are equal up to rounding errors."""
+    """Return whether two values from JSON are equal, floats to within a relative difference of `SAME`."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):

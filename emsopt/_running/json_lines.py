@@ -63,7 +63,7 @@ def json_lines(path: PathLike, kind: str, noun: str, name: str) -> Iterator["Jso
 
 
 class JsonLines:
-    """The ``lines`` of the file, a list of dict, and a method to append a line."""
+    """An open file of JSON lines: ``lines`` holds those found when it was opened, as dicts; `append` adds one."""
 
     def __init__(self, path: Path, file: FileIO, kind: str, noun: str) -> None:
         self.path, self._file, self.noun, self._values = path, file, noun, 0
@@ -99,7 +99,7 @@ class JsonLines:
         return lines
 
     def refuse(self, number: int) -> NoReturn:
-        """Raise the error for a line that cannot be read."""
+        """Raise the error that says that line ``number``, counted from 1, is damaged."""
         raise InputError(
             f"line {number} of the {self.noun} {self.path} is damaged. Delete it and all lines after it to resume "
             "from there, or name another file."

@@ -29,7 +29,7 @@ from .progress import Show, bar
 
 
 class RunOptions(NamedTuple):
-    """The options that all runs share, as in `emsopt.minimize`."""
+    """The options that all runs share; `emsopt.minimize` describes them."""
 
     rng: Rng
     progress: Progress | None
@@ -49,7 +49,7 @@ class Steps:
     seconds : float
         Seconds from the start of the run to the result of the current step. Time before an interruption counts.
     rows : list of tuple
-        One row per finished step: number, what the caller passed to `finish`, and seconds.
+        One row per finished step: its number, the entries of ``row`` passed to `finish`, and ``seconds``.
     message : str
         Why the run ended.
     """
@@ -74,7 +74,7 @@ class Steps:
         return self.file.rows[self.number - 1] if self.number <= len(self.file.rows) else None
 
     def write(self, **values: object) -> None:
-        """Store the current step unless the checkpoint already has it, and record the time."""
+        """Store ``values`` of the current step unless the checkpoint already has the step, and set ``seconds``."""
         if self.row is None:
             self.seconds = round(time.perf_counter() - self._start, 6)
             self.file.add(self.number, **values, seconds=self.seconds)
@@ -88,13 +88,13 @@ class Steps:
         Parameters
         ----------
         row : tuple
-            What to record about the step, besides its number and the seconds.
+            Entries to record in ``rows`` between the number of the step and the seconds.
         seen : object
-            Argument of the callback.
+            Argument of the user's callback; if the callback returns a true value, the run ends.
         note : str
-            Shown beside the progress bar.
+            Text shown beside the progress bar.
         done : int, optional
-            Progress made. Default: the number of the step.
+            Number of items done, for the progress bar. Default: the number of the step.
         end : str
             The caller's own reason to end the run, or "".
         """
@@ -130,7 +130,7 @@ def loop(
         Returns the description of the run that a checkpoint must match. Called only if there is a checkpoint.
     options : RunOptions
     message : str
-        Why the run ended, if it reaches its last step.
+        Reason for the end of the run that is given if it reaches its last step.
     steps : int, optional
         Maximum number of steps. Default: no limit.
     total, unit : int, str, optional

@@ -9,7 +9,7 @@ from ..errors import InputError
 
 
 class Show(Protocol):
-    """Show the number of items done, a note beside the bar, and the total number of items if it has changed."""
+    """Function that shows the number of items done, a note beside the bar, and the total number of items if given."""
 
     def __call__(self, done: int, note: str = "", total: int | None = None) -> object: ...
 

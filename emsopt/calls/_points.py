@@ -58,7 +58,7 @@ def read_table(source: PathLike | IO[Any] | pd.DataFrame, argument: str, columns
 
 
 def open_file(source: PathLike | IO[Any], argument: str) -> Path | _formats.Upload:
-    """Return the path of a file, or the content of an open file."""
+    """Return the path of a file, or the content of an open file as an `Upload`; raise if there is no such file."""
     if not hasattr(source, "read"):
         return existing_file(source, argument, "a file, or pass an open file or a table")
     content = source.read(_formats.MOST_BYTES + 1)

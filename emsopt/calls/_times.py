@@ -128,7 +128,11 @@ def hour_of_week(times: Times) -> IntArray:
 
 
 def check_far(times: Times, rows: IntArray, where: str) -> None:
-    """Raise if a few calls are far from all others in time, since they would distort the rates.
+    """Raise if at most 1 % of the calls, or one call, are far from all others in time: they would distort the rates.
+
+    The log is split wherever two successive calls are more than `FAR` apart. Calls are far if they lie more than `FAR`,
+    or three times the length of the part with most calls if that is longer, before or after that part. Logs of fewer
+    than `FEW` calls are not checked.
 
     Parameters
     ----------
@@ -179,7 +183,7 @@ def _from_iso(written: Iterable[str | None]) -> tuple[Times, FloatArray]:
 
 
 def _moment(match: re.Match[str]) -> datetime.datetime | None:
-    """Return the time of a match, or None if its day or time does not exist."""
+    """Return the date and time of a match of `ISO`, or None if such a day or time does not exist."""
     try:
         year, month, day, hour, minute, second = [int(part or 0) for part in match.group(*PARTS)]
         return datetime.datetime(year, month, day, hour, minute, second)
@@ -232,7 +236,11 @@ def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, time_form
 
 
 def _in_zone(times: Times, moments: pd.Series[pd.Timestamp], clock: str, time_zone: str | None) -> tuple[Times, str]:
-    """Return times as written and their clock; if a time zone is given, return its local times and its name."""
+    """Return local times and how they were read, as in `CallLog.clock`.
+
+    Without a time zone, ``times`` and ``clock`` are returned unchanged. With one, ``moments``, which have a UTC offset,
+    are converted to it.
+    """
     if time_zone is None:
         return times, clock
     if clock == "local":

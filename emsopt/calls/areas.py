@@ -35,7 +35,11 @@ KM_PER_DEGREE = np.pi / 180 * EARTH_RADIUS_KM
 
 
 class Atoms(NamedTuple):
-    """Atoms, and the atom that each point belongs to."""
+    """Atoms, and the atom that each point (place of a call) belongs to.
+
+    ``index`` is the index of the atom of each point, -1 for points outside all atoms. ``note`` is a sentence that says
+    what the atoms are.
+    """
 
     names: list[str]
     locations: FloatArray  # (M, 2), degrees
@@ -50,9 +54,10 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
     Parameters
     ----------
     points, stations : ndarray, shape (K, 2) and (N, 2)
-        Degrees. The grid starts at the middle of the stations.
+        Longitude and latitude in degrees. A corner of the grid lies at the middle of the stations: the medians of their
+        longitudes and latitudes, rounded to 0.01 degrees.
     width_km : float, optional
-        Default: the finest of several round widths that gives at most 200 cells.
+        Default: the smallest width in `WIDTHS_KM` that gives at most 200 cells; the largest of them if none does.
 
     Returns
     -------
@@ -91,14 +96,18 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
 
 
 def _cells(offsets: FloatArray, width_km: float) -> tuple[FloatArray, IntArray]:
-    """Return the corners of the cells with points, in cell widths, shape (M, 2), and the index of each point's cell."""
+    """Return the cells that contain points, and the index of each point's cell, shape (K,).
+
+    Cells are given by their south-western corners, in cell widths east and north of the origin, shape (M, 2).
+    ``offsets`` are the points in km east and north of the origin.
+    """
     # complex numbers are sorted faster than rows
     corners, index = np.unique(np.floor(offsets / width_km) @ (1, 1j), return_inverse=True)
     return np.column_stack([corners.real, corners.imag]), index
 
 
 def _direction(km: float, letters: str) -> str:
-    """Return a distance (km) with the letter of its direction, such as "1.5N"; ``letters`` are "NS" or "EW"."""
+    """Return a signed distance (km) with a letter for its sign, such as "1.5N"; ``letters`` are "NS" or "EW"."""
     return f"{abs(km):.6g}{letters[int(km < 0)]}"
 
 
@@ -145,6 +154,7 @@ def within(points: FloatArray, areas: dict[str, dict[str, Any]]) -> Atoms:
     Parameters
     ----------
     points : ndarray, shape (K, 2)
+        Longitude and latitude in degrees.
     areas : dict of str to dict
         As `read_areas` returns them.
 

@@ -36,14 +36,15 @@ class Finding:
     Attributes
     ----------
     level : {"wrong", "look"}
+        "wrong": certainly a mistake. "look": worth a look, but there may be a good reason.
     what : str
-        Short title.
+        Short title of the mistake, such as "swapped coordinates".
     text : str
-        Description and advice.
+        Description of the mistake and advice on what to do.
     count : int
-        Number of calls or stations concerned.
+        How many calls, stations, rows, gaps or weekdays the finding is about.
     rows : tuple of int
-        Rows of some of these calls or stations, counted from 1.
+        Rows of the file, counted from 1, that hold the first few of these calls or stations; empty if it names none.
     """
 
     level: str
@@ -60,11 +61,12 @@ class Finding:
 
 @dataclass(frozen=True, repr=False)
 class Checks:
-    """All findings, those of level "wrong" first.
+    """The likely mistakes that `check_calls` found in a log of calls and a table of stations.
 
     Attributes
     ----------
     findings : tuple of Finding
+        Those of level "wrong" come first.
     """
 
     findings: tuple[Finding, ...]
@@ -76,7 +78,7 @@ class Checks:
         return iter(self.findings)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per finding: ``level``, ``what``, ``count``, ``rows``, ``text``."""
+        """Return one row per finding, with the attributes of `Finding` as columns; ``rows`` is text."""
         import pandas as pd
 
         rows = [vars(f) | {"rows": ", ".join(map(str, f.rows))} for f in self]
@@ -102,9 +104,9 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
     ----------
     calls : CallLog, or whatever `read_calls` takes
     stations : DataFrame, or whatever `read_stations` takes, optional
-        Default: compare places with the middle of the calls.
+        Default: the places of calls are compared with the median of their longitudes and latitudes.
     reach_km : float
-        Calls further than this from every station are reported as far.
+        Calls more than this many km from every station are reported as far outside.
 
     Returns
     -------
@@ -127,7 +129,7 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
 
 
 def _some(level: str, what: str, log: CallLog, which: BoolArray | IntArray, text: str) -> Iterator[Finding]:
-    """Yield a finding if a mask or indices select any calls; ``text`` describes these calls."""
+    """Yield a finding if the mask or indices ``which`` select any calls; its text is "N call(s) (X%)" and ``text``."""
     rows = sorted(log.rows[which].tolist())
     if rows:
         text = f"{len(rows):,} call(s) ({len(rows) / len(log):.1%}) {text}"
@@ -149,7 +151,7 @@ def _rows(log: CallLog) -> Iterator[Finding]:
 
 
 def _near(points: FloatArray, places: FloatArray, reach_km: float) -> BoolArray:
-    """Return whether points are valid and within reach of one of the places, shape (K,)."""
+    """Return whether each point has a valid latitude and lies within ``reach_km`` of one of the places, shape (K,)."""
     return (np.abs(points[:, 1]) <= 90) & (nearest_km(points, places) <= reach_km)
 
 
@@ -198,7 +200,11 @@ def _one_place(log: CallLog) -> Iterator[Finding]:
 
 
 def _gaps(log: CallLog) -> Iterator[Finding]:
-    """Find gaps between calls that are too long to be chance, given the usual rate of their hours."""
+    """Find gaps between successive calls that are too long to be chance.
+
+    A gap is too long if more than ln(number of calls) + 8 calls were expected in it, at the mean rates of its hours of
+    the week.
+    """
     midnight = log.times == log.times.astype("datetime64[D]")
     if len(log) < 50 or midnight.mean() > 0.5:  # dates without times do not show gaps
         return

@@ -37,13 +37,13 @@ class Demand:
     ----------
     atom_names : list of str, length M
     locations : ndarray, shape (M, 2)
-        Degrees: centre of a cell, or a point inside an area.
+        Longitude and latitude in degrees of each atom: the centre of a cell, or a point inside an area.
     shapes : list of dict
-        GeoJSON.
+        GeoJSON Polygon or MultiPolygon of each atom.
     counts : ndarray of int, shape (M, 7, 24)
         Number of calls, with Monday first.
     hours : ndarray, shape (7, 24)
-        How often each hour of the week was observed.
+        Number of times that each hour of the week, such as Monday from 8 to 9 h, was observed.
     stations : DataFrame
         As `read_stations` returns it.
     service_min : float or None
@@ -70,7 +70,7 @@ class Demand:
         return WeeklyProfile(self.counts.sum(axis=0), self.hours)
 
     def rates(self, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None) -> FloatArray:
-        """Return calls per hour from each atom in the selected hours of the week, shape (M,)."""
+        """Return calls per hour from each atom, averaged over the selected hours of the week, shape (M,)."""
         chosen = slots(hours, weekdays)
         watched = self.hours[chosen].sum()
         if watched == 0:
@@ -136,7 +136,7 @@ class Demand:
         Returns
         -------
         dict of int to City
-            By hour. An hour without calls gets a rate of half a call in the time observed.
+            By hour of the day, 0 to 23. An hour without calls gets the total rate of half a call in the time observed.
         """
         _validate.choice(pattern, "pattern", ("shrunk", "same"))
         base = self.city(weekdays=weekdays, **options)
@@ -156,7 +156,11 @@ class Demand:
         return {h: base.replace(arrival_rates=rates[:, h], name=name) for h, name in enumerate(names)}
 
     def _service(self, source: float | str | None) -> tuple[pd.DataFrame, float | None]:
-        """Return the stations and None to use their service times, else stations without these and the minutes."""
+        """Return the stations and the service time (min) that ``source`` stands for, as in `city`.
+
+        The service time is None if the column ``service_min`` of the stations is to be used; otherwise the stations are
+        returned without this column.
+        """
         known = ["calls"] if self.service_min is not None else []
         known += ["stations"] if "service_min" in self.stations else []
         if source is None:

@@ -67,7 +67,7 @@ class CallLog:
     clock : str
         How times were read: "local" (no offset was given), "UTC", "as written" or the name of a time zone.
     left_out : mapping of str to int
-        Number of rows left out, by the missing item ("time" or "place").
+        Number of rows of the file that were left out, by what they lack ("time" or "place").
     """
 
     times: _times.Times
@@ -83,7 +83,7 @@ class CallLog:
 
     @property
     def hours_of_week(self) -> IntArray:
-        """Hours from Monday, 0:00, to each call, 0 to 167, shape (K,)."""
+        """Hour of the week of each call: full hours since Monday, 0:00, from 0 to 167, shape (K,)."""
         return _times.hour_of_week(self.times)
 
     @property

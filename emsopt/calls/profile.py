@@ -36,7 +36,7 @@ class WeeklyProfile:
     counts : ndarray of int, shape (7, 24)
         Number of calls, with Monday first.
     hours : ndarray, shape (7, 24)
-        How often each hour of the week was observed.
+        Number of times that each hour of the week, such as Monday from 8 to 9 h, was observed.
     """
 
     counts: IntArray
@@ -49,7 +49,7 @@ class WeeklyProfile:
 
     @property
     def by_hour(self) -> FloatArray:
-        """Calls per hour at each hour of the day, shape (24,)."""
+        """Calls per hour at each hour of the day, averaged over all weekdays observed, shape (24,)."""
         return _ratio(self.counts.sum(axis=0), self.hours.sum(axis=0))
 
     @property
@@ -77,7 +77,7 @@ class WeeklyProfile:
 
 
 def hours_watched(times: Times, empty_days: str = "counted") -> IntArray:
-    """Count how often each hour of the week occurs from the first to the last time, shape (7, 24).
+    """Count how often each hour of the week occurs from the first to the last of ``times``, shape (7, 24).
 
     Parameters
     ----------
@@ -155,7 +155,10 @@ def _ratio(calls: IntArray, hours: IntArray) -> FloatArray:
 
 
 def _numbers(values: Iterable[int | str] | None, name: str, n: int, names: Sequence[str] = ()) -> Sequence[int]:
-    """Return entries as numbers from 0; each may also be given by a name of three letters. None stands for all."""
+    """Return entries as numbers from 0 to n - 1; None stands for all of them.
+
+    An entry may also be text of which the first three letters are one of ``names``, and stands for its position there.
+    """
     if values is None:
         return range(n)
     listed = [] if isinstance(values, str) or not np.iterable(values) else list(values)

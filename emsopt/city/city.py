@@ -186,18 +186,28 @@ class City:
 
     @cached_property
     def mean_service_time(self) -> float:
-        """Mean minutes that a call keeps a unit busy: the mean over calls and, with equal weights, over sites."""
+        """Mean minutes that a call keeps a unit busy.
+
+        The mean over atoms has the demand shares as weights, the mean over sites equal weights.
+        """
         return float((self.service_times @ self.demand_shares).mean())
 
     @cached_property
     def service_ratio(self) -> float:
-        """Ratio of the longest to the shortest mean service time among sites, where means are over calls."""
+        """Ratio of the longest to the shortest mean service time of a site.
+
+        The mean of a site is over atoms, with the demand shares as weights.
+        """
         minutes = self.service_times @ self.demand_shares
         return float(minutes.max() / minutes.min())
 
     @cached_property
     def preferred_order(self) -> IntArray:
-        """For each atom the sites in order of preference, γ_jl, shape (M, N); ties go to the lower twin group."""
+        """Site indices in order of preference, the most preferred first, for each atom; shape (M, N).
+
+        The order is that of ``preference`` or, without it, of response time. Ties go to the lower index, except that
+        interchangeable sites come together, at the place of the first of them.
+        """
         key = self.response_times if self.preference is None else self.preference
         groups = np.broadcast_to(self.twin_groups[:, None], key.shape)  # in a tie, twins come together
         return _frozen(np.ascontiguousarray(np.lexsort((groups, key), axis=0).T))
@@ -215,7 +225,10 @@ class City:
         return _frozen(np.array([rows.setdefault(row.tobytes(), len(rows)) for row in np.hstack(parts)]))
 
     def offered_load(self, units: int) -> float:
-        """Return the offered load per unit, ρ = λ / (p μ), for a fleet of ``units``."""
+        """Return the offered load per unit, ρ = λ / (p μ), for a fleet of p = ``units``.
+
+        λ is ``total_rate`` in calls per minute, and 1/μ is `mean_service_time`.
+        """
         return self.total_rate / 60 * self.mean_service_time / _validate.whole_number(units, "units")
 
     # -- other cities, and the city on disk -------------------------------------------------------------------
@@ -233,7 +246,7 @@ class City:
         return dataclasses.replace(self, **changes)
 
     def scaled(self, theta: float) -> City:
-        """Return the city with every arrival rate multiplied by ``theta`` > 0 (the papers' λ_j(θ))."""
+        """Return the city with every arrival rate multiplied by ``theta``, a number above 0."""
         theta = _validate.positive_number(theta, "theta")
         # Copy without validation: the limit on the load does not apply, and cached values do not depend on the scale.
         city = copy(self)
@@ -280,7 +293,10 @@ def _frozen(array: Any) -> Any:
 def _minutes(
     values: ArrayLike, name: str, shape: tuple[int | None, ...], most: float = LONGEST_MIN, *, strictly: bool = False
 ) -> FloatArray:
-    """Return times as an array of ``shape``, also from a scalar or one value per site; raise if they are invalid."""
+    """Return times in minutes as an array of ``shape``; raise if one is negative or above ``most``.
+
+    A single number or one number per site is repeated to fill the shape. With ``strictly``, 0 is refused too.
+    """
     array = _validate.floats(values, name, "min")
     if None not in shape and array.shape in ((), shape[:1]):
         array = array.reshape(array.shape + (1,) * (len(shape) - array.ndim))
@@ -292,7 +308,7 @@ def _minutes(
 
 
 def _check_same_region(atoms: FloatArray, sites: FloatArray) -> None:
-    """Raise if sites and atoms are far apart, in particular if one set has latitude and longitude swapped."""
+    """Raise if the first site and the first atom are more than `MOST_APART_KM` apart: coordinates may be swapped."""
     apart = travel.great_circle_km(sites[:1], atoms[:1])[0, 0]
     if apart > MOST_APART_KM:
         hint = "Perhaps latitude and longitude are swapped in one of them; longitude comes first."

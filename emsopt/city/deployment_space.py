@@ -231,13 +231,17 @@ class DeploymentSpace:
         return True
 
     def multiplicity(self, sites: ArrayLike) -> int:
-        """Return the number of sets of listed sites that this deployment stands for, if no site holds two units."""
+        """Return the number of sets of listed sites that this deployment stands for, if no site holds two units.
+
+        It is the product, over twin groups, of the number of ways to choose the units' places among the group's places.
+        """
         return prod(map(comb, self.capacities.tolist(), self.group_counts(self.canonical(sites)).tolist()))
 
     def sample(self, size: int | None = None, *, rng: Rng = None) -> IntArray:
         """Return one random allowed deployment, shape (p,), or ``size`` of them, shape (size, p).
 
-        Pinned units stay at their sites; each other unit is placed at random.
+        Pinned units stay at their sites. The sites of the other units are drawn without replacement from the free
+        places, each equally likely; a site that may hold k more units counts as k places.
         """
         generator = _validate.generator(rng)
         if size is not None:
@@ -247,13 +251,16 @@ class DeploymentSpace:
         return self.canonical(np.r_[self.pinned, drawn].astype(int))
 
     def moves(self, counts: IntArray) -> IntArray:
-        """Return all allowed deployments that differ by one relocated unit, as units per twin group, shape (k, G)."""
+        """Return all allowed deployments that differ from ``counts`` by one relocated unit, shape (k, G).
+
+        Deployments are given as the number of units in each twin group, and so is ``counts``, shape (G,).
+        """
         gives, takes = np.flatnonzero(counts > self.floors), np.flatnonzero(counts < self.capacities)
         unit = np.eye(len(counts), dtype=counts.dtype)
         moves = (unit[takes] - unit[gives][:, None]).reshape(-1, len(counts))
         return cast(IntArray, counts + moves[moves.any(axis=1)])
 
     def neighbours(self, sites: ArrayLike) -> IntArray:
-        """Return all allowed deployments that differ by one relocated unit, shape (k, p)."""
+        """Return all allowed deployments that differ from ``sites`` by one relocated unit, shape (k, p)."""
         rows = [self.deployment(counts) for counts in self.moves(self.group_counts(self.canonical(sites)))]
         return np.array(rows, dtype=np.int64).reshape(-1, self.units)

@@ -183,7 +183,7 @@ class _Places(NamedTuple):
 
 
 def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, str]) -> _Places:
-    """Check a table of atoms or sites; return its rows with their locations and shapes."""
+    """Check a table of atoms or sites; return its rows with their locations and, if they are areas, their shapes."""
     frame, shapes = without_geometry(frame, argument, ("Point", "Polygon", "MultiPolygon"))
     table = Table.of(frame, argument, name_columns)
     if table.column(LONGITUDE + LATITUDE):
@@ -209,7 +209,7 @@ def _arrival_rates(atoms: Table, period_hours: float | None) -> FloatArray:
 
 
 def _road_km(stations: _Places, atoms: _Places, detour: float) -> FloatArray:
-    """Return road distances, shape (N, M), km."""
+    """Return straight-line distances times ``detour`` from each station to each atom, shape (N, M), km."""
     distance = travel.great_circle_km if stations.geographic else travel.plane_km
     return distance(stations.located(), atoms.located()) * _validate.finite_number(detour, "detour", low=1)
 

@@ -90,7 +90,7 @@ def budge_median_seconds(distance: ArrayLike, a: float, v: float) -> FloatArray:
 def budge_law(a: float, v: float, b0: float, b1: float, b2: float, metres_per_unit: float) -> Law:
     r"""Return the law of mean travel time fitted by Budge, Ingolfsson and Zerom (2010).
 
-    With median :math:`m(d)`, coefficient of variation
+    With the median travel time :math:`m(d)` of `budge_median_seconds`, coefficient of variation
     :math:`c(d) = \sqrt{b_0(b_2+1) + b_1(b_2+1)m + b_2 m^2}/m` and lognormal spread, the mean is
     :math:`m \exp(c^2/2)`.
 
@@ -99,7 +99,7 @@ def budge_law(a: float, v: float, b0: float, b1: float, b2: float, metres_per_un
     a, v : float
         Acceleration and cruising speed in units of length per second squared and per second.
     b0, b1, b2 : float
-        Coefficients of the coefficient of variation.
+        Coefficients of the formula for the coefficient of variation above, with travel times in seconds.
     metres_per_unit : float
         Length in metres of the unit of distance used by ``a`` and ``v``.
 

@@ -20,18 +20,24 @@ def check_level(level: float) -> float:
 
 
 def relaxation_calls(load: float, squared_variation: float) -> float:
-    """Return the relaxation time of an M/G/c queue, in calls.
+    """Return the relaxation time of an M/G/c queue, in calls: after about so many calls the queue forgets its state.
 
-    It adapts the relaxation time of an M/M/1 queue, 1 / (μ (1 - √ρ)²).
+    It is ρ / (1 - √ρ)² · (1 + c²) / 2, with ρ = ``load`` the offered load per unit, below 1, and c² =
+    ``squared_variation`` the squared coefficient of variation of the service times. For c² = 1 this is the relaxation
+    time of an M/M/1 queue, 1 / (μ (1 - √ρ)²), times the arrival rate.
 
-    Near saturation the mean wait of n calls has the relative standard deviation √(relaxation time / n). The time in
-    which not all units are busy has this value divided by √2 (Whitt 1989).
+    Near saturation the mean wait of n calls has the relative standard deviation √(relaxation time / n). The fraction of
+    time in which not all units are busy has this relative standard deviation divided by √2 (Whitt 1989).
     """
     return load / (1 - np.sqrt(load)) ** 2 * (1 + squared_variation) / 2
 
 
 def queue_spread(load: float, squared_variation: float, calls: int) -> float:
-    """Return the relative standard deviation of the mean wait near saturation; warn if the run is too short."""
+    """Return the relative standard deviation of the mean wait of ``calls`` calls near saturation.
+
+    It is √(relaxation time / calls). A warning is issued if the run has fewer calls than `LONG_ENOUGH` relaxation
+    times.
+    """
     memory = relaxation_calls(load, squared_variation)
     spread = np.sqrt(memory / calls)
     if spread**2 * LONG_ENOUGH > 1:
@@ -46,10 +52,14 @@ def queue_spread(load: float, squared_variation: float, calls: int) -> float:
 
 
 def response_moves(answered: IntArray, response_times: FloatArray, demand_shares: FloatArray) -> FloatArray:
-    """Return how much each batch shifts Σ_j w_j · (mean response of atom j's answered calls), shape (B,).
+    """Return by how many minutes each of B batches of calls shifts the mean response, shape (B,).
 
-    To first order, a call of atom j shifts it by w_j / n_j times the excess of its response over the mean of atom j.
-    The variance of deviations from a mean of n calls is too small by a factor (n - 1) / n; this is corrected.
+    The mean response is Σ_j w_j · (mean response of atom j's answered calls), with the demand shares w_j. To first
+    order, a call of atom j shifts it by w_j / n_j times the excess of its response over the mean of atom j, where n_j
+    is the number of answered calls of atom j. Deviations from a mean of n_j calls have a variance that is too small by
+    the factor (n_j - 1) / n_j, so w_j / √(n_j (n_j - 1)) is used instead; atoms with n_j < 2 are left out.
+
+    ``answered`` has shape (B, p, M), ``response_times`` shape (p, M).
     """
     calls = answered.sum(axis=1)  # (B, M)
     minutes = np.einsum("bij,ij->bj", answered, response_times)
@@ -62,7 +72,11 @@ def response_moves(answered: IntArray, response_times: FloatArray, demand_shares
 def share(
     numerators: FloatArray, denominators: FloatArray | IntArray, level: float, load: float, spread: float
 ) -> tuple[float, float]:
-    """Return the confidence interval of a fraction that may be close to 1, as in a queue near saturation."""
+    """Return the confidence interval of a fraction, Σ numerators / Σ denominators, at most 1.
+
+    The fraction f may be close to 1, as in a queue near saturation. The standard deviation used is therefore at least
+    spread / √2 · f · (1 - min(f, load)), with ``spread`` from `queue_spread`.
+    """
     estimate = numerators.sum() / denominators.sum()
     least = spread / np.sqrt(2) * estimate * (1 - min(estimate, load))
     return ratio(numerators, denominators, level, least=least, high=1.0)
@@ -76,7 +90,10 @@ def ratio(
     least: float = 0.0,
     high: float = np.inf,
 ) -> tuple[float, float]:
-    """Return the confidence interval of Σ numerators / Σ denominators; both arrays have one entry per batch."""
+    """Return the confidence interval of Σ numerators / Σ denominators; both arrays have one entry per batch.
+
+    ``least`` is the smallest standard deviation used; the interval is cut off at 0 and at ``high``.
+    """
     total = denominators.sum()
     estimate = numerators.sum() / total
     return student(estimate, (numerators - estimate * denominators) / total, level, least=least, high=high)
@@ -88,7 +105,8 @@ def student(
     """Return Student's t interval of an estimate from nearly independent batches.
 
     ``moves`` holds how much each batch shifts the estimate; these shifts sum to 0. Batches shorter than the
-    relaxation time of a queue vary too little, so the standard deviation used is at least ``least``.
+    relaxation time of a queue vary too little, so the standard deviation used is at least ``least``. The interval is
+    cut off at 0 and at ``high``.
     """
     from scipy.special import stdtrit
 

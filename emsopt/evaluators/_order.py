@@ -13,9 +13,11 @@ UnitOrder: TypeAlias = NDArray[np.uint64]
 
 @njit(cache=True, nogil=True)
 def unit_order(site_order: IntArray, sites: IntArray) -> UnitOrder:
-    """Return for each atom the units in its order of preference, γ_jl, shape (M, p).
+    """Return for each atom the units in its order of preference, shape (M, p).
 
-    ``site_order`` is `City.preferred_order`, shape (M, N). Units at the same site are listed by index.
+    Row j lists unit indices, the unit that atom j prefers first (γ_j1, ..., γ_jp). ``site_order`` is
+    `City.preferred_order`, shape (M, N); ``sites`` is the site of each unit. Units at the same site are listed by
+    index.
     """
     n_atoms, n_sites = site_order.shape
     p = len(sites)

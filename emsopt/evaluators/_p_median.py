@@ -85,9 +85,10 @@ def minimise(
     Returns
     -------
     chosen : ndarray of bool, shape (N,)
+        Whether each site is chosen.
     lower_bound : float
-        Lower bound on the smallest cost. Infinite if the search was completed: then ``chosen`` is optimal to within
-        `TOLERANCE`.
+        Lower bound on the smallest total cost. Infinite if the search was completed: then ``chosen`` is optimal to
+        within `TOLERANCE`.
     """
     start = time.monotonic()
     costs = np.ascontiguousarray(costs, dtype=float)
@@ -151,8 +152,9 @@ def _ascend(
     """Raise the bound of a branch by subgradient steps, and fix sites where the bound allows it.
 
     The arrays are changed in place: ``state``, ``prices`` (the best found), ``lately`` (how often each site was chosen
-    in the last steps) and, if a cheaper choice is found, ``chosen``. With ``polish``, every choice found is improved by
-    interchange.
+    in the last steps) and, if a cheaper choice is found, ``chosen``. ``best`` is the cost of ``chosen`` on entry.
+    ``effort`` holds the maximum number of steps and the number of steps without progress after which the step length is
+    halved. With ``polish``, the current choice is improved by interchange each time the step length is halved.
 
     Returns
     -------
@@ -241,7 +243,7 @@ def _ascend(
 
 @njit(cache=True, nogil=True)
 def _ceiling(state: NDArray[np.int8], ranked: NDArray[np.int32], ranked_costs: FloatArray) -> FloatArray:
-    """Return the largest useful price of each atom, shape (M,).
+    """Return the largest price of each atom that can raise the lower bound, shape (M,).
 
     This is the cost of its cheapest OPEN site or, if no site is OPEN, of its dearest site.
     """
@@ -279,7 +281,10 @@ def _choose(profits: FloatArray, state: NDArray[np.int8], p: int, trial: BoolArr
 
 @njit(cache=True, nogil=True)
 def _interchange(chosen: BoolArray, costs: FloatArray, forced: BoolArray) -> float:
-    """Improve ``chosen`` in place by the best exchange of one site until no exchange helps; return the cost."""
+    """Improve ``chosen`` in place, by exchanges of a chosen site for another one; return the total cost.
+
+    Each step makes the exchange that lowers the total cost most, until none lowers it. Forced sites are kept.
+    """
     n_sites, n_atoms = costs.shape
     nearest, first, second = np.empty(n_atoms, np.int64), np.empty(n_atoms), np.empty(n_atoms)
     loss, saved = np.empty(n_sites), np.empty(n_sites)

@@ -1,4 +1,6 @@
-r"""Approximate hypercube queueing model (Larson 1975; (1c)-(3) of "Optimizing Server Locations in Spatial Queues").
+r"""Approximate hypercube queueing model (Larson 1975).
+
+Equation numbers (1a) to (3) are those of "Optimizing Server Locations in Spatial Queues".
 
 Units are treated as busy independently of each other, and a correction factor reduces the resulting error. The model is
 exact if all p units are interchangeable.
@@ -15,15 +17,16 @@ Q(p, ρ̄, r)         correction factor (2): probability that r given units are 
 q_ij               probability that unit i = γ_jk answers j: Q(p, ρ̄, k-1) ρ_γj1 ... ρ_γj,k-1 (1 - ρ_i)
 =================  ==========================================================================================
 
-The p equations (3) are solved by fixed-point iteration. After each step the utilisations are scaled to the mean ρ̄, as
-Larson did: only with this scaling are the papers' figures reproduced. Mean service times may depend on site and atom;
-the offered load is then updated in each step (Jarvis 1985).
+The p equations (3) say ρ_i = V_i / (1 + V_i), where V_i is the sum of λ_j / μ · Q(p, ρ̄, k-1) ρ_γj1 ... ρ_γj,k-1 over
+the atoms j, with k the rank of unit i for atom j. They are solved by fixed-point iteration. After each step the
+utilisations are scaled to the mean ρ̄, as Larson did: only with this scaling are the figures printed in that paper
+reproduced. Mean service times may depend on site and atom; the offered load is then updated in each step (Jarvis 1985).
 
 Limits. On random plane cities of 15 units the error is 0.02 to 0.09 min on average, nearly always too low; the
 ranking of deployments is almost that of the exact model. If mean service times of units differ, mean costs stay
-accurate, but the probability that all units are busy is too high: `approximate_hypercube` issues an `AccuracyWarning`
-above a ratio of 2, and functions that return only mean costs above a ratio of 40. With a queue and a ratio of 10 or
-more the iteration may fail to converge.
+accurate, but the probability that all units are busy is too high. `approximate_hypercube` issues an `AccuracyWarning`
+if the longest mean service time of a unit is more than 2 times the shortest, and functions that return only mean costs
+if it is more than 40 times the shortest. With a queue and a ratio of 10 or more the iteration may fail to converge.
 `benchmarks/RESULTS.md` has the measurements. `exact_hypercube` takes milliseconds up to about 12 units.
 
 References
@@ -116,7 +119,10 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
 def prepare(
     city: City, units: int, costs: ArrayLike | None, *, capacity: str = "loss", tol: float = 1e-8
 ) -> Callable[..., FloatArray]:
-    """Check the options once; return a function that maps (checked deployments, workers, progress) to their values."""
+    """Check the options once; return a function of (checked deployments, workers, progress).
+
+    It returns the mean cost of an answered call for each deployment, shape (K,).
+    """
     queue, tol, costs = is_queue(capacity), _validate.positive_number(tol, "tol"), check_costs(city, costs)
     uneven = city.service_ratio > UNEVEN
     arguments = city.preferred_order, city.arrival_rates / 60, city.service_times, costs, queue, tol
@@ -134,7 +140,11 @@ def prepare(
 
 
 def correction_factors(units: int, offered_load: float, *, capacity: str = "loss") -> FloatArray:
-    """Return the correction factors Q(p, ρ̄, r) of (2) for r = 0, ..., p-1.
+    """Return the correction factors Q(p, ρ̄, r) of the approximate hypercube for r = 0, ..., p-1.
+
+    Q(p, ρ̄, r) is the probability that r given units are busy and another given unit is free, divided by the
+    probability ρ̄^r (1 - ρ̄) that this would have if units were busy independently (equation (2); see the module's
+    docstring).
 
     Parameters
     ----------
@@ -161,7 +171,9 @@ def correction_factors(units: int, offered_load: float, *, capacity: str = "loss
 def _warn_of_unequal_units(city: City, sites: IntArray, trusted: int, capacity: str | None = None) -> None:
     """Warn if the mean service times of the units differ by more than a factor ``trusted``.
 
-    Without ``capacity`` the warning is only about mean costs.
+    A unit's mean service time is the mean over calls, with the demand shares as weights. With ``capacity``, "loss" or
+    "queue", the warning says how inaccurate the probability that all units are busy is; without it, the warning says
+    only that mean costs are inaccurate.
     """
     minutes = (city.service_times @ city.demand_shares)[np.unique(sites)]
     ratio = minutes.max() / minutes.min()
@@ -186,7 +198,7 @@ def _warn_of_unequal_units(city: City, sites: IntArray, trusted: int, capacity: 
 
 @njit(cache=True, nogil=True)
 def _correction(load: float, queue: bool, Q: FloatArray) -> tuple[float, float]:
-    """Fill Q(p, ρ̄, r) of (2) and return ρ̄ and the blocking (loss) or queueing probability."""
+    """Fill the correction factors Q(p, ρ̄, r); return the mean utilisation ρ̄ and the loss or queueing probability."""
     p = len(Q)
     P = np.empty(p + 1)  # P(k), computed outwards from its mode so that nothing overflows
     mode = p if load >= p else int(load)
@@ -219,9 +231,10 @@ def _correction(load: float, queue: bool, Q: FloatArray) -> tuple[float, float]:
 def _solve(
     order: UnitOrder, sites: IntArray, rates: FloatArray, service: FloatArray, queue: bool, tol: float
 ) -> tuple[FloatArray, FloatArray, float, float, int, float]:
-    """Iterate (3) to a fixed point.
+    """Solve the equations (3) for the utilisations of the units by fixed-point iteration.
 
-    Returns utilisations (p,), Q (p,), blocking or queueing probability, mean wait, number of steps and last change.
+    Returns the utilisations (p,), the correction factors Q (p,), the loss or queueing probability, the mean wait (min),
+    the number of steps, and the largest change of a utilisation in the last step.
     The number of steps is -1 if the queue is unstable and -2 if the iteration does not converge.
     """
     p, total = order.shape[1], rates.sum()
@@ -290,7 +303,7 @@ def _scale_to(rho: FloatArray, total: float) -> None:
 
 @njit(cache=True, nogil=True)
 def _offer(order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray) -> None:
-    """Fill V_i, the sum in (3): the work offered to unit i while it is free, if all mean service times are equal."""
+    """Fill V_i, the work (erlangs) offered to unit i while it is free, if all mean service times are equal."""
     n_atoms, p = order.shape
     V[:] = 0.0
     for j in range(n_atoms):
@@ -311,7 +324,10 @@ def _offer_work(
     Q: FloatArray,
     V: FloatArray,
 ) -> float:
-    """Fill V_i if mean service times differ; return the work of all calls if each were answered (Jarvis 1985)."""
+    """Fill V_i, the work (erlangs) offered to unit i while it is free, if mean service times differ.
+
+    Returns the work of all calls (erlangs) if each were answered (Jarvis 1985).
+    """
     n_atoms, p = order.shape
     V[:] = 0.0
     work = 0.0
@@ -355,7 +371,7 @@ def _values(
     queue: bool,
     tol: float,
 ) -> FloatArray:
-    """Return the mean cost (1a) of each deployment; NaN where the iteration failed."""
+    """Return the mean cost of an answered call for each deployment, shape (K,); NaN where the iteration failed."""
     values = np.empty(len(deployments))
     for d in range(len(deployments)):
         sites = deployments[d]

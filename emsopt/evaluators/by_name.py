@@ -1,4 +1,4 @@
-"""Pick an evaluator by name."""
+"""Evaluate deployments by the evaluator named "exact", "approximate" or "simulation"."""
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -57,7 +57,10 @@ def split_options(evaluator: str, options: Mapping[str, Any]) -> list[dict[str, 
 def prepare(
     city: City, units: int, costs: ArrayLike | None, evaluator: str, options: Mapping[str, Any]
 ) -> Callable[..., FloatArray]:
-    """Check costs and options once; return a function that maps checked deployments, shape (K, units), to values."""
+    """Check costs and options once; return a function of checked deployments, shape (K, units).
+
+    It returns the mean cost of an answered call for each deployment, shape (K,).
+    """
     _, many, threads = split_options(evaluator, options)
     return partial(_EVALUATORS[evaluator][1](city, units, costs, **many), **threads)
 
@@ -69,6 +72,7 @@ def evaluate(city: City, sites: Sites, evaluator: str | None = None, **options: 
     ----------
     city : City
     sites : array_like of int, shape (p,)
+        Site of each unit; a site that occurs twice holds two units.
     evaluator : {"exact", "approximate", "simulation"}, optional
         Default: exact up to 12 units, else approximate.
     **options
@@ -99,6 +103,7 @@ def values(
     ----------
     city : City
     deployments : array_like of int, shape (K, p)
+        Site of each unit, one row per deployment.
     costs : array_like, shape (N, M), optional
         Cost of site i answering atom j. Default: response times (min).
     evaluator : {"exact", "approximate", "simulation"}, optional

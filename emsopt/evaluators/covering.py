@@ -43,7 +43,7 @@ class Coverage:
     threshold : float
         Minutes; a response that takes less is in time.
     busy_fraction : float
-        Probability with which each unit is busy; 0 for `mclp`.
+        Probability q with which each unit is assumed to be busy; 0 for `mclp`.
     upper_bound : float
         Upper bound on the coverage of any deployment of the fleet.
     gap : float

@@ -35,7 +35,7 @@ class Enumeration:
     sites : ndarray of int, shape (K, p)
         Deployments. Those that differ only in the choice among interchangeable sites are listed once.
     values : ndarray, shape (K,)
-        Value of each deployment.
+        Value of each deployment: the objective's metric, smaller is better.
     """
 
     objective: Objective
@@ -68,7 +68,7 @@ class Enumeration:
 
     @property
     def ties(self) -> IntArray:
-        """All distinct deployments whose value equals the best one, shape (k, p)."""
+        """All distinct deployments whose value equals the smallest one to within `TIE`, shape (k, p)."""
         return self.sites[self.values <= self.values.min() + TIE]
 
     def evaluation(self, sites: Sites) -> Evaluation:
@@ -76,7 +76,7 @@ class Enumeration:
         return self.objective.evaluation(sites)
 
     def alternatives(self, k: int = 10, *, threshold: float = 8.0, apart: int = 1) -> pd.DataFrame:
-        """Return the ``k`` best deployments and what distinguishes them.
+        """Return the ``k`` deployments with the smallest values, and what distinguishes them.
 
         Parameters
         ----------
@@ -85,13 +85,15 @@ class Enumeration:
         threshold : float
             Minutes from which a response counts as late.
         apart : int
-            Minimum number of units by which any two of them differ; a larger number gives more varied choices.
+            Minimum number of units that would have to move to turn any of these deployments into another; a larger
+            number gives more varied choices. Deployments that are too similar to a better one are skipped.
 
         Returns
         -------
         DataFrame
-            One row per deployment: value, gap to the best value, the sites that units leave and enter compared with the
-            best deployment, late fraction, 90th percentile (min), highest utilisation, and the sites.
+            One row per deployment: rank, value, difference to the smallest value (``gap``), the sites that units leave
+            and enter compared with the best deployment (``moved_from``, ``moved_to``), mean response (min), late
+            fraction, 90th percentile of response time (min), highest utilisation of a unit, and the sites.
         """
         import pandas as pd
 

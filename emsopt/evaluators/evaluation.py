@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class Evaluation:
     """Performance of one deployment.
 
-    Response time is turnout plus travel time of the unit that answers (the papers' definition). If calls can queue,
-    the wait for a free unit comes before it and is reported separately.
+    Response time is turnout plus travel time of the unit that answers. If calls can queue, the wait for a free unit
+    comes before it and is reported separately, in ``mean_wait``.
 
     Attributes
     ----------
@@ -55,11 +55,12 @@ class Evaluation:
     queued_shares : ndarray, shape (p,)
         Share of the queued calls that each unit answers; sums to one.
     iterations : int
-        Number of sweeps or fixed-point steps (simulation: number of calls counted).
+        Number of sweeps (exact) or fixed-point steps (approximate); for a simulation, the number of calls counted.
     residual : float
-        Remaining error of the solved equations: see the evaluator (simulation: NaN).
+        Remaining error of the solved equations, as `exact_hypercube` and `approximate_hypercube` define it; NaN for a
+        simulation.
     intervals : mapping of str to (float, float)
-        Confidence intervals of simulated measures; empty for the analytic evaluators.
+        Confidence intervals of simulated measures, by name of the measure; empty for the other evaluators.
     """
 
     evaluator: str
@@ -99,7 +100,7 @@ class Evaluation:
 
     @property
     def mean_response(self) -> float:
-        """Mean response time over answered calls, min: the papers' objective (1a)."""
+        """Mean response time over answered calls, min; (1a) of "Optimizing Server Locations in Spatial Queues"."""
         return float(self.demand_shares @ self.atom_response)
 
     @property
@@ -114,8 +115,10 @@ class Evaluation:
     def late_fraction(self, threshold: ArrayLike, *, include_wait: bool = False) -> float | FloatArray:
         """Fraction of answered calls whose response takes ``threshold`` minutes or more.
 
-        Equation (22) of the papers' first version. With ``include_wait`` the time in queue is added: the wait of a
-        queued call is taken as exponential (exact for the hypercube model, approximate for general service times).
+        It is the sum of demand share times dispatch fraction over all pairs of unit and atom whose response time is at
+        least the threshold: equation (22) of the first version of "Optimizing Server Locations in Spatial Queues".
+        With ``include_wait`` the time in queue is added: the wait of a queued call is taken as exponential (exact for
+        the hypercube model, approximate for general service times).
 
         Parameters
         ----------
@@ -168,7 +171,7 @@ class Evaluation:
         return np.where(self.response_times >= threshold, self.dispatch_fractions, 0).sum(axis=0)
 
     def percentile(self, q: float) -> float:
-        """Return the response time that ``q`` percent of answered calls do not exceed, min."""
+        """Return the smallest response time that at least ``q`` percent of answered calls do not exceed, min."""
         q = positive_number(q, "q", "percent")
         if q > 100:
             raise InputError(f"`q` must be a percentage above 0 and at most 100; got {q:g}.")
@@ -182,7 +185,7 @@ class Evaluation:
 
     @cached_property
     def _distribution(self) -> tuple[FloatArray, FloatArray]:
-        """Response times in ascending order, and their probabilities."""
+        """Response times of all pairs of unit and atom (min), ascending, and their shares of the answered calls."""
         order = np.argsort(self.response_times, axis=None, kind="stable")
         weights = (self.dispatch_fractions * self.demand_shares).ravel()[order]
         return self.response_times.ravel()[order], weights / weights.sum()
@@ -258,13 +261,20 @@ def unstable(city: City, sites: IntArray) -> UnstableQueueError:
 
 
 def twin_average(city: City, sites: IntArray) -> FloatArray:
-    """Return the matrix, shape (p, p), that averages over units at the same site or at interchangeable sites."""
+    """Return the matrix, shape (p, p), that averages over units at the same site or at interchangeable sites.
+
+    Its product with a vector of one number per unit replaces each number by the mean over the units of its twin group.
+    """
     groups = city.twin_groups[sites]
     same = groups[:, None] == groups
     return same / same.sum(axis=1)
 
 
 def queued_shares(city: City, sites: IntArray) -> FloatArray:
-    """Return the share of queued calls that each unit answers, shape (p,): they go to whichever unit is free next."""
+    """Return the share of queued calls that each unit answers, shape (p,).
+
+    A queued call goes to whichever unit is free next. The share of a unit is therefore proportional to 1 / (its mean
+    service time), where the mean is over all calls.
+    """
     free_rate = 1 / (city.service_times[sites] @ city.demand_shares)
     return free_rate / free_rate.sum()

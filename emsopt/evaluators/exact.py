@@ -1,4 +1,6 @@
-"""Exact hypercube queueing model (Larson 1974; B.1 of "Optimizing Server Locations in Spatial Queues").
+"""Exact hypercube queueing model (Larson 1974).
+
+Equation numbers are those of appendix B.1 of "Optimizing Server Locations in Spatial Queues".
 
 Every unit is free or busy, so the state of the fleet is a corner of a hypercube. Calls arrive as a Poisson process and
 go to the first free unit in their atom's preference order. Service times are exponential with the rate of the unit.
@@ -102,7 +104,10 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
 def prepare(
     city: City, units: int, costs: ArrayLike | None, *, capacity: str = "loss", tol: float = 1e-10
 ) -> Callable[..., FloatArray]:
-    """Check the options once; return a function that maps (checked deployments, workers, progress) to their values."""
+    """Check the options once; return a function of (checked deployments, workers, progress).
+
+    It returns the mean cost of an answered call for each deployment, shape (K,).
+    """
     queue, tol, costs = is_queue(capacity), _validate.positive_number(tol, "tol"), check_costs(city, costs)
 
     def one(sites: IntArray) -> float:
@@ -113,7 +118,10 @@ def prepare(
 
 
 def _solved(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_Solution, IntArray, IntArray]:
-    """Return the solution of `_solve`, the station of each unit, shape (p,), and a site of each station, shape (G,)."""
+    """Return the solution of `_solve`, the station of each unit, shape (p,), and a site of each station, shape (G,).
+
+    A station is a set of units at the same site or at interchangeable sites.
+    """
     _, station, counts = np.unique(city.twin_groups[sites], return_inverse=True, return_counts=True)
     by_size = np.argsort(counts, kind="stable")  # stations with a single unit come first, as `_sweep` needs
     counts, station = counts[by_size], np.argsort(by_size)[station]
@@ -140,9 +148,12 @@ def _solved(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_Solu
 def _solve(
     order: IntArray, rates: FloatArray, counts: IntArray, service: FloatArray, queue: bool, tol: float
 ) -> _Solution:
-    """Solve the chain, and calibrate mean service times that depend on the atom.
+    """Solve the balance equations, and calibrate mean service times that depend on the atom.
 
-    The number of sweeps is -1 if the queue is unstable and -2 if the sweeps do not converge.
+    Returns, for G stations and M atoms: the share of each atom's answered calls that each station answers (G, M), the
+    fraction of time that a unit of each station is busy (G,), the share of queued calls that each station answers (G,),
+    the loss or queueing probability, the mean wait (min), the number of sweeps, and the error of the equations relative
+    to the total flow. The number of sweeps is -1 if the queue is unstable and -2 if the sweeps do not converge.
     """
     n_stations, n_atoms, total = len(counts), len(rates), rates.sum()
     strides = np.ones(n_stations + 1, dtype=np.int64)
@@ -223,7 +234,11 @@ def _dispatch_rates(order: IntArray, rates: FloatArray, n_stations: int) -> Floa
 
 @njit(cache=True, nogil=True, inline="always")
 def _next_block(busy: IntArray, counts: IntArray, bits: int) -> np.int64:
-    """Advance ``busy`` to the next block of states like an odometer; return the change in the mask of full stations."""
+    """Advance ``busy`` to the next block of states like an odometer; return the change in the mask of full stations.
+
+    ``busy`` holds the number of busy units of each station. The stations below ``bits`` vary within a block and are not
+    changed. Bit g of the mask is set if all units of station g are busy.
+    """
     full = np.int64(0)
     for g in range(bits, len(counts)):
         if busy[g] < counts[g]:
@@ -249,10 +264,12 @@ def _departures(leave: FloatArray, level: NDArray[np.int8], counts: IntArray, mu
 
 @njit(cache=True, nogil=True)
 def _sweep(P: FloatArray, chain: _Chain, omega: float) -> float:
-    """Relax every balance equation (21) in turn, in place; return their error relative to the total flow.
+    """Relax the balance equation of every state in turn, in place; return their error relative to the total flow.
 
-    With ``omega`` = 0 nothing changes, and the return value is the residual. A block holds the states that differ only
-    in the first few stations, each with one unit, so that the flow from other blocks is a vector operation.
+    The probability P(b) becomes P(b) + omega · (inflow / outflow rate - P(b)), at least 0. The error is the sum of
+    |inflow - outflow| over the states, divided by the sum of the inflows. With ``omega`` = 0 nothing changes, and the
+    return value is the residual. A block holds the states that differ only in the first few stations, each with one
+    unit, so that the flow from other blocks is a vector operation.
     """
     counts, strides, dispatch, mu, leave, total = chain
     bits, n_stations, last = min((counts == 1).sum(), 5), len(counts), len(P) - 1  # single units come first
@@ -347,9 +364,10 @@ def _measure(
     shares: FloatArray,
     busy_fraction: FloatArray,
 ) -> None:
-    """Fill the busy fraction of each station's units and the shares of immediately answered calls.
+    """Fill the busy fraction of each station's units, and the probability that each station answers a call at once.
 
-    With S the first k stations of atom j, F(S) is the probability that all are full. The next station answers with
+    ``shares`` holds this probability for station g and atom j, not yet divided by its sum over g. With S the first k
+    stations in the order of atom j, F(S) is the probability that all of them are full. The next station answers with
     probability F(S) - F(S + next).
     """
     n_stations = len(counts)

@@ -2,7 +2,8 @@ r"""The p-median problem: the best sites if all units were always free, and the 
 
 .. math:: \min_{|S| = p} \sum_j w_j \min_{i \in S} (\tau_i + t_{ij})
 
-is problem (4a)-(4f) of "Optimizing Server Locations in Spatial Queues", with the demand shares w_j as weights. Its
+is problem (4a)-(4f) of "Optimizing Server Locations in Spatial Queues", from which the theorems below are taken too. S
+is the set of chosen sites, w_j the demand share of atom j, τ_i the turnout and t_ij the travel time from site i. Its
 optimum is a lower bound on the mean response of any deployment at any load (Theorem 2), because a call is answered by
 the closest unit at best. The mean response of the p-median deployment, from a queueing evaluator, is an upper bound on
 the best mean response (Lemma 3). The model is good if units are seldom busy. Under load it spreads units too thinly,
@@ -35,7 +36,7 @@ class Location:
     objective : float
         Mean response time from the closest unit, min.
     lower_bound : float
-        Lower bound on the objective of any deployment of the fleet.
+        Lower bound on ``objective`` over all deployments of the fleet, min.
     gap : float
         (objective - lower_bound) / objective; 0 if the sites are proven to be optimal.
     assignment : ndarray of int, shape (M,)
@@ -65,9 +66,9 @@ class Bounds:
     Attributes
     ----------
     lower : float
-        Optimum of the p-median problem, min (Theorem 2).
+        Smallest mean response if all units were always free, min: the optimum of the p-median problem.
     upper : float
-        Mean response of the p-median deployment, min (Lemma 3).
+        Mean response of the p-median deployment under load, min.
     sites : ndarray of int, shape (p,)
         The p-median deployment.
     evaluator : str
@@ -90,7 +91,7 @@ def p_median(
     time_limit: float | None = None,
     progress: Progress = False,
 ) -> Location:
-    """Find the sites with the smallest mean response time if every unit is always free: (4a)-(4f).
+    """Find the sites with the smallest mean response time if every unit is always free.
 
     Parameters
     ----------
@@ -147,7 +148,8 @@ def p_median(
 def one_median(city: City) -> Location:
     """Find the single site with the smallest mean response time; on a tie, the one listed first.
 
-    Under extreme load the optimal deployment has every unit at this site (Theorem 5), if units may share a site.
+    Under extreme load the optimal deployment has every unit at this site, if units may share a site (Theorem 5 of
+    "Optimizing Server Locations in Spatial Queues").
     """
     totals = check_city(city).response_times @ city.demand_shares
     return _location(city, np.flatnonzero(totals <= totals.min() * (1 + 1e-12))[:1], np.inf)
@@ -161,10 +163,11 @@ def bounds(
     time_limit: float | None = None,
     **options: Any,
 ) -> Bounds:
-    """Bound the smallest mean response of a fleet from below and above: Theorem 2 and Lemma 3.
+    """Bound the smallest mean response of a fleet from below and above.
 
-    The lower bound holds for any load and evaluator. The upper bound is as accurate as its evaluator; the approximate
-    one is slightly too low.
+    The lower bound is the p-median optimum, the upper bound the mean response of the p-median deployment (Theorem 2 and
+    Lemma 3 of "Optimizing Server Locations in Spatial Queues"). The lower bound holds for any load and evaluator. The
+    upper bound is as accurate as its evaluator; the approximate one is slightly too low.
 
     Parameters
     ----------

@@ -1,10 +1,11 @@
 """Metrics, which say what is minimised, as cost matrices.
 
-Every metric that is a mean over answered calls is a matrix c_ij: the cost of site i answering atom j. Its value
-for a deployment is Σ_j w_j Σ_i q_ij c_ij with the demand shares w and dispatch fractions q.
+Every metric is a mean cost over answered calls, given by a matrix c_ij: the cost of site i answering atom j. Its value
+for a deployment is Σ_j w_j Σ_i q_ij c_ij, with the share w_j of calls that come from atom j and the fraction q_ij of
+atom j's answered calls that units at site i answer.
 
-``"mean_response"``                            mean response time, min: the papers' (1a)
-``("late", 8.0)``                              fraction of calls answered in 8 minutes or more: (22) of version one
+``"mean_response"``                            mean response time, min
+``("late", 8.0)``                              fraction of calls answered in 8 minutes or more
 ``{"mean_response": 1, ("late", 8.0): 20}``    weighted mix: here a late call counts as 20 extra minutes
 """
 

@@ -92,7 +92,7 @@ class Objective:
 
     @cached_property
     def ready(self) -> Callable[..., FloatArray]:
-        """Function that maps checked deployments, shape (K, p), to values without counting the evaluations."""
+        """Function that maps checked deployments, shape (K, p), to their values, shape (K,), without counting them."""
         return prepare(self.city, self.units, self.costs, self.evaluator, self.options)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -17,7 +17,10 @@ from ..errors import InputError
 def service_law(
     service: str | ArrayLike = "exponential", cv: float | None = None
 ) -> tuple[Callable[[np.random.Generator, int], FloatArray], float]:
-    """Return a function that draws factors of mean 1, and the square of their coefficient of variation.
+    """Return a function that draws random factors for service times, and how much these factors vary.
+
+    A service time is the mean service time of its site and atom times one factor. The factors have mean 1, so mean
+    service times are kept.
 
     Parameters
     ----------

@@ -68,8 +68,8 @@ def simulate(
     calls : int
         Number of calls that are counted.
     warmup : int, optional
-        Number of calls before these that are not counted. Default: a tenth of ``calls``, or if that is more, ten times
-        the calls in which the system forgets its initial state (at most a million calls).
+        Number of calls before these that are not counted. Default: a tenth of ``calls``, or, if that is more, ten times
+        the estimated number of calls after which the initial state no longer matters (at most a million calls).
     service : {"exponential", "lognormal", "gamma", "deterministic"} or array_like, shape (n,)
         Distribution of the service times about the city's means. An array holds observed minutes; they are rescaled to
         the mean of each site and atom, so that only the shape of their distribution matters.
@@ -173,7 +173,10 @@ def prepare(
     cv: float | None = None,
     rng: Rng = None,
 ) -> Callable[..., FloatArray]:
-    """Check the options once; return a function that maps (checked deployments, workers, progress) to their values."""
+    """Check the options once; return a function of (checked deployments, workers, progress).
+
+    It returns the mean cost of an answered call for each deployment, shape (K,).
+    """
     costs, queue = check_costs(city, costs), is_queue(capacity)
     calls = whole_number(calls, "calls", 2)
     draw, squared_variation = service_law(service, cv)
@@ -213,7 +216,10 @@ def _checked_warmup(
 
 
 def _stable_load(city: City, sites: IntArray) -> float:
-    """Return the load λ / Σ_i μ_i, which must be below 1; 1 / μ_i is the mean service time of unit i over all calls."""
+    """Return the load λ / Σ_i μ_i; raise unless it is below 1, because the queue would grow without bound.
+
+    λ is the rate of all calls, and 1 / μ_i the mean service time of unit i over all calls.
+    """
     most = 60 * (1 / (city.service_times[sites] @ city.demand_shares)).sum()
     if city.total_rate >= most * (1 - 1e-12):
         raise unstable(city, sites)
@@ -221,7 +227,7 @@ def _stable_load(city: City, sites: IntArray) -> float:
 
 
 def _seed(rng: Rng) -> IntArray:
-    """Return the seed of the random streams of a run; a Generator is advanced by one draw."""
+    """Return four random numbers that seed the random streams of a run; a Generator given as ``rng`` is advanced."""
     return generator(rng).integers(2**32, size=4)
 
 
@@ -233,7 +239,10 @@ def _streams(seed: IntArray) -> list[np.random.Generator]:
 def _call_stream(
     city: City, lengths: Sequence[int], draw: Callable[..., FloatArray], seed: IntArray
 ) -> Iterator[tuple[int, FloatArray, IntArray, FloatArray]]:
-    """Yield (segment, gaps in min, atoms, service factors), at most `CHUNK` calls at a time.
+    """Yield (segment, gaps, atoms, service factors), at most `CHUNK` calls at a time.
+
+    Segment s has ``lengths[s]`` calls. Gaps are the minutes since the call before. A service factor of mean 1, drawn by
+    ``draw``, multiplies the mean service time of the call.
 
     The arrival time and atom of the n-th call do not depend on the segments, the service law or the number of calls.
     """
@@ -276,7 +285,9 @@ def _unit_order(city: City, sites: IntArray) -> IntArray:
 def _first_release(city: City, units: int, seed: IntArray) -> FloatArray:
     """Return the minutes until each unit is free at the start, shape (p,), roughly as at a random time.
 
-    If all units started free and service times were constant, their services would stay synchronised for long.
+    With ρ the offered load per unit, a unit is busy with probability ρ / (1 + ρ), and then for a time drawn uniformly
+    between 0 and the mean service time. If all units started free and service times were constant, their services would
+    stay synchronised for long.
     """
     load, rng = city.offered_load(units), _streams(seed)[3]
     return (rng.random(units) < load / (1 + load)) * rng.random(units) * city.mean_service_time

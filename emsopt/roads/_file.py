@@ -1,7 +1,7 @@
 """Save and load a road network as one file of gzip-compressed JSON.
 
-Numbers are rounded well below their accuracy: lengths to a centimetre (at least one), coordinates to seven decimals of
-a degree (about a centimetre), inclines to five decimals.
+Numbers are rounded well below their accuracy: lengths to a centimetre (at least one), speed limits to 0.0001 m/s,
+inclines to 0.00001 rad, coordinates to seven decimals of a degree (about a centimetre) or to a centimetre.
 """
 
 import gzip
@@ -22,7 +22,10 @@ MOST_TEXT = 2 * 10**8  # with `MOST_VALUES`, enough for any network that `emsopt
 
 
 def write_roads(path: PathLike, content: dict[str, Any]) -> None:
-    """Write the fields of a `RoadNetwork`; equal networks give identical bytes."""
+    """Write the fields of a `RoadNetwork`, by name in ``content``; equal networks give identical bytes.
+
+    The numbers in ``content`` are rounded in place.
+    """
     content["lengths"] = np.maximum(content["lengths"].round(2), 0.01)
     content["speed_limits"] = content["speed_limits"].round(4)
     content["inclines"] = content["inclines"].round(5)
@@ -33,7 +36,7 @@ def write_roads(path: PathLike, content: dict[str, Any]) -> None:
 
 
 def read_roads(path: PathLike, names: Collection[str]) -> dict[str, Any]:
-    """Return the fields of a `RoadNetwork` by name; refuse more than `MOST_TEXT` bytes or `MOST_VALUES` values."""
+    """Return the fields of a `RoadNetwork` by name; raise above `MOST_TEXT` bytes or `MOST_VALUES` values."""
     path = _validate.existing_file(path, "path", "a network that `RoadNetwork.save` wrote")
     try:
         text = b"".join(inflate.pieces(path, MOST_TEXT))

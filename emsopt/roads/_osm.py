@@ -84,8 +84,10 @@ USED_TAGS = (*ACCESS, "highway", "maxspeed", "tunnel", "bridge", "oneway", "junc
 class Edge(NamedTuple):
     """A part of a way between two junctions, in one direction.
 
-    Both directions have the same ``street``. ``elevated`` means a tunnel or a bridge, ``assumed`` that the speed limit
-    is the default of the road's class.
+    ``name`` is the id of the road edge, ``nodes`` are the ids of its OpenStreetMap nodes in driving order, ``way`` is
+    the id of its way, ``highway`` its class of road. ``street`` numbers the parts; both directions have the same
+    number. ``elevated`` means a tunnel or a bridge, ``assumed`` that the speed limit is the default of the road's
+    class.
     """
 
     name: str
@@ -223,12 +225,15 @@ def _checked(speeds: dict[str, float]) -> dict[str, float]:
 
 
 def _is_open(tags: Mapping[str, str] | TagList, *, default: bool = True) -> bool:
-    """Return whether cars may pass, or the default if no tag states it."""
+    """Return whether the first tag in `ACCESS` that is present admits cars; return ``default`` if there is none."""
     return next((tags[key] not in SHUT for key in ACCESS if key in tags), default)
 
 
 def _restrictions(relation: Relation) -> list[tuple[Turn, bool]]:
-    """Return the turns that a relation restricts for cars; True means forbidden, False the only turn allowed."""
+    """Return the turns that a relation restricts for cars, as (from way, via node, to way) with a truth value.
+
+    True means that the turn is forbidden, False that it is the only one allowed from that way at that node.
+    """
     if len(relation.members) > MOST_MEMBERS:
         return []
     kind = relation.tags.get("restriction:motorcar") or relation.tags.get("restriction") or ""
@@ -243,7 +248,7 @@ def _restrictions(relation: Relation) -> list[tuple[Turn, bool]]:
 
 
 def _cut(ways: list[Road], places: Places, speeds: Mapping[str, float], shut: set[int]) -> tuple[list[Edge], int]:
-    """Split ways at junctions into edges; return the edges and the number of ways that leave the extract."""
+    """Split ways at junctions into edges; return the edges and the number of ways with a node without coordinates."""
     uses = Counter(shut)  # ways are also cut at nodes that are closed to cars
     for _, nodes, _ in ways:
         uses.update((*nodes, nodes[0], nodes[-1]))  # ends count twice, which makes them junctions
@@ -264,7 +269,7 @@ def _cut(ways: list[Road], places: Places, speeds: Mapping[str, float], shut: se
 
 
 def _parts(nodes: list[int], places: Places, uses: Mapping[int, int]) -> Iterator[list[int]]:
-    """Yield the parts of a way, cut at junctions and where coordinates are missing."""
+    """Yield the parts of a way as lists of nodes, cut at junctions and where coordinates are missing."""
     part: list[int] = []
     for node in nodes:
         known = node in places
@@ -276,14 +281,14 @@ def _parts(nodes: list[int], places: Places, uses: Mapping[int, int]) -> Iterato
 
 
 def _direction(tags: Mapping[str, str]) -> int:
-    """Return 1 for one-way along the nodes, -1 for one-way against them, and 0 for two-way."""
+    """Return 1 if a way is one-way along its nodes, -1 if one-way against them, and 0 if two-way."""
     if "oneway" in tags:
         return ONE_WAY.get(tags["oneway"], 0)
     return int(tags.get("junction") in ("roundabout", "circular") or tags["highway"].startswith("motorway"))
 
 
 def _speed(text: str) -> float | None:
-    """Return ``maxspeed`` in km/h, or None if it is not a number."""
+    """Return the speed limit in a tag ``maxspeed`` in km/h, or None unless it is a number in range."""
     number, _, unit = text.partition(" ")
     try:
         value = float(number) * (MPH_KMH if unit == "mph" else 1.0)
@@ -293,7 +298,7 @@ def _speed(text: str) -> float | None:
 
 
 def _turns(edges: list[Edge], restrictions: list[tuple[Turn, bool]], shut: set[int]) -> IntArray:
-    """Return legal turns, shape (C, 2)."""
+    """Return the legal turns as pairs of indices of ``edges`` (from, to), shape (C, 2)."""
     leaving = defaultdict(list)
     for k, edge in enumerate(edges):
         leaving[edge.nodes[0]].append(k)

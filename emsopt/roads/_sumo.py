@@ -150,7 +150,7 @@ def _is_open(element: Attributes, vehicle: str) -> bool:
 
 
 def _number(element: Attributes, key: str, where: str, unit: str, most: float) -> float:
-    """Return an attribute as a number above 0."""
+    """Return the attribute ``key`` as a number; raise unless it is above 0 and at most ``most``."""
     text = element.get(key)
     try:
         value = float(text or "")
@@ -163,7 +163,7 @@ def _number(element: Attributes, key: str, where: str, unit: str, most: float) -
 
 
 def _points(lane: Attributes, where: str) -> FloatArray:
-    """Return the points of a lane, shape (k, 3); missing heights are NaN."""
+    """Return the points of a lane in metres, shape (k, 3): east, north and height; missing heights are NaN."""
     text = lane.get("shape", "")
     try:
         points = np.array([[*map(float, point.split(",")[:3]), np.nan][:3] for point in text.split()])
@@ -178,13 +178,16 @@ def _points(lane: Attributes, where: str) -> FloatArray:
 
 
 def _incline(points: FloatArray) -> float:
-    """Return the incline between the ends of a road, upward positive; NaN if a height is missing."""
+    """Return the incline between the ends of a road in rad, upward positive; NaN if the height of an end is missing."""
     across = np.hypot(*np.diff(points[:, :2], axis=0).T).sum()
     return float(np.arctan2(points[-1, 2] - points[0, 2], across)) if across > 0 else np.nan
 
 
 def _in_degrees(lines: list[FloatArray], location: Attributes) -> tuple[list[FloatArray], str]:
-    """Return lines in degrees and an empty text, or unchanged lines and why they cannot be converted."""
+    """Convert lines in metres to longitude and latitude, by the projection and offset in the file's ``location``.
+
+    Returns the lines in degrees and an empty text, or the unchanged lines and the reason why they cannot be converted.
+    """
     words = dict(word.lstrip("+").partition("=")[::2] for word in location.get("projParameter", "").split())
     is_utm = words.get("proj") == "utm" and "WGS84" in (words.get("ellps"), words.get("datum"))
     try:
@@ -216,7 +219,8 @@ def utm_to_degrees(points: FloatArray, zone: int, *, south: bool = False) -> Flo
     zone : int
         From 1 to 60.
     south : bool
-        Whether northings are measured from 10,000 km south of the equator.
+        Whether the points are given in the coordinates of the southern hemisphere, where the equator has the northing
+        10,000 km; in those of the northern hemisphere it has 0.
 
     Returns
     -------

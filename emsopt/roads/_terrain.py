@@ -1,4 +1,4 @@
-"""Inclines of roads on a terrain: straight in tunnels and on bridges, and nowhere steeper than `STEEPEST`.
+"""Inclines of roads on a terrain: constant in tunnels and on bridges, and nowhere steeper than `STEEPEST` (rad).
 
 Inclines follow from one height per junction and the length of the edge, which ensures that a closed loop gains neither
 height nor energy.
@@ -21,7 +21,7 @@ def terrain_inclines(
     lengths: FloatArray,
     elevated: BoolArray,
 ) -> tuple[FloatArray, list[str]]:
-    """Return the incline of each edge between its ends, and notes on heights that were changed.
+    """Return the incline of each edge between its ends (rad, upward positive), and notes on heights that were changed.
 
     Parameters
     ----------
@@ -32,6 +32,7 @@ def terrain_inclines(
     nodes : ndarray of int, shape (E, 2)
         Numbers of the junctions at the start and the end of each edge.
     lengths : ndarray, shape (E,)
+        Metres.
     elevated : ndarray of bool, shape (E,)
         Whether the edge is a tunnel or a bridge, whose heights are interpolated between the portals.
     """
@@ -56,10 +57,13 @@ def terrain_inclines(
 
 
 def _no_steeper(level: FloatArray, ends: IntArray, most: FloatArray) -> FloatArray:
-    """Smooth heights until no edge rises by more than ``most``; change only heights that violate this.
+    """Return heights such that no edge rises or falls by more than ``most`` metres, close to the heights ``level``.
 
-    The highest heights that meet the limit and never exceed the given ones are shortest paths: min over u of level(u) +
-    d(u, v), where d is the largest rise along roads from u to v. The lowest heights that meet the limit and never fall
+    ``ends`` holds the junctions at the two ends of each edge, ``most`` one limit per edge.
+
+    The highest heights that meet the limit and never exceed the given ones are found as shortest paths: the height of
+    junction v is the minimum over junctions u of level(u) + d(u, v), where d is the smallest sum of ``most`` along
+    roads from u to v. The lowest heights that meet the limit and never fall
     below the given ones are found in the same way. Both meet the limit, and therefore so does their mean.
     """
     start, end = np.concatenate([ends, ends[:, ::-1]]).T
@@ -75,7 +79,7 @@ def _no_steeper(level: FloatArray, ends: IntArray, most: FloatArray) -> FloatArr
 
 
 def _straight_inside(ground: FloatArray, ends: IntArray, lengths: FloatArray, elevated: BoolArray) -> FloatArray:
-    """Return the ground's heights of junctions, interpolated between portals in tunnels and on bridges."""
+    """Return the heights of junctions: the ground's, or interpolated between the portals in tunnels and on bridges."""
     from scipy import sparse
     from scipy.sparse.linalg import spsolve
 

@@ -1,7 +1,7 @@
-r"""Energy use of an electric car on road edges, and the contexts by which edges are compared.
+r"""Energy use of an electric car on road edges, and standardised contexts (length, speed limit, incline) of edges.
 
-Equation (8) of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", with the parameters of its Table 2. The
-car drives at the speed limit along the whole edge.
+The energy is equation (8) of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", with the parameters of its
+Table 2. The car drives at the speed limit along the whole edge.
 
 .. math:: E = (m g \ell \sin α + m g C_r \ell \cos α + \tfrac12 C_d A ρ \ell v^2) \,/\, (3600 η)
 
@@ -17,9 +17,9 @@ A, C_d       ``front_area`` ...     front surface, 2.6 m²; air drag coefficient
 η⁺, η⁻       ``drive_efficiency``   0.98; ``recuperation_efficiency`` 0.96
 ===========  =====================  ===========================================================================
 
-The printed equation divides by η for either sign. Dividing a negative energy by 0.96 would return more energy to the
-battery than the wheels supply. Here positive energy at the wheels is therefore divided by η⁺, and negative energy is
-multiplied by η⁻. Turns, stops, acceleration, heating and traffic are ignored.
+The equation as printed divides by η for either sign of the energy. Dividing a negative energy by 0.96 would return more
+energy to the battery than the wheels supply. Here positive energy at the wheels is therefore divided by η⁺, and
+negative energy is multiplied by η⁻. Turns, stops, acceleration, heating and traffic are ignored.
 """
 
 from dataclasses import asdict, dataclass
@@ -37,7 +37,9 @@ INCLINES: dict[str, Any] = {"unit": "rad, not degrees", "low": -1.57, "high": 1.
 
 @dataclass(frozen=True, kw_only=True)
 class Vehicle:
-    """Parameters of a car and of the air; the defaults are those of Table 2.
+    """Parameters of a car and of the air.
+
+    The defaults are those of Table 2 of "Bayesian Analysis of Combinatorial Gaussian Process Bandits".
 
     Parameters
     ----------
@@ -76,7 +78,7 @@ class Vehicle:
 def edge_energy(
     lengths: ArrayLike, speeds: ArrayLike, inclines: ArrayLike = 0.0, *, vehicle: Vehicle | None = None
 ) -> FloatArray:
-    """Return the energy use on each edge, equation (8).
+    """Return the energy that a car takes from its battery on each edge, by the equation in the module's docstring.
 
     Parameters
     ----------
@@ -87,7 +89,7 @@ def edge_energy(
     inclines : array_like, shape (E,), or float
         rad, upward positive.
     vehicle : Vehicle, optional
-        Default: the car of Table 2.
+        Default: `Vehicle` with its default parameters.
 
     Returns
     -------
@@ -114,9 +116,10 @@ def edge_energy(
 
 
 def unit_variance(columns: ArrayLike) -> FloatArray:
-    """Centre columns and scale them to unit variance; a constant column becomes zero.
+    """Subtract its mean from each column and divide by its standard deviation; a constant column becomes zero.
 
-    The paper standardises the length, speed limit and incline of edges in this way.
+    "Bayesian Analysis of Combinatorial Gaussian Process Bandits" standardises the length, speed limit and incline of
+    edges in this way.
 
     Parameters
     ----------

@@ -33,11 +33,12 @@ def grid_roads(
     block : float
         Metres between junctions.
     jitter : float
-        Largest random shift of a junction in each direction, as a fraction of a block, from 0 to 0.4.
+        Largest random shift of a junction to the east, west, north or south, as a fraction of a block, from 0 to 0.4.
     relief : float
-        Largest height of a junction in metres; the smallest possible is 0, and heights vary smoothly.
+        Upper bound on the heights of junctions in metres; heights are at least 0 and vary smoothly.
     one_way : float
-        Fraction of one-way streets, drawn at random; the largest strongly connected component is returned.
+        Probability that the street between two neighbouring junctions is one-way, in a random direction. Only the
+        largest strongly connected component of the network is returned.
     rng : int, Generator or None
         Source of randomness for jitter, heights and one-way streets.
 

@@ -43,7 +43,7 @@ class RoadNetwork:
     lengths : array_like, shape (E,)
         m, positive, at most 4e7.
     speed_limits : array_like, shape (E,)
-        m/s, positive, at most 1000, with a median of at most 45.
+        m/s, positive, at most 1000; their median must be at most 45.
     connections : array_like of int, shape (C, 2)
         Legal turns, as pairs of edges (from, to).
     inclines : array_like, shape (E,), or float
@@ -185,7 +185,10 @@ class RoadNetwork:
         return cls._of_file(path, read_osm(path, heights, speeds), name, strongly_connected)
 
     def save(self, path: PathLike) -> None:
-        """Write the network to one file of compressed JSON, such as ``town.json.gz``, rounded to centimetres.
+        """Write the network to one file of compressed JSON, such as ``town.json.gz``.
+
+        Lengths and coordinates are rounded to about a centimetre, speed limits to 0.0001 m/s and inclines to 0.00001
+        rad.
 
         Raises
         ------
@@ -251,7 +254,7 @@ class RoadNetwork:
         return np.array([self._edge(value, name) for value in given], dtype=np.int64)
 
     def _edge(self, value: object, name: str) -> int:
-        """Return the index of an edge, given by index or id."""
+        """Return the index of an edge, given by index or id; raise if there is no such edge."""
         if not isinstance(value, str):
             return _validate.whole_number(value, name, low=0, high=self.n_edges - 1)
         if value not in self._index:
@@ -264,7 +267,10 @@ class RoadNetwork:
 
     @cached_property
     def _search_graph(self) -> sparse.csr_array[np.float64, tuple[int, int]]:
-        """The line graph as a sparse matrix for weights: entry (e1, e2) holds the cost of e2."""
+        """The line graph as a sparse matrix, shape (E, E): it has an entry (e1, e2) for each legal turn from e1 to e2.
+
+        `shortest_path` overwrites the entries with the cost of e2.
+        """
         from scipy import sparse
 
         start, end = self.connections.T.astype(np.int32)  # required by scipy before 1.15
@@ -325,7 +331,10 @@ class RoadNetwork:
         return np.array(path[::-1])
 
     def subset(self, edges: Iterable[Any]) -> RoadNetwork:
-        """Return the network of the given edges and the connections between them, in their present order.
+        """Return the network of the given edges and the connections between them.
+
+        Edges keep the order that they have in this network, whatever the order of ``edges``, and are numbered anew from
+        0. An edge given twice is kept once.
 
         Parameters
         ----------
@@ -352,7 +361,8 @@ class RoadNetwork:
     def largest_component(self) -> RoadNetwork:
         """Return the largest strongly connected component: each edge can be reached from every other.
 
-        The paper keeps only this component of its networks. Streets that forbidden turns cut off are dropped.
+        The other edges, such as streets that forbidden turns cut off, are dropped. "Bayesian Analysis of Combinatorial
+        Gaussian Process Bandits" reduces its networks in the same way.
         """
         from scipy.sparse.csgraph import connected_components
 
@@ -384,7 +394,7 @@ class RoadNetwork:
 
 
 def checked_connections(values: ArrayLike, n: int) -> IntArray:
-    """Return distinct, sorted and read-only connections between n edges, shape (C, 2)."""
+    """Return connections between n edges as a read-only array, sorted and without repeats, shape (C, 2)."""
     wanted = "`connections` must be whole edge indices, shape (C, 2)"
     try:
         array = np.asarray(values)

@@ -70,7 +70,7 @@ def read_arrays(path: PathLike, sha256: str) -> dict[str, NDArray[Any]]:
     Raises
     ------
     InputError
-        If the checksum differs, or the file contains anything but plain values, names and records.
+        If the checksum differs, or the file is not a readable pickle of a dict whose keys are text.
     """
     content = Path(path).read_bytes()
     found = hashlib.sha256(content).hexdigest()

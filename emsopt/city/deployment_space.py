@@ -159,7 +159,9 @@ class DeploymentSpace:
         if check_city(city) is units.city:
             return units
         if city.site_names != units.city.site_names:
-            raise InputError(f"`units` is a space for other sites than those of {city.name!r}. Make one for it.")
+            raise InputError(
+                f"`units` is a DeploymentSpace of a city with other sites than {city.name!r}. Make one for {city.name!r}."
+            )
         return replace(units, city=city)
 
     @cached_property

@@ -90,7 +90,7 @@ def deployment_map(
         _validate.choice(tiles, "tiles", ("OpenStreetMap",))
         if not city.geographic:
             raise InputError(
-                f"`tiles` need longitude and latitude, but {city.name!r} has plane coordinates (km). Leave them out."
+                f"`tiles` need longitude and latitude, but {city.name!r} has plane coordinates (km). Omit `tiles`."
             )
     if key is not None and not (isinstance(key, str) and key):
         raise InputError(f"`key` must be a non-empty string, such as uuid.uuid4().hex; got {key!r}.")
@@ -132,7 +132,9 @@ class DeploymentMap(Page):
             raise InputError("only a map with a `key` can be updated: deployment_map(..., key=uuid.uuid4().hex).")
         named = _colours.named_evaluations(self.city, evaluation)
         if list(named) != list(self.evaluations):
-            raise InputError(f"an update needs the evaluations {list(self.evaluations)}, as before; got {list(named)}.")
+            raise InputError(
+                f"an update needs the evaluations {list(self.evaluations)}, in the same order; got {list(named)}."
+            )
         views = _views(self.city, named, self.value, self.limits)
         message = json_text({"emsoptMap": self.data["key"], "views": views})
         page = template("update.html").replace("%MESSAGE%", message)

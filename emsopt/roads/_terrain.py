@@ -39,9 +39,12 @@ def terrain_inclines(
     _, index, inverse = np.unique(nodes, return_index=True, return_inverse=True)
     ends = inverse.reshape(-1, 2)
     ground = np.asarray(heights(places.reshape(-1, 2)[index]), dtype=float)
-    if ground.shape != index.shape or not np.isfinite(ground).all():
-        wanted = f"one finite height per point, shape {index.shape}"
-        raise InputError(f"`heights` must return {wanted}; got shape {ground.shape}.")
+    if ground.shape != index.shape:
+        raise InputError(f"`heights` must return one finite height per point, shape {index.shape}; got {ground.shape}.")
+    if unknown := np.count_nonzero(~np.isfinite(ground)):
+        raise InputError(
+            f"`heights` must return one finite height per point; {unknown} of {ground.size} are not finite."
+        )
     level = _straight_inside(ground, ends, lengths, elevated)
     most = lengths * np.sin(STEEPEST)
     rises, notes = np.diff(level[ends])[:, 0], []

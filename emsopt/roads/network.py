@@ -418,7 +418,7 @@ def _checked_polylines(values: Sequence[ArrayLike], n: int, geographic: bool) ->
     lines = tuple(_validate.real_array(line, f"polylines[{k}]", (None, 2)) for k, line in given)
     short = next((k for k, line in enumerate(lines) if len(line) < 2), None)
     if short is not None:
-        raise InputError(f"each line of `polylines` needs at least two points; line {short} has one.")
+        raise InputError(f"each line of `polylines` needs at least two points; `polylines[{short}]` has one.")
     points, unit = np.concatenate(lines), "degrees" if geographic else "m"
     for k, most in enumerate((360, 90) if geographic else (FARTHEST_M, FARTHEST_M)):
         _validate.real_array(points[:, k], f"polylines[:, {k}]", (None,), unit=unit, low=-most, high=most)

@@ -141,7 +141,5 @@ def test_verdicts():
     assert verdict([2.0], [1.9])["verdict"] == "behind"  # one run proves nothing
     with pytest.raises(eo.errors.InputError, match="must have a column 'objective'"):
         control_verdicts(pd.DataFrame({"cost": [1]}))
-    with pytest.raises(
-        eo.errors.InputError, match=r"`ours` must be one of several methods in the table, .* got 'mine'"
-    ):
+    with pytest.raises(eo.errors.InputError, match=r"`ours` must be one of .* got 'mine'"):
         control_verdicts(eo.datasets.load_study("bocvs"), "mine")

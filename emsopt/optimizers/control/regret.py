@@ -96,9 +96,9 @@ def control_verdicts(table: pd.DataFrame, ours: str = "unknown-cost") -> pd.Data
     keys = ["objective", "costs", "variance"]
     _validate.columns(table, [*keys, "method", "cost", "simple_regret"], "table", "load_study('bocvs')")
     methods = table["method"].unique().tolist()
-    if ours not in methods or len(methods) == 1:
-        listed = ", ".join(methods)
-        raise InputError(f"`ours` must be one of several methods in the table, {listed}; got {ours!r}.")
+    _validate.choice(ours, "ours", tuple(methods))
+    if len(methods) == 1:
+        raise InputError(f"`table` must have at least two methods to compare; it has only {ours!r}.")
     last = table[table["cost"] == table["cost"].max()]
     ends = last.groupby([*keys, "method"], sort=False)["simple_regret"].agg(["mean", "sem"]).unstack("method")
     mean, error = ends["mean"], ends["sem"]

@@ -134,7 +134,10 @@ class GPpM(Optimizer):
         return self._posterior(*self._asked(deployments))
 
     def acquisition(self, deployments: ArrayLike) -> FloatArray:
-        """Return the log of expected improvement (18) of the paper over the best deployment observed, shape (K,).
+        """Return the log of the expected improvement, equation (18) of the paper, shape (K,).
+
+        It is the improvement over the lowest observed value, or with a noisy objective over the lowest posterior mean of
+        an observed deployment.
 
         Deployments asked for but not yet observed are not taken into account. Parameters and errors as in `predict`.
         """

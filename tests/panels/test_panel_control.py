@@ -107,7 +107,7 @@ def test_what_cannot_be_played_is_said(panel, monkeypatch):
 
 
 def test_costs_below_the_usual_least_are_kept():
-    panel = eo.panels.control_panel(eo.problems.hill_control((0.001, 0.3, 1.0)))
+    panel = eo.panels.control_panel(eo.problems.hill_control((0.001, 0.3, 1.0)), rng=0)
     assert panel.refs["problem"]().costs.tolist() == [0.001, 0.3, 1.0]
 
 
@@ -116,7 +116,7 @@ def test_names_cannot_smuggle_in_html():
         "<i>f</i>", lambda u: u.sum(axis=1), [(0, 1)] * 2, "max", 2.0, [1, 1], variables=("<b>a", "c")
     )
     problem = eo.problems.ControlProblem(f, [["<b>a"], ["<b>a", "c"]], [0.5, 1.0], eo.problems.Uniform())
-    panel = eo.panels.control_panel(problem, budget=1.5)
+    panel = eo.panels.control_panel(problem, budget=1.5, rng=0)
     panel.refs["play"].click()
     texts = [w.value for w in panel.refs.values() if isinstance(getattr(w, "value", None), str)]
     texts.append(panel.children[0].value)
@@ -145,7 +145,7 @@ def test_bad_options_are_refused(options, message):
 def test_forty_moves_at_random_end_in_no_exception(monkeypatch):
     monkeypatch.setattr("emsopt.panels.control.MOST_PLAYS", 12)
     rng = np.random.default_rng(5)
-    panel = eo.panels.control_panel(eo.problems.hill_control(), budget=2)
+    panel = eo.panels.control_panel(eo.problems.hill_control(), budget=2, rng=0)
     refs, played = panel.refs, 0
     for _ in range(40):
         move = rng.integers(7)

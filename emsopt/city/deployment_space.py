@@ -160,7 +160,7 @@ class DeploymentSpace:
             return units
         if city.site_names != units.city.site_names:
             raise InputError(
-                f"`units` is a DeploymentSpace of a city with other sites than {city.name!r}. Make one for {city.name!r}."
+                f"`units` is a DeploymentSpace of a city with other sites than {city.name!r}. Make one for this city."
             )
         return replace(units, city=city)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -179,8 +178,7 @@ def enumerate_objective(objective: Objective, workers: int | None = None, progre
             "search with emsopt.minimize."
         )
     if objective.noisy:  # simulate the same calls for all deployments
-        options, objective = objective.options, copy(objective)
-        seed = int(_validate.generator(options.get("rng")).integers(2**63))
-        objective.options = options | {"rng": seed}
+        rng = _validate.generator(objective.options.get("rng"))
+        objective = objective.seeded(int(rng.integers(2**63)))
     sites = space.listing()
     return Enumeration(objective, sites, objective.ready(sites, workers=workers, progress=progress))

@@ -1,6 +1,7 @@
 """`Objective`, the function of a deployment that is minimised; it counts its evaluations."""
 
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -96,8 +97,15 @@ class Objective:
         return prepare(self.city, self.units, self.costs, self.evaluator, self.options)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Leave out the cached `ready`, because a copy may be given other options.
+        # Leave out the cached `ready`: it cannot be pickled, and the options of a copy may differ (see `seeded`).
         return {name: value for name, value in vars(self).items() if name != "ready"}
+
+    def seeded(self, seed: int) -> "Objective":
+        """Return a copy that simulates the calls of one seed for every deployment; only simulations depend on it."""
+        twin = copy(self)
+        if self.evaluator == "simulation":
+            twin.options = self.options | {"rng": seed}
+        return twin
 
     def evaluation(self, sites: Sites) -> Evaluation:
         """Return the full `Evaluation` of one deployment, without counting it in ``evaluations``."""

@@ -1,7 +1,6 @@
 """`minimize` and `maximize`: search for the best deployment, or the best point of a box, within a budget."""
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -288,12 +287,9 @@ def _on_file(
 
 def _evaluate(objective: Objective | BoxObjective, x: Any, seed: int, number: int) -> float:
     """Return the value of a candidate; its noise depends only on the run's seed and the evaluation's number."""
-    if not objective.noisy or (isinstance(objective, Objective) and objective.evaluator != "simulation"):
+    if not objective.noisy:
         return objective(x)
     noise = int(np.random.SeedSequence(seed, spawn_key=(number,)).generate_state(1, np.uint64)[0])
-    if isinstance(objective, BoxObjective):
-        return objective.seeded(noise)(x)
-    seeded = copy(objective)
-    seeded.options = {**objective.options, "rng": noise}
-    objective.evaluations += 1
-    return seeded(x)
+    if isinstance(objective, Objective):
+        objective.evaluations += 1  # the copy has a counter of its own
+    return objective.seeded(noise)(x)

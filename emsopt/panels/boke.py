@@ -16,7 +16,7 @@ from ipywidgets import Dropdown, FloatLogSlider, FloatSlider
 from .. import plots
 from ..errors import InputError
 from ..optimizers import BOKEPlus, profile
-from ..optimizers.boxes.boke import CONFIDENCE, EXPLORING, NOISE_SD, SCALE, bandwidth, exploration
+from ..optimizers.boxes.boke import DELTA, EXPLORING, NOISE_SD, SCALE, bandwidth, exploration
 from ..problems import Problem, decaying_wave
 from ..surrogates.kernel_regression import KERNELS, leave_one_out_bandwidth
 from ._panel import Panel, SteppedPanel
@@ -155,7 +155,7 @@ def _figures(method: BOKEPlus, proposal: float, f: Problem) -> str:
         "true maximum": _point(f.best_x, f.best_value),
         "next": f"{proposal:.4f}",
     }
-    caption = f"δ = {CONFIDENCE}; the default of p in BOKE+ is {EXPLORING}."
+    caption = f"δ = {DELTA}; the default of p in BOKE+ is {EXPLORING}."
     return table(caption, ["now"], ((title, [text]) for title, text in rows.items()))
 
 

@@ -143,3 +143,7 @@ def test_verdicts():
         control_verdicts(pd.DataFrame({"cost": [1]}))
     with pytest.raises(eo.errors.InputError, match=r"`ours` must be one of .* got 'mine'"):
         control_verdicts(eo.datasets.load_study("bocvs"), "mine")
+    with pytest.raises(eo.errors.InputError, match="`table` must have at least two methods to compare"):
+        control_verdicts(
+            pd.DataFrame([{**dict.fromkeys(KEYS, 1), "method": "a", "cost": 1, "simple_regret": 0.1}]), "a"
+        )

@@ -244,8 +244,10 @@ def test_broken_maps_are_refused(osm, tmp_path):
         RoadNetwork.from_osm(tmp_path / "a.csv")
     with pytest.raises(InputError, match="has no road for cars"):
         RoadNetwork.from_osm(osm(ways={1: ((1, 2), {"highway": "footway"})}))
-    with pytest.raises(InputError, match="one finite height per point"):
+    with pytest.raises(InputError, match=r"one finite height per point, shape \(\d+,\); got \(\d+, 2\)"):
         RoadNetwork.from_osm(osm(), heights=lambda places: places)
+    with pytest.raises(InputError, match=r"one finite height per point; (\d+) of \1 are not finite"):
+        RoadNetwork.from_osm(osm(), heights=lambda places: np.full(len(places), np.nan))
     raw = ROOT / "data" / "raw" / "monaco" / "monaco-2016-roads.osm.pbf"
     if raw.is_file():
         (tmp_path / "half.osm.pbf").write_bytes(raw.read_bytes()[:60_000])

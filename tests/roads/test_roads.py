@@ -357,7 +357,7 @@ TWO = {"lengths": [1.0, 2.0], "speed_limits": [3.0, 4.0], "connections": [(0, 1)
         ({"ids": ["a", "a"]}, "distinct"),
         ({"classes": ["a"]}, "`classes` must be a sequence of 2"),
         ({"polylines": [[[0, 0], [1, 1]]]}, "`polylines` must be a sequence of 2"),
-        ({"polylines": [[[0, 0], [1, 1]], [[0, 0]]]}, "has one."),
+        ({"polylines": [[[0, 0], [1, 1]], [[0, 0]]]}, r"`polylines\[1\]` has one"),
         ({"polylines": [[[0, 0], [1, 1e300]]] * 2}, r"`polylines.*must be at most 1e\+08 \(m\)"),
         ({"polylines": [[[0, 0], [999, 1]]] * 2, "geographic": True}, r"at most 360 \(degrees\).*: 999"),
         ({"polylines": [[[0, 0], [1, -91]]] * 2, "geographic": True}, r"at least -90 \(degrees\).*: -91"),

@@ -9,7 +9,7 @@ m, W    `KernelRegression`            regression (3.1) and density (3.9) of the 
 h_t     `bandwidth`                   Scott's rule (5.1): ``scale`` · d · t^(-1/(d+4))
 β_t     `exploration`                 2 ς² log(2 π² t² / (3 δ)), Theorem 4.13 with kernel constant M_Ψ = 1
 ς       ``noise_sd``                  noise level, in standard deviations of the observed values
-δ       ``CONFIDENCE``                probability that the bound fails
+δ       ``DELTA``                     probability that the bound fails
 p       ``exploring``                 BOKE+: probability of a step by (3.12); otherwise (3.14)
 ======  ============================  ============================================================================
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 SCALE = 0.05
 NOISE_SD = 0.005
-CONFIDENCE = 0.1
+DELTA = 0.1
 EXPLORING = 0.6
 EMPTIEST = -1000.0  # lower bound of log W; points with smaller W count as equally unexplored
 LOWEST = -300.0  # lower bound of the maximised logarithm; without exploration it would be -inf at the worst point
@@ -135,13 +135,13 @@ def bandwidth(t: int, d: int, scale: float = SCALE) -> float:
     return scott(t, d, scale=scale * d)
 
 
-def exploration(t: int, noise_sd: float = NOISE_SD, confidence: float = CONFIDENCE) -> float:
+def exploration(t: int, noise_sd: float = NOISE_SD, delta: float = DELTA) -> float:
     """Return the weight of exploration β_t = 2 ς² log(2 π² t² / (3 δ)) after t observations.
 
     This is Theorem 4.13 of "Bayesian Optimization by Kernel Regression and Density-based Exploration" with the kernel
-    constant M_Ψ = 1. ``noise_sd`` is ς, and ``confidence`` is δ, the probability that the theorem's bound fails.
+    constant M_Ψ = 1. ``noise_sd`` is ς, and ``delta`` is δ, the probability that the theorem's bound fails.
     """
-    return 2 * noise_sd**2 * float(np.log(2 * np.pi**2 * t**2 / (3 * confidence)))
+    return 2 * noise_sd**2 * float(np.log(2 * np.pi**2 * t**2 / (3 * delta)))
 
 
 def standardized(gains: FloatArray) -> FloatArray:

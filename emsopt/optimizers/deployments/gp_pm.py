@@ -136,8 +136,8 @@ class GPpM(Optimizer):
     def acquisition(self, deployments: ArrayLike) -> FloatArray:
         """Return the log of the expected improvement, equation (18) of the paper, shape (K,).
 
-        It is the improvement over the lowest observed value, or with a noisy objective over the lowest posterior mean of
-        an observed deployment.
+        It is the improvement over the lowest observed value, or with a noisy objective over the lowest posterior mean
+        at an observed deployment.
 
         Deployments asked for but not yet observed are not taken into account. Parameters and errors as in `predict`.
         """

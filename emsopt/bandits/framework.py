@@ -51,23 +51,27 @@ class Round:
 
 
 class Learner(Protocol):
-    """The agent of the table above."""
+    """The agent of the module's table: it scores the available arms and learns from observed values."""
 
     def indices(self, t: int, arms: IntArray, /) -> FloatArray:
-        """Return one index (score) per available arm in round t, shape (n,): line 3."""
+        """Return one score per available arm in round t, shape (n,). Line 3 of the paper's Algorithm 1."""
 
     def update(self, arms: IntArray, values: FloatArray, /) -> None:
-        """Learn from the values of the chosen arms (line 6)."""
+        """Update the posterior with the observed values of the chosen arms. Line 6 of the paper's Algorithm 1."""
 
 
 class Environment(Protocol):
-    """The environment of the table above."""
+    """The environment of the module's table: it says which arms are available and reveals the values of chosen arms."""
 
     def available(self, t: int, /) -> tuple[IntArray, Any]:
-        """Return the indices of the arms available in round t, and what tells the oracle the allowed sets: line 2."""
+        """Return what may be chosen in round t. Line 2 of the paper's Algorithm 1.
+
+        That is the indices of the available arms, shape (n,), and an object that tells the oracle which sets of them
+        are allowed.
+        """
 
     def observe(self, t: int, arms: IntArray, /) -> FloatArray:
-        """Return the observed value of each chosen arm in round t, shape (k,): line 5."""
+        """Return the observed value of each chosen arm in round t, shape (k,). Line 5 of the paper's Algorithm 1."""
 
 
 Oracle: TypeAlias = Callable[[FloatArray, Any], IntArray]
@@ -79,7 +83,7 @@ def play(agent: Learner, environment: Environment, oracle: Oracle, horizon: int)
     Parameters
     ----------
     agent, environment, oracle
-        See the table above.
+        Objects with the methods that the module's table lists.
     horizon : int
         Number of rounds T.
 

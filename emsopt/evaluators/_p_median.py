@@ -243,9 +243,10 @@ def _ascend(
 
 @njit(cache=True, nogil=True)
 def _ceiling(state: NDArray[np.int8], ranked: NDArray[np.int32], ranked_costs: FloatArray) -> FloatArray:
-    """Return the largest price of each atom that can raise the lower bound, shape (M,).
+    """Return an upper limit on each atom's price (Lagrange multiplier), shape (M,).
 
-    This is the cost of its cheapest OPEN site or, if no site is OPEN, of its dearest site.
+    A price above the cost of the atom's cheapest OPEN site cannot raise the lower bound; if no site is OPEN, the limit
+    is the cost of its most expensive site.
     """
     n_atoms, n_ranks = ranked.shape
     ceiling = np.empty(n_atoms)

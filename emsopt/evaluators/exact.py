@@ -214,9 +214,9 @@ def _without(mask: np.uint64, g: np.uint64) -> np.uint64:
 
 @njit(cache=True, nogil=True)
 def _dispatch_rates(order: IntArray, rates: FloatArray, n_stations: int) -> FloatArray:
-    """Return T_g(S) for every station g and every set S of other stations, shape (G, 2^(G-1)).
+    """Return the rates T_g(S) of calls sent to station g while the stations in S are full, shape (G, 2^(G-1)).
 
-    A call of atom j goes to g if all stations that j prefers to g are full. Summing λ_j over the atoms whose set of
+    There is one row per station g and one column per set S of the other stations. A call of atom j goes to g if all stations that j prefers to g are full. Summing λ_j over the atoms whose set of
     preferred stations lies within S is a subset-sum (zeta) transform.
     """
     half = 1 << (n_stations - 1)

@@ -109,7 +109,9 @@ def exploration_map(
 def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
     """Return tables of visits by agent; raise unless their edges belong to the network."""
     if net.polylines is None:
-        raise InputError(f"{net.name!r} has no polylines to draw. Read the network from a map, or pass `polylines`.")
+        raise InputError(
+            f"{net.name!r} has no polylines to draw. Read the network from a map, or create the RoadNetwork with `polylines`."
+        )
     if not isinstance(visits, dict):
         visits = {getattr(visits, "policy", "agent"): visits}
     if not visits:

@@ -253,7 +253,10 @@ def _goal(sense: str, objective: Function, method: str | AskTell[Any], box: dict
     """Return the objective to search, with the given sense; raise if the arguments do not fit together."""
     given = [name for name, value in box.items() if value is not None]
     if given and (isinstance(objective, Objective) or isinstance(method, AskTell)):
-        raise InputError(f"`{given[0]}` is for functions on a box; an Objective or an optimizer has its own.")
+        raise InputError(
+            f"`{given[0]}` can be given only with a function on a box and a method by name; an Objective or an optimizer "
+            "instance has its own. Leave it out."
+        )
     if isinstance(method, str):
         return objective if isinstance(objective, Objective) else on_box(objective, **box, sense=sense)
     goal = method.objective

@@ -228,11 +228,11 @@ def complaint(error: Exception) -> str:
 def guarded(
     message: Message, action: Callable[[], object], otherwise: Callable[[], object] = lambda: None
 ) -> Callable[..., None]:
-    """Return a widget callback that calls ``action`` and shows its errors.
+    """Return a widget callback that calls ``action`` and shows its outcome in ``message``.
 
-    A text that ``action`` returns is shown in ``message``. If ``action`` raises, the error is shown and ``otherwise``
-    is called, which should remove outdated results. With no text to show, the message is emptied, unless a callback
-    called by ``action`` has set it.
+    If ``action`` returns a text, the message shows it. If ``action`` raises, the message shows the error, and
+    ``otherwise`` is called to remove outdated results. If ``action`` returns nothing, the message becomes empty, unless
+    ``action`` itself changed it.
     """
 
     def callback(_: object = None) -> None:

@@ -395,7 +395,7 @@ class RoadNetwork:
 
 def checked_connections(values: ArrayLike, n: int) -> IntArray:
     """Return connections between n edges as a read-only array, sorted and without repeats, shape (C, 2)."""
-    wanted = "`connections` must be whole edge indices, shape (C, 2)"
+    wanted = "`connections` must be pairs of edge indices (from, to): whole numbers of shape (C, 2), not masked"
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
@@ -403,7 +403,8 @@ def checked_connections(values: ArrayLike, n: int) -> IntArray:
     if array.shape in ((0,), (0, 2)):
         array = np.empty((0, 2), dtype=np.int64)
     if np.ma.isMaskedArray(values) or array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != 2:
-        raise InputError(f"{wanted}; got {array.dtype} of shape {array.shape}.")
+        masked = "a masked array of " if np.ma.isMaskedArray(values) else ""
+        raise InputError(f"{wanted}; got {masked}{array.dtype} of shape {array.shape}.")
     bad = (array < 0) | (array >= n)
     if bad.any():
         raise InputError(f"`connections` must be edge indices from 0 to {n - 1}; got {array[bad][0]}.")
@@ -418,7 +419,7 @@ def _checked_polylines(values: Sequence[ArrayLike], n: int, geographic: bool) ->
     lines = tuple(_validate.real_array(line, f"polylines[{k}]", (None, 2)) for k, line in given)
     short = next((k for k, line in enumerate(lines) if len(line) < 2), None)
     if short is not None:
-        raise InputError(f"each line of `polylines` needs at least two points; `polylines[{short}]` has one.")
+        raise InputError(f"Each line of `polylines` needs at least two points; `polylines[{short}]` has one.")
     points, unit = np.concatenate(lines), "degrees" if geographic else "m"
     for k, most in enumerate((360, 90) if geographic else (FARTHEST_M, FARTHEST_M)):
         _validate.real_array(points[:, k], f"polylines[:, {k}]", (None,), unit=unit, low=-most, high=most)

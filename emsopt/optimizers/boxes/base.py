@@ -67,7 +67,7 @@ class BoxOptimizer(AskTell[FloatArray]):
 
     @property
     def points(self) -> FloatArray:
-        """Points observed so far on the unit cube, shape (t, d)."""
+        """Points observed so far, scaled to the unit cube, shape (t, d)."""
         return self._on_cube(self.told)
 
     @property
@@ -77,11 +77,11 @@ class BoxOptimizer(AskTell[FloatArray]):
 
     @property
     def pending(self) -> FloatArray:
-        """Points returned by `ask` whose values have not been observed yet, on the unit cube, shape (n, d)."""
+        """Points returned by `ask` whose values have not been told yet, scaled to the unit cube, shape (n, d)."""
         return self._on_cube([x for x, value in self.taken.items() if value is None])
 
     def _on_cube(self, points: Any) -> FloatArray:
-        """Return the given points on the unit cube, shape (n, d). An empty list is allowed."""
+        """Return the given points scaled to the unit cube, shape (n, d). An empty list is allowed."""
         return self.space.to_unit(np.reshape(points, (-1, self.space.dimension)))
 
     def _is_new(self, x: FloatArray) -> bool:

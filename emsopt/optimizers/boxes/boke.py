@@ -87,7 +87,10 @@ class BOKE(BoxOptimizer):
         self.kernel = _validate.choice(kernel, "kernel", KERNELS)
 
     def surrogate(self) -> KernelRegression:
-        """Return the kernel regression and density of the observed and pending points, with standardised values."""
+        """Return the kernel regression and density of the points observed so far and of those still pending.
+
+        Values are standardised. A pending point has no value yet: the regression's prediction stands in for it.
+        """
         X, y = self.points, standardized(self.gains)
         h = bandwidth(len(y), X.shape[1], self.scale)
         model = condition(X, y, h, kernel=self.kernel)

@@ -208,7 +208,11 @@ class ControlModel:
         return value, x
 
     def bound(self, i: int, kind: str) -> "ExpectedBound":
-        """Return E[u] ("upper", u = μ + β σ), E[l] ("lower", l = μ - β σ) or E[μ] ("mean") of set ``i`` to maximise."""
+        """Return E[u] ("upper"), E[l] ("lower") or E[μ] ("mean") as a function of the variables that set ``i`` controls.
+
+        u = μ + β σ and l = μ - β σ are confidence bounds; the expectation is over the variables that the set does not
+        control.
+        """
         weight = {"upper": 1.0, "lower": -1.0, "mean": 0.0}[kind]
         return ExpectedBound(self, i, weight * self.beta)
 

@@ -184,10 +184,11 @@ class SparBLPlus(SparBL):
 
 @njit(cache=True, nogil=True)
 def _nearest(counts: IntArray, order: IntArray, cost: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return place rank and cost of each atom's first and second preferred unit, each of shape (M, 2).
+    """Return the rank and the cost of each atom's first and second preferred units, each of shape (M, 2).
 
-    The rank is the position of the unit's place in the atom's preference order, from 0. The cost includes the atom's
-    share of the demand, so that a sum over atoms is a mean cost. A missing unit has rank G and cost 0.
+    A unit's rank is the position of its place in the atom's preference order of the G places, from 0. The two units
+    have the same rank if they stand at the same place. Costs are multiplied by the atom's share of the demand, so their
+    sum over atoms is a mean cost. If there is no second unit, its rank is G and its cost 0.
     """
     G, M = cost.shape
     rank, paid = np.full((M, 2), G), np.zeros((M, 2))

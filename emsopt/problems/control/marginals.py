@@ -153,7 +153,10 @@ def _legendre() -> tuple[FloatArray, FloatArray]:
 
 
 def _normal_share(X: TruncatedNormal | Uniform, centre: float | FloatArray, scale: float) -> FloatArray:
-    """Return the share of a normal distribution that lies in the support of another, elementwise in ``centre``."""
+    """Return the probability that a normal variable of mean ``centre`` and deviation ``scale`` lies in X's support.
+
+    ``centre`` may be an array; the result has its shape.
+    """
     from scipy.special import ndtr
 
     return np.subtract(ndtr((X.high - centre) / scale), ndtr((X.low - centre) / scale))

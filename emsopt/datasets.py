@@ -3,6 +3,7 @@
 ==========================  ==================================================================================
 `load_st_paul`              St. Paul, Minnesota: 71 atoms, 17 sites for 9 units; demand is a proxy by default
 `paper_table`               tables of "Optimizing Server Locations in Spatial Queues", to compare your figures with
+`load_claims`               what five papers claim: their number, ours, a verdict, and where it is shown
 `grid_city`                 a random city on a square grid
 `load_study`                stored results of the package's own studies
 `load_roads`                the road networks of Monaco and Luxembourg, and `ROUTES` through them
@@ -170,6 +171,42 @@ def paper_table(number: int) -> "pd.DataFrame":
 
     number = whole_number(number, "number", 1, 3)
     return pd.read_csv(locate.package_file("papers", f"table_{number}.csv"), keep_default_na=False)
+
+
+def load_claims(paper: str = "", place: str = "") -> "pd.DataFrame":
+    """Return the register of claims: what the five papers say, what we found, and where that is shown.
+
+    Parameters
+    ----------
+    paper : str
+        "server locations" is "Optimizing Server Locations in Spatial Queues"; "server locations, version one" is its
+        first version; "navigation" is "Bayesian Analysis of Combinatorial Gaussian Process Bandits"; "bocvs" is
+        "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs"; "boke" is "Bayesian
+        Optimization by Kernel Regression and Density-based Exploration". All five if left out.
+    place : str
+        Return only claims whose place in the paper begins so, such as "Table 1".
+
+    Returns
+    -------
+    DataFrame
+        One row per claim, in the order of the papers. No two claims of a paper have the same ``place``. ``claim`` is
+        in our words; ``theirs`` and ``ours`` are the numbers that the paper and this package give, with the ``error``
+        of ours. ``verdict`` is "reproduced", "in part", "refuted" or "cannot be tested", and ``why`` gives the reason.
+        ``evidence`` is a test that holds the row (``tests/FILE.py::NAME``) or a section of a notebook
+        (``notebooks/FILE.ipynb#HEADING``). All columns are strings; what does not apply is empty.
+
+    Examples
+    --------
+    >>> claim = load_claims("server locations", "Theorem 2").iloc[0]
+    >>> claim.theirs, claim.ours, claim.verdict
+    ('5.33 min at St. Paul', '5.33 min (published), 5.37 (embedded)', 'reproduced')
+    """
+    import pandas as pd
+
+    claims = pd.read_csv(locate.package_file("papers", "claims.csv"), dtype=str, keep_default_na=False)
+    if paper:
+        claims = claims[claims["paper"] == choice(paper, "paper", tuple(claims["paper"].unique()))]
+    return claims[claims["place"].str.startswith(place)]
 
 
 def grid_city(

@@ -1,0 +1,105 @@
+"""The register of the papers' claims: every row has a verdict, a reason, and evidence that exists and runs."""
+
+import ast
+import functools
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import emsopt as eo
+
+ROOT = Path(__file__).parents[1]
+PAPERS = ("server locations", "server locations, version one", "navigation", "bocvs", "boke")
+VERDICTS = ("reproduced", "in part", "refuted", "cannot be tested")
+CLAIMS = eo.datasets.load_claims()
+
+
+def is_skipped(node):
+    """Return whether a test, or a statement in a module, says that tests are skipped or fail, without a condition."""
+    if isinstance(node, ast.FunctionDef):
+        return any(map(is_skipped, [*node.decorator_list, *node.body]))
+    words = ast.unparse(node).removeprefix("pytestmark = ").lstrip("[")
+    return re.match(r"(pytest\.)?(mark\.)?(skip|xfail)\b", words) is not None
+
+
+@functools.cache
+def running_tests(file):
+    """Return the names of the tests of a file that run, if only where their data are found."""
+    tree = ast.parse((ROOT / file).read_text("utf-8")).body
+    tests = [node for node in tree if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+    module_skipped = any(is_skipped(node) for node in tree if not isinstance(node, ast.FunctionDef))
+    return {node.name for node in tests if not module_skipped and not is_skipped(node)}
+
+
+@functools.cache
+def sections_with_code(file):
+    """Return the anchors of those headings of a notebook that have a code cell below them or their subheadings."""
+    found, above = set(), []
+    for cell in json.loads((ROOT / file).read_text("utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "code" and text.strip():
+            found |= {anchor for _, anchor in above}
+        for rank, heading in re.findall(
+            r"^(#+) (.+?)\s*$", text if cell["cell_type"] == "markdown" else "", re.MULTILINE
+        ):
+            above = [(r, anchor) for r, anchor in above if r < len(rank)] + [(len(rank), heading.replace(" ", "-"))]
+    return found
+
+
+def test_every_paper_has_claims_in_one_block_and_at_least_thirty():
+    assert tuple(CLAIMS["paper"].unique()) == PAPERS
+    assert (CLAIMS["paper"] != CLAIMS["paper"].shift()).sum() == len(PAPERS)
+    assert CLAIMS["paper"].value_counts().min() >= 30
+
+
+def test_columns_are_those_described_and_places_differ():
+    assert list(CLAIMS) == ["paper", "place", "claim", "theirs", "ours", "error", "verdict", "why", "evidence"]
+    assert not CLAIMS.duplicated(["paper", "place"]).any()
+    assert (CLAIMS[["place", "claim"]] != "").all(axis=None)
+    assert (CLAIMS.map(str.strip) == CLAIMS).all(axis=None)
+
+
+def test_every_claim_has_a_verdict_and_all_but_the_reproduced_a_reason():
+    assert set(CLAIMS["verdict"]) <= set(VERDICTS)
+    unexplained = CLAIMS[(CLAIMS["why"] == "") & (CLAIMS["verdict"] != "reproduced")]
+    assert unexplained[["paper", "place"]].values.tolist() == []
+
+
+@pytest.mark.skipif(not (ROOT / "notebooks").exists(), reason="the notebooks are not installed with the package")
+def test_all_evidence_exists_and_runs():
+    """Nothing is run here: the tests run beside this one, and the notebooks by nbval."""
+    wrong = []
+    for evidence in CLAIMS["evidence"].unique():
+        test = re.fullmatch(r"(tests/\S+\.py)::(test_\w+)", evidence)
+        section = re.fullmatch(r"(notebooks/\w+\.ipynb)#(\S+)", evidence)
+        file, name = (test or section).groups() if test or section else ("", "")
+        if not (ROOT / file).is_file() or name not in (running_tests if test else sections_with_code)(file):
+            wrong.append(evidence)
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("source", "skipped"),
+    [
+        ("def test_a():\n    assert f()", False),
+        ("@pytest.mark.skipif(not FILE, reason='')\ndef test_a():\n    assert f()", False),
+        ("def test_a():\n    if not FILE:\n        pytest.skip('')", False),
+        ("@pytest.mark.skip\ndef test_a():\n    assert f()", True),
+        ("@pytest.mark.xfail(reason='')\ndef test_a():\n    assert f()", True),
+        ("def test_a():\n    'Doc.'\n    pytest.skip('')", True),
+        ("pytestmark = [pytest.mark.skip(reason='')]", True),
+    ],
+)
+def test_what_never_runs_is_recognised(source, skipped):
+    assert is_skipped(ast.parse(source).body[0]) == skipped
+
+
+def test_claims_are_filtered_by_paper_and_place():
+    tables = eo.datasets.load_claims("server locations", "Table 1")
+    assert set(tables["paper"]) == {"server locations"}
+    assert len(tables) > 1
+    assert tables["place"].str.startswith("Table 1").all()
+    with pytest.raises(eo.EmsoptError, match="`paper` must be one of"):
+        eo.datasets.load_claims("location")

@@ -57,6 +57,8 @@ ROUTES = {
 network, other pieces of the same streets. Monaco: the paper's four ids do not exist there, so these are routes of
 similar extent: A from Cap-d'Ail along the coast to Roquebrune, B from the port of Monaco up to La Turbie."""
 
+VERDICTS = ("reproduced", "in part", "refuted", "cannot be tested")  # of `load_claims`
+
 GRID_SPEED_KMH = 40
 GRID_UNIFORM_MIN = (5, 30)  # as in the code published with the papers
 

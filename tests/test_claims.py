@@ -103,3 +103,18 @@ def test_claims_are_filtered_by_paper_and_place():
     assert tables["place"].str.startswith("Table 1").all()
     with pytest.raises(eo.EmsoptError, match="`paper` must be one of"):
         eo.datasets.load_claims("location")
+
+
+def test_the_readme_quotes_the_register(script):
+    quote = script("data/quote_claims.py")
+    readme = quote.README.read_text("utf-8")
+    assert quote.update(readme) == readme, "run: python data/quote_claims.py"
+    assert readme.count("<!-- end of claims -->") == len(quote.BLOCK.findall(readme)) >= 3
+    found = CLAIMS["verdict"].value_counts()
+    assert f"| all | {len(CLAIMS)} | {' | '.join(str(found[v]) for v in VERDICTS)} |" in readme
+
+
+def test_a_quoted_claim_that_is_gone_is_named(script):
+    quote = script("data/quote_claims.py")
+    with pytest.raises(SystemExit, match="the claim 'Table 9' of navigation, which is not in the register"):
+        quote.quoted("navigation", ["Table 2", "Table 9"])

@@ -6,6 +6,7 @@
 ``navigation_panel``   an agent that learns a route, and roads to close on it
 ``control_panel``      which variables to control, as tolerance and costs change
 ``boke_panel``         BOKE for a function of one input: its constants, its model and its next point
+``claims_panel``       what the papers claim, with our verdicts and links to the evidence
 ``dashboard``          a page for users who do not program: choose a city or upload your own, and place its units
 
 Panels contain no models: they call the rest of the package, and show and cache the results. Each is a `Panel`, an
@@ -22,6 +23,7 @@ except ImportError as error:
 from ._dashboard import dashboard
 from ._panel import Panel
 from .boke import boke_panel
+from .claims import claims_panel
 from .control import control_panel
 from .deployment import deployment_panel
 from .load import load_panel
@@ -31,6 +33,7 @@ from .optimizer import optimizer_panel
 __all__ = [
     "Panel",
     "boke_panel",
+    "claims_panel",
     "control_panel",
     "dashboard",
     "deployment_panel",

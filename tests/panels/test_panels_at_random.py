@@ -49,6 +49,7 @@ PANELS = {
     ),
     "control": lambda: panels.control_panel(eo.problems.hill_control(), budget=4, rng=0),
     "boke": lambda: panels.boke_panel(rng=0),
+    "claims": lambda: panels.claims_panel(),
     "dashboard": lambda: panels.dashboard(),
 }
 

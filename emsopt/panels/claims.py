@@ -1,0 +1,101 @@
+"""The claims panel: what the papers claim, filtered by paper, verdict and words, with links to the evidence."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from ipywidgets import Dropdown, Text
+
+from .. import _validate
+from ..datasets import VERDICTS, load_claims
+from ._panel import Panel
+from ._widgets import Markup, control, table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ALL = "all"
+SHOWN = ("claim", "theirs", "ours", "error", "verdict", "why")
+EXPLANATION = (
+    "Every theorem, figure, table and numbered statement of the papers, with what this package found. The last column "
+    "leads to the test or the notebook section that shows it. For columns and papers see help(eo.datasets.load_claims)."
+)
+
+
+def claims_panel(paper: str = ALL, *, verdict: str = ALL) -> Panel:
+    """Show the register of claims as a table that can be filtered.
+
+    Links lead to files of a checkout, seen from its folder ``notebooks``.
+
+    Parameters
+    ----------
+    paper : str
+        Initial choice of the paper; see `emsopt.datasets.load_claims` for their names.
+    verdict : {"all", "reproduced", "in part", "refuted", "cannot be tested"}
+        Initial choice of the verdict.
+
+    Returns
+    -------
+    Panel
+        With ``refs``, a dict of its inputs and outputs by name. Inputs: ``paper``, ``verdict`` and ``words`` (claims
+        are shown if each of these words occurs in them, in any case). Outputs: ``message`` (errors) and ``figures``
+        (counts by verdict and the table). ``panel.compute()`` returns the claims that are shown, as a DataFrame.
+
+    Raises
+    ------
+    InputError
+        If paper or verdict is unknown.
+    """
+    return _ClaimsPanel(paper, verdict)
+
+
+class _ClaimsPanel(Panel):
+    """The panel that `claims_panel` returns."""
+
+    def __init__(self, paper: str, verdict: str) -> None:
+        self.claims = load_claims()
+        papers, verdicts = (ALL, *self.claims["paper"].unique()), (ALL, *VERDICTS)
+        _validate.choice(paper, "paper", papers)
+        _validate.choice(verdict, "verdict", verdicts)
+        controls = {
+            "paper": control(Dropdown, paper, "Paper", "Claims of this paper only", options=papers),
+            "verdict": control(Dropdown, verdict, "Verdict", "Claims with this verdict only", options=verdicts),
+            "words": control(Text, "", "Words", "Claims that contain all of these words, as in: table 1"),
+        }
+        super().__init__(controls)
+        self.arrange("What the papers claim, and what holds", EXPLANATION, "paper verdict words | message | figures")
+        self.respond()
+
+    def compute(self) -> pd.DataFrame:
+        """Return the claims that match the controls."""
+        at, claims = self.at, self.claims
+        for name, wanted in (("paper", at.paper), ("verdict", at.verdict)):
+            if wanted != ALL:
+                claims = claims[claims[name] == wanted]
+        for word in at.words.lower().split():
+            claims = claims[claims.map(lambda text, word=word: word in text.lower()).any(axis=1)]
+        return claims
+
+    def draw(self, answer: pd.DataFrame) -> str:
+        several = self.at.paper == ALL
+        counts = answer["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
+        caption = f"{len(answer)} claims: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}."
+        rows = []
+        for claim in answer.to_dict("records"):
+            title = f"{claim['paper']}: {claim['place']}" if several else claim["place"]
+            rows.append((title, [*(_wrapped(escape(claim[name])) for name in SHOWN), _link(claim["evidence"])]))
+        self.show(figures=table(caption, (*SHOWN, "evidence"), rows))
+        return "" if len(answer) else "No claim matches: use fewer words, or choose all papers and verdicts."
+
+
+def _wrapped(text: str) -> Markup:
+    """Return a table cell that breaks its lines."""
+    return Markup(f"<div style='white-space:normal;text-align:left;max-width:24em'>{text}</div>")
+
+
+def _link(evidence: str) -> Markup:
+    """Return a table cell with a link to a test's file or a notebook's section, seen from the folder of notebooks."""
+    file, _, test = evidence.partition("::")
+    name = test or evidence.removeprefix("notebooks/")
+    return _wrapped(f"<a href='../{escape(file)}' target='_blank'>{escape(name)}</a>")

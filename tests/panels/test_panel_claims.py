@@ -1,0 +1,55 @@
+"""The claims panel: it shows the rows of the register that match, all of them, with links that lead somewhere."""
+
+import html
+import re
+from pathlib import Path
+
+import pytest
+
+import emsopt as eo
+
+panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+
+
+def titles(panel):
+    return [html.unescape(title) for title in re.findall(r"<th scope='row'>(.*?)</th>", panel.refs["figures"].value)]
+
+
+def test_it_begins_with_all_claims_and_their_counts():
+    panel, claims = panels.claims_panel(), eo.datasets.load_claims()
+    assert titles(panel) == (claims["paper"] + ": " + claims["place"]).tolist()
+    assert (
+        f"{len(claims)} claims: {(claims['verdict'] == 'reproduced').sum()} reproduced" in panel.refs["figures"].value
+    )
+
+
+def test_it_filters_by_paper_verdict_and_all_words():
+    panel = panels.claims_panel("boke", verdict="in part")
+    claims = eo.datasets.load_claims("boke").query("verdict == 'in part'")
+    assert titles(panel) == claims["place"].tolist()
+    panel.refs["verdict"].value = "all"
+    panel.refs["words"].value = "TABLE 1  kr-ucb"
+    shown = panel.compute()
+    assert set(shown["paper"]) == {"boke"}
+    assert 0 < len(shown) < 10
+    assert titles(panel) == shown["place"].tolist()
+    assert all(word in " ".join(row).lower() for row in shown.to_numpy() for word in ("table", "1", "kr-ucb"))
+    panel.refs["words"].value = "nowhere to be found"
+    assert titles(panel) == []
+    assert "No claim matches" in panel.refs["message"].value
+
+
+@pytest.mark.skipif(not NOTEBOOKS.exists(), reason="the notebooks are not installed with the package")
+def test_links_lead_to_files_of_the_checkout():
+    links = re.findall(r"href='([^'#]+)", panels.claims_panel().refs["figures"].value)
+    assert len(links) == len(eo.datasets.load_claims())
+    assert all((NOTEBOOKS / html.unescape(link)).is_file() for link in set(links))
+
+
+def test_unknown_papers_and_verdicts_are_refused():
+    with pytest.raises(eo.EmsoptError, match="`paper` must be one of"):
+        panels.claims_panel("navigations")
+    with pytest.raises(eo.EmsoptError, match="`verdict` must be one of"):
+        panels.claims_panel(verdict="true")

@@ -5,13 +5,16 @@
 =============== ===================================================================================================
 agents          Figure 2: UCB, Bayes-UCB and Thompson sampling with a Gaussian process and with independent edges; and
                 joint Thompson sampling of all edges, which is not in the paper
+shifted         Figure 2 again, with the potential energy subtracted before rectifying, an option of ours; Monaco only,
+                because Luxembourg is flat here
 sparse          Figure 2 again, with inducing points as in the paper (Algorithm 3) instead of the exact process
 parametrisation Figure 3: Bayes-UCB with ω = 1 and ξ = 1 or 0.5, UCB with β_t as in Theorem 3.1 and half of it
 lengthscale     Figures 4 and 5: Bayes-UCB and Thompson sampling at lengthscales from 0.1 to 2
 exploration     Figures 6 to 9: which edges each of the six agents drove, how often and since when; first run only
 =============== ===================================================================================================
 
-Sizes are the paper's: two routes each in Monaco and Luxembourg, five runs, 500 rounds. Two stored tables are smaller:
+Sizes are the paper's: two routes each in Monaco and Luxembourg, five runs, 500 rounds; "agents" and "shifted" have
+twenty runs, because five are too few to tell the agents apart by energy. Two stored tables are smaller:
 "lengthscale" and "sparse" were run with ``--networks monaco --runs 3``. Runs of the same number face the same drawn
 energies and noise with every policy. Except in "sparse" the Gaussian process is exact. Luxembourg is left out if its file
 is not found (see `emsopt.datasets.load_roads`); Monaco's routes are our own choice, see `emsopt.datasets.ROUTES`. The
@@ -19,17 +22,19 @@ paper added heights to Luxembourg, which is flat here; Monaco's heights are a su
 (`emsopt.bandits.navigation`). The lengthscale is that of the Matérn kernel on length, speed and incline; the κ of the
 graph kernel stays 1.
 
-``_studies.py`` says where the results go; the tables are "navigation_agents" and so on. Every tenth round of a run is
-stored, and every fiftieth of "lengthscale".
+``_studies.py`` says where the results go; the tables are "navigation_agents" and so on. Each row has the rectified regret
+up to a round, and the expected energy up to it above that of the path of least rectified cost (without a shift), which is
+not rectified. Every tenth round of a run is stored, every twentieth of "agents" and "shifted", every fiftieth of
+"lengthscale".
 """
 
 from functools import lru_cache
 
 import _studies
-import numpy as np
 
 from emsopt import bandits, datasets, study
 from emsopt.errors import DataUnavailableError
+from emsopt.roads.energy import potential_energy
 
 SIX = ["gp-ts", "gp-bucb", "gp-ucb", "bi-ts", "bi-bucb", "bi-ucb"]
 VARIANTS = {
@@ -38,13 +43,14 @@ VARIANTS = {
 }
 COMPARED = {
     "agents": [*SIX, "gp-ts-joint"],
+    "shifted": SIX,
     "sparse": ["svgp-ts", "svgp-bucb", "svgp-ucb"],
     "parametrisation": ["gp-bucb", *VARIANTS, "gp-ucb"],
     "lengthscale": ["gp-ts", "gp-bucb", "bi-ts", "bi-bucb"],
     "exploration": SIX,
 }
 LENGTHSCALES = [0.1, 0.25, 0.5, 1.0, 1.5, 2.0]
-RUNS, HORIZON, EVERY = 5, 500, 10
+RUNS, MORE_RUNS, HORIZON, EVERY = 5, {"agents": 20, "shifted": 20}, 500, 10
 
 
 @lru_cache(maxsize=1)
@@ -57,25 +63,45 @@ def prior(network, lengthscale):
     return bandits.navigation_prior(roads(network), lengthscale=lengthscale)
 
 
-def drive(network, route, lengthscale, run, policy, horizon):
+def drive(network, route, lengthscale, run, policy, horizon, shift=None):
     net = roads(network)
-    seed = study.seed_of({"network": network, "route": route, "run": run})
     return bandits.run(
         net,
         *datasets.ROUTES[net.name][route],
         VARIANTS.get(policy, policy),
         horizon=horizon,
-        rng=seed,
+        rng=seed(network, route, run),
         prior=prior(network, lengthscale),
+        shift=shift,
     )
 
 
-def regret(network, route, lengthscale, run, policy, horizon):
+def seed(network, route, run):
+    return study.seed_of({"network": network, "route": route, "run": run})
+
+
+def regret(network, route, lengthscale, run, policy, horizon, shift=None):
     """Task: one run; one row per ten rounds."""
-    result = drive(network, route, lengthscale, run, policy, horizon)
-    seen = seen_so_far(result.arms)
-    history = result.history.assign(edges_seen=seen)[EVERY - 1 :: EVERY]
-    return history[["round", "cumulative_regret", "edges_seen"]]
+    result = drive(network, route, lengthscale, run, policy, horizon, shift)
+    best = reference(network, route, lengthscale, run)
+    excess = result.history["expected_energy"].cumsum() - result.history["round"] * result.expected[best].sum()
+    history = result.history.assign(excess_energy=excess, edges_seen=seen_so_far(result.arms))[EVERY - 1 :: EVERY]
+    return history[["round", "cumulative_regret", "excess_energy", "edges_seen"]]
+
+
+def shifted(network, **case):
+    """Task: one run that subtracts the potential energy before rectifying."""
+    net = roads(network)
+    return regret(network, **case, shift=potential_energy(net.lengths, net.inclines))
+
+
+@lru_cache(maxsize=1)
+def reference(network, route, lengthscale, run):
+    """Return the path of least rectified cost, from which energies are measured."""
+    net = roads(network)
+    options = {"rng": seed(network, route, run)}
+    world = bandits.Navigation(net, *datasets.ROUTES[net.name][route], prior(network, lengthscale), **options)
+    return world.best_path(1)
 
 
 def seen_so_far(rounds):
@@ -113,40 +139,39 @@ def cases(part, options):
         network=networks(options.networks[: 1 if small else None]),
         lengthscale=lengthscales[: 2 if small else None],
         route=["A", "B"][: 1 if small else None],
-        run=range(1 if small or part == "exploration" else options.runs),
+        run=range(1 if small or part == "exploration" else options.runs or MORE_RUNS.get(part, RUNS)),
         policy=options.policies or COMPARED[part],
         horizon=2 * EVERY if small else options.horizon,
     )
 
 
 def for_store(table, part):
-    """Drop columns that are constant, and four of five rounds of the largest part."""
+    """Drop columns that are constant, and some of the rounds of large parts."""
     if part == "exploration":
         return table.drop(columns=["horizon", "lengthscale", "run"])
-    table = table[table["round"] % (5 * EVERY) == 0] if part == "lengthscale" else table.drop(columns="lengthscale")
-    return table.drop(columns="horizon").round({"cumulative_regret": 1})
+    every = EVERY * (5 if part == "lengthscale" else 2 if part in MORE_RUNS else 1)
+    table = table[table["round"] % every == 0].drop(columns=["horizon"] + ["lengthscale"] * (part != "lengthscale"))
+    return table.round({"cumulative_regret": 1, "excess_energy": 1})
 
 
 def main():
-    parser = _studies.parser(__doc__, runs=RUNS)
+    parser = _studies.parser(__doc__)
     parser.add_argument("--part", choices=list(COMPARED), required=True)
     parser.add_argument("--policies", nargs="+", help="these only, instead of all of the part")
     parser.add_argument("--networks", nargs="+", default=["monaco", "luxembourg"])
     parser.add_argument("--horizon", type=int, default=HORIZON)
     options = parser.parse_args()
-    name, task, suffix = f"navigation_{options.part}", regret, ".csv"
-    if options.part == "exploration":
-        task, suffix = exploration, ".csv.gz"
+    name, small = f"navigation_{options.part}", options.part not in ("exploration", "agents", "shifted")
+    task = {"exploration": exploration, "shifted": shifted}.get(options.part, regret)
+    suffix = ".csv" if small or options.smoke else ".csv.gz"
     table = _studies.run(task, cases(options.part, options), name, options)
     kept, file = for_store(table, options.part), _studies.table_file(name, options, suffix)
     kept.to_csv(file, index=False, compression={"method": "gzip", "mtime": 0} if file.suffix == ".gz" else None)
     print(f"{len(kept)} rows in {file}")
     if options.part != "exploration":
         keys = ["network", "lengthscale", "route", "policy"]
-        ends = table.groupby([*keys, "run"], sort=False)["cumulative_regret"].last()
-        summary = ends.groupby(keys, sort=False).agg(
-            mean="mean", standard_error=lambda values: values.std(ddof=1) / np.sqrt(len(values))
-        )
+        ends = table.groupby([*keys, "run"], sort=False)[["cumulative_regret", "excess_energy"]].last()
+        summary = ends.groupby(keys, sort=False).agg(["mean", "sem"])
         print(f"regret in Wh after the last round:\n{summary.round(0)}")
 
 

@@ -163,6 +163,9 @@ class ShortestPath:
         self.start, self.end = net.edges([start], "start").item(), net.edges([end], "end").item()
 
     def __call__(self, indices: ArrayLike, allowed: ArrayLike | None = None) -> IntArray:
-        """Return the path's edges in driving order; ``allowed`` is one boolean per edge, or None for all."""
+        """Return the path's edges in driving order.
+
+        ``allowed`` is one boolean per edge, or per edge and connection, or None for all.
+        """
         closed = None if allowed is None else ~np.asarray(allowed, dtype=bool)
         return self.net.shortest_path(indices, self.start, self.end, closed=closed)

@@ -10,19 +10,26 @@ therefore uses rectified indices. Agents are compared with the best path under t
 edge is the rectified mean of its expected energy f, E[max(0, f + noise)]. The regret of a round is the cost
 of the path taken minus that of the best path open in that round; it is never negative.
 
-Where energies are well above the noise, as on most of a flat network, regret equals the difference in
-expected energy. On a steep network it does not: in Monaco 41 % of the edges have a negative prior mean, and
-74 % have a prior mean below two standard deviations of the noise. There, energy recovered downhill is ignored,
-and a path with more regret may need less energy. ``energy`` and ``expected_energy`` in the history are not
+Where energies are well above the noise, regret equals the difference in expected energy. On many edges they are
+not. In Monaco 41 % of the edges have a negative prior mean, and 74 % have a prior mean below two standard
+deviations of the noise. On a flat network all prior means are positive, but those of short edges are small: of
+the energies drawn for Luxembourg, up to half are negative. There, negative energy is ignored, and a path with
+more regret may need less energy. ``energy``, ``expected_energy`` and ``excess_energy`` in the history are not
 rectified.
 
-**Volatile arms.** Roads may be closed in some rounds. With congestion by hour, an arm is a road edge at one
-hour of the day, driven at the speed of that hour. Each round is one hour, and the hours repeat in cycles.
+**Shifted rectification** is our own option, ``shift``. The potential energy of `emsopt.roads.energy.potential_energy`
+adds up to the same number on every path from start to end. Subtracted from each edge before rectifying, it
+changes no comparison of paths, but leaves little to rectify: in Monaco no prior mean is then negative.
+
+**Volatile arms.** Roads and turns may be closed in some rounds. With congestion by hour, an arm is a road edge at
+one hour of the day, driven at the speed of that hour. Each round is one hour, and the hours repeat in cycles. With
+as many hours as rounds, every round has a context of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
@@ -38,7 +45,7 @@ from ..errors import InputError, NoWayError
 from ..roads.network import RoadNetwork
 from .exact import ExactGP
 from .framework import Round, ShortestPath
-from .policies import UCB, Agent, BayesUCB, Rule, Thompson, rectified_mean
+from .policies import UCB, Agent, BayesUCB, Optimism, Rule, Thompson, rectified_mean
 from .prior import Prior, navigation_prior
 from .regression import IndependentArms, Regression
 from .sparse import SparseGP
@@ -51,7 +58,8 @@ POLICIES = {f"{regression}-{rule}": (regression, RULES[rule]) for regression in 
 POLICIES["gp-ts-joint"] = ("gp", Thompson(joint=True))
 """Policies by name. A policy is a regression (exact or sparse Gaussian process, or independent edges) and a rule."""
 
-COLUMNS = ["round", "hour", "path", "energy", "expected_energy", "regret", "cumulative_regret", "seconds"]
+COLUMNS = ["round", "hour", "path", "energy", "expected_energy", "regret", "cumulative_regret"]
+COLUMNS += ["excess_energy", "cumulative_excess_energy", "seconds"]
 _FORM = Form("emsopt bandit run", "round", asked={"arms": are_indices}, told={"values": are_numbers})
 TRUTH, NOISE, AGENT = range(3)  # the random streams derived from a run's seed
 
@@ -69,8 +77,10 @@ class Navigation:
     expected : array_like, shape (n,), optional
         Expected energy of every arm, Wh. Default: drawn from the prior.
     closed : array_like or callable, optional
-        Closed edges as indices, ids or booleans; or a function of the round's number that returns them. The
-        function is called once per round.
+        Closed edges as indices, ids or booleans, and closed turns as tuples of two edges (from, to); or a function
+        of the round's number that returns them. The function is called once per round.
+    shift : array_like, shape (E,), optional
+        Wh to subtract from each edge before rectifying its cost, see `run`.
     rng : int or Generator, optional
         Source of randomness for the expected energies and the noise. Both are the same for every agent.
     """
@@ -84,6 +94,7 @@ class Navigation:
         *,
         expected: ArrayLike | None = None,
         closed: Closed = None,
+        shift: ArrayLike | None = None,
         rng: Rng = None,
     ) -> None:
         hours, odd = divmod(prior.n_arms, net.n_edges)
@@ -96,14 +107,15 @@ class Navigation:
             expected = prior.draw(rng=stream(self.seed, TRUTH))[:, 0]
         self.expected = _validate.real_array(expected, "expected", (prior.n_arms,), unit="Wh")
         self._deviation = np.sqrt(prior.noise_variance)
-        self.costs = rectified_mean(self.expected, self._deviation)
+        self.shift = np.tile(_validate.one_each(0.0 if shift is None else shift, "shift", net.n_edges), hours)
+        self.costs = rectified_mean(self.expected - self.shift, self._deviation)
         self.oracle = ShortestPath(net, start, end)
         always = self._open(() if closed is None or callable(closed) else closed)
         self._is_open = lru_cache(maxsize=1)(lambda t: self._open(closed(t)) if callable(closed) else always)
         self._best: dict[tuple[int, bytes], IntArray] = {}
 
     def available(self, t: int) -> tuple[IntArray, BoolArray]:
-        """Return the arms of round t, one per edge, and one boolean per edge: whether it is open."""
+        """Return the arms of round t, one per edge, and whether each edge and then each connection is open."""
         first = (t - 1) % self.hours * self.net.n_edges
         return np.arange(first, first + self.net.n_edges), self._is_open(t)
 
@@ -113,7 +125,7 @@ class Navigation:
         return self.expected[arms] + self._deviation * noise[arms]
 
     def best_path(self, t: int) -> IntArray:
-        """Return the edges of the path of least rectified cost, E[max(0, f + noise)], among those open in round t."""
+        """Return the edges of the path of least rectified cost, E[max(0, f - shift + noise)], among those open."""
         arms, is_open = self.available(t)
         key = int(arms[0]), is_open.tobytes()
         if key not in self._best:
@@ -121,9 +133,7 @@ class Navigation:
         return self._best[key]
 
     def _open(self, closed: Iterable[Any]) -> BoolArray:
-        is_open = np.ones(self.net.n_edges, dtype=bool)
-        is_open[self.net.edges(closed, "closed")] = False
-        return is_open
+        return ~self.net.closures(closed)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,8 +144,10 @@ class NavigationRun:
     ----------
     history : DataFrame
         One row per round: its number ``round``, ``hour``, ``path`` (tuple of edge indices), observed
-        ``energy`` and ``expected_energy`` of the path, ``regret`` and ``cumulative_regret`` (all in Wh; regret is
-        rectified, see the module's notes), and ``seconds`` since the start.
+        ``energy`` and ``expected_energy`` of the path, ``regret`` and ``cumulative_regret`` (rectified, see the
+        module's notes), ``excess_energy`` and ``cumulative_excess_energy`` (expected energy of the path minus that
+        of the best path; not rectified, and negative for a path that needs less; all in Wh), and ``seconds``
+        since the start.
     policy : str
     message : str
         Why the run ended.
@@ -149,6 +161,8 @@ class NavigationRun:
         The agent's final posterior mean and standard deviation, Wh.
     best_path : tuple of int
         Edges of the path of least rectified cost in the last round. The regret of this path is 0 by definition.
+    regression : Regression
+        The agent's posterior, from which a run on another route can start: ``run(..., regression=)``.
     """
 
     history: pd.DataFrame
@@ -160,11 +174,17 @@ class NavigationRun:
     mean: FloatArray
     deviation: FloatArray
     best_path: tuple[int, ...]
+    regression: Regression
 
     @property
     def regret(self) -> float:
         """Rectified cumulative regret after the last round, Wh."""
         return float(self.history["cumulative_regret"].iloc[-1])
+
+    @property
+    def excess_energy(self) -> float:
+        """Expected energy of all rounds minus that of the best path of each round, Wh; not rectified."""
+        return float(self.history["cumulative_excess_energy"].iloc[-1])
 
     @cached_property
     def visits(self) -> pd.DataFrame:
@@ -174,8 +194,8 @@ class NavigationRun:
 
     def __repr__(self) -> str:
         return (
-            f"<NavigationRun: {self.policy}, {len(self.history)} rounds, regret {self.regret:.4g} Wh, "
-            f"{np.count_nonzero(self.counts)} arms seen; {self.message}>"
+            f"<NavigationRun: {self.policy}, {len(self.history)} rounds, rectified regret {self.regret:.4g} Wh, "
+            f"excess energy {self.excess_energy:.4g} Wh, {np.count_nonzero(self.counts)} arms seen; {self.message}>"
         )
 
 
@@ -183,13 +203,15 @@ def run(
     net: RoadNetwork,
     start: int | str,
     end: int | str,
-    policy: str | tuple[str, Rule] = "gp-ts",
+    policy: str | tuple[str, Rule | Optimism] = "gp-ts",
     *,
     horizon: int = 500,
     rng: Rng = None,
     closed: Closed = None,
     prior: Prior | None = None,
     expected: ArrayLike | None = None,
+    shift: ArrayLike | None = None,
+    regression: Regression | None = None,
     progress: Progress = False,
     callback: Callback | None = None,
     checkpoint: PathLike | None = None,
@@ -205,19 +227,31 @@ def run(
         Edges, by index or id.
     policy : str or (str, rule)
         A name in `POLICIES`; or a pair of a regression ("gp", "svgp" or "bi") and a rule such as
-        ``BayesUCB(omega=1, xi=0.5)``.
+        ``BayesUCB(omega=1, xi=0.5)``, or an object of your own with a method ``beta(t, n_arms)``. With a checkpoint,
+        the ``repr`` of the object must say all its parameters.
     horizon : int
         Number of rounds T.
     rng : int or Generator, optional
         Source of all randomness. Runs with the same ``rng`` face the same energies and noise under every
         policy.
     closed : array_like or callable, optional
-        Closed edges as indices, ids or booleans; or a function of the round's number that returns them. To
-        resume from a checkpoint, the function must return the same edges for the same round.
+        Closed edges as indices, ids or booleans, and closed turns as tuples of two edges (from, to); or a function
+        of the round's number that returns them. To resume from a checkpoint, the function must return the same
+        closures for the same round.
     prior : Prior, optional
         From `navigation_prior`; pass one to share it between runs. Default: built from ``kernel``.
     expected : array_like, optional
         Expected energy of every arm, Wh. Default: drawn from the prior.
+    shift : array_like, shape (E,), optional
+        Wh to subtract from each edge before rectifying, in the indices of the agent and in the costs that define
+        regret. Its sum must be the same on every path, as that of `emsopt.roads.energy.potential_energy` is. Not in
+        the paper. Rectified regrets with different shifts cannot be compared; excess energies can, if measured from
+        the same path.
+    regression : Regression, optional
+        What the agent knows at the start: that of an earlier run (with ``expected`` of that run, and another ``rng``,
+        because the same one gives the same noise again), or one with options of its own, such as
+        ``SparseGP(prior, inducing=100)``. It is copied. Its prior is used; leave out ``prior``. It must be of the kind
+        that ``policy`` names.
     progress : bool or callable
         Whether to show a progress bar, or a function called with (rounds done, horizon).
     callback : callable, optional
@@ -225,7 +259,8 @@ def run(
     checkpoint, time_limit
         As in `emsopt.minimize`, with rounds in place of evaluations.
     **kernel
-        Passed to `navigation_prior`: lengthscale, nu, kappa, share, spread, noise_sd, congestion, vehicle.
+        Passed to `navigation_prior`: lengthscale, feature_lengthscale, nu, kappa, share, spread, noise_sd,
+        congestion, vehicle.
 
     Returns
     -------
@@ -249,25 +284,33 @@ def run(
     """
     _validate.instance(net, "net", RoadNetwork, "emsopt.roads.RoadNetwork")
     horizon = _validate.whole_number(horizon, "horizon")
-    name, regression, rule = _policy(policy)
+    name, kind, rule = _policy(policy)
+    if regression is not None:
+        wanted = f"{REGRESSIONS[kind].__name__}, because the policy is {name!r}"
+        _validate.instance(regression, "regression", REGRESSIONS[kind], wanted)
+        if prior is not None or kernel:
+            raise InputError("Leave out `prior` and kernel options: `regression` has a prior.")
+        prior = regression.prior
     if prior is not None and kernel:
         raise InputError(f"Pass either `prior` or kernel options, not both; got `prior` and {', '.join(kernel)}.")
     prior = navigation_prior(net, **kernel) if prior is None else prior
     _validate.instance(prior, "prior", Prior, "emsopt.bandits.Prior")
     with loop(
         _FORM,
-        lambda: _description(net, start, end, name, prior, expected, closed),
+        lambda: _description(net, start, end, name, prior, expected, closed, shift, regression),
         RunOptions(rng, progress, callback, checkpoint, time_limit),
         message=f"horizon of {horizon} rounds reached",
         steps=horizon,
     ) as steps:
         seed = steps.file.seed
-        environment = Navigation(net, start, end, prior, expected=expected, closed=closed, rng=seed)
+        environment = Navigation(net, start, end, prior, expected=expected, closed=closed, shift=shift, rng=seed)
         environment.best_path(1)  # raises immediately if there is no path from start to end
         agent_rng = stream(seed, AGENT)
-        model = SparseGP(prior, rng=agent_rng) if regression == "svgp" else REGRESSIONS[regression](prior)
-        agent = Agent(model, rule, sense="min", rectify=True, rng=agent_rng)
-        total = 0.0
+        model = REGRESSIONS[kind](prior) if regression is None else deepcopy(regression, {id(prior): prior})
+        if isinstance(model, SparseGP):
+            model.rng = agent_rng
+        agent = Agent(model, rule, sense="min", rectify=True, shift=environment.shift, rng=agent_rng)
+        total = excess_so_far = 0.0
         for t in steps:  # as in `play`
             arms, is_open = environment.available(t)
             try:
@@ -282,18 +325,21 @@ def run(
                 chosen, values = _on_file(steps, filed, environment.oracle, arms, chosen, is_open)
             steps.write(arms=chosen.tolist(), values=values.tolist())
             agent.update(chosen, values)
-            regret = environment.costs[chosen].sum() - environment.costs[arms[environment.best_path(t)]].sum()
-            total += regret
+            best = arms[environment.best_path(t)]
+            regret = environment.costs[chosen].sum() - environment.costs[best].sum()
+            needed = environment.expected[chosen].sum()
+            excess = needed - environment.expected[best].sum()
+            total, excess_so_far = total + regret, excess_so_far + excess
             hour, edges = int(arms[0]) // net.n_edges, tuple((chosen - arms[0]).tolist())
-            row = hour, edges, values.sum(), environment.expected[chosen].sum(), regret, total
+            row = hour, edges, values.sum(), needed, regret, total, excess, excess_so_far
             steps.finish(row, Round(t, chosen, values), f"regret {total:.4g} Wh")
     history = pd.DataFrame(steps.rows, columns=COLUMNS)
     seen = tuple(hour * net.n_edges + np.array(path) for _, hour, path, *_ in steps.rows)
     counts = np.bincount(np.concatenate(seen), minlength=prior.n_arms)
     mean, variance = model.predict()
-    best, deviation = tuple(environment.best_path(len(history)).tolist()), np.sqrt(variance)
+    last, deviation = tuple(environment.best_path(len(history)).tolist()), np.sqrt(variance)
     truth = environment.expected
-    return NavigationRun(history, name, steps.message, seen, counts, truth, mean, deviation, best)
+    return NavigationRun(history, name, steps.message, seen, counts, truth, mean, deviation, last, model)
 
 
 def _on_file(
@@ -304,9 +350,9 @@ def _on_file(
     if len(chosen) != len(values):
         steps.file.refuse(steps.number)
     path, n = chosen - arms[0], len(arms)
-    legal = np.isin(n * path[:-1] + path[1:], oracle.net.connections @ [n, 1]).all()
+    legal = np.isin(n * path[:-1] + path[1:], oracle.net.connections[is_open[n:]] @ [n, 1]).all()
     is_path = [*path[:1], *path[-1:]] == [oracle.start, oracle.end]
-    if not (is_path and legal and np.isin(chosen, arms[is_open]).all()):
+    if not (is_path and legal and np.isin(chosen, arms[is_open[:n]]).all()):
         raise InputError(
             f"The path of round {steps.number} in the checkpoint {steps.file.path} is closed now or not a valid path. "
             "Resume with the same `closed`, or use another checkpoint file."
@@ -315,11 +361,12 @@ def _on_file(
     return chosen, values
 
 
-def _policy(policy: str | tuple[str, Rule]) -> tuple[str, str, Rule]:
+def _policy(policy: str | tuple[str, Rule | Optimism]) -> tuple[str, str, Rule | Optimism]:
     """Return the name, the regression and the rule of a policy."""
     if isinstance(policy, str):
         return policy, *POLICIES[_validate.choice(policy, "policy", POLICIES)]
-    if not (isinstance(policy, tuple) and len(policy) == 2 and isinstance(policy[1], Rule)):
+    is_pair = isinstance(policy, tuple) and len(policy) == 2
+    if not (is_pair and (isinstance(policy[1], Thompson) or callable(getattr(policy[1], "beta", None)))):
         names = ", ".join(map(repr, POLICIES))
         raise InputError(f"`policy` must be one of {names}, or a pair of a regression and a rule; got {policy!r}.")
     regression, rule = policy
@@ -335,9 +382,16 @@ def _description(
     prior: Prior,
     expected: ArrayLike | None,
     closed: Closed,
+    shift: ArrayLike | None,
+    regression: Regression | None,
 ) -> dict[str, Any]:
     """Return what identifies a run: policy, network, route, prior and closures, which a checkpoint must match."""
     oracle, shut = ShortestPath(net, start, end), () if closed is None else closed
+    own = {} if shift is None else {"shift": summary(_validate.one_each(shift, "shift", net.n_edges))}
+    if regression is not None:
+        options = {key: value for key, value in vars(regression).items() if isinstance(value, (int, float))}
+        own["regression"] = {key: value for key, value in options.items() if key[0] != "_"}
+        own["posterior"] = summary(*regression.predict())
     if expected is not None:
         expected = _validate.real_array(expected, "expected", (prior.n_arms,))
     return {
@@ -347,5 +401,6 @@ def _description(
         "end": net.ids[oracle.end],
         "prior": summary(prior.mean, np.diag(prior.covariance), prior.covariance[0], prior.noise_variance),
         "expected": None if expected is None else summary(expected),
-        "closed": "by a function" if callable(shut) else net.edges(shut).tolist(),
+        "closed": "by a function" if callable(shut) else np.flatnonzero(net.closures(shut)).tolist(),
+        **own,
     }

@@ -23,7 +23,7 @@ this module uses the η_t-quantile of Theorem 3.1, as the paper's experiments do
 """
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -136,6 +136,13 @@ class Thompson:
     joint: bool = False
 
 
+class Optimism(Protocol):
+    """A rule of one's own: its index of an arm is the optimistic value μ - √β_t σ for costs, μ + √β_t σ for rewards."""
+
+    def beta(self, t: ArrayLike, n_arms: int, /) -> FloatArray:
+        """Return β_t."""
+
+
 Rule: TypeAlias = UCB | BayesUCB | Thompson
 
 
@@ -146,17 +153,26 @@ class Agent:
     ----------
     regression
         `ExactGP`, `SparseGP` or `IndependentArms`.
-    rule : UCB, BayesUCB or Thompson
+    rule : UCB, BayesUCB, Thompson or an object with a method ``beta(t, n_arms)``
     sense : {"max", "min"}
         Whether values are rewards ("max") or costs ("min"). Must agree with the oracle.
     rectify : bool
         Whether to use the rectified means of Algorithm 2 as indices. They are non-negative, as shortest paths require.
+    shift : array_like, shape (n_arms,), optional
+        Subtracted from the value of each arm before it is rectified; see `emsopt.bandits.run`.
     rng : int or Generator, optional
         Source of randomness for Thompson sampling.
     """
 
     def __init__(
-        self, regression: Regression, rule: Rule, *, sense: str = "max", rectify: bool = False, rng: Rng = None
+        self,
+        regression: Regression,
+        rule: Rule | Optimism,
+        *,
+        sense: str = "max",
+        rectify: bool = False,
+        shift: ArrayLike | None = None,
+        rng: Rng = None,
     ) -> None:
         if not (isinstance(rule, Thompson) or hasattr(rule, "beta")):
             raise InputError(f"`rule` must be UCB, BayesUCB, Thompson or an object with a method `beta`; got {rule!r}.")
@@ -173,6 +189,11 @@ class Agent:
             raise InputError(
                 "Rectified indices are costs and need sense='min'; got sense='max'. Pass sense='min' or rectify=False."
             )
+        if shift is not None and not rectify:
+            raise InputError(
+                "`shift` needs rectify=True, because it only changes what is rectified; got rectify=False."
+            )
+        self._shift = _validate.one_each(0.0 if shift is None else shift, "shift", regression.n_arms)
         self.rng = _validate.generator(rng)
 
     def indices(self, t: int, arms: IntArray) -> FloatArray:
@@ -190,7 +211,7 @@ class Agent:
                 width = np.sqrt(self.rule.beta(t, self.regression.n_arms) * variance)
                 values = mean - width if self.sense == "min" else mean + width
         deviation = np.sqrt(self.regression.prior.noise_variance)
-        return rectified_mean(values, deviation) if self.rectify else values
+        return rectified_mean(values - self._shift[arms], deviation) if self.rectify else values
 
     def update(self, arms: ArrayLike, values: ArrayLike) -> None:
         """Update the regression with one value per arm."""

@@ -44,6 +44,8 @@ class SparseGP(Regression):
         B, number of observations per step.
     rate : float
         ρ, step size, above 0 and at most 1.
+    steps : int
+        G, number of steps per round.
     rng : int or Generator, optional
         Source of randomness for the batches.
     """
@@ -55,12 +57,14 @@ class SparseGP(Regression):
         inducing: int = 1000,
         batch: int = 2500,
         rate: float = 0.1,
+        steps: int = 1,
         rng: Rng = None,
     ) -> None:
         super().__init__(prior)
         self.inducing = _validate.whole_number(inducing, "inducing")
         self.batch = _validate.whole_number(batch, "batch")
         self.rate = _validate.positive_number(rate, "rate")
+        self.steps = _validate.whole_number(steps, "steps")
         if self.rate > 1:
             raise InputError(f"`rate`, the step size, must be above 0 and at most 1; got {rate:g}.")
         self.rng = _validate.generator(rng)
@@ -87,7 +91,7 @@ class SparseGP(Regression):
         self._seen, self._values = np.concatenate([self._seen, arms]), np.concatenate([self._values, values])
         self._visits += np.bincount(arms, minlength=self.n_arms)
         self._choose_points(arms)
-        self.step()  # one step per round, as in the paper (G = 1)
+        self.step(self.steps)
 
     def step(self, count: int = 1) -> None:
         """Make ``count`` further steps of natural gradient descent, each on a random batch of all observations."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _validate
-from .._types import ArrayLike, FloatArray, IntArray, PathLike
+from .._types import ArrayLike, BoolArray, FloatArray, IntArray, PathLike
 from ..errors import InputError, NoWayError
 from ._file import read_roads, write_roads
 from ._limits import FARTHEST_M, LONGEST_M, MOST_M_S
@@ -261,6 +261,36 @@ class RoadNetwork:
             raise InputError(f"`{name}`: there is no edge {value!r}; ids look like {self.ids[0]!r}.")
         return self._index[value]
 
+    def closures(self, closed: Iterable[Any], name: str = "closed") -> BoolArray:
+        """Return which edges, and then which connections, are closed: booleans of shape (E + C,).
+
+        Parameters
+        ----------
+        closed : array_like
+            Edges as in `edges`, and turns as tuples of two edges (from, to) by index or id; or truth values of shape
+            (E + C,).
+        name : str
+            Name of the argument in messages.
+
+        Raises
+        ------
+        InputError
+            If there is no such edge, or a turn is not one of the network's connections.
+        """
+        n, shut = self.n_edges, np.zeros(self.n_edges + len(self.connections), dtype=bool)
+        given = closed if isinstance(closed, (str, np.ndarray)) or not np.iterable(closed) else list(closed)
+        if isinstance(given, np.ndarray) and given.dtype == bool and given.shape == shut.shape:
+            return given.copy()
+        turns = [] if isinstance(given, (str, np.ndarray)) else [pair for pair in given if isinstance(pair, tuple)]
+        shut[self.edges([edge for edge in given if not isinstance(edge, tuple)] if turns else given, name)] = True
+        for turn in turns:
+            ends = self.edges(turn, name)
+            found = n + np.flatnonzero((self.connections == ends[:2]).all(axis=1))
+            if len(ends) != 2 or not len(found):
+                raise InputError(f"`{name}`: {turn!r} is not a legal turn. Pass a pair of edges from `connections`.")
+            shut[found] = True
+        return shut
+
     @cached_property
     def _index(self) -> dict[str, int]:
         return {name: k for k, name in enumerate(self.ids)}
@@ -290,7 +320,7 @@ class RoadNetwork:
         start, end : int or str
             Edges, by index or id.
         closed : array_like, optional
-            Edges that cannot be used: indices, ids or truth values of shape (E,).
+            Edges that cannot be used, and turns that cannot be made, as in `closures`.
 
         Returns
         -------
@@ -313,17 +343,18 @@ class RoadNetwork:
 
         costs = _validate.real_array(costs, "costs", (self.n_edges,), low=0.0)
         start, end = self._edge(start, "start"), self._edge(end, "end")
-        shut = np.zeros(self.n_edges, dtype=bool)
-        if closed is not None:
-            shut[self.edges(closed, "closed")] = True
+        shut = self.closures(() if closed is None else closed)
+        no_turn, shut = np.flatnonzero(shut[self.n_edges :]), shut[: self.n_edges]
         for name, edge in (("start", start), ("end", end)):
             if shut[edge]:
                 raise NoWayError(f"the {name} {self.ids[edge]!r} is closed. Choose another {name}.")
         graph = self._search_graph
         np.take(np.where(shut, np.inf, costs), graph.indices, out=graph.data)
+        graph.data[no_turn] = np.inf  # entries are in the order of the connections
         (distance,), (before,) = dijkstra(graph, indices=[start], return_predecessors=True)
         if not np.isfinite(distance[end]):
-            remedy = f"Open some of {shut.sum()} closed edges" if shut.any() else "Use `largest_component()`"
+            count = f"{shut.sum()} closed edges" + f" and {len(no_turn)} closed turns" * bool(len(no_turn))
+            remedy = f"Open some of {count}" if shut.any() or len(no_turn) else "Use `largest_component()`"
             raise NoWayError(f"no legal path leads from {self.ids[start]!r} to {self.ids[end]!r}. {remedy}.")
         path = [end]
         while path[-1] != start:

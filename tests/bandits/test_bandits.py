@@ -15,9 +15,11 @@ import emsopt as eo
 from emsopt import bandits
 from emsopt.errors import InputError
 from emsopt.roads import RoadNetwork, grid_roads
+from emsopt.roads.energy import potential_energy
 
 START, END = "r0c0-r0c1", "r4c3-r4c4"
 SAME = ["round", "hour", "path", "energy", "expected_energy", "regret", "cumulative_regret"]
+SAME += ["excess_energy", "cumulative_excess_energy"]
 
 
 @pytest.fixture(scope="module")
@@ -200,6 +202,83 @@ def test_a_run_is_its_history(net, prior, policy):
     costs = bandits.rectified_mean(run.expected, np.sqrt(prior.noise_variance))
     wanted = [costs[list(path)].sum() - costs[best].sum() for path in history["path"]]
     assert history["regret"].to_numpy() == pytest.approx(wanted, abs=1e-9)
+    excess = history["expected_energy"] - run.expected[best].sum()  # not rectified
+    assert history["excess_energy"].to_numpy() == pytest.approx(excess, abs=1e-9)
+    assert run.excess_energy == pytest.approx(excess.sum(), abs=1e-6)
+    assert np.array_equal(run.regression.predict()[0], run.mean)
+
+
+def test_a_path_with_more_rectified_regret_may_need_less_energy():
+    """By hand: 8 Wh on one way; 12 Wh, then 50 Wh gained on the other, which rectification ignores."""
+    net = RoadNetwork([100.0] * 5, [10.0] * 5, [(0, 1), (1, 3), (0, 2), (2, 4), (4, 3)])
+    truth = np.array([5.0, 8.0, 12.0, 5.0, -50.0])
+    known = bandits.Prior(truth, 1e-18 * np.eye(5), noise_variance=0.01)
+    prior = bandits.Prior([5.0, 98.0, 12.0, 5.0, -50.0], 1e-18 * np.eye(5), noise_variance=0.01)
+    best, other = (bandits.run(net, 0, 3, "bi-ts", horizon=2, rng=0, prior=p, expected=truth) for p in (known, prior))
+    assert [best.history["path"][0], other.history["path"][0]] == [(0, 1, 3), (0, 2, 4, 3)]
+    assert (best.regret, best.excess_energy) == (0.0, 0.0)
+    assert other.regret == pytest.approx(2 * 4.0, abs=1e-6)
+    assert other.excess_energy == pytest.approx(-2 * 46.0, abs=1e-6)
+
+
+def test_potential_energy_changes_no_comparison_of_paths_and_leaves_little_to_rectify():
+    """Our shift: it adds up to the same on every path, and no prior mean minus it is negative."""
+    net = grid_roads(6, 6, jitter=0.3, relief=150, rng=3)
+    shift = potential_energy(net.lengths, net.inclines)
+    prior = bandits.navigation_prior(net)
+    assert np.mean(prior.mean < 0) > 0.3
+    assert (prior.mean - shift > 0).all()
+    rng, ends = np.random.default_rng(0), ("r0c0-r0c1", "r5c4-r5c5")
+    paths = [net.shortest_path(rng.exponential(size=net.n_edges), *ends) for _ in range(20)]
+    assert np.ptp([shift[path].sum() for path in paths]) < 1e-6 * np.abs(shift).sum()
+    options = {"horizon": 10, "rng": 0, "prior": prior}
+    plain, shifted = (bandits.run(net, *ends, "gp-ts", **options, shift=s) for s in (None, shift))
+    costs = bandits.rectified_mean(shifted.expected - shift, np.sqrt(prior.noise_variance))
+    best = net.shortest_path(costs, *ends)
+    assert shifted.best_path == tuple(best)
+    wanted = [costs[list(path)].sum() - costs[best].sum() for path in shifted.history["path"]]
+    assert shifted.history["regret"].to_numpy() == pytest.approx(wanted, abs=1e-9)
+    assert shifted.expected[best].sum() < plain.expected[list(plain.best_path)].sum(), "the reference itself is better"
+    agent = bandits.Agent(bandits.IndependentArms(prior), bandits.UCB(), sense="min", rectify=True, shift=shift)
+    unshifted = bandits.Agent(bandits.IndependentArms(prior), bandits.UCB(), sense="min").indices(3, np.arange(9))
+    wanted = bandits.rectified_mean(unshifted - shift[:9], np.sqrt(prior.noise_variance))
+    assert agent.indices(3, np.arange(9)) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_a_second_route_starts_with_what_the_first_taught(net, prior):
+    first = bandits.run(net, START, END, "gp-ucb", horizon=60, rng=0, prior=prior)
+    kept = first.regression.predict()[0].copy()
+    ends, options = ("r4c0-r3c0", "r1c4-r0c4"), {"policy": "gp-ucb", "horizon": 15, "expected": first.expected}
+    cold = [bandits.run(net, *ends, **options, rng=seed, prior=prior) for seed in range(1, 6)]
+    runs = [bandits.run(net, *ends, **options, rng=seed, regression=first.regression) for seed in range(1, 6)]
+    assert np.array_equal(first.regression.predict()[0], kept), "the run works on a copy"
+    assert sum(run.regret for run in runs) < 0.8 * sum(run.regret for run in cold)
+    warm = runs[0]
+    assert (warm.deviation <= first.deviation + 1e-9).all()
+
+
+def test_options_of_a_regression_and_ones_own_beta(net, prior, tmp_path):
+    class Constant:
+        def beta(self, t, n_arms):
+            return np.full(np.shape(t), 2.0)
+
+        def __repr__(self):
+            return "Constant()"
+
+    run = bandits.run(net, START, END, ("bi", Constant()), horizon=4, rng=0, prior=prior)
+    world = bandits.Navigation(net, START, END, prior, rng=0)
+    agent = bandits.Agent(bandits.IndependentArms(prior), Constant(), sense="min", rectify=True)
+    rounds = list(bandits.play(agent, world, world.oracle, horizon=4))
+    assert [tuple(r.arms) for r in rounds] == run.history["path"].tolist()
+    few = bandits.SparseGP(prior, inducing=9, batch=20, rate=0.5, steps=3)
+    options = {"horizon": 12, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
+    run = bandits.run(net, START, END, "svgp-ts", regression=few, **options)
+    assert len(run.regression._points) == 9
+    again = bandits.run(net, START, END, "svgp-ts", regression=few, **options)
+    assert same(again, run)
+    other = bandits.SparseGP(prior, inducing=10, batch=20, rate=0.5, steps=3)
+    with pytest.raises(InputError, match="its regression is"):
+        bandits.run(net, START, END, "svgp-ts", regression=other, **options)
 
 
 def test_an_agent_that_knows_all_has_no_regret(net, prior):
@@ -262,6 +341,51 @@ def test_closed_roads_are_not_driven_and_do_not_count_against_the_agent(net, pri
             wanted = costs[list(path)].sum() - (detour if is_closed else costs[best].sum())
             assert regret == pytest.approx(wanted, abs=1e-9)
     assert run.counts[busiest].sum() > 0, "open in even rounds"
+
+
+def test_closed_turns_are_not_made(net, prior):
+    """A turn of the best path is closed in odd rounds, while both its edges stay open."""
+    free = bandits.run(net, START, END, "gp-ts", horizon=20, rng=1, prior=prior)
+    costs = bandits.rectified_mean(free.expected, np.sqrt(prior.noise_variance))
+    best = net.shortest_path(costs, START, END)
+    turn = (int(best[3]), net.ids[best[4]])
+    graph = nx.DiGraph(
+        [(a, b, {"weight": costs[b]}) for a, b in net.connections.tolist() if (a, b) != (best[3], best[4])]
+    )
+    detour = costs[best[0]] + nx.dijkstra_path_length(graph, best[0], best[-1])
+    assert costs[net.shortest_path(costs, START, END, closed=[turn])].sum() == pytest.approx(detour, rel=1e-12)
+    run = bandits.run(
+        net, START, END, "gp-ts", horizon=20, rng=1, prior=prior, closed=lambda t: [turn] if t % 2 else []
+    )
+    for number, path, regret in run.history[["round", "path", "regret"]].itertuples(index=False):
+        assert not (number % 2 and (best[3], best[4]) in set(pairwise(path)))
+        wanted = costs[list(path)].sum() - (detour if number % 2 else costs[best].sum())
+        assert regret == pytest.approx(wanted, abs=1e-9)
+    both = net.closures([turn, 7])
+    assert np.flatnonzero(both[: net.n_edges]).tolist() == [7]
+    assert net.connections[both[net.n_edges :]].tolist() == [[best[3], best[4]]]
+    assert np.array_equal(net.closures(both), both)
+
+
+def test_a_closed_turn_cuts_a_way_off():
+    net = RoadNetwork([50.0, 60.0, 70.0], [10.0, 9.0, 8.0], [(0, 1), (1, 2), (2, 0)])
+    with pytest.raises(InputError, match=r"no legal path .* Open some of 0 closed edges and 1 closed turns"):
+        net.shortest_path(net.lengths, 0, 2, closed=[(0, 1)])
+    for turn in ((0, 2), (0,), (0, 1, 2)):
+        with pytest.raises(InputError, match=r"is not a legal turn\. Pass a pair of edges"):
+            net.shortest_path(net.lengths, 0, 2, closed=[turn])
+
+
+def test_contexts_can_be_new_in_every_round(net):
+    """Section 2.1: with one row of speeds per round, no arm comes up twice, and learning carries over."""
+    speeds = np.random.default_rng(0).uniform(0.3, 1.0, (20, net.n_edges))
+    prior = bandits.navigation_prior(net, congestion=speeds)
+    run = bandits.run(net, START, END, "gp-ts", horizon=20, rng=0, prior=prior)
+    assert run.counts.max() == 1
+    assert run.history["hour"].tolist() == list(range(20))
+    later = slice(19 * net.n_edges, None)  # arms of the last round, of which few were driven
+    explained = 1 - run.deviation[later] ** 2 / np.diag(prior.covariance)[later]
+    assert np.median(explained) > 0.2
 
 
 def test_hours_take_turns(net):
@@ -364,6 +488,12 @@ def test_why_a_run_ends(net, prior):
         ({"progress": "yes"}, "`progress`"),
         ({"time_limit": 0}, "`time_limit`"),
         ({"prior": bandits.Prior([0.0] * 3, np.eye(3), 1.0)}, "multiple of 80; got 3 arms"),
+        ({"shift": [1.0]}, "`shift` must have shape"),
+        ({"regression": bandits.Thompson()}, "`regression` must be an? ExactGP, because the policy is 'gp-ts'"),
+        (
+            {"regression": bandits.ExactGP(bandits.Prior([0.0], [[1.0]], 1.0))},
+            "Leave out `prior` and kernel options: `regression` has a prior",
+        ),
     ],
 )
 def test_wrong_options_are_refused(net, prior, change, message):

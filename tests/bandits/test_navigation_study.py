@@ -10,6 +10,7 @@ import pytest
 
 import emsopt as eo
 from emsopt import study
+from emsopt.roads.energy import potential_energy
 
 FILE = Path(__file__).parents[2] / "benchmarks" / "navigation_study.py"
 
@@ -21,14 +22,21 @@ def navigation(script):
 
 def options(**change):
     return SimpleNamespace(
-        **{"networks": ["monaco"], "runs": 5, "horizon": 500, "policies": None, "smoke": False, **change}
+        **{"networks": ["monaco"], "runs": None, "horizon": 500, "policies": None, "smoke": False, **change}
     )
 
 
 def test_the_study_has_the_papers_size(navigation):
-    """Section 4.2: 6 agents and one of ours x 5 runs x 2 routes a network; 4 parametrisations; lengthscales from 0.1 to 2."""
+    """Section 4.2: 6 agents x 5 runs x 2 routes a network; 4 parametrisations; lengthscales from 0.1 to 2. More is ours."""
     sizes = {part: len(navigation.cases(part, options())) for part in navigation.COMPARED}
-    assert sizes == {"agents": 70, "sparse": 30, "parametrisation": 40, "lengthscale": 240, "exploration": 12}
+    assert sizes == {
+        "agents": 280,
+        "shifted": 240,
+        "sparse": 30,
+        "parametrisation": 40,
+        "lengthscale": 240,
+        "exploration": 12,
+    }
 
 
 def test_rows_of_a_case(navigation):
@@ -47,6 +55,12 @@ def test_rows_of_a_case(navigation):
     assert rows["round"].tolist() == [10, 20, 30]
     assert rows["cumulative_regret"].tolist() == run.history["cumulative_regret"][9::10].tolist()
     assert rows["edges_seen"].iloc[-1] == np.count_nonzero(run.counts)
+    assert rows["excess_energy"].to_numpy() == pytest.approx(run.history["cumulative_excess_energy"][9::10], abs=1e-6)
+    shifted = navigation.shifted(**case)  # measured from the same path
+    least = run.expected[list(run.best_path)].sum()
+    again = navigation.drive(**case, shift=potential_energy(net.lengths, net.inclines))
+    energy = again.history["expected_energy"].cumsum() - least * again.history["round"]
+    assert shifted["excess_energy"].to_numpy() == pytest.approx(energy[9::10], abs=1e-6)
     driven = pd.DataFrame(navigation.exploration(**case))
     assert driven["visits"].tolist() == run.counts[run.counts > 0].tolist()
     assert driven["edge"].tolist() == np.flatnonzero(run.counts).tolist()
@@ -67,9 +81,9 @@ def test_a_tiny_study_runs_from_end_to_end(navigation, tmp_path, monkeypatch, ca
     monkeypatch.setattr(sys, "argv", command)
     navigation.main()
     table = pd.read_csv(tmp_path / "smoke_navigation_agents.csv")
-    columns = ["network", "route", "run", "policy", "round", "cumulative_regret", "edges_seen"]
+    columns = ["network", "route", "run", "policy", "round", "cumulative_regret", "excess_energy", "edges_seen"]
     assert list(table) == columns
-    assert len(table) == 4
+    assert len(table) == 2
     assert "regret in Wh after the last round" in capsys.readouterr().out
 
 

@@ -1,14 +1,16 @@
 """Choose the constants of BOKE and its rivals by trials on functions that no study of this package reports.
 
     python benchmarks/boke_training.py boke            # also boke+, boke-auto, kr-ucb, gp-ucb-fixed, gp-ucb
-    python benchmarks/boke_training.py boke --seeds 5
+    python benchmarks/boke_training.py boke --seeds 3 --wide
 
 The training functions (`FAMILY`) are draws from Gaussian processes; Branin, Styblinski-Tang, Michalewicz, Griewank,
 Zakharov, a cubic-quartic Dixon-Price valley and a stretched bowl, each rotated and shifted at random; and sums of random
 Gaussian bumps, of which one is the highest but seldom the widest. They have 1 to 6 inputs, and some are noisy. In those
-called "ard" (automatic relevance determination) the inputs matter unequally, by factors of up to 16 (bumps: 32). None is
-a reported function: Forrester, Goldstein-Price, camel, Hartmann, Rosenbrock, Sphere, Ackley, Levy, the sprinkler and
-the tuning tasks. Seeds start at 1000, which no study uses.
+called "ard" (automatic relevance determination) the inputs matter unequally, by factors of up to 16 (bumps: 32).
+``WIDE``, which ``--wide`` adds, has such functions of up to ten inputs, and some called "edge", whose optimum lies on
+the border of the box: half of the inputs (rounded up) have their optimum outside of it, or gain ever less towards one
+side. None is a reported function: Forrester, Goldstein-Price, camel, Hartmann, Rosenbrock, Sphere, Ackley, Levy, the
+sprinkler and the tuning tasks. Seeds start at 1000, which no study uses.
 
 A run has 60 evaluations. Its regret is that of the best point evaluated, without noise, divided by the median regret of
 60 random points. The table shows, over all training functions, the geometric mean (regrets below a thousandth count as a
@@ -66,8 +68,34 @@ FAMILY = [
     ("ard bumps 8", 3, 0.0),
     ("ard bumps 6", 4, 0.0),
 ]
+WIDE = [
+    ("gp 1.0", 8, 0.0),
+    ("gp 1.2", 10, 0.1),
+    ("ard gp 1.0", 8, 0.0),
+    ("styblinski-tang", 8, 0.0),
+    ("michalewicz", 8, 0.0),
+    ("griewank", 10, 0.1),
+    ("dixon-price", 10, 0.0),
+    ("zakharov", 8, 0.1),
+    ("bowl", 8, 0.0),
+    ("bowl", 10, 0.1),
+    ("bumps 6", 8, 0.0),
+    ("ard bumps 6", 10, 0.0),
+    ("edge gp 0.3", 2, 0.0),
+    ("edge gp 0.5", 4, 0.1),
+    ("edge gp 0.8", 6, 0.0),
+    ("edge ard gp 1.0", 8, 0.0),
+    ("edge gp 0.5", 3, 0.0),
+    ("edge gp 0.6", 5, 0.0),
+    ("edge bowl", 3, 0.1),
+    ("edge bowl", 5, 0.0),
+    ("edge bowl", 10, 0.0),
+    ("edge dixon-price", 4, 0.0),
+    ("edge zakharov", 7, 0.0),
+    ("edge gp 1.2", 10, 0.0),
+]
 TRIALS = {
-    "boke": [{"scale": scale, "noise_sd": noise} for scale in (0.035, 0.05, 0.07) for noise in (0.001, 0.005, 0.02)],
+    "boke": [{"noise_sd": noise} for noise in (5e-5, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 2e-2)],
     "boke+": [{"exploring": p} for p in (0.3, 0.5, 0.7, 0.9)],
     "boke-auto": [{}, {"confidence": 1.0}, {"exploring": 0.7}],
     "kr-ucb": [{"confidence": c, "closeness": tau} for c in (0.05, 0.2) for tau in (0.01, 0.1, 0.5)],
@@ -127,7 +155,9 @@ TEXTBOOK = {
 def problem(name, d, noise, seed):
     """Return a function of the family on [-1, 1]^d, to be minimised, with its best value by a long search."""
     rng = np.random.default_rng([seed, d, *name.encode()])
-    *uneven, kind, size = [name, "0"] if name in TEXTBOOK else name.split()
+    words = name.split()
+    edge, uneven = "edge" in words, "ard" in words
+    kind, size = (words[-1], "0") if words[-1] in TEXTBOOK else words[-2:]
     stretch = 4 ** rng.uniform(-1, 1, d) if uneven else np.ones(d)
     stretch = stretch / np.exp(np.log(stretch).mean())
     if kind == "gp":
@@ -152,9 +182,18 @@ def problem(name, d, noise, seed):
 
     else:
         turn, shift = np.linalg.qr(rng.normal(size=(d, d)))[0], rng.uniform(-0.3, 0.3, d)
+        if edge:
+            turn = np.eye(d)
+            shift[: (d + 1) // 2] = rng.choice([-1, 1], (d + 1) // 2) * rng.uniform(1, 1.5, (d + 1) // 2)
 
         def function(x):
-            return TEXTBOOK[name]((x - shift) @ turn)
+            return TEXTBOOK[kind]((x - shift) @ turn)
+
+    if edge and kind not in TEXTBOOK:
+        inside, side = function, rng.choice([-1, 1], (d + 1) // 2)
+
+        def function(x):
+            return inside(x) + 2 * np.exp(-(1 + side * x[:, : len(side)])).sum(axis=1)
 
     many = function(rng.uniform(-1, 1, (4000, d)))
     x = best_point(function, d, rng)
@@ -215,6 +254,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("method", choices=list(TRIALS))
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--wide", action="store_true", help="add functions of up to ten inputs and on the border")
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     parser.add_argument("--folder", type=Path, default=Path("emsopt-results"), help="of the finished runs")
     options = parser.parse_args()
@@ -229,7 +269,7 @@ def main():
             "seed": options.first_seed + k,
         }
         for chosen in TRIALS[options.method]
-        for name, d, noise in FAMILY
+        for name, d, noise in FAMILY + WIDE * options.wide
         for k in range(options.seeds)
     ]
     results = study.run(trial, cases, file=options.folder / "boke_training.jsonl", progress=True)

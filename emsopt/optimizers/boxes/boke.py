@@ -6,8 +6,9 @@ Algorithms 2 and 3 of "Bayesian Optimization by Kernel Regression and Density-ba
 symbol  name                          meaning
 ======  ============================  ============================================================================
 m, W    `KernelRegression`            regression (3.1) and density (3.9) of the t observed points, on the unit cube
-h_t     `bandwidth`                   Scott's rule (5.1): ``scale`` · d · t^(-1/(d+4))
-β_t     `exploration`                 2 ς² log(2 π² t² / (3 δ)), Theorem 4.13 with kernel constant M_Ψ = 1
+h_t     `bandwidth`                   Scott's rule (5.1): ``scale`` · d · t^(-1/(d+4)), or another one, see `BOKE`
+β_t     `exploration`                 2 ς² log(2 π² t² / (3 δ)), Theorem 4.13 with kernel constant M_Ψ = 1; on a
+                                      finite decision set 4 ς² log t, Theorem 4.10
 ς       ``noise_sd``                  noise level, in standard deviations of the observed values
 δ       ``DELTA``                     probability that the bound fails
 p       ``exploring``                 BOKE+: probability of a step by (3.12); otherwise (3.14)
@@ -36,10 +37,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _validate
-from ..._types import FloatArray
+from ..._types import ArrayLike, FloatArray, Rng
 from ...errors import InputError
-from ...surrogates.kernel_regression import KERNELS, KernelRegression, condition, scott
-from .base import BoxOptimizer
+from ...problems.box import Box
+from ...surrogates.kernel_regression import KERNELS, KernelRegression, condition, scott, silverman
+from ._search import Slopes
+from .base import SAME, BoxOptimizer
 from .box import Function
 
 if TYPE_CHECKING:
@@ -48,6 +51,8 @@ if TYPE_CHECKING:
 SCALE = 0.05
 NOISE_SD = 0.005
 DELTA = 0.1
+FINITE = 2 * np.pi**2 / 3  # the δ with which β_t of Theorem 4.13 becomes that of Theorem 4.10
+RULES = {"scott": scott, "silverman": silverman}
 EXPLORING = 0.6
 EMPTIEST = -1000.0  # lower bound of log W; points with smaller W count as equally unexplored
 LOWEST = -300.0  # lower bound of the maximised logarithm; without exploration it would be -inf at the worst point
@@ -70,6 +75,10 @@ class BOKE(BoxOptimizer):
         ς, the assumed noise level, in standard deviations of the observed values. Larger values explore more.
     kernel : str
         "gaussian", "epanechnikov" or "uniform".
+    bandwidth : {"scott", "silverman"} or float
+        Rule of the bandwidth, (5.1) or (5.2) of the paper, or a fixed bandwidth in widths of the box.
+    candidates : array_like, shape (n, d), optional
+        Finite decision set: the only points that may be asked for. β_t is then that of Theorem 4.10.
 
     Notes
     -----
@@ -79,12 +88,29 @@ class BOKE(BoxOptimizer):
     """
 
     def __init__(
-        self, f: Function, *, scale: float = SCALE, noise_sd: float = NOISE_SD, kernel: str = "gaussian", **options: Any
+        self,
+        f: Function,
+        *,
+        scale: float = SCALE,
+        noise_sd: float = NOISE_SD,
+        kernel: str = "gaussian",
+        bandwidth: str | float = "scott",
+        candidates: ArrayLike | None = None,
+        **options: Any,
     ) -> None:
         super().__init__(f, **options)
         self.scale = _validate.positive_number(scale, "scale")
         self.noise_sd = _validate.positive_number(noise_sd, "noise_sd", zero=True)
         self.kernel = _validate.choice(kernel, "kernel", KERNELS)
+        self.bandwidth = (
+            _validate.choice(bandwidth, "bandwidth", RULES)
+            if isinstance(bandwidth, str)
+            else _validate.positive_number(bandwidth, "bandwidth")
+        )
+        self.delta = DELTA
+        if candidates is not None:
+            self.space, self.delta = FiniteSet(self.space, candidates), FINITE
+            self._design = list(self.space.latin_hypercube(self.initial, rng=self.rng))
 
     def surrogate(self) -> KernelRegression:
         """Return the kernel regression and density of the points observed so far and of those still pending.
@@ -92,7 +118,9 @@ class BOKE(BoxOptimizer):
         Values are standardised. A pending point has no value yet: the regression's prediction stands in for it.
         """
         X, y = self.points, standardized(self.gains)
-        h = bandwidth(len(y), X.shape[1], self.scale)
+        h = self.bandwidth
+        if isinstance(h, str):
+            h = bandwidth(len(y), X.shape[1], self.scale, h)
         model = condition(X, y, h, kernel=self.kernel)
         if len(waiting := self.pending):
             y = np.append(y, model.predict(waiting)[0])
@@ -101,9 +129,17 @@ class BOKE(BoxOptimizer):
 
     def _choose(self) -> Iterator[FloatArray]:
         model = self.surrogate()
-        beta = exploration(len(model.y), self.noise_sd)
-        yield self._climb(lambda x: log_upper_bound(model, beta, x))
-        yield self._climb(lambda x: emptiness(model, x))
+        beta = exploration(len(model.y), self.noise_sd, self.delta)
+        yield from self._tops(lambda x: log_upper_bound(model, beta, x))
+        yield from self._tops(lambda x: emptiness(model, x))
+
+    def _tops(self, function: Slopes) -> Iterator[FloatArray]:
+        """Yield the maximiser of a function on the unit cube or, on a finite set, all of its points, the best first."""
+        if not isinstance(self.space, FiniteSet):
+            yield self._climb(function)
+            return
+        points = self.space.to_unit(self.space.listing())
+        yield from points[np.argsort(-function(points)[0], kind="stable")]
 
 
 class BOKEPlus(BOKE):
@@ -113,7 +149,7 @@ class BOKEPlus(BOKE):
 
     Parameters
     ----------
-    f, scale, noise_sd, kernel, bounds, integers, noisy, initial, rng
+    f, scale, noise_sd, kernel, bandwidth, candidates, bounds, integers, noisy, initial, rng
         As in `BOKE`.
     exploring : float
         Probability p of a step of BOKE, above 0 and at most 1.
@@ -126,23 +162,65 @@ class BOKEPlus(BOKE):
     def _choose(self) -> Iterator[FloatArray]:
         if self.rng.random() >= self.exploring:
             model = self.surrogate()
-            yield self._climb(lambda x: model.predict_with_slopes(x)[::2])
+            yield from self._tops(lambda x: model.predict_with_slopes(x)[::2])
         yield from super()._choose()
 
 
-def bandwidth(t: int, d: int, scale: float = SCALE) -> float:
+class FiniteSet(Box):
+    """Finite subset of a box, on which `BOKE` chooses among all points.
+
+    Parameters
+    ----------
+    box : Box
+    points : array_like, shape (n, d)
+        Points of the box. Repeated points count once.
+    """
+
+    def __init__(self, box: Box, points: ArrayLike) -> None:
+        self.__dict__ |= vars(box)
+        rows = _validate.real_array(points, "candidates", (None, box.dimension))
+        self._points = np.unique(box.inside(rows), axis=0)
+
+    @property
+    def count(self) -> float:
+        """Number of points."""
+        return len(self._points)
+
+    def listing(self) -> FloatArray:
+        """Return all points, shape (n, d)."""
+        return self._points
+
+    def canonical(self, x: ArrayLike) -> FloatArray:
+        """Return the point of the set that equals x up to rounding; raise if there is none."""
+        apart = np.abs(self.to_unit(self._points) - self.to_unit(super().canonical(x))).max(axis=1)
+        if apart.min() > SAME:
+            raise InputError(f"`x` must be one of the {len(apart)} candidates; got {np.asarray(x).tolist()}.")
+        return self._points[apart.argmin()]
+
+    def sample(self, *, rng: Rng = None) -> FloatArray:
+        """Draw a point, each with the same probability."""
+        return _validate.generator(rng).choice(self._points)
+
+    def latin_hypercube(self, n: int, *, rng: np.random.Generator) -> FloatArray:
+        """Draw n different points, or all if there are fewer, in place of a Latin hypercube."""
+        return rng.permutation(self._points)[:n]
+
+
+def bandwidth(t: int, d: int, scale: float = SCALE, rule: str = "scott") -> float:
     """Return the kernel's bandwidth for t points on the d-dimensional unit cube: scale · d · t^(-1/(d+4)).
 
-    This is Scott's rule, (5.1) of the paper, with the factor ``scale`` · d.
+    This is Scott's rule, (5.1) of the paper, with the factor ``scale`` · d. With Silverman's rule (5.2),
+    t (d + 2) / 4 takes the place of t.
     """
-    return scott(t, d, scale=scale * d)
+    return RULES[rule](t, d, scale=scale * d)
 
 
 def exploration(t: int, noise_sd: float = NOISE_SD, delta: float = DELTA) -> float:
     """Return the weight of exploration β_t = 2 ς² log(2 π² t² / (3 δ)) after t observations.
 
     This is Theorem 4.13 of "Bayesian Optimization by Kernel Regression and Density-based Exploration" with the kernel
-    constant M_Ψ = 1. ``noise_sd`` is ς, and ``delta`` is δ, the probability that the theorem's bound fails.
+    constant M_Ψ = 1. ``noise_sd`` is ς, and ``delta`` is δ, the probability that the theorem's bound fails. With
+    δ = 2 π² / 3, which is no probability, this is 4 ς² log t of Theorem 4.10.
     """
     return 2 * noise_sd**2 * float(np.log(2 * np.pi**2 * t**2 / (3 * delta)))
 
@@ -151,7 +229,13 @@ def standardized(gains: FloatArray) -> FloatArray:
     """Standardise values to mean 0 and standard deviation 1. If all values are equal, return zeros."""
     if np.ptp(gains) == 0:  # the computed standard deviation of equal values may be a rounding error
         return np.zeros(len(gains))
-    return (gains - gains.mean()) / gains.std()
+    return (gains - gains.mean()) / spread(gains)
+
+
+def spread(gains: FloatArray) -> float:
+    """Return the standard deviation, also of values so small or large that their squares leave the range of floats."""
+    power = int(np.frexp(np.abs(gains).max())[1])
+    return float(np.ldexp(np.ldexp(gains, -power).std(), power))
 
 
 def profile(optimizer: BOKE, n: int = 501) -> "pd.DataFrame":
@@ -187,8 +271,8 @@ def profile(optimizer: BOKE, n: int = 501) -> "pd.DataFrame":
     unit = np.linspace(0, 1, _validate.whole_number(n, "n", low=2))[:, None]
     model, gains = optimizer.surrogate(), optimizer.gains
     mean, log_density = model.predict(unit)
-    scale, sign = gains.std() or 1.0, 1 if optimizer.better is max else -1
-    beta = exploration(len(model.y), optimizer.noise_sd)
+    scale, sign = spread(gains) or 1.0, 1 if optimizer.better is max else -1
+    beta = exploration(len(model.y), optimizer.noise_sd, optimizer.delta)
     bonus = scale * np.sqrt(beta) * np.exp(-np.maximum(log_density, EMPTIEST) / 2)
     mean = sign * (gains.mean() + scale * mean)
     columns = {"mean": mean, "bonus": bonus, "bound": mean + sign * bonus, "density": np.exp(log_density)}

@@ -84,6 +84,27 @@ def figure(ax: AxLike, size: tuple[float, float] = (8, 5)) -> tuple[Figure, Axes
     return fig, axes[0]
 
 
+def categories(names: Iterable[str]) -> dict[str, int]:
+    """Return the category of each line, so that a method has the same colour and dash pattern in every figure.
+
+    A method has its place among the methods of its kind (on deployments, on boxes, on road networks, in control
+    problems), which does not depend on the other lines of the figure. Other lines take the categories that are left, in
+    order.
+    """
+    from ..bandits import POLICIES
+    from ..optimizers import BOX_METHODS, METHODS
+    from .control import METHODS as CONTROL
+
+    names, kinds = list(dict.fromkeys(names)), [list(kind) for kind in (METHODS, BOX_METHODS, POLICIES, CONTROL)]
+    kind = max(kinds, key=lambda kind: sum(name.lower() in kind for name in names))
+    result: dict[str, int] = {}
+    for name in sorted(names, key=lambda name: name.lower() not in kind):
+        own = [kind.index(name.lower()) % len(DASHES)] if name.lower() in kind else []
+        free = [k for k in (*own, *range(len(names) + len(DASHES))) if k not in result.values()]
+        result[name] = free[0]
+    return result
+
+
 def look(k: int) -> Style:
     """Return the colour and dash pattern of category k. Styles repeat after seven."""
     return {"color": _colours.CATEGORIES[k % len(_colours.CATEGORIES)], "linestyle": DASHES[k % len(DASHES)]}

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _validate
 from ..errors import InputError
-from ._style import AxLike, draw_line, figure, look, panels, shared_legend, styled
+from ._style import AxLike, categories, draw_line, figure, look, panels, shared_legend, styled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,14 +65,14 @@ def cumulative_regret(
         ``axes`` is an array, shape (number of panels,).
     """
     _validate.columns(frame, ("round", "cumulative_regret", "run", against, lines, *by))
-    groups, names = list(frame.groupby(list(by), sort=False)), list(dict.fromkeys(frame[lines]))
+    groups, places = list(frame.groupby(list(by), sort=False)), categories(map(str, frame[lines]))
     fig, axes = panels(ax, len(groups), PANEL, across=2)
     for panel, (key, part) in zip(axes, groups, strict=True):
         last, ylabel = part["round"].max(), "Cumulative rectified regret (Wh)"
         if against != "round":
             part, ylabel = part[part["round"] == last], f"Rectified regret after {last} rounds (Wh)"
         for name, rows in part.groupby(lines, sort=False):
-            k, table = names.index(name), rows.groupby(against)["cumulative_regret"].agg(["mean", "sem"])
+            k, table = places[str(name)], rows.groupby(against)["cumulative_regret"].agg(["mean", "sem"])
             x, (mean, error) = table.index.to_numpy(), table.fillna({"sem": 0}).to_numpy().T
             if against == "round":
                 draw_line(panel, x, mean, k, (mean - error, mean + error), log=log, label=name)

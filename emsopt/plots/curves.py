@@ -12,7 +12,7 @@ from .. import _validate
 from ..errors import InputError
 from ..maps import _colours
 from ..optimizers.regret import confidence_band
-from ._style import AxLike, Style, draw_line, figure, legend_above, look, note, styled, whole_ticks, words
+from ._style import AxLike, Style, categories, draw_line, figure, legend_above, look, note, styled, whole_ticks, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,7 +79,7 @@ def convergence(
     band: str | None = "quartiles",
     against: str = "evaluations",
     reference: Mapping[str, float] | None = None,
-    label: str = "Best mean response so far (min)",
+    label: str = "Best value so far",
 ) -> tuple[Figure, Axes]:
     """Draw the best value found against the number of evaluations, or against time.
 
@@ -100,7 +100,7 @@ def convergence(
     reference : dict of str to float, optional
         Levels to compare with, such as ``{"optimum": 5.87, "lower bound": 5.33}``.
     label : str
-        Quantity shown, with unit.
+        Quantity shown, with unit, such as "Best mean response so far (min)".
 
     Returns
     -------
@@ -112,7 +112,8 @@ def convergence(
     named = runs if isinstance(runs, dict) else {"": runs}
     tables = {str(name): _runs(values, name, against) for name, values in named.items()}
     fig, ax = figure(ax)
-    for k, (name, table) in enumerate(tables.items()):
+    places = categories(tables)
+    for name, table in tables.items():
         count = table.shape[1]
         title = f"{name} ({count} runs)" if count > 1 else name
         if band == "confidence" and count > 1:
@@ -120,7 +121,7 @@ def convergence(
         else:
             low, line, high = np.percentile(table, (0, 50, 100) if band == "range" else (25, 50, 75), axis=1)
         shaded = (low, high) if band is not None and count > 1 else None
-        draw_line(ax, table.index, line, k, shaded, step="post", label=title or None)
+        draw_line(ax, table.index, line, places[name], shaded, step="post", label=title or None)
     for name, level in (reference or {}).items():
         ax.axhline(level, color="#555", linewidth=1.2, linestyle=":")
         style: Style = {"ha": "left", "va": "bottom", "fontsize": 10, "color": "#444"}

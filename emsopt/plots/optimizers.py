@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..maps import _colours
 from ..optimizers.deployments.binary_quadratic import minimum_cut
 from ..optimizers.regret import confidence_band
-from ._style import AxLike, Style, bare, draw_line, figure, legend_above, marker, note, panels, styled
+from ._style import AxLike, Style, bare, categories, draw_line, figure, legend_above, marker, note, panels, styled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -333,11 +333,12 @@ def regret_curves(
     highest = max(mean.max() for mean, _, _ in bands.values())
     log = any(line.max() > 10 * highest > 0 for line in limits.values())
     fig, ax = figure(ax)
-    for k, (name, (mean, *band)) in enumerate(bands.items()):
+    places = categories(bands)
+    for name, (mean, *band) in bands.items():
         runs = len(named[name])
         title = f"{name} (mean of {runs} runs, 95 %)".strip() if runs > 1 else name
         steps = np.arange(1, len(mean) + 1)
-        draw_line(ax, steps, mean, k, band if runs > 1 else None, log=log, label=title or None)
+        draw_line(ax, steps, mean, places[name], band if runs > 1 else None, log=log, label=title or None)
     for k, (name, line) in enumerate(limits.items()):
         style: Style = {"color": "#777", "linestyle": ("--", ":", "-.")[k % 3], "linewidth": 1.8}
         draw_line(ax, np.arange(1, len(line) + 1), line, k, log=log, label=name, **style)

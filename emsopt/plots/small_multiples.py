@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _validate
-from ._style import AxLike, Style, draw_line, look, plain_ticks, shared_legend, styled, words
+from ._style import AxLike, Style, categories, draw_line, look, plain_ticks, shared_legend, styled, words
 from ._style import panels as panels_of
 
 if TYPE_CHECKING:
@@ -69,14 +69,13 @@ def study_curves(
     """
     columns = _validate.whole_number(columns, "columns")
     _validate.columns(frame, [panels, lines, x, y, *(band or ())])
-    parts, names = list(frame.groupby(panels, sort=False)), list(dict.fromkeys(frame[lines]))
+    parts, places = list(frame.groupby(panels, sort=False)), categories(map(str, frame[lines]))
     fig, axes = panels_of(ax, len(parts), SIZE, columns)
     for axis, (title, part) in zip(axes, parts, strict=True):
         for name, rows in part.groupby(lines, sort=False):
             line, *edges = np.maximum(rows[[y, *(band or ())]].to_numpy(dtype=float).T, lowest)
             dots: Style = {"marker": "o", "markersize": 5} if len(rows) <= 12 else {}
-            k = names.index(name)
-            draw_line(axis, rows[x], line, k, edges or None, alpha=0.12, label=words(name), **dots)
+            draw_line(axis, rows[x], line, places[str(name)], edges or None, alpha=0.12, label=words(name), **dots)
         if vertical is not None and title in vertical:
             axis.axvline(vertical[title], color="#777", linewidth=1.2, linestyle="--")
         axis.set_yscale("log")
@@ -105,7 +104,8 @@ def line_panels(
     Parameters
     ----------
     frames : dict of str to DataFrame
-        One panel per frame: the index is the variable, and each column a line; "true" is dashed in grey.
+        One panel per frame: the index is the variable, and each column a line; "true" is dashed in grey. A column has
+        the same colour in every panel.
     ax : empty Figure or sequence of matplotlib Axes, optional
         One Axes for each panel.
     points : array_like, shape (t, 2), optional
@@ -117,10 +117,12 @@ def line_panels(
     fig, axes : Figure and ndarray of Axes, shape (panels,)
     """
     fig, axes = panels_of(ax, len(frames), SIZE, 3, sharey=True)
+    names = [str(name) for frame in frames.values() for name in frame.columns.drop("true", errors="ignore")]
+    places = categories(names)
     x, heights = np.reshape([] if points is None else np.asarray(points, dtype=float), (-1, 2)).T
     for axis, (title, frame) in zip(axes, frames.items(), strict=True):
-        for k, name in enumerate(frame.columns.drop("true", errors="ignore")):
-            axis.plot(frame.index, frame[name], label=words(name), **look(k))
+        for name in frame.columns.drop("true", errors="ignore"):
+            axis.plot(frame.index, frame[name], label=words(name), **look(places[str(name)]))
         if "true" in frame:
             axis.plot(frame.index, frame["true"], label="true", color="#777", linestyle="--", linewidth=1.6)
         if np.isfinite(heights).any():

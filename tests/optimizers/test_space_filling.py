@@ -23,6 +23,11 @@ def test_fill_distance_of_known_designs():
     assert fill_distance(np.full((1, 3), 0.5)) == pytest.approx(np.sqrt(0.75))
 
 
+def test_fill_distance_of_many_inputs_needs_no_list_of_all_corners():
+    assert np.sqrt(40) / 2 <= fill_distance(np.full((1, 40), 0.5)) <= np.sqrt(40) / 2 + 1e-12
+    assert fill_distance(np.zeros((1, 10))) == pytest.approx(np.sqrt(10))
+
+
 def test_density_fills_better_than_chance():
     drawn = np.mean([fill_distance(np.random.default_rng(k).random((30, 2))) for k in range(3)])
     assert fill_distance(density_design(30, 2, rng=0)) < 0.75 * drawn

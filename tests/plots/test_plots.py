@@ -216,6 +216,31 @@ def test_a_wide_sweep_gets_a_logarithmic_axis():
     assert ax.get_xscale() == "log"
 
 
+def test_a_method_has_one_colour_in_every_figure():
+    """Whatever the order of the lines and the other lines are; no two lines of a figure look the same."""
+
+    def looks(lines):
+        return {line.get_label(): (line.get_color(), line.get_linestyle()) for line in lines}
+
+    def curves(methods):
+        rows = [{"problem": "p", "method": m, "evaluation": k, "median": 1.0} for m in methods for k in (1, 2)]
+        return looks(plots.study_curves(pd.DataFrame(rows), band=None)[1][0].lines)
+
+    on_boxes = ["boke", "boke+", "boke-auto", "kr-ucb", "gp-ucb-fixed", "gp-ucb", "random"]
+    every = curves(on_boxes)
+    assert len(set(every.values())) == len(on_boxes)
+    for methods in (on_boxes[::-1], ["gp-ucb", "boke"], ["boke, ς = 0.1", "boke"]):
+        found = curves(methods)
+        assert all(found[name] == every[name] for name in set(methods) & set(on_boxes))
+        assert len(set(found.values())) == len(methods)
+    _, ax = plots.convergence({"gp-ucb": [1.0, 2.0], "random": [1.0, 2.0]})
+    assert looks(ax.lines) == {name: every[name] for name in ("gp-ucb", "random")}
+    frames = {p: pd.DataFrame({m: [0.0, 1.0]}) for p, m in (("one", "boke+"), ("two", "boke"))}
+    _, axes = plots.line_panels(frames)
+    assert looks(axes[1].lines)["boke"] == every["boke"]
+    assert looks(axes[0].lines)["boke+"] == every["boke+"]
+
+
 def test_convergence_draws_median_and_quartiles():
     runs = np.array([[6.0, 5.9, 5.8], [6.4, 6.2, 6.0], [7.0, 6.9, 6.8], [6.2, 6.1, 5.9], [6.6, 6.3, 6.1]])
     _, ax = plots.convergence({"random": runs}, reference={"optimum": 5.7})

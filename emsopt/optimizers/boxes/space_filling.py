@@ -76,7 +76,8 @@ def fill_distance(points: ArrayLike) -> float:
     """Return a lower bound on the fill distance of a design, (3.11) of the BOKE paper.
 
     The fill distance is the largest distance from a point of the unit cube to the nearest point of the design. The
-    bound is the maximum over the corners of the cube and a fixed set of ``PROBES`` points.
+    bound is the maximum over a fixed set of ``PROBES`` points and the corners of the cube (with more than 13 inputs,
+    ``PROBES`` of the corners).
 
     Parameters
     ----------
@@ -91,8 +92,10 @@ def fill_distance(points: ArrayLike) -> float:
 
     design = _validate.real_array(points, "points", (None, None))
     d = design.shape[1]
-    corners = np.array(np.meshgrid(*[[0.0, 1.0]] * d)).reshape(d, -1).T
-    tried = np.vstack([corners, np.random.default_rng(0).random((PROBES, d))])
+    rng = np.random.default_rng(0)
+    probes = rng.random((PROBES, d))
+    corners = rng.integers(0, 2, (PROBES, d)) if 2**d > PROBES else np.arange(2**d)[:, None] >> np.arange(d) & 1
+    tried = np.vstack([corners, probes])
     return float(np.max(KDTree(design).query(tried)[0]))
 
 

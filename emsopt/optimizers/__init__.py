@@ -13,7 +13,7 @@ from .boxes.random_points import RandomPoints
 from .boxes.space_filling import density_design, fill_distance, process_design
 from .control.learners import ETC50, LEARNERS, TSPSQ, UCBCVS, UCBPSQ, ControlLearner, UnknownCost
 from .control.model import Hyperparameters
-from .control.regret import control_verdicts, with_regret
+from .control.regret import control_regrets, control_verdicts, with_regret
 from .control.search import ControlRun, bocvs
 from .deployments.annealing import SimulatedAnnealing
 from .deployments.base import Optimizer
@@ -30,6 +30,6 @@ __all__ = ["BOCS", "BOKE", "BOX_METHODS", "ETC50", "GPUCB", "KRUCB", "LEARNERS",
 __all__ += ["UCBCVS", "UCBPSQ", "AskTell", "BOKEAuto", "BOKEPlus", "Box", "BoxObjective", "BoxOptimizer"]
 __all__ += ["ControlLearner", "ControlRun", "GPUCBFixed", "GPpM", "GPzero", "Genetic", "Hyperparameters"]
 __all__ += ["LocalSearch", "Optimizer", "RandomPoints", "RandomSearch", "Run", "SimulatedAnnealing"]
-__all__ += ["SparBL", "SparBLPlus", "UnknownCost", "best_deployment", "bocvs", "control_verdicts"]
-__all__ += ["density_design", "fill_distance", "local_search", "maximize", "minimize", "on_box"]
+__all__ += ["SparBL", "SparBLPlus", "UnknownCost", "best_deployment", "bocvs", "control_regrets"]
+__all__ += ["control_verdicts", "density_design", "fill_distance", "local_search", "maximize", "minimize", "on_box"]
 __all__ += ["process_design", "profile", "regret", "with_regret"]

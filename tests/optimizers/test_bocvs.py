@@ -282,7 +282,13 @@ def test_budget_is_never_exceeded_and_the_seed_decides(method):
     assert first.spent == pytest.approx(first.history["cost"].sum())
     assert first.history["x"].tolist() == again.history["x"].tolist()
     assert first.message == "the next play does not fit into the budget"
-    assert repr(first).startswith(f"<ControlRun {method}: set ")
+    i = first.control_set
+    assert first.set_name == problem.set_names[i]
+    assert first.inputs == dict(zip([f"x{k + 1}" for k in problem.control_sets[i]], first.x.tolist(), strict=True))
+    shown = ", ".join(f"{name} = {value:.4g}" for name, value in first.inputs.items())
+    assert repr(first).startswith(
+        f"<ControlRun {method} on draw: control set {i} ({first.set_name}), {shown} on [0, 1]"
+    )
 
 
 def plays(n):
@@ -356,6 +362,8 @@ def test_regrets_are_those_of_the_definition():
     np.testing.assert_allclose(history["simple_regret"], optimum - np.maximum.accumulate(expected))
     above = np.maximum(problem.costs[history["set"]] - problem.costs[solved.target(0.2)], 0)
     np.testing.assert_allclose(history["cost_regret"], np.cumsum(above))
+    weighted = np.cumsum(problem.costs[history["set"]] * (optimum - expected))
+    np.testing.assert_allclose(history["weighted_regret"], weighted)
     stricter = with_regret(history, problem, 0.0)
     assert (stricter["quality_regret"] > history["quality_regret"]).all()
     with pytest.raises(InputError, match="`history` must have a column 'x', as the history of a ControlRun has"):

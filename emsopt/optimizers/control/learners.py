@@ -325,6 +325,8 @@ class UnknownCost(ControlLearner):
         Smallest upper bound so far on the best expected value of each set.
     feasible : list of int
         Feasible sets (line 16) in the second phase.
+    restarts : int
+        Number of rounds in which no set was feasible, so that the bounds were reset (lines 17 to 20).
     """
 
     def __init__(
@@ -336,6 +338,7 @@ class UnknownCost(ControlLearner):
             raise InputError("`budget` must be finite, because the method spends a share of it on exploration.")
         self.first_alpha, self.phase = self.alpha, "explore"
         self.feasible: list[int] = []
+        self.restarts = 0
         self.horizon, self._explored = np.nan, 0  # known once the exploration ends
         self._restart_bounds()
 
@@ -382,6 +385,7 @@ class UnknownCost(ControlLearner):
             self.upper[i] = min(self.upper[i], value)
         self.feasible = self._good_enough()
         if not self.feasible:  # lines 17 to 20
+            self.restarts += 1
             bounds |= {i: self.model.best(i, "upper") for i in range(len(self.counts)) if i not in bounds}
             self.lower = max(self.problem.worst, lower)
             self.upper = np.array([bounds[i][0] for i in range(len(self.counts))])

@@ -309,8 +309,9 @@ class PosteriorSample:
         model, problem = self.model, self.model.problem
         controlled, rest = list(problem.control_sets[i]), problem.left_to_chance(i)
         nodes = problem.nodes(SAMPLE_NODES)[:, rest] if len(rest) else np.zeros((1, 0))
-        mean = np.exp(1j * (nodes @ self.waves[:, rest].T + self.phases)).mean(axis=0)
-        size, shift, waves = self.weights * np.abs(mean), np.angle(mean), self.waves[:, controlled]
+        angles = nodes @ self.waves[:, rest].T + self.phases
+        across, up = np.cos(angles).mean(axis=0), np.sin(angles).mean(axis=0)
+        size, shift, waves = self.weights * np.hypot(across, up), np.arctan2(up, across), self.waves[:, controlled]
         correction = self.correction * model.averages[:, rest].prod(axis=1)
         lengthscales, scaled = model.lengthscales[controlled], model.scaled[:, controlled]
 

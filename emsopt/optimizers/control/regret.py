@@ -5,8 +5,10 @@ is within the tolerance (`ControlProblem.target`):
 
 .. math:: R^f_T = \sum_t \big((1 - α)(v^* - w) - (E_{i_t}(x_t) - w)\big), \qquad
           R^c_T = \sum_t \max(c_{i_t} - c_{i_*}, 0), \qquad
-          r_T = v^* - \max_{t \le T} E_{i_t}(x_t)
+          r_T = v^* - \max_{t \le T} E_{i_t}(x_t), \qquad
+          R_T = \sum_t c_{i_t} (v^* - E_{i_t}(x_t))
 
+R_T is the cost-varying regret of Tay et al. (2023), which weighs the loss of every play by its mean cost.
 "Problem definition" and "Experiments" of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with
 No-Regret Costs"; w is the problem's ``worst`` value, 0 in the paper. R^f may be negative, because a loss of α is
 tolerated.
@@ -14,22 +16,21 @@ tolerated.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
 from ... import _validate
+from ..._types import FloatArray
 from ...errors import InputError
 from ...problems.control.problem import ControlProblem
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NODES = 2048  # points over which expected values are averaged, the same for v* and for every play
 
 
 def with_regret(history: pd.DataFrame, problem: ControlProblem, alpha: float = 0.1) -> pd.DataFrame:
-    """Return the history of a run with columns ``expected``, ``quality_regret``, ``cost_regret``, ``simple_regret``.
+    """Return the history of a run with its expected values and regrets.
 
     Parameters
     ----------
@@ -43,8 +44,8 @@ def with_regret(history: pd.DataFrame, problem: ControlProblem, alpha: float = 0
     Returns
     -------
     DataFrame
-        One row per play. ``expected`` is E_i(x) of that play. The other columns are R^f, R^c and r of the module's
-        formulas, with T the number of plays so far.
+        One row per play. ``expected`` is E_i(x) of that play. ``quality_regret``, ``cost_regret``, ``simple_regret`` and
+        ``weighted_regret`` are R^f, R^c, r and R of the module's formulas, with T the number of plays so far.
 
     Raises
     ------
@@ -67,11 +68,20 @@ def with_regret(history: pd.DataFrame, problem: ControlProblem, alpha: float = 0
         quality_regret=np.cumsum(lost),
         cost_regret=np.cumsum(np.maximum(above, 0)),
         simple_regret=optimum - np.maximum.accumulate(expected),
+        weighted_regret=np.cumsum(problem.costs[played] * (optimum - expected)),
     )
 
 
-def control_verdicts(table: pd.DataFrame, ours: str = "unknown-cost") -> pd.DataFrame:
-    """Return, for each problem of a study, whether a method ended with the lowest simple regret.
+KEYS = ["objective", "costs", "variance"]
+
+
+def control_verdicts(
+    table: pd.DataFrame, ours: str = "unknown-cost", rivals: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """Return, for each problem of a study, whether a method ends ahead of its best rival.
+
+    One rule decides: the lower mean wins if the means differ by more than two standard errors of their difference;
+    otherwise they are tied. The standard error of the difference is the root of the sum of both squared errors.
 
     Parameters
     ----------
@@ -79,33 +89,79 @@ def control_verdicts(table: pd.DataFrame, ours: str = "unknown-cost") -> pd.Data
         As `emsopt.datasets.load_study` returns "bocvs", or some of its rows.
     ours : str
         The method to judge.
+    rivals : sequence of str, optional
+        Methods to compare it with. Default: all others.
 
     Returns
     -------
     DataFrame
         Indexed by ``objective, costs, variance``, in the order of the table: mean simple regret at the largest cost
         (``ours``), its standard error over the seeds (``error``), the rival with the lowest mean (``rival``), its mean
-        and error (``theirs``, ``their_error``), and the ``verdict``: "lowest"; else "tied" if the means are within two
-        standard errors of their difference; else "behind". With one seed there is no error (NaN) and no tie.
+        and error (``theirs``, ``their_error``), and the ``verdict`` on ``ours``: "win", "tie" or "loss". With one seed
+        there is no error (NaN), and every verdict is "tie".
 
     Raises
     ------
     InputError
-        If the table lacks a column, the method, or any competitor.
+        If the table lacks a column, the method, or any rival.
     """
-    keys = ["objective", "costs", "variance"]
-    _validate.columns(table, [*keys, "method", "cost", "simple_regret"], "table", "load_study('bocvs')")
+    _validate.columns(table, [*KEYS, "method", "cost", "simple_regret"], "table", "load_study('bocvs')")
     methods = table["method"].unique().tolist()
     _validate.choice(ours, "ours", tuple(methods))
-    if len(methods) == 1:
+    others = [name for name in methods if name != ours]
+    for name in rivals or ():
+        _validate.choice(name, "rivals", tuple(others))
+    if not others:
         raise InputError(f"`table` must have at least two methods to compare; it has only {ours!r}.")
-    last = table[table["cost"] == table["cost"].max()]
-    ends = last.groupby([*keys, "method"], sort=False)["simple_regret"].agg(["mean", "sem"]).unstack("method")
-    mean, error = ends["mean"], ends["sem"]
-    rival = mean.drop(columns=ours).idxmin(axis=1)
-    result = mean[[ours]].set_axis(["ours"], axis=1).assign(error=error[ours], rival=rival)
-    result["theirs"] = [mean.loc[key, name] for key, name in rival.items()]
-    result["their_error"] = [error.loc[key, name] for key, name in rival.items()]
-    tied = result["ours"] - result["theirs"] <= 2 * np.hypot(result["error"], result["their_error"])
-    result["verdict"] = np.select([result["ours"] <= result["theirs"], tied], ["lowest", "tied"], "behind")
+    ends = _at_the_end(table).groupby([*KEYS, "method"], sort=False)["simple_regret"]
+    mean, error = (ends.agg(name).unstack("method") for name in ("mean", "sem"))
+    rival = mean[list(rivals or others)].idxmin(axis=1)
+    result = pd.DataFrame({"ours": mean[ours], "error": error[ours], "rival": rival})
+    place = np.arange(len(mean)), mean.columns.get_indexer(pd.Index(rival))
+    result["theirs"], result["their_error"] = mean.to_numpy()[place], error.to_numpy()[place]
+    lead: FloatArray = (
+        (result["theirs"] - result["ours"]) / np.hypot(result["error"], result["their_error"])
+    ).to_numpy()
+    result["verdict"] = np.select([lead > 2, lead < -2], ["win", "loss"], "tie")
     return result
+
+
+def control_regrets(table: pd.DataFrame) -> pd.DataFrame:
+    """Return quality and cost regret at the end of a study's runs: in total, per play and per unit of cost.
+
+    A method that plays cheap sets makes more plays for the same money. Totals, which add up over plays, are therefore
+    larger even if every single play loses less.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `emsopt.datasets.load_study` returns "bocvs", or some of its rows.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``objective, costs, variance, method``, in the order of the table. Each pair of columns holds the
+        mean over the seeds and its standard error ("mean", "error") of one of ``plays``, ``quality_regret``,
+        ``quality_per_play``, ``quality_per_cost``, ``cost_regret``, ``cost_per_play``, ``cost_per_cost``.
+
+    Raises
+    ------
+    InputError
+        If the table lacks a column.
+    """
+    _validate.columns(
+        table, [*KEYS, "method", "cost", "plays", "quality_regret", "cost_regret"], "table", "load_study('bocvs')"
+    )
+    ends = _at_the_end(table).set_index([*KEYS, "method"])
+    columns = {"plays": ends["plays"]}
+    for kind in ("quality", "cost"):
+        total = ends[f"{kind}_regret"]
+        columns |= {f"{kind}_regret": total, f"{kind}_per_play": total / ends["plays"]}
+        columns[f"{kind}_per_cost"] = total / ends["cost"]
+    groups = pd.DataFrame(columns).groupby(level=[0, 1, 2, 3], sort=False)
+    return groups.agg(["mean", "sem"]).rename(columns={"sem": "error"}, level=1)
+
+
+def _at_the_end(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows at the largest cost."""
+    return table[table["cost"] == table["cost"].max()]

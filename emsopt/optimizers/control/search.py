@@ -38,10 +38,16 @@ class ControlRun:
     Attributes
     ----------
     method : str
+    problem : str
+        Name of the problem's objective.
     control_set : int
         Index of the recommended set: that of the play whose expected value has the largest posterior mean.
+    set_name : str
+        Name of this set, from `ControlProblem.set_names`.
     x : ndarray, shape (k,)
-        Recommended values of the variables in this set.
+        Recommended values of the variables in this set, each on [0, 1].
+    inputs : dict of str to float
+        The same values by the names of the variables. All other variables are left to chance.
     plays : int
         Number of plays.
     spent : float
@@ -50,22 +56,26 @@ class ControlRun:
         Why the run ended.
     history : DataFrame
         One row per play: its number ``play``, ``set``, ``x`` (tuple), ``value`` and ``cost`` observed, ``spent`` so
-        far, ``phase`` and ``seconds`` since the start; with ``regret=True`` also ``expected`` (E_i(x)),
-        ``quality_regret`` (R^f), ``cost_regret`` (R^c) and ``simple_regret`` (r).
+        far, ``phase`` and ``seconds`` since the start; with ``regret=True`` also the columns that
+        `emsopt.optimizers.with_regret` adds.
     """
 
     method: str
+    problem: str
     control_set: int
+    set_name: str
     x: FloatArray
+    inputs: dict[str, float]
     plays: int
     spent: float
     message: str
     history: pd.DataFrame
 
     def __repr__(self) -> str:
-        found = f"set {self.control_set} at {np.round(self.x, 4).tolist()}"
+        inputs = ", ".join(f"{name} = {value:.4g}" for name, value in self.inputs.items())
         return (
-            f"<ControlRun {self.method}: {found} after {self.plays} plays that cost {self.spent:.4g}; {self.message}>"
+            f"<ControlRun {self.method} on {self.problem}: control set {self.control_set} ({self.set_name}), "
+            f"{inputs} on [0, 1]; {self.plays} plays cost {self.spent:.4g}; {self.message}>"
         )
 
 
@@ -127,6 +137,8 @@ def bocvs(
     >>> run = eo.optimizers.bocvs(problem, budget=10, rng=0)
     >>> run.spent <= 10, run.message
     (True, 'the next play does not fit into the budget')
+    >>> run.set_name, list(run.inputs)
+    ('all', ['x1', 'x2'])
     """
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     _validate.choice(method, "method", tuple(LEARNERS))
@@ -163,7 +175,10 @@ def bocvs(
     history = pd.DataFrame(steps.rows, columns=columns)
     if regret:
         history = with_regret(history, problem, alpha)
-    return ControlRun(method, *learner.recommend(), len(history), learner.spent, steps.message, history)
+    i, x = learner.recommend()
+    inputs = {problem.objective.variables[k]: float(v) for k, v in zip(problem.control_sets[i], x, strict=True)}
+    name, set_name = problem.objective.name, problem.set_names[i]
+    return ControlRun(method, name, i, set_name, x, inputs, len(history), learner.spent, steps.message, history)
 
 
 def _on_file(

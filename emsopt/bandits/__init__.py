@@ -1,7 +1,7 @@
 """Semi-bandits on road networks: learn the most energy-efficient path by driving.
 
-`run` plays a policy on a route. `play` runs your own bandit problems. `cumulative_gain`, `greedy_gain` and
-`regret_bound` compute the quantities of the theory.
+`run` plays a policy on a route. `play` runs your own bandit problems. `cumulative_gain`, `greedy_gain`,
+`grid_points` and `regret_bound` compute the quantities of the theory.
 """
 
 from .exact import ExactGP
@@ -11,9 +11,9 @@ from .policies import UCB, Agent, BayesUCB, Thompson, rectified_mean
 from .prior import Prior, navigation_prior
 from .regression import IndependentArms
 from .sparse import SparseGP
-from .theory import cumulative_gain, greedy_gain, largest_eigenvalue, regret_bound, spectral_gain
+from .theory import cumulative_gain, greedy_gain, grid_points, largest_eigenvalue, regret_bound, spectral_gain
 
 __all__ = ["POLICIES", "UCB", "Agent", "BayesUCB", "ExactGP", "IndependentArms", "Navigation"]
 __all__ += ["NavigationRun", "Prior", "Round", "ShortestPath", "SparseGP", "Thompson", "TopK"]
-__all__ += ["cumulative_gain", "greedy_gain", "largest_eigenvalue", "navigation_prior", "play"]
+__all__ += ["cumulative_gain", "greedy_gain", "grid_points", "largest_eigenvalue", "navigation_prior", "play"]
 __all__ += ["rectified_mean", "regret_bound", "run", "spectral_gain"]

@@ -259,7 +259,7 @@ def run(
     checkpoint, time_limit
         As in `emsopt.minimize`, with rounds in place of evaluations.
     **kernel
-        Passed to `navigation_prior`: lengthscale, feature_lengthscale, nu, kappa, share, spread, noise_sd,
+        Passed to `navigation_prior`: lengthscale, sum_lengthscale, nu, kappa, share, spread, noise_sd,
         congestion, vehicle.
 
     Returns

@@ -112,6 +112,7 @@ def navigation_prior(
     net: RoadNetwork,
     *,
     lengthscale: ArrayLike = 1.0,
+    sum_lengthscale: ArrayLike | None = None,
     nu: float = 2.0,
     kappa: float = 1.0,
     share: float = 0.5,
@@ -126,7 +127,10 @@ def navigation_prior(
     ----------
     net : RoadNetwork
     lengthscale : float or array_like, shape (3,)
-        Lengthscale of the Matérn kernel on length, speed and incline, each scaled to unit variance.
+        Lengthscale of the Matérn kernel k_f on length, speed and incline, each scaled to unit variance.
+    sum_lengthscale : float or array_like, shape (3,), optional
+        Lengthscale of k_f', the Matérn kernel that is added to the product. Default: that of k_f, as in the paper's
+        experiments.
     nu, kappa : float
         Smoothness and lengthscale of the graph Matérn kernel.
     share : float
@@ -136,7 +140,8 @@ def navigation_prior(
         noise, both relative to the standard deviation of the deterministic energies.
     congestion : array_like, shape (H,) or (H, E), optional
         Ratio of speed to speed limit in each of H hours (and on each of E edges), above 0 and at most 1. Each edge
-        is a separate arm in each hour, which gives H E arms. Default: one hour at the speed limit.
+        is a separate arm in each hour, which gives H E arms. With one row per round, every round has speeds of its
+        own. Default: one hour at the speed limit.
     vehicle : emsopt.roads.energy.Vehicle, optional
 
     Returns
@@ -179,5 +184,7 @@ def navigation_prior(
     contexts = unit_variance(np.column_stack([lengths, speeds, inclines]))
     graph = graph_matern(incidence_laplacian(net.lengths, net.connections), nu=nu, kappa=kappa)
     graph, size = np.tile(graph, (hours, hours)), spread**2 * scale
-    covariance = product_plus_sum(graph, contexts, outputscale=size, share=share, lengthscales=lengthscale)
+    covariance = product_plus_sum(
+        graph, contexts, outputscale=size, share=share, lengthscales=lengthscale, sum_lengthscales=sum_lengthscale
+    )
     return Prior(mean, covariance, noise_sd**2 * scale)

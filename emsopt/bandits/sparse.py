@@ -93,6 +93,23 @@ class SparseGP(Regression):
         self._choose_points(arms)
         self.step(self.steps)
 
+    def elbo(self) -> float:
+        """Return the evidence lower bound of all observations, nats: line 5 of Algorithm 3, with the history as the batch.
+
+        It is at most the log likelihood of the observations under the prior, and equals it if the inducing points
+        include all observed arms and q(u) has converged. Each step of natural gradient descent on the whole history
+        increases it.
+        """
+        if not len(self._seen):
+            return 0.0
+        noise, (mean, variance) = self.prior.noise_variance, self._posterior()
+        missed = np.square(self._values - mean[self._seen]) + variance[self._seen]
+        factor = cholesky(np.eye(len(self._points)) + self._precision, lower=True)
+        half = solve_triangular(factor, np.eye(len(factor)), lower=True)
+        centre = half.T @ (half @ self._shift)
+        divergence = np.square(half).sum() + centre @ centre - len(centre) + 2 * np.log(np.diag(factor)).sum()
+        return float(-0.5 * (missed.sum() / noise + len(missed) * np.log(2 * np.pi * noise) + divergence))
+
     def step(self, count: int = 1) -> None:
         """Make ``count`` further steps of natural gradient descent, each on a random batch of all observations."""
         arms, values, total = self._seen, self._values, len(self._seen)

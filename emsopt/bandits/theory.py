@@ -1,7 +1,6 @@
-r"""Information gain, and the bounds of Theorem 3.1 on the Bayesian regret.
+r"""Information gain, and the bounds of Theorems 3.1 and 3.2 on the Bayesian regret.
 
-From "Bayesian Analysis of Combinatorial Gaussian Process Bandits", sections 2.3 and 3.1, for finitely many
-arms.
+From "Bayesian Analysis of Combinatorial Gaussian Process Bandits", sections 2.3, 3.1 and 3.2.
 
 ===========  ====================  ===========================================================================
 symbol       name                  meaning
@@ -14,13 +13,19 @@ K            ``size``              maximum number of arms in a super arm
 λ*_K         ``eigenvalue``        largest eigenvalue of a posterior covariance of K arms
 k_max        ``prior_variance``    largest prior variance of an arm
 C_K          -                     2 (λ*_K + ς²)
+τ_t, d       ``grid_points``       grid points per dimension in round t, and number of dimensions
 ===========  ====================  ===========================================================================
 
 .. math:: I(y; f) = \tfrac12 \log\det(I + K_{aa} / ς^2)
 
 There are three estimates of γ: a lower bound from greedy selection; this bound divided by 1 - 1/e, which is an
 upper bound by submodularity; and an upper bound from the eigenvalues of the covariance. Use the smaller of
-the two upper bounds.
+the two upper bounds. The paper's equation (4) takes the largest gain over *subsets* of at most T arms. With finitely
+many arms it must be read as over T observations, in which an arm may come up repeatedly, as it does in a run.
+
+**Infinitely many arms** (Theorem 3.2), in a cube of d dimensions: the bounds are those of Theorem 3.1 for a grid of
+τ_t^d arms, plus π²/3 for rounding arms to the grid. The grid must be as fine as inequalities (6a) to (6d) say, see
+`grid_points`.
 
 **What the theorem does not cover.** Its additive constants hold for variances up to 1; for larger variances
 the proof yields a factor √k_max, which is applied here. The theorem bounds the regret of unrectified agents
@@ -160,10 +165,11 @@ def regret_bound(
     noise_variance: float,
     eigenvalue: float,
     prior_variance: float = 1.0,
+    infinite: bool = False,
 ) -> FloatArray:
     """Return an upper bound on the Bayesian cumulative regret, the expected regret under the prior, after T rounds.
 
-    Theorem 3.1 of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", with the correction for prior
+    Theorem 3.1 or, with ``infinite``, Theorem 3.2 of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", with the correction for prior
     variances above 1 that the module's notes describe.
 
     Parameters
@@ -173,13 +179,16 @@ def regret_bound(
     rounds : array_like of int
         Number of rounds T, or several such numbers.
     n_arms, size : int
-        Number of arms |A| and maximum size K of a super arm.
+        Number of arms |A| and maximum size K of a super arm. With ``infinite``, |A| is the size of the grid in the
+        last round, ``grid_points(...) ** d``, for one number of rounds.
     gain : array_like, shaped as ``rounds``
         Upper bound on γ_TK, the largest information gain of T K observations, nats: `spectral_gain`, or `greedy_gain`
         divided by 1 - 1/e.
     noise_variance, eigenvalue, prior_variance : float
         Variance ς² of the observation noise; λ*_K, the largest eigenvalue of a posterior covariance of K arms (bounded
         by `largest_eigenvalue`); and k_max, the largest prior variance of an arm.
+    infinite : bool
+        Whether the arms are a continuum, of which a grid stands for the arms: adds π²/3.
 
     Returns
     -------
@@ -203,11 +212,68 @@ def regret_bound(
         raise InputError(f"The regret bound of UCB holds only for `factor` 1; got {rule.factor:g}.")
     beta = (UCB() if isinstance(rule, Thompson) else rule).beta(rounds, n_arms)
     width = np.sqrt(2 * (eigenvalue + noise_variance) * rounds * size * beta * gain)
+    rounding = math.pi**2 / 3 if _validate.truth(infinite, "infinite") else 0.0
     if isinstance(rule, Thompson):
-        return scale * math.pi**2 / 3 + 2 * width
+        return rounding + scale * math.pi**2 / 3 + 2 * width
     if isinstance(rule, UCB):
-        return scale * math.pi**2 / 6 + width
-    return scale * _optimism_lost(rule, rounds) + width
+        return rounding + scale * math.pi**2 / 6 + width
+    return rounding + scale * _optimism_lost(rule, rounds) + width
+
+
+def grid_points(
+    rule: Rule,
+    t: int,
+    *,
+    dimensions: int,
+    size: int,
+    noise_variance: float,
+    lipschitz: float,
+    slopes: tuple[float, float],
+    side: float = 1.0,
+) -> int:
+    """Return the least number τ_t of grid points per dimension that satisfies inequalities (6a) to (6d).
+
+    From "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 3.2. The confidence parameter in (6b) and
+    (6c) is that of a grid with τ_t points per dimension.
+
+    Parameters
+    ----------
+    rule : UCB, BayesUCB or Thompson
+        Thompson sampling takes the confidence parameter of UCB.
+    t : int
+        Round.
+    dimensions, size : int
+        Number of dimensions d of an arm; maximum size K of a super arm.
+    noise_variance : float
+        ς².
+    lipschitz : float
+        Lipschitz constant L of prior mean and covariance.
+    slopes : (float, float)
+        C_2 and C_3 of assumption (5): in each dimension the largest slope of a draw exceeds l with probability at most
+        C_2 exp(-l²/C_3²).
+    side : float
+        Side C_1 of the cube that holds the arms.
+
+    Examples
+    --------
+    >>> smooth = {"size": 2, "noise_variance": 0.1, "lipschitz": 1.0, "slopes": (2.0, 2.0)}
+    >>> [grid_points(UCB(), t, dimensions=1, **smooth) for t in (1, 10)]
+    [308, 12834482]
+    """
+    t, size = _validate.whole_number(t, "t"), _validate.whole_number(size, "size")
+    d = _validate.whole_number(dimensions, "dimensions")
+    noise = math.sqrt(_validate.positive_number(noise_variance, "noise_variance"))
+    step = _validate.positive_number(lipschitz, "lipschitz") * d * _validate.positive_number(side, "side")
+    c2, c3 = (_validate.positive_number(value, "slopes") for value in slopes)
+    slope = math.sqrt(max(math.log(c2 * d), 0.0)) + math.sqrt(math.pi) / 2
+    least = max(2 * t**2 * size * step * (1 + t * size / noise), t**2 * size * d * side * c3 * slope)  # (6a), (6d)
+    points, before = math.ceil(least), 0
+    while points > before:  # β_t grows with the grid, but more slowly
+        before = points
+        beta = float((UCB() if isinstance(rule, Thompson) else rule).beta(t, points**d))
+        b, c = 8 * t**4 * size**2 * step * beta, 8 * t**5 * size**3 * step**2 / noise**2 * beta
+        points = max(points, math.ceil(b), math.ceil(math.sqrt(c)))
+    return points
 
 
 def _optimism_lost(rule: BayesUCB, rounds: FloatArray) -> FloatArray:

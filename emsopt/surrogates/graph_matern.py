@@ -182,11 +182,11 @@ def product_plus_sum(
     outputscale: float = 1.0,
     share: float = 0.5,
     lengthscales: ArrayLike = 1.0,
+    sum_lengthscales: ArrayLike | None = None,
 ) -> FloatArray:
-    """Return outputscale · (share · k_G k_f + (1 - share) · k_f), shape (n, n), a kernel between edges with contexts.
+    """Return outputscale · (share · k_G k_f + (1 - share) · k_f'), shape (n, n), a kernel between edges with contexts.
 
-    k_G is the graph kernel and k_f the Matérn 5/2 kernel between contexts with variance 1. This is the kernel
-    k_G k_f + k_f' of the paper's navigation experiments, with the same lengthscales in k_f and k_f'. The product models
+    k_G is the graph kernel; k_f and k_f' are Matérn 5/2 kernels between contexts with variance 1. The product models
     effects of location and context together, the sum effects of context at any location. The paper specifies only their
     total variance; ``share`` splits it between product and sum.
 
@@ -201,12 +201,15 @@ def product_plus_sum(
     share : float
         Fraction of the variance assigned to the product, from 0 to 1.
     lengthscales : float or array_like, shape (d,)
-        Lengthscales of both k_f and k_f'.
+        Lengthscales of k_f.
+    sum_lengthscales : float or array_like, shape (d,), optional
+        Lengthscales of k_f'. Default: those of k_f.
     """
     outputscale, share = positive_number(outputscale, "outputscale"), finite_number(share, "share", 0, 1)
     K, graph = matern52(X, lengthscales=lengthscales), np.asarray(graph, dtype=float)
     if graph.shape != K.shape:
         raise InputError(f"`graph` must have one row and column per row of X, shape {K.shape}; got {graph.shape}.")
+    alone = K if sum_lengthscales is None else matern52(X, lengthscales=sum_lengthscales)
     for rows in _blocks(len(K)):
-        K[rows] = outputscale * (share * graph[rows] * K[rows] + (1 - share) * K[rows])
+        K[rows] = outputscale * (share * graph[rows] * K[rows] + (1 - share) * alone[rows])
     return K

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 from emsopt import bandits
 from emsopt.errors import InputError
@@ -110,6 +111,9 @@ def test_sparse_process_with_all_arms_and_enough_steps_is_the_exact_one(prior):
     sparse.step(250)
     for approximate, wanted in zip(sparse.predict(), exact.predict(), strict=True):
         assert np.abs(approximate - wanted).max() < 1e-4
+    arms, values = sparse._seen, sparse._values
+    S = prior.covariance[np.ix_(arms, arms)] + prior.noise_variance * np.eye(len(arms))
+    assert sparse.elbo() == pytest.approx(multivariate_normal(prior.mean[arms], S).logpdf(values), rel=1e-6)
 
 
 def test_sparse_process_with_few_points_is_the_best_approximation_there_is(prior):
@@ -130,6 +134,26 @@ def test_sparse_process_with_few_points_is_the_best_approximation_there_is(prior
     got_mean, got_variance = sparse.predict()
     assert np.abs(got_mean - mean).max() < 1e-6
     assert np.abs(got_variance - np.diag(K - known)).max() < 1e-6
+    Q = K[np.ix_(arms, Z)] @ np.linalg.solve(K[np.ix_(Z, Z)], K[np.ix_(Z, arms)])
+    likelihood = multivariate_normal(prior.mean[arms], Q + noise * np.eye(len(arms))).logpdf(values)
+    assert sparse.elbo() == pytest.approx(likelihood - (np.diag(K)[arms] - np.diag(Q)).sum() / (2 * noise), rel=1e-6)
+
+
+def test_steps_on_the_whole_history_raise_the_lower_bound(prior):
+    """The evidence lower bound of Algorithm 3, from no observation to convergence."""
+    sparse = bandits.SparseGP(prior, inducing=12)
+    assert sparse.elbo() == 0.0
+    for arms, values in rounds_of(prior, 10, np.random.default_rng(7)):
+        sparse.update(arms, values)
+    bounds = []
+    for _ in range(40):
+        bounds.append(sparse.elbo())
+        sparse.step()
+    assert (np.diff(bounds) > 0).all()
+    several = bandits.SparseGP(prior, inducing=12, steps=3)
+    for arms, values in rounds_of(prior, 10, np.random.default_rng(7)):
+        several.update(arms, values)
+    assert several.elbo() > bounds[0], "more steps per round keep up better with the data"
 
 
 def test_changing_the_inducing_points_keeps_what_is_known_of_them(prior):

@@ -14,7 +14,8 @@ exploration     Figures 6 to 9: which edges each of the six agents drove, how of
 =============== ===================================================================================================
 
 Sizes are the paper's: two routes each in Monaco and Luxembourg, five runs, 500 rounds; "agents" and "shifted" have
-twenty runs, because five are too few to tell the agents apart by energy. Two stored tables are smaller:
+fifteen further runs of 150 rounds, because five are too few to tell the agents apart by energy. Two stored tables are
+smaller:
 "lengthscale" and "sparse" were run with ``--networks monaco --runs 3``. Runs of the same number face the same drawn
 energies and noise with every policy. Except in "sparse" the Gaussian process is exact. Luxembourg is left out if its file
 is not found (see `emsopt.datasets.load_roads`); Monaco's routes are our own choice, see `emsopt.datasets.ROUTES`. The
@@ -24,8 +25,7 @@ graph kernel stays 1.
 
 ``_studies.py`` says where the results go; the tables are "navigation_agents" and so on. Each row has the rectified regret
 up to a round, and the expected energy up to it above that of the path of least rectified cost (without a shift), which is
-not rectified. Every tenth round of a run is stored, every twentieth of "agents" and "shifted", every fiftieth of
-"lengthscale".
+not rectified. Every tenth round of a run is stored, and every fiftieth of "lengthscale".
 """
 
 from functools import lru_cache
@@ -49,8 +49,10 @@ COMPARED = {
     "lengthscale": ["gp-ts", "gp-bucb", "bi-ts", "bi-bucb"],
     "exploration": SIX,
 }
+LARGE = ["agents", "shifted", "exploration"]  # stored compressed
 LENGTHSCALES = [0.1, 0.25, 0.5, 1.0, 1.5, 2.0]
-RUNS, MORE_RUNS, HORIZON, EVERY = 5, {"agents": 20, "shifted": 20}, 500, 10
+RUNS, HORIZON, EVERY = 5, 500, 10
+ALL_RUNS, SHORT = 20, 150  # runs from the sixth on, of the two parts that have them, and their number of rounds
 
 
 @lru_cache(maxsize=1)
@@ -134,24 +136,29 @@ def networks(wanted):
 def cases(part, options):
     """Return the cases of a part, ordered so that each prior is made once."""
     lengthscales = LENGTHSCALES if part == "lengthscale" else [1.0]
-    small = options.smoke
-    return study.cases(
-        network=networks(options.networks[: 1 if small else None]),
-        lengthscale=lengthscales[: 2 if small else None],
-        route=["A", "B"][: 1 if small else None],
-        run=range(1 if small or part == "exploration" else options.runs or MORE_RUNS.get(part, RUNS)),
-        policy=options.policies or COMPARED[part],
-        horizon=2 * EVERY if small else options.horizon,
+    small, found = options.smoke, []
+    runs = (
+        1 if small or part == "exploration" else options.runs or (ALL_RUNS if part in ("agents", "shifted") else RUNS)
     )
+    for network in networks(options.networks[: 1 if small else None]):
+        for first, last, horizon in ((0, min(runs, RUNS), options.horizon), (RUNS, runs, min(SHORT, options.horizon))):
+            found += study.cases(
+                network=network,
+                lengthscale=lengthscales[: 2 if small else None],
+                route=["A", "B"][: 1 if small else None],
+                run=range(first, last),
+                policy=options.policies or COMPARED[part],
+                horizon=2 * EVERY if small else horizon,
+            )
+    return found
 
 
 def for_store(table, part):
-    """Drop columns that are constant, and some of the rounds of large parts."""
+    """Drop columns that are constant, and four of five rounds of the part with most runs."""
     if part == "exploration":
         return table.drop(columns=["horizon", "lengthscale", "run"])
-    every = EVERY * (5 if part == "lengthscale" else 2 if part in MORE_RUNS else 1)
-    table = table[table["round"] % every == 0].drop(columns=["horizon"] + ["lengthscale"] * (part != "lengthscale"))
-    return table.round({"cumulative_regret": 1, "excess_energy": 1})
+    table = table[table["round"] % (5 * EVERY) == 0] if part == "lengthscale" else table.drop(columns="lengthscale")
+    return table.drop(columns="horizon").round({"cumulative_regret": 1, "excess_energy": 1})
 
 
 def main():
@@ -161,9 +168,11 @@ def main():
     parser.add_argument("--networks", nargs="+", default=["monaco", "luxembourg"])
     parser.add_argument("--horizon", type=int, default=HORIZON)
     options = parser.parse_args()
-    name, small = f"navigation_{options.part}", options.part not in ("exploration", "agents", "shifted")
-    task = {"exploration": exploration, "shifted": shifted}.get(options.part, regret)
-    suffix = ".csv" if small or options.smoke else ".csv.gz"
+    name, task = (
+        f"navigation_{options.part}",
+        {"exploration": exploration, "shifted": shifted}.get(options.part, regret),
+    )
+    suffix = ".csv.gz" if options.part in LARGE and not options.smoke else ".csv"
     table = _studies.run(task, cases(options.part, options), name, options)
     kept, file = for_store(table, options.part), _studies.table_file(name, options, suffix)
     kept.to_csv(file, index=False, compression={"method": "gzip", "mtime": 0} if file.suffix == ".gz" else None)

@@ -83,7 +83,7 @@ def test_a_tiny_study_runs_from_end_to_end(navigation, tmp_path, monkeypatch, ca
     table = pd.read_csv(tmp_path / "smoke_navigation_agents.csv")
     columns = ["network", "route", "run", "policy", "round", "cumulative_regret", "excess_energy", "edges_seen"]
     assert list(table) == columns
-    assert len(table) == 2
+    assert len(table) == 4
     assert "regret in Wh after the last round" in capsys.readouterr().out
 
 

@@ -100,8 +100,8 @@ class DeploymentSpace:
     >>> import emsopt as eo
     >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=0)
     >>> space = eo.DeploymentSpace(city, 3, pinned=[0], closed=[4, 5])
-    >>> len(space)
-    3
+    >>> space
+    <DeploymentSpace of 'grid city, plane': units=3, pinned=(0,), closed=(4, 5), 3 deployments>
     >>> eo.evaluators.evaluate_all(city.scaled(2), space, "approximate").sites.tolist()
     [[0, 1, 2], [0, 1, 3], [0, 2, 3]]
     """
@@ -190,6 +190,11 @@ class DeploymentSpace:
 
     def __len__(self) -> int:
         return self.count
+
+    def __repr__(self) -> str:
+        given = {"colocation": self.colocation, "pinned": self.pinned, "closed": self.closed}
+        rules = "".join(f", {name}={value}" for name, value in given.items() if value)
+        return f"<DeploymentSpace of {self.city.name!r}: units={self.units}{rules}, {self.count:,} deployments>"
 
     def listing(self) -> IntArray:
         """Return all distinct deployments, shape (K, p), each row in ascending order."""

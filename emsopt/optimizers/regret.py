@@ -149,7 +149,7 @@ def sparbl_bound(
     The theorem is of "Optimizing Server Locations in Spatial Queues"; the module's table explains the symbols. The
     bound is
 
-    4 C_HS σ s_0 √(T log D) + Σ_t≥1 4 W exp(-c t) + 2 W (t_0 - 1), the last term for the rounds before t_0.
+    4 C_HS σ s_0 √(T log D) + Σ_t≥1 4 W exp(-c t) + 2 W min(T, t_0 - 1), the last term for the rounds before t_0.
 
     Parameters
     ----------

@@ -161,11 +161,11 @@ def _swap(
     starts: int = 40,
     steps: int | None = None,
 ) -> tuple[IntArray, float]:
-    """Search by tabu search; return the best x found.
+    """Search by tabu search; return the best x found, and -inf, because there is no lower bound.
 
     Each step relocates the unit whose move lowers the value most or raises it least, and bars both places from further
-    moves for some steps. Every second start
-    is random; the others are greedy solutions for randomly perturbed costs.
+    moves for some steps. Every second start is random; the others are greedy solutions, the first for the costs
+    themselves and the rest for randomly perturbed costs.
     """
     keys = rng.random((_validate.whole_number(starts, "starts"), len(b)))
     patience = 2 * len(b) if steps is None else _validate.whole_number(steps, "steps", low=0)
@@ -175,7 +175,10 @@ def _swap(
 def _annealing(
     A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, rng: np.random.Generator
 ) -> tuple[IntArray, float]:
-    """Return the best x found in several annealing walks of 100 N steps, each from random places."""
+    """Return the best x found in several annealing walks of 100 N steps, each from random places, and -inf.
+
+    The second value stands for the lower bound, which this method does not give.
+    """
     slots = np.repeat(np.arange(len(b)), capacities - floors)  # each place once per unit it can still hold
     moving = units - floors.sum()
     found = []
@@ -196,7 +199,11 @@ def _binary(
     rng: np.random.Generator,
     **options: Any,
 ) -> tuple[IntArray, float]:
-    """Solve the problem with binary variables: drop fixed places, and split a place for several units into several."""
+    """Solve the problem by ``solve``, a method for binary variables; return x and a lower bound on the value.
+
+    Units that a place must hold are taken as placed, and a place for several more units is split into several places.
+    The bound is infinite if x is optimal.
+    """
     place = np.repeat(np.arange(len(b)), capacities - floors)
     pairs = A[np.ix_(place, place)].copy()
     np.fill_diagonal(pairs, 0.0)
@@ -269,9 +276,9 @@ def _relaxation(A: FloatArray, b: FloatArray, p: int, cuts: int = 60) -> tuple[I
 
         ∂f_sub/∂Γ_ij = A⁺_ij (x*_i + x*_j - 1),
 
-    which raises the bound; λ follows Σ x* - p. Both use Polyak's step length: the best
-    value known minus the cut's bound, over the squared length of the gradient, times a factor that is halved after five
-    cuts without a better bound.
+    which raises the bound; λ follows Σ x* - p. Both use Polyak's step length: the best value known minus the cut's
+    bound, over the squared length of the gradient, times a factor that is halved after five cuts without a better
+    bound.
     """
     plus, minus = np.maximum(A, 0), np.minimum(A, 0)
     gamma = np.ones_like(A)

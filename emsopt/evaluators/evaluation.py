@@ -86,7 +86,8 @@ class Evaluation:
     ) -> Evaluation:
         """Build the evaluation of a deployment, with names, times and shares taken from the city.
 
-        ``measures`` are the fields that the evaluator computed, from ``utilizations`` to ``residual``.
+        ``blocked`` is the probability that a call finds every unit busy. ``measures`` are the fields that the evaluator
+        computed, from ``utilizations`` to ``residual``.
         """
         names, times = tuple(city.site_names[k] for k in sites), city.response_times[sites]
         lost, queued = (blocked, 0.0) if capacity == "loss" else (0.0, blocked)
@@ -207,7 +208,10 @@ class Evaluation:
         )
 
     def atoms_frame(self) -> pd.DataFrame:
-        """Return one row per atom: share of calls, mean response (min), and the unit that answers most of its calls."""
+        """Return one row per atom: its share of all calls, its mean response (min), and who answers most of its calls.
+
+        ``answered_most_by`` is the name of the site of the unit that answers most of them.
+        """
         import pandas as pd
 
         return pd.DataFrame(

@@ -262,7 +262,7 @@ def _affordable(objectives: list[Objective]) -> bool:
 def _over_all(
     objectives: list[Objective], weights: FloatArray, most: int, cyclic: bool, show: Callable[[int], object]
 ) -> tuple[IntArray, FloatArray, _moves.Walk]:
-    """Return all deployments, their values at each hour, and the cheapest walk."""
+    """Return all deployments, shape (K, p), their values at each hour, (H, K), and the cheapest walk."""
     space = objectives[0].space
     rows = space.listing()
     values = np.empty((len(objectives), len(rows)))
@@ -277,7 +277,10 @@ def _over_all(
 def _over_candidates(
     objectives: list[Objective], weights: FloatArray, most: int, cyclic: bool, rng: Rng, show: Callable[[int], object]
 ) -> tuple[IntArray, FloatArray, _moves.Walk]:
-    """Search each hour, then improve the plan with neighbours of its deployments until no neighbour helps."""
+    """Search each hour, then improve the plan with neighbours of its deployments until no neighbour helps.
+
+    Returns the deployments considered, their values at each hour, and the cheapest walk, without a lower bound.
+    """
     space = objectives[0].space
     rng = _validate.generator(rng)
     bests: list[IntArray] = []

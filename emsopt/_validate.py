@@ -39,7 +39,7 @@ def real_array(
     high: float = np.inf,
     strictly: bool = False,
 ) -> FloatArray:
-    """Return ``values`` as a read-only float array of the given shape.
+    """Return ``values`` as a read-only float array of the given shape; raise if it is empty or not finite.
 
     Parameters
     ----------
@@ -157,7 +157,8 @@ def visible(value: object, where: str, allowed: str = "") -> str:
     """Return a value as text; raise if it contains invisible characters.
 
     Line ends and other control characters are refused. So are lone surrogates, which no file can hold, and characters
-    that change the direction of writing, which can make two names look alike.
+    that change the direction of writing, which can make two names look alike. ``allowed`` holds control characters that
+    are accepted; ``where`` is the beginning of the message.
     """
     text = str(value) if isinstance(value, str) else shown(value, str)
     for character in "" if text.isprintable() else text:
@@ -167,7 +168,10 @@ def visible(value: object, where: str, allowed: str = "") -> str:
 
 
 def shown(value: object, write: Callable[[Any], str] = repr, most: int = 100) -> str:
-    """Return a value as text for a message, cut after ``most`` characters."""
+    """Return a value as text for a message, cut after ``most`` characters.
+
+    ``write`` converts the value to text; if that fails, the text names the value's type.
+    """
     try:
         text = write(value)
     except (ValueError, RecursionError):  # an int of over 4300 digits, or a list nested too deeply

@@ -231,7 +231,7 @@ def finite_number(value: object, name: str, low: float = -np.inf, high: float = 
     number = as_float(value) if is_real(value) else np.nan
     if np.isfinite(number) and low <= number <= high:
         return number
-    bounds = f" from {low:g} to {high:g}" if max(abs(low), abs(high)) < np.inf else ""
+    bounds = "" if low == -np.inf else f" of at least {low:g}" if high == np.inf else f" from {low:g} to {high:g}"
     raise InputError(f"`{name}` must be a finite number{bounds}; got {shown(value)}.")
 
 
@@ -240,8 +240,8 @@ def positive_number(value: object, name: str, unit: str = "", *, zero: bool = Fa
     number = as_float(value) if is_real(value) else np.nan
     if np.isfinite(number) and (number > 0 or (zero and number == 0)):
         return number
-    sign = "of at least 0" if zero else "above 0"
-    raise InputError(f"`{name}` must be a number {sign}{_in(unit)}; got {shown(value)}.")
+    kind, sign = "finite number" if np.isinf(number) else "number", "of at least 0" if zero else "above 0"
+    raise InputError(f"`{name}` must be a {kind} {sign}{_in(unit)}; got {shown(value)}.")
 
 
 def probability(value: object, name: str) -> float:

@@ -227,8 +227,20 @@ class DeploymentSpace:
         sites = check_sites(self.city, sites)
         counts = self.group_counts(sites)
         if len(sites) != self.units or (counts > self.capacities).any() or (counts < self.floors).any():
-            raise InputError(f"{sites.tolist()} is not an allowed deployment of {self.units} units.")
+            raise InputError(
+                f"{sites.tolist()} is not an allowed deployment of {self.units} units: {self._fault(sites, counts)}."
+            )
         return self.deployment(counts)
+
+    def _fault(self, sites: IntArray, counts: IntArray) -> str:
+        """Return why a deployment is not allowed; ``counts`` are its units in each twin group."""
+        if len(sites) != self.units:
+            return f"it has {len(sites)}"
+        group = int(np.argmax((counts > self.capacities) | (counts < self.floors)))
+        names = [repr(self.city.site_names[site]) for site in np.flatnonzero(self.city.twin_groups == group)]
+        few, most = self.floors[group], self.capacities[group]
+        limit = f"at most {most}" if counts[group] > most else f"at least {few}"
+        return f"{limit} must be at {' and '.join(names)}, but it has {counts[group]} there"
 
     def __contains__(self, sites: Any) -> bool:
         try:

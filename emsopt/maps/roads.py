@@ -122,7 +122,7 @@ def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
     named = {}
     for name, frame in visits.items():
         table: Any = getattr(frame, "visits", frame) if hasattr(frame, "history") else frame
-        _validate.columns(table, ("edge", "first_round", "visits"))
+        _validate.columns(table, ("edge", "first_round", "visits"), f"visits[{name!r}]")
         edges = net.edges(table["edge"].to_numpy(), f"visits[{name!r}]['edge']")
         named[str(name)] = table.assign(edge=edges)
     return named

@@ -98,7 +98,9 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
     optimum = _validate.finite_number(optimum, "optimum")
     if values.min() < optimum - 1e-9 * max(1.0, abs(optimum)):
         got = f"got {optimum:g} and a value of {values.min():g}"
-        raise InputError(f"`optimum` must be at most every value; {got}. Pass noise-free values if it is noisy.")
+        raise InputError(
+            f"`optimum` must be at most every value; {got}. Pass noise-free values if the objective is noisy."
+        )
     losses = np.maximum(values - optimum, 0)
     if kind == "simple":
         return np.minimum.accumulate(losses, axis=1)

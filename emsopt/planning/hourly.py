@@ -238,16 +238,22 @@ def hourly_plan(
 
 def _by_hour(cities: object) -> dict[Any, City]:
     """Return a mapping from labels to cities; raise unless all cities have the same sites."""
-    if not isinstance(cities, Mapping):
-        cities = dict(enumerate(cities if isinstance(cities, Iterable) else ()))
-    if not cities:
-        raise InputError("`cities` must be a sequence or mapping of at least one City, in order of hours.")
-    first = next(iter(cities.values()))
-    for label, city in cities.items():
+    given = cities if isinstance(cities, Iterable) else ()
+    by_hour = dict(cities if isinstance(cities, Mapping) else enumerate(given))
+    if not by_hour:
+        wanted = "a sequence or mapping of at least one City, in order of hours"
+        raise InputError(f"`cities` must be {wanted}; got {_validate.shown(cities)}.")
+    first = next(iter(by_hour.values()))
+    for label, city in by_hour.items():
         check_city(city, f"cities[{label!r}]")
-        if city.site_names != first.site_names or not np.array_equal(city.twin_groups, first.twin_groups):
+        if city.site_names != first.site_names:
             raise InputError(f"all hours must have the same sites in the same order; those of {label!r} differ.")
-    return dict(cities)
+        if not np.array_equal(city.twin_groups, first.twin_groups):
+            raise InputError(
+                "all hours must have the same interchangeable sites, those with equal times and preferences; those of "
+                f"{label!r} differ."
+            )
+    return by_hour
 
 
 def _affordable(objectives: list[Objective]) -> bool:

@@ -136,11 +136,15 @@ def minimize_quadratic(
     A = np.ascontiguousarray((A + A.T) / 2)
     units = _validate.whole_number(units, "units", low=0)
     low = np.zeros(len(b), int) if floors is None else np.asarray(floors, int)
-    high = np.ones(len(b), int) if capacities is None else np.minimum(capacities, units).astype(int)
-    if low.shape != b.shape or high.shape != b.shape or (low < 0).any() or (low > high).any():
-        raise InputError(f"`floors` must hold {len(b)} whole numbers from 0 to `capacities`; got {low} and {high}.")
-    if not low.sum() <= units <= high.sum():
-        raise InputError(f"`units` must be {low.sum()} (sum of floors) to {high.sum()} (of capacities); got {units}.")
+    most = np.ones(len(b), int) if capacities is None else np.asarray(capacities)
+    for key, limits in (("floors", low), ("capacities", most)):
+        if limits.shape != b.shape:
+            raise InputError(f"`{key}` must have one entry per place, shape {b.shape}; got shape {limits.shape}.")
+    if (low < 0).any() or (low > most).any():
+        raise InputError(f"`floors` must hold {len(b)} whole numbers from 0 to `capacities`; got {low} and {most}.")
+    if not low.sum() <= units <= most.sum():
+        raise InputError(f"`units` must be {low.sum()} (sum of floors) to {most.sum()} (of capacities); got {units}.")
+    high = np.minimum(most, units).astype(int)
     x, bound = solve(A, b, units, low, high, _validate.generator(rng), **options)
     total = value(A, b, x)
     return QuadraticMinimum(x, total, min(bound, total), method)

@@ -153,7 +153,6 @@ class Evaluation:
 
         The mean weighted by `demand_shares` is `late_fraction`. The time in queue is not included.
 
-
         Parameters
         ----------
         threshold : float

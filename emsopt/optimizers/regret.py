@@ -221,7 +221,7 @@ def gp_pm_bound(
     sites, units : int
         N and p.
     gain : float or array_like, shaped as ``restarts``
-        κ_V: at most `greedy_gain` over (1 - 1/e), and at most `largest_gain`; or `printed_gain`.
+        κ_V: at most `greedy_gain` divided by (1 - 1/e), and at most `largest_gain`; or `printed_gain`.
     noise_variance : float
         σ², min².
     prior_variance : float

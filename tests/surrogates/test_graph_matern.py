@@ -94,7 +94,7 @@ def test_product_plus_sum_has_the_variance_it_says():
     [
         (lambda: incidence_laplacian([1.0, 0.0], [[0, 1]]), "greater than 0"),
         (lambda: incidence_laplacian([1.0, 2.0], [[0, 2]]), "from 0 to 1"),
-        (lambda: incidence_laplacian([1.0, 2.0], [[0.0, 1.0]]), "whole edge indices"),
+        (lambda: incidence_laplacian([1.0, 2.0], [[0.0, 1.0]]), "must be pairs of edge indices"),
         (lambda: graph_matern(np.eye(2), nu=0), "`nu` must be a number above 0"),
         (lambda: graph_matern(np.eye(2), kappa=-1), "`kappa`"),
         (lambda: graph_matern(np.ones((2, 3))), "square"),

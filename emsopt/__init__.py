@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         problems,
         roads,
         study,
+        surrogates,
     )
     from .city import City, DeploymentSpace
     from .errors import EmsoptError
@@ -74,6 +75,7 @@ __all__ = [
     "problems",
     "roads",
     "study",
+    "surrogates",
 ]
 
 

@@ -39,7 +39,7 @@ def real_array(
     high: float = np.inf,
     strictly: bool = False,
 ) -> FloatArray:
-    """Return ``values`` as a read-only float array of the given shape.
+    """Return ``values`` as a read-only float array of the given shape; raise if it is empty or not finite.
 
     Parameters
     ----------
@@ -157,7 +157,8 @@ def visible(value: object, where: str, allowed: str = "") -> str:
     """Return a value as text; raise if it contains invisible characters.
 
     Line ends and other control characters are refused. So are lone surrogates, which no file can hold, and characters
-    that change the direction of writing, which can make two names look alike.
+    that change the direction of writing, which can make two names look alike. ``allowed`` holds control characters that
+    are accepted; ``where`` is the beginning of the message.
     """
     text = str(value) if isinstance(value, str) else shown(value, str)
     for character in "" if text.isprintable() else text:
@@ -167,7 +168,10 @@ def visible(value: object, where: str, allowed: str = "") -> str:
 
 
 def shown(value: object, write: Callable[[Any], str] = repr, most: int = 100) -> str:
-    """Return a value as text for a message, cut after ``most`` characters."""
+    """Return a value as text for a message, cut after ``most`` characters.
+
+    ``write`` converts the value to text; if that fails, the text names the value's type.
+    """
     try:
         text = write(value)
     except (ValueError, RecursionError):  # an int of over 4300 digits, or a list nested too deeply
@@ -227,7 +231,7 @@ def finite_number(value: object, name: str, low: float = -np.inf, high: float = 
     number = as_float(value) if is_real(value) else np.nan
     if np.isfinite(number) and low <= number <= high:
         return number
-    bounds = f" from {low:g} to {high:g}" if max(abs(low), abs(high)) < np.inf else ""
+    bounds = "" if low == -np.inf else f" of at least {low:g}" if high == np.inf else f" from {low:g} to {high:g}"
     raise InputError(f"`{name}` must be a finite number{bounds}; got {shown(value)}.")
 
 
@@ -236,8 +240,8 @@ def positive_number(value: object, name: str, unit: str = "", *, zero: bool = Fa
     number = as_float(value) if is_real(value) else np.nan
     if np.isfinite(number) and (number > 0 or (zero and number == 0)):
         return number
-    sign = "of at least 0" if zero else "above 0"
-    raise InputError(f"`{name}` must be a number {sign}{_in(unit)}; got {shown(value)}.")
+    kind, sign = "finite number" if np.isinf(number) else "number", "of at least 0" if zero else "above 0"
+    raise InputError(f"`{name}` must be a {kind} {sign}{_in(unit)}; got {shown(value)}.")
 
 
 def probability(value: object, name: str) -> float:

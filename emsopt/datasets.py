@@ -294,8 +294,10 @@ def load_study(name: str) -> "pd.DataFrame":
     Parameters
     ----------
     name : str
-        "approximation_error_15": error of the approximate hypercube in 100 random cities of 15 units by load and
-        geometry; "approximation_error_st_paul": the same for all deployments of St. Paul. Both are written by
+        "approximation_error_15": mean response by the exact and by the approximate hypercube (``exact_min``,
+        ``approximate_min``) and the largest error of a unit's utilisation in 100 random cities of 15 units for each
+        load and geometry. "approximation_error_st_paul": by load, the errors of the mean response (approximate minus
+        exact, min) over all deployments of St. Paul, summarised in one row. Both are written by
         ``benchmarks/approximation_error.py``.
 
         "location_grid", "location_st_paul", "location_late", "location_long": the ``best`` value of each run by
@@ -310,11 +312,11 @@ def load_study(name: str) -> "pd.DataFrame":
         of the first visit. Written by ``benchmarks/navigation_study.py``.
 
         "bocvs": which variables to control. One row per run and ``cost`` spent: the number of ``plays`` and of those
-        ``on_target`` (of the cheapest set whose value is within the tolerance), three regrets, the share of played sets
+        ``on_target`` (of the cheapest set whose value is within the tolerance), the regrets ``simple_regret``,
+        ``quality_regret`` and ``cost_regret`` that `emsopt.optimizers.control.regret` defines, the share of played sets
         whose mean cost lies within the confidence radius of its estimate (``covered``), and the largest error of such
         an estimate (``cost_error``). Read it with `emsopt.optimizers.control_verdicts`. "bocvs_horizon": cost regret of
-        the method for unknown costs, by budget.
-        Both are written by ``benchmarks/bocvs_study.py``.
+        the method for unknown costs, by budget. Both are written by ``benchmarks/bocvs_study.py``.
 
         "boke_noise_free_curves", "boke_noisy_curves", "boke_sprinkler_curves", "boke_tuning_curves": mean, median and
         quartiles of the simple regret (in tuning: 1 - R²) of the methods on boxes after every other ``evaluation``,

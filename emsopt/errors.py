@@ -14,7 +14,7 @@ class NoWayError(InputError):
 
 
 class UnstableQueueError(InputError):
-    """Calls arrive faster than the fleet can serve them, so an infinite queue has no steady state."""
+    """Calls arrive at least as fast as the fleet can serve them, so an infinite queue has no steady state."""
 
 
 class ConvergenceError(EmsoptError, RuntimeError):

@@ -151,7 +151,10 @@ def matrix(
 
 
 def check_labels(labels: Iterable[str], wanted: Sequence[str], where: str, kind: str) -> None:
-    """Raise unless the labels are the wanted names, in any order."""
+    """Raise unless the labels are the wanted names, each once, in any order.
+
+    For the message, ``where`` is the table, and ``kind`` what the labels stand for, such as "row per site".
+    """
     got = list(labels)
     repeated = _validate.first_repeated(got)
     absent = [name for name in wanted if name not in set(got)]

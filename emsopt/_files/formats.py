@@ -48,7 +48,10 @@ def json_text(content: object) -> str:
 
 
 def shapes_text(names: Iterable[str], shapes: Iterable[Mapping[str, Any]], note: str) -> str:
-    """Return the outlines of atoms as GeoJSON text, one feature per line."""
+    """Return the outlines of atoms as GeoJSON text, one feature per line.
+
+    Each feature has the atom's name as property ``atom``; ``note`` becomes an entry of the whole collection.
+    """
     written = partial(json.dumps, ensure_ascii=False, default=np.ndarray.tolist)
     start = '{"type": "FeatureCollection", "note": ' + written(note) + ', "features": [\n'
     parts = zip(names, shapes, strict=True)
@@ -77,12 +80,15 @@ class Upload(NamedTuple):
     content: bytes
 
     def open(self, _mode: str) -> io.BytesIO:
-        """Return the content as an open file."""
+        """Return the content as an open file in binary mode, whatever the mode asked for."""
         return io.BytesIO(self.content)
 
 
 def _content(file: Path | Upload, most: int, remedy: str) -> bytes:
-    """Return the bytes of a UTF-8 file, without the byte-order marks that spreadsheets write."""
+    """Return the bytes of a UTF-8 file, without the byte-order marks that spreadsheets write.
+
+    Raise if the file cannot be read, is not UTF-8, or has more than ``most`` bytes; ``remedy`` ends the last message.
+    """
     try:
         with file.open("rb") as stream:
             content = stream.read(most + 1)

@@ -120,14 +120,14 @@ def play(agent: Learner, environment: Environment, oracle: Oracle, horizon: int)
 
 
 class TopK:
-    """Oracle that picks the k allowed arms with the largest scores (``indices``; for costs, the smallest).
+    """Oracle that picks the k allowed arms with the best scores (``indices``).
 
     Parameters
     ----------
     size : int
         Number of arms k.
     sense : {"max", "min"}
-        Whether indices are rewards ("max") or costs ("min").
+        Whether indices are rewards, of which the largest are best ("max"), or costs ("min").
     """
 
     def __init__(self, size: int, *, sense: str = "max") -> None:
@@ -135,7 +135,10 @@ class TopK:
         self.sense = _validate.choice(sense, "sense", ("max", "min"))
 
     def __call__(self, indices: ArrayLike, allowed: ArrayLike | None = None) -> IntArray:
-        """Return positions of the best arms; ``allowed`` is one boolean per arm, or None to allow all."""
+        """Return the positions of the k best arms in ``indices``, in ascending order, shape (k,).
+
+        ``allowed`` is one boolean per arm, or None to allow all. Raise if fewer than k arms are allowed.
+        """
         shape = np.shape(indices)
         usable = np.ones(shape, bool) if allowed is None else np.asarray(allowed, dtype=bool)
         if usable.shape != shape:
@@ -163,9 +166,10 @@ class ShortestPath:
         self.start, self.end = net.edges([start], "start").item(), net.edges([end], "end").item()
 
     def __call__(self, indices: ArrayLike, allowed: ArrayLike | None = None) -> IntArray:
-        """Return the path's edges in driving order.
+        """Return the path's edges in driving order, shape (k,), where ``indices`` are the costs of all edges.
 
-        ``allowed`` is one boolean per edge, or per edge and connection, or None for all.
+        ``allowed`` is one boolean per edge, or per edge and connection, or None to allow all. Raise if there is no legal
+        path of allowed edges.
         """
         closed = None if allowed is None else ~np.asarray(allowed, dtype=bool)
         return self.net.shortest_path(indices, self.start, self.end, closed=closed)

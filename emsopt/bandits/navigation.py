@@ -188,7 +188,10 @@ class NavigationRun:
 
     @cached_property
     def visits(self) -> pd.DataFrame:
-        """Driven edges: DataFrame of ``edge``, ``first_round`` and ``visits``, summed over all hours."""
+        """One row per driven edge: ``edge`` (its index), ``first_round``, and ``visits``.
+
+        ``visits`` is the number of rounds in which the edge was driven, at any hour.
+        """
         paths = self.history[["path", "round"]].explode("path").rename(columns={"path": "edge"})
         return paths.groupby("edge")["round"].agg(first_round="min", visits="count").reset_index().astype(int)
 
@@ -345,7 +348,10 @@ def run(
 def _on_file(
     steps: Steps, row: dict[str, Any], oracle: ShortestPath, arms: IntArray, asked: IntArray, is_open: BoolArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the arms and values of the round on file, which replace the arms that the agent chose (``asked``)."""
+    """Return the arms and values of the round on file, which replace the arms that the agent chose (``asked``).
+
+    Raise unless the arms on file are a legal path that is open in this round.
+    """
     chosen, values = np.array(row["arms"], dtype=np.intp), np.array(row["values"])
     if len(chosen) != len(values):
         steps.file.refuse(steps.number)

@@ -9,9 +9,12 @@ symbol        name                meaning
 ============  ==================  ============================================================================
 E_det         ``mean``            deterministic energy, equation (8), Wh
 σ_det²        -                   variance of E_det over all arms, Wh²
-k_G·f + f     ``covariance``      kernel; mean prior variance 0.25² σ_det²
+-             ``covariance``      kernel k_G k_f + k_f; mean prior variance 0.25² σ_det²
 ς²            ``noise_variance``  noise variance of an observation, 0.1² σ_det² on every edge
 ============  ==================  ============================================================================
+
+k_G is the graph Matérn kernel of the road network, and k_f the Matérn kernel of length, speed and incline
+(`emsopt.surrogates.graph_matern.product_plus_sum`, which also weights the two terms).
 
 The covariance is dense: 8 n² bytes for n arms, 258 MB for the 5,680 edges of Luxembourg.
 """
@@ -82,11 +85,11 @@ class Prior:
 
     @cached_property
     def factor(self) -> FloatArray:
-        """Lower Cholesky factor of the covariance."""
+        """Lower Cholesky factor of the covariance, computed by `jittered_cholesky`."""
         return jittered_cholesky(self.covariance)
 
     def draw(self, n: int = 1, *, rng: Rng = None) -> FloatArray:
-        """Return n samples of the arms' expected values, shape (n arms, n)."""
+        """Return ``n`` joint samples of the arms' expected values, one per column, shape (number of arms, n)."""
         rng = _validate.generator(rng)
         return self.mean[:, None] + self.factor @ rng.standard_normal((self.n_arms, n))
 
@@ -143,6 +146,7 @@ def navigation_prior(
         is a separate arm in each hour, which gives H E arms. With one row per round, every round has speeds of its
         own. Default: one hour at the speed limit.
     vehicle : emsopt.roads.energy.Vehicle, optional
+        Car whose energies are the prior mean. Default: `Vehicle` with its default parameters.
 
     Returns
     -------

@@ -8,7 +8,8 @@ batch of B out of N observations is
 .. math:: Λ ← (1-ρ) Λ + ρ \frac{N}{B ς^2} A A^\top, \quad
           λ ← (1-ρ) λ + ρ \frac{N}{B ς^2} A (y - μ), \quad A = L^{-1} K_{ZX}
 
-in the natural parameters of v: precision I + Λ, and precision times mean, λ.
+in the natural parameters of v: precision I + Λ, and precision times mean, λ. Z are the inducing points, X the arms of
+the batch, y their observed values and μ their prior means; ς² is the noise variance.
 
 The paper does not specify how the inducing points change. Here, a new inducing point is added with its prior
 distribution conditional on the others, and a removed one is integrated out. Kernel and noise are known,

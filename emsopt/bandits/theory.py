@@ -175,7 +175,7 @@ def regret_bound(
     Parameters
     ----------
     rule : UCB, BayesUCB or Thompson
-        Bayes-UCB needs ω > 1.
+        UCB needs ``factor`` 1, Bayes-UCB needs ω > 1.
     rounds : array_like of int
         Number of rounds T, or several such numbers.
     n_arms, size : int

@@ -67,7 +67,7 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
     Raises
     ------
     InputError
-        If there are more than 5,000 cells.
+        If there are more than 5,000 cells, ``width_km`` is below 0.05, or the stations are near a pole.
     """
     middle = np.round(np.median(stations, axis=0), 2)
     stretch = np.array([np.cos(np.radians(middle[1])), 1.0]) * KM_PER_DEGREE  # km per degree

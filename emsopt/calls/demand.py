@@ -172,7 +172,7 @@ class Demand:
             source = known[0]
         if isinstance(source, str):
             if _validate.choice(source, "service_times", ("calls", "stations")) not in known:
-                raise InputError(f"the {source} have no column 'service_min'. Give `service_times`.")
+                raise InputError(f"the {source} have no column 'service_min' with times. Give `service_times`.")
             if source == "stations":
                 return self.stations, None
             source = self.service_min

@@ -100,8 +100,8 @@ class DeploymentSpace:
     >>> import emsopt as eo
     >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=0)
     >>> space = eo.DeploymentSpace(city, 3, pinned=[0], closed=[4, 5])
-    >>> len(space)
-    3
+    >>> space
+    <DeploymentSpace of 'grid city, plane': units=3, pinned=(0,), closed=(4, 5), 3 deployments>
     >>> eo.evaluators.evaluate_all(city.scaled(2), space, "approximate").sites.tolist()
     [[0, 1, 2], [0, 1, 3], [0, 2, 3]]
     """
@@ -191,6 +191,11 @@ class DeploymentSpace:
     def __len__(self) -> int:
         return self.count
 
+    def __repr__(self) -> str:
+        given = {"colocation": self.colocation, "pinned": self.pinned, "closed": self.closed}
+        rules = "".join(f", {name}={value}" for name, value in given.items() if value)
+        return f"<DeploymentSpace of {self.city.name!r}: units={self.units}{rules}, {self.count:,} deployments>"
+
     def listing(self) -> IntArray:
         """Return all distinct deployments, shape (K, p), each row in ascending order."""
         # Units that are not pinned fill the free slots from the left: slot k is followed by the next slot of its group,
@@ -222,8 +227,20 @@ class DeploymentSpace:
         sites = check_sites(self.city, sites)
         counts = self.group_counts(sites)
         if len(sites) != self.units or (counts > self.capacities).any() or (counts < self.floors).any():
-            raise InputError(f"{sites.tolist()} is not an allowed deployment of {self.units} units.")
+            raise InputError(
+                f"{sites.tolist()} is not an allowed deployment of {self.units} units: {self._fault(sites, counts)}."
+            )
         return self.deployment(counts)
+
+    def _fault(self, sites: IntArray, counts: IntArray) -> str:
+        """Return why a deployment is not allowed; ``counts`` are its units in each twin group."""
+        if len(sites) != self.units:
+            return f"it has {len(sites)}"
+        group = int(np.argmax((counts > self.capacities) | (counts < self.floors)))
+        names = [repr(self.city.site_names[site]) for site in np.flatnonzero(self.city.twin_groups == group)]
+        few, most = self.floors[group], self.capacities[group]
+        limit = f"at most {most}" if counts[group] > most else f"at least {few}"
+        return f"{limit} must be at {' and '.join(names)}, but it has {counts[group]} there"
 
     def __contains__(self, sites: Any) -> bool:
         try:

@@ -95,7 +95,10 @@ def results_folder(name: str, inputs: list[str | None]) -> Path:
 
 
 def describe(city: City, units: int) -> None:
-    """Print the size and load of the city, with a warning about implausible times."""
+    """Print the size and load of the city, its mean times and its notes.
+
+    A warning is added if the closest site is farther away, on average, than a call takes, which is impossible.
+    """
     print(
         f"{city.name}: {city.n_atoms} atoms, {city.n_sites} sites, {units} units, {city.total_rate:.2f} calls/h, "
         f"offered load {city.offered_load(units):.3f} per unit (share of time busy if no call were lost)"

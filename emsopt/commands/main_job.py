@@ -49,8 +49,8 @@ def run(options: Namespace) -> None:
 def _write_tables(options: Namespace, objective: Objective, _: dict[str, Evaluation], out: Path) -> list[Path]:
     """Print and write the optimum against offered load, and return the files written.
 
-    For St. Paul under the settings of "Optimizing Server Locations in Spatial Queues", its values are printed
-    alongside, and a second table shows the optimum against service rate.
+    For St. Paul under the settings of "Optimizing Server Locations in Spatial Queues", the values in that paper are
+    printed alongside, and a second table shows the optimum against service rate.
     """
     from ..datasets import paper_table
     from ..evaluators.metrics import metric_label

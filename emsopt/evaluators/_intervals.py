@@ -59,7 +59,8 @@ def response_moves(answered: IntArray, response_times: FloatArray, demand_shares
     is the number of answered calls of atom j. Deviations from a mean of n_j calls have a variance that is too small by
     the factor (n_j - 1) / n_j, so w_j / √(n_j (n_j - 1)) is used instead; atoms with n_j < 2 are left out.
 
-    ``answered`` has shape (B, p, M), ``response_times`` shape (p, M).
+    ``answered`` holds the number of calls of each atom that each unit answered in each batch, shape (B, p, M), and
+    ``response_times`` the minutes from each unit to each atom, shape (p, M).
     """
     calls = answered.sum(axis=1)  # (B, M)
     minutes = np.einsum("bij,ij->bj", answered, response_times)
@@ -74,6 +75,7 @@ def share(
 ) -> tuple[float, float]:
     """Return the confidence interval of a fraction, Σ numerators / Σ denominators, at most 1.
 
+    Both arrays have one entry per batch. ``level`` is the confidence level, ``load`` the offered load per unit.
     The fraction f may be close to 1, as in a queue near saturation. The standard deviation used is therefore at least
     spread / √2 · f · (1 - min(f, load)), with ``spread`` from `queue_spread`.
     """

@@ -121,7 +121,7 @@ def prepare(
 ) -> Callable[..., FloatArray]:
     """Check the options once; return a function of (checked deployments, workers, progress).
 
-    It returns the mean cost of an answered call for each deployment, shape (K,).
+    It returns the mean cost of an answered call for each deployment, shape (K,). ``costs`` is as in `check_costs`.
     """
     queue, tol, costs = is_queue(capacity), _validate.positive_number(tol, "tol"), check_costs(city, costs)
     uneven = city.service_ratio > UNEVEN
@@ -233,9 +233,10 @@ def _solve(
 ) -> tuple[FloatArray, FloatArray, float, float, int, float]:
     """Solve the equations (3) for the utilisations of the units by fixed-point iteration.
 
-    Returns the utilisations (p,), the correction factors Q (p,), the loss or queueing probability, the mean wait (min),
-    the number of steps, and the largest change of a utilisation in the last step.
-    The number of steps is -1 if the queue is unstable and -2 if the iteration does not converge.
+    ``rates`` are the calls per minute of each atom, shape (M,), and ``service`` the mean service times in minutes,
+    shape (N, M). Returns the utilisations (p,), the correction factors Q (p,), the loss or queueing probability, the
+    mean wait (min), the number of steps, and the largest change of a utilisation in the last step. The number of steps
+    is -1 if the queue is unstable and -2 if the iteration does not converge.
     """
     p, total = order.shape[1], rates.sum()
     free_rate = 0.0  # Σ μ_i, each unit's rate averaged over the calls
@@ -303,7 +304,10 @@ def _scale_to(rho: FloatArray, total: float) -> None:
 
 @njit(cache=True, nogil=True)
 def _offer(order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray) -> None:
-    """Fill V_i, the work (erlangs) offered to unit i while it is free, if all mean service times are equal."""
+    """Fill V_i, the work (erlangs) offered to unit i while it is free, if all mean service times are equal.
+
+    ``work`` is that of each atom's calls, λ_j / μ, in erlangs, shape (M,).
+    """
     n_atoms, p = order.shape
     V[:] = 0.0
     for j in range(n_atoms):

@@ -59,7 +59,7 @@ def prepare(
 ) -> Callable[..., FloatArray]:
     """Check costs and options once; return a function of checked deployments, shape (K, units).
 
-    It returns the mean cost of an answered call for each deployment, shape (K,).
+    It returns the mean cost of an answered call for each deployment, shape (K,). ``costs`` is as in `check_costs`.
     """
     _, many, threads = split_options(evaluator, options)
     return partial(_EVALUATORS[evaluator][1](city, units, costs, **many), **threads)

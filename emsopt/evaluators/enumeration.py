@@ -164,7 +164,7 @@ def evaluate_all(
     Raises
     ------
     InputError
-        If there are more than 20 million deployments, or none.
+        If there are more than 20 million deployments, or the fleet does not fit the sites.
     """
     return enumerate_objective(Objective(city, units, evaluator, metric, **options), workers, progress)
 

@@ -86,7 +86,8 @@ class Evaluation:
     ) -> Evaluation:
         """Build the evaluation of a deployment, with names, times and shares taken from the city.
 
-        ``measures`` are the fields that the evaluator computed, from ``utilizations`` to ``residual``.
+        ``blocked`` is the probability that a call finds every unit busy. ``measures`` are the fields that the evaluator
+        computed, from ``utilizations`` to ``residual``.
         """
         names, times = tuple(city.site_names[k] for k in sites), city.response_times[sites]
         lost, queued = (blocked, 0.0) if capacity == "loss" else (0.0, blocked)
@@ -152,7 +153,6 @@ class Evaluation:
 
         The mean weighted by `demand_shares` is `late_fraction`. The time in queue is not included.
 
-
         Parameters
         ----------
         threshold : float
@@ -207,7 +207,10 @@ class Evaluation:
         )
 
     def atoms_frame(self) -> pd.DataFrame:
-        """Return one row per atom: share of calls, mean response (min), and the unit that answers most of its calls."""
+        """Return one row per atom: its share of all calls, its mean response (min), and who answers most of its calls.
+
+        ``answered_most_by`` is the name of the site of the unit that answers most of them.
+        """
         import pandas as pd
 
         return pd.DataFrame(
@@ -255,8 +258,8 @@ def is_queue(capacity: str) -> bool:
 def unstable(city: City, sites: IntArray) -> UnstableQueueError:
     """Return the error that says that the queue at these sites grows without bound."""
     return UnstableQueueError(
-        f"calls arrive at {city.total_rate:g} per hour, faster than {len(sites)} units at these sites can serve, so "
-        "the queue grows without bound. Add units, lower the load, or use capacity='loss'."
+        f"calls arrive at {city.total_rate:g} per hour, at least as fast as {len(sites)} units at these sites can serve "
+        "them, so the queue grows without bound. Add units, lower the load, or use capacity='loss'."
     )
 
 

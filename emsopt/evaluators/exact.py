@@ -106,7 +106,7 @@ def prepare(
 ) -> Callable[..., FloatArray]:
     """Check the options once; return a function of (checked deployments, workers, progress).
 
-    It returns the mean cost of an answered call for each deployment, shape (K,).
+    It returns the mean cost of an answered call for each deployment, shape (K,). ``costs`` is as in `check_costs`.
     """
     queue, tol, costs = is_queue(capacity), _validate.positive_number(tol, "tol"), check_costs(city, costs)
 
@@ -149,6 +149,10 @@ def _solve(
     order: IntArray, rates: FloatArray, counts: IntArray, service: FloatArray, queue: bool, tol: float
 ) -> _Solution:
     """Solve the balance equations, and calibrate mean service times that depend on the atom.
+
+    ``rates`` are the calls per minute of each atom, shape (M,), ``counts`` the units at each station, shape (G,), and
+    ``service`` the mean service times in minutes, shape (G, M). Row j of ``order`` lists the stations by preference of
+    atom j.
 
     Returns, for G stations and M atoms: the share of each atom's answered calls that each station answers (G, M), the
     fraction of time that a unit of each station is busy (G,), the share of queued calls that each station answers (G,),
@@ -216,8 +220,9 @@ def _without(mask: np.uint64, g: np.uint64) -> np.uint64:
 def _dispatch_rates(order: IntArray, rates: FloatArray, n_stations: int) -> FloatArray:
     """Return the rates T_g(S) of calls sent to station g while the stations in S are full, shape (G, 2^(G-1)).
 
-    There is one row per station g and one column per set S of the other stations. A call of atom j goes to g if all stations that j prefers to g are full. Summing λ_j over the atoms whose set of
-    preferred stations lies within S is a subset-sum (zeta) transform.
+    There is one row per station g and one column per set S of the other stations. A call of atom j goes to g if g is
+    not full and all stations that j prefers to g are. T_g(S) is therefore the sum of λ_j over the atoms whose stations
+    preferred to g all lie in S; a subset-sum (zeta) transform computes it for all S.
     """
     half = 1 << (n_stations - 1)
     T = np.zeros((n_stations, half))
@@ -366,7 +371,11 @@ def _measure(
 ) -> None:
     """Fill the busy fraction of each station's units, and the probability that each station answers a call at once.
 
-    ``shares`` holds this probability for station g and atom j, not yet divided by its sum over g. With S the first k
+    ``P`` divided by ``norm`` gives the probabilities of the states, except for the last, in which all units are busy:
+    its probability, including calls that wait, is ``blocked``.
+
+    ``shares`` holds the probability that station g answers a call of atom j at once, not yet divided by its sum over g.
+    With S the first k
     stations in the order of atom j, F(S) is the probability that all of them are full. The next station answers with
     probability F(S) - F(S + next).
     """

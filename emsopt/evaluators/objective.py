@@ -80,7 +80,10 @@ class Objective:
         return float(self._counted(check_sites(self.city, sites)[None])[0])
 
     def values(self, deployments: ArrayLike) -> FloatArray:
-        """Evaluate many deployments, shape (K, p), in parallel; return their values, shape (K,)."""
+        """Evaluate many deployments, shape (K, p), in parallel; return their values, shape (K,).
+
+        Each of them is counted in ``evaluations``.
+        """
         return self._counted(check_deployments(self.city, deployments))
 
     def _counted(self, deployments: IntArray) -> FloatArray:

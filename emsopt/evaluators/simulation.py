@@ -175,7 +175,8 @@ def prepare(
 ) -> Callable[..., FloatArray]:
     """Check the options once; return a function of (checked deployments, workers, progress).
 
-    It returns the mean cost of an answered call for each deployment, shape (K,).
+    It returns the mean cost of an answered call for each deployment, shape (K,). ``costs`` is as in `check_costs`, and
+    the other options are those of `simulate`.
     """
     costs, queue = check_costs(city, costs), is_queue(capacity)
     calls = whole_number(calls, "calls", 2)

@@ -279,7 +279,7 @@ def _station(place: int, tone: str, text: str, label: str, rows: list[list[str]]
 
 
 def _units(count: int) -> str:
-    """Return the number of units in words."""
+    """Return the text "1 unit", "2 units" and so on."""
     return f"{count} unit" if count == 1 else f"{count} units"
 
 

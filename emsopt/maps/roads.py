@@ -107,7 +107,10 @@ def exploration_map(
 
 
 def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
-    """Return tables of visits by agent; raise unless their edges belong to the network."""
+    """Return tables of visits by agent, with edges by index.
+
+    Raise unless the network has polylines and all edges belong to it.
+    """
     if net.polylines is None:
         raise InputError(
             f"{net.name!r} has no polylines to draw. Read the network from a map, or create the RoadNetwork with `polylines`."
@@ -119,13 +122,16 @@ def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
     named = {}
     for name, frame in visits.items():
         table: Any = getattr(frame, "visits", frame) if hasattr(frame, "history") else frame
-        _validate.columns(table, ("edge", "first_round", "visits"))
+        _validate.columns(table, ("edge", "first_round", "visits"), f"visits[{name!r}]")
         edges = net.edges(table["edge"].to_numpy(), f"visits[{name!r}]['edge']")
         named[str(name)] = table.assign(edge=edges)
     return named
 
 
 def _steps(line: ArrayLike, scale: int) -> list[int]:
-    """Return a line as its first point and the steps between points, latitude first, as whole numbers of 1/scale."""
+    """Return a line as its first point and the steps from point to point, latitude first, in one flat list.
+
+    Coordinates are multiplied by ``scale`` and rounded to whole numbers.
+    """
     points = np.round(np.asarray(line)[:, ::-1] * scale).astype(int)
     return np.diff(points, axis=0, prepend=0).ravel().tolist()

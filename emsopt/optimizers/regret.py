@@ -98,7 +98,9 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
     optimum = _validate.finite_number(optimum, "optimum")
     if values.min() < optimum - 1e-9 * max(1.0, abs(optimum)):
         got = f"got {optimum:g} and a value of {values.min():g}"
-        raise InputError(f"`optimum` must be at most every value; {got}. Pass noise-free values if it is noisy.")
+        raise InputError(
+            f"`optimum` must be at most every value; {got}. Pass noise-free values if the objective is noisy."
+        )
     losses = np.maximum(values - optimum, 0)
     if kind == "simple":
         return np.minimum.accumulate(losses, axis=1)
@@ -149,7 +151,7 @@ def sparbl_bound(
     The theorem is of "Optimizing Server Locations in Spatial Queues"; the module's table explains the symbols. The
     bound is
 
-    4 C_HS σ s_0 √(T log D) + Σ_t≥1 4 W exp(-c t) + 2 W (t_0 - 1), the last term for the rounds before t_0.
+    4 C_HS σ s_0 √(T log D) + Σ_t≥1 4 W exp(-c t) + 2 W min(T, t_0 - 1), the last term for the rounds before t_0.
 
     Parameters
     ----------
@@ -219,7 +221,7 @@ def gp_pm_bound(
     sites, units : int
         N and p.
     gain : float or array_like, shaped as ``restarts``
-        κ_V: at most `greedy_gain` over (1 - 1/e), and at most `largest_gain`; or `printed_gain`.
+        κ_V: at most `greedy_gain` divided by (1 - 1/e), and at most `largest_gain`; or `printed_gain`.
     noise_variance : float
         σ², min².
     prior_variance : float

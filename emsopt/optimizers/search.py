@@ -268,7 +268,10 @@ def _goal(sense: str, objective: Function, method: str | AskTell[Any], box: dict
 def _on_file(
     steps: Steps, filed: list[float], value: float, optimizer: AskTell[Any], asked: Candidate
 ) -> tuple[Candidate, float]:
-    """Return the next candidate in the checkpoint, which replaces the one asked for, and its value."""
+    """Return the candidate ``filed`` in the checkpoint, which replaces the one ``asked`` for, and its value.
+
+    Raise if the candidate is not allowed, or if the first value on file shows that the user's function is another one.
+    """
     number, objective = steps.number, optimizer.objective
     try:
         x = optimizer.space.canonical(filed)

@@ -128,7 +128,11 @@ class _BokePanel(SteppedPanel):
 
 
 def _picture(method: BOKEPlus, known: FloatArray, truth: FloatArray, proposal: float) -> str:
-    """Return a picture of the model and the next point as HTML."""
+    """Return a picture of the model and the next point as HTML.
+
+    ``known`` holds the observed points and values, shape (t, 2), and ``truth`` the function without noise at the points
+    of `profile`.
+    """
     frame, count = profile(method), len(known)
 
     def draw(figure: Any) -> None:
@@ -160,5 +164,5 @@ def _figures(method: BOKEPlus, proposal: float, f: Problem) -> str:
 
 
 def _point(x: FloatArray | None, value: float | None) -> str:
-    """Return a point and its value as text."""
+    """Return a point and its value as text, or "unknown" if either is None."""
     return "unknown" if x is None or value is None else f"{value:.3f} at {x[0]:.3f}"

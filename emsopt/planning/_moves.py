@@ -27,7 +27,11 @@ MOST_PARTS = 2000
 
 
 class Steps(NamedTuple):
-    """Allowed transitions in one round of moves: from state ``a`` to ``targets[starts[a]:starts[a + 1]]``."""
+    """Allowed transitions in one round of moves: from state ``a`` to ``targets[starts[a]:starts[a + 1]]``.
+
+    ``moves`` is the number of units relocated by each transition, and ``rounds`` the number of rounds between two
+    hours.
+    """
 
     starts: IntArray  # (K + 1,)
     targets: IntArray
@@ -36,7 +40,7 @@ class Steps(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """A walk, its cost and a lower bound on the cost of any walk."""
+    """A walk, given by its state in each hour, its cost, and a lower bound on the cost of any walk."""
 
     states: IntArray  # (H,)
     cost: float  # sum over the hours, without the price of moves
@@ -86,7 +90,9 @@ def cheapest_walk(costs: FloatArray, steps: Steps, counts: IntArray, *, closed: 
     Returns
     -------
     Walk
-        Optimal, with ``cost`` equal to ``bound`` except for the price of moves, unless there were too many parts.
+        Optimal if the search was completed: ``bound`` is then below ``cost`` by at most the price of the moves,
+        PER_MOVE per unit, which breaks ties in favour of fewer moves. If there were too many parts, the gap may be
+        larger. ``cost`` does not include the price.
     """
     everything = np.arange(costs.shape[1])
     value, path = _best_path(costs, steps, everything, closed=closed)
@@ -118,8 +124,9 @@ def _best_path(costs: FloatArray, steps: Steps, part: IntArray, *, closed: bool)
     -------
     value : float
         Cost, including the price of moves.
-    path : ndarray
-        The states of the H hours; if the walk must close but ends in another state than the first, also that state.
+    path : ndarray, shape (H,) or (H + 1,)
+        The state in each hour. If a closed walk reaches another state of the part than its first one after the last
+        hour, that state is added; the walk is then not closed, and its value is only a lower bound.
     """
     values = np.full(costs.shape[1], np.inf)
     values[part] = costs[0, part]
@@ -144,9 +151,10 @@ def _best_path(costs: FloatArray, steps: Steps, part: IntArray, *, closed: bool)
 
 @njit(cache=True)
 def _spread(values: FloatArray, starts: IntArray, targets: IntArray, moves: IntArray) -> tuple[FloatArray, IntArray]:
-    """Return for each state the smallest value from which it is reached in one round, and the state with this value.
+    """Return for each state the smallest value with which it is reached in one round, and the state it is reached from.
 
-    The candidates are the state itself and its neighbours; the price of moves is added to the values of neighbours.
+    A state is reached from itself, with its own value, or from a neighbour, with the neighbour's value plus the price
+    of the moves.
     """
     least, origins = values.copy(), np.arange(len(values))
     for state in range(len(values)):
@@ -167,7 +175,11 @@ def _single_moves(
     weights: IntArray,
     starts: IntArray,
 ) -> IntArray:
-    """Find by their keys the states that each state reaches by one move."""
+    """Return the states that each state reaches by one move, as `Steps.targets` lists them.
+
+    A state's key is a weighted sum of its units, so a move from group i to k adds weights[k] - weights[i]. ``gives``
+    and ``takes`` say whether a group can lose or gain a unit in each state, shape (K, G); ``order`` sorts ``keys``.
+    """
     targets = np.empty(starts[-1], dtype=np.int32)
     way = 0
     for state in range(len(gives)):

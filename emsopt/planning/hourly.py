@@ -238,16 +238,22 @@ def hourly_plan(
 
 def _by_hour(cities: object) -> dict[Any, City]:
     """Return a mapping from labels to cities; raise unless all cities have the same sites."""
-    if not isinstance(cities, Mapping):
-        cities = dict(enumerate(cities if isinstance(cities, Iterable) else ()))
-    if not cities:
-        raise InputError("`cities` must be a sequence or mapping of at least one City, in order of hours.")
-    first = next(iter(cities.values()))
-    for label, city in cities.items():
+    given = cities if isinstance(cities, Iterable) else ()
+    by_hour = dict(cities if isinstance(cities, Mapping) else enumerate(given))
+    if not by_hour:
+        wanted = "a sequence or mapping of at least one City, in order of hours"
+        raise InputError(f"`cities` must be {wanted}; got {_validate.shown(cities)}.")
+    first = next(iter(by_hour.values()))
+    for label, city in by_hour.items():
         check_city(city, f"cities[{label!r}]")
-        if city.site_names != first.site_names or not np.array_equal(city.twin_groups, first.twin_groups):
+        if city.site_names != first.site_names:
             raise InputError(f"all hours must have the same sites in the same order; those of {label!r} differ.")
-    return dict(cities)
+        if not np.array_equal(city.twin_groups, first.twin_groups):
+            raise InputError(
+                "all hours must have the same interchangeable sites, those with equal times and preferences; those of "
+                f"{label!r} differ."
+            )
+    return by_hour
 
 
 def _affordable(objectives: list[Objective]) -> bool:
@@ -262,7 +268,7 @@ def _affordable(objectives: list[Objective]) -> bool:
 def _over_all(
     objectives: list[Objective], weights: FloatArray, most: int, cyclic: bool, show: Callable[[int], object]
 ) -> tuple[IntArray, FloatArray, _moves.Walk]:
-    """Return all deployments, their values at each hour, and the cheapest walk."""
+    """Return all deployments, shape (K, p), their values at each hour, (H, K), and the cheapest walk."""
     space = objectives[0].space
     rows = space.listing()
     values = np.empty((len(objectives), len(rows)))
@@ -277,7 +283,10 @@ def _over_all(
 def _over_candidates(
     objectives: list[Objective], weights: FloatArray, most: int, cyclic: bool, rng: Rng, show: Callable[[int], object]
 ) -> tuple[IntArray, FloatArray, _moves.Walk]:
-    """Search each hour, then improve the plan with neighbours of its deployments until no neighbour helps."""
+    """Search each hour, then improve the plan with neighbours of its deployments until no neighbour helps.
+
+    Returns the deployments considered, their values at each hour, and the cheapest walk, without a lower bound.
+    """
     space = objectives[0].space
     rng = _validate.generator(rng)
     bests: list[IntArray] = []

@@ -55,8 +55,9 @@ def sweep(
 
     Notes
     -----
-    All deployments of all cities are enumerated if their total number is small enough for `best_deployment`.
-    Otherwise each city is searched from several starts, including the optimum of the previous city.
+    The deployments of a city are enumerated if their number times the number of cities is small enough for
+    `best_deployment`. Otherwise the city is searched from several starts, including the optimum of the previous city.
+    The random seed is fixed, so that a sweep is repeatable and its cities are searched from the same starts.
     """
     import pandas as pd
 

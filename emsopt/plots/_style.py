@@ -136,7 +136,10 @@ def draw_line(
 
 
 def note(ax: Axes, text: str, at: Iterable[Any], offset: tuple[float, float] = (0, 0), **options: Any) -> None:
-    """Write a text at an offset (points) from a position in the axes; by default, the text is centred."""
+    """Write a text at an offset (points) from the position ``at``; by default, the text is centred there.
+
+    ``at`` is in data coordinates; ``options`` of `Axes.annotate`, such as ``xycoords``, may change that.
+    """
     options = {"ha": "center", "va": "center", "textcoords": "offset points"} | options
     ax.annotate(text, tuple(at), offset, **options)
 
@@ -162,7 +165,7 @@ def shared_legend(fig: Figure, axes: Iterable[Axes], columns: int, loc: Any = "u
 
 
 def plain_ticks(axis: Axis, values: FloatArray) -> None:
-    """Label a logarithmic axis of fewer than two decades with plain numbers."""
+    """Label a logarithmic axis with plain numbers if the ``values`` on it span fewer than two decades."""
     if values.max() < 100 * values.min():
         few = values.max() < 10 * values.min()
         axis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 4, 6, 8) if few else (1, 2, 5)))

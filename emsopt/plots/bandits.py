@@ -45,8 +45,7 @@ def cumulative_regret(
     ----------
     frame : DataFrame
         Columns ``round``, ``cumulative_regret`` (Wh), ``run`` (number of the repetition) and those named below, for
-        example from
-        `emsopt.datasets.load_study` for "navigation_agents".
+        example from `emsopt.datasets.load_study` for "navigation_agents".
     ax : sequence of matplotlib Axes or empty Figure, optional
         One Axes for each panel.
     against : str

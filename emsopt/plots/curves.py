@@ -150,7 +150,7 @@ def _runs(values: Any, name: str, against: str) -> pd.DataFrame:
         frames = [pd.DataFrame({"best": row}) for row in array]
     best = []
     for frame in frames:
-        _validate.columns(frame, ("best",) if against == "evaluations" else ("best", "seconds"))
+        _validate.columns(frame, ("best",) if against == "evaluations" else ("best", "seconds"), "runs")
         if not len(frame):
             raise InputError(f"every history of {name!r} must have at least one row; one is empty. Leave it out.")
         columns = [column for column in (against, "evaluation") if column in frame]

@@ -77,7 +77,9 @@ def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, Ax
     A = np.array(_validate.real_array(A, "A", (len(b), len(b))))
     np.fill_diagonal(A, 0)
     if not np.array_equal(A, A.T) or (A > 0).any():
-        raise InputError("`A` must be symmetric without positive entries. Otherwise no cut minimises the function.")
+        raise InputError(
+            "`A` must be symmetric without positive entries off its diagonal. Otherwise no cut minimises the function."
+        )
     graphs = {"Capacities as printed": b, "Corrected capacities": b + A.sum(axis=1)}
     fig, axes = panels(ax, len(graphs), (5.6, 1.4 + 1.25 * len(b)))
     for panel, (title, linear) in zip(axes, graphs.items(), strict=True):

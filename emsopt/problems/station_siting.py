@@ -172,7 +172,7 @@ def _with_stations(city: City, stations: FloatArray, law: TravelTime) -> City:
 
 
 def _crow_km(city: City, places: FloatArray) -> FloatArray:
-    """Return the straight-line distance of every atom from every place."""
+    """Return the straight-line distances (km) from each of p places to each atom, shape (p, M)."""
     distance = travel.great_circle_km if city.geographic else travel.plane_km
     return distance(places, _locations(city, "atom_locations"))
 

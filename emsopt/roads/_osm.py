@@ -248,7 +248,10 @@ def _restrictions(relation: Relation) -> list[tuple[Turn, bool]]:
 
 
 def _cut(ways: list[Road], places: Places, speeds: Mapping[str, float], shut: set[int]) -> tuple[list[Edge], int]:
-    """Split ways at junctions into edges; return the edges and the number of ways with a node without coordinates."""
+    """Split ways at junctions into edges; return the edges and the number of ways with a node without coordinates.
+
+    Ways are also split at the nodes in ``shut``, which are closed to cars.
+    """
     uses = Counter(shut)  # ways are also cut at nodes that are closed to cars
     for _, nodes, _ in ways:
         uses.update((*nodes, nodes[0], nodes[-1]))  # ends count twice, which makes them junctions
@@ -298,7 +301,10 @@ def _speed(text: str) -> float | None:
 
 
 def _turns(edges: list[Edge], restrictions: list[tuple[Turn, bool]], shut: set[int]) -> IntArray:
-    """Return the legal turns as pairs of indices of ``edges`` (from, to), shape (C, 2)."""
+    """Return the legal turns as pairs of indices of ``edges`` (from, to), shape (C, 2).
+
+    ``restrictions`` are as from `_restrictions`; there are no turns at the nodes in ``shut``, which are closed to cars.
+    """
     leaving = defaultdict(list)
     for k, edge in enumerate(edges):
         leaving[edge.nodes[0]].append(k)

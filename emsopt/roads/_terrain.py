@@ -66,8 +66,8 @@ def _no_steeper(level: FloatArray, ends: IntArray, most: FloatArray) -> FloatArr
 
     The highest heights that meet the limit and never exceed the given ones are found as shortest paths: the height of
     junction v is the minimum over junctions u of level(u) + d(u, v), where d is the smallest sum of ``most`` along
-    roads from u to v. The lowest heights that meet the limit and never fall
-    below the given ones are found in the same way. Both meet the limit, and therefore so does their mean.
+    roads from u to v. The lowest heights that meet the limit and never fall below the given ones are found in the same
+    way. Both meet the limit, and therefore so does their mean.
     """
     start, end = np.concatenate([ends, ends[:, ::-1]]).T
     rise = np.tile(most, 2)

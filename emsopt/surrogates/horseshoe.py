@@ -142,7 +142,10 @@ def _inverse_gamma(shape: float, scale: "FloatArray | float", rng: np.random.Gen
 def _draw_fast(
     X: FloatArray, y: FloatArray, prior: FloatArray, noise_variance: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Draw α by Bhattacharya et al.'s Algorithm 1, scaled by σ: O(n² D), no D x D matrix."""
+    """Draw α by Bhattacharya et al.'s Algorithm 1, scaled by σ: O(n² D), no D x D matrix.
+
+    ``prior`` holds the prior variances β_k² τ² of the coefficients, divided by σ², shape (D,).
+    """
     n, D = X.shape
     sigma, root = np.sqrt(noise_variance), np.sqrt(prior)
     scaled = X * root
@@ -159,7 +162,10 @@ def _draw_fast(
 def _draw_cholesky(
     X: FloatArray, y: FloatArray, prior: FloatArray, noise_variance: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Draw α from N(M⁻¹ Xᵀy, σ² M⁻¹) by factoring the well-conditioned Σ*^½ M Σ*^½ = I + Σ*^½ Xᵀ X Σ*^½."""
+    """Draw α from N(M⁻¹ Xᵀy, σ² M⁻¹) by factoring the well-conditioned Σ*^½ M Σ*^½ = I + Σ*^½ Xᵀ X Σ*^½.
+
+    Here M = XᵀX + Σ*⁻¹, and Σ* is the diagonal matrix of ``prior``, the prior variances β_k² τ² divided by σ².
+    """
     D = X.shape[1]
     root = np.sqrt(prior)
     scaled = X * root

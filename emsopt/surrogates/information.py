@@ -32,8 +32,13 @@ def information_gain(covariance: ArrayLike, noise_variance: float) -> float:
     """
     K = _validate.real_array(covariance, "covariance", (None, None))
     noise_variance = _validate.positive_number(noise_variance, "noise_variance")
-    if K.shape[0] != K.shape[1] or not np.allclose(K, K.T):
+    if K.shape[0] != K.shape[1]:
         raise InputError(f"`covariance` must be square and symmetric; got shape {K.shape}.")
+    if not np.allclose(K, K.T):
+        apart = np.abs(K - K.T).max()
+        raise InputError(
+            f"`covariance` must be square and symmetric; it differs from its transpose by up to {apart:g}."
+        )
     try:
         factor = np.linalg.cholesky(np.eye(len(K)) + K / noise_variance)
     except np.linalg.LinAlgError as error:

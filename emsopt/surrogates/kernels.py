@@ -182,9 +182,11 @@ class DeploymentKernel(Kernel):
 def _counts(X: ArrayLike) -> FloatArray:
     """Return rows of whole, non-negative counts as floats, shape (n, N)."""
     rows = np.asarray(X, dtype=float)
-    if rows.ndim != 2 or rows.size == 0 or (rows < 0).any() or (rows % 1 != 0).any():
+    bad = (rows < 0) | (rows % 1 != 0)
+    if rows.ndim != 2 or rows.size == 0 or bad.any():
         wanted = "whole numbers of units, one row per deployment, shape (n, N)"
-        raise InputError(f"`X` must hold {wanted}; got shape {rows.shape}.")
+        got = f"{rows[bad].flat[0]:g}" if bad.any() else f"shape {rows.shape}"
+        raise InputError(f"`X` must hold {wanted}; got {got}.")
     return rows
 
 

@@ -594,6 +594,8 @@ def test_service_times_come_from_where_they_are():
         eo.calls.city_from_calls(bare, STATIONS, **options)
     with pytest.raises(InputError, match="stations have no column"):
         eo.calls.city_from_calls(frame, STATIONS, service_times="stations", **options)
+    with pytest.raises(InputError, match="calls have no column 'service_min' with times"):
+        eo.calls.city_from_calls(frame.assign(service_min=np.nan), STATIONS, service_times="calls", **options)
 
 
 def test_a_city_says_what_was_left_out():

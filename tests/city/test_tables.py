@@ -340,7 +340,13 @@ BAD_FRAMES = {
     "no times": (demand_frame(), site_frame(), {}, "`travel_times` and `speed_kmh`.*neither"),
     "times twice": (demand_frame(), site_frame(), {**TIMES, "speed_kmh": 40}, "`speed_kmh`.*both"),
     "speed of zero": (demand_frame(), site_frame(), {"speed_kmh": 0}, "`speed_kmh`.*got 0"),
-    "detour below one": (demand_frame(), site_frame(), {"speed_kmh": 40, "detour": 0.7}, "`detour`.*got 0.7"),
+    "detour below one": (
+        demand_frame(),
+        site_frame(),
+        {"speed_kmh": 40, "detour": 0.7},
+        "`detour`.*of at least 1; got 0.7",
+    ),
+    "speed without limit": (demand_frame(), site_frame(), {"speed_kmh": np.inf}, "`speed_kmh` must be a finite number"),
     "speed but no places": (
         demand_frame(),
         site_frame().drop(columns=["lon", "lat"]),

@@ -529,7 +529,7 @@ def test_bad_options_are_refused_in_words(options, words):
 @pytest.mark.parametrize("load", [1.0, 1.7])
 def test_a_queue_that_never_settles_is_refused(load):
     city, sites = one_station(load, 4)
-    with pytest.raises(UnstableQueueError, match=r"faster than .* units.*Add units"):
+    with pytest.raises(UnstableQueueError, match=r"at least as fast as .* units.*Add units"):
         simulate(city, sites, capacity="queue", rng=0)
     with pytest.raises(UnstableQueueError, match="Add units"):
         eo.evaluators.values(city, [sites], None, "simulation", capacity="queue", rng=0)

@@ -211,8 +211,10 @@ def test_information_gain_is_half_the_log_determinant():
         B = rng.standard_normal((n, n))
         direct = 0.5 * math.log(np.linalg.det(np.eye(n) + B @ B.T / 0.3))
         assert information_gain(B @ B.T, 0.3) == pytest.approx(direct)
-    with pytest.raises(InputError, match="square and symmetric"):
+    with pytest.raises(InputError, match=r"square and symmetric; it differs from its transpose by up to 0\.3"):
         information_gain([[1.0, 0.5], [0.2, 1.0]], 0.1)
+    with pytest.raises(InputError, match=r"square and symmetric; got shape \(1, 2\)"):
+        information_gain([[1.0, 0.5]], 0.1)
     with pytest.raises(InputError, match="positive semi-definite"):
         information_gain([[1.0, 3.0], [3.0, 1.0]], 0.1)
 

@@ -224,6 +224,7 @@ def test_progress_is_reported_by_the_hour():
         (TOWN, {}, "at least one City"),
         ([TOWN, 3], {}, r"`cities\[1\]` must be an emsopt.City; got int"),
         ([TOWN, eo.datasets.grid_city(n_sites=6, units=2, rng=1)], {}, "same sites"),
+        ([TOWN, TOWN.replace(travel_times=TOWN.travel_times[:1].repeat(TOWN.n_sites, axis=0))], {}, "interchangeable"),
         ([TOWN], {"moves": -1}, "moves"),
         ([TOWN], {"moves": 1.5}, "moves"),
         ([TOWN], {"units": 9}, "do not fit"),

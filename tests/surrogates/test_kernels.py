@@ -90,8 +90,8 @@ def test_kernel_composes_and_clones_like_any_other():
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ([[0.5, 1]], "whole numbers"),
-        ([[-1, 1]], "whole numbers"),
+        ([[0.5, 1]], "whole numbers.*got 0.5"),
+        ([[-1, 1]], "whole numbers.*got -1"),
         ([0, 1], "shape"),
         ([[0, 1, 1]], "one weight per location, 3 in total"),
     ],

@@ -86,9 +86,10 @@ def maximize_on_box(
 def highest(
     function: Slopes, d: int, rng: np.random.Generator, *, near: FloatArray | Sequence[FloatArray] = ()
 ) -> FloatArray:
-    """Return the point of the unit cube, shape (d,), where a function is largest.
+    """Search the unit cube for the point where a function is largest; return the best found, shape (d,).
 
-    L-BFGS-B starts from the best ``STARTS`` of ``POOL`` random points. ``near`` is as in `starts_on_box`.
+    L-BFGS-B starts from the best ``STARTS`` of ``POOL`` random points. ``function`` is as in `maximize_on_box`,
+    ``near`` as in `starts_on_box`.
     """
     cube = np.tile([0.0, 1.0], (d, 1))
     tried = starts_on_box(cube, POOL, rng, near=near)

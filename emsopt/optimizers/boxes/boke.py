@@ -280,13 +280,13 @@ def profile(optimizer: BOKE, n: int = 501) -> "pd.DataFrame":
 
 
 def emptiness(model: KernelRegression, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return -log W(x) of the density W, and its slopes; its maximum is the least explored point, (3.10)."""
+    """Return -log W(x), for the density W, and its slopes; it is largest at the least explored point, (3.10)."""
     _, log_density, _, slope = model.predict_with_slopes(x)
     return -np.maximum(log_density, EMPTIEST), -slope
 
 
 def log_upper_bound(model: KernelRegression, beta: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return log(m(x) - min y + √(β / W(x))) and its slopes.
+    """Return log(m(x) - min y + √(β / W(x))) and its slopes, where min y is the smallest observed value.
 
     The maximiser is that of BOKE's acquisition function (3.12), m(x) + √(β / W(x)), with regression m and density W.
     """

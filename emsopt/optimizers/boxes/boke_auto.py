@@ -175,23 +175,28 @@ class BOKEAuto(BoxOptimizer):
         return bool((np.linalg.norm(self.pending - x, axis=1) <= CROWDED).any())
 
     def _top(self, quadratic: Slopes, centre: FloatArray, radius: float) -> tuple[FloatArray, float]:
-        """Maximise a quadratic in a box around its centre; return the maximiser and the gain over the centre."""
+        """Maximise a quadratic over the points of the unit cube that differ from ``centre`` by at most ``radius``.
+
+        The limit holds for each input. Returns the maximiser, and the quadratic's value there minus that at the centre.
+        """
         box = np.clip(np.column_stack([centre - radius, centre + radius]), 0, 1)
         x, value = maximize_on_box(quadratic, [centre, *starts_on_box(box, STARTS, self.rng)], box)
         return x, value - quadratic(centre[None])[0][0]
 
 
 def clipped(X: FloatArray, gains: FloatArray) -> FloatArray:
-    """Clip values at the box's median, then standardise them.
+    """Raise values below the box's median to it, then standardise all values; return them, shape (t,).
 
     The median is weighted by each point's distance to its nearest neighbour. Values above it therefore cover roughly
     half of the box rather than half of the points. Near a known peak there are many points; an unweighted median would
-    be so high that the slopes of other peaks would be clipped.
+    be so high that the slopes of other peaks would be lost.
 
     Parameters
     ----------
     X : ndarray, shape (t, d)
+        Observed points on the unit cube.
     gains : ndarray, shape (t,)
+        Their values; larger is better.
     """
     distances = np.linalg.norm(X[:, None] - X, axis=2)
     np.fill_diagonal(distances, np.inf)
@@ -238,7 +243,10 @@ def mean_and_density(process: GaussianProcess, x: FloatArray) -> tuple[FloatArra
 def _evaluate(
     points: FloatArray, X: FloatArray, lengthscales: FloatArray, coefficients: FloatArray, noise_ratio: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return m and V at each of ``points``, shape (n,), and the slopes of both, (n, d); see `mean_and_density`."""
+    """Return m and V at each of ``points``, shape (n,), and the slopes of both, (n, d); see `mean_and_density`.
+
+    m(x) is Σ_i c_i k(x, x_i), where x_i are the rows of X and c_i the ``coefficients``; ``noise_ratio`` is ν.
+    """
     t, d = X.shape
     mean, density = np.zeros(len(points)), np.zeros(len(points))
     mean_slope, density_slope = np.zeros(points.shape), np.zeros(points.shape)
@@ -289,7 +297,9 @@ def local_quadratic(X: FloatArray, y: FloatArray, centre: FloatArray) -> Slopes:
     Parameters
     ----------
     X : ndarray, shape (t, d)
+        Observed points.
     y : ndarray, shape (t,)
+        Their values.
     centre : ndarray, shape (d,)
 
     Returns

@@ -292,18 +292,21 @@ class UnknownCost(ControlLearner):
 
     - **Exploration** continues while the next play, which costs at most 1, is certain to fit into its share of the
       budget, 60 of 100 in the experiments.
-    - **T** is the budget divided by the smallest positive mean cost observed in the exploration.
+    - **T** is the budget divided by the smallest positive mean cost observed in the exploration, but at least 2.
     - **Line 11** of the paper uses an index that exceeds the exploration. Here a set's upper bound is the minimum over
-      the rounds in which it was computed. The lower bound of line 10 is computed once in every m rounds.
+      the rounds in which it was computed. In the exploration of m sets the lower bound of line 10 is computed once in
+      every m rounds.
     - **Bounds are compared only if they were computed with the same hyperparameters.** When these are estimated again,
       the bounds are reset.
     - **An infeasible set stays infeasible** until the bounds are reset, because lower bounds only rise and α only
-      falls. Its bound is not computed in the meantime. The bounds are also reset when no set is feasible.
+      falls. Its bound is not computed in the meantime. When no set is feasible, only the bounds of the current round
+      are kept.
     - The lower bound starts at ``worst``.
 
-    The cost bounds are wide: until a set has been played 2 log(T) / c² times, its bound is 0. In the paper's settings
-    (cheap costs, 45 plays per set in the exploration) they distinguish the set of mean cost 1 from the others, but not
-    a mean cost of 0.1 from one of 0.01. Among sets whose cost bound is 0, the largest E[u] decides instead of the cost.
+    The cost bounds are wide: until a set of mean cost c has been played 2 log(T) / c² times, its bound is 0. In the
+    paper's settings (cheap costs, 45 plays per set in the exploration) they distinguish the set of mean cost 1 from the
+    others, but not a mean cost of 0.1 from one of 0.01. Among sets whose cost bound is 0, the largest E[u] decides
+    instead of the cost.
 
     Parameters
     ----------
@@ -313,7 +316,8 @@ class UnknownCost(ControlLearner):
     alpha : float
         Tolerated loss α at the start of the second phase, as in `ControlLearner`.
     halving : bool
-        Whether α is halved after every d plays of the second phase, as in the experiments.
+        Whether α is halved after every d plays of the second phase, as in the experiments; d is the number of
+        variables of the problem.
     **options
         As in `ControlLearner`; ``budget`` must be finite.
 
@@ -407,7 +411,8 @@ class UnknownCost(ControlLearner):
     def cost_bounds(self) -> FloatArray:
         """Return the lower confidence bound on the mean cost of every set, shape (m,): Algorithm 1, lines 22 to 24.
 
-        It is max(mean observed cost - √(2 log T / T_i), 0) after T_i plays of set i, and 0 for a set not played.
+        It is max(mean observed cost - √(2 log T / T_i), 0) after T_i plays of set i, and 0 for a set not played. During
+        the exploration T is not known yet, and the bounds of the sets played are NaN.
         """
         radius = np.sqrt(2 * np.log(self.horizon) / np.maximum(self.counts, 1))
         return np.where(self.counts > 0, np.maximum(np.nan_to_num(self.mean_costs) - radius, 0), 0)

@@ -6,9 +6,11 @@ r"""Model of a control problem: a Gaussian process, and the best confidence boun
 symbol     name                  meaning
 =========  ====================  =================================================================================
 μ, σ       ``process``           posterior mean and standard deviation, squared-exponential kernel
-β          ``beta``              2, or Theorem 1's B + σ_n sqrt(2 (γ + 1 + log(1/δ)))
-γ          -                     information gain of the plays so far, log det(I + K/ν) / 2; the theorem uses the
-                                 largest possible gain of as many plays
+β          ``beta``              2, or Theorem 1's B + √ν sqrt(2 (γ + 1 + log(1/δ)))
+B, δ       ``norm``, ``delta``   bound on the norm of the function; probability that the confidence bounds fail
+ν          -                     noise variance of an observation divided by the prior variance of the function
+γ          -                     information gain of the plays so far, log det(I + K/ν) / 2, with the kernel matrix K
+                                 of the plays; the theorem uses the largest possible gain of as many plays
 c, g       -                     factors of the kernel k = c g: from controlled and from uncontrolled variables
 =========  ====================  =================================================================================
 

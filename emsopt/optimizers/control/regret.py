@@ -1,7 +1,8 @@
 r"""Regret of runs on control problems, and comparison of a method's regret with its competitors'.
 
-Regret compares each play with the best expected value v* of all sets and the cheapest set i_* whose best expected value
-is within the tolerance (`ControlProblem.target`):
+Play t controls set i_t at values x_t, which have the expected value E_{i_t}(x_t); c_i is the mean cost of set i. Regret
+compares the plays with the best expected value v* of all sets and with the cheapest set i_* whose best expected value
+is within the tolerance α (`ControlProblem.target`):
 
 .. math:: R^f_T = \sum_t \big((1 - α)(v^* - w) - (E_{i_t}(x_t) - w)\big), \qquad
           R^c_T = \sum_t \max(c_{i_t} - c_{i_*}, 0), \qquad

@@ -136,11 +136,15 @@ def minimize_quadratic(
     A = np.ascontiguousarray((A + A.T) / 2)
     units = _validate.whole_number(units, "units", low=0)
     low = np.zeros(len(b), int) if floors is None else np.asarray(floors, int)
-    high = np.ones(len(b), int) if capacities is None else np.minimum(capacities, units).astype(int)
-    if low.shape != b.shape or high.shape != b.shape or (low < 0).any() or (low > high).any():
-        raise InputError(f"`floors` must hold {len(b)} whole numbers from 0 to `capacities`; got {low} and {high}.")
-    if not low.sum() <= units <= high.sum():
-        raise InputError(f"`units` must be {low.sum()} (sum of floors) to {high.sum()} (of capacities); got {units}.")
+    most = np.ones(len(b), int) if capacities is None else np.asarray(capacities)
+    for key, limits in (("floors", low), ("capacities", most)):
+        if limits.shape != b.shape:
+            raise InputError(f"`{key}` must have one entry per place, shape {b.shape}; got shape {limits.shape}.")
+    if (low < 0).any() or (low > most).any():
+        raise InputError(f"`floors` must hold {len(b)} whole numbers from 0 to `capacities`; got {low} and {most}.")
+    if not low.sum() <= units <= most.sum():
+        raise InputError(f"`units` must be {low.sum()} (sum of floors) to {most.sum()} (of capacities); got {units}.")
+    high = np.minimum(most, units).astype(int)
     x, bound = solve(A, b, units, low, high, _validate.generator(rng), **options)
     total = value(A, b, x)
     return QuadraticMinimum(x, total, min(bound, total), method)
@@ -161,11 +165,11 @@ def _swap(
     starts: int = 40,
     steps: int | None = None,
 ) -> tuple[IntArray, float]:
-    """Search by tabu search; return the best x found.
+    """Search by tabu search; return the best x found, and -inf, because there is no lower bound.
 
     Each step relocates the unit whose move lowers the value most or raises it least, and bars both places from further
-    moves for some steps. Every second start
-    is random; the others are greedy solutions for randomly perturbed costs.
+    moves for some steps. Every second start is random; the others are greedy solutions, the first for the costs
+    themselves and the rest for randomly perturbed costs.
     """
     keys = rng.random((_validate.whole_number(starts, "starts"), len(b)))
     patience = 2 * len(b) if steps is None else _validate.whole_number(steps, "steps", low=0)
@@ -175,7 +179,10 @@ def _swap(
 def _annealing(
     A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, rng: np.random.Generator
 ) -> tuple[IntArray, float]:
-    """Return the best x found in several annealing walks of 100 N steps, each from random places."""
+    """Return the best x found in several annealing walks of 100 N steps, each from random places, and -inf.
+
+    The second value stands for the lower bound, which this method does not give.
+    """
     slots = np.repeat(np.arange(len(b)), capacities - floors)  # each place once per unit it can still hold
     moving = units - floors.sum()
     found = []
@@ -196,7 +203,11 @@ def _binary(
     rng: np.random.Generator,
     **options: Any,
 ) -> tuple[IntArray, float]:
-    """Solve the problem with binary variables: drop fixed places, and split a place for several units into several."""
+    """Solve the problem by ``solve``, a method for binary variables; return x and a lower bound on the value.
+
+    Units that a place must hold are taken as placed, and a place for several more units is split into several places.
+    The bound is infinite if x is optimal.
+    """
     place = np.repeat(np.arange(len(b)), capacities - floors)
     pairs = A[np.ix_(place, place)].copy()
     np.fill_diagonal(pairs, 0.0)
@@ -269,9 +280,9 @@ def _relaxation(A: FloatArray, b: FloatArray, p: int, cuts: int = 60) -> tuple[I
 
         ∂f_sub/∂Γ_ij = A⁺_ij (x*_i + x*_j - 1),
 
-    which raises the bound; λ follows Σ x* - p. Both use Polyak's step length: the best
-    value known minus the cut's bound, over the squared length of the gradient, times a factor that is halved after five
-    cuts without a better bound.
+    which raises the bound; λ follows Σ x* - p. Both use Polyak's step length: the best value known minus the cut's
+    bound, over the squared length of the gradient, times a factor that is halved after five cuts without a better
+    bound.
     """
     plus, minus = np.maximum(A, 0), np.minimum(A, 0)
     gamma = np.ones_like(A)

@@ -10,9 +10,8 @@ and the drawn model is minimised by simulated annealing, whereas SparBL uses swa
 
 The paper states the model of second order, the horseshoe with Makalic and Schmidt's auxiliary variables, the Thompson
 draw, and annealing from a point chosen uniformly at random: a neighbour drawn uniformly is accepted if it is better,
-else with probability exp(-Δ / T), while T falls. It does not state the number of sweeps, the
-first temperature, the cooling, the steps and the restarts. Here the first temperature is the mean change of a swap, and
-cooling is geometric.
+else with probability exp(-Δ / T), while T falls. It does not state the number of sweeps, the first temperature, the
+cooling, the steps and the restarts. Here the first temperature is the mean change of a swap, and cooling is geometric.
 
 Departures from the paper. The paper minimises over {0, 1}^d, where a neighbour differs in one entry. Here a neighbour
 is another allowed deployment, with one unit moved, so that the number of units and pinned and closed sites never

@@ -183,7 +183,7 @@ class GPpM(Optimizer):
             self.process = self.process.appended(x, value, self._prior(x[None])[0] + self._constant)
 
     def _resize(self, value: float, centre: IntArray) -> None:
-        """Update the trust region after a value (Algorithm 4, lines 13 to 20).
+        """Update the trust region, centred at ``centre`` so far, after a new value (Algorithm 4, lines 13 to 20).
 
         A deployment inside the region, with a value below the region's lowest so far, is a success, and becomes the
         centre. Anything else is a failure. The region grows after GROW_AFTER successes and shrinks after SHRINK_AFTER

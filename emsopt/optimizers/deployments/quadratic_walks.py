@@ -24,7 +24,8 @@ def search(
 ) -> IntArray:
     """Return the best allocation that tabu search (`descend`) reaches from all starts, as units per place, shape (N,).
 
-    Each start is built greedily from costs perturbed by a row of ``keys``, random numbers of shape (starts, N).
+    Each start is built greedily from costs perturbed by a row of ``keys``, random numbers of shape (starts, N): the
+    first not at all, and every second one so strongly that it is random. ``patience`` is as in `descend`.
     """
     best, best_value = floors.copy(), np.inf
     spread = np.abs(A).sum() / len(b) + np.abs(b).sum() / len(b)
@@ -92,11 +93,12 @@ def descend(
 def anneal(
     A: FloatArray, b: FloatArray, floors: IntArray, filled: IntArray, empty: IntArray, chances: FloatArray
 ) -> IntArray:
-    """Anneal from units in the places ``filled`` (overwritten); return the best allocation found.
+    """Anneal from ``floors`` and a unit more at each place in ``filled``; return the best allocation found, shape (N,).
 
-    A step moves a unit to an ``empty`` place and is accepted if the value does not rise, else with Metropolis's
-    probability; the temperature falls geometrically from the mean change of a swap to `COOLEST` of it. ``chances``,
-    shape (steps, 3), are random numbers.
+    ``filled`` and ``empty`` name places once per unit that may move and per unit for which there is room; they are
+    overwritten. A step moves a unit from a ``filled`` to an ``empty`` place and is accepted if the value does not rise,
+    else with Metropolis's probability; the temperature falls geometrically from the mean change of a swap to `COOLEST`
+    of it. ``chances``, shape (steps, 3), are random numbers.
     """
     x = floors.copy()
     for i in filled:

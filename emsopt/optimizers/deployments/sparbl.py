@@ -9,9 +9,9 @@ that draw over the allowed deployments (`emsopt.optimizers.deployments.binary_qu
 
 x_j is the number of units at place j. A place is a group of interchangeable sites (twins): a station that a city lists
 twice is one place for two units. The papers' x has an entry per listed site, so that deployments that differ only in
-the choice among twins have different x. If a place can hold several units,
-the model has a further feature x_j (x_j - 1) / 2, its pairs of units. Places with a fixed count, pinned or closed, have
-no feature. Without twins and colocation this is exactly the papers' model.
+the choice among twins have different x. If a place can hold several units, the model has a further feature,
+x_j (x_j - 1) / 2, which counts its pairs of units. Places with a fixed count, pinned or closed, have no feature.
+Without twins and colocation this is exactly the papers' model.
 
 Features and values are standardised to mean 0 and standard deviation 1, so that no α_0 is needed. The Gibbs chain is
 continued from one proposal to the next.
@@ -145,10 +145,9 @@ class SparBLPlus(SparBL):
 
     The papers motivate their quadratic model by double coverage (Example 6): what matters is the nearest unit, and the
     next one if that is busy. A quadratic in x can only approximate which unit is nearest. This variant, which is not in
-    the papers, adds the
-    mean cost of every atom's first and of its second preferred unit (the first is the p-median objective) as features
-    D + 1 and D + 2 under the same prior, which leaves strong coefficients alone. The draw is then no binary quadratic;
-    it is minimised by swaps, from the best deployments observed and from random ones.
+    the papers, adds the mean cost of every atom's first and of its second preferred unit (the first is the p-median
+    objective) as features D + 1 and D + 2 under the same prior, which leaves strong coefficients alone. The draw is
+    then no binary quadratic; it is minimised by swaps, from the best deployments observed and from random ones.
 
     Parameters
     ----------
@@ -186,9 +185,12 @@ class SparBLPlus(SparBL):
 def _nearest(counts: IntArray, order: IntArray, cost: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return the rank and the cost of each atom's first and second preferred units, each of shape (M, 2).
 
+    ``counts`` holds the units at each place, shape (G,); row a of ``order`` lists the places by preference of atom a;
+    and ``cost`` holds the cost of each place serving each atom, shape (G, M), times the atom's share of the demand.
+
     A unit's rank is the position of its place in the atom's preference order of the G places, from 0. The two units
-    have the same rank if they stand at the same place. Costs are multiplied by the atom's share of the demand, so their
-    sum over atoms is a mean cost. If there is no second unit, its rank is G and its cost 0.
+    have the same rank if they stand at the same place. The sum of the costs over the atoms is a mean cost. If there is
+    no second unit, its rank is G and its cost 0.
     """
     G, M = cost.shape
     rank, paid = np.full((M, 2), G), np.zeros((M, 2))
@@ -220,8 +222,9 @@ def _descend(
 
     x holds the units at each place, shape (G,). A is symmetric; A_kk is the cost of each ordered pair of different
     units at place k. cover(x) holds the mean costs over all atoms of the first and of the second preferred unit: the
-    two features that `SparBLPlus` adds. Row k of ``starts`` is an x; ``order`` holds each atom's places by preference,
-    ``ranks`` each place's position in that order, and ``cost`` each atom's cost times its share of the demand.
+    two features that `SparBLPlus` adds; ``weights`` are their coefficients. Row k of ``starts`` is an x; ``order``
+    holds each atom's places by preference, ``ranks`` each place's position in that order, and ``cost`` each atom's cost
+    times its share of the demand.
     """
     G, M = cost.shape
     best, best_value = starts[0].copy(), np.inf

@@ -41,7 +41,7 @@ def local_search(
         Deployments to start from. Default: the p-median deployment, all units as close to the 1-median as they fit,
         and ``restarts`` random ones.
     restarts : int
-        Number of random starts.
+        Number of random starts, if ``starts`` is omitted.
     budget : int, optional
         Stop after the step that reaches this number of evaluations. A step evaluates all neighbours of a deployment
         and may therefore exceed the number.
@@ -98,8 +98,7 @@ class LocalSearch(Optimizer):
     objective : Objective
     starts : sequence of array_like, optional
         Deployments to descend from, one after the other, before random ones. Default: the p-median deployment, and all
-        units as close to the 1-median as they fit.
-        An empty sequence: random ones only.
+        units as close to the 1-median as they fit. If the sequence is empty, all starts are random.
     rng : int or Generator, optional
 
     Notes

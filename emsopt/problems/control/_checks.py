@@ -46,7 +46,10 @@ def checked_sets(
 
 
 def _listed(values: Iterable[T], name: str, of: str) -> list[T]:
-    """Return a list of sets or variables that is not empty."""
+    """Return ``values`` as a list; raise unless they are a sequence with at least one entry.
+
+    For the message, ``name`` is what holds the values, and ``of`` is what an entry is, such as "variable".
+    """
     if isinstance(values, str) or not np.iterable(values):
         raise InputError(f"{name} must be a list of {of}s; got {shown(values)}.")
     if not (result := list(values)):
@@ -64,7 +67,7 @@ def _index(member: int | str, i: int, variables: tuple[str, ...]) -> int:
 
 
 def checked_marginals(marginals: Marginal | Sequence[Marginal], variables: tuple[str, ...]) -> tuple[Marginal, ...]:
-    """Return one distribution per variable."""
+    """Return one distribution per variable; a single one is repeated for all of them."""
     d = len(variables)
     each = (marginals,) * d if isinstance(marginals, Marginal) else marginals
     if not isinstance(each, (list, tuple)) or len(each) != d or not all(isinstance(X, Marginal) for X in each):

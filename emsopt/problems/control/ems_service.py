@@ -18,8 +18,8 @@ setting         range                         what it does
 .. math:: f(u) = R(0) - R(u) - \sum_k b_k u_k^{q_k}
 
 R(u) is the mean response (min) under the settings u. The burdens b_k u_k^q_k, with b_k and q_k from BURDENS and POWERS
-and expressed in equivalent minutes of response, are fictitious:
-crews' pay, haste, driving for relocation, callers referred elsewhere, pressure at the hospital.
+and expressed in equivalent minutes of response, are fictitious: crews' pay, haste, driving for relocation, callers
+referred elsewhere, pressure at the hospital.
 
 With perfect relocation, R is the p-median's response with the free units, averaged over the number of busy units
 (Erlang's loss formula). This is a bound, because relocation takes time. Service times are equal everywhere. The
@@ -84,7 +84,10 @@ def ems_service() -> Problem:
 
 @cache
 def _travel_tables() -> "list[RectBivariateSpline]":
-    """Return splines over (units, load) of the mean travel time without and with relocation."""
+    """Return splines over (units, load) of the mean travel time (min) without and with relocation.
+
+    The load is a factor on the city's offered load.
+    """
     from scipy.interpolate import RectBivariateSpline
 
     city = City.load(locate.package_file("st_paul"))

@@ -25,10 +25,11 @@ Expected values are means over NODES common quasi-Monte-Carlo points: Sobol poin
 the quantile functions of the marginals. Expected values are therefore deterministic and comparable between sets and
 points.
 
-The cost of a play is its mean plus normal noise. The noise is truncated symmetrically, which keeps the cost in [0, 1],
-as the theory requires, and preserves the mean: a set of mean cost 1 always costs 1. The paper adds N(0, 0.02) to mean
-costs of at least 0.1 without saying whether 0.02 is a variance. As a variance, its standard deviation of 0.14 would
-often make a cost of mean 0.1 negative; 0.02 is therefore taken as the standard deviation.
+The cost of a play is its mean plus normal noise, or exactly its mean if that is below 0.1. The noise is truncated
+symmetrically, which keeps the cost in [0, 1], as the theory requires, and preserves the mean: a set of mean cost 1
+always costs 1. The paper adds N(0, 0.02) to mean costs of at least 0.1 without saying whether 0.02 is a variance. As a
+variance, its standard deviation of 0.14 would often make a cost of mean 0.1 negative; 0.02 is therefore taken as the
+standard deviation.
 """
 
 from collections.abc import Iterable, Sequence
@@ -70,7 +71,7 @@ class ControlProblem:
     noise_sd : float
         Standard deviation of the noise on an observed value.
     cost_noise_sd : float
-        Standard deviation of the noise on a cost with a mean of at least 0.1.
+        Standard deviation of the noise on a cost, before it is truncated; costs with a mean below 0.1 have no noise.
     worst : float
         Lower bound of the objective, from which the tolerance α is measured. Default: 0.
     set_values, set_points : ndarray of shape (m,), tuple of ndarray

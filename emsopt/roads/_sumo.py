@@ -1,7 +1,8 @@
 """Read a road network in the format of the traffic simulator SUMO (``.net.xml``, also compressed by gzip).
 
 A lane is open to the vehicle if ``allow`` lists it or, without ``allow``, if ``disallow`` does not list it. A road is
-open if any of its lanes is open; its length, speed limit and geometry are those of its first open lane. A turn is legal
+open if any of its lanes is open; its length, speed limit and geometry are those of its first open lane. Its incline is
+that between the heights of the lane's ends, or follows from a terrain (`emsopt.roads._terrain`). A turn is legal
 if a connection leads from an open lane to an open lane; lane changes along a road are assumed to be possible. Internal
 roads of junctions, pavements and crossings are left out.
 
@@ -10,7 +11,7 @@ soon as it is read: more than `MOST_TEXT` bytes of text, an element of more than
 `MOST_PARTS` roads, points and turns, declared entities, encodings other than those in `ENCODINGS`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 from xml.parsers import expat
@@ -18,10 +19,11 @@ from xml.parsers import expat
 import numpy as np
 
 from .._files import inflate
-from .._types import FloatArray, PathLike
+from .._types import ArrayLike, FloatArray, PathLike
 from .._validate import existing_file, shown
 from ..errors import InputError
 from ._limits import FARTHEST_M, LONGEST_M, MOST_M_S, MOST_PARTS
+from ._terrain import STEEPEST, terrain_inclines
 
 MOST_TEXT = 2 * 10**9
 MOST_ELEMENT = 4 * 10**6  # bytes; an edge with all its lanes has a few thousand
@@ -35,14 +37,17 @@ HIGHEST_M = 1e4  # largest height of a point
 Attributes: TypeAlias = dict[str, str]
 
 
-def read_net(path: PathLike, vehicle: str) -> dict[str, Any]:
+def read_net(path: PathLike, vehicle: str, heights: Callable[[FloatArray], ArrayLike] | None = None) -> dict[str, Any]:
     """Return the arguments of a `RoadNetwork`: the roads open to a vehicle class, and the turns between them."""
     path = existing_file(path, "path", "a SUMO network, .net.xml or .net.xml.gz")
     if not isinstance(vehicle, str):
         raise InputError(
             f"`vehicle` must be SUMO's name of a vehicle class, such as 'passenger'; got {shown(vehicle)}."
         )
+    if heights is not None and not callable(heights):
+        raise InputError(f"`heights` must be a function of longitude and latitude; got {shown(heights)}.")
     roads: dict[str, tuple[float, float, str, FloatArray]] = {}  # length, speed limit, class and points
+    junctions: list[tuple[str, str]] = []  # at the start and the end of each road
     open_lanes: dict[tuple[str | None, ...], int] = {}  # number of the road, by its id and the index of the lane
     turns: set[tuple[int, int]] = set()
     location: Attributes = {}
@@ -60,6 +65,7 @@ def read_net(path: PathLike, vehicle: str) -> dict[str, Any]:
                     speed_limit = _number(opened[0], "speed", where, "m/s", MOST_M_S)
                     line = _points(opened[0], where)
                     roads[name] = length, speed_limit, element.get("type") or "unknown", line
+                    junctions.append((element.get("from", f"start of {name}"), element.get("to", f"end of {name}")))
                     points += len(line)
             elif tag == "connection":
                 start = open_lanes.get((element.get("from"), element.get("fromLane")))
@@ -77,17 +83,21 @@ def read_net(path: PathLike, vehicle: str) -> dict[str, Any]:
     if not roads:
         raise InputError(f"{path} has no road open to the vehicle class {shown(vehicle)}.")
     lengths, speed_limits, classes, lines = zip(*roads.values(), strict=True)
-    inclines = np.array([_incline(line) for line in lines])
-    flat = np.isnan(inclines).sum()
-    notes = [f"{flat} of {len(roads)} roads have no heights: incline 0."] if flat else []
     polylines, reason = _in_degrees([line[:, :2] for line in lines], location)
+    if heights is None:
+        inclines, notes = _own_inclines(lines)
+    else:
+        ends = np.array([(line[0], line[-1]) for line in polylines])
+        nodes = np.unique(np.array(junctions), return_inverse=True)[1].reshape(-1, 2)
+        inclines, notes = terrain_inclines(heights, ends, nodes, np.array(lengths), np.zeros(len(lines), dtype=bool))
+        notes.append("Roads follow the given heights, also where they are tunnels or bridges.")
     if reason:
         notes.append(f"{reason}: geometry stays in metres, without a map.")
     return {
         "ids": list(roads),
         "lengths": lengths,
         "speed_limits": speed_limits,
-        "inclines": np.nan_to_num(inclines),
+        "inclines": inclines,
         "classes": classes,
         "polylines": polylines,
         "connections": sorted(turns),
@@ -175,6 +185,16 @@ def _points(lane: Attributes, where: str) -> FloatArray:
         wanted = f"at least two points 'x,y' or 'x,y,z' in metres, with heights of at most {HIGHEST_M:g}"
         raise InputError(f"The shape of {where} must have {wanted}; got {text[:60]!r}.") from None
     return points
+
+
+def _own_inclines(lines: tuple[FloatArray, ...]) -> tuple[FloatArray, list[str]]:
+    """Return the inclines between the ends of roads by their own heights, at most `STEEPEST`; and notes on changes."""
+    inclines = np.array([_incline(line) for line in lines])
+    flat, steep = np.isnan(inclines).sum(), (np.abs(inclines) > STEEPEST).sum()
+    notes = [f"{flat} of {len(lines)} roads have no heights: incline 0."] if flat else []
+    if steep:
+        notes.append(f"{steep} of {len(lines)} roads would be steeper than {STEEPEST:g} rad: incline cut to that.")
+    return np.clip(np.nan_to_num(inclines), -STEEPEST, STEEPEST), notes
 
 
 def _incline(points: FloatArray) -> float:

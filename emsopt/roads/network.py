@@ -121,18 +121,28 @@ class RoadNetwork:
 
     @classmethod
     def from_sumo(
-        cls, path: PathLike, *, vehicle: str = "passenger", strongly_connected: bool = True, name: str | None = None
+        cls,
+        path: PathLike,
+        *,
+        vehicle: str = "passenger",
+        heights: Callable[[FloatArray], ArrayLike] | None = None,
+        strongly_connected: bool = True,
+        name: str | None = None,
     ) -> RoadNetwork:
         """Read a SUMO network, ``.net.xml`` or ``.net.xml.gz``.
 
         Legal turns, including U-turns, are the connections in the file between lanes that are open to the vehicle.
-        Roads without heights have incline 0, as ``notes`` states.
+        Roads without heights have incline 0, and those steeper than 0.35 rad get that incline, as ``notes`` states.
 
         Parameters
         ----------
         path : path-like
         vehicle : str
             SUMO's name of the vehicle class. A road is kept if any of its lanes is open to it.
+        heights : callable, optional
+            Function from longitude and latitude, shape (n, 2), to the height of the ground in metres, shape (n,), used
+            in place of the file's own heights. Where geometry stays in metres (see ``notes``), it gets metres east and
+            north. Tunnels and bridges cannot be told from other roads and follow the ground.
         strongly_connected : bool
             Whether to keep only the largest strongly connected component.
         name : str, optional
@@ -145,7 +155,7 @@ class RoadNetwork:
             if it has more than 2 GB of text, 4 MB in one element or 4 million points and turns (plus four per road), or
             a compression ratio above 100.
         """
-        return cls._of_file(path, read_net(path, vehicle), name, strongly_connected)
+        return cls._of_file(path, read_net(path, vehicle, heights), name, strongly_connected)
 
     @classmethod
     def from_osm(

@@ -167,6 +167,36 @@ def test_sumo_file_read_by_eye(net_file):
     ]
 
 
+def test_heights_of_ones_own_replace_those_of_the_file(net_file):
+    """By hand: 30 m at junction a, 35 m at b, 34 m at c; and a terrain too steep for the roads."""
+    asked = []
+
+    def heights(places):
+        asked.append(places)
+        return np.select([places[:, 1] < places[:, 1].mean(), places[:, 0] < places[:, 0].mean()], [30.0, 35.0], 34.0)
+
+    net = RoadNetwork.from_sumo(net_file(NET), heights=heights)
+    assert asked[0].shape[1] == 2
+    assert (np.abs(asked[0] - [6.1, 49.6]) < 0.2).all()  # degrees
+    assert net.lengths * np.sin(net.inclines) == pytest.approx([5.0, -1.0, 1.0, -5.0], abs=1e-9)
+    assert "also where they are tunnels or bridges" in net.notes
+    metres = RoadNetwork.from_sumo(net_file(NET.replace("+proj=utm +zone=32", "!")), heights=lambda p: 0.1 * p[:, 1])
+    assert metres.lengths * np.sin(metres.inclines) == pytest.approx([10.0, 0.0, 0.0, -10.0], abs=1e-9)
+    steep = RoadNetwork.from_sumo(net_file(NET), heights=lambda p: 100 * (p[:, 1] > p[:, 1].mean()))
+    assert np.abs(steep.inclines).max() == pytest.approx(0.35)
+    assert "would be steeper than 0.35 rad: heights of" in steep.notes
+    with pytest.raises(InputError, match="`heights` must be a function of longitude and latitude; got 3"):
+        RoadNetwork.from_sumo(net_file(NET), heights=3)
+    with pytest.raises(InputError, match="must return one finite height per point"):
+        RoadNetwork.from_sumo(net_file(NET), heights=lambda p: [1.0])
+
+
+def test_steep_roads_of_a_file_are_cut_and_noted(net_file):
+    net = RoadNetwork.from_sumo(net_file(NET.replace("0,60,9 0,100,15", "0,60,9 0,100,95")))
+    assert net.inclines[0] == 0.35
+    assert "1 of 5 roads would be steeper than 0.35 rad: incline cut to that." in net.notes
+
+
 def test_other_vehicles_have_other_roads(net_file):
     path = net_file(NET)
     bus = RoadNetwork.from_sumo(path, vehicle="bus", strongly_connected=False)

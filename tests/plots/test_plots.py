@@ -342,7 +342,7 @@ def test_boxes_stand_where_the_errors_lie():
     assert [t.get_text() for t in ax.get_legend().get_texts()] == [
         "plane",
         "uniform",
-        "papers: within 0.002 min",
+        "papers: mean below 0.002 min",
     ]
     assert "Absolute" in ax.get_ylabel()
 

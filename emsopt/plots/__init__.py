@@ -21,7 +21,7 @@ from .maps import deployment, deployments
 from .model import approximation_error, correction_factor, utilization
 from .optimizers import cut_graph, example_13, regret_curves, trust_region
 from .own_city import hourly_plan, weekly_profile
-from .roads import exploration
+from .roads import exploration, routes
 from .small_multiples import line_panels, study_curves
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "regret_curves",
     "response_distribution",
     "response_histogram",
+    "routes",
     "study_curves",
     "trust_region",
     "utilization",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ._style import AxesArray
 
 PANEL = (5.8, 4.0)  # inches
+VALUES = {"cumulative_regret": "rectified regret", "excess_energy": "energy above the best path's"}
 
 
 @styled()
@@ -31,12 +32,13 @@ def cumulative_regret(
     against: str = "round",
     by: Sequence[str] = ("network", "route"),
     lines: str = "policy",
+    value: str = "cumulative_regret",
     log: bool = True,
 ) -> tuple[Figure, AxesArray]:
-    """Draw the cumulative regret of navigation agents, with one panel per route.
+    """Draw the cumulative regret of navigation agents, or their excess energy, with one panel per route.
 
     Lines are means over the runs, with one standard error of the mean on either side. Regret is rectified: energy
-    gained downhill does not count (see `emsopt.bandits.navigation`).
+    gained downhill does not count (see `emsopt.bandits.navigation`). Excess energy is not.
 
     "Bayesian Analysis of Combinatorial Gaussian Process Bandits", Figures 2 to 4, and Figure 5 with
     ``against="lengthscale"``.
@@ -44,7 +46,7 @@ def cumulative_regret(
     Parameters
     ----------
     frame : DataFrame
-        Columns ``round``, ``cumulative_regret`` (Wh), ``run`` (number of the repetition) and those named below, for
+        Columns ``round``, ``value`` (Wh), ``run`` (number of the repetition) and those named below, for
         example from `emsopt.datasets.load_study` for "navigation_agents".
     ax : sequence of matplotlib Axes or empty Figure, optional
         One Axes for each panel.
@@ -55,23 +57,26 @@ def cumulative_regret(
         Columns that define the panels.
     lines : str
         Column that defines the lines, in the order of the frame.
+    value : str
+        "cumulative_regret", or "excess_energy", which may be negative and needs ``log=False``.
     log : bool
-        Whether the regret axis is logarithmic, because policies differ by a factor of fifty.
+        Whether the vertical axis is logarithmic, because policies differ by a factor of fifty.
 
     Returns
     -------
     fig, axes
         ``axes`` is an array, shape (number of panels,).
     """
-    _validate.columns(frame, ("round", "cumulative_regret", "run", against, lines, *by))
+    quantity = VALUES[_validate.choice(value, "value", VALUES)]
+    _validate.columns(frame, ("round", value, "run", against, lines, *by))
     groups, places = list(frame.groupby(list(by), sort=False)), categories(map(str, frame[lines]))
     fig, axes = panels(ax, len(groups), PANEL, across=2)
     for panel, (key, part) in zip(axes, groups, strict=True):
-        last, ylabel = part["round"].max(), "Cumulative rectified regret (Wh)"
+        last, ylabel = part["round"].max(), f"Cumulative {quantity} (Wh)"
         if against != "round":
-            part, ylabel = part[part["round"] == last], f"Rectified regret after {last} rounds (Wh)"
+            part, ylabel = part[part["round"] == last], f"{quantity.capitalize()} after {last} rounds (Wh)"
         for name, rows in part.groupby(lines, sort=False):
-            k, table = places[str(name)], rows.groupby(against)["cumulative_regret"].agg(["mean", "sem"])
+            k, table = places[str(name)], rows.groupby(against)[value].agg(["mean", "sem"])
             x, (mean, error) = table.index.to_numpy(), table.fillna({"sem": 0}).to_numpy().T
             if against == "round":
                 draw_line(panel, x, mean, k, (mean - error, mean + error), log=log, label=name)

@@ -9,20 +9,24 @@ from matplotlib.collections import LineCollection
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from .. import _validate
+from ..errors import InputError
 from ..maps import _colours
 from ..maps._page import ROADS
 from ..maps.roads import CLASSES, gather_visits
-from ._style import AxLike, Style, bare, marker, note, panels, styled
+from ._style import AxLike, Style, bare, look, marker, note, panels, styled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from matplotlib.figure import Figure
 
+    from .._types import FloatArray
     from ..roads import RoadNetwork
     from ._style import AxesArray
 
 WIDTH = 5.6  # inches of a map
+DISC: Style = {"boxstyle": "circle,pad=0.25", "facecolor": "#111", "edgecolor": "white"}
+WHITE: Style = {"color": "white", "fontsize": 9, "fontweight": "bold", "zorder": 9}
 BEST: Style = {"color": _colours.LINES, "linewidth": 6, "alpha": 0.4}
 
 
@@ -63,40 +67,88 @@ def exploration(
     """
     named = gather_visits(net, visits)
     last = np.inf if rounds is None else _validate.whole_number(rounds, "rounds")
-    lines = [np.asarray(line) for line in net.polylines or ()]
-    corners = np.concatenate(lines)
-    low, high = corners.min(axis=0), corners.max(axis=0)
-    stretch = _colours.stretch(low, high) if net.geographic else 1.0
-    height = WIDTH * stretch * (high[1] - low[1]) / max(high[0] - low[0], 1e-12)
-    fig, axes = panels(ax, len(named), (WIDTH, min(height, 8.0) + 0.5), across=3)
-    layout = fig.get_layout_engine()
-    if isinstance(layout, ConstrainedLayoutEngine):
-        layout.set(w_pad=0.06, h_pad=0.1)  # needed because of the fixed aspect ratio
+    lines, limits, height = _extent(net)
+    fig, axes = _maps(ax, len(named), height)
     ends = () if route is None else net.edges(list(route), "route")
     path = [] if best is None else [lines[edge] for edge in net.edges(best, "best")]
-    disc = {"boxstyle": "circle,pad=0.25", "facecolor": "#111", "edgecolor": "white"}
-    white: Style = {"color": "white", "fontsize": 9, "fontweight": "bold", "zorder": 9}
     for panel, (name, frame) in zip(axes, named.items(), strict=True):
         known = frame[frame["first_round"] <= last]
         panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
         if path:
             panel.add_collection(LineCollection(path, **BEST))
-        bounds = [look["from"] for look in CLASSES]
+        bounds = [kind["from"] for kind in CLASSES]
         which = np.searchsorted(bounds, known["visits"], side="right") - 1
-        for k, look in enumerate(CLASSES):  # the most frequent on top
+        for k, kind in enumerate(CLASSES):  # the most frequent on top
             driven = [lines[edge] for edge in known["edge"].to_numpy()[which == k]]
-            panel.add_collection(LineCollection(driven, zorder=3 + k, **_line(look)))
+            panel.add_collection(LineCollection(driven, zorder=3 + k, **_line(kind)))
         for text, edge, at in zip("AB", ends, (0, -1), strict=False):
-            note(panel, text, lines[edge][at], bbox=disc, **white)
+            note(panel, text, lines[edge][at], bbox=DISC, **WHITE)
         bare(panel)
-        panel.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect=stretch)
+        panel.set(**limits)
         panel.set_title(f"{name}: {len(known)} edges")
-    handles = [marker(look["text"], **_line(look)) for look in CLASSES]
+    handles = [marker(kind["text"], **_line(kind)) for kind in CLASSES]
     handles += [marker("best path, without regret", **BEST)] if path else []
     fig.legend(handles=handles, title="Rounds in which an edge was driven", loc="outside lower left", ncols=6)
     return fig, axes
 
 
-def _line(look: Style) -> Style:
+@styled()
+def routes(
+    maps: Sequence[tuple[RoadNetwork, Mapping[str, Iterable[int | str]]]], ax: AxLike = None
+) -> tuple[Figure, AxesArray]:
+    """Draw road networks, one map each, with paths through them.
+
+    "Bayesian Analysis of Combinatorial Gaussian Process Bandits", Figure 1.
+
+    Parameters
+    ----------
+    maps : sequence of (RoadNetwork, dict of str to array_like)
+        Each network, which needs polylines, with its paths: edges in driving order, by index or id. Each path is
+        labelled by its name at both ends.
+    ax : sequence of matplotlib Axes or empty Figure, optional
+        One Axes for each network.
+
+    Returns
+    -------
+    fig, axes
+        ``axes`` is an array, shape (number of networks,).
+    """
+    extents = [_extent(net) for net, _ in maps]
+    fig, axes = _maps(ax, len(extents), max((height for *_, height in extents), default=1.0))
+    for panel, (net, paths), (lines, frame, _) in zip(axes, maps, extents, strict=True):
+        panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
+        for k, (name, path) in enumerate(paths.items()):
+            driven = [lines[edge] for edge in net.edges(path, "path")]
+            panel.add_collection(LineCollection(driven, linewidths=3, zorder=3 + k, color=look(k)["color"], label=name))
+            for line, at in ((driven[0], 0), (driven[-1], -1)):
+                note(panel, name, line[at], bbox={**DISC, "facecolor": look(k)["color"]}, **WHITE)
+        bare(panel)
+        panel.set(**frame)
+        panel.set_title(f"{net.name}: {net.n_edges} edges")
+    return fig, axes
+
+
+def _extent(net: RoadNetwork) -> tuple[list[FloatArray], Style, float]:
+    """Return the lines of a network, the limits and aspect of its map, and the height of the map in inches."""
+    if net.polylines is None:
+        raise InputError(f"{net.name!r} has no polylines and cannot be drawn. Pass `polylines=` to RoadNetwork.")
+    lines = [np.asarray(line) for line in net.polylines]
+    corners = np.concatenate(lines)
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    stretch = _colours.stretch(low, high) if net.geographic else 1.0
+    height = WIDTH * stretch * (high[1] - low[1]) / max(high[0] - low[0], 1e-12)
+    return lines, {"xlim": (low[0], high[0]), "ylim": (low[1], high[1]), "aspect": stretch}, min(height, 8.0)
+
+
+def _maps(ax: AxLike, count: int, height: float) -> tuple[Figure, AxesArray]:
+    """Return a figure and axes for maps of the given height in inches."""
+    fig, axes = panels(ax, count, (WIDTH, height + 0.5), across=3)
+    layout = fig.get_layout_engine()
+    if isinstance(layout, ConstrainedLayoutEngine):
+        layout.set(w_pad=0.06, h_pad=0.1)  # needed because of the fixed aspect ratio
+    return fig, axes
+
+
+def _line(kind: Style) -> Style:
     """Return colour and width of a class of edges."""
-    return {"color": look["colour"], "linewidth": 0.6 * look["weight"]}
+    return {"color": kind["colour"], "linewidth": 0.6 * kind["weight"]}

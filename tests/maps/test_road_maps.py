@@ -119,6 +119,23 @@ def test_a_network_without_a_course_cannot_be_drawn():
     for draw in (exploration_map, plots.exploration):
         with pytest.raises(InputError, match="no polylines"):
             draw(net, visits)
+    with pytest.raises(InputError, match="no polylines"):
+        plots.routes([(net, {"A": [0]})])
+
+
+def test_networks_are_drawn_with_their_routes(net):
+    """Figure 1: every edge of each network once, each path in its own colour, its name at both ends."""
+    path = net.shortest_path(net.lengths, *ROUTE)
+    other = [net.ids[edge] for edge in net.shortest_path(net.lengths, ROUTE[0], 7)]
+    _, axes = plots.routes([(net, {"A": path, "B": other}), (net, {})], ax=Figure())
+    roads, *driven = [len(c.get_segments()) for c in axes[0].collections]
+    assert (roads, driven) == (net.n_edges, [len(path), len(other)])
+    assert [text.get_text() for text in axes[0].texts] == ["A", "A", "B", "B"]
+    colours = [tuple(c.get_color()[0]) for c in axes[0].collections[1:]]
+    assert colours[0] != colours[1]
+    assert [len(axes[1].collections), len(axes[1].texts)] == [1, 0]
+    with pytest.raises(InputError, match="there is nothing to draw"):
+        plots.routes([])
 
 
 def test_the_still_twin_draws_every_edge_once_by_class(net, run):

@@ -67,6 +67,16 @@ def test_other_columns_can_be_panels_and_lines(frame):
     assert [ax.get_title(loc="left") for ax in axes] == ["gp-ts", "bi-ucb"]
 
 
+def test_excess_energy_may_be_negative(frame):
+    table = frame.assign(excess_energy=-frame["cumulative_regret"])
+    _, axes = plots.cumulative_regret(table, ax=Figure(), value="excess_energy", log=False)
+    _, positive = plots.cumulative_regret(frame, ax=Figure())
+    np.testing.assert_allclose(axes[0].lines[0].get_ydata(), -np.asarray(positive[0].lines[0].get_ydata()))
+    assert axes[0].get_ylabel() == "Cumulative energy above the best path's (Wh)"
+    with pytest.raises(InputError, match="`value` must be"):
+        plots.cumulative_regret(frame, ax=Figure(), value="energy")
+
+
 def test_confidence_parameters_are_the_rules_own():
     rules = {"BUCB": bandits.BayesUCB(), "half UCB": bandits.UCB(0.5)}
     _, ax = plots.confidence_parameters(rules, 3003, 100, ax=Figure())

@@ -14,8 +14,8 @@ import numpy as np
 
 import emsopt as eo
 from emsopt.optimizers import LEARNERS, Hyperparameters
+from emsopt.surrogates.box_kernels import SquaredExponential
 from emsopt.surrogates.gaussian_process import fit
-from emsopt.surrogates.squared_exponential import SquaredExponential
 
 LENGTHSCALES = np.array([0.4] * 6 + [8.0] * 6)
 METHODS = ("ucb-psq", "ts-psq", "ucb-cvs", "unknown-cost")

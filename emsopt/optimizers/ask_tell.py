@@ -4,7 +4,7 @@
 simulator or by hand. A method implements `_propose` and, if it learns from values, `_learn`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._running.blas_threads import one_thread
-from .._types import ArrayLike, Rng
+from .._types import ArrayLike, FloatArray, Rng
 from ..errors import InputError
 
 X = TypeVar("X", bound=NDArray[Any])
@@ -65,6 +65,23 @@ class AskTell(Generic[X]):
             return None, np.inf if self.better is min else -np.inf
         k = self.values.index(self.better(self.values))
         return self.told[k], self.values[k]
+
+    def recommend(self, among: Collection[tuple[float, ...]] | None = None) -> tuple[X, float]:
+        """Return the observed candidate that is probably best, and its estimated value.
+
+        Without noise these are the best observed candidate and its value. With noise, the best observed value is too
+        good: the candidate is then the one with the best posterior mean of a Gaussian process with fitted noise
+        (`posterior_means`), and its estimated value is this mean.
+
+        Parameters
+        ----------
+        among : collection of tuple, optional
+            Choose among these candidates only. Default: all observed ones.
+        """
+        estimates = self._estimates() if self.objective.noisy else np.array(self.values)
+        rows = [k for k, x in enumerate(self.told) if among is None or tuple(x.tolist()) in among]
+        k = self.better(rows, key=lambda k: estimates[k])
+        return self.told[k], float(estimates[k])
 
     @property
     def exhausted(self) -> bool:
@@ -142,6 +159,10 @@ class AskTell(Generic[X]):
 
     def _learn(self, x: X, value: float) -> None:
         """Learn from a value just observed; it is already in ``told``, ``values`` and ``taken``."""
+
+    def _estimates(self) -> FloatArray:
+        """Return a model's estimate of the value of each candidate in ``told``, for noisy values."""
+        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: best {self.best[1]:.6g} of {len(self.values)} observed>"

@@ -18,9 +18,16 @@ class Run:
     Attributes
     ----------
     x : ndarray
-        Best candidate found: the sites of a deployment, shape (p,), or a point of a box, shape (d,).
+        Recommended candidate: the sites of a deployment, shape (p,), or a point of a box, shape (d,). Without noise it
+        is the best one evaluated. With noise it is the evaluated one with the best estimate of a model, see
+        `AskTell.recommend`.
     fun : float
-        Value of ``x``.
+        Value of ``x``; with noise, the model's estimate of it.
+    best_observed : ndarray
+        Candidate with the best value observed. Without noise it is ``x``. With noise it is the luckiest one: its value
+        is too good on average.
+    best_observed_value : float
+        Value observed at ``best_observed``.
     nfev : int
         Number of evaluations.
     message : str
@@ -36,6 +43,8 @@ class Run:
     nfev: int
     message: str
     history: pd.DataFrame
+    best_observed: IntArray | FloatArray
+    best_observed_value: float
 
     def __repr__(self) -> str:
         x = self.x.tolist() if self.x.dtype.kind == "i" else [float(f"{value:.6g}") for value in self.x]

@@ -124,7 +124,8 @@ def minimize(
     Run
         The best deployment or point evaluated, ``x``, and its value ``fun``, in the objective's own sign; ``message``
         says why the run ended. Ctrl-C also ends it. The history has a column ``sites`` or ``x``. If the objective is
-        noisy, ``fun`` is the best of noisy values and therefore too good on average: evaluate ``x`` again.
+        noisy, ``x`` is the evaluated point that a model recommends and ``fun`` its estimated value; the luckiest value
+        and its point are ``best_observed_value`` and ``best_observed``.
 
     Raises
     ------
@@ -245,8 +246,9 @@ def _search(
                 end = f"every allowed {optimizer.noun} evaluated, so this is the optimum"
             steps.finish((tuple(x.tolist()), value, best), optimizer, f"best {best:.6g}", end=end)
     history = pd.DataFrame(steps.rows, columns=["evaluation", column, "value", "best", "seconds"])
-    x = history.loc[history["value"] == best, column].iloc[0]
-    return Run(np.array(x), best, len(history), steps.message, history)
+    luckiest = np.array(history.loc[history["value"] == best, column].iloc[0])
+    x, value = optimizer.recommend(set(history[column])) if goal.noisy else (luckiest, best)
+    return Run(x, value, len(history), steps.message, history, luckiest, best)
 
 
 def _goal(sense: str, objective: Function, method: str | AskTell[Any], box: dict[str, Any]) -> Objective | BoxObjective:

@@ -7,7 +7,9 @@ import numpy as np
 
 from ... import _validate
 from ..._types import ArrayLike, FloatArray, Rng
+from .._values import clipped
 from ..ask_tell import AskTell
+from ..recommendation import posterior_means
 from ._search import STARTS, Slopes, highest
 from .box import Function, on_box
 
@@ -99,6 +101,13 @@ class BoxOptimizer(AskTell[FloatArray]):
                 if self._is_new(x):
                     return x
         return self.draw()
+
+    def _estimates(self) -> FloatArray:
+        from ...surrogates.box_kernels import SquaredExponential
+
+        points, sign = self.points, 1 if self.better is max else -1
+        kernels = [SquaredExponential(np.full(self.space.dimension, width)) for width in (0.5, 0.2, 1.0)]
+        return sign * posterior_means(kernels, points, clipped(points, self.gains))
 
     def _climb(self, function: Slopes) -> FloatArray:
         """Maximise a function on the unit cube, starting from random points and near the best observed points."""

@@ -41,6 +41,7 @@ from ..._types import ArrayLike, FloatArray, Rng
 from ...errors import InputError
 from ...problems.box import Box
 from ...surrogates.kernel_regression import KERNELS, KernelRegression, condition, scott, silverman
+from .._values import spread, standardized
 from ._search import Slopes
 from .base import SAME, BoxOptimizer
 from .box import Function
@@ -223,19 +224,6 @@ def exploration(t: int, noise_sd: float = NOISE_SD, delta: float = DELTA) -> flo
     δ = 2 π² / 3, which is no probability, this is 4 ς² log t of Theorem 4.10.
     """
     return 2 * noise_sd**2 * float(np.log(2 * np.pi**2 * t**2 / (3 * delta)))
-
-
-def standardized(gains: FloatArray) -> FloatArray:
-    """Standardise values to mean 0 and standard deviation 1. If all values are equal, return zeros."""
-    if np.ptp(gains) == 0:  # the computed standard deviation of equal values may be a rounding error
-        return np.zeros(len(gains))
-    return (gains - gains.mean()) / spread(gains)
-
-
-def spread(gains: FloatArray) -> float:
-    """Return the standard deviation, also of values so small or large that their squares leave the range of floats."""
-    power = int(np.frexp(np.abs(gains).max())[1])
-    return float(np.ldexp(np.ldexp(gains, -power).std(), power))
 
 
 def profile(optimizer: BOKE, n: int = 501) -> "pd.DataFrame":

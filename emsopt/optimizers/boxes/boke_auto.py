@@ -69,9 +69,9 @@ from ... import _validate
 from ..._types import FloatArray, IntArray
 from ...errors import InputError
 from ...surrogates.gaussian_process import GaussianProcess, condition
+from .._values import clipped, standardized
 from ._search import STARTS, Slopes, maximize_on_box, starts_on_box
 from .base import BoxOptimizer
-from .boke import standardized
 from .box import Function
 from .gp_ucb import NOISE_FREE, NOISY, fitted, with_expected
 
@@ -119,7 +119,7 @@ class BOKEAuto(BoxOptimizer):
 
         Before the first fit, a kernel with broad lengthscales is used.
         """
-        from ...surrogates.squared_exponential import SquaredExponential
+        from ...surrogates.box_kernels import SquaredExponential
 
         if not self.values:
             raise InputError("There is no Gaussian process yet: report at least one value with `tell` first.")
@@ -129,13 +129,15 @@ class BOKEAuto(BoxOptimizer):
         else:
             kernel = SquaredExponential(np.full(X.shape[1], 0.5))
             ratio = NOISY if self.objective.noisy else NOISE_FREE
-        return with_expected(condition(kernel, X, clipped(X, self.gains), noise_ratio=ratio), self.pending)
+        return with_expected(
+            condition(kernel, X, standardized(clipped(X, self.gains)), noise_ratio=ratio), self.pending
+        )
 
     def _refit(self) -> None:
         """Fit the kernel if a tenth of the points (at least five) are new and not all values are equal."""
         before = len(self._fitted.X) if self._fitted else -5
         if len(self.values) >= before + max(5, before // 10):
-            X, y = self.points, clipped(self.points, self.gains)
+            X, y = self.points, standardized(clipped(self.points, self.gains))
             if np.ptp(y) > 0:
                 self._fitted = fitted(X, y, noisy=self.objective.noisy, spread=SPREAD, last=self._fitted)
 
@@ -182,28 +184,6 @@ class BOKEAuto(BoxOptimizer):
         box = np.clip(np.column_stack([centre - radius, centre + radius]), 0, 1)
         x, value = maximize_on_box(quadratic, [centre, *starts_on_box(box, STARTS, self.rng)], box)
         return x, value - quadratic(centre[None])[0][0]
-
-
-def clipped(X: FloatArray, gains: FloatArray) -> FloatArray:
-    """Raise values below the box's median to it, then standardise all values; return them, shape (t,).
-
-    The median is weighted by each point's distance to its nearest neighbour. Values above it therefore cover roughly
-    half of the box rather than half of the points. Near a known peak there are many points; an unweighted median would
-    be so high that the slopes of other peaks would be lost.
-
-    Parameters
-    ----------
-    X : ndarray, shape (t, d)
-        Observed points on the unit cube.
-    gains : ndarray, shape (t,)
-        Their values; larger is better.
-    """
-    distances = np.linalg.norm(X[:, None] - X, axis=2)
-    np.fill_diagonal(distances, np.inf)
-    order = np.argsort(gains, kind="stable")
-    room = np.cumsum(distances.min(axis=1)[order])
-    median = gains[order[np.searchsorted(room, room[-1] / 2)]]
-    return standardized(np.maximum(gains, median))
 
 
 def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -26,9 +26,9 @@ import numpy as np
 from ... import _validate
 from ..._types import FloatArray
 from ...surrogates.gaussian_process import NOISE_RATIO_BOUNDS, GaussianProcess, condition, fit
+from .._values import standardized
 from ._search import STARTS, maximize_on_box, starts_on_box
 from .base import BoxOptimizer
-from .boke import standardized
 from .box import Function
 
 CONFIDENCE = 2.0
@@ -61,7 +61,7 @@ class GPUCBFixed(BoxOptimizer):
 
     def process(self) -> GaussianProcess:
         """Return the Gaussian process of the observed points, with standardised values."""
-        from ...surrogates.squared_exponential import SquaredExponential
+        from ...surrogates.box_kernels import SquaredExponential
 
         kernel = SquaredExponential(self.bandwidth * np.sqrt(self.space.dimension / 12), "fixed")
         ratio = NOISY if self.objective.noisy else NOISE_FREE
@@ -112,7 +112,7 @@ def fitted(
     last : GaussianProcess or None
         Result of the last fit, if there is one.
     """
-    from ...surrogates.squared_exponential import SquaredExponential
+    from ...surrogates.box_kernels import SquaredExponential
 
     kernels = [SquaredExponential(np.full(X.shape[1], 0.5))] + ([last.kernel] if last else [])
     ratio, bounds = (NOISY, NOISE_RATIO_BOUNDS) if noisy else (NOISE_FREE, (NOISE_FREE, NOISE_FREE))

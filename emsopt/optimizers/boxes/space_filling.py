@@ -55,7 +55,7 @@ def process_design(n: int, d: int, *, rng: Rng = None) -> FloatArray:
 
     Parameters and return value are as in `density_design`.
     """
-    from ...surrogates.squared_exponential import SquaredExponential
+    from ...surrogates.box_kernels import SquaredExponential
 
     kernel = SquaredExponential(LENGTHSCALE * np.sqrt(d / 12), "fixed")
 

@@ -163,8 +163,8 @@ class ControlModel:
 
     def _fit(self) -> None:
         """Condition the process on all plays, with the given hyperparameters or newly estimated ones."""
+        from ...surrogates.box_kernels import SquaredExponential
         from ...surrogates.gaussian_process import condition, fit
-        from ...surrogates.squared_exponential import SquaredExponential
 
         X, y, given = np.array(self.points), np.array(self.values), self._given
         if given is not None:

@@ -87,7 +87,8 @@ def local_search(
                 break
     used = objective.evaluations - before
     message = "no single move improves it" if used < limit else "stopped when the budget was used up"
-    return Run(best, float(best_value), used, message, pd.DataFrame(rows, columns=["evaluations", "best"]))
+    history = pd.DataFrame(rows, columns=["evaluations", "best"])
+    return Run(best, float(best_value), used, message, history, best, float(best_value))
 
 
 class LocalSearch(Optimizer):
@@ -183,7 +184,8 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
         evaluated, value = len(everything.values), float(everything.values.min())
         objective.evaluations += evaluated
         history = pd.DataFrame({"evaluations": [evaluated], "best": [value]})
-        return Run(everything.best_sites, value, evaluated, "proven by enumeration", history)
+        sites = everything.best_sites
+        return Run(sites, value, evaluated, "proven by enumeration", history, sites, value)
     starts = None
     if objective.evaluator != "approximate":
         options = {name: value for name, value in objective.options.items() if name == "capacity"}

@@ -1,12 +1,15 @@
-"""The squared-exponential kernel against scikit-learn's, finite differences and dense formulas."""
+"""The squared-exponential and Matérn kernels against scikit-learn's, finite differences and dense formulas."""
 
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, Matern
 
+from emsopt.surrogates.box_kernels import Matern52, SquaredExponential
 from emsopt.surrogates.gaussian_process import condition, fit, negative_log_likelihood
-from emsopt.surrogates.squared_exponential import SquaredExponential
+
+KERNELS = {SquaredExponential: RBF, Matern52: lambda lengthscales: Matern(lengthscales, nu=2.5)}
+either = pytest.mark.parametrize("kernel", KERNELS)
 
 
 @pytest.fixture
@@ -16,38 +19,42 @@ def data():
     return X, np.sin(5 * X[:, 0]) + X[:, 1] ** 2 + 0.01 * rng.normal(size=40), rng.random((7, 3))
 
 
+@either
 @pytest.mark.parametrize("lengthscales", [0.7, [0.3, 0.6, 1.2]], ids=["shared", "one each"])
-def test_kernel_and_contraction_equal_scikit_learns(data, lengthscales):
+def test_kernel_and_contraction_equal_scikit_learns(data, kernel, lengthscales):
     X, *_ = data
-    K, gradient = RBF(lengthscales)(X, eval_gradient=True)
-    ours, contract = SquaredExponential(lengthscales).contracted(X)
+    K, gradient = KERNELS[kernel](lengthscales)(X, eval_gradient=True)
+    ours, contract = kernel(lengthscales).contracted(X)
     S = np.random.default_rng(2).normal(size=K.shape)
     S += S.T
     np.testing.assert_allclose(ours, K, rtol=1e-14)
     np.testing.assert_allclose(contract(S), np.tensordot(S, gradient, 2), rtol=1e-10)
 
 
-def test_fixed_lengthscales_have_no_gradient(data):
+@either
+def test_fixed_lengthscales_have_no_gradient(data, kernel):
     X, y, _ = data
-    kernel = SquaredExponential([0.3, 0.6, 1.2], "fixed")
+    kernel = kernel([0.3, 0.6, 1.2], "fixed")
     assert kernel.contracted(X)[1](np.eye(40)).shape == (0,)
     assert fit(kernel, X, y).kernel == kernel
 
 
+@either
 @pytest.mark.parametrize("lengthscales", [0.7, [0.3, 0.6, 1.2]], ids=["shared", "one each"])
-def test_likelihood_gradient_matches_finite_differences(data, lengthscales):
+def test_likelihood_gradient_matches_finite_differences(data, kernel, lengthscales):
     X, y, _ = data
-    kernel = SquaredExponential(lengthscales)
+    kernel = kernel(lengthscales)
     theta = np.append(kernel.theta, np.log(1e-2))
     slope = negative_log_likelihood(theta, kernel, X, y)[1]
     numeric = approx_fprime(theta, lambda t: negative_log_likelihood(t, kernel, X, y)[0], 1e-6)
     np.testing.assert_allclose(slope, numeric, rtol=1e-4, atol=1e-4)
 
 
+@either
 @pytest.mark.parametrize("lengthscales", [0.7, [0.3, 0.6, 1.2]], ids=["shared", "one each"])
-def test_slopes_match_finite_differences_and_values_match_predict(data, lengthscales):
+def test_slopes_match_finite_differences_and_values_match_predict(data, kernel, lengthscales):
     X, y, points = data
-    process = condition(SquaredExponential(lengthscales), X, y, 0.4, noise_ratio=1e-3)
+    process = condition(kernel(lengthscales), X, y, 0.4, noise_ratio=1e-3)
     mean, variance, mean_slopes, variance_slopes = process.predict_with_slopes(points, 0.4)
     for got, expected in zip((mean, variance), process.predict(points, 0.4), strict=True):
         np.testing.assert_allclose(got, expected, atol=1e-9)

@@ -1,0 +1,50 @@
+"""Which observed candidate to recommend if values are noisy: the one with the best posterior mean of a Gaussian process.
+
+The best of many noisy values is too good: noise, more than the candidate, made it the best. The process fits the noise
+and averages it over neighbours. `AskTell.recommend` uses `posterior_means`. Repeating the leading candidates with a part
+of the budget did not improve the recommendation on training functions (``benchmarks/RESULTS.md``), so runs do not.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._types import FloatArray, IntArray
+from ..surrogates.gaussian_process import condition, fit
+from ._values import spread
+
+if TYPE_CHECKING:
+    from sklearn.gaussian_process.kernels import Kernel
+
+NOISE_RATIOS = (0.01, 0.1, 0.3)  # starting values of the noise variance, relative to the variance of the process
+NOISE_BOUNDS = (1e-6, 10.0)
+SPREAD = 0.3  # standard deviation of the logarithms of a kernel's lengthscales around their common mean, as a prior
+MOST = 300  # largest number of observations to which hyperparameters are fitted
+
+
+def posterior_means(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: FloatArray) -> FloatArray:
+    """Return the posterior mean of a Gaussian process at the observed points themselves, shape (n,).
+
+    Kernel and noise have the largest likelihood that is reached from the given kernels.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        Starting points of the fit, one for each of ``NOISE_RATIOS``.
+    X : ndarray, shape (n, N)
+        If there are more than ``MOST`` points, hyperparameters are fitted to a part of them, evenly spaced in order.
+    y : ndarray, shape (n,)
+        Noisy values minus the prior mean.
+    """
+    if np.ptp(y) == 0:
+        return y.copy()
+    middle, scale = y.mean(), spread(y)
+    y = (y - middle) / scale
+    part = np.linspace(0, len(y) - 1, min(len(y), MOST)).astype(int)
+    fits = [
+        fit(kernel, X[part], y[part], noise_ratio=ratio, noise_ratio_bounds=NOISE_BOUNDS, spread=SPREAD)
+        for kernel, ratio in zip(kernels, NOISE_RATIOS, strict=True)
+    ]
+    best = max(fits, key=lambda process: process.log_likelihood)
+    return middle + scale * condition(best.kernel, X, y, noise_ratio=best.noise_ratio).predict(X)[0]

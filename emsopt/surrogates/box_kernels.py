@@ -1,0 +1,146 @@
+r"""Kernels between points of a box, with the gradients needed to maximise an acquisition.
+
+.. math:: r^2 = \sum_k (x_k - x_k')^2 / \ell_k^2, \qquad
+          k_{SE} = e^{-r^2 / 2}, \qquad k_{5/2} = (1 + \sqrt5 r + \tfrac53 r^2) \, e^{-\sqrt5 r}
+
+They are used with `emsopt.surrogates.gaussian_process` like any other kernels:
+
+>>> from emsopt.surrogates.gaussian_process import condition, fit
+>>> X = np.random.default_rng(0).random((30, 2))
+>>> process = fit(SquaredExponential([0.5, 0.5]), X, np.sin(6 * X[:, 0]), noise_ratio=1e-3)
+>>> bool(process.kernel.length_scale[0] < process.kernel.length_scale[1])
+True
+>>> process = process.appended([0.5, 0.5], np.sin(3.0))
+>>> mean, variance, mean_slopes, variance_slopes = process.predict_with_slopes([[0.2, 0.3]])
+>>> mean_slopes.shape
+(1, 2)
+
+Importing this module loads scikit-learn.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from .._types import ArrayLike, FloatArray
+
+Contract: TypeAlias = Callable[[FloatArray], FloatArray]
+
+BOUNDS = (0.05, 20.0)  # bounds of the lengthscales, for inputs scaled to [0, 1]
+
+
+class Smooth:
+    """Gradients of a stationary kernel with lengthscales, contracted instead of in arrays of shape (n, n, d).
+
+    For scaled distances r_k = (x_k - x'_k) / ℓ_k, the gradient of such a kernel by x_k is -G r_k / ℓ_k and that by
+    log ℓ_k is G r_k², with a factor G(x, x') that `with_factor` returns beside the kernel.
+    """
+
+    if TYPE_CHECKING:  # given by scikit-learn's kernels
+        length_scale: Any
+        anisotropic: bool
+        hyperparameter_length_scale: Any
+
+    def with_factor(self, points: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the kernel and the factor G between points (m, d) and (n, d), each of shape (m, n)."""
+        raise NotImplementedError
+
+    def contracted(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
+        """Return the kernel of X with itself and a function that contracts its gradient.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, d)
+
+        Returns
+        -------
+        K : ndarray, shape (n, n)
+        contract : callable
+            Takes a symmetric S of shape (n, n) and returns Σ_ab S_ab ∂K_ab/∂θ for every entry of ``theta``,
+            the logarithms of the lengthscales.
+        """
+        points = np.atleast_2d(X)
+        scaled = points / self.length_scale
+        scaled = scaled - scaled.mean(axis=0)
+        K, G = self.with_factor(points, points)
+
+        def contract(S: FloatArray) -> FloatArray:
+            if self.hyperparameter_length_scale.fixed:
+                return np.empty(0)
+            SG = S * G
+            each = 2 * (SG.sum(axis=1) @ scaled**2 - ((SG @ scaled) * scaled).sum(axis=0))
+            return each if self.anisotropic else np.array([each.sum()])
+
+        return K, contract
+
+    def with_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contract]:
+        """Return the kernel between points and data, and a function that contracts its gradient.
+
+        Parameters
+        ----------
+        points : array_like, shape (m, d)
+        X : ndarray, shape (n, d)
+
+        Returns
+        -------
+        K : ndarray, shape (m, n)
+        contract : callable
+            Takes W of shape (m, n) and returns the gradient by the points, Σ_j W_ij ∂k(x_i, X_j)/∂x_i, shape
+            (m, d).
+        """
+        at = np.atleast_2d(points)
+        K, G = self.with_factor(at, X)
+
+        def contract(W: FloatArray) -> FloatArray:
+            WG = W * G
+            return (WG @ X - WG.sum(axis=1)[:, None] * at) / np.square(self.length_scale)
+
+        return K, contract
+
+
+class SquaredExponential(Smooth, RBF):
+    """Scikit-learn's kernel `RBF`, with the gradients of `Smooth`.
+
+    Parameters
+    ----------
+    length_scale : float or array_like, shape (d,)
+        Lengthscales ℓ. A single number is used for all inputs.
+    length_scale_bounds : pair of float or "fixed"
+        Bounds for training.
+    """
+
+    def __init__(
+        self, length_scale: ArrayLike = 0.5, length_scale_bounds: tuple[float, float] | Literal["fixed"] = BOUNDS
+    ) -> None:
+        super().__init__(length_scale, length_scale_bounds)
+
+    def with_factor(self, points: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the kernel twice: here it equals the factor G of `Smooth`."""
+        K = self(points, X)
+        return K, K
+
+
+class Matern52(Smooth, Matern):
+    """Scikit-learn's Matérn kernel with ν = 5/2, with the gradients of `Smooth`.
+
+    Its functions have two derivatives. It is rougher than `SquaredExponential` and fits more objectives well.
+
+    Parameters
+    ----------
+    length_scale, length_scale_bounds
+        As in `SquaredExponential`.
+    """
+
+    def __init__(
+        self, length_scale: ArrayLike = 0.5, length_scale_bounds: tuple[float, float] | Literal["fixed"] = BOUNDS
+    ) -> None:
+        super().__init__(length_scale, length_scale_bounds, nu=2.5)
+
+    def with_factor(self, points: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return (1 + s + s²/3) e^-s and its factor G = 5/3 (1 + s) e^-s, for s = √5 times the scaled distance."""
+        s = np.sqrt(5) * cdist(points / self.length_scale, X / self.length_scale)
+        decay = np.exp(-s)
+        return (1 + s + s * s / 3) * decay, 5 / 3 * (1 + s) * decay

@@ -1,0 +1,91 @@
+"""With noise a run recommends a point by a model, checked against scikit-learn; the luckiest value has its own name."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+import emsopt as eo
+from emsopt.optimizers import recommendation
+from emsopt.optimizers.recommendation import posterior_means
+from emsopt.surrogates.box_kernels import SquaredExponential
+
+
+def noisy_valley(seed=0):
+    return eo.problems.Problem(
+        "valley", lambda x: ((x - 0.3) ** 2).sum(axis=1), [(0, 1)] * 2, "min", 0, None, 0.1, seed
+    )
+
+
+def kernels(d):
+    return [SquaredExponential(np.full(d, width)) for width in (0.5, 0.2, 1.0)]
+
+
+def test_posterior_means_are_scikit_learns_at_its_own_best_fit(monkeypatch):
+    """Without the prior on lengthscales both maximise the same likelihood over signal, lengthscales and noise."""
+    monkeypatch.setattr(recommendation, "SPREAD", np.inf)
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 2))
+    y = np.sin(5 * X[:, 0]) + X[:, 1] + 0.2 * rng.normal(size=40)
+    kernel = ConstantKernel(1.0, (1e-3, 1e3)) * RBF([0.5, 0.5], (0.05, 20)) + WhiteKernel(0.1)
+    theirs = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=5, random_state=0).fit(X, y)
+    np.testing.assert_allclose(posterior_means(kernels(2), X, y), theirs.predict(X), atol=2e-3)
+
+
+def test_equal_values_are_their_own_estimates_and_many_points_are_fitted_in_part():
+    X = np.random.default_rng(1).random((400, 2))
+    assert (posterior_means(kernels(2), X[:3], np.full(3, 7.0)) == 7).all()
+    means = posterior_means(kernels(2), X, X[:, 0] + 0.3 * np.random.default_rng(2).normal(size=400))
+    assert np.abs(means - X[:, 0]).mean() < 0.1
+
+
+@pytest.mark.parametrize("sense", ["min", "max"])
+def test_a_noisy_run_recommends_a_point_and_names_the_luckiest(sense):
+    sign = 1 if sense == "min" else -1
+    rng = np.random.default_rng(0)
+
+    def function(x):
+        return sign * (((x - 0.3) ** 2).sum() + 0.1 * rng.normal())
+
+    verb = eo.minimize if sense == "min" else eo.maximize
+    run = verb(function, "random", bounds=[(0, 1)] * 2, noisy=True, budget=60, rng=3)
+    value = run.history["value"]
+    assert run.best_observed_value == getattr(value, sense)()
+    assert tuple(run.best_observed.tolist()) == run.history["x"][value == run.best_observed_value].item()
+    assert tuple(run.x.tolist()) in set(run.history["x"])
+    assert ((run.x - 0.3) ** 2).sum() < ((run.best_observed - 0.3) ** 2).sum()
+    assert abs(run.fun) < abs(run.best_observed_value)
+
+
+def test_the_recommended_points_are_better_than_the_luckiest_and_their_estimates_fair():
+    runs = [eo.minimize(noisy_valley(), "random", budget=50, rng=seed) for seed in range(20)]
+    f = noisy_valley()
+    true, lucky = (
+        np.array([f.exact(x) for x in points]) for points in zip(*((r.x, r.best_observed) for r in runs), strict=True)
+    )
+    assert true.mean() < 0.85 * lucky.mean()
+    assert np.median(np.abs([run.fun for run in runs] - true)) < 0.05
+    assert np.mean([run.best_observed_value for run in runs]) < -0.05  # no true value is below 0
+
+
+def test_without_noise_both_are_the_same_point():
+    run = eo.minimize(eo.problems.forrester(), "random", budget=10, rng=0)
+    assert (run.fun, run.x.tolist()) == (run.best_observed_value, run.best_observed.tolist())
+
+
+def test_a_simulated_deployment_is_recommended_by_its_estimate():
+    city = eo.datasets.grid_city(8, 3, 0.5, rng=1)
+    run = eo.minimize(eo.Objective(city, 3, "simulation", calls=300), "random", budget=30, rng=0)
+    assert tuple(run.x.tolist()) in set(run.history["sites"])
+    assert run.best_observed_value == run.history["value"].min() < run.fun
+
+
+def test_a_run_chooses_among_its_own_evaluations():
+    """The optimizer was told an excellent point before the run; the run still returns one it evaluated."""
+    f = noisy_valley()
+    optimizer = eo.optimizers.RandomPoints(f, rng=0)
+    for _ in range(5):
+        optimizer.tell([0.3, 0.3], 0.0)
+    run = eo.minimize(f, optimizer, budget=10)
+    assert tuple(run.x.tolist()) in set(run.history["x"])
+    assert optimizer.recommend()[0].tolist() == [0.3, 0.3]

@@ -85,7 +85,7 @@ def test_a_run_chooses_among_its_own_evaluations():
     f = noisy_valley()
     optimizer = eo.optimizers.RandomPoints(f, rng=0)
     for _ in range(5):
-        optimizer.tell([0.3, 0.3], 0.0)
-    run = eo.minimize(f, optimizer, budget=10)
+        optimizer.tell([0.3, 0.3], -1.0)
+    run = eo.minimize(f, optimizer, budget=10, rng=0)
     assert tuple(run.x.tolist()) in set(run.history["x"])
     assert optimizer.recommend()[0].tolist() == [0.3, 0.3]

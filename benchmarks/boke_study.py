@@ -1,4 +1,4 @@
-"""Replicate BOKE and its rivals on the paper's problems: Figures 3 and 6 to 9.
+"""Replicate BOKE and its rivals on the paper's problems: Figures 3 and 6 to 9, and the regret of Section 4.3.
 
     python benchmarks/boke_study.py --part noise-free --backend processes     # about 40 min CPU
     python benchmarks/boke_study.py --part noise-free --smoke                 # one minute, nothing stored
@@ -8,10 +8,13 @@ noise-free Figure 6: Forrester, Goldstein-Price, camel, Hartmann 3, Rosenbrock 4
 noisy      Figure 7: the same, with noise of 5 % of each function's standard deviation over its box
 sprinkler  Figure 8: the spray range of the garden sprinkler, 8 inputs
 tuning     Figure 9: random forest and XGBoost on wine and California housing (needs emsopt[tuning])
-fill       Figure 3: how well density, a Gaussian process and Latin hypercubes fill cubes of 1, 2, 3 and 5 inputs
+constant   BOKE and BOKE+ with other noise constants ς than the default, on Figures 6, 8 and 9 (C, D)
+fill       Figure 3: how well density, a Gaussian process, Latin hypercubes and uniform points fill cubes of 1, 2, 3 and
+           5 inputs
+theory     Theorems 4.10 and 4.13: cumulative regret on finite sets, and its bounds
 ========== ========================================================================================================
 
-Each run has 60 evaluations, including the first design; there are 30 seeds (10 for tuning). At a given seed all methods
+Each run has 60 evaluations, including the first design; there are 30 seeds (forests: 10). At a given seed all methods
 but random search start with the same design. Constants are the defaults, which were chosen on other functions
 (``benchmarks/boke_training.py``, which also says when boke-auto was changed after its first run here). ``_studies.py``
 says where the results go.
@@ -20,7 +23,9 @@ Two tables are stored. "boke_noise_free_curves" (and so on for the other parts) 
 simple regret (2.4) after every other evaluation, and the mean CPU seconds of the optimizer until then, without
 evaluations. "boke_noise_free_ends" has the regret and CPU seconds of each run after its last evaluation. Regret is that
 of the noise-free values at the points evaluated; in tuning, where no best value is known, it is 1 - R². "boke_fill" has
-the mean and quartiles of the fill distance (3.11) of the designs by number of points t.
+the mean and quartiles of the fill distance (3.11) of 100 designs by number of points t. "boke_constant" has the regret of
+each run with another ς after its last evaluation; the default was not chosen by these runs. "boke_theory" has cumulative
+regret (2.3) and the bounds on it; see `on_finite_set`.
 
 The stored tables of Figures 6 and 7 contain only the paper's functions, selected by ``--problems``; Hartmann, Ackley and
 Levy 6 are not in them. Tuning takes under two hours on two cores, nearly all of it for growing trees.
@@ -31,10 +36,13 @@ from functools import cache
 
 import _studies
 import numpy as np
+import pandas as pd
 
 import emsopt as eo
 from emsopt import study
-from emsopt.optimizers import BOX_METHODS, Box, density_design, fill_distance, process_design
+from emsopt.optimizers import BOX_METHODS, Box, density_design, fill_distance, on_box, process_design
+from emsopt.optimizers.boxes.boke import DELTA, FINITE, exploration
+from emsopt.surrogates.kernel_regression import condition
 
 FUNCTIONS = ["forrester", "goldstein_price", "six_hump_camel", "hartmann3", "rosenbrock4", "sphere6"]
 FURTHER = ["hartmann6", "ackley6", "levy6"]
@@ -45,10 +53,14 @@ PROBLEMS = {
     "sprinkler": ["sprinkler"],
     "tuning": TUNING,
 }
-RUNS = {"noise-free": 30, "noisy": 30, "sprinkler": 30, "tuning": 10}
+RUNS = {"noise-free": 30, "noisy": 30, "sprinkler": 30, "tuning": 30}
+FOREST_RUNS = 10
 BUDGET = 60
-DESIGNS, FILL_INPUTS = ["density", "process", "latin hypercube"], [1, 2, 3, 5]
-FILL_AT, FILL_RUNS = [4, 8, 16, 32], 5
+CONSTANTS = [5e-5, 5e-4, 5e-3, 5e-2]  # ς
+DESIGNS, FILL_INPUTS = ["density", "process", "latin hypercube", "uniform"], [1, 2, 3, 5]
+FILL_AT, FILL_RUNS = [4, 8, 16, 32, 64, 128], 100
+NOISE_SD = 0.1  # of the theorems' searches
+SETTINGS = ["finite", "wave, h = 0.02", "wave, h = 0.05", "wave, h = 0.1"]
 NOISE = 0.05  # in standard deviations of the function on its box
 
 
@@ -67,7 +79,7 @@ def problem(name, noisy):
     return make(noise_sd=NOISE * float(f(points).std()))
 
 
-def search(problem_name, method, noisy, budget, seed):
+def search(problem_name, method, noisy, budget, seed, **constants):
     """Task: one run of a method; one row per evaluation."""
     f, clock = problem(problem_name, noisy), [0.0]
     spent = 0.0
@@ -85,9 +97,10 @@ def search(problem_name, method, noisy, budget, seed):
         clock.append(time.thread_time() - start - spent)
 
     verb = eo.minimize if f.sense == "min" else eo.maximize
-    options = {"budget": budget, "rng": seed, "callback": note}
     # with noise the run needs the Problem, whose noise it draws itself at no cost
-    run = verb(f, method, **options) if noisy else verb(timed, method, bounds=f.bounds, integers=f.integers, **options)
+    goal = f if noisy else on_box(timed, bounds=f.bounds, integers=f.integers, sense=f.sense)
+    optimizer = BOX_METHODS[method](goal, rng=seed, **constants) if constants else method
+    run = verb(goal, optimizer, budget=budget, rng=seed, callback=note)
     points = np.array(run.history["x"].tolist())
     values = f.exact(points) if noisy else run.history["value"].to_numpy()
     best = f.best_value if f.best_value is not None else 1.0
@@ -117,6 +130,9 @@ def ends(table):
 
 def filled(design, inputs, seed):
     """Task: the fill distance of the first t points; one row per t. A Latin hypercube is drawn anew for each t."""
+    if design == "uniform":
+        points = np.random.default_rng(seed).random((FILL_AT[-1], inputs))
+        return [{"t": t, "distance": fill_distance(points[:t])} for t in FILL_AT]
     if design == "latin hypercube":
         box, rng = Box([(0, 1)] * inputs), np.random.default_rng(seed)
         return [{"t": t, "distance": fill_distance(box.latin_hypercube(t, rng=rng))} for t in FILL_AT]
@@ -133,34 +149,141 @@ def fill(options):
     means.reset_index().to_csv(_studies.table_file("boke_fill", options), index=False, float_format="%.4g")
 
 
+def with_constant(problem_name, method, noise_sd, budget, seed):
+    """Task: the last row of a run of BOKE or BOKE+ with a given ς."""
+    return search(problem_name, method, False, budget, seed, noise_sd=noise_sd)[-1]
+
+
+def constant(options):
+    """Run and store BOKE and BOKE+ with other noise constants."""
+    names = options.problems or [*FUNCTIONS, "sprinkler", *TUNING[2:]]
+    cases = [
+        case
+        for name in names
+        for case in study.cases(
+            problem_name=name,
+            method=["boke", "boke+"],
+            noise_sd=CONSTANTS,
+            budget=options.budget,
+            seed=range(options.runs or (10 if name in TUNING else 30)),
+        )
+    ]
+    table = _studies.run(with_constant, cases, "boke_constant", options).rename(columns={"problem_name": "problem"})
+    table = table[["problem", "method", "noise_sd", "seed", "regret"]]
+    table.to_csv(_studies.table_file("boke_constant", options), index=False, float_format="%.4g")
+
+
+def visits(grid, f, h, delta, first, steps, rng):
+    """Search a finite set by (3.12) as the theorems have it: values in their own unit, known ς, an Epanechnikov kernel.
+
+    ``grid`` holds the points, shape (n, d), and ``f`` their values; ``first`` lists the points evaluated before.
+    ``h`` is the bandwidth, or a function of the number of values. Returns, for each step, the point visited, the log
+    density there and β, each of shape (steps,).
+    """
+    told = list(first)
+    values = [f[k] + NOISE_SD * rng.standard_normal() for k in told]
+    rows = []
+    for _ in range(steps):
+        mean, log_density, beta = np.zeros(len(grid)), np.full(len(grid), -np.inf), 0.0
+        if told:
+            width = h(len(told)) if callable(h) else h
+            mean, log_density = condition(grid[told], values, width, kernel="epanechnikov").predict(grid)
+            beta = exploration(len(told), NOISE_SD, delta)
+        k = int(np.argmax(mean + np.sqrt(beta) * np.exp(-np.maximum(log_density, -200) / 2)))
+        rows.append((k, log_density[k], beta))
+        told.append(k)
+        values.append(f[k] + NOISE_SD * rng.standard_normal())
+    points, log_density, beta = zip(*rows, strict=True)
+    return np.array(points), np.array(log_density), np.array(beta)
+
+
+def on_finite_set(setting, steps, seed):
+    """Task: cumulative regret of a search on a finite set and its bounds; one row per ten steps.
+
+    In "finite", 12 points with random values are searched from no data, with β of Theorem 4.10 and a bandwidth below
+    their distance, so that (4.28) holds. The others search 201 points with the values of the wave (3.5), from one
+    value at each fifth point, with β of Theorem 4.13 and a fixed bandwidth. "bound" is (4.29) with δ = 0.1 or (4.40),
+    from which (4.34) follows; "violations" counts the steps so far whose regret exceeds (4.33).
+    """
+    rng, t = np.random.default_rng([seed, *setting.encode()]), np.arange(1, steps + 1)
+    if setting == "finite":
+        f = np.random.default_rng(0).random(12)
+        points, _, _ = visits(np.linspace(0, 1, 12)[:, None], f, 0.01, FINITE, [], steps, rng)
+        n, violations = len(f), 0 * t
+        bound = np.sqrt(256 / DELTA**2 * NOISE_SD**2 * n * t * np.log(t)) + 8 / DELTA * n * np.ptp(f)
+    else:
+        grid, h = np.linspace(0, 1, 201)[:, None], float(setting.split()[-1])
+        f = eo.problems.decaying_wave()(grid)
+        modulus = ((np.abs(grid - grid[:, 0]) <= h) * np.abs(f[:, None] - f)).max()
+        points, log_density, beta = visits(grid, f, h, DELTA, range(0, 201, 5), steps, rng)
+        bound = np.sqrt(4 * t * beta * np.cumsum(np.exp(-log_density))) + 2 * t * modulus
+        allowed = 2 * np.sqrt(beta) * np.exp(-log_density / 2) + 2 * modulus
+        violations = np.cumsum(f.max() - f[points] > allowed)
+    regret = np.cumsum(f.max() - f[points])
+    rows = zip(t.tolist(), regret.tolist(), bound.tolist(), violations.tolist(), strict=True)
+    return [dict(zip(("t", "regret", "bound", "violations"), row, strict=True)) for row in rows if row[0] % 10 == 0]
+
+
+def theory(options):
+    """Run and store the regret on finite sets and its bounds."""
+    cases = study.cases(setting=SETTINGS, steps=100 if options.smoke else 1000, seed=range(options.runs or 50))
+    table = _studies.run(on_finite_set, cases, "boke_theory", options)
+    groups = table.groupby(["setting", "t"], sort=False)
+    means = groups["regret"].agg(mean="mean", largest="max", **_studies.QUARTILES)
+    means = means.assign(bound=groups["bound"].min(), violations=groups["violations"].max())
+    means.reset_index().to_csv(_studies.table_file("boke_theory", options), index=False, float_format="%.4g")
+
+
 def results(name, options):
     """Run a part and return all its rows."""
     names = options.problems or PROBLEMS[options.part]
-    runs = options.runs or (2 if options.smoke else RUNS[options.part])
-    cases = study.cases(
-        problem_name=names[:2] if options.smoke else names,
-        method=options.methods or list(BOX_METHODS),
-        noisy=options.part == "noisy",
-        budget=20 if options.smoke else options.budget,
-        seed=range(runs),
-    )
+    names = names[:2] if options.smoke else names
+    cases = [
+        case
+        for problem_name in names
+        for case in study.cases(
+            problem_name=problem_name,
+            method=options.methods or list(BOX_METHODS),
+            noisy=options.part == "noisy",
+            budget=20 if options.smoke else options.budget,
+            seed=range(options.runs or (2 if options.smoke else runs_of(options.part, problem_name))),
+        )
+    ]
     return _studies.run(search, cases, name, options)
+
+
+def runs_of(part, problem_name):
+    """Return the number of seeds."""
+    return FOREST_RUNS if "forest" in problem_name else RUNS[part]
+
+
+def beside_stored(table, file):
+    """Return a table with the stored rows of other problems and methods, so that parts can be run one at a time."""
+    if not file.exists():
+        return table
+    stored = pd.read_csv(file)
+    new = pd.MultiIndex.from_frame(table[["problem", "method"]])
+    table = pd.concat([stored[~pd.MultiIndex.from_frame(stored[["problem", "method"]]).isin(new)], table])
+    rank = {name: k for k, name in enumerate([*FUNCTIONS, *FURTHER, "sprinkler", *TUNING, *BOX_METHODS])}
+    return table.sort_values(["problem", "method"], key=lambda names: names.map(rank), kind="stable")
 
 
 def main():
     parser = _studies.parser(__doc__)
-    parser.add_argument("--part", choices=[*PROBLEMS, "fill"], required=True)
+    further = {"fill": fill, "constant": constant, "theory": theory}
+    parser.add_argument("--part", choices=[*PROBLEMS, *further], required=True)
     parser.add_argument("--problems", nargs="+", help="these only, instead of all of the part")
     parser.add_argument("--methods", nargs="+", help="these only, instead of all")
     parser.add_argument("--budget", type=int, default=BUDGET, help="evaluations per run")
     options = parser.parse_args()
-    if options.part == "fill":
-        fill(options)
+    if options.part in further:
+        further[options.part](options)
         return
     name = f"boke_{options.part.replace('-', '_')}"
     table = results(name, options)
     for what, part in (("curves", curves(table)), ("ends", ends(table))):
         file = _studies.table_file(f"{name}_{what}", options)
+        part = beside_stored(part, file)
         part.to_csv(file, index=False, float_format="%.4g")
         print(f"{len(part)} rows in {file}")
     print("Median regret after the last evaluation:")

@@ -177,8 +177,8 @@ def visits(grid, f, h, delta, first, steps, rng):
     """Search a finite set by (3.12) as the theorems have it: values in their own unit, known ς, an Epanechnikov kernel.
 
     ``grid`` holds the points, shape (n, d), and ``f`` their values; ``first`` lists the points evaluated before.
-    ``h`` is the bandwidth, or a function of the number of values. Returns, for each step, the point visited, the log
-    density there and β, each of shape (steps,).
+    ``h`` is the bandwidth, or a function of the number of values. Returns, for each step, the point visited, regression
+    and log density there before the visit, and β, each of shape (steps,).
     """
     told = list(first)
     values = [f[k] + NOISE_SD * rng.standard_normal() for k in told]
@@ -190,11 +190,10 @@ def visits(grid, f, h, delta, first, steps, rng):
             mean, log_density = condition(grid[told], values, width, kernel="epanechnikov").predict(grid)
             beta = exploration(len(told), NOISE_SD, delta)
         k = int(np.argmax(mean + np.sqrt(beta) * np.exp(-np.maximum(log_density, -200) / 2)))
-        rows.append((k, log_density[k], beta))
+        rows.append((k, mean[k], log_density[k], beta))
         told.append(k)
         values.append(f[k] + NOISE_SD * rng.standard_normal())
-    points, log_density, beta = zip(*rows, strict=True)
-    return np.array(points), np.array(log_density), np.array(beta)
+    return tuple(map(np.array, zip(*rows, strict=True)))
 
 
 def on_finite_set(setting, steps, seed):
@@ -208,14 +207,14 @@ def on_finite_set(setting, steps, seed):
     rng, t = np.random.default_rng([seed, *setting.encode()]), np.arange(1, steps + 1)
     if setting == "finite":
         f = np.random.default_rng(0).random(12)
-        points, _, _ = visits(np.linspace(0, 1, 12)[:, None], f, 0.01, FINITE, [], steps, rng)
+        points, *_ = visits(np.linspace(0, 1, 12)[:, None], f, 0.01, FINITE, [], steps, rng)
         n, violations = len(f), 0 * t
         bound = np.sqrt(256 / DELTA**2 * NOISE_SD**2 * n * t * np.log(t)) + 8 / DELTA * n * np.ptp(f)
     else:
         grid, h = np.linspace(0, 1, 201)[:, None], float(setting.split()[-1])
         f = eo.problems.decaying_wave()(grid)
         modulus = ((np.abs(grid - grid[:, 0]) <= h) * np.abs(f[:, None] - f)).max()
-        points, log_density, beta = visits(grid, f, h, DELTA, range(0, 201, 5), steps, rng)
+        points, _, log_density, beta = visits(grid, f, h, DELTA, range(0, 201, 5), steps, rng)
         bound = np.sqrt(4 * t * beta * np.cumsum(np.exp(-log_density))) + 2 * t * modulus
         allowed = 2 * np.sqrt(beta) * np.exp(-log_density / 2) + 2 * modulus
         violations = np.cumsum(f.max() - f[points] > allowed)

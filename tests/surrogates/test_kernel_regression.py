@@ -94,6 +94,18 @@ def test_narrow_bandwidth_gives_the_nearest_neighbour(kernel):
     np.testing.assert_allclose(tied.predict([[0.5], [1.0], [2.0]])[0], [3, 4, 17 / 3], rtol=1e-14)
 
 
+@pytest.mark.parametrize("order", [0.5, 1.0, 1.5])
+def test_narrow_power_exponential_kernels_give_the_nearest_neighbour(order):
+    """Section 3.1: exp(-uᵖ), with the exponential kernel (p = 1) and the Laplacian one, whose distance is of order 1."""
+    X, y = data(10)
+    x = np.random.default_rng(5).uniform(size=(30, 3))
+    for norm in (1, 2):
+        apart = np.linalg.norm(x[:, None] - X, ord=norm, axis=2)
+        u = apart**order
+        weights = np.exp(-(u - u.min(axis=1, keepdims=True)) / 1e-6)
+        np.testing.assert_allclose(weights @ y / weights.sum(axis=1), y[apart.argmin(axis=1)], rtol=1e-12)
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_wide_bandwidth_gives_the_mean_and_counts_the_points(kernel):
     X, y = data()

@@ -1,0 +1,270 @@
+"""Section 4 and Appendix B of the BOKE paper: what its theorems say, in simulations that would show if they failed.
+
+The theorems need kernels of bounded support (R = 1); searches on finite sets are `visits` of the study.
+"""
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt.optimizers import BOKE, BOKEPlus, fill_distance
+from emsopt.optimizers.boxes.boke import FINITE, exploration
+from emsopt.surrogates.kernel_regression import condition, scott
+
+BOUNDED = ["epanechnikov", "uniform"]
+GRID = np.linspace(0, 1, 201)[:, None]
+WAVE = eo.problems.decaying_wave()
+LIPSCHITZ = np.abs(np.gradient(WAVE(np.linspace(0, 1, 100_001)[:, None]), 1e-5)).max()
+
+
+@pytest.fixture(scope="module")
+def study(script):
+    return script("benchmarks/boke_study.py")
+
+
+def modulus(h):
+    """Return ω(h), the largest difference of the wave's values at points at most h apart."""
+    f = WAVE(GRID)
+    return ((np.abs(GRID - GRID[:, 0]) <= h + 1e-12) * np.abs(f[:, None] - f)).max()
+
+
+# -- 4.1 the error of the regression ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", BOUNDED)
+@pytest.mark.parametrize("delta", [0.1, 0.5])
+@pytest.mark.parametrize("wavy", [True, False])
+def test_the_error_of_the_regression_is_covered(kernel, delta, wavy):
+    """Theorem 4.1 on a fixed design: at each point at least 1 - δ of 2,000 draws of the noise lie within the bound.
+
+    Where the function is constant the bound has no slack from ω, and some draws lie outside of it.
+    """
+    rng, noise, h = np.random.default_rng(0), 0.3, 0.1
+    X, x = rng.random((60, 1)), np.linspace(0.05, 0.95, 10)[:, None]
+    truth, omega = (WAVE, modulus(h)) if wavy else (lambda x: np.zeros(len(x)), 0.0)
+    inside = []
+    for _ in range(2000):
+        mean, log_density = condition(X, truth(X) + noise * rng.standard_normal(60), h, kernel=kernel).predict(x)
+        bound = omega + np.sqrt(2 * noise**2 * np.log(2 / delta) * np.exp(-log_density))
+        inside.append(np.abs(truth(x) - mean) <= bound)
+    coverage = np.mean(inside, axis=0)
+    assert coverage.min() >= 1 - delta
+    assert wavy or coverage.max() < 1
+
+
+def test_the_error_is_covered_at_points_chosen_by_the_search_too(study):
+    """Theorem 4.1 is proved for points chosen before the values are known; the search chooses them by the values.
+
+    The bound holds nevertheless in the share promised, at the points visited on a constant function (so that ω = 0).
+    """
+    grid, delta, inside = np.linspace(0, 1, 8)[:, None], 0.5, []
+    for seed in range(40):
+        _, mean, log_density, _ = study.visits(grid, np.zeros(8), 0.01, 0.1, range(8), 200, np.random.default_rng(seed))
+        bound = np.sqrt(2 * study.NOISE_SD**2 * np.log(2 / delta) * np.exp(-log_density))
+        inside.append((np.abs(mean) <= bound).mean())
+    assert 1 - delta < np.min(inside) < np.mean(inside) < 1
+
+
+def test_a_kernel_of_bounded_support_leaves_the_regression_continuous_where_it_ends():
+    """Section 4.1: one-sided limits at the edge of the support, where the nearest neighbour's value takes over."""
+    X, y, h = np.array([[0.2], [0.3], [0.9]]), np.array([1.0, 2.0, 5.0]), 0.2
+    model = condition(X, y, h, kernel="epanechnikov")
+    edges = np.array([[0.5], [0.7]])  # of 0.3 to the right, of 0.9 to the left
+    for side in (-1e-9, 1e-9):
+        np.testing.assert_allclose(model.predict(edges + side)[0], [2, 5], atol=1e-6)
+    middle = 0.6  # the nearest neighbour changes: a jump, at a single point
+    assert np.ptp(model.predict([[middle - 1e-9], [middle + 1e-9]])[0]) == pytest.approx(3)
+
+
+def test_a_cut_gaussian_kernel_gives_the_same_regression():
+    """Section 4 calls bounded support mild: cut at five bandwidths, a Gaussian kernel changes little near the data."""
+    rng, h = np.random.default_rng(2), 0.1
+    X, x = rng.random((50, 2)), rng.random((200, 2))
+    y = np.sin(5 * X[:, 0])
+    u = np.linalg.norm(x[:, None] - X, axis=2) / h
+    cut = np.exp(-(u**2) / 2) * (u <= 5)
+    mean, log_density = condition(X, y, h).predict(x)
+    near = u.min(axis=1) < 2
+    assert near.mean() > 0.9
+    np.testing.assert_allclose((cut @ y / cut.sum(axis=1))[near], mean[near], atol=1e-4)
+    np.testing.assert_allclose(np.log(cut.sum(axis=1))[near], log_density[near], atol=1e-4)
+
+
+# -- Lemmas 4.3, B.7 and B.10: near and far from convergent points ------------------------------------------
+
+
+def convergent(t, width, rng):
+    """Return regression and W^(-1/2) at x_t = 0.4 + 0.5 / t from the t - 1 points before, with noise 0.1.
+
+    ``width`` is a bandwidth, or "constructed": the one of the proofs, twice the distance to x_(t/2).
+    """
+    x = 0.4 + 0.5 / np.arange(1, t + 1)[:, None]
+    h = 2 * (x[t // 2 - 1, 0] - x[-1, 0]) if width == "constructed" else width
+    y = WAVE(x[:-1]) + 0.1 * rng.standard_normal(t - 1)
+    mean, log_density = condition(x[:-1], y, h, kernel="epanechnikov").predict(x[-1:])
+    return mean[0], np.exp(-log_density[0] / 2), h
+
+
+@pytest.mark.parametrize("kernel", BOUNDED)
+def test_exploration_explodes_away_from_the_data(kernel):
+    """Lemma B.7 (a1) and (b1): farther than h from all data the density is 0, with shrinking h in the end anywhere."""
+    X = np.linspace(0, 0.5, 50)[:, None]
+    assert condition(X, np.zeros(50), 0.29, kernel=kernel).predict([[0.8]])[1][0] == -np.inf
+    assert condition(X, np.zeros(50), 0.31, kernel=kernel).predict([[0.8]])[1][0] > -np.inf
+    densities = [condition(X, np.zeros(50), scott(t, 1), kernel=kernel).predict([[0.6]])[1][0] for t in (1, 10**4)]
+    assert densities[0] > -np.inf == densities[1]
+
+
+@pytest.mark.parametrize("width", [0.1, "constructed"])
+def test_exploration_vanishes_along_a_convergent_sequence(width):
+    """Lemma B.7 (a2), and (b2) with the bandwidths of its proof, which tend to 0."""
+    ends = [convergent(t, width, np.random.default_rng(0)) for t in (16, 256, 4096)]
+    _, sigma, h = np.array(ends).T
+    assert sigma[2] < sigma[1] / 3 < sigma[0] / 9
+    assert (h[2] < 1e-3) == (width == "constructed")
+
+
+def test_the_rescaled_bound_explodes_in_empty_places():
+    """Lemma 4.3 (a1) and (b1): the regression is a value of f with noise, so the bound is infinite as the bonus is."""
+    X = np.linspace(0, 0.5, 50)[:, None]
+    for t, h in ((100, 0.29), (10**6, scott(10**6, 1))):
+        mean, log_density = condition(X, WAVE(X), h, kernel="epanechnikov").predict([[0.8]])
+        assert mean[0] / np.sqrt(exploration(t, 0.1)) + np.exp(-log_density[0] / 2) == np.inf
+
+
+@pytest.mark.parametrize("width", [0.1, "constructed"])
+def test_the_rescaled_bound_vanishes_along_a_convergent_sequence(width):
+    """Lemma 4.3 (a2) and (b2): β^(-1/2) m + W^(-1/2), the largest of 50 draws, with β = t² that tends to infinity."""
+    rng, largest = np.random.default_rng(1), []
+    for t in (16, 256, 4096):
+        draws = [convergent(t, width, rng) for _ in range(50)]
+        largest.append(max(abs(mean) / t + sigma for mean, sigma, _ in draws))
+    assert largest[2] < largest[1] / 3 < largest[0] / 9
+
+
+@pytest.mark.parametrize("width", [0.1, "constructed"])
+def test_the_regression_is_locally_consistent(width):
+    """Lemma B.10: the largest error at f(0.4) of 200 draws ends below ω(h) for a fixed h (a), and tends to 0 with (b)."""
+    rng, truth, largest = np.random.default_rng(2), WAVE([[0.4]])[0], []
+    for t in (8, 64, 2048):
+        largest.append(max(abs(convergent(t, width, rng)[0] - truth) for _ in range(200)))
+    assert largest[2] < (0.02 if width == "constructed" else modulus(width))
+    assert largest[2] < largest[1] / 2 < largest[0] / 4
+
+
+# -- 4.2 consistency ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("method", "options"), [(BOKE, {}), (BOKEPlus, {"exploring": 0.3})])
+@pytest.mark.parametrize("h", [0.05, 0.15])
+def test_a_fixed_bandwidth_ends_within_its_error(method, options, h):
+    """Theorem 4.4 (a) and Corollary 4.6: within h of every point, and simple regret at most L h."""
+    f = eo.problems.decaying_wave(noise_sd=0.1, rng=0)
+    optimizer = method(f, bandwidth=h, kernel="epanechnikov", rng=0, **options)
+    run = eo.maximize(f, optimizer, budget=120, rng=0)
+    points = np.array(run.history["x"].tolist())
+    assert fill_distance(points[:4]) > h
+    assert fill_distance(points) <= h
+    assert f.best_value - f.exact(points).max() <= LIPSCHITZ * h
+
+
+@pytest.mark.parametrize(("d", "h", "n"), [(1, 0.05, 60), (2, 0.25, 60)])
+def test_exploring_by_density_covers_up_to_the_bandwidth(d, h, n):
+    """Corollary 4.8 (a): BOKE on a constant function goes where the density is least."""
+    f = eo.problems.Problem("flat", lambda x: np.zeros(len(x)), [(0, 1)] * d, "max")
+    optimizer = BOKE(f, bandwidth=h, kernel="epanechnikov", noise_sd=1.0, initial=1, rng=0)
+    points = np.array(eo.maximize(f, optimizer, budget=n, rng=0).history["x"].tolist())
+    assert fill_distance(points[: n // 10]) > h
+    assert fill_distance(points) <= h
+
+
+def test_with_scotts_bandwidths_the_largest_gap_shrinks():
+    """Evidence for Theorem 4.4 (b) and Corollary 4.8 (b), whose bandwidths are not named: 300 steps in two inputs."""
+    f = eo.problems.six_hump_camel()
+    points = np.array(eo.minimize(f, BOKE(f, noise_sd=0.5, rng=0), budget=300, rng=0).history["x"].tolist())
+    unit = (points - f.bounds[:, 0]) / np.ptp(f.bounds, axis=1)
+    gaps = [fill_distance(unit[:t]) for t in (10, 50, 300)]
+    assert gaps[2] < gaps[1] / 1.5 < gaps[0] / 2.25
+    regrets = [f.exact(points[:t]).min() - f.best_value for t in (10, 300)]
+    assert regrets[1] < regrets[0] / 10
+
+
+# -- 4.3 regret ---------------------------------------------------------------------------------------------
+
+
+def test_worse_points_are_visited_no_oftener_than_lemma_4_9_says(study):
+    """Mean visits of 20 runs of 1,000 steps; the closer a point is to the best, the more visits it takes."""
+    f, T = np.random.default_rng(0).random(12), 1000
+    runs = [
+        study.visits(np.linspace(0, 1, 12)[:, None], f, 0.01, FINITE, [], T, np.random.default_rng(k))[0]
+        for k in range(20)
+    ]
+    visits = np.mean([np.bincount(points, minlength=12) for points in runs], axis=0)
+    gaps = f.max() - f
+    worse = gaps > 0
+    bound = 64 * study.NOISE_SD**2 * np.log(T) / gaps[worse] ** 2 + 1 + 2 * np.pi**2 / 3
+    assert (visits[worse] <= bound).all()
+    assert visits[worse].argmax() == gaps[worse].argmin()
+    assert visits[worse].max() > 2 * visits[worse].min()
+
+
+def test_regret_on_finite_sets_stays_below_theorem_4_10(study):
+    """In all stored runs, and by a factor of 250: the constants are loose. It grows more slowly than √T."""
+    stored = eo.datasets.load_study("boke_theory").query("setting == 'finite'").set_index("t")
+    assert (stored["largest"] < stored["bound"]).all()
+    assert stored["bound"][1000] > 250 * stored["largest"][1000]
+    assert stored["mean"][1000] / stored["mean"][250] < 1.6
+    rows = study.on_finite_set("finite", 100, 0)
+    assert stored["q25"][100] / 2 < rows[-1]["regret"] <= stored["largest"][100] + 1e-3
+
+
+def test_wide_bandwidths_in_the_first_steps_do_no_harm(study):
+    """Remark 4.12: (4.28) need hold from some step on only."""
+    f = np.random.default_rng(0).random(12)
+    grid, T = np.linspace(0, 1, 12)[:, None], 1000
+    points, *_ = study.visits(grid, f, lambda t: 0.3 if t < 100 else 0.01, FINITE, [], T, np.random.default_rng(0))
+    late = f.max() - f[points[500:]]
+    assert late.mean() < 0.02
+    stored = eo.datasets.load_study("boke_theory").query("setting == 'finite'").set_index("t")
+    assert (f.max() - f[points]).sum() < stored["bound"][1000]
+
+
+def test_a_tiny_bandwidth_gives_ucb1(study):
+    """Section 4.3.1: the same choices as a plain upper confidence bound with √(4 ς² log t / n), step by step."""
+    f, n = np.random.default_rng(3).random(10), 10
+    points, *_ = study.visits(np.linspace(0, 1, n)[:, None], f, 1e-6, FINITE, range(n), 300, np.random.default_rng(4))
+    rng = np.random.default_rng(4)
+    sums, counts = f + study.NOISE_SD * rng.standard_normal(n), np.ones(n)
+    for t, chosen in enumerate(points, n):
+        k = np.argmax(sums / counts + np.sqrt(4 * study.NOISE_SD**2 * np.log(t) / counts))
+        assert k == chosen
+        sums[k] += f[k] + study.NOISE_SD * rng.standard_normal()
+        counts[k] += 1
+
+
+def test_not_every_action_is_tried(study):
+    """Section 4.3.1: the regression shares values, so 201 points need not be tried once each, as UCB1 does."""
+    points, *_ = study.visits(GRID, WAVE(GRID), 0.05, FINITE, [], 400, np.random.default_rng(5))
+    assert len(set(points)) < 150
+    assert (WAVE(GRID).max() - WAVE(GRID)[points[-100:]]).mean() < 0.05
+
+
+def test_the_regret_of_each_step_stays_below_4_33(study):
+    """Theorem 4.13: no step of the stored runs breaks (4.33), nor of a run with another seed."""
+    stored = eo.datasets.load_study("boke_theory")
+    assert stored["violations"].max() == 0
+    assert stored["setting"].nunique() == 4
+    assert study.on_finite_set("wave, h = 0.02", 200, 99)[-1]["violations"] == 0
+
+
+def test_cumulative_regret_stays_below_4_34():
+    """(4.40), from which (4.34) follows; its part 2 ω(h) T is linear, and so is the regret of a wide kernel."""
+    stored = eo.datasets.load_study("boke_theory").query("setting != 'finite'")
+    assert (stored["largest"] < stored["bound"]).all()
+    by_t = stored.pivot(index="t", columns="setting", values="mean")
+    late = (by_t.loc[1000] - by_t.loc[500]) / 500  # mean regret of a step
+    assert late["wave, h = 0.1"] > 4 * late["wave, h = 0.05"] > 4 * late["wave, h = 0.02"]
+    for h in (0.02, 0.05, 0.1):
+        bound = stored[stored["setting"] == f"wave, h = {h:g}"].set_index("t")["bound"]
+        assert bound[1000] > 2 * 1000 * modulus(h)
+        assert bound[1000] / bound[250] > 2.5

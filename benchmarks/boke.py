@@ -2,14 +2,16 @@
 
     python benchmarks/boke.py               # one step at t = 200, six inputs, ten starts
     python benchmarks/boke.py complexity    # preparing a step, and evaluating the acquisition, t = 50 to 3200
+    python benchmarks/boke.py runs          # whole runs of T = 100 to 1600 evaluations
 
 The points are random points of the unit cube with Hartmann's values. Times are median CPU seconds with one thread of
 linear algebra. Exponents are slopes on logarithmic axes over the largest three t, next to those of the paper's Table 1.
-The table of the second part is stored with the studies ("boke_complexity"). It prepares boke-auto without the fit that
+The tables of the other parts are stored with the studies ("boke_complexity", "boke_runs"). The second part prepares boke-auto without the fit that
 is made when a tenth of the points is new; the steps of the first part include it, but their median does not show it.
 """
 
 import argparse
+import time
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +25,7 @@ from emsopt.optimizers.boxes.boke import exploration, log_upper_bound
 from emsopt.optimizers.boxes.boke_auto import upper_bound as auto_bound
 from emsopt.optimizers.boxes.gp_ucb import upper_bound
 
-STORED = Path(eo.datasets.__file__).parent / "data" / "studies" / "boke_complexity.csv"
+STORED = Path(eo.datasets.__file__).parent / "data" / "studies"
 METHODS = {
     "boke": BOKE,
     "boke+": BOKEPlus,
@@ -33,6 +35,11 @@ METHODS = {
     "gp-ucb": GPUCB,
 }
 SIZES = (50, 100, 200, 400, 800, 1600, 3200)
+LENGTHS = {
+    "boke": (100, 200, 400, 800, 1600),
+    "kr-ucb": (100, 200, 400, 800, 1600),
+    "gp-ucb-fixed": (100, 200, 400, 800),
+}
 PAPER = {("boke", "evaluation"): 1, ("gp-ucb-fixed", "evaluation"): 2, ("gp-ucb-fixed", "preparation"): 3}
 PAPER |= {("kr-ucb", "preparation"): 2, ("boke", "preparation"): 0, ("gp-ucb", "preparation"): 3}
 BATCH = 64  # points at which the acquisition is evaluated together
@@ -100,14 +107,29 @@ def complexity():
         slope = np.polyfit(np.log(last["t"]), np.log(last["cpu_seconds"]), 1)[0]
         print(f"{name:13} {part:12} exponent {slope:5.2f}   Table 1: {PAPER.get((name, part), '-')}")
     table["cpu_seconds"] = table["cpu_seconds"].map(lambda seconds: float(f"{seconds:.4g}"))
-    table.to_csv(STORED, index=False)
+    table.to_csv(STORED / "boke_complexity.csv", index=False)
+
+
+def runs():
+    rows = []
+    for name, lengths in LENGTHS.items():
+        for length in lengths[:1] + lengths:  # the first run compiles
+            optimizer, start = told(METHODS[name], 0), time.process_time()
+            for _ in range(length):
+                x = optimizer.ask()
+                optimizer.tell(x, optimizer.objective(x))
+            rows.append((name, length, float(f"{time.process_time() - start:.4g}")))
+            print("{:13} T = {:4}: {:7.2f} s".format(*rows[-1]), flush=True)
+    rows = list({row[:2]: row for row in rows}.values())
+    pd.DataFrame(rows, columns=["method", "evaluations", "cpu_seconds"]).to_csv(STORED / "boke_runs.csv", index=False)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", nargs="?", choices=("step", "complexity"), default="step")
-    if parser.parse_args().part == "complexity":
-        complexity()
+    parser.add_argument("part", nargs="?", choices=("step", "complexity", "runs"), default="step")
+    part = parser.parse_args().part
+    if part != "step":
+        {"complexity": complexity, "runs": runs}[part]()
         return
     for name, method in METHODS.items():
         seconds = step(method, 200, 5 if name == "gp-ucb" else 25)

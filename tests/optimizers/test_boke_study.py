@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import wilcoxon
 
 import emsopt as eo
 
@@ -108,6 +109,82 @@ def test_curves_end_where_the_runs_end(part):
     pd.testing.assert_series_equal(last.sort_index(), median, check_names=False, rtol=1e-3)
     falls = curves.groupby(["problem", "method"])["median"].apply(lambda m: (m.diff().dropna() <= 1e-9).all())
     assert falls.all()
+
+
+def regrets(part):
+    """Return the regret at the end of each run: a row for each problem and seed, a column for each method."""
+    return eo.datasets.load_study(f"boke_{part}_ends").pivot(
+        index=["problem", "seed"], columns="method", values="regret"
+    )
+
+
+def medians(part):
+    return regrets(part).groupby("problem").median()
+
+
+def test_where_boke_plus_is_like_boke():
+    """Section 5.1 says on Forrester, the camel and Hartmann 3: on the camel, but not on the others."""
+    ends, median = regrets("noise_free"), medians("noise_free")
+    wins = (ends["boke+"] < ends["boke"]).groupby("problem").sum()
+    assert median.loc["six_hump_camel", "boke+"] / median.loc["six_hump_camel", "boke"] < 1.5
+    assert median.loc["forrester", "boke+"] > 5 * median.loc["forrester", "boke"]
+    assert wins["forrester"] <= 6
+    assert wins["hartmann3"] >= 20
+
+
+def test_where_kr_ucb_falls_behind():
+    """Section 5.1 says on the same three functions: on Forrester and the camel, while it is ahead on Hartmann 3."""
+    ends, median = regrets("noise_free"), medians("noise_free")
+    assert (median["kr-ucb"] > 3 * median["boke"])[["forrester", "six_hump_camel"]].all()
+    assert ends.loc["forrester", "kr-ucb"].max() > 3
+    assert (ends["boke"] < ends["kr-ucb"]).groupby("problem").sum()["hartmann3"] <= 10
+
+
+def test_with_noise_boke_is_better_than_kr_ucb_on_some_functions():
+    """Section 5.1 says significantly: signed-rank tests at 5 %, of runs with the same first design."""
+    significant = {}
+    for method in ("boke", "boke+"):
+        groups = regrets("noisy").groupby("problem")
+        tests = {name: wilcoxon(rows[method], rows["kr-ucb"], alternative="less").pvalue for name, rows in groups}
+        significant[method] = {name for name, p in tests.items() if p < 0.05}
+    assert len(significant["boke+"]) == 6
+    assert significant["boke"] == {"forrester", "goldstein_price", "six_hump_camel", "sphere6"}
+    assert (medians("noisy")[["boke", "boke+"]].max(axis=1) < medians("noisy")["kr-ucb"]).all()
+
+
+def test_on_the_noisy_sphere_gp_ucb_is_ahead():
+    """Figure 7 (F) has BOKE and BOKE+ ahead; here each is ahead in one of thirty runs."""
+    ends = regrets("noisy").loc["sphere6"]
+    for method in ("boke", "boke+"):
+        assert (ends[method] < ends["gp-ucb-fixed"]).sum() <= 2
+        assert ends[method].median() > 4 * ends["gp-ucb-fixed"].median()
+
+
+def test_the_sprinkler_at_equal_time():
+    """Figure 8: median regret at equal CPU seconds, interpolated between evaluations."""
+    curves = eo.datasets.load_study("boke_sprinkler_curves").groupby("method")
+
+    def at(method, seconds):
+        rows = curves.get_group(method)
+        return np.interp(seconds, rows["cpu_seconds"], rows["median"])
+
+    for seconds in (0.2, 0.3):
+        assert (
+            at("gp-ucb", seconds) < 0.1 < at("boke+", seconds) < min(at("gp-ucb-fixed", seconds), at("kr-ucb", seconds))
+        )
+    assert at("boke", 0.2) > max(at("gp-ucb-fixed", 0.2), at("kr-ucb", 0.2))
+    assert at("gp-ucb-fixed", 0.3) < at("boke", 0.3) < at("kr-ucb", 0.3)
+
+
+def test_order_of_cost_of_the_papers_methods():
+    """Section 3.4: KR-UCB is the cheapest and BOKE+ between it and BOKE, here only with noise."""
+    seconds = {
+        part: eo.datasets.load_study(f"boke_{part}_ends").groupby("method")["cpu_seconds"].mean()
+        for part in ("noise_free", "noisy", "sprinkler")
+    }
+    assert seconds["noisy"][["kr-ucb", "boke+", "boke"]].is_monotonic_increasing
+    assert seconds["noise_free"][["boke+", "boke", "kr-ucb"]].is_monotonic_increasing
+    assert seconds["sprinkler"][["boke+", "boke", "kr-ucb"]].is_monotonic_increasing
 
 
 def test_density_fills_best_in_the_stored_designs():

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 from scipy.stats import gaussian_kde
+from sklearn.gaussian_process.kernels import RBF
 from sklearn.neighbors import KernelDensity
 
 from emsopt.errors import InputError
+from emsopt.problems import decaying_wave
+from emsopt.surrogates import gaussian_process
 from emsopt.surrogates.kernel_regression import (
     KERNELS,
     _left_out,
@@ -112,6 +115,52 @@ def test_wide_bandwidth_gives_the_mean_and_counts_the_points(kernel):
     mean, log_density = condition(X, y, 1e9, kernel=kernel).predict(X)
     np.testing.assert_allclose(mean, y.mean(), rtol=1e-14)
     np.testing.assert_allclose(np.exp(log_density), len(y), rtol=1e-12)
+
+
+def test_narrow_bandwidth_counts_the_repeats():
+    """Section 3.2: the density at a point becomes the number of its evaluations."""
+    X = np.repeat([[0.1], [0.5], [0.9]], [1, 4, 2], axis=0)
+    for h in (1e-3, 1e-9, 1e-100):
+        log_density = condition(X, np.zeros(7), h).predict([[0.1], [0.5], [0.9], [0.3]])[1]
+        np.testing.assert_allclose(np.exp(log_density), [1, 4, 2, 0], rtol=1e-12)
+
+
+def test_a_narrow_bandwidth_harms_a_regression_less_than_a_process_but_a_wide_one_as_much():
+    """Section 3.1 on the example (3.5): errors relative to that with the best bandwidth, means of 20 sets of ten values."""
+    f, x = decaying_wave(), np.linspace(0, 1, 101)[:, None]
+    widths, errors = np.geomspace(1e-3, 10, 41), []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = (np.arange(10) + rng.random(10))[:, None] / 10
+        y = f(X) + 0.1 * rng.standard_normal(10)
+
+        def of_regression(h, X=X, y=y):
+            return np.sqrt(np.mean((condition(X, y, h).predict(x)[0] - f(x)) ** 2))
+
+        def of_process(h, X=X, y=y):
+            process = gaussian_process.condition(RBF(h), X, y, noise_ratio=0.05, amplitude=1.0)
+            return np.sqrt(np.mean((process.predict(x)[0] - f(x)) ** 2))
+
+        best = [widths[np.argmin([error(h) for h in widths])] for error in (of_regression, of_process)]
+        errors.append([[of_regression(k * best[0]), of_process(k * best[1])] for k in (1, 0.1, 10)])
+    at_best, narrow, wide = np.mean(errors, axis=0)
+    assert narrow[0] < 1.5 * at_best[0]
+    assert narrow[1] > 3 * at_best[1]
+    assert min(wide) > 0.38  # that of the mean of all values is 0.41
+    assert at_best[1] < at_best[0] < 0.16
+
+
+def test_likelihood_bandwidth_shows_both_peaks_of_the_mixture():
+    """Figure 2: in each of 100 sets of thirty draws, and a third peak in fewer than half of them."""
+    x, more = np.linspace(0, 1, 501), 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        X = np.where(rng.random(30) < 0.7, rng.beta(3, 8, 30), rng.beta(10, 2, 30))[:, None]
+        density = np.exp(condition(X, np.zeros(30), likelihood_bandwidth(X)).predict(x[:, None])[1])
+        peaks = x[1:-1][(density[1:-1] > density[:-2]) & (density[1:-1] >= density[2:])]
+        assert peaks.min() < 0.55 < peaks.max()
+        more += len(peaks) > 2
+    assert more < 50
 
 
 def test_far_from_all_data_everything_is_finite():

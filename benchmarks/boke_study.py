@@ -56,7 +56,7 @@ PROBLEMS = {
 RUNS = {"noise-free": 30, "noisy": 30, "sprinkler": 30, "tuning": 30}
 FOREST_RUNS = 10
 BUDGET = 60
-CONSTANTS = [5e-5, 5e-4, 5e-3, 5e-2]  # ς
+CONSTANTS = [5e-5, 5e-4, 5e-2]  # ς, in tuning the second alone; the default 5e-3 is in the other tables
 DESIGNS, FILL_INPUTS = ["density", "process", "latin hypercube", "uniform"], [1, 2, 3, 5]
 FILL_AT, FILL_RUNS = [4, 8, 16, 32, 64, 128], 100
 NOISE_SD = 0.1  # of the theorems' searches
@@ -163,7 +163,7 @@ def constant(options):
         for case in study.cases(
             problem_name=name,
             method=["boke", "boke+"],
-            noise_sd=CONSTANTS,
+            noise_sd=CONSTANTS[1:2] if name in TUNING else CONSTANTS,
             budget=options.budget,
             seed=range(options.runs or (10 if name in TUNING else 30)),
         )

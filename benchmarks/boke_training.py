@@ -7,8 +7,8 @@ The training functions (`FAMILY`) are draws from Gaussian processes; Branin, Sty
 Zakharov, a cubic-quartic Dixon-Price valley and a stretched bowl, each rotated and shifted at random; and sums of random
 Gaussian bumps, of which one is the highest but seldom the widest. They have 1 to 6 inputs, and some are noisy. In those
 called "ard" (automatic relevance determination) the inputs matter unequally, by factors of up to 16 (bumps: 32).
-``WIDE``, which ``--wide`` adds, has such functions of up to ten inputs, and some called "edge", whose optimum lies on
-the border of the box: half of the inputs (rounded up) have their optimum outside of it, or gain ever less towards one
+``WIDE``, which ``--wide`` adds, has such functions of up to ten inputs, and some called "edge", whose optimum mostly lies
+on the border of the box: half of the inputs (rounded up) have their optimum outside of it, or gain ever less towards one
 side. None is a reported function: Forrester, Goldstein-Price, camel, Hartmann, Rosenbrock, Sphere, Ackley, Levy, the
 sprinkler and the tuning tasks. Seeds start at 1000, which no study uses.
 

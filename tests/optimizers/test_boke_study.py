@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import wilcoxon
+from scipy.stats import levene, wilcoxon
 
 import emsopt as eo
 
@@ -174,6 +174,35 @@ def test_the_sprinkler_at_equal_time():
         )
     assert at("boke", 0.2) > max(at("gp-ucb-fixed", 0.2), at("kr-ucb", 0.2))
     assert at("gp-ucb-fixed", 0.3) < at("boke", 0.3) < at("kr-ucb", 0.3)
+
+
+def tuned(evaluation):
+    """Return the mean of 1 - R² after some evaluations: a row for each task, a column for each method."""
+    curves = eo.datasets.load_study("boke_tuning_curves").query("evaluation == @evaluation")
+    return curves.pivot(index="problem", columns="method", values="mean")
+
+
+def test_forests_at_24_evaluations():
+    """Figure 9 (A, B) has BOKE and BOKE+ fastest: they are faster than KR-UCB, and slower than GP-UCB."""
+    early = tuned(24).loc[["forest on california", "forest on wine"]]
+    assert (early[["boke", "boke+"]].max(axis=1) < early["kr-ucb"]).all()
+    assert (early[["boke", "boke+"]].min(axis=1) > early["gp-ucb-fixed"]).all()
+
+
+def test_spread_of_forest_scores():
+    """Figure 9 (A, B) has BOKE and BOKE+ vary less: no spread differs significantly from a rival's."""
+    ends = regrets("tuning")
+    for task in ("forest on california", "forest on wine"):
+        for method in ("boke", "boke+"):
+            for rival in ("kr-ucb", "gp-ucb-fixed"):
+                assert levene(ends.loc[task, method], ends.loc[task, rival]).pvalue > 0.05
+
+
+def test_boosted_trees_start_well():
+    """Figure 9 (C, D): the first design of 16 evaluations scores better than that of a forest, clearly on houses."""
+    start = tuned(16)["boke"]
+    assert start["xgboost on california"] < start["forest on california"] - 0.05
+    assert start["xgboost on wine"] < start["forest on wine"] - 0.01
 
 
 def test_order_of_cost_of_the_papers_methods():

@@ -73,7 +73,7 @@ class BOKE(BoxOptimizer):
     f, bounds, integers, noisy, initial, rng
         As in `BoxOptimizer`.
     scale : float
-        Factor of the kernel's bandwidth, see `bandwidth`.
+        Factor of a bandwidth that follows a rule, see `bandwidth`.
     noise_sd : float
         ς, the assumed noise level, in standard deviations of the observed values. Larger values explore more.
     kernel : str

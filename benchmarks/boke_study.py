@@ -14,7 +14,7 @@ fill       Figure 3: how well density, a Gaussian process, Latin hypercubes and 
 theory     Theorems 4.10 and 4.13: cumulative regret on finite sets, and its bounds
 ========== ========================================================================================================
 
-Each run has 60 evaluations, including the first design; there are 30 seeds (forests: 10). At a given seed all methods
+Each run has 60 evaluations, including the first design; there are 30 seeds (10 for tuning). At a given seed all methods
 but random search start with the same design. Constants are the defaults, which were chosen on other functions
 (``benchmarks/boke_training.py``, which also says when boke-auto was changed after its first run here). ``_studies.py``
 says where the results go.
@@ -23,7 +23,7 @@ Two tables are stored. "boke_noise_free_curves" (and so on for the other parts) 
 simple regret (2.4) after every other evaluation, and the mean CPU seconds of the optimizer until then, without
 evaluations. "boke_noise_free_ends" has the regret and CPU seconds of each run after its last evaluation. Regret is that
 of the noise-free values at the points evaluated; in tuning, where no best value is known, it is 1 - R². "boke_fill" has
-the mean and quartiles of the fill distance (3.11) of 100 designs by number of points t. "boke_constant" has the regret of
+the mean and quartiles of the fill distance (3.11) of the designs by number of points t. "boke_constant" has the regret of
 each run with another ς after its last evaluation; the default was not chosen by these runs. "boke_theory" has cumulative
 regret (2.3) and the bounds on it; see `on_finite_set`.
 
@@ -53,12 +53,11 @@ PROBLEMS = {
     "sprinkler": ["sprinkler"],
     "tuning": TUNING,
 }
-RUNS = {"noise-free": 30, "noisy": 30, "sprinkler": 30, "tuning": 30}
-FOREST_RUNS = 10
+RUNS = {"noise-free": 30, "noisy": 30, "sprinkler": 30, "tuning": 10}
 BUDGET = 60
 CONSTANTS = [5e-5, 5e-4, 5e-2]  # ς, in tuning the second alone; the default 5e-3 is in the other tables
 DESIGNS, FILL_INPUTS = ["density", "process", "latin hypercube", "uniform"], [1, 2, 3, 5]
-FILL_AT, FILL_RUNS = [4, 8, 16, 32, 64, 128], 100
+FILL_AT, FILL_RUNS = [4, 8, 16, 32], 5
 NOISE_SD = 0.1  # of the theorems' searches
 SETTINGS = ["finite", "wave, h = 0.02", "wave, h = 0.05", "wave, h = 0.1"]
 NOISE = 0.05  # in standard deviations of the function on its box
@@ -236,24 +235,15 @@ def theory(options):
 def results(name, options):
     """Run a part and return all its rows."""
     names = options.problems or PROBLEMS[options.part]
-    names = names[:2] if options.smoke else names
-    cases = [
-        case
-        for problem_name in names
-        for case in study.cases(
-            problem_name=problem_name,
-            method=options.methods or list(BOX_METHODS),
-            noisy=options.part == "noisy",
-            budget=20 if options.smoke else options.budget,
-            seed=range(options.runs or (2 if options.smoke else runs_of(options.part, problem_name))),
-        )
-    ]
+    runs = options.runs or (2 if options.smoke else RUNS[options.part])
+    cases = study.cases(
+        problem_name=names[:2] if options.smoke else names,
+        method=options.methods or list(BOX_METHODS),
+        noisy=options.part == "noisy",
+        budget=20 if options.smoke else options.budget,
+        seed=range(runs),
+    )
     return _studies.run(search, cases, name, options)
-
-
-def runs_of(part, problem_name):
-    """Return the number of seeds."""
-    return FOREST_RUNS if "forest" in problem_name else RUNS[part]
 
 
 def beside_stored(table, file):

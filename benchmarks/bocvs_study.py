@@ -17,9 +17,14 @@ as the airfoil's are, ETC-50 has one group and makes the same plays as UCB-PSQ; 
 
     python benchmarks/bocvs_study.py --horizon
 
-A small study of its own, "bocvs_horizon": the growth of the paper's method's cost regret with the budget, on the two
+A small study of its own, "bocvs_horizon": the growth of the paper's method's regrets with the budget, on the two
 variables of `emsopt.problems.hill_control`, with a fixed tolerance. Exploration takes 60 % of every budget, as in the
-experiments, or a share that shrinks like budget^(-1/3), as Theorem 1 requires.
+experiments, or a share that shrinks like budget^(-1/3), as Theorem 1 requires. UCB-CVS, which knows the costs, is run too.
+
+    python benchmarks/bocvs_study.py --settings
+
+"bocvs_settings": ends of the paper's method with other shares of the exploration, and with a fixed tolerance, for moderate
+costs and variance 0.02, on three objectives. The airfoil is left out because every method finds its optimum.
 """
 
 from functools import cache
@@ -38,6 +43,7 @@ GRID = [1, 2, 5, 10, 20, 30, 40, 50, 55, 60, 65, 70, 80, 90, 100]
 KEYS = ["objective", "costs", "variance"]
 REGRETS = ["simple_regret", "quality_regret", "cost_regret", "weighted_regret"]
 HORIZONS = [10, 20, 40, 80, 160]
+UCB_CVS = "none, UCB-CVS"
 SHARES = {"60 %": lambda budget: 0.6, "shrinking": lambda budget: 0.6 * (10 / budget) ** (1 / 3)}
 
 
@@ -71,21 +77,25 @@ def search(objective, costs, variance, method, seed, budget, **options):
 
 
 def search_horizon(budget, exploration, seed):
-    """Task: cost regret of one run on the hill, in both phases."""
-    run = bocvs(
-        eo.problems.hill_control().solved(),
-        budget=budget,
-        rng=seed,
-        exploration=SHARES[exploration](budget),
-        halving=False,
-    )
-    regret, explored = run.history["cost_regret"], run.history["phase"] == "explore"
+    """Task: regrets of one run on the hill, of the cost also in the exploration alone."""
+    hill = eo.problems.hill_control().solved()
+    if exploration == UCB_CVS:
+        run = bocvs(hill, "ucb-cvs", budget=budget, rng=seed)
+    else:
+        run = bocvs(hill, budget=budget, rng=seed, exploration=SHARES[exploration](budget), halving=False)
+    explored = run.history[run.history["phase"] == "explore"]
     return {
         "plays": run.plays,
-        "explored": int(explored.sum()),
-        "cost_regret_explored": float(regret[explored].iloc[-1]),
-        "cost_regret": float(regret.iloc[-1]),
+        "explored": len(explored),
+        "cost_regret_explored": float(explored["cost_regret"].max()) if len(explored) else 0.0,
+        **{name: float(run.history[name].iloc[-1]) for name in REGRETS[1:]},
     }
+
+
+def search_setting(objective, exploration, halving, seed, budget):
+    """Task: the end of a run of the paper's method with another exploration, or with a fixed tolerance."""
+    options = {"exploration": exploration, "halving": halving}
+    return search(objective, "moderate", 0.02, "unknown-cost", seed, budget, **options)[-1]
 
 
 def summary(table):
@@ -110,14 +120,21 @@ def completed(table):
 
 def main():
     parser = _studies.parser(__doc__, runs=RUNS)
-    parser.add_argument("--horizon", action="store_true", help="run the small study of the growth of cost regret")
+    parser.add_argument("--horizon", action="store_true", help="run the small study of the growth of regrets")
+    parser.add_argument("--settings", action="store_true", help="run the study of exploration and tolerance")
     parser.add_argument("--objectives", nargs="+", choices=OBJECTIVES, default=OBJECTIVES)
     options = parser.parse_args()
     tiny = options.smoke
     if options.horizon:
         name, task = "bocvs_horizon", search_horizon
-        budgets, seeds = (HORIZONS[:1], 1) if tiny else (HORIZONS, 3)
-        cases = study.cases(budget=budgets, exploration=list(SHARES), seed=range(seeds))
+        budgets, seeds = (HORIZONS[:1], 1) if tiny else (HORIZONS, 5)
+        cases = study.cases(budget=budgets, exploration=[*SHARES, UCB_CVS], seed=range(seeds))
+    elif options.settings:
+        name, task = "bocvs_settings", search_setting
+        seeds, objectives = range(1 if tiny else options.runs), ["hartmann", "ackley", "plant"]
+        same = {"seed": seeds, "objective": objectives, "budget": 2 if tiny else BUDGET}
+        cases = study.cases(exploration=[0.2, 0.4, 0.8], halving=True, **same)
+        cases += study.cases(exploration=0.6, halving=False, **same)
     else:
         name, task = "bocvs", search
         cases = study.cases(
@@ -131,9 +148,10 @@ def main():
         cases = [c for c in cases if (c["objective"], c["method"]) != ("airfoil", "etc-50")]
     table = _studies.run(task, cases, name, options)
     stored = _studies.table_file(name, options)
-    if options.horizon:
+    if options.horizon or options.settings:
         table.round(4).to_csv(stored, index=False)
-        print(table.groupby(["exploration", "budget"]).mean().round(3).to_string())
+        groups = ["exploration", "budget"] if options.horizon else ["objective", "exploration", "halving"]
+        print(table.groupby(groups).mean().round(3).to_string())
         return
     table = completed(table.drop(columns="budget"))
     digits = dict.fromkeys(REGRETS, 3) | {"simple_regret": 6, "cost_error": 4}

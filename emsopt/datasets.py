@@ -313,10 +313,14 @@ def load_study(name: str) -> "pd.DataFrame":
 
         "bocvs": which variables to control. One row per run and ``cost`` spent: the number of ``plays`` and of those
         ``on_target`` (of the cheapest set whose value is within the tolerance), the regrets ``simple_regret``,
-        ``quality_regret`` and ``cost_regret`` that `emsopt.optimizers.control.regret` defines, the share of played sets
+        ``quality_regret``, ``cost_regret`` and ``weighted_regret`` that `emsopt.optimizers.control.regret` defines, the share of played sets
         whose mean cost lies within the confidence radius of its estimate (``covered``), and the largest error of such
-        an estimate (``cost_error``). Read it with `emsopt.optimizers.control_verdicts`. "bocvs_horizon": cost regret of
-        the method for unknown costs, by budget. Both are written by ``benchmarks/bocvs_study.py``.
+        an estimate (``cost_error``). Read it with `emsopt.optimizers.control_verdicts` and `control_regrets`.
+        "bocvs_horizon": regrets by budget of the method for unknown costs and of UCB-CVS. "bocvs_settings": ends of the
+        method for unknown costs by share of the exploration, and with a fixed tolerance. These are written by
+        ``benchmarks/bocvs_study.py``. "bocvs_bounds": regrets by number of plays, with the bounds of the theorems;
+        "bocvs_exploration": in how many plays exactly the acceptable sets are feasible, by length of the exploration.
+        Both are written by ``benchmarks/bocvs_theory_study.py``.
 
         "boke_noise_free_curves", "boke_noisy_curves", "boke_sprinkler_curves", "boke_tuning_curves": mean, median and
         quartiles of the simple regret (in tuning: 1 - R²) of the methods on boxes after every other ``evaluation``,

@@ -15,7 +15,7 @@ the interactive maps (`emsopt.maps`) and distinguishable for colour-blind reader
 from ._style import STYLE
 from .bandits import confidence_parameters, cumulative_regret
 from .boke import boke_step
-from .control import control_run, control_sets, control_study
+from .control import control_bounds, control_run, control_sets, control_study
 from .curves import convergence, load_sweep, response_distribution, response_histogram
 from .maps import deployment, deployments
 from .model import approximation_error, correction_factor, utilization
@@ -29,6 +29,7 @@ __all__ = [
     "approximation_error",
     "boke_step",
     "confidence_parameters",
+    "control_bounds",
     "control_run",
     "control_sets",
     "control_study",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ._style import AxesArray
 
 FLOOR = 1e-4  # lower bound for simple regret on a logarithmic axis
-COLUMNS = ("simple_regret", "quality_regret", "cost_regret", "plays", "on_target")
+COLUMNS = ("simple_regret", "quality_regret", "cost_regret", "weighted_regret", "plays", "on_target")
 METHODS = ("unknown-cost", "ucb-psq", "ts-psq", "ucb-cvs", "etc-50")  # always in the same colours
 DRAWN = 128  # number of plays drawn for each set
 
@@ -149,9 +149,9 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike
     table : DataFrame
         The study "bocvs" from `emsopt.datasets.load_study`, or some of its rows.
     column : str
-        "simple_regret" (on a logarithmic axis; values below 1e-4 are drawn at 1e-4), "cost_regret" or "quality_regret",
-        as defined in `emsopt.optimizers.control.regret`; "plays", the number of plays; or "on_target", how many of them
-        used the target, which is the cheapest acceptable set.
+        "simple_regret" (on a logarithmic axis; values below 1e-4 are drawn at 1e-4), "cost_regret", "quality_regret" or
+        "weighted_regret", as defined in `emsopt.optimizers.control.regret`; "plays", the number of plays; or
+        "on_target", how many of them used the target, which is the cheapest acceptable set.
     ax : empty matplotlib Figure or array of Axes, optional
 
     Returns
@@ -179,9 +179,57 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike
             panel.set_axis_off()
         elif log:
             panel.set_yscale("log")
-            plain_ticks(panel.yaxis, np.concatenate([line.get_ydata() for line in panel.lines]))
+            plain_ticks(panel.yaxis, np.array(panel.get_ylim()))  # of lines and bands
         axes[row, 0].set_ylabel(objective)
         axes[0, k].set_title(f"{costs} costs, variance {variance:g}", fontsize=11)
         axes[-1, k].set_xlabel("Cost spent", fontsize=11)
     shared_legend(fig, axes.ravel(), len(METHODS), title=words(column).capitalize())
+    return fig, axes
+
+
+@styled()
+def control_bounds(table: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, AxesArray]:
+    """Draw quality and cost regret per play against the number of plays, with the bounds of Theorems 1 and 3.
+
+    Of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". A bound above the grey line,
+    the regret if every play is the worst, says nothing.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The study "bocvs_bounds" from `emsopt.datasets.load_study`.
+    ax : sequence of two matplotlib Axes or empty Figure, optional
+
+    Returns
+    -------
+    fig, axes
+        Two axes, both logarithmic. Left: quality regret for a tolerance of 0, (3) and (5). Right: cost regret for the
+        largest tolerance of the table, and (4).
+    """
+    columns = ["plays", "alpha", "quality_regret", "cost_regret", "bound_3", "bound_4", "bound_5"]
+    columns += ["worst_quality", "worst_cost"]
+    _validate.columns(table, columns, "table", "load_study('bocvs_bounds')")
+    fig, axes = panels(ax, 2, (6, 4.5))
+    parts = {
+        "quality_regret": (
+            table["alpha"].min(),
+            {"bound_3": "bound (3), Theorem 1", "bound_5": "bound (5), Theorem 3"},
+        ),
+        "cost_regret": (table["alpha"].max(), {"bound_4": "bound (4), Theorems 1 and 3"}),
+    }
+    for panel, (name, (alpha, bounds)) in zip(axes, parts.items(), strict=True):
+        part = table[table["alpha"] == alpha]
+        worst = "worst_" + name.removesuffix("_regret")
+        groups = part[[name, worst, *bounds]].div(part["plays"], axis=0).groupby(part["plays"])
+        each = groups.mean()
+        seeds = groups[name].agg(["min", "max"]).to_numpy().T
+        draw_line(panel, each.index, each[name], 0, seeds, log=True, label="Algorithm 1", marker="o", markersize=5)
+        for k, (column, label) in enumerate(bounds.items()):
+            draw_line(panel, each.index, each[column], k + 1, label=label)
+        if each[worst].max() > 0:
+            panel.plot(each.index, each[worst], color="#777", linewidth=1.2, label="always the worst play")
+        panel.set(xscale="log", yscale="log", xlabel="Plays T", title=f"{words(name).capitalize()}, α = {alpha:g}")
+    axes[0].set_ylabel("Regret per play")
+    for panel in axes:
+        panel.legend(fontsize=10)
     return fig, axes

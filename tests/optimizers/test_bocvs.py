@@ -245,6 +245,25 @@ def test_the_cheapest_good_set_is_played_once_costs_are_known_well_enough():
     assert (learner.cost_bounds() == 0).all()
 
 
+@pytest.mark.parametrize("method", LEARNERS)
+def test_learners_never_read_the_costs_but_the_one_that_must_know_them(method):
+    known, hidden = random_problem(0), random_problem(0)
+    vars(hidden).pop("costs")  # to read them is an AttributeError
+    learner, rng = LEARNERS[method](hidden, rng=0, budget=4.0), np.random.default_rng(0)
+
+    def rounds():
+        for _ in range(16):
+            i, x = learner.ask()
+            learner.tell(i, x, known.play(i, x, rng=rng))
+
+    if method == "ucb-cvs":
+        with pytest.raises(AttributeError, match="costs"):
+            rounds()
+        return
+    rounds()
+    assert learner.phase != "explore"
+
+
 # -- rivals -------------------------------------------------------------------------------------------------------
 
 

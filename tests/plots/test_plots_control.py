@@ -1,5 +1,7 @@
 """Figures of control problems: what is drawn is what was passed."""
 
+import itertools
+
 import matplotlib as mpl
 
 mpl.use("Agg")
@@ -109,6 +111,36 @@ def test_control_study_draws_means_and_standard_errors():
     fig, axes = plots.control_study(table(), "plays", ax=Figure())
     assert axes[0, 1].lines[1].get_ydata().tolist() == [10, 500, 1000]
     assert axes[0, 0].get_yscale() == "linear"
+
+
+def test_labels_of_a_wide_band_do_not_collide():
+    """The mean stays within a factor of three, the band does not."""
+    ends = {0: 0.01, 1: 0.01, 2: 1.0}
+    wide = table().assign(simple_regret=lambda t: t["seed"].map(ends) * (1 + 4 / t["cost"]))
+    fig, axes = plots.control_study(wide)
+    fig.canvas.draw()
+    boxes = [label.get_window_extent() for label in axes[0, 0].get_yticklabels() if label.get_text()]
+    inside = sorted((b.y0, b.y1) for b in boxes)
+    assert len(inside) > 2
+    assert all(upper[0] >= lower[1] for lower, upper in itertools.pairwise(inside))
+
+
+def test_control_bounds_draw_regret_per_play_below_its_bounds():
+    rows = [(T, a, s, T * 0.1 + s, T * 0.2, T * 2.0, T * 0.5, T * 0.6, T * (1 - a), T * a) for T in (10, 100)
+            for a in (0.0, 0.1) for s in (0, 1)]  # fmt: skip
+    names = ["plays", "alpha", "seed", "quality_regret", "cost_regret", "bound_3", "bound_4", "bound_5"]
+    study = pd.DataFrame(rows, columns=[*names, "worst_quality", "worst_cost"])
+    _, (quality, cost) = plots.control_bounds(study, ax=Figure())
+    drawn = {line.get_label(): line.get_ydata().tolist() for line in quality.lines}
+    assert drawn["Algorithm 1"] == pytest.approx([0.15, 0.105])
+    assert drawn["bound (3), Theorem 1"] == [2.0, 2.0]
+    assert drawn["bound (5), Theorem 3"] == [0.6, 0.6]
+    assert drawn["always the worst play"] == [1.0, 1.0]
+    drawn = {line.get_label(): line.get_ydata().tolist() for line in cost.lines}
+    assert drawn["bound (4), Theorems 1 and 3"] == [0.5, 0.5]
+    assert drawn["always the worst play"] == pytest.approx([0.1, 0.1])
+    with pytest.raises(InputError, match="must have a column 'bound_5'"):
+        plots.control_bounds(study.drop(columns="bound_5"))
 
 
 def test_regret_below_the_floor_is_drawn_at_the_floor():

@@ -426,3 +426,72 @@ def test_a_problem_whose_best_point_is_unknown_can_be_solved_and_sets_have_names
     assert ready.hartmann_control().set_names[3:] == ("x10, x11, x12", "x1 to x6", "x7 to x12", "all")
     assert ready.hill_control().set_names == ("x2", "x1", "all")
     assert problem.best_of_set(0)[0] == pytest.approx(1 - 4 * (1 / 12 + 0.01), abs=1e-4)
+
+
+# -- what the paper says of its problems ----------------------------------------------------------------------------
+
+PRINTED = {  # appendix C, counted from 1
+    "hartmann": "123, 456, 789, ABC, 123456, 789ABC, 123456789ABC",
+    "plant": "12, 34, 45, 123, 234, 345, 12345",
+    "airfoil": "45, 25, 14, 23, 35, 12, 34",
+}
+FAMILIES = {"hartmann": ready.TWELVE, "plant": ready.PLANT, "airfoil": ready.AIRFOIL}
+
+
+def contained(sets):
+    """Return the pairs (i, j) of sets with set i inside set j."""
+    return [(i, j) for i, small in enumerate(sets) for j, large in enumerate(sets) if set(small) < set(large)]
+
+
+def test_sets_and_costs_are_the_papers():
+    for name, printed in PRINTED.items():
+        assert [[int(c, 16) - 1 for c in members] for members in printed.split(", ")] == list(map(list, FAMILIES[name]))
+    assert ready.levy_control().control_sets == ready.ackley_control().control_sets == ready.TWELVE
+    assert ready.COSTS["cheap"] == (0.01, 0.01, 0.01, 0.1, 0.1, 0.1, 1)
+    assert ready.COSTS["moderate"] == (0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 1)
+    assert ready.VARIANCES == (0.02, 0.04)
+
+
+def test_airfoil_sets_do_not_contain_each_other():
+    assert {len(s) for s in ready.AIRFOIL} == {2}
+    assert contained(ready.AIRFOIL) == []
+    assert len(contained(ready.PLANT)) > 6
+
+
+def test_one_set_costs_no_less_than_what_contains_it():
+    """The paper says that a set inside another costs less: {10, 11, 12} costs as much as {7, ..., 12}."""
+    for costs in ready.COSTS.values():
+        wrong = {name: [(i, j) for i, j in contained(s) if costs[i] >= costs[j]] for name, s in FAMILIES.items()}
+        assert wrong == {"hartmann": [(3, 5)], "plant": [], "airfoil": []}
+
+
+def test_the_airfoils_best_set_is_not_the_last():
+    """The paper says that the last set, of cost 1, is the optimal one."""
+    for variance in ready.VARIANCES:
+        values = ready.airfoil_control(variance=variance).set_values
+        assert values.argmax() == 5
+        assert values[5] - values[6] > 0.05
+        for make in (ready.hartmann_control, ready.ackley_control):
+            values = make(variance=variance).set_values
+            assert values[6] == pytest.approx(values.max(), abs=1e-6)
+            assert make(variance=variance).acceptable(0.0).tolist() == [4, 6]  # exactly two sets are optimal
+    assert ready.hartmann_control().target(0.0) == 4
+
+
+def test_acceptable_sets_depend_on_the_worst_value():
+    """Counted from Levy's worst value every set is within a tenth of the best; from a value nearer the best, two are."""
+    problem = ready.levy_control()
+    assert len(problem.acceptable(0.1)) == 7
+    assert replace(problem, worst=-50.0).acceptable(0.1).tolist() == [4, 6]
+    assert problem.acceptable(0.01).tolist() == [4, 6]
+
+
+def test_the_papers_law_of_costs_leaves_the_interval():
+    """Theorem 1 needs costs in [0, 1]; a mean of 1 plus normal noise exceeds 1 half of the time, ours never does."""
+    rng = np.random.default_rng(0)
+    assert ((1 + 0.02 * rng.standard_normal(2000)) > 1).mean() > 0.45
+    negative = (0.1 + np.sqrt(0.02) * rng.standard_normal(2000)) < 0  # 0.02 as a variance
+    assert 0.2 < negative.mean() < 0.28
+    problem = ready.hartmann_control()
+    costs = [problem._cost(mean, u) for mean in (0.1, 1.0) for u in rng.random(500)]
+    assert 0 <= min(costs) <= max(costs) <= 1

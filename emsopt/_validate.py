@@ -267,7 +267,8 @@ def path(value: PathLike, name: str) -> Path:
         result = Path(value).expanduser()
         if os.fspath(value) and b"\0" not in os.fsencode(result):
             return result
-    raise InputError(f"`{name}` must be the path of a file or folder, as text or a Path; got {shown(value)}.")
+    unknown = "; no such home folder is known" if str(value).startswith("~") else ""
+    raise InputError(f"`{name}` must be the path of a file or folder, as text or a Path; got {shown(value)}{unknown}.")
 
 
 def existing_file(value: PathLike, name: str, wanted: str) -> Path:

@@ -28,11 +28,15 @@ FOUND = "emsopt_found"  # key of `DataFrame.attrs`: the columns of the file, for
 
 
 class Table(NamedTuple):
-    """The rows of a table and its name in messages."""
+    """A table that messages can refer to.
 
-    frame: pd.DataFrame  # with lower-case column names
+    ``frame`` holds its rows, with lower-case column names; ``where`` is the table's name in messages; ``names`` holds the
+    names of its rows, if known.
+    """
+
+    frame: pd.DataFrame
     where: str
-    names: tuple[str, ...] = ()  # names of the rows, if known
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, frame: pd.DataFrame, argument: str, name_columns: Sequence[str] = ()) -> Table:

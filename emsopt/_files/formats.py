@@ -191,7 +191,9 @@ def read_json(path: Path | Upload) -> dict[str, Any]:
 
     def whole(digits: str) -> int:
         if len(digits) > MOST_DIGITS:
-            raise InputError(f"{path.name} contains a number of {len(digits):,} digits, {digits[:20]}...")
+            raise InputError(
+                f"{path.name} contains a number of {len(digits):,} digits, {digits[:20]}...; at most {MOST_DIGITS} are allowed."
+            )
         return int(digits)
 
     def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -215,7 +217,8 @@ def read_features(file: Path | Upload) -> list[tuple[dict[str, Any], Any]]:
     content = read_json(file)
     features = content.get("features")
     if content.get("type") != "FeatureCollection" or not isinstance(features, list):
-        raise InputError(f"{file.name} must be a GeoJSON FeatureCollection; got {shown(content.get('type'))}.")
+        got = shown(content.get("type")) if content.get("type") != "FeatureCollection" else "one without `features`"
+        raise InputError(f"{file.name} must be a GeoJSON FeatureCollection; got {got}.")
     if not 0 < len(features) <= MOST_ROWS:
         raise InputError(f"{file.name} must have from 1 to {MOST_ROWS:,} features; it has {len(features):,}.")
     for k, feature in enumerate(features, 1):

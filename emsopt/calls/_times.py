@@ -1,4 +1,4 @@
-"""Parse the times of calls, in local time.
+"""Parse the times of calls, and convert them to the local time of a given time zone.
 
 A regular expression must match the whole text. A parser that guesses the form is not used, because a misread UTC offset
 would shift the hours of all calls.
@@ -71,7 +71,8 @@ def read_times(
     Returns
     -------
     times : ndarray of datetime64[s], shape (rows,)
-        Local times, with NaT for blank cells.
+        Times in ``time_zone`` if it is given. Otherwise as written, each in its own offset if it has one. NaT for blank
+        cells.
     clock : str
         How the times were read, as in `CallLog.clock`.
     """

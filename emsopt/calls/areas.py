@@ -142,7 +142,7 @@ def read_areas(source: Source, *, key: str | None = None) -> dict[str, dict[str,
         file = _points.open_file(cast("PathLike", source), "areas")
     outlines = formats.read_outlines(file, NAMES if key is None else (key,))
     if len(outlines) > MOST_ATOMS:
-        raise InputError(f"{file.name} has {len(outlines):,} areas; at most {MOST_ATOMS:,} are allowed.")
+        raise InputError(f"{file.name} has {len(outlines):,} areas; at most {MOST_ATOMS:,} are allowed. Merge some.")
     for name in outlines:
         check_name(name, file.name)
     return outlines

@@ -143,8 +143,10 @@ class Demand:
         days = slots(None, weekdays).any(axis=1)
         counts, watched = self.counts[:, days].sum(axis=1), self.hours[days].sum(axis=0)  # (M, 24), (24,)
         if (watched == 0).any():
+            hour, some = int(watched.argmin()), weekdays is not None
             raise InputError(
-                f"the log does not cover the hour {watched.argmin()} of these days. Choose other weekdays."
+                f"every hour of the day must be covered by the log{' on the given weekdays' if some else ''}; no time from "
+                f"{hour}:00 to {hour + 1}:00 is. {'Give more weekdays or use' if some else 'Use'} a longer log."
             )
         totals = counts.sum(axis=0)
         shares = np.repeat(counts.sum(axis=1, keepdims=True) / counts.sum(), 24, axis=1)
@@ -206,7 +208,7 @@ def aggregate_calls(
     areas : path_like, file or GeoDataFrame, optional
         GeoJSON polygons to use instead of cells; see `emsopt.calls.areas`.
     reach_km : float
-        Calls further than this from every station are left out.
+        Calls further than this from every station are left out. With ``areas``, so are calls outside all areas.
     empty_days : {"counted", "missing"}
         "counted": days without calls were quiet and belong to the time observed. "missing": they were not recorded
         and are left out of it.
@@ -221,7 +223,7 @@ def aggregate_calls(
     Raises
     ------
     InputError
-        If no call is within reach, or there would be too many atoms.
+        If both ``areas`` and ``cell_km`` are given, no call is within reach, or there would be too many atoms.
     """
     log = calls if isinstance(calls, CallLog) else read_calls(calls)
     stations = read_stations(stations)

@@ -106,9 +106,10 @@ def student(
 ) -> tuple[float, float]:
     """Return Student's t interval of an estimate from nearly independent batches.
 
-    ``moves`` holds how much each batch shifts the estimate; these shifts sum to 0. Batches shorter than the
-    relaxation time of a queue vary too little, so the standard deviation used is at least ``least``. The interval is
-    cut off at 0 and at ``high``.
+    ``moves`` holds by how much each of the B batches shifts the estimate, shape (B,); these shifts sum to 0. The
+    standard error of the estimate, √(B / (B - 1) Σ moves²), is raised to ``least`` if it is smaller: batches shorter
+    than the queue's relaxation time vary too little. ``level`` is the confidence level. The interval is cut off at 0
+    and at ``high``.
     """
     from scipy.special import stdtrit
 

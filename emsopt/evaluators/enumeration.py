@@ -67,7 +67,7 @@ class Enumeration:
 
     @property
     def ties(self) -> IntArray:
-        """All distinct deployments whose value equals the smallest one to within `TIE`, shape (k, p)."""
+        """All distinct deployments whose value exceeds the smallest one by at most `TIE` (1e-9), shape (k, p)."""
         return self.sites[self.values <= self.values.min() + TIE]
 
     def evaluation(self, sites: Sites) -> Evaluation:

@@ -248,7 +248,9 @@ def gp_pm_bound(
     prior_variance = _validate.positive_number(prior_variance, "prior_variance", "min²")
     delta = _validate.probability(delta, "delta")
     if gain.shape not in ((), restarts.shape):
-        raise InputError(f"`gain` must be one number or shaped as `restarts`; got {gain.shape}.")
+        raise InputError(
+            f"`gain` must be one number or have the shape of `restarts`, {restarts.shape}; got {gain.shape}."
+        )
     beta = 2 * (np.log(math.pi**2 * restarts**2 / (6 * delta)) + math.log(math.comb(sites, units)))
     constant = prior_variance / math.log1p(prior_variance / noise_variance)
     return np.sqrt(8 * constant * beta * gain / restarts)

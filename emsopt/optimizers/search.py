@@ -255,10 +255,12 @@ def _goal(sense: str, objective: Function, method: str | AskTell[Any], box: dict
     """Return the objective to search, with the given sense; raise if the arguments do not fit together."""
     given = [name for name, value in box.items() if value is not None]
     if given and (isinstance(objective, Objective) or isinstance(method, AskTell)):
-        raise InputError(
-            f"`{given[0]}` can be given only with a function on a box and a method by name; an Objective or an optimizer "
-            "instance has its own. Leave it out."
+        why = (
+            "is already set in the optimizer given as `method`"
+            if isinstance(method, AskTell)
+            else ("does not apply to an Objective, which has its own set of deployments and knows whether it is noisy")
         )
+        raise InputError(f"`{given[0]}` {why}. Leave it out.")
     if isinstance(method, str):
         return objective if isinstance(objective, Objective) else on_box(objective, **box, sense=sense)
     goal = method.objective
@@ -270,9 +272,11 @@ def _goal(sense: str, objective: Function, method: str | AskTell[Any], box: dict
 def _on_file(
     steps: Steps, filed: list[float], value: float, optimizer: AskTell[Any], asked: Candidate
 ) -> tuple[Candidate, float]:
-    """Return the candidate ``filed`` in the checkpoint, which replaces the one ``asked`` for, and its value.
+    """Return the candidate stored in the checkpoint (``filed``) and its value, to be used instead of ``asked``.
 
-    Raise if the candidate is not allowed, or if the first value on file shows that the user's function is another one.
+    ``asked`` is the candidate that the optimizer proposes now. Warn if the two differ. Raise if the stored candidate is
+    not allowed, or if, in the first evaluation, a user's own function without noise gives another value there than the
+    stored one.
     """
     number, objective = steps.number, optimizer.objective
     try:

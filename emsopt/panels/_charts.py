@@ -33,7 +33,7 @@ def place_names(city: City) -> list[str]:
 
 
 def place_counts(city: City, sites: Sites) -> IntArray:
-    """Return the number of units at each place, shape (G,)."""
+    """Return the number of units at each of the G places (groups of interchangeable sites), shape (G,)."""
     return np.bincount(city.twin_groups[sites], minlength=city.twin_groups.max() + 1)
 
 

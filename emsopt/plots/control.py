@@ -117,7 +117,9 @@ def control_run(
     _validate.columns(history, ["set", "spent", "phase"], "run.history")
     count, last = len(problem.costs), history["set"].max()
     if last >= count:
-        raise InputError(f"`problem` must be the problem of the run; it has {count} sets, the run played set {last}.")
+        raise InputError(
+            f"`problem` must be the problem of the run; it has the sets 0 to {count - 1}, but the run played set {last}."
+        )
     problem = problem.solved()
     good, target = problem.acceptable(alpha), problem.target(alpha)
     fig, ax = figure(ax, (9, 1.2 + 0.42 * count))

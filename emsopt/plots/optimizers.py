@@ -36,21 +36,22 @@ UNKNOWN: Style = {"markeredgecolor": "#999", "markeredgewidth": 0.8}
 
 @styled()
 def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, AxesArray]:
-    r"""Draw graphs whose minimum cut is to minimise f(x) = xᵀA x + bᵀx over vectors x of zeros and ones.
+    """Draw two graphs for minimising f(x) = xᵀA x + bᵀx over vectors x of zeros and ones by a minimum cut.
 
-    Example 7 and Figure 1 of "Optimizing Server Locations in Spatial Queues", here "the papers".
+    The first has the capacities that the paper prints, the second has corrected ones, whose minimum cut always gives a
+    minimiser. Example 7 and Figure 1 of "Optimizing Server Locations in Spatial Queues".
 
     Places on the side of the source s have x_i = 0, those on the side of the sink t have x_i = 1. The edge between two
-    places has capacity \|A_ij|. The terminal capacity of place i is the absolute value of b_i + Σ_j A_ij, on an edge
-    from the source if the sum is positive, else on an edge to the sink. The papers print b_i alone, and the minimum cut
-    of that graph need not minimise the function. Both graphs have the same minimiser in Example 7, but not with
+    places has capacity -A_ij. The terminal capacity of place i is the absolute value of b_i + Σ_j A_ij, on an edge from
+    the source if the sum is positive, else on an edge to the sink. The paper prints b_i in place of this sum, and the
+    minimum cut of that graph need not minimise f. Both graphs give the same x for the paper's Example 7, but not with
     b = (3, 2, -7), the second example below.
 
     Parameters
     ----------
     A : array_like, shape (n, n)
-        Coefficients of the products x_i x_j: symmetric, without positive entries off the diagonal, which is ignored.
-        The drawing is legible up to about six places.
+        Coefficients of the products x_i x_j: symmetric, without positive entries off the diagonal. The diagonal is taken
+        as 0; add it to ``b``. The drawing is legible up to about six places.
     b : array_like, shape (n,)
         Linear coefficients.
     ax : sequence of two matplotlib Axes or empty Figure, optional
@@ -58,7 +59,7 @@ def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, Ax
     Returns
     -------
     fig, axes
-        Two axes: the graph with the papers' capacities, and the graph with the corrected ones.
+        Two axes: the graph with the paper's capacities, and the graph with the corrected ones.
 
     Examples
     --------

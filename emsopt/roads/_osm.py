@@ -143,7 +143,11 @@ def read_osm(
 
 
 def _elements(path: Path, speeds: Mapping[str, float]) -> tuple[list[Road], Places, list[tuple[Turn, bool]], set[int]]:
-    """Return ways for cars, coordinates of nodes, turn restrictions, and nodes closed to cars."""
+    """Return the ways for cars, longitude and latitude of their nodes by id, restricted turns, and nodes closed to cars.
+
+    A restricted turn is a pair, as from `_restrictions`: the turn, and True if it is forbidden or False if it is the only
+    one allowed.
+    """
     try:
         from osmium import FileProcessor
         from osmium.osm import Node, Relation, Way

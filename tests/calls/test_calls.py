@@ -555,10 +555,16 @@ def test_hours_the_log_does_not_cover_are_refused():
     demand = ec.aggregate_calls(random_log(50, days=1), STATIONS)
     with pytest.raises(InputError, match="does not cover any"):
         demand.rates([3], ["Sun"])
-    with pytest.raises(InputError, match="does not cover the hour"):
-        demand.cities_by_hour(weekdays=["Sun", "Mon"], speed_kmh=40, service_times=4) if demand.hours[0, 23] == 0 else (
-            ec.aggregate_calls(random_log(50, days=1).iloc[:5], STATIONS).cities_by_hour(speed_kmh=40, service_times=4)
-        )
+    morning = random_log(50, days=1)
+    morning = ec.aggregate_calls(morning[pd.to_datetime(morning["time"]).dt.hour < 9], STATIONS)
+    hour = next(hour for hour in range(24) if morning.hours[:, hour].sum() == 0)
+    with pytest.raises(InputError, match=f"no time from {hour}:00 to {hour + 1}:00 is. Use a longer log"):
+        morning.cities_by_hour(speed_kmh=40, service_times=4)
+    days = [day for day, hours in zip(ec.profile.WEEKDAYS, morning.hours, strict=True) if hours.any()]
+    with pytest.raises(
+        InputError, match="on the given weekdays; no time from .* Give more weekdays or use a longer log"
+    ):
+        morning.cities_by_hour(weekdays=days, speed_kmh=40, service_times=4)
 
 
 # -- to a city ----------------------------------------------------------------------------------------------------

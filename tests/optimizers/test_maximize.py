@@ -154,7 +154,7 @@ def test_calls_as_people_write_them(deployments, tmp_path, capsys):
 
 def test_boxes_are_no_matter_of_deployments(deployments):
     for name, value in {"bounds": [(0, 1)], "integers": [0], "noisy": True}.items():
-        with pytest.raises(InputError, match=f"`{name}` can be given only with a function on a box"):
+        with pytest.raises(InputError, match=f"`{name}` does not apply to an Objective"):
             eo.minimize(deployments, "random", budget=3, **{name: value})
 
 
@@ -370,7 +370,7 @@ def test_an_optimizer_of_another_function_is_refused():
     f, g = eo.problems.forrester(), eo.problems.forrester()
     with pytest.raises(InputError, match="created for this `objective`"):
         eo.minimize(g, RandomPoints(f), budget=3)
-    with pytest.raises(InputError, match="`bounds` can be given only with a function on a box"):
+    with pytest.raises(InputError, match="`bounds` is already set in the optimizer given as `method`"):
         eo.minimize(f, RandomPoints(f), bounds=[(0, 1)], budget=3)
     assert isinstance(RandomPoints(f), BoxOptimizer)
     with pytest.raises(InputError, match="must be a finite number"):

@@ -59,7 +59,7 @@ def test_control_run_shows_every_play_at_its_cost():
     assert [patch.get_label() for patch in ax.patches] == ["exploration"]
     assert [plots.control_run(run, problem, ax=Figure(), alpha=0.0)[1].get_yticklabels()[2].get_weight()] == ["bold"]
     with pytest.raises(
-        InputError, match="`problem` must be the problem of the run; it has 1 sets, the run played set 2"
+        InputError, match="`problem` must be the problem of the run; it has the sets 0 to 0, but the run played set 2"
     ):
         plots.control_run(run, eo.problems.ControlProblem(problem.objective, [[0]], [1.0], problem.marginals))
     rival = eo.optimizers.bocvs(problem, "ucb-psq", budget=3, rng=0)

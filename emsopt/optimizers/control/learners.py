@@ -131,9 +131,10 @@ class ControlLearner:
         i : int
             Control set that was played.
         x : array_like, shape (k,)
-            Values of the controlled variables.
+            Values of the controlled variables, as recorded in the plays.
         play : Play
-            Outcome of the play.
+            Outcome of the play. The model learns from ``play.point``, which should contain ``x`` but is not compared
+            with it.
 
         Raises
         ------

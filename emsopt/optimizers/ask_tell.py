@@ -22,7 +22,7 @@ DRAWS = 100  # random draws tried before the remaining candidates are listed
 
 
 class AskTell(Generic[X]):
-    """Store all observations, and never ask for the same candidate twice unless the objective is noisy.
+    """Store all observations, and ask for the same candidate twice only if the objective is noisy or ``repeats`` is True.
 
     Parameters
     ----------
@@ -41,11 +41,14 @@ class AskTell(Generic[X]):
         Values of the candidates in ``told``.
     taken : dict
         From each candidate, as a tuple, to its last observed value, or to None if it is asked for but not observed.
+    repeats : bool
+        Whether a candidate may be asked for again although its value is known; otherwise a random new one replaces it.
     noun, column : str
         Name of a candidate in messages, and of its column in tables and checkpoints.
     """
 
     noun, column = "candidate", "x"
+    repeats = False
 
     def __init__(self, objective: Any, rng: Rng = None) -> None:
         self.objective, self.space, self.rng = objective, objective.space, _validate.generator(rng)
@@ -108,7 +111,7 @@ class AskTell(Generic[X]):
             raise InputError(f"all {self.space.count} allowed {self.noun}s have been asked for; none is left.")
         with one_thread:
             x: X = self.space.canonical(self._propose())
-        if not self.objective.noisy and self.is_taken(x):
+        if not (self.objective.noisy or self.repeats) and self.is_taken(x):
             x = self.draw()
         self.taken.setdefault(tuple(x.tolist()), None)
         return x

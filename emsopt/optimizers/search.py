@@ -1,6 +1,7 @@
 """`minimize` and `maximize`: search for the best deployment, or the best point of a box, within a budget."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,8 +33,9 @@ from .deployments.swaps import LocalSearch
 from .description import describe
 from .run import Run
 
-METHODS: dict[str, type[Optimizer]] = {
+METHODS: dict[str, Callable[..., Optimizer]] = {
     "gp-pm": GPpM,
+    "gp-pm-literal": partial(GPpM, literal=True),
     "gp-zero": GPzero,
     "sparbl": SparBL,
     "sparbl+": SparBLPlus,
@@ -85,13 +87,14 @@ def minimize(
         What to minimise: an `emsopt.Objective` over deployments, a `Problem` over its box, or your own function from
         a point, shape (d,), to a number. If it has an attribute ``sense``, this must be "min".
     method : str or optimizer, optional
-        For deployments one of `METHODS`: "gp-pm" (default), "gp-zero", "sparbl", "sparbl+", "bocs", "local",
-        "annealing", "genetic" or "random"; "local" is faster than "gp-pm" if an evaluation takes less than about
-        0.015 s. For boxes one of `BOX_METHODS`: "boke-auto" (default), "boke", "boke+", "kr-ucb", "gp-ucb-fixed",
-        "gp-ucb" or "random". Or an optimizer that you created for this objective; to minimise a function, create it
-        with ``on_box(f, sense="min")``.
+        For deployments one of `METHODS`: "gp-pm" (default), "gp-pm-literal" (without our repairs), "gp-zero", "sparbl",
+        "sparbl+", "bocs", "local", "annealing", "genetic" or "random"; "local" is faster than "gp-pm" if an evaluation
+        takes less than about 0.015 s. For boxes one of `BOX_METHODS`: "boke-auto" (default), "boke", "boke+", "kr-ucb",
+        "gp-ucb-fixed", "gp-ucb" or "random". Or an optimizer that you created for this objective; to minimise a
+        function, create it with ``on_box(f, sense="min")``.
     budget : int
-        Maximum number of evaluations. Nothing is evaluated twice unless the objective is noisy.
+        Maximum number of evaluations. Nothing is evaluated twice unless the objective is noisy (or by
+        "gp-pm-literal", which follows the paper in this too).
     bounds : array_like, shape (d, 2), optional
         Boxes only: lowest and highest value of each input. Default: the ``bounds`` of the objective.
     integers : sequence of int, optional
@@ -201,7 +204,7 @@ def _search(
         got = type(objective).__name__
         raise InputError(f"`objective` must be an Objective, a Problem or a function of a point; got {got}.")
     on_deployments = isinstance(objective, Objective)
-    methods: Mapping[str, type[AskTell[Any]]] = METHODS if on_deployments else BOX_METHODS
+    methods: Mapping[str, Callable[..., AskTell[Any]]] = METHODS if on_deployments else BOX_METHODS
     kind: type[AskTell[Any]] = Optimizer if on_deployments else BoxOptimizer
     if method is None:
         method = "gp-pm" if on_deployments else "boke-auto"

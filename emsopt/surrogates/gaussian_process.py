@@ -185,6 +185,7 @@ def fit(
     noise_ratio_bounds: tuple[float, float] = NOISE_RATIO_BOUNDS,
     spread: float = np.inf,
     steps: int = 50,
+    amplitude: float | None = None,
 ) -> GaussianProcess:
     """Condition a Gaussian process on data, with hyperparameters that maximise the marginal likelihood.
 
@@ -205,6 +206,8 @@ def fit(
         prevents overfitting when there are as many weights as observations.
     steps : int
         Maximum number of L-BFGS-B iterations.
+    amplitude : float, optional
+        s². Default: its maximum-likelihood value for each kernel tried.
 
     Returns
     -------
@@ -217,7 +220,7 @@ def fit(
     groups = _element_groups(kernel)
 
     def objective(theta: FloatArray) -> tuple[float, FloatArray]:
-        value, slope = negative_log_likelihood(theta, kernel, X, residuals)
+        value, slope = negative_log_likelihood(theta, kernel, X, residuals, amplitude)
         for group in groups:
             apart = theta[group] - theta[group].mean()
             value += 0.5 * apart @ apart / spread**2
@@ -227,13 +230,14 @@ def fit(
     start = np.clip(np.append(kernel.theta, np.log(noise_ratio)), *bounds.T)
     box = Bounds(*bounds.T)
     best = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=box, options={"maxiter": steps}).x
-    return condition(kernel.clone_with_theta(best[:-1]), X, residuals, noise_ratio=float(np.exp(best[-1])))
+    noise_ratio = float(np.exp(best[-1]))
+    return condition(kernel.clone_with_theta(best[:-1]), X, residuals, noise_ratio=noise_ratio, amplitude=amplitude)
 
 
 def negative_log_likelihood(
-    theta: FloatArray, kernel: "Kernel", X: FloatArray, residuals: FloatArray
+    theta: FloatArray, kernel: "Kernel", X: FloatArray, residuals: FloatArray, amplitude: float | None = None
 ) -> tuple[float, FloatArray]:
-    """Return the negative log marginal likelihood, with s² profiled out, and its gradient.
+    """Return the negative log marginal likelihood and its gradient.
 
     Parameters
     ----------
@@ -244,6 +248,8 @@ def negative_log_likelihood(
     X : ndarray, shape (n, N)
     residuals : ndarray, shape (n,)
         Observed values minus the prior mean.
+    amplitude : float, optional
+        s². Default: profiled out.
     """
     kernel, noise_ratio, n = kernel.clone_with_theta(theta[:-1]), np.exp(theta[-1]), len(residuals)
     if hasattr(kernel, "contracted"):
@@ -256,8 +262,11 @@ def negative_log_likelihood(
     except np.linalg.LinAlgError:
         return 1e25, np.zeros_like(theta)
     coefficients = _solve(factor, residuals)
-    amplitude = _profiled(residuals, coefficients)
-    value = np.log(np.diag(factor)).sum() + n / 2 * (np.log(2 * np.pi * amplitude) + 1)
+    if amplitude is None:
+        amplitude, misfit = _profiled(residuals, coefficients), 1.0
+    else:
+        misfit = float(residuals @ coefficients) / (n * amplitude)
+    value = np.log(np.diag(factor)).sum() + n / 2 * (np.log(2 * np.pi * amplitude) + misfit)
     S = _solve(factor, np.eye(n)) - np.outer(coefficients, coefficients) / amplitude
     return value, 0.5 * np.append(contract(S), noise_ratio * np.trace(S))
 

@@ -1,6 +1,7 @@
 """GP-pM and GP-zero: Algorithms 3 and 4 step by step, feasibility, and the optimum of St. Paul."""
 
 import itertools
+import math
 import os
 import subprocess
 import sys
@@ -8,10 +9,12 @@ import sys
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import norm
+from scipy.stats import multivariate_normal, norm
 
 import emsopt as eo
+from emsopt.optimizers.deployments import gp_pm
 from emsopt.optimizers.deployments.gp_pm import EDGE, GPpM, GPzero, log_expected_improvement
+from emsopt.surrogates.kernels import DeploymentKernel
 
 
 def small_city(sites=9, atoms=14, seed=0):
@@ -252,3 +255,180 @@ def test_importing_the_optimizer_loads_no_scikit_learn():
     code = "import sys, emsopt.optimizers.deployments.gp_pm; print('sklearn' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+# -- Algorithms 3 and 4 to the letter -------------------------------------------------------------------------------
+
+
+def plain_improvement(kernel, noise, X, residuals, goal, x, prior):
+    """(13), (14), (15) and (18) in plain loops and with an explicit inverse."""
+
+    def similarity(a, b):
+        agree = sum(weight for weight, i, j in zip(kernel.weights, a, b, strict=True) if i == j)
+        return np.exp(agree / len(a)) + np.tanh(kernel.gamma) ** (np.abs(a - b).sum() / 2)
+
+    K = np.array([[similarity(a, b) for b in X] for a in X])
+    inverse = np.linalg.inv(K + noise * np.eye(len(X)))
+    across = np.array([similarity(a, x) for a in X])
+    mean = prior + across @ inverse @ residuals
+    deviation = np.sqrt(similarity(x, x) - across @ inverse @ across)
+    z = (goal - mean) / deviation
+    return deviation * (z * norm.cdf(z) + norm.pdf(z))
+
+
+def test_a_literal_step_is_algorithm_3_in_plain_loops(monkeypatch):
+    """Each candidate is s(d) swaps from the one accepted last; K of them; the highest expected improvement so far wins."""
+    city = small_city(8)
+    objective = eo.Objective(city, 3, "approximate")
+    optimizer = steps(GPpM(objective, rng=11, initial=8, literal=True), objective, 10)
+    optimizer.edge = 5.5
+    swaps, blocks = optimizer._random_swaps, []
+
+    def watched(x, depths):
+        blocks.append((x, depths, swaps(x, depths)))
+        return blocks[-1][2]
+
+    monkeypatch.setattr(gp_pm, "SWAPS", 130)
+    monkeypatch.setattr(optimizer, "_random_swaps", watched)
+    proposed = np.isin(np.arange(8), optimizer.ask()).astype(int)
+
+    X = np.array([np.isin(np.arange(8), sites) for sites in optimizer.sites]).astype(int)
+    priors = np.array([optimizer.prior_mean(sites) for sites in optimizer.sites])
+    kernel, noise = optimizer.process.kernel, optimizer.process.noise_ratio
+
+    def improvement(x):
+        prior = optimizer.prior_mean(np.flatnonzero(x))
+        return plain_improvement(kernel, noise, X, optimizer.values - priors, min(optimizer.values), x, prior)
+
+    current, tried = optimizer.centre, 0
+    for start, depths, candidates in blocks:
+        assert (start == current).all()
+        assert (depths == 2).all()  # s(5.5), the floor of min(5.5 / 2, 3, 5)
+        for x in candidates:
+            tried += 1
+            assert x.sum() == 3
+            assert np.abs(x - current).sum() in (0, 2, 4)
+            if improvement(x) > improvement(current) * (1 + 1e-9):
+                current = x
+                break
+    assert tried == 130
+    assert len(blocks) > 3  # more than one candidate was accepted
+    assert (proposed == current).all()
+
+
+def test_literal_surrogate_maximises_the_plain_likelihood_of_the_printed_kernel():
+    """(12): covariance K + σ² I with no factor, mean the p-median objective with no constant."""
+    objective = eo.Objective(small_city(8), 3, "approximate")
+    optimizer = steps(GPpM(objective, rng=12, initial=12, literal=True), objective, 14)
+    X = np.array([np.isin(np.arange(8), sites) for sites in optimizer.sites]).astype(int)
+    mean = [optimizer.prior_mean(sites) for sites in optimizer.sites]
+
+    def likelihood(weights, gamma, noise):
+        covariance = DeploymentKernel(weights, gamma)(X) + noise * np.eye(len(X))
+        return multivariate_normal(mean, covariance).logpdf(optimizer.values)
+
+    process = optimizer.process
+    weights, gamma, noise = process.kernel.weights, process.kernel.gamma, process.noise_ratio
+    best = likelihood(weights, gamma, noise)
+    assert best == pytest.approx(process.log_likelihood, rel=1e-6)
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        near = np.exp(0.1 * rng.standard_normal(10))
+        tried = np.clip(weights * near[:8], 1e-3, 10), min(gamma * near[8], 5), np.clip(noise * near[9], 1e-6, 1)
+        assert likelihood(*tried) < best + 0.02
+    free = GPpM(objective, rng=12, initial=12)
+    for sites, value in zip(optimizer.sites, optimizer.values, strict=True):
+        free.tell(sites, value)
+    assert free.process.amplitude != 1 == process.amplitude
+
+
+def test_literal_region_keeps_its_centre_and_grows_without_limit(st_paul):
+    """Algorithm 4, lines 5 to 20: d = 20, then x 1.5 and x 2/3; the centre stays until d is below 2."""
+    city, _ = st_paul
+    optimizer = GPpM(eo.Objective(city, 9, "approximate"), rng=5, literal=True)
+    for _ in range(20):
+        optimizer.tell(optimizer.ask(), 7 + optimizer.rng.random())
+    centre = optimizer.centre.copy()
+
+    def tell(value):
+        optimizer.tell(optimizer.draw(), value)
+        return optimizer.edge
+
+    assert [tell(v) for v in (6.9, 6.8, 6.7)] == [20, 20, 30]  # beyond 2 p = 18
+    assert [tell(v) for v in (6.6, 7.0, 6.5, 6.4)] == [30, 30, 30, 45]
+    shrunk = [[tell(7.0) for _ in range(10)][-1] for _ in range(7)]
+    assert shrunk == pytest.approx([45 * (2 / 3) ** k for k in range(1, 8)])
+    assert (optimizer.centre == centre).all()
+    assert [tell(7.0) for _ in range(10)][-1] == EDGE  # 1.76 is below 2
+    assert optimizer.restarts == 1
+    assert optimizer.values[optimizer._optima[0]] == 6.4
+
+
+def test_literal_centre_has_the_lowest_bound_of_all_deployments():
+    """(16) over the whole space, with beta = 25."""
+    objective = eo.Objective(small_city(), 3, "approximate")
+    optimizer = steps(GPpM(objective, rng=7, literal=True), objective, 20)
+    world, constant = optimizer._fit(range(20), None)
+    counts = optimizer.space.group_counts(optimizer.space.listing())
+    prior = np.array([optimizer.prior_mean(np.flatnonzero(x)) for x in counts])
+    mean, variance = world.predict(counts, prior)
+    bound = mean - 5 * np.sqrt(variance)
+    assert constant == 0
+    assert bound[(counts == optimizer.centre).all(axis=1)][0] == pytest.approx(bound.min(), abs=1e-9)
+
+
+def test_algorithm_3_as_printed_leaves_its_trust_region():
+    """It swaps on from the candidate accepted last, not from the centre."""
+    objective = eo.Objective(eo.datasets.grid_city(30, 10, rng=0), 10, "approximate")
+    optimizer = steps(GPpM(objective, rng=1, literal=True), objective, 20)
+    optimizer.edge, centre = 4.0, optimizer.centre
+    found = optimizer._swapping_search(lambda counts: np.abs(counts - centre).sum(axis=1).astype(float), centre)
+    assert np.abs(found - centre).sum() > 4
+
+
+@pytest.mark.parametrize(("sites", "units"), [(5, 2), (6, 3), (9, 7), (12, 1)])
+def test_lemma_12_random_swaps_move_by_an_even_bounded_distance(sites, units):
+    """One swap: exactly 2. m swaps: even, at most 2 min(m, p, N - p), and all of these distances occur.
+
+    The last line of the lemma's proof prints max(p, N - p) for this limit, which is 3 for N = 6 and p = 3.
+    """
+    optimizer = GPpM(eo.Objective(small_city(sites), units, "approximate"), rng=0, literal=True)
+    x = (np.arange(sites) < units).astype(int)
+    for m in (1, 2, 3, 8):
+        moved = optimizer._random_swaps(x, np.full(4000, m))
+        distances = np.abs(moved - x).sum(axis=1)
+        assert (moved.sum(axis=1) == units).all()
+        assert set(moved.ravel()) == {0, 1}
+        most = 2 * min(m, units, sites - units)
+        assert set(distances) == ({2} if m == 1 else set(range(0, most + 1, 2)))
+    if (sites, units) == (6, 3):
+        assert distances.max() == 6 > max(units, sites - units)
+
+
+@pytest.mark.parametrize(("sites", "units", "edge"), [(5, 2, 2), (7, 3, 4), (7, 3, 5), (8, 6, 20)])
+def test_lemma_22_counts_the_deployments_of_a_trust_region(sites, units, edge):
+    """Σ_i C(p, i) C(N - p, i) for i up to d/2, against a list of the region (17)."""
+    every = [np.isin(np.arange(sites), row) for row in itertools.combinations(range(sites), units)]
+    inside = sum((row != every[3]).sum() <= edge for row in every)
+    assert inside == sum(math.comb(units, i) * math.comb(sites - units, i) for i in range(edge // 2 + 1))
+
+
+def test_theorem_14_holds_for_the_repaired_search_and_not_for_the_printed_one():
+    """20 deployments, three cities: ours evaluates all of them; as printed it repeats some and leaves others out.
+
+    The literal search has 60 evaluations, three for each deployment.
+    """
+    left_out = []
+    for seed in range(3):
+        city = eo.datasets.grid_city(6, 3, 3.0, rng=seed)
+        objective = eo.Objective(city, 3, "approximate")
+        ours = GPpM(objective, rng=seed, initial=4)
+        while not ours.exhausted:
+            steps(ours, objective, 1)
+        assert len(ours.values) == 20
+        printed = GPpM(objective, rng=seed, initial=4, literal=True)
+        while not printed.exhausted and len(printed.values) < 60:
+            steps(printed, objective, 1)
+        left_out.append(20 - len(printed.taken))
+        assert np.all(np.diff(np.minimum.accumulate(printed.values)) <= 0)
+    assert sum(n > 0 for n in left_out) >= 2

@@ -22,22 +22,28 @@ x^c             ``centre``      centre of the feasible trust region (17), as uni
 A location is a group of interchangeable sites. Deployments are numbers of units at locations, so that each deployment
 has only one representation.
 
-Choices that the paper leaves open, and departures from it (measurements are in `benchmarks/RESULTS.md`):
+Choices that the paper leaves open, made alike by both variants: 𝒯 = 20 (the paper gives d_0 = 20 but no initial sample
+size); successes need not be consecutive (section 5.4), and the region's first value counts as one (y' starts at
+infinity); a restart takes no evaluation; expected improvement is compared by its logarithm, which does not underflow.
 
-- **𝒯 = 20.** The paper gives d_0 = 20 but no initial sample size.
+Repairs of our own, which ``literal=True`` (method "gp-pm-literal") leaves out; `benchmarks/RESULTS.md` measures them:
+
 - **A constant** is added to the prior mean, the average residual; for GP-zero this makes the usual standardised zero
   mean. Without it the kernel has to explain several minutes of waiting as covariance.
+- **A scale** multiplies kernel (13), which has none.
 - **The location weights share a prior**: log-normal around their common mean, standard deviation SPREAD. Plain
   likelihood would have to fit a weight per location to a few dozen values.
 - **Adaptive swapping.** Algorithm 3 applies s(d) = d/2 random swaps at a time, ten at first, which leaves little of a
-  good deployment, and may leave the region. Here CANDIDATES random deployments of the region, 1 to s(d) swaps from its
-  centre, are scored together; from the best CHAINS and the centre, the best single swap inside the region is made until
-  none raises expected improvement. Expected improvement is compared by its logarithm, which does not underflow.
+  good deployment, and may leave the region. The repair scores CANDIDATES random deployments of the region together, 1 to
+  s(d) swaps from its centre; from the best CHAINS and the centre, it makes the best single swap inside the region until
+  none raises expected improvement. The literal version tries SWAPS candidates, K, a number that the paper does not give.
 - **The centre follows the region's best deployment.** Algorithm 4 keeps the centre until the restart; the shrinking
-  region then soon leaves the best deployment outside.
-- **Successes** need not be consecutive (section 5.4), the region's first value counts as a success (y' starts at
-  infinity), and d does not grow beyond the whole space. A restart takes no evaluation. The new centre is found by
-  single swaps that improve (16), from the best deployment that GP* was fitted to.
+  region then soon leaves the best deployment outside. The repair counts a success only inside the region.
+- **d does not grow** beyond the whole space.
+- **Nothing is evaluated twice.** Algorithm 3 may end at a deployment whose value is known; the literal version spends an
+  evaluation on it.
+- **A new centre** is found by single swaps that lower (16), from the best deployment that GP* was fitted to. The literal
+  version lists all deployments if there are at most LISTED.
 
 Limits. Training costs O(n³), which allows a few hundred evaluations. The p-median prior helps as far as distances
 explain response times. It ignores queueing, so at very high load or for unusual preferences it misleads at first.
@@ -62,6 +68,7 @@ SHRINK_AFTER, SHRINK = 10, 2 / 3
 BETA = 25
 SPREAD = 0.2
 CANDIDATES, CHAINS = 256, 2
+SWAPS, BLOCK, LISTED = 1000, 50, 20_000  # literal: K; candidates scored at a time; deployments listed to find a centre
 FIRST_STEPS, NEXT_STEPS = 15, 5  # steps to maximise the likelihood, in the first fit and in later ones
 ALWAYS_FIT = 100  # up to this number of observations hyperparameters are trained with each, then less often
 
@@ -75,6 +82,8 @@ class GPpM(Optimizer):
     rng : int or Generator, optional
     initial : int
         Number of random deployments to begin with, 𝒯.
+    literal : bool
+        Whether to follow Algorithms 3 and 4 to the letter, without the repairs that the module's notes list.
 
     Attributes
     ----------
@@ -96,9 +105,10 @@ class GPpM(Optimizer):
     >>> optimizer.tell(sites, objective(sites))
     """
 
-    def __init__(self, objective: Objective, *, rng: Rng = None, initial: int = 20) -> None:
+    def __init__(self, objective: Objective, *, rng: Rng = None, initial: int = 20, literal: bool = False) -> None:
         super().__init__(objective, rng=rng)
-        self.initial = _validate.whole_number(initial, "initial")
+        self.initial, self.literal = _validate.whole_number(initial, "initial"), bool(literal)
+        self.repeats = self.literal
         first_site = np.unique(self.space.city.twin_groups, return_index=True)[1]
         self._costs = np.ascontiguousarray(objective.costs[first_site])
         self._told: list[IntArray] = []  # deployments observed, as units in each twin group
@@ -176,7 +186,7 @@ class GPpM(Optimizer):
             self._open_region()
         else:
             self._resize(value, self.centre)
-        if self.process is None or told % (1 + told // ALWAYS_FIT) == 0:
+        if self.process is None or self.literal or told % (1 + told // ALWAYS_FIT) == 0:
             self.process, self._constant = self._fit(range(told), self.process)
         else:
             x = self._told[-1]
@@ -185,20 +195,21 @@ class GPpM(Optimizer):
     def _resize(self, value: float, centre: IntArray) -> None:
         """Update the trust region, centred at ``centre`` so far, after a new value (Algorithm 4, lines 13 to 20).
 
-        A deployment inside the region, with a value below the region's lowest so far, is a success, and becomes the
-        centre. Anything else is a failure. The region grows after GROW_AFTER successes and shrinks after SHRINK_AFTER
-        consecutive failures. A new one is opened if ``edge`` falls below 2, that is, if the region allows no swap.
+        A value below the region's lowest so far is a success, anything else a failure. Unless ``literal``, the deployment
+        must be inside the region to succeed, and then becomes the centre. The region grows after GROW_AFTER successes
+        and shrinks after SHRINK_AFTER consecutive failures. A new one is opened if ``edge`` falls below 2, that is, if
+        the region allows no swap.
         """
-        distance = np.abs(self._told[-1] - centre).sum()
-        if distance <= self.edge and value < self._region_value - 1e-9:
+        inside = self.literal or np.abs(self._told[-1] - centre).sum() <= self.edge
+        if inside and value < self._region_value - 1e-9:
             self._region_value, self._region_best = value, len(self._told) - 1
-            self.centre = self._told[-1]
+            self.centre = centre if self.literal else self._told[-1]
             self._successes += 1
             self._failures = 0
         else:
             self._failures += 1
         if self._successes == GROW_AFTER:
-            self.edge = min(self.edge * GROW, max(self.edge, 2 * self.space.units))
+            self.edge = min(self.edge * GROW, np.inf if self.literal else max(self.edge, 2 * self.space.units))
             self._successes = 0
         if self._failures == SHRINK_AFTER:
             self.edge *= SHRINK
@@ -212,7 +223,7 @@ class GPpM(Optimizer):
         """Open a region centred where GP*'s lower confidence bound, mean - √(BETA · variance), is low.
 
         Algorithm 4, lines 6 to 8, and (16). The minimum is sought by single swaps from the best deployment to which GP*
-        is fitted.
+        is fitted, or if ``literal`` among all deployments, if there are at most LISTED.
         """
         self.edge = float(EDGE)
         self._region_value, self._region_best = np.inf, -1
@@ -224,22 +235,29 @@ class GPpM(Optimizer):
             mean, variance = world.predict(counts, self._prior(counts) + constant)
             return np.sqrt(BETA * variance) - mean
 
-        start = self._told[min(rows, key=lambda k: self.values[k])]
-        self.centre = self._climb(score, start, score(start[None])[0])[0]
+        if self.literal and self.space.count <= LISTED:
+            every = self.space.group_counts(self.space.listing())
+            self.centre = every[score(every).argmax()]
+        else:
+            start = self._told[min(rows, key=lambda k: self.values[k])]
+            self.centre = self._climb(score, start, score(start[None])[0])[0]
 
     def _fit(self, rows: Sequence[int], previous: GaussianProcess | None) -> tuple[GaussianProcess, float]:
         """Fit a Gaussian process to the observations with indices ``rows``, starting from a previous fit.
 
-        Returns the process and the constant of its prior mean: the mean of value minus p-median objective.
+        Returns the process and the constant of its prior mean: the mean of value minus p-median objective, or 0 if
+        ``literal``.
         """
         from ...surrogates.kernels import DeploymentKernel
 
         X = np.array([self._told[k] for k in rows])
         y = np.array([self.values[k] for k in rows])
         prior = self._prior(X)
-        constant = (y - prior).mean()
+        constant = 0.0 if self.literal else float((y - prior).mean())
         kernel = DeploymentKernel(np.ones(X.shape[1])) if previous is None else previous.kernel
         noise_ratio = 1e-4 if previous is None else previous.noise_ratio
+        if self.literal:
+            return fit(kernel, X, y, prior, noise_ratio=noise_ratio, amplitude=1.0), constant
         steps = FIRST_STEPS if previous is None else NEXT_STEPS
         return fit(kernel, X, y, prior + constant, noise_ratio=noise_ratio, spread=SPREAD, steps=steps), constant
 
@@ -249,14 +267,17 @@ class GPpM(Optimizer):
         if self.centre is None or self.process is None:
             return self.draw()
         process, taken = self._with_pending(self.process), set[bytes]()
-        if not self.objective.noisy:
-            taken = {self.space.group_counts(sites).tobytes() for sites in map(list, self.taken)}
         goal = self._goal(process)
 
         def score(counts: IntArray) -> FloatArray:
             return log_expected_improvement(goal, *self._posterior(process, counts))
 
-        pool = np.vstack([self.centre, self._random_swaps(self.centre)])
+        if self.literal:
+            return self.space.deployment(self._swapping_search(score, self.centre))
+        if not self.objective.noisy:
+            taken = {self.space.group_counts(sites).tobytes() for sites in map(list, self.taken)}
+        most = max(1, int(min(self.edge / 2, self.space.units)))
+        pool = np.vstack([self.centre, self._random_swaps(self.centre, self.rng.integers(1, most + 1, CANDIDATES))])
         scores = score(pool)
         best, highest = None, -np.inf
         for k in {0, *np.argsort(-scores)[:CHAINS]}:
@@ -265,6 +286,24 @@ class GPpM(Optimizer):
             if value > highest:
                 best, highest = x, value
         return self.draw() if best is None else self.space.deployment(best)
+
+    def _swapping_search(self, score: Callable[[IntArray], FloatArray], x: IntArray) -> IntArray:
+        """Return the outcome of Algorithm 3 as printed, from the centre ``x``, with units at each location, shape (G,).
+
+        SWAPS times, s(d) random swaps of the current deployment give a candidate, which takes its place if it has a higher
+        score. Candidates are scored in blocks; those after an accepted one are discarded and do not count.
+        """
+        places = int(self.space.capacities.sum())
+        depth = max(1, int(min(self.edge / 2, self.space.units, places - self.space.units)))
+        value, left = score(x[None])[0], SWAPS
+        while left:
+            candidates = self._random_swaps(x, np.full(min(BLOCK, left), depth))
+            scores = score(candidates)
+            better = np.flatnonzero(scores > value)
+            if len(better):
+                x, value = candidates[better[0]], scores[better[0]]
+            left -= better[0] + 1 if len(better) else len(candidates)
+        return x
 
     def _with_pending(self, process: GaussianProcess) -> GaussianProcess:
         """Return the process with its expected values as observations of deployments asked for but not yet observed."""
@@ -299,12 +338,10 @@ class GPpM(Optimizer):
                 return x, value
             x, value = near[k], scores[k]
 
-    def _random_swaps(self, centre: IntArray) -> IntArray:
-        """Return allowed deployments 1 to s(d) random swaps from the centre, shape (CANDIDATES, G)."""
-        most = max(1, int(min(self.edge / 2, self.space.units)))
-        pool = np.repeat(centre[None], CANDIDATES, axis=0)
-        depths = self.rng.integers(1, most + 1, CANDIDATES)
-        for depth in range(most):
+    def _random_swaps(self, x: IntArray, depths: IntArray) -> IntArray:
+        """Return allowed deployments by ``depths``, shape (n,), random swaps from the deployment ``x``, shape (n, G)."""
+        pool = np.repeat(x[None], len(depths), axis=0)
+        for depth in range(depths.max()):
             rows = np.flatnonzero(depths > depth)
             some = pool[rows]
             gives = (self.rng.random(some.shape) * (some > self.space.floors)).argmax(axis=1)

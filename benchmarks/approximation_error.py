@@ -1,11 +1,15 @@
 """Measure the error of the approximate hypercube: the papers' Figure 7, by load and geometry.
 
     python benchmarks/approximation_error.py                # 100 random cities of 15 units each, and all of St. Paul
-    python benchmarks/approximation_error.py --units 20     # the papers' medium size: takes hours
+    python benchmarks/approximation_error.py --units 20     # the papers' medium size: 25 minutes
+    python benchmarks/approximation_error.py --units 30     # the large one, against a simulation: 15 minutes
     python benchmarks/approximation_error.py --unequal      # units whose mean service times differ: takes a minute
 
 Writes emsopt/data/studies/approximation_error_15.csv (one row per city) and approximation_error_st_paul.csv (a summary
-over all deployments). Seeds are 0, 1, 2, ...; finished rows are kept, so that an interrupted run can be resumed.
+over all deployments). Seeds are 0, 1, 2, ...; finished rows are kept, so that an interrupted run can be resumed. The
+stored tables of 20 and 30 units have 100 cities with plane and 20 with uniform travel times (``--geometries``,
+``--cities``). Fleets that are too large for the exact model are simulated with CALLS calls; ``half_width_min`` is half
+the width of the 95 % confidence interval.
 """
 
 import argparse
@@ -19,23 +23,25 @@ from scipy.stats import spearmanr
 from tqdm import tqdm
 
 import emsopt as eo
-from emsopt.evaluators import approximate_hypercube, evaluate_all, exact_hypercube, values
+from emsopt.evaluators import approximate_hypercube, evaluate_all, exact_hypercube, simulate, values
 
 FOLDER = Path(__file__).parents[1] / "emsopt" / "data" / "studies"
 LOADS = (0.2, 0.5, 0.8)
 GEOMETRIES = ("plane", "uniform")
+MOST_EXACT, CALLS = 20, 10_000_000
 
 
-def random_cities(units, cities):
+def random_cities(units, cities, geometries):
     """Store the error of the mean response in random grid cities with one unit per site, by city, load and geometry."""
     path = FOLDER / f"approximation_error_{units}.csv"
     done = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["geometry", "load", "seed"])
     keys = set(zip(done["geometry"], done["load"], done["seed"], strict=True))
-    wanted = [(g, load, seed) for seed in range(cities) for g in GEOMETRIES for load in LOADS]
+    wanted = [(g, load, seed) for seed in range(cities) for g in geometries for load in LOADS]
     for geometry, load, seed in tqdm([key for key in wanted if key not in keys]):
         city = eo.datasets.grid_city(n_sites=units, units=units, load=load, geometry=geometry, rng=seed)
         sites = np.arange(units)
-        exact, approximate = exact_hypercube(city, sites), approximate_hypercube(city, sites)
+        approximate = approximate_hypercube(city, sites)
+        exact = exact_hypercube(city, sites) if units <= MOST_EXACT else simulate(city, sites, calls=CALLS, rng=seed)
         row = {
             "geometry": geometry,
             "load": load,
@@ -44,6 +50,9 @@ def random_cities(units, cities):
             "approximate_min": round(approximate.mean_response, 6),
             "utilization_error": round(np.abs(exact.utilizations - approximate.utilizations).max(), 6),
         }
+        if units > MOST_EXACT:
+            low, high = exact.intervals["mean_response"]
+            row["half_width_min"] = round((high - low) / 2, 6)
         pd.DataFrame([row]).to_csv(path, mode="a", header=not path.exists(), index=False)
 
 
@@ -115,6 +124,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--units", type=int, default=15)
     parser.add_argument("--cities", type=int, default=100)
+    parser.add_argument("--geometries", nargs="+", choices=GEOMETRIES, default=GEOMETRIES)
     parser.add_argument("--unequal", action="store_true")
     options = parser.parse_args()
     if options.unequal:
@@ -122,7 +132,7 @@ def main():
         unequal_units()
         return
     FOLDER.mkdir(parents=True, exist_ok=True)
-    random_cities(options.units, options.cities)
+    random_cities(options.units, options.cities, options.geometries)
     if options.units == 15:
         st_paul()
 

@@ -169,3 +169,31 @@ def test_mean_wait_follows_from_the_chance_to_wait():
     assert e.mean_wait == pytest.approx(e.queue_probability / (served - calls), rel=1e-9)
     exact = exact_hypercube(city, sites, capacity="queue")
     assert e.mean_wait / exact.mean_wait == pytest.approx(e.queue_probability / exact.queue_probability, rel=1e-9)
+
+
+def test_theorem_4_needs_preference_by_response_time():
+    """Section 3.1 leaves the order of preference free; by distance, a slow turnout counts for nothing.
+
+    Site 0 is the nearest to both atoms but slow to leave. The p-median has it, for atom 1 only; by distance both atoms
+    are served from it, and at light load the best deployment does without.
+    """
+    city = eo.City(
+        [1.0, 1.0], [[2.0, 1.0], [3.0, 12.0], [3.0, 12.0]], turnout_times=[9.0, 1.0, 1.0], service_times=30.0
+    )
+    pairs, light = np.array([[0, 1], [1, 2]]), city.scaled(1e-6)
+    medians = [city.response_times[pair].min(axis=0).mean() for pair in pairs]
+    assert medians == [(4 + 10) / 2, (4 + 13) / 2]
+    by_distance = light.replace(preference=city.travel_times)
+    assert values(light, pairs, None, "approximate") == pytest.approx(medians, abs=1e-5)
+    assert values(by_distance, pairs, None, "approximate") == pytest.approx([(11 + 10) / 2, 8.5], abs=1e-5)
+
+
+def test_an_evaluation_of_thirty_units_is_a_few_dozen_sweeps_over_30_equations():
+    """Section B.2: where the exact model has 2^30 states, which are too many for the exact solver."""
+    city = eo.datasets.grid_city(30, 30, 0.5, rng=0)
+    e = approximate_hypercube(city, np.arange(30))
+    assert len(e.utilizations) == 30
+    assert e.iterations <= 100
+    assert e.residual < 1e-8
+    with pytest.raises(eo.EmsoptError, match="24 units"):
+        exact_hypercube(city, np.arange(30))

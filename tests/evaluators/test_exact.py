@@ -4,9 +4,10 @@ from math import factorial
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import emsopt as eo
-from emsopt.evaluators import exact_hypercube, values
+from emsopt.evaluators import exact_hypercube, p_median, values
 
 
 def erlang_b(p, load):
@@ -133,3 +134,28 @@ def test_residual_is_stated_and_small():
     e = exact_hypercube(eo.datasets.grid_city(n_sites=15, units=12, load=0.7, rng=3), np.arange(12))
     assert 0 <= e.residual < 1e-10
     assert e.iterations < 100
+
+
+def at_utilization(city, sites, wanted):
+    """Return the exact evaluation at the load at which units are busy a share ``wanted`` of the time on average."""
+    p = len(sites)
+    load = brentq(lambda a: exact_hypercube(city.with_offered_load(a, p), sites).utilizations.mean() - wanted, 0.1, 2)
+    return exact_hypercube(city.with_offered_load(load, p), sites)
+
+
+def test_example_6_is_optimistic_because_units_are_busy_together():
+    """ "Optimizing Server Locations in Spatial Queues": 1 - 0.3² = 91 %; two units of a hypercube have 88 %."""
+    two = eo.City([2.0, 1.0], [[3.0, 8.0], [9.0, 2.0]], turnout_times=1.5, service_times=40.0)
+    e = at_utilization(two, [0, 1], 0.3)
+    assert round(1 - 0.3**2, 2) == 0.91
+    assert 1 - e.utilizations.prod() == pytest.approx(0.911, abs=5e-4)
+    assert 1 - e.loss_probability == pytest.approx(0.878, abs=5e-4)
+
+
+def test_share_of_calls_answered_by_the_third_choice_or_later():
+    """Example 6, nine units in St. Paul at 30 %: 13 % of the calls, against b² = 9 % with independent units."""
+    city = eo.datasets.load_st_paul()
+    e = at_utilization(city, p_median(city, 9).sites, 0.3)
+    order = np.argsort(e.response_times, axis=0, kind="stable")
+    by_rank = np.take_along_axis(e.dispatch_fractions, order, axis=0) @ city.demand_shares
+    assert by_rank[2:].sum() == pytest.approx(0.128, abs=1e-3)

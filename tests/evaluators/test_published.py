@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.evaluators import approximate_hypercube, bounds, evaluate_all, p_median, values
+from emsopt.evaluators import approximate_hypercube, bounds, evaluate_all, exact_hypercube, p_median, values
 
 pytestmark = pytest.mark.skipif("EMSOPT_DATA" not in os.environ, reason="EMSOPT_DATA is not set")
 
@@ -87,3 +87,104 @@ def test_ties(city):
     assert sum(everything.space.multiplicity(sites) for sites in everything.sites) == 24_310
     assert len(everything.ties) == 1
     assert everything.space.multiplicity(everything.best_sites) == 8
+
+
+@pytest.fixture(scope="module")
+def optimal(city):
+    return evaluate_all(city, 9, evaluator="approximate").best
+
+
+def test_figure_4_two_units_move_between_optimum_and_p_median(city, median, optimal):
+    """From tracts 27/28/39 and 7/12 to 9 and 62; each station is told by the tracts nearest to it."""
+    before, after = (np.bincount(city.twin_groups[sites], minlength=14) for sites in (optimal.sites, median.sites))
+    group = {name: city.twin_groups[k] for k, name in enumerate(city.site_names)}
+    left, entered = (
+        [group[name] for name in names] for names in (["Station 4", "Station 22"], ["Station 17", "Station 6"])
+    )
+    change = after - before
+    assert np.flatnonzero(change < 0).tolist() == sorted(left)
+    assert np.flatnonzero(change > 0).tolist() == sorted(entered)
+    assert np.abs(change).sum() == 4
+    nearest = {name: set(np.argsort(city.travel_times[k])[:3]) for k, name in enumerate(city.site_names)}
+    assert {27, 28} <= nearest["Station 4"]
+    assert {7, 12} <= nearest["Station 22"]
+    assert 9 in nearest["Station 17"]
+    assert 62 in nearest["Station 6"]
+
+
+def test_figure_4d_sends_each_tract_to_one_station(city, median):
+    """The assignment that minimises the p-median objective: the nearest station alone, without regard to load."""
+    alone = approximate_hypercube(city.scaled(1e-6), median.sites)
+    assert alone.dispatch_fractions.max(axis=0).min() > 0.9999
+    assert alone.mean_response == pytest.approx(median.objective, abs=1e-4)
+
+
+def test_central_tracts_are_answered_faster(city, optimal):
+    """Figure 4(c): response follows the nearest unit's time (rank correlation 0.97) more than the distance from the centre.
+
+    The centre is that of the calls; degrees of longitude count cos 45° of those of latitude.
+    """
+    from scipy.stats import spearmanr
+
+    away = (city.atom_locations - city.demand_shares @ city.atom_locations) * [np.cos(np.pi / 4), 1]
+    central = spearmanr(np.hypot(*away.T), optimal.atom_response).statistic
+    near = spearmanr(optimal.response_times.min(axis=0), optimal.atom_response).statistic
+    assert central == pytest.approx(0.46, abs=0.01)
+    assert near == pytest.approx(0.97, abs=0.01)
+
+
+def test_most_calls_of_a_tract_go_to_its_first_choice(city, optimal):
+    """Figure 4(c): 70 % or more in every tract, 76 % of all calls; 18 % go to the second choice, 6 % further on."""
+    order = np.argsort(optimal.response_times, axis=0, kind="stable")
+    by_rank = np.take_along_axis(optimal.dispatch_fractions, order, axis=0)
+    assert by_rank[0].min() == pytest.approx(0.704, abs=0.002)
+    assert by_rank @ city.demand_shares == pytest.approx(
+        [0.764, 0.175, 0.043, 0.012, 0.004, 0.001, 0.001, 0, 0], abs=5e-4
+    )
+
+
+def test_central_tracts_lose_and_peripheral_ones_gain_under_the_p_median(city, median, optimal):
+    """Section 7.2: tracts 7, 11 to 13 and 24 get slower, those around Stations 17 and 6 faster."""
+    slower = approximate_hypercube(city, median.sites).atom_response - optimal.atom_response
+    assert slower[[7, 11, 12, 13, 24]] == pytest.approx([2.21, 1.89, 2.46, 0.89, 0.18], abs=0.01)
+    assert slower.argmax() == 12
+    assert slower[[9, 62]].max() < -0.5
+    assert slower.argmin() == 63
+    assert (slower > 0.01).sum() > (slower < -0.01).sum()
+
+
+def test_p_median_column_of_table_1(city, median):
+    """Within 0.04 min, but for 0.04 to 0.09 from 0.225 to 0.5, where the paper is higher; so are its gaps there."""
+    table = eo.datasets.paper_table(1).set_index("offered_load")
+    ours = eo.planning.load_sweep(city, 9, table.index)
+    excess = table["p_median_min"] - ours["p_median"]
+    middle = excess.loc[0.225:0.5]
+    assert middle.between(0.035, 0.09).all()
+    assert excess.drop(middle.index).abs().max() < 0.04
+    gaps = ours["p_median"] - ours["optimum"]
+    assert gaps.tolist() == pytest.approx([0.01, 0.05, 0.08, 0.12, 0.19, 0.32, 0.42, 0.51, 0.60, 0.68], abs=6e-3)
+
+
+def test_minutes_a_year_lost_by_the_p_median(city, median, optimal):
+    """Section 7.3.2 has more than 4,800; 30,911 calls by 0.053 min are 1,650 (1,750 by the exact model)."""
+    gap = approximate_hypercube(city, median.sites).mean_response - optimal.mean_response
+    assert 30_911 * gap == pytest.approx(1653, abs=5)
+    exact = [exact_hypercube(city, sites).mean_response for sites in (median.sites, optimal.sites)]
+    assert 30_911 * (exact[0] - exact[1]) == pytest.approx(1752, abs=5)
+
+
+@pytest.mark.parametrize(("capacity", "load", "gap"), [("loss", 1.26, 0.82), ("queue", 0.84, 0.92)])
+def test_gap_at_londons_utilisation(city, median, capacity, load, gap):
+    """Section 7.3.2: at 84 % utilisation the p-median is 0.8 to 0.9 min above the optimum, 0.05 at St. Paul's own.
+
+    With lost calls that takes an offered load of 1.26, at which a third of the calls is lost; with a queue, the mean wait
+    of 12 min exceeds any response. The optimum is the best by the exact model of the 50 best by the approximate one.
+    """
+    busy = city.with_offered_load(load, 9)
+    at_median = exact_hypercube(busy, median.sites, capacity=capacity)
+    assert at_median.utilizations.mean() == pytest.approx(0.84, abs=0.001)
+    everything = evaluate_all(busy, 9, evaluator="approximate", capacity=capacity)
+    best = values(busy, everything.sites[everything.values.argsort()[:50]], None, "exact", capacity=capacity).min()
+    assert at_median.mean_response - best == pytest.approx(gap, abs=0.01)
+    assert at_median.loss_probability == pytest.approx(1 / 3 if capacity == "loss" else 0, abs=0.001)
+    assert at_median.mean_wait == pytest.approx(0 if capacity == "loss" else 12.46, abs=0.01)

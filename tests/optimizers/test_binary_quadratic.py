@@ -115,3 +115,67 @@ def test_impossible_counts_are_refused():
         minimize_quadratic(np.zeros((3, 3)), np.zeros(3), 1, floors=[2, 0, 0])
     with pytest.raises(InputError, match="no positive entry"):
         minimum_cut(np.ones((2, 2)), np.zeros(2))
+
+
+def test_the_linear_bound_9_is_never_above_the_positive_part():
+    """(9), for weights Γ in [0, 1] and all x; with a weight of 1.5 it fails."""
+    rng = np.random.default_rng(6)
+    every = np.array(list(itertools.product([0, 1], repeat=6)))
+    for _ in range(50):
+        plus = np.maximum(instance(rng, 6)[0], 0)
+        gamma = rng.random((6, 6))
+        for weights, holds in (((gamma + gamma.T) / 2, True), (np.full((6, 6), 1.5), False)):
+            relaxed = plus * weights
+            linear = 2 * every @ relaxed.sum(axis=1) - relaxed.sum()
+            assert (linear <= np.einsum("ki,ij,kj->k", every, plus, every) + 1e-12).all() == holds
+
+
+def printed_steps(A, b, eta, steps):
+    """Algorithm 1 as printed, lines 5 to 11, with the cut mended: Γ after each step, from all ones."""
+    plus, minus, gamma = np.maximum(A, 0), np.minimum(A, 0), np.ones_like(A)
+    for _ in range(steps):
+        relaxed = plus * gamma
+        linear = b + 2 * relaxed.sum(axis=1)
+        x, _ = minimum_cut(minus, linear)
+        loss = value(A, b, x) - (x @ minus @ x + linear @ x - relaxed.sum())
+        gamma = np.clip(gamma + 2 * eta * loss * plus * (x[:, None] + x - 1), 0, 1)  # minus η times the loss's gradient
+        yield gamma
+
+
+def test_whether_gamma_settles_as_algorithm_1_says():
+    """|Γ(k) - Γ(k - 1)| < 1e-6 within 150 steps: on few of 24 random programs, whatever the step length."""
+    for eta in (0.001, 0.01, 0.1):
+        rng, settled = np.random.default_rng(0), 0
+        for k in range(24):
+            gammas = list(printed_steps(*instance(rng, (8, 12)[k % 2]), eta, 150))
+            settled += any(np.linalg.norm(g - h) < 1e-6 for g, h in itertools.pairwise(gammas))
+        assert settled <= 8
+
+
+def test_a_multiplier_alone_seldom_yields_exactly_p_units():
+    """Five of twelve places: with Γ = 1, bisection on the price of a unit finds a cut of five in a third of 60 programs."""
+    rng, hits = np.random.default_rng(1), 0
+    for _ in range(60):
+        A, b = instance(rng, 12)
+        minus, linear = np.minimum(A, 0), b + 2 * np.maximum(A, 0).sum(axis=1)
+        low, high, taken = -60.0, 60.0, 12
+        for _ in range(50):
+            price = (low + high) / 2
+            taken = minimum_cut(minus, linear + price)[0].sum()
+            if taken == 5:
+                break
+            low, high = (price, high) if taken > 5 else (low, price)
+        hits += taken == 5
+        assert minimize_quadratic(A, b, 5, method="relaxation", cuts=10).x.sum() == 5
+    assert 10 <= hits <= 30
+
+
+def test_a_semidefinite_relaxation_can_hold_the_number_of_units():
+    """Section 4.3: with X in place of x xᵀ, trace X = p and 1ᵀX1 = p² are linear, and hold for p units only."""
+    for x in itertools.product([0, 1], repeat=7):
+        X = np.outer(x, x)
+        assert ((np.trace(X) == 3) and (X.sum() == 9)) == (sum(x) == 3)
+    fractional = 0.5 * np.outer([1, 1, 1, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0, 0])
+    fractional += 0.5 * np.outer([0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 1, 1, 1])
+    assert (np.trace(fractional), fractional.sum()) == (3, 9)  # a mixture, which rounding has to resolve
+    assert np.linalg.eigvalsh(fractional)[0] > -1e-12

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import multivariate_normal
 
 from emsopt.errors import InputError
 from emsopt.optimizers import Run
@@ -264,3 +265,40 @@ def test_printed_gain_is_vacuous_for_a_city():
     assert most == pytest.approx(50 * math.log(101))
     assert printed > 2000 * most
     assert printed_gain(100, 17, constant=0.5) == pytest.approx(printed / 2)
+
+
+# -- lemmas of the proofs -------------------------------------------------------------------------------------------
+
+
+def test_lemma_18_and_21_bound_the_regret_of_a_round():
+    """Deployments that minimise a drawn model: regret at most 2 |α~ - α*|_1 and 2 |α*|_1; half of either would do.
+
+    Features are 0 or 1, so those of two deployments differ by at most 1.
+    """
+    rng, x = np.random.default_rng(6), deployments(6, 3)
+    pairs = list(itertools.combinations(range(6), 2))
+    features = np.column_stack([np.ones(len(x)), x, *(x[:, i] * x[:, j] for i, j in pairs)])
+    ratios = []
+    for _ in range(2000):
+        true, error = np.zeros(22), np.zeros(22)
+        true[rng.choice(22, 4, replace=False)] = rng.standard_normal(4)
+        error[rng.choice(22, rng.integers(1, 5), replace=False)] = rng.standard_normal()
+        regret = features[(features @ (true + error)).argmin()] @ true - (features @ true).min()
+        assert regret <= np.abs(true).sum() + 1e-12
+        ratios.append(regret / np.abs(error).sum())
+    assert 0.9 < max(ratios) <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("scale", [0.05, 1.0, 3.0])
+def test_entropy_of_a_normal_vector_and_its_sign(scale):
+    """Lemma 23 against integration of -f log f. It is negative for variances below 1/(2πe), contrary to the remark."""
+    covariance = scale**2 * np.array([[1.0, 0.6], [0.6, 2.0]])
+    for sigma in (covariance[:1, :1], covariance):
+        n = len(sigma)
+        grid = np.linspace(-12 * scale, 12 * scale, 1201)
+        points = np.stack(np.meshgrid(*[grid] * n, indexing="ij"), axis=-1)
+        log_density = multivariate_normal(np.zeros(n), sigma).logpdf(points)
+        integral = -(np.exp(log_density) * log_density).sum() * (grid[1] - grid[0]) ** n
+        lemma = 0.5 * np.log(np.linalg.det(2 * math.pi * math.e * sigma))
+        assert integral == pytest.approx(lemma, abs=1e-6)
+        assert (lemma < 0) == (np.linalg.det(sigma) < (2 * math.pi * math.e) ** -n) == (scale == 0.05)

@@ -182,3 +182,22 @@ def test_values_without_noise_and_repeated_features_leave_the_chain_finite(solve
         state = sample(Horseshoe.start(18), data.X, data.y, 2000, rng=rng)
         assert np.isfinite(state.coef).all()
         assert np.abs(data.X @ state.coef - data.y).max() < 0.1
+
+
+def test_posterior_error_falls_as_one_over_root_n():
+    """Lemma 19's rate on a design that is compatible, which features of exactly p units are not: slope -1/2 in log n."""
+    rng, sizes = np.random.default_rng(12), (50, 200, 800)
+    coef = np.r_[2.0, -1.5, np.zeros(18)]
+    errors = []
+    for n in sizes:
+        found = []
+        for _ in range(6):
+            X = rng.standard_normal((n, 20))
+            y, state = X @ coef + 0.5 * rng.standard_normal(n), Horseshoe.start(20)
+            state = sample(state, X, y, 200, rng=rng)
+            for _ in range(20):
+                state = sample(state, X, y, 5, rng=rng)
+                found.append(np.abs(state.coef - coef).sum())
+        errors.append(np.mean(found))
+    slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
+    assert -0.65 < slope < -0.35

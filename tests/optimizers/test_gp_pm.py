@@ -136,7 +136,7 @@ def test_region_grows_shrinks_and_restarts_as_in_algorithm_4(st_paul):
     shrunk = [tell(7.0) for _ in range(20)]
     assert shrunk[9] == pytest.approx(8 / 3)
     assert (shrunk[-1], optimizer.restarts) == (EDGE, 1)  # 16/9 is below 2
-    assert optimizer.values[optimizer._optima[0]] == 6.3
+    assert optimizer.values[optimizer.optima[0]] == 6.3
 
 
 def test_centre_follows_the_best_of_the_region_and_nothing_else(st_paul):
@@ -361,7 +361,7 @@ def test_literal_region_keeps_its_centre_and_grows_without_limit(st_paul):
     assert (optimizer.centre == centre).all()
     assert [tell(7.0) for _ in range(10)][-1] == EDGE  # 1.76 is below 2
     assert optimizer.restarts == 1
-    assert optimizer.values[optimizer._optima[0]] == 6.4
+    assert optimizer.values[optimizer.optima[0]] == 6.4
 
 
 def test_literal_centre_has_the_lowest_bound_of_all_deployments():

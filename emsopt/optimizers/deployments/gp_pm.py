@@ -7,11 +7,10 @@ paper's first version.
 symbol          name            meaning
 ==============  ==============  ==============================================================================
 𝒯               ``initial``     number of random deployments to begin with
-d, d_0          ``edge``, EDGE  largest Hamming distance from the centre (2 per relocated unit); its initial value
-n_s, α_s        GROW_AFTER,     successes after which d grows, and by how much
-                GROW
-n_f, α_f        SHRINK_AFTER,   consecutive failures after which d shrinks, and by how much
-                SHRINK
+d               ``edge``        largest Hamming distance from the centre (2 per relocated unit)
+d_0             EDGE            its initial value
+n_s, α_s        GROW            successes after which d grows, and its factor
+n_f, α_f        SHRINK          consecutive failures after which d shrinks, and its factor
 β               BETA            weight of the variance in the choice of a centre: mean - √(β · variance), (16)
 m(x)            -               prior mean: p-median objective Σ_j w_j min_i c_ij, plus a constant
 GP              ``process``     Gaussian process fitted to all observations
@@ -62,9 +61,8 @@ from ...evaluators.objective import Objective
 from ...surrogates.gaussian_process import GaussianProcess, fit
 from .base import Optimizer
 
-EDGE = 20
-GROW_AFTER, GROW = 3, 1.5
-SHRINK_AFTER, SHRINK = 10, 2 / 3
+EDGE = 20.0
+GROW, SHRINK = (3, 1.5), (10, 2 / 3)
 BETA = 25
 SPREAD = 0.2
 CANDIDATES, CHAINS = 256, 2
@@ -84,6 +82,12 @@ class GPpM(Optimizer):
         Number of random deployments to begin with, 𝒯.
     literal : bool
         Whether to follow Algorithms 3 and 4 to the letter, without the repairs that the module's notes list.
+    edge : float
+        Initial edge of a trust region, d_0, at least 2.
+    grow : (int, float)
+        Number of successes after which the region grows, n_s, and the factor of its edge, α_s.
+    shrink : (int, float)
+        Number of consecutive failures after which the region shrinks, n_f, and the factor of its edge, α_f.
 
     Attributes
     ----------
@@ -95,6 +99,8 @@ class GPpM(Optimizer):
         Largest Hamming distance from the centre in the trust region, d.
     restarts : int
         Number of trust regions given up so far because they had shrunk below one swap.
+    optima : list of int
+        Indices in ``values`` of the best deployment of each region given up.
 
     Examples
     --------
@@ -105,17 +111,31 @@ class GPpM(Optimizer):
     >>> optimizer.tell(sites, objective(sites))
     """
 
-    def __init__(self, objective: Objective, *, rng: Rng = None, initial: int = 20, literal: bool = False) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        *,
+        rng: Rng = None,
+        initial: int = 20,
+        literal: bool = False,
+        edge: float = EDGE,
+        grow: tuple[int, float] = GROW,
+        shrink: tuple[int, float] = SHRINK,
+    ) -> None:
         super().__init__(objective, rng=rng)
+        if not (edge >= 2 and grow[0] >= 1 <= shrink[0] and grow[1] >= 1 > shrink[1] > 0):
+            given = f"edge {edge}, grow {grow}, shrink {shrink}"
+            raise InputError(f"`edge` must be at least 2, numbers at least 1, factors (>= 1, < 1); got {given}.")
+        self._first_edge, self._grow, self._shrink = float(edge), grow, shrink
         self.initial, self.literal = _validate.whole_number(initial, "initial"), bool(literal)
         self.repeats = self.literal
         first_site = np.unique(self.space.city.twin_groups, return_index=True)[1]
         self._costs = np.ascontiguousarray(objective.costs[first_site])
         self._told: list[IntArray] = []  # deployments observed, as units in each twin group
-        self._optima: list[int] = []  # indices of those that were the best of a region
+        self.optima: list[int] = []
         self.process: GaussianProcess | None = None
         self.centre: IntArray | None = None
-        self.edge, self.restarts = float(EDGE), 0
+        self.edge, self.restarts = self._first_edge, 0
         self._region_value, self._region_best = np.inf, -1  # value of the region's best deployment, and its index
         self._successes = self._failures = 0
 
@@ -196,9 +216,9 @@ class GPpM(Optimizer):
         """Update the trust region, centred at ``centre`` so far, after a new value (Algorithm 4, lines 13 to 20).
 
         A value below the region's lowest so far is a success, anything else a failure. Unless ``literal``, the deployment
-        must be inside the region to succeed, and then becomes the centre. The region grows after GROW_AFTER successes
-        and shrinks after SHRINK_AFTER consecutive failures. A new one is opened if ``edge`` falls below 2, that is, if
-        the region allows no swap.
+        must be inside the region to succeed, and then becomes the centre. The region grows after n_s successes and
+        shrinks after n_f consecutive failures. A new one is opened if ``edge`` falls below 2, that is, if the region
+        allows no swap.
         """
         inside = self.literal or np.abs(self._told[-1] - centre).sum() <= self.edge
         if inside and value < self._region_value - 1e-9:
@@ -208,14 +228,14 @@ class GPpM(Optimizer):
             self._failures = 0
         else:
             self._failures += 1
-        if self._successes == GROW_AFTER:
-            self.edge = min(self.edge * GROW, np.inf if self.literal else max(self.edge, 2 * self.space.units))
+        if self._successes == self._grow[0]:
+            self.edge = min(self.edge * self._grow[1], np.inf if self.literal else max(self.edge, 2 * self.space.units))
             self._successes = 0
-        if self._failures == SHRINK_AFTER:
-            self.edge *= SHRINK
+        if self._failures == self._shrink[0]:
+            self.edge *= self._shrink[1]
             self._failures = 0
         if self.edge < 2:
-            self._optima += [self._region_best] if self._region_best >= 0 else []
+            self.optima += [self._region_best] if self._region_best >= 0 else []
             self.restarts += 1
             self._open_region()
 
@@ -225,10 +245,10 @@ class GPpM(Optimizer):
         Algorithm 4, lines 6 to 8, and (16). The minimum is sought by single swaps from the best deployment to which GP*
         is fitted, or if ``literal`` among all deployments, if there are at most LISTED.
         """
-        self.edge = float(EDGE)
+        self.edge = self._first_edge
         self._region_value, self._region_best = np.inf, -1
         self._successes = self._failures = 0
-        rows = [*range(self.initial), *self._optima]
+        rows = [*range(self.initial), *self.optima]
         world, constant = self._fit(rows, None)
 
         def score(counts: IntArray) -> FloatArray:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats.mstats import mjci
 
 import emsopt as eo
 from emsopt import study
@@ -100,11 +101,11 @@ def test_optimizers_in_the_readme_are_those_of_the_studies():
 
     def found(version, method):
         runs = first.get_group((version, method))
-        median = runs["evaluations"].median()
-        return f"{runs['reached'].sum()}: {f'{median:g}' if median <= 100 else '> 100'}"
+        median, error = runs["evaluations"].median(), mjci(runs["evaluations"].clip(upper=101), prob=[0.5])[0]
+        return f"{runs['reached'].sum()} of {len(runs)}: {f'{median:g} ± {error:.0f}' if median <= 100 else '> 100'}"
 
     rows = re.findall(
-        r"^\| `([a-z+-]+)`[^|]*\| ([\d:.> ]+) \| ([\d:.> ]+) \| ([\d.]+) \| ([\d.]+) \|$",
+        r"^\| `([a-z+-]+)`[^|]*\| (\d+ of [^|]+) \| (\d+ of [^|]+) \| ([\d.]+) \| ([\d.]+) \|$",
         file.read_text(),
         re.MULTILINE,
     )

@@ -35,7 +35,6 @@ from .run import Run
 
 METHODS: dict[str, Callable[..., Optimizer]] = {
     "gp-pm": GPpM,
-    "gp-pm-literal": partial(GPpM, literal=True),
     "gp-zero": GPzero,
     "sparbl": SparBL,
     "sparbl+": SparBLPlus,
@@ -44,6 +43,7 @@ METHODS: dict[str, Callable[..., Optimizer]] = {
     "genetic": Genetic,
     "annealing": SimulatedAnnealing,
     "local": LocalSearch,
+    "gp-pm-literal": partial(GPpM, literal=True),
 }
 """Methods on deployments by name."""
 

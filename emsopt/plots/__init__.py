@@ -19,7 +19,7 @@ from .control import control_bounds, control_run, control_sets, control_study
 from .curves import convergence, load_sweep, response_distribution, response_histogram
 from .maps import deployment, deployments
 from .model import approximation_error, correction_factor, utilization
-from .optimizers import cut_graph, example_13, regret_curves, trust_region
+from .optimizers import cut_graph, example_13, regret_curves, search_steps, trust_region
 from .own_city import hourly_plan, weekly_profile
 from .roads import exploration, routes
 from .small_multiples import line_panels, study_curves
@@ -48,6 +48,7 @@ __all__ = [
     "response_distribution",
     "response_histogram",
     "routes",
+    "search_steps",
     "study_curves",
     "trust_region",
     "utilization",

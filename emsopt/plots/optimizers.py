@@ -13,11 +13,25 @@ from ..errors import InputError
 from ..maps import _colours
 from ..optimizers.deployments.binary_quadratic import minimum_cut
 from ..optimizers.regret import confidence_band
-from ._style import AxLike, Style, bare, categories, draw_line, figure, legend_above, marker, note, panels, styled
+from ._style import (
+    AxLike,
+    Style,
+    bare,
+    categories,
+    draw_line,
+    figure,
+    legend_above,
+    marker,
+    note,
+    panels,
+    shared_legend,
+    styled,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -291,6 +305,58 @@ def example_13(ax: AxLike = None) -> tuple[Figure, AxesArray]:
         panel.set_title(title)
     if len(fig.axes) == len(steps):  # not among axes of a larger figure
         fig.legend(handles=_region_legend(), loc="outside lower center", ncols=6)
+    return fig, axes
+
+
+# -- one dimension --------------------------------------------------------------------------------------------------
+
+
+@styled()
+def search_steps(
+    steps: Sequence[pd.DataFrame], points: ArrayLike, ax: AxLike = None, *, truth: ArrayLike | None = None
+) -> tuple[Figure, AxesArray]:
+    """Draw steps of a search for the minimum of a function of one variable: the model left, the acquisition function right.
+
+    Figure 6 of "Optimizing Server Locations in Spatial Queues".
+
+    Parameters
+    ----------
+    steps : sequence of DataFrame
+        One row of the figure per step. The index is x. The columns are "mean" and "deviation", posterior mean and standard
+        deviation of the function, and "acquisition", whose maximum is evaluated next.
+    points : array_like, shape (t, 2)
+        All evaluated points and their values, in order. The last ``len(steps)`` are those that the steps chose: a step is
+        drawn with the points before its own.
+    ax : empty Figure or sequence of Axes, two for each step, optional
+    truth : array_like, shape of the index, optional
+        Values of the function itself.
+
+    Returns
+    -------
+    fig, axes
+    """
+    found = _validate.real_array(points, "points", (None, 2))
+    for frame in steps:
+        _validate.columns(frame, ["mean", "deviation", "acquisition"], "steps")
+    first = _validate.whole_number(len(found) - len(steps), "number of points before the first step")
+    fig, axes = panels(ax, 2 * len(steps), (5.6, 2.5), 2, sharex=True)
+    for k, (frame, left, right) in enumerate(zip(steps, axes[::2], axes[1::2], strict=True)):
+        x, mean, spread = frame.index, frame["mean"], 2 * frame["deviation"]
+        left.fill_between(x, mean - spread, mean + spread, color=BLUE, alpha=0.15, label="± 2 standard deviations")
+        if truth is not None:
+            left.plot(x, truth, color="#777", linestyle="--", linewidth=1.6, label="true")
+        left.plot(x, mean, color=BLUE, label="posterior mean")
+        left.plot(*found[: first + k].T, "x", color="#222", markersize=9, markeredgewidth=2.2, label="observed")
+        right.fill_between(x, frame["acquisition"], color=INSIDE, alpha=0.35)
+        right.plot(x, frame["acquisition"], color=INSIDE)
+        for axis in (left, right):
+            axis.axvline(found[first + k, 0], color=_colours.LINES, linewidth=1.8, linestyle="--", label="next")
+        left.set_ylabel(f"step {k + 1}")
+    axes[0].set_title("Model")
+    axes[1].set_title("Acquisition function")
+    for axis in axes[-2:]:
+        axis.set_xlabel("x")
+    shared_legend(fig, axes, 5)
     return fig, axes
 
 

@@ -7,12 +7,17 @@ import matplotlib as mpl
 mpl.use("Agg")
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
+import emsopt as eo
 from emsopt import plots
 from emsopt.errors import InputError
+from emsopt.optimizers.deployments.gp_pm import log_expected_improvement
+from emsopt.surrogates.gaussian_process import condition
+from emsopt.surrogates.squared_exponential import SquaredExponential
 
 EXAMPLE_7 = [[0, -2, -3], [-2, 0, -1], [-3, -1, 0]]
 SPACE = np.array([[i in pair for i in range(5)] for pair in itertools.combinations(range(5), 2)], int)
@@ -158,3 +163,35 @@ def test_a_towering_bound_makes_axes_logarithmic():
     assert np.isnan(ax.lines[0].get_ydata()[0])  # zero has no place there
     fig.canvas.draw()
     assert plots.regret_curves([[0.0, 0.0]])[1].get_yscale() == "linear"
+
+
+# -- one dimension --------------------------------------------------------------------------------------------------
+
+
+def test_figure_6_shows_three_steps_of_a_one_dimensional_search():
+    """Points chosen by expected improvement of a process conditioned anew: drawn where it is largest, seen one step later."""
+    f, x, points, steps = eo.problems.forrester(), np.linspace(0, 1, 301), [0.1, 0.6], []
+    for _ in range(3):
+        values = np.array([f([u]) for u in points])
+        process = condition(SquaredExponential(0.15), np.c_[points], values, values.mean())
+        mean, variance = process.predict(x[:, None], values.mean())
+        gain = np.exp(log_expected_improvement(values.min(), mean, np.sqrt(variance)))
+        steps.append(pd.DataFrame({"mean": mean, "deviation": np.sqrt(variance), "acquisition": gain}, index=x))
+        points.append(x[gain.argmax()])
+    told = np.array([(u, f([u])) for u in points])
+    _, axes = plots.search_steps(steps, told, truth=[f([u]) for u in x])
+    assert len(axes) == 6
+    for k, (frame, left, right) in enumerate(zip(steps, axes[::2], axes[1::2], strict=True)):
+        lines = {line.get_label(): line for line in left.lines}
+        assert np.c_[lines["observed"].get_data()] == pytest.approx(told[: 2 + k])
+        curve, following = right.lines
+        assert curve.get_ydata() == pytest.approx(frame["acquisition"])
+        assert (
+            following.get_xdata()[0] == lines["next"].get_xdata()[0] == told[2 + k, 0] == frame["acquisition"].idxmax()
+        )
+        assert np.interp(*told[: 2 + k, :1].T, x, frame["mean"]) == pytest.approx(told[: 2 + k, 1], abs=0.05)
+    assert plots.search_steps(steps, told, ax=Figure())[0].axes
+    with pytest.raises(InputError, match="number of points before the first step"):
+        plots.search_steps(steps, told[:2])
+    with pytest.raises(InputError, match="must have a column 'deviation'"):
+        plots.search_steps([steps[0][["mean"]]], told)

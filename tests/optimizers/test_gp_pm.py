@@ -432,3 +432,28 @@ def test_theorem_14_holds_for_the_repaired_search_and_not_for_the_printed_one():
         left_out.append(20 - len(printed.taken))
         assert np.all(np.diff(np.minimum.accumulate(printed.values)) <= 0)
     assert sum(n > 0 for n in left_out) >= 2
+
+
+def test_example_13_runs_on_cities_of_its_size():
+    """N = 5, p = 2, d = 2, three random deployments, n_s = n_f = 3, factors 1.5 and 0.75, as printed; twenty cities.
+
+    The paper finds the optimum of ten deployments at its fifth evaluation.
+    """
+    needed = []
+    for seed in range(20):
+        objective = eo.Objective(eo.datasets.grid_city(5, 2, 0.5, rng=seed), 2, "approximate")
+        best = objective.values(objective.space.listing()).min()
+        settings = {"initial": 3, "edge": 2, "grow": (3, 1.5), "shrink": (3, 0.75)}
+        optimizer = GPpM(objective, rng=seed, literal=True, **settings)
+        while optimizer.best[1] > best + 1e-9 and len(optimizer.values) < 30:
+            steps(optimizer, objective, 1)
+        needed.append(len(optimizer.values))
+    assert np.median(needed) <= 5
+    assert sum(n <= 8 for n in needed) >= 17
+
+
+def test_inputs_of_algorithm_4_that_make_no_sense_are_refused():
+    objective = eo.Objective(small_city(), 3, "approximate")
+    for wrong in ({"edge": 1}, {"grow": (0, 1.5)}, {"grow": (3, 0.9)}, {"shrink": (3, 1)}, {"shrink": (0, 0.5)}):
+        with pytest.raises(eo.errors.InputError, match="`edge` must be at least 2"):
+            GPpM(objective, **wrong)

@@ -51,7 +51,7 @@ def test_regret_is_that_of_a_plain_loop():
 
 def test_regret_of_runs_is_cut_to_the_shortest():
     runs = [
-        Run(np.array([0]), min(values), len(values), "", pd.DataFrame({"value": values}))
+        Run(np.array([0]), min(values), len(values), "", pd.DataFrame({"value": values}), np.array([0]), min(values))
         for values in ([3.0, 2.0, 4.0], [2.0, 2.0])
     ]
     np.testing.assert_allclose(empirical_regret(runs, 2.0), [[1, 1], [0, 0]])

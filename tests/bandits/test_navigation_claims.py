@@ -5,6 +5,7 @@ Lemmas on a continuum are checked on [0, 1] with the Matérn kernel of smoothnes
 """
 
 import math
+import os
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from scipy.stats import norm
 
 import emsopt as eo
 from emsopt import bandits
+from emsopt.roads import grid_roads
 
 NOISE, SIZE = 0.1, 2  # of the games with eight arms
 LENGTHSCALE = 0.5  # of the kernel on [0, 1]
@@ -288,6 +290,23 @@ def test_footnote_2_gives_more_than_the_square_root():
     assert growth(1.1, 0.55) == pytest.approx(0.5, abs=1e-9)
 
 
+def test_the_experiments_parameters_are_a_limit_of_valid_ones():
+    """ω = ξ = 1 is refused by the bound. With ω = 1 + δ and ξ = 1 + 2δ paths are the same, and the constant exceeds any use."""
+    net = grid_roads(5, 5, jitter=0.3, rng=1)
+    prior, valid = bandits.navigation_prior(net), bandits.BayesUCB(1 + 1e-9, 1 + 2e-9)
+    options = {"horizon": 40, "rng": 0, "prior": prior}
+    ends = "r0c0-r0c1", "r4c3-r4c4"
+    paths = [
+        bandits.run(net, *ends, ("gp", rule), **options).history["path"].tolist()
+        for rule in (bandits.BayesUCB(), valid)
+    ]
+    assert paths[0] == paths[1]
+    facts = {"n_arms": 80, "size": 8, "noise_variance": 1.0, "eigenvalue": 1.0, "gain": 0.0}
+    assert bandits.regret_bound(valid, 500, **facts) > 1e12
+    with pytest.raises(eo.EmsoptError, match="`omega` above 1"):
+        bandits.regret_bound(bandits.BayesUCB(), 500, **facts)
+
+
 def test_inverse_error_function_lies_between_its_two_bounds():
     """Lemmas (130) and (131) on 100,000 points; below the first one's range the root is not real."""
     u = np.linspace(0, 1, 100_001)[:-1]
@@ -536,6 +555,17 @@ def test_rounding_the_best_set_costs_at_most_pi_squared_over_6():
 
 
 # -- Section 4.1: navigation ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("network", "dropped"), [("monaco", "180 of 3183"), ("luxembourg", "60 of 5740")])
+def test_few_edges_lie_outside_of_the_largest_component(network, dropped):
+    """Appendix B.2: 6 % of Monaco's edges and 1 % of Luxembourg's (rebuilt) are dropped."""
+    if network == "luxembourg" and not os.environ.get("EMSOPT_DATA"):
+        pytest.skip("the network of Luxembourg is read from $EMSOPT_DATA")
+    net = eo.datasets.load_roads(network)
+    if net.name == "luxembourg":
+        pytest.skip("the published network, not the rebuilt one")
+    assert f"{dropped} edges lie outside the largest strongly connected part" in net.notes
 
 
 def test_drawn_networks_have_negative_cycles():

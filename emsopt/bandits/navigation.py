@@ -13,13 +13,14 @@ of the path taken minus that of the best path open in that round; it is never ne
 Where energies are well above the noise, regret equals the difference in expected energy. On many edges they are
 not. In Monaco 41 % of the edges have a negative prior mean, and 74 % have a prior mean below two standard
 deviations of the noise. On a flat network all prior means are positive, but those of short edges are small: of
-the energies drawn for Luxembourg, up to half are negative. There, negative energy is ignored, and a path with
-more regret may need less energy. ``energy``, ``expected_energy`` and ``excess_energy`` in the history are not
-rectified.
+the energies drawn for Luxembourg, 1 to 51 % are negative in twenty draws. There, negative energy is ignored, and
+a path with more regret may need less energy. ``energy``, ``expected_energy`` and ``excess_energy`` in the history
+are not rectified.
 
 **Shifted rectification** is our own option, ``shift``. The potential energy of `emsopt.roads.energy.potential_energy`
 adds up to the same number on every path from start to end. Subtracted from each edge before rectifying, it
-changes no comparison of paths, but leaves little to rectify: in Monaco no prior mean is then negative.
+changes no comparison of paths, but leaves less to rectify: in Monaco no prior mean is then negative, although many
+drawn energies still are (a median of 45 % instead of 52 % over twenty draws).
 
 **Volatile arms.** Roads and turns may be closed in some rounds. With congestion by hour, an arm is a road edge at
 one hour of the day, driven at the speed of that hour. Each round is one hour, and the hours repeat in cycles. With

@@ -260,7 +260,8 @@ def table(caption: str, columns: Iterable[str], rows: Iterable[tuple[str, Iterab
     body, head = "", "".join(f"<th scope='col'>{escape(name)}</th>" for name in columns)
     for title, texts in rows:
         cells = "".join(f"<td>{text if isinstance(text, Markup) else escape(text)}</td>" for text in texts)
-        body += f"<tr><th scope='row'>{escape(title)}</th>{cells}</tr>"
+        name = title if isinstance(title, Markup) else escape(title)
+        body += f"<tr><th scope='row'>{name}</th>{cells}</tr>"
     return (
         f"{TABLE_STYLE}{lines(caption)}<div style='overflow:auto;max-height:30em'><table class='emsopt-figures' "
         f"aria-label='{escape(caption)}'>{head and f'<tr><td></td>{head}</tr>'}{body}</table></div>"

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ALL = "all"
-SHOWN = ("claim", "theirs", "ours", "error", "verdict", "why")
+WIDTHS = {"claim": 15, "paper": 6, "here": 14, "verdict": 16}  # of the columns, em
 EXPLANATION = (
-    "Every theorem, figure, table and numbered statement of the papers, with what this package found. The last column "
-    "leads to the test or the notebook section that shows it. For columns and papers see help(eo.datasets.load_claims)."
+    "Every theorem, figure, table and numbered statement of the papers, and what this package found. Each row ends with a "
+    "link to the test or the notebook section that shows it. help(eo.datasets.load_claims) explains the papers' names."
 )
 
 
@@ -84,18 +84,26 @@ class _ClaimsPanel(Panel):
         rows = []
         for claim in answer.to_dict("records"):
             title = f"{claim['paper']}: {claim['place']}" if several else claim["place"]
-            rows.append((title, [*(_wrapped(escape(claim[name])) for name in SHOWN), _link(claim["evidence"])]))
-        self.show(figures=table(caption, (*SHOWN, "evidence"), rows))
+            here = claim["ours"] + (f" (error: {claim['error']})" if claim["error"] else "")
+            verdict = f"<b>{claim['verdict']}</b>. {escape(claim['why'])} {_link(claim['evidence'])}"
+            texts = (escape(claim["claim"]), escape(claim["theirs"]), escape(here), verdict)
+            rows.append(
+                (
+                    _wrapped(escape(title), 9),
+                    [_wrapped(text, em) for text, em in zip(texts, WIDTHS.values(), strict=True)],
+                )
+            )
+        self.show(figures=table(caption, WIDTHS, rows))
         return "" if len(answer) else "No claim matches: use fewer words, or choose all papers and verdicts."
 
 
-def _wrapped(text: str) -> Markup:
+def _wrapped(html: str, em: int) -> Markup:
     """Return a table cell that breaks its lines."""
-    return Markup(f"<div style='white-space:normal;text-align:left;max-width:24em'>{text}</div>")
+    return Markup(f"<div style='white-space:normal;text-align:left;width:{em}em'>{html}</div>")
 
 
-def _link(evidence: str) -> Markup:
-    """Return a table cell with a link to a test's file or a notebook's section, seen from the folder of notebooks."""
+def _link(evidence: str) -> str:
+    """Return a link to a test's file or a notebook's section, seen from the folder of the notebooks."""
     file, _, test = evidence.partition("::")
-    name = test or evidence.removeprefix("notebooks/")
-    return _wrapped(f"<a href='../{escape(file)}' target='_blank'>{escape(name)}</a>")
+    kind = "test" if test else "notebook"
+    return f"<a href='../{escape(file)}' title='{escape(evidence)}' target='_blank'>{kind}</a>"

@@ -14,7 +14,10 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
 
 def titles(panel):
-    return [html.unescape(title) for title in re.findall(r"<th scope='row'>(.*?)</th>", panel.refs["figures"].value)]
+    return [
+        html.unescape(title)
+        for title in re.findall(r"<th scope='row'><div[^>]*>(.*?)</div></th>", panel.refs["figures"].value)
+    ]
 
 
 def test_it_begins_with_all_claims_and_their_counts():

@@ -1,7 +1,7 @@
 """St. Paul as the first version tells it: its figures, deployments and tracts, from the authors' own inputs.
 
-The version is "Optimizing Server Locations for Stochastic Emergency Service Systems". Its tracts 0 to 70 are the atoms in
-their order. The inputs are read from EMSOPT_DATA.
+The version is "Optimizing Server Locations for Stochastic Emergency Service Systems". Its tracts 0 to 70 are the atoms
+in their order. The inputs are read from EMSOPT_DATA.
 """
 
 import os
@@ -89,10 +89,10 @@ def test_table_3_agrees_to_the_printed_digit(city, median):
 
 
 def test_footnote_3_counts_the_turnout_twice_and_has_another_service_rate(city, optimum):
-    """Its sum is turnout 5.86 + travel 1.75 + patient 26.85 = 34.46 min, hence 1.741 calls an hour and a load of 22.5 %.
+    """Its sum is turnout 5.86 + travel 1.75 + patient 26.85 = 34.46 min, so 1.741 calls an hour and a load of 22.5 %.
 
-    But 5.86 is the mean *response*, with the turnout of 1.75 min in it: the three terms add up to 32.71 min. The data have
-    1440 / 42.17 = 34.15 min and a load of 22.3 %.
+    But 5.86 is the mean *response*, with the turnout of 1.75 min in it: the three terms add up to 32.71 min. The data
+    have 1440 / 42.17 = 34.15 min and a load of 22.3 %.
     """
     assert city.turnout_times == pytest.approx(1.75)
     assert optimum.mean_response == pytest.approx(5.86, abs=0.005)
@@ -126,7 +126,8 @@ def test_the_p_median_moves_two_units_outwards(city, optimum, median):
 
 
 def test_seven_tracts_are_slower_under_the_p_median_but_the_edge_gains_little(city, optimum, median):
-    """C.2: tracts 2, 3, 4, 7, 11, 12 and 13 are slower, by both models; so are the tracts next to Station 8, the centre.
+    """C.2: tracts 2, 3, 4, 7, 11, 12 and 13 are slower, by both models; so are the tracts next to Station 8, the
+    centre.
 
     Not so "all tracts of the centre" (62, 2.1 km away, gains 2.3 min) nor "better at the periphery": of the
     twenty tracts farthest from the centre only three gain. Those that gain are nearer to the two units where they
@@ -164,8 +165,8 @@ def test_the_central_unit_is_busier_under_the_p_median(city, optimum, median, ev
 def test_figure_6_shows_the_moves_at_the_original_rate(city, optimum, median, evaluator):
     """At twice the rate one unit moves, Station 24 to Station 7.
 
-    The text moves two units, from 53/62 to 12 and from 9 to 27/28/39: this leads from the p-median to the optimum at the
-    original rate.
+    The text moves two units, from 53/62 to 12 and from 9 to 27/28/39: this leads from the p-median to the optimum at
+    the original rate.
     """
     twice = evaluate_all(city.scaled(2), 9, evaluator=evaluator).best_sites
     left, reached = moves(optimum.sites, twice)
@@ -215,7 +216,7 @@ def test_eight_minutes_move_one_unit(city, optimum, evaluator):
 
 
 def test_times_behind_the_move_of_figure_12(city):
-    """C.3: the unit at 68 reaches 59 and 60 within 8 min but not 61, where it takes 14; the one at 66 the lower left."""
+    """C.3: the unit at 68 reaches 59 and 60 within 8 min but not 61 (14 min); the one at 66 the lower left."""
     at_68, at_66 = city.response_times[AT["68"]], city.response_times[AT["66"]]
     assert at_68[[59, 60]].max() < 6.1
     assert at_68[61] > 14
@@ -261,7 +262,7 @@ def test_few_late_responses_spread_response_times_less(city, optimum):
 
 
 def printed(city, sites, servers, first=0):
-    """Return shares q_ij (30) with Q(servers, ρ, r + first) for r units preferred, and utilisations by (29), unscaled."""
+    """Return shares q_ij (30) with Q(servers, ρ, r + first) for r units preferred, and utilisations by (29)."""
     p, load = len(sites), city.total_rate / 60 * float(city.service_times[0, 0])
     Q = np.r_[correction_factors(servers, load), np.zeros(2)]
     order = np.argsort(city.response_times[sites], axis=0, kind="stable")  # (p, M)
@@ -283,8 +284,8 @@ def printed(city, sites, servers, first=0):
 def test_the_correction_factor_takes_nine_servers_and_the_rank_before(city, optimum):
     """(26) and (29) at a load of 0.8: mean utilisation against Erlang's, at most 0.5 % off with Q(p, ρ, k - 1).
 
-    With N = 17 in place of p = 9 it is 18 % too high, with k in place of k - 1 5 % too low. At the original load the three
-    differ by less than 0.4 %, so that Table 3 does not tell them apart.
+    With N = 17 in place of p = 9 it is 18 % too high, with k in place of k - 1 5 % too low. At the original load the
+    three differ by less than 0.4 %, so that Table 3 does not tell them apart.
     """
     for load, off in ((0.8, (0.001, 0.18, -0.05)), (0.223, (0.0, 0.004, 0.003))):
         loaded = city.with_offered_load(load, 9)

@@ -1,7 +1,7 @@
 """SparBL, its regret and GP-pM as the first version prints them, and what its section 6 says of random cities.
 
-The version is "Optimizing Server Locations for Stochastic Emergency Service Systems". Where the second version says the same,
-its tests stand for both.
+The version is "Optimizing Server Locations for Stochastic Emergency Service Systems". Where the second version says the
+same, its tests stand for both.
 """
 
 import itertools
@@ -52,7 +52,7 @@ SIDES = np.array(list(itertools.product([0, 1], repeat=3)))
 
 
 def cuts(large=0.0):
-    """Return the cuts of version one's graph, by x: 1 is the side of the source; ``large`` is L on all arcs to the sink."""
+    """Return the cuts of version one's graph by x, 1 on the side of the source; ``large`` is L on all arcs to the sink."""
     source, sink = np.maximum(B, 0), np.maximum(-B, 0) + large
     between = np.einsum("ki,ij,kj->k", SIDES, -A, 1 - SIDES)
     return (1 - SIDES) @ source + SIDES @ sink + between
@@ -79,7 +79,7 @@ def test_a_large_capacity_to_the_sink_leaves_every_site_out():
 
 
 def test_the_margin_condition_fails_for_listed_sites_and_holds_for_distinct_deployments():
-    """Assumption 4(b) with ω = 1: the lead of the optimum is zero, as twins tie; over the next distinct value it is not."""
+    """Assumption 4(b) with ω = 1: the optimum has no lead where twins tie, and one over the next distinct value."""
     city = eo.datasets.load_st_paul()
     every = eo.evaluators.evaluate_all(city, P, evaluator="approximate")
     best, second = np.sort(every.values)[:2]
@@ -202,7 +202,7 @@ def test_the_posterior_contracts_like_the_root_of_t():
 
 
 def test_an_edge_of_20_is_the_whole_space_of_small_cities():
-    """Lemma 16 with C.1's d_0 = 20: every deployment of four of the six sizes and of St. Paul lies in the first region."""
+    """Lemma 16 with C.1's d_0 = 20: all deployments of three of the six sizes and of St. Paul are in the first region."""
 
     def share(sites, units, edge=20):
         inside = sum(comb(units, i) * comb(sites - units, i) for i in range(edge // 2 + 1))
@@ -235,7 +235,7 @@ def test_an_edge_of_two_ends_with_the_first_reduction():
     assert optimizer.edge == 20
 
 
-# -- section 6: random cities -------------------------------------------------------------------------------------------
+# -- section 6: random cities -------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -275,7 +275,7 @@ def test_where_gp_pm_and_sparbl_reach_the_best_known_value(grid):
 
 
 def test_sparbl_is_not_ahead_in_large_cities(grid):
-    """At 50 sites it ends behind the p-median deployment and level with BOCS; the genetic algorithm is stuck as well."""
+    """At 50 sites it ends behind the p-median deployment and level with BOCS; the genetic algorithm is stuck too."""
     for units in (20, 30):
         of = {method: by_size(grid, method).loc[50, units] for method in ("sparbl", "bocs", "genetic")}
         assert of["sparbl"].median() > by_size(grid, "sparbl", "p-median").loc[50, units].median()
@@ -287,7 +287,7 @@ def test_sparbl_is_not_ahead_in_large_cities(grid):
 
 
 def test_no_load_brings_the_p_median_as_far_behind_as_printed():
-    """Not 23 % in our cities, though its gap grows with the load: here from 0.2 to 0.95 and 20 times what units can serve."""
+    """Not 23 % in our cities, though its gap grows with the load, here 0.2, 0.95 and 20 times what units can serve."""
     for sites, units, geometry in ((30, 15, "plane"), (30, 15, "uniform"), (50, 20, "plane")):
         excess = []
         for load in (0.2, 0.95, 20):

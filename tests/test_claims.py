@@ -114,6 +114,48 @@ def test_the_readme_quotes_the_register(script):
     assert f"| all | {len(CLAIMS)} | {' | '.join(str(found[v]) for v in VERDICTS)} |" in readme
 
 
+DECIMAL = re.compile(r"(?<![\d.,])\d+\.\d+(?![\d.])")
+NOTEBOOKS = {"00": "server", "01": "server", "02": "server", "03": "navigation", "04": "bocvs", "05": "boke"}
+
+
+def numbers_of(papers):
+    """Return the decimal numbers that the papers claim, but for those that we only take over: settings, sizes."""
+    claims = CLAIMS[CLAIMS["paper"].str.startswith(papers) & (CLAIMS["theirs"] != CLAIMS["ours"])]
+    settings = CLAIMS[CLAIMS["paper"].str.startswith(papers) & (CLAIMS["theirs"] == CLAIMS["ours"])]
+    found, taken_over = ({x for text in part["theirs"] for x in DECIMAL.findall(text)} for part in (claims, settings))
+    return found - taken_over
+
+
+def repetitions(text, papers):
+    """Return the sentences that attribute a number to a paper although the register has it."""
+    text = re.sub(r"```.*?```|<!-- claims.*?<!-- end of claims -->", "", text, flags=re.DOTALL)
+    sentences = [
+        s for s in re.split(r"(?<=[.!?:])\s+|\n\n", text) if re.search(r"paper|version|prints?\b", s, re.IGNORECASE)
+    ]
+    return [s for s in sentences if numbers_of(papers) & set(DECIMAL.findall(s))]
+
+
+@pytest.mark.skipif(not (ROOT / "notebooks").exists(), reason="the notebooks are not installed with the package")
+def test_prose_quotes_the_register_instead_of_repeating_numbers():
+    """In the README and the notebooks; each notebook on a paper shows claims of it beside its results."""
+    assert repetitions((ROOT / "README.md").read_text("utf-8"), "") == []
+    for number, papers in NOTEBOOKS.items():
+        (file,) = (ROOT / "notebooks").glob(f"{number}_*.ipynb")
+        cells = json.loads(file.read_text("utf-8"))["cells"]
+        prose, code = (
+            "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == k) for k in ("markdown", "code")
+        )
+        assert repetitions(prose, papers) == [], file.name
+        assert f'load_claims("{papers}' in code, file.name
+
+
+def test_a_repeated_number_is_found():
+    said = "The paper prints 6.01 min for it."
+    assert repetitions(said, "server") == [said]
+    assert repetitions("At a rate of 6.01 it is 2.", "server") == []
+    assert repetitions("<!-- claims: x | y -->\nThe paper has 6.01.\n<!-- end of claims -->", "server") == []
+
+
 def test_a_quoted_claim_that_is_gone_is_named(script):
     quote = script("data/quote_claims.py")
     with pytest.raises(SystemExit, match="the claim 'Table 9' of navigation, which is not in the register"):

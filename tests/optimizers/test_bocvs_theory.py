@@ -49,6 +49,7 @@ def test_bound_on_the_gain_is_above_the_best_of_all_plays_and_close():
         assert best <= bound(t) + 1e-12
         assert bound(t) <= 1.2 * best + 0.2
     assert bound(0) == 0
+    assert bound(1000) == np.inf
     assert (np.diff(bound(np.arange(11))) >= 0).all()
 
 
@@ -275,6 +276,13 @@ def test_cost_regret_stays_below_the_bound(stored):
     assert (part["cost_regret"] <= part["bound_4"]).all()
     assert (part["bound_4"] < part["worst_cost"]).equals(part["plays"] >= 10_000)
     assert bounds.cost_bound(700, 45, 7) > 100  # more than the whole budget of the paper's experiments
+
+
+def test_both_bounds_hold_together(stored):
+    """At most 3δ + 2/T² = 0.3 of the runs may break one of them; none does."""
+    broken = (stored["quality_regret"] > stored["bound_3"]) | (stored["cost_regret"] > stored["bound_4"])
+    assert len(stored) >= 30
+    assert not broken.any()
 
 
 def test_regret_per_play_falls(stored):

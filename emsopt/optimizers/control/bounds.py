@@ -66,8 +66,8 @@ def gain_bound(covariance: ArrayLike, most: int, noise_variance: float = 1.0) ->
     Returns
     -------
     callable
-        Takes t, a number or an array, and returns the bound in nats; 0 at t = 0. Between the values of t at which it
-        was computed it takes the next larger one.
+        Takes t, a number or an array, and returns the bound in nats: 0 at t = 0, and infinity far beyond ``most``.
+        Between the values of t at which it was computed it takes the next larger one.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def gain_bound(covariance: ArrayLike, most: int, noise_variance: float = 1.0) ->
 
     def gain(t: ArrayLike) -> FloatArray:
         plays = np.asarray(t)
-        return np.where(plays > 0, bounds[np.minimum(np.searchsorted(grid, plays), len(grid) - 1)], 0.0)
+        return np.where(plays > 0, np.append(bounds, np.inf)[np.searchsorted(grid, plays)], 0.0)
 
     return gain
 
@@ -196,13 +196,13 @@ def exploration_needed(
     gap : float
         ε.
     sets, gain, norm, noise_sd, delta
-        As in `quality_bound`; ``gain`` must reach ``sets * most``.
+        As in `quality_bound`.
     alpha : float
         α.
     printed : bool
         Whether to use the threshold as printed, ε / (2 - σ), in place of the mended ε / (2 (2 - α)).
     most : int
-        Largest τ considered.
+        Largest τ considered. It is also limited by the ``most`` of `gain_bound`.
 
     Returns
     -------

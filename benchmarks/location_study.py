@@ -181,10 +181,11 @@ def main():
     parser.add_argument("--published", action="store_true", help="also on the published St. Paul")
     options = parser.parse_args()
     name = f"location_{options.part.replace('-', '_')}"
-    file, table = _studies.table_file(name, options), results(options.part, name, options).round(DIGITS)
+    file = _studies.table_file(name, options, ".csv.gz")
+    table = results(options.part, name, options).round(DIGITS)
     if file.exists() and not options.smoke:
         table = merged(pd.read_csv(file), table, COMPARED[options.part])
-    table.to_csv(file, index=False)
+    table.to_csv(file, index=False, compression={"method": "gzip", "mtime": 0})
     ends = table.groupby(["method"]).tail(1).set_index("method")[["evaluation", "best", "best_known"]]
     print(f"{len(table)} rows in {file}; the last run of each method:\n{ends}")
 

@@ -540,6 +540,7 @@ def test_paper_tables_contradict_themselves_only_where_noted():
     original = one.set_index("offered_load").loc[0.225], three.set_index("mu_per_day").loc[42.17]
     assert original[0].optimum_min == original[1].optimum_min == 5.86
     assert (original[0].p_median_min, original[1].upper_bound_min) == (6.01, 5.92)
+    assert round(original[0].p_median_min - original[0].optimum_min, 2) == 0.15  # 0.16 in the text of section 7.3.2
 
 
 @pytest.mark.parametrize("number", [0, 4, "1", 1.5])

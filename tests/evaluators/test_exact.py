@@ -159,3 +159,14 @@ def test_share_of_calls_answered_by_the_third_choice_or_later():
     order = np.argsort(e.response_times, axis=0, kind="stable")
     by_rank = np.take_along_axis(e.dispatch_fractions, order, axis=0) @ city.demand_shares
     assert by_rank[2:].sum() == pytest.approx(0.128, abs=1e-3)
+
+
+def test_balance_equations_as_printed_have_no_solution():
+    """(21) has arrivals out of every state; with lost calls none leave the state in which all units are busy."""
+    a, b, mu = 2.0, 1.0, 1.5  # two units, as in notebook 01
+    into = np.array([[0, mu, mu, 0], [a, 0, 0, mu], [b, 0, 0, mu], [0, a + b, a + b, 0]])
+    busy = np.array([0, 1, 1, 2])
+    printed = into - np.diag(a + b + busy * mu)
+    assert np.linalg.matrix_rank(printed) == 4  # only P = 0 solves it
+    right = into - np.diag(np.where(busy == 2, 0, a + b) + busy * mu)
+    assert np.linalg.matrix_rank(right) == 3

@@ -206,6 +206,18 @@ def test_bounds_enclose_the_optimum(seed, evaluator):
     assert b.evaluator == evaluator
 
 
+@pytest.mark.parametrize("evaluator", ["approximate", "exact"])
+def test_theorems_2_and_4_hold_with_a_queue(evaluator):
+    """Section 3.1 says that all results stay valid; Theorem 5 cannot, as a queue needs a load below 1."""
+    city, options = plane_city(9, 20, 1), {"evaluator": evaluator, "capacity": "queue"}
+    median = p_median(city, 4)
+    for load in (0.3, 0.9):
+        assert evaluate_all(city.with_offered_load(load, 4), 4, **options).values.min() > median.objective
+    light = evaluate_all(city.with_offered_load(1e-7, 4), 4, **options)
+    assert light.values.min() == pytest.approx(median.objective, abs=1e-5)
+    assert sorted(light.best_sites) == sorted(median.sites)
+
+
 def test_bounds_meet_when_calls_are_rare():
     """Theorem 4: at a vanishing load the p-median deployment is as good as its bound says."""
     b = bounds(plane_city(9, 20, 0).with_offered_load(1e-7, 4), 4, evaluator="exact")

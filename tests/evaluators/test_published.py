@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.evaluators import approximate_hypercube, bounds, evaluate_all, exact_hypercube, p_median, values
+from emsopt.evaluators import approximate_hypercube, bounds, evaluate_all, exact_hypercube, one_median, p_median, values
 
 pytestmark = pytest.mark.skipif("EMSOPT_DATA" not in os.environ, reason="EMSOPT_DATA is not set")
 
@@ -188,3 +188,26 @@ def test_gap_at_londons_utilisation(city, median, capacity, load, gap):
     assert at_median.mean_response - best == pytest.approx(gap, abs=0.01)
     assert at_median.loss_probability == pytest.approx(1 / 3 if capacity == "loss" else 0, abs=0.001)
     assert at_median.mean_wait == pytest.approx(0 if capacity == "loss" else 12.46, abs=0.01)
+
+
+@pytest.mark.parametrize(("version", "moved"), [("published", [0, 2, 3, 6, 8]), ("embedded", [0, 1, 2, 6, 8])])
+def test_figure_5_units_move_to_the_centre_as_the_load_rises(version, moved):
+    """θ = 0.001, 1, 2, 6 and 1000, units may share a site: units moved from the p-median, and their mean way to the centre."""
+    city = eo.datasets.load_st_paul(version)
+    groups, centre = city.twin_groups, one_median(city).sites[0]
+    away = (city.site_locations - city.site_locations[centre]) * [np.cos(np.pi / 4), 1]
+    away, home = np.hypot(*away.T), np.bincount(groups[p_median(city, 9).sites], minlength=14)
+    found, ways, lost, values = [], [], [], []
+    for theta in (0.001, 1, 2, 6, 1000):
+        goal = eo.Objective(city.scaled(theta), eo.DeploymentSpace(city, 9, colocation=True), "approximate")
+        run = eo.optimizers.local_search(goal, restarts=4, rng=0)
+        found.append(np.abs(np.bincount(groups[run.x], minlength=14) - home).sum() // 2)
+        ways.append(away[run.x].mean())
+        lost.append(approximate_hypercube(goal.city, run.x).loss_probability)
+        values.append(run.fun)
+    assert found == moved
+    assert (np.diff(ways) < 0).all()
+    assert (np.diff(values) > 0).all()
+    assert (groups[run.x] == groups[centre]).all()
+    assert values[-1] == pytest.approx(one_median(city).objective, rel=0.001)
+    assert lost[2:4] == pytest.approx([0.014, 0.362], abs=1e-3)

@@ -47,7 +47,7 @@ def test_cut_is_the_minimum_of_300_submodular_functions():
         printed, _ = minimum_cut(A, b - A.sum(axis=1))
         printed_wrong += value(A, b, printed) > values.min() + 1e-5
     assert wrong == 0
-    assert printed_wrong > 100
+    assert 170 <= printed_wrong <= 186  # 178, give or take ties
 
 
 @pytest.mark.parametrize("method", ["swap", "relaxation", "exact"])

@@ -61,9 +61,7 @@ def test_chances_do_not_sum_to_one_with_the_printed_number_of_sites(load):
     """(1c) prints Q(N, ρ̄, r): with N = 17 sites in place of p = 9 units 6 to 19 % of the calls too many are answered."""
     e = approximate_hypercube(eo.City([60.0], [[1.0]], 1.0, 1.0).scaled(load), [0] * 9)
     rho, answered = e.utilizations.mean(), 1 - e.loss_probability
-    right, printed = (
-        np.sum(correction_factors(n, load)[:9] * rho ** np.arange(9)) * (1 - rho) for n in (9, 17)
-    )
+    right, printed = (np.sum(correction_factors(n, load)[:9] * rho ** np.arange(9)) * (1 - rho) for n in (9, 17))
     assert right == pytest.approx(answered, rel=1e-6)
     assert printed > answered + 0.05
 

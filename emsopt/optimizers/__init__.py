@@ -1,6 +1,6 @@
 """`minimize`, `maximize` and the ask / tell optimizers that they run, for deployments and for points of a box."""
 
-from ..problems.box import Box
+from ..problems.box import Box, Categorical, Integer, Real
 from . import regret
 from .ask_tell import AskTell
 from .boxes.base import BoxOptimizer
@@ -32,4 +32,4 @@ __all__ += ["ControlLearner", "ControlRun", "GPUCBFixed", "GPpM", "GPzero", "Gen
 __all__ += ["LocalSearch", "Optimizer", "RandomPoints", "RandomSearch", "Run", "SimulatedAnnealing"]
 __all__ += ["SparBL", "SparBLPlus", "UnknownCost", "best_deployment", "bocvs", "control_regrets"]
 __all__ += ["control_verdicts", "density_design", "fill_distance", "local_search", "maximize", "minimize", "on_box"]
-__all__ += ["process_design", "profile", "regret", "with_regret"]
+__all__ += ["Categorical", "Integer", "Real", "process_design", "profile", "regret", "with_regret"]

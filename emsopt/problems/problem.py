@@ -9,7 +9,7 @@ import numpy as np
 from .. import _validate
 from .._types import ArrayLike, FloatArray, Rng
 from ..errors import InputError
-from .box import Box
+from .box import Bounds, Box
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -22,7 +22,7 @@ class Problem:
     function : callable
         Takes points (n, d); returns noise-free values (n,).
     bounds : ndarray, shape (d, 2)
-        Lowest and highest value of each input.
+        Lowest and highest value of each input. May be given in any form without names that `Box` takes.
     sense : str
         "min" or "max": whether the function is to be minimised (`emsopt.minimize`) or maximised (`emsopt.maximize`).
     best_value : float or None
@@ -65,7 +65,7 @@ class Problem:
             self,
             name: str,
             function: Callable[[FloatArray], ArrayLike],
-            bounds: ArrayLike,
+            bounds: Bounds,
             sense: str,
             best_value: float | None = None,
             best_x: ArrayLike | None = None,
@@ -79,6 +79,8 @@ class Problem:
         if not callable(self.function):
             raise InputError(f"`function` must be a function that takes points, shape (n, d); got {self.function!r}.")
         space = Box(self.bounds, self.integers)
+        if space.names:
+            raise InputError("`bounds` of a Problem must have no names; name its inputs by `variables`.")
         _validate.choice(self.sense, "sense", ("min", "max"))
         d = space.dimension
         vars(self).update(

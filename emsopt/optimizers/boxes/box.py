@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ... import _validate
-from ..._types import ArrayLike, FloatArray
+from ..._types import ArrayLike
 from ...errors import InputError
 from ...problems import Problem
-from ...problems.box import Box
+from ...problems.box import Bounds, Box
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +20,7 @@ class BoxObjective:
     Attributes
     ----------
     function : callable
-        Takes a point, shape (d,); returns its value.
+        Takes a point, shape (d,), or its values as keyword arguments if the inputs have names; returns a number.
     space : Box
     sense : str
         "max" or "min".
@@ -34,8 +34,8 @@ class BoxObjective:
     noisy: bool
 
     def __call__(self, x: ArrayLike) -> float:
-        """Return the value of a point."""
-        return self.function(x)
+        """Return what the function returns at a point; inputs that have names are passed by name."""
+        return self.space.call(self.function, x)  # type: ignore[arg-type]
 
     def seeded(self, seed: int) -> "BoxObjective":
         """Return the objective with the noise of a `Problem` drawn from a new seed; other functions are unchanged."""
@@ -44,15 +44,16 @@ class BoxObjective:
         return replace(self, function=replace(self.function, rng=np.random.default_rng(seed)))
 
 
-Function: TypeAlias = Problem | BoxObjective | Callable[[FloatArray], float]
+Function: TypeAlias = Problem | BoxObjective | Callable[..., float]
 
 
 def on_box(
     f: Function,
     *,
-    bounds: ArrayLike | None = None,
+    bounds: Bounds | None = None,
     integers: Sequence[int] | None = None,
     noisy: bool | None = None,
+    constraints: Callable[..., object] | None = None,
     sense: str | None = None,
 ) -> BoxObjective:
     """Convert a function on a box to an objective.
@@ -62,7 +63,7 @@ def on_box(
     f : Problem, BoxObjective or callable
         Its attributes of the same names are the defaults of the options below; ``noisy`` is True by default if its
         ``noise_sd`` is above 0.
-    bounds, integers
+    bounds, integers, constraints
         As in `Box`.
     noisy : bool
         Whether repeated evaluations of a point can give different values.
@@ -79,17 +80,20 @@ def on_box(
     if sense != own:
         raise InputError(f"`sense` must be that of `f`, {own!r}, or be omitted; got {sense!r}.")
     if isinstance(f, BoxObjective):
-        if any(value is not None for value in (bounds, integers, noisy)):
-            raise InputError("A BoxObjective already has `bounds`, `integers` and `noisy`: omit these options.")
+        if any(value is not None for value in (bounds, integers, noisy, constraints)):
+            own = "`bounds`, `integers`, `noisy` and `constraints`"
+            raise InputError(f"A BoxObjective already has {own}: omit these options.")
         return f
     if not callable(f):
         raise InputError(f"`f` must be a Problem or a function of a point, shape (d,); got {type(f).__name__}.")
+    if isinstance(f, Problem) and bounds is None and integers is None:
+        bounds = f.space.inputs
     bounds = getattr(f, "bounds", None) if bounds is None else bounds
     if bounds is None:
         raise InputError(
             "`bounds` is missing: pass the lowest and highest value of each input, as `f` does not define them. "
             "To search over deployments, pass an emsopt.Objective instead."
         )
-    box = Box(bounds, getattr(f, "integers", ()) if integers is None else integers)
+    box = Box(bounds, getattr(f, "integers", ()) if integers is None else integers, constraints)
     noisy = (getattr(f, "noise_sd", 0) or 0) > 0 if noisy is None else _validate.truth(noisy, "noisy")
     return BoxObjective(f, box, sense, bool(noisy))

@@ -193,6 +193,19 @@ def as_float(value: Any) -> float:
         return np.inf if value > 0 else -np.inf
 
 
+def single_number(value: object) -> float | None:
+    """Return a real number, truth value or array with one of these as a float, finite or not; None for all else."""
+    if is_real(value) or value is np.ma.masked:
+        return as_float(value)
+    if np.ma.isMaskedArray(value):
+        return np.nan if np.ma.getmaskarray(value).all() else single_number(np.ma.getdata(value))
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError):  # lists of unequal length, tensors with gradients
+        return None
+    return float(array.item()) if array.size == 1 and array.dtype.kind in "biuf" else None
+
+
 def truth(value: object, name: str) -> bool:
     """Return ``value`` as a bool; raise unless it is True or False. Text such as "no" is refused."""
     if not isinstance(value, (bool, np.bool_)):

@@ -4,7 +4,7 @@
 simulator or by hand. A method implements `_propose` and, if it learns from values, `_learn`.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -40,7 +40,8 @@ class AskTell(Generic[X]):
     values : list of float
         Values of the candidates in ``told``.
     taken : dict
-        From each candidate, as a tuple, to its last observed value, or to None if it is asked for but not observed.
+        From each candidate, as a tuple, to its last observed value, to None if it is asked for but not observed, or to
+        NaN if its evaluation failed.
     repeats : bool
         Whether a candidate may be asked for again although its value is known; otherwise a random new one replaces it.
     noun, column : str
@@ -55,6 +56,7 @@ class AskTell(Generic[X]):
         self.told: list[X] = []
         self.values: list[float] = []
         self.taken: dict[tuple[float, ...], float | None] = {}
+        self._queue: list[X] = []
 
     @property
     def better(self) -> Callable[..., Any]:
@@ -109,30 +111,57 @@ class AskTell(Generic[X]):
             return np.array(rows)  # type: ignore[return-value] # one row per candidate
         if self.exhausted:
             raise InputError(f"all {self.space.count} allowed {self.noun}s have been asked for; none is left.")
-        with one_thread:
-            x: X = self.space.canonical(self._propose())
-        if not (self.objective.noisy or self.repeats) and self.is_taken(x):
-            x = self.draw()
+        x = self._queued()
+        if x is None:
+            with one_thread:
+                x = self.space.canonical(self._propose())
+            if not (self.objective.noisy or self.repeats) and self.is_taken(x):
+                x = self.draw()
         self.taken.setdefault(tuple(x.tolist()), None)
         return x
 
-    def tell(self, x: ArrayLike, value: float) -> None:
+    def enqueue(self, candidates: Iterable[Any]) -> None:
+        """Let `ask` return these candidates first, in this order; those already taken are skipped without noise."""
+        self._queue += [self.space.canonical(x) for x in candidates]
+
+    def _queued(self) -> X | None:
+        """Return the next candidate of the queue that may be asked for, or None."""
+        while self._queue:
+            x = self._queue.pop(0)
+            if self.objective.noisy or not self.is_taken(x):
+                return x
+        return None
+
+    def tell(self, x: Any, value: ArrayLike) -> None:
         """Report the value of a candidate, whether it was asked for or not.
 
         Parameters
         ----------
-        x : array_like
+        x : array_like, or dict if the inputs of a box have names
             An allowed candidate.
         value : float
-            Value of the objective, finite. Never reverse its sign, even if the objective is maximised.
+            Value of the objective, a number or an array of one number. Never reverse its sign, even if the objective is
+            maximised. NaN or an infinite value says that the evaluation failed: the method then learns no value, but
+            without noise it does not ask for the candidate again.
+
+        Raises
+        ------
+        InputError
+            If the candidate is not allowed, or the value is not a number.
         """
         told: X = self.space.canonical(x)
-        value = _validate.finite_number(value, "value")
-        self.taken[tuple(told.tolist())] = value
+        number, key = _validate.single_number(value), tuple(told.tolist())
+        if number is None:
+            raise InputError(f"`value` must be a number or an array of one number; got {_validate.shown(value)}.")
+        if not np.isfinite(number):
+            if self.taken.get(key) is None:
+                self.taken[key] = np.nan
+            return
+        self.taken[key] = number
         self.told.append(told)
-        self.values.append(value)
+        self.values.append(number)
         with one_thread:
-            self._learn(told, value)
+            self._learn(told, number)
 
     def withdraw(self, x: ArrayLike) -> None:
         """Allow a candidate to be asked for again, unless its value has been observed."""

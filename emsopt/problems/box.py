@@ -116,6 +116,8 @@ class Box:
     dimension, coordinates : int
         Number of inputs d, and number of coordinates of the unit cube, which is larger if an input has more than two
         choices.
+    sizes : list of int
+        Number of coordinates of each input.
 
     Examples
     --------
@@ -158,8 +160,8 @@ class Box:
             raise InputError(f"`constraints` must be a function that returns True or False; got {constraints!r}.")
         self.constraints = constraints
         self._whole, self._log = (np.array([getattr(one, key) for one in self.inputs]) for key in ("whole", "log"))
-        self._sizes = [len(one.choices) if len(one.choices) > 2 else 1 for one in self.inputs]
-        self.coordinates = sum(self._sizes)
+        self.sizes = [len(one.choices) if len(one.choices) > 2 else 1 for one in self.inputs]
+        self.coordinates = sum(self.sizes)
         edges = self.bounds + 0.5 * self._whole[:, None] * [-1, 1]
         edges[self._log] = np.log(edges[self._log])
         self._low, self._width = edges[:, 0], np.ptp(edges, axis=1)
@@ -305,7 +307,7 @@ class Box:
             return unit
         hot = [
             unit[..., k, None] if n == 1 else (x[..., k, None] == np.arange(n)).astype(float)
-            for k, n in enumerate(self._sizes)
+            for k, n in enumerate(self.sizes)
         ]
         return np.concatenate(hot, axis=-1)
 
@@ -314,8 +316,8 @@ class Box:
         unit = np.asarray(unit, dtype=float)
         if self.coordinates == self.dimension:
             return self._placed(unit)
-        parts = np.split(unit, np.cumsum(self._sizes)[:-1], axis=-1)
-        ordinal = [part[..., 0] if n == 1 else (part.argmax(-1) + 0.5) / n for part, n in zip(parts, self._sizes)]  # noqa: B905
+        parts = np.split(unit, np.cumsum(self.sizes)[:-1], axis=-1)
+        ordinal = [part[..., 0] if n == 1 else (part.argmax(-1) + 0.5) / n for part, n in zip(parts, self.sizes)]  # noqa: B905
         return self._placed(np.stack(ordinal, axis=-1))
 
     def _placed(self, share: FloatArray) -> FloatArray:

@@ -12,11 +12,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..._types import ArrayLike, FloatArray
+from ...problems.box import Box
 
 Slopes: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """A function from points (K, d) to their values (K,) and slopes (K, d)."""
 
 TOLERANCE = 1e-9  # stopping tolerance, relative to the spread of the values at the starting points
+SPREADS = (0.3, 0.1, 0.1, 0.03, 0.03, 0.01, 0.01, 0.003, 0.001)  # of random moves, in widths of the box
 POOL, STARTS = 100, 10  # number of random points, and number of the best of them used as starting points
 
 
@@ -95,6 +97,46 @@ def highest(
     tried = starts_on_box(cube, POOL, rng, near=near)
     best = tried[np.argsort(-function(tried)[0], kind="stable")[:STARTS]]
     return maximize_on_box(function, best, cube)[0]
+
+
+def highest_allowed(
+    function: Slopes, space: Box, x: FloatArray, rng: np.random.Generator, *, near: FloatArray
+) -> FloatArray:
+    """Return the point of the unit cube, shape (m,), where a function is largest among points that a box allows.
+
+    Only points that `Box.to_unit` can return are considered, so that choices are definite, and only those that the
+    constraints allow. The search starts from ``x``, the points ``near`` and random points. It then moves the best point
+    at random, less and less, and finally climbs without changing whole numbers and choices.
+
+    Parameters
+    ----------
+    function : callable
+        As in `maximize_on_box`.
+    space : Box
+    x : ndarray, shape (m,)
+        Where the function is largest on the whole cube.
+    rng : Generator
+    near : ndarray, shape (n, m)
+    """
+
+    def best_of(tried: FloatArray, best: FloatArray, value: float) -> tuple[FloatArray, float]:
+        tried = space.to_unit(space.from_unit(tried))
+        values = function(tried)[0]
+        for k in np.argsort(-values, kind="stable"):
+            if values[k] <= value:
+                break
+            if space.allows(space.from_unit(tried[k])):
+                return tried[k], float(values[k])
+        return best, value
+
+    best, value = best_of(np.vstack([x, *near, rng.random((POOL, len(x)))]), x, -np.inf)
+    for spread in SPREADS:
+        fresh = np.repeat(rng.random((POOL, space.dimension)) < 1 / (2 * space.dimension), space.sizes, axis=1)
+        moved = np.clip(best + spread * rng.standard_normal((POOL, len(x))), 0, 1)
+        best, value = best_of(np.where(fresh, rng.random(moved.shape), moved), best, value)
+    fixed = np.repeat([one.whole for one in space.inputs], space.sizes)
+    box = np.column_stack([np.where(fixed, best, 0.0), np.where(fixed, best, 1.0)])
+    return best_of(maximize_on_box(function, [best], box, steps=0)[0][None], best, value)[0]
 
 
 def starts_on_box(

@@ -1,16 +1,18 @@
 """Base class of the optimizers on a box: initial design, scaling to the unit cube and sign of the values."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ... import _validate
 from ..._types import ArrayLike, FloatArray, Rng
+from ...errors import InputError
+from ...problems.box import Bounds
 from .._values import clipped
 from ..ask_tell import AskTell
 from ..recommendation import posterior_means
-from ._search import STARTS, Slopes, highest
+from ._search import STARTS, Slopes, highest, highest_allowed
 from .box import Function, on_box
 
 SAME = 1e-6
@@ -28,13 +30,15 @@ class BoxOptimizer(AskTell[FloatArray]):
     f : Problem, BoxObjective or callable
         Function to optimise. Its attribute ``sense`` says whether to maximise or minimise it; a function without this
         attribute is maximised. Use `on_box` to set the sense of a function.
-    bounds : array_like, shape (d, 2), optional
-        Lowest and highest value of each input. Default: the ``bounds`` of ``f``.
+    bounds : array_like, shape (d, 2); sequence or dict of inputs; or scipy.optimize.Bounds, optional
+        Lowest and highest value of each input, see `Box`. Default: the ``bounds`` of ``f``.
     integers : sequence of int, optional
         Indices of the inputs that are whole numbers. Default: the ``integers`` of ``f`` if it has them, else no input.
     noisy : bool, optional
         Whether repeated evaluations of a point can give different values. Default: True if ``f`` has a ``noise_sd``
         above 0, else False.
+    constraints : callable, optional
+        Takes a point like ``f`` and returns True if it is allowed, else False.
     initial : int, optional
         Number of points of the initial design, a Latin hypercube. Default: 2 (d + 1), at least 5. All methods start
         from the same initial design if they are given the same ``rng``.
@@ -45,7 +49,7 @@ class BoxOptimizer(AskTell[FloatArray]):
     objective : BoxObjective
     space : Box
     told : list of ndarray, each of shape (d,)
-        Points observed so far.
+        Points observed so far. `Box.named` of ``space`` converts a point to values by name.
     values : list of float
         Values observed at these points, with the sign of the function.
     """
@@ -56,13 +60,14 @@ class BoxOptimizer(AskTell[FloatArray]):
         self,
         f: Function,
         *,
-        bounds: ArrayLike | None = None,
+        bounds: Bounds | None = None,
         integers: Sequence[int] | None = None,
         noisy: bool | None = None,
+        constraints: Callable[..., object] | None = None,
         initial: int | None = None,
         rng: Rng = None,
     ) -> None:
-        super().__init__(on_box(f, bounds=bounds, integers=integers, noisy=noisy), rng)
+        super().__init__(on_box(f, bounds=bounds, integers=integers, noisy=noisy, constraints=constraints), rng)
         d = self.space.dimension
         self.initial = max(5, 2 * (d + 1)) if initial is None else _validate.whole_number(initial, "initial", low=0)
         self._design = list(self.space.latin_hypercube(self.initial, rng=self.rng))
@@ -79,8 +84,24 @@ class BoxOptimizer(AskTell[FloatArray]):
 
     @property
     def pending(self) -> FloatArray:
-        """Points returned by `ask` whose values have not been told yet, scaled to the unit cube, shape (n, d)."""
-        return self._on_cube([x for x, value in self.taken.items() if value is None])
+        """Points asked for without a value, scaled to the unit cube, shape (n, d): still awaited, or their evaluation failed.
+
+        Methods assume at these points the value that their model predicts. They therefore look elsewhere, but a failed
+        evaluation teaches them no value.
+        """
+        return self._on_cube([x for x, value in self.taken.items() if value is None or np.isnan(value)])
+
+    def tell(self, x: Any, value: ArrayLike) -> None:
+        """Report the value of a point, see `AskTell.tell`; raise if a noise-free point already has another value."""
+        before = self.taken.get(tuple(self.space.canonical(x).tolist()))
+        now = _validate.single_number(value)
+        if not self.objective.noisy and before is not None and now is not None and np.isfinite([before, now]).all():
+            if not np.isclose(before, now, rtol=1e-6, atol=1e-12):
+                raise InputError(
+                    f"two values at one point: {before:.6g} and {now:.6g} at {self.space.shown(self.space.canonical(x))}. "
+                    "If the values are noisy, pass noisy=True."
+                )
+        super().tell(x, value)
 
     def _on_cube(self, points: Any) -> FloatArray:
         """Return the given points scaled to the unit cube, shape (n, d). An empty list is allowed."""
@@ -98,7 +119,7 @@ class BoxOptimizer(AskTell[FloatArray]):
                 return x
         if self.values:
             for x in map(self.space.from_unit, self._choose()):
-                if self._is_new(x):
+                if self._is_new(x) and self.space.allows(x):
                     return x
         return self.draw()
 
@@ -106,12 +127,13 @@ class BoxOptimizer(AskTell[FloatArray]):
         from ...surrogates.box_kernels import SquaredExponential
 
         points, sign = self.points, 1 if self.better is max else -1
-        kernels = [SquaredExponential(np.full(self.space.dimension, width)) for width in (0.5, 0.2, 1.0)]
+        kernels = [SquaredExponential(np.full(self.space.coordinates, width)) for width in (0.5, 0.2, 1.0)]
         return sign * posterior_means(kernels, points, clipped(points, self.gains))
 
     def _climb(self, function: Slopes) -> FloatArray:
         """Maximise a function on the unit cube, starting from random points and near the best observed points."""
-        return highest(function, self.space.dimension, self.rng, near=self._leaders())
+        x = highest(function, self.space.coordinates, self.rng, near=self._leaders())
+        return x if self.space.simple else highest_allowed(function, self.space, x, self.rng, near=self._leaders())
 
     def _leaders(self) -> FloatArray:
         """Return up to ``STARTS`` of the best observed points, the best one first."""

@@ -69,7 +69,7 @@ class GPUCBFixed(BoxOptimizer):
 
     def _choose(self) -> Iterator[FloatArray]:
         bound = partial(upper_bound, with_expected(self.process(), self.pending), self.confidence)
-        cube, leaders = np.tile([0.0, 1.0], (self.space.dimension, 1)), self._leaders()
+        cube, leaders = np.tile([0.0, 1.0], (self.space.coordinates, 1)), self._leaders()
         pool = np.vstack([starts_on_box(cube, POOL // 2, self.rng, near=leaders, spread=spread) for spread in NEAR])
         ranked = pool[np.argsort(-bound(pool)[0], kind="stable")]
         yield maximize_on_box(bound, ranked[:STARTS], cube)[0]

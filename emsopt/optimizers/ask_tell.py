@@ -197,4 +197,5 @@ class AskTell(Generic[X]):
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: best {self.best[1]:.6g} of {len(self.values)} observed>"
+        observed = f"best {self.best[1]:.6g} of {len(self.values)} observed"
+        return f"<{type(self).__name__}: {observed}, noisy={self.objective.noisy}>"

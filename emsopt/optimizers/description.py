@@ -60,4 +60,7 @@ def _box(objective: BoxObjective) -> dict[str, Any]:
         "noisy": objective.noisy,
         "bounds": space.bounds.tolist(),
         "integers": list(space.integers),
+        "names": list(space.names),
+        "logarithmic": [k for k, one in enumerate(space.inputs) if one.log],
+        "choices": [list(one.choices) for one in space.inputs],
     }

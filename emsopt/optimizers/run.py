@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .._types import FloatArray, IntArray
+import numpy as np
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,13 +17,13 @@ class Run:
 
     Attributes
     ----------
-    x : ndarray
-        Recommended candidate: the sites of a deployment, shape (p,), or a point of a box, shape (d,). Without noise it
-        is the best one evaluated. With noise it is the evaluated one with the best estimate of a model, see
-        `AskTell.recommend`.
+    x : ndarray or dict
+        Recommended candidate: the sites of a deployment, shape (p,), or a point of a box, shape (d,); a dict from name
+        to value if the inputs have names. Without noise it is the best one evaluated. With noise it is the evaluated
+        one with the best estimate of a model, see `AskTell.recommend`. None if no evaluation gave a finite value.
     fun : float
-        Value of ``x``; with noise, the model's estimate of it.
-    best_observed : ndarray
+        Value of ``x``; with noise, the model's estimate of it. NaN if no evaluation gave a finite value.
+    best_observed : ndarray or dict
         Candidate with the best value observed. Without noise it is ``x``. With noise it is the luckiest one: its value
         is too good on average.
     best_observed_value : float
@@ -34,18 +34,36 @@ class Run:
         Why the search ended, and whether the optimum is proven.
     history : DataFrame
         From `emsopt.minimize` and `emsopt.maximize`, one row per evaluation: its number ``evaluation``, ``sites`` or
-        ``x`` (tuple), ``value``, the ``best`` value so far, and ``seconds`` since the start. From `local_search` and
+        ``x`` (tuple; with named inputs one column per name instead), ``value`` (NaN or infinite if it failed), the
+        ``best`` value so far, and ``seconds`` since the start; with ``catch`` also ``error``. From `local_search` and
         `best_deployment`, one row per step: ``evaluations`` so far and ``best``.
+    noisy : bool
+        Whether the same candidate could have different values.
     """
 
-    x: IntArray | FloatArray
+    x: Any
     fun: float
     nfev: int
     message: str
     history: pd.DataFrame
-    best_observed: IntArray | FloatArray
+    best_observed: Any
     best_observed_value: float
+    noisy: bool = False
+
+    @property
+    def success(self) -> bool:
+        """Whether any evaluation gave a finite value."""
+        return bool(np.isfinite(self.fun))
 
     def __repr__(self) -> str:
-        x = self.x.tolist() if self.x.dtype.kind == "i" else [float(f"{value:.6g}") for value in self.x]
-        return f"<Run: {self.fun:.6g} at {x} after {self.nfev} evaluations; {self.message}>"
+        found = f"{self.fun:.6g} at {_short(self.x)}" if self.success else "no finite value"
+        return f"<Run: {found} after {self.nfev} evaluations, noisy={self.noisy}; {self.message}>"
+
+
+def _short(x: Any) -> Any:
+    """Return a candidate as a list or dict of numbers with six digits, and values of other types."""
+    if isinstance(x, dict):
+        return {name: _short(value) for name, value in x.items()}
+    if isinstance(x, np.ndarray):
+        return [_short(value) for value in x.tolist()]
+    return float(f"{x:.6g}") if isinstance(x, float) else x

@@ -1,19 +1,20 @@
 """`minimize` and `maximize`: search for the best deployment, or the best point of a box, within a budget."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from .. import _validate
-from .._running.checkpoint import Form, are_indices, are_numbers, is_number
+from .._running.checkpoint import Form, are_indices, are_numbers
 from .._running.loop import RunOptions, Steps, loop
-from .._types import ArrayLike, Callback, FloatArray, IntArray, PathLike, Progress, Rng
+from .._types import Callback, FloatArray, IntArray, PathLike, Progress, Rng
 from ..errors import InputError
 from ..evaluators.objective import Objective
 from ..problems import Problem
+from ..problems.box import Bounds, Box
 from .ask_tell import AskTell
 from .boxes.base import BoxOptimizer
 from .boxes.boke import BOKE, BOKEPlus
@@ -31,6 +32,7 @@ from .deployments.random_search import RandomSearch
 from .deployments.sparbl import SparBL, SparBLPlus
 from .deployments.swaps import LocalSearch
 from .description import describe
+from .outcomes import Catch, Outcome, Workers, check_catch, in_parallel, is_outcome, outcome_of, value_of
 from .run import Run
 
 METHODS: dict[str, Callable[..., Optimizer]] = {
@@ -61,7 +63,7 @@ BOX_METHODS: dict[str, type[BoxOptimizer]] = {
 _VERBS = {"min": "minimize", "max": "maximize"}
 
 Candidate: TypeAlias = IntArray | FloatArray
-Function: TypeAlias = Objective | Problem | BoxObjective | Callable[[FloatArray], float]
+Function: TypeAlias = Objective | Problem | BoxObjective | Callable[..., Any]
 
 
 def minimize(
@@ -69,9 +71,15 @@ def minimize(
     method: str | AskTell[Any] | None = None,
     *,
     budget: int,
-    bounds: ArrayLike | None = None,
+    bounds: Bounds | None = None,
     integers: Sequence[int] | None = None,
     noisy: bool | None = None,
+    constraints: Callable[..., object] | None = None,
+    x0: Any = None,
+    initial: Any = None,
+    catch: Catch = (),
+    workers: Workers = 1,
+    batch: int | None = None,
     rng: Rng = None,
     progress: Progress = False,
     callback: Callback | None = None,
@@ -84,8 +92,10 @@ def minimize(
     Parameters
     ----------
     objective : Objective, Problem or callable
-        What to minimise: an `emsopt.Objective` over deployments, a `Problem` over its box, or your own function from
-        a point, shape (d,), to a number. If it has an attribute ``sense``, this must be "min".
+        What to minimise: an `emsopt.Objective` over deployments, a `Problem` over its box, or your own function. This
+        takes a point, shape (d,), or, if ``bounds`` is a dict, the inputs as keyword arguments, and returns a number or
+        an array of one number. If it has an attribute ``sense``, this must be "min". NaN and infinite values are
+        recorded in the history, count in the budget and are passed over; the method learns no value from them.
     method : str or optimizer, optional
         For deployments one of `METHODS`: "gp-pm" (default), "gp-pm-literal" (without our repairs), "gp-zero", "sparbl",
         "sparbl+", "bocs", "local", "annealing", "genetic" or "random"; "local" is faster than "gp-pm" if an evaluation
@@ -95,14 +105,36 @@ def minimize(
     budget : int
         Maximum number of evaluations. Nothing is evaluated twice unless the objective is noisy (or by
         "gp-pm-literal", which follows the paper in this too).
-    bounds : array_like, shape (d, 2), optional
-        Boxes only: lowest and highest value of each input. Default: the ``bounds`` of the objective.
+    bounds : array_like, shape (d, 2); sequence or dict of inputs; or scipy.optimize.Bounds, optional
+        Boxes only: the inputs, each a pair (low, high), `Real` or `Integer` (both also on a logarithmic scale), or, in
+        a dict from name to input, `Categorical`. Default: the ``bounds`` of the objective.
     integers : sequence of int, optional
-        Boxes only: indices of the inputs that are whole numbers. Default: the ``integers`` of the objective, or none.
+        Boxes only: indices of further inputs that are whole numbers. Default: the ``integers`` of the objective, or
+        none.
     noisy : bool, optional
-        Boxes only: whether the same point can have different values. Default: whether the objective has ``noise_sd``.
+        Boxes only: whether the same point can have different values. Default: False for your own function, for a
+        Problem whether its ``noise_sd`` is above 0.
+    constraints : callable, optional
+        Boxes only: called like your function, it returns True if the point is allowed, else False. Points that are not
+        allowed are never evaluated. It should be fast, as it is called some hundred times per evaluation.
+    x0 : array_like, dict, or a list of these, optional
+        Candidate or candidates to evaluate first; a dict if the inputs have names.
+    initial : list of (candidate, value), or tuple of two arrays (X, y), optional
+        Candidates whose values are already known. The method learns from them, and the best of them can be the result,
+        but they cost no budget and are not in the history.
+    catch : exception or tuple of exceptions, optional
+        Errors that count as a failed evaluation, such as ``(ValueError,)``. Failures are passed over like NaN; the
+        column ``error`` of the history then holds the message. All other errors end the run, which can be resumed from
+        its checkpoint.
+    workers : int or callable, optional
+        Number of processes that evaluate in parallel through joblib (-1: one per core), or a function that is called
+        like `map`, such as ``pool.map``. Joblib's other backends are chosen by `joblib.parallel_config`, for instance
+        ``parallel_config("dask")`` to use a Dask cluster.
+    batch : int, optional
+        Number of candidates asked for at once. Default: the number of workers, or 4 if ``workers`` is a function.
+        Without ``workers``, larger batches only change which candidates the method asks for.
     rng : int or Generator, optional
-        Source of all randomness in the run: the method (unless ``method`` is an optimizer, which has its own), the
+        Source of all randomness in the run, which also depends on ``batch``: the method (unless ``method`` is an optimizer, which has its own), the
         calls that a noisy `Objective` simulates and the noise of a Problem, whatever their own ``rng``. The noise of
         your own function is not controlled.
     progress : bool or callable
@@ -151,9 +183,10 @@ def minimize(
     >>> run.x.round(2)
     array([0.3])
     """
-    box = {"bounds": bounds, "integers": integers, "noisy": noisy}
+    box = {"bounds": bounds, "integers": integers, "noisy": noisy, "constraints": constraints}
+    plan = _Plan(budget, target, x0, initial, catch, workers, batch)
     run = RunOptions(rng, progress, callback, checkpoint, time_limit)
-    return _search("min", objective, method, budget, target, box, run)
+    return _search("min", objective, method, plan, box, run)
 
 
 def maximize(
@@ -161,9 +194,15 @@ def maximize(
     method: str | AskTell[Any] | None = None,
     *,
     budget: int,
-    bounds: ArrayLike | None = None,
+    bounds: Bounds | None = None,
     integers: Sequence[int] | None = None,
     noisy: bool | None = None,
+    constraints: Callable[..., object] | None = None,
+    x0: Any = None,
+    initial: Any = None,
+    catch: Catch = (),
+    workers: Workers = 1,
+    batch: int | None = None,
     rng: Rng = None,
     progress: Progress = False,
     callback: Callback | None = None,
@@ -182,23 +221,35 @@ def maximize(
     >>> run.x.round(2)
     array([0.3])
     """
-    box = {"bounds": bounds, "integers": integers, "noisy": noisy}
+    box = {"bounds": bounds, "integers": integers, "noisy": noisy, "constraints": constraints}
+    plan = _Plan(budget, target, x0, initial, catch, workers, batch)
     run = RunOptions(rng, progress, callback, checkpoint, time_limit)
-    return _search("max", objective, method, budget, target, box, run)
+    return _search("max", objective, method, plan, box, run)
+
+
+class _Plan(NamedTuple):
+    """Arguments of `minimize` on what is evaluated and how."""
+
+    budget: int
+    target: float | None
+    x0: Any
+    initial: Any
+    catch: Catch
+    workers: Workers
+    batch: int | None
 
 
 def _search(
     sense: str,
     objective: Function,
     method: str | AskTell[Any] | None,
-    budget: int,
-    target: float | None,
+    plan: _Plan,
     box: dict[str, Any],
     run: RunOptions,
 ) -> Run:
     """Ask for candidates, evaluate them and tell their values until the run ends.
 
-    ``box`` holds the caller's ``bounds``, ``integers`` and ``noisy`` for `on_box`, None if omitted.
+    ``box`` holds the caller's ``bounds``, ``integers``, ``noisy`` and ``constraints`` for `on_box`, None if omitted.
     """
     if not callable(objective):
         got = type(objective).__name__
@@ -223,35 +274,94 @@ def _search(
         who = "`objective`" if known is objective else "`method` (see `on_box`)"
         raise InputError(f"{who} has the `sense` {own!r}: use `{_VERBS[own]}`, not `{_VERBS[sense]}`.")
     goal = _goal(sense, objective, method, box)
-    budget = _validate.whole_number(budget, "budget")
+    budget, target = _validate.whole_number(plan.budget, "budget"), plan.target
     target = None if target is None else _validate.finite_number(target, "target")
+    catch = check_catch(plan.catch)
+    spread, size = in_parallel(plan.workers, plan.batch)
+    space = method.space if isinstance(method, AskTell) else goal.space
+    first = [space.canonical(x) for x in _candidates(plan.x0)]
+    given = [(space.canonical(x), _validate.finite_number(value, "initial")) for x, value in _pairs(plan.initial)]
     column, fits = kind.column, are_indices if on_deployments else are_numbers
-    form = Form("emsopt run", "evaluation", asked={column: fits}, told={"value": is_number})
+    names = getattr(space, "names", ()) or (column,)
+    columns = ["evaluation", *names, "value", "best", *(["error"] if catch else []), "seconds"]
+    if len(set(columns)) < len(columns):
+        taken = next(name for name in names if columns.count(name) > 1)
+        raise InputError(f"`bounds`: {taken!r} is a column of the history; rename this input.")
+    about = {
+        "batch": size,
+        "x0": [x.tolist() for x in first],
+        "initial": [[x.tolist(), value] for x, value in given],
+    }
+    form = Form("emsopt run", "evaluation", asked={column: fits}, told={"value": is_outcome})
     message = f"budget of {budget} evaluations used"
-    with loop(form, lambda: describe(goal, name, method), run, steps=budget, message=message) as steps:
+    with loop(form, lambda: describe(goal, name, method) | about, run, steps=budget, message=message) as steps:
         seed = steps.file.seed
         optimizer = method if isinstance(method, kind) else methods[name](goal, rng=seed)
-        best = np.inf if sense == "min" else -np.inf
-        for number in steps:
-            x = optimizer.ask()
-            row = steps.row
-            if row is None:
-                value = _validate.finite_number(_evaluate(goal, x.copy(), seed, number), "value")
-            else:
-                x, value = _on_file(steps, row[column], row["value"], optimizer, x)
-            steps.write(**{column: x.tolist()}, value=value)
+        task = partial(outcome_of, goal, seed, catch)
+        for x, value in given:
             optimizer.tell(x, value)
-            best = optimizer.better(best, value)
+        optimizer.enqueue(first)
+        best = optimizer.better((value for _, value in given), default=np.inf if sense == "min" else -np.inf)
+        failed = list[str]()
+        evaluations = _evaluations(steps, optimizer, task, spread, size, budget)
+        for _ in steps:
+            x, outcome, waiting = next(evaluations)
+            value = value_of(outcome)
+            steps.write(**{column: x.tolist()}, value=outcome)
+            optimizer.tell(x, value)
+            if np.isfinite(value):
+                given.append((x, value))
+                best = optimizer.better(best, value)
+            else:
+                failed.append(f"{outcome} at {_presented(space, x)}")
             end = ""
             if target is not None and optimizer.better(best, target) == best:
                 end = f"target of {target:g} reached"
-            elif optimizer.exhausted:
+            elif optimizer.exhausted and not waiting:
                 end = f"every allowed {optimizer.noun} evaluated, so this is the optimum"
-            steps.finish((tuple(x.tolist()), value, best), optimizer, f"best {best:.6g}", end=end)
-    history = pd.DataFrame(steps.rows, columns=["evaluation", column, "value", "best", "seconds"])
-    luckiest = np.array(history.loc[history["value"] == best, column].iloc[0])
-    x, value = optimizer.recommend(set(history[column])) if goal.noisy else (luckiest, best)
-    return Run(x, value, len(history), steps.message, history, luckiest, best)
+            shown = space.named(x).values() if isinstance(space, Box) and space.names else (tuple(x.tolist()),)
+            error = (outcome if np.isnan(value) and outcome != "nan" else "",)
+            row = (*shown, value, best if np.isfinite(best) else np.nan, *(error if catch else ()))
+            steps.finish(row, optimizer, f"best {best:.6g}", end=end)
+        evaluations.close()  # cancels evaluations that nobody waits for
+    history, message = pd.DataFrame(steps.rows, columns=columns), steps.message
+    if failed:
+        message += f"; {len(failed)} of {len(history)} evaluations gave no finite value, the first {failed[0]}"
+    if not given:
+        return Run(None, np.nan, len(history), message, history, None, np.nan, goal.noisy)
+    luckiest = next(x for x, value in given if value == best)
+    among = {tuple(x.tolist()) for x, _ in given}
+    found = optimizer.recommend(among) if goal.noisy else (luckiest, best)
+    x, observed = _presented(space, found[0]), _presented(space, luckiest)
+    return Run(x, found[1], len(history), message, history, observed, best, goal.noisy)
+
+
+def _evaluations(
+    steps: Steps,
+    optimizer: AskTell[Any],
+    task: Callable[..., Outcome],
+    spread: Callable[..., Any],
+    size: int,
+    budget: int,
+) -> Generator[tuple[Candidate, Outcome, int]]:
+    """Yield each candidate, the outcome of its evaluation, and how many of its batch are still to come.
+
+    Candidates are asked for ``size`` at a time. Those whose outcomes are on file are not evaluated again.
+    """
+    objective = optimizer.objective
+    counted = getattr(objective, "evaluations", 0)
+    while True:
+        asked = list(optimizer.ask(min(size, budget - steps.number + 1)))
+        filed = max(0, len(steps.file.rows) - steps.number + 1)
+        results = iter(spread(task, list(enumerate(asked, steps.number))[filed:]))
+        for waiting, x in zip(range(len(asked))[::-1], asked, strict=True):
+            if steps.row is not None:
+                yield (*_on_file(steps, optimizer, x, task), waiting)
+                continue
+            outcome, counted = next(results), counted + 1
+            if isinstance(objective, Objective):  # copies with a seed and those in other processes count for themselves
+                objective.evaluations = max(objective.evaluations, counted)
+            yield x, outcome, waiting
 
 
 def _goal(sense: str, objective: Function, method: str | AskTell[Any], box: dict[str, Any]) -> Objective | BoxObjective:
@@ -273,38 +383,58 @@ def _goal(sense: str, objective: Function, method: str | AskTell[Any], box: dict
 
 
 def _on_file(
-    steps: Steps, filed: list[float], value: float, optimizer: AskTell[Any], asked: Candidate
-) -> tuple[Candidate, float]:
-    """Return the candidate stored in the checkpoint (``filed``) and its value, to be used instead of ``asked``.
+    steps: Steps, optimizer: AskTell[Any], asked: Candidate, task: Callable[..., Outcome]
+) -> tuple[Candidate, Outcome]:
+    """Return the next candidate in the checkpoint, which replaces the one asked for, and its outcome.
 
     ``asked`` is the candidate that the optimizer proposes now. Warn if the two differ. Raise if the stored candidate is
     not allowed, or if, in the first evaluation, a user's own function without noise gives another value there than the
     stored one.
     """
-    number, objective = steps.number, optimizer.objective
+    number, objective, row = steps.number, optimizer.objective, steps.row or {}
     try:
-        x = optimizer.space.canonical(filed)
+        x = optimizer.space.canonical(row[optimizer.column])
     except InputError:
         steps.file.refuse(number)
     steps.file.compare(number, asked.tolist())
-    optimizer.withdraw(asked)
+    if not np.array_equal(x, asked):
+        optimizer.withdraw(asked)
     # objectives and problems are recognised by the first line, and the values of noisy functions vary
     own = not isinstance(getattr(objective, "function", objective), (Objective, Problem))
+    value = value_of(row["value"])
     if number == 1 and own and not objective.noisy:
-        again = _validate.finite_number(objective(x.copy()), "value")
-        if not np.isclose(again, value, rtol=1e-3, atol=1e-9):
+        again = value_of(task((number, x)))
+        if not np.isclose(again, value, rtol=1e-3, atol=1e-9, equal_nan=True):
             raise InputError(
-                f"the checkpoint {steps.file.path} is of another function: at {x.tolist()} it has {value:.6g}, but "
-                f"this function gives {again:.6g}. Choose another file, or pass noisy=True if the values are noisy."
+                f"the checkpoint {steps.file.path} is of another function: at {_presented(optimizer.space, x)} it has "
+                f"{value:.6g}, but this function gives {again:.6g}. Choose another file, or pass noisy=True if the "
+                "values are noisy."
             )
-    return x, value
+    return x, row["value"]
 
 
-def _evaluate(objective: Objective | BoxObjective, x: Any, seed: int, number: int) -> float:
-    """Return the value of a candidate; its noise depends only on the run's seed and the evaluation's number."""
-    if not objective.noisy:
-        return objective(x)
-    noise = int(np.random.SeedSequence(seed, spawn_key=(number,)).generate_state(1, np.uint64)[0])
-    if isinstance(objective, Objective):
-        objective.evaluations += 1  # the copy has a counter of its own
-    return objective.seeded(noise)(x)
+def _presented(space: Any, x: Any) -> Any:
+    """Return a candidate as the user writes it: a dict if the inputs have names, else an array."""
+    return space.presented(x) if isinstance(space, Box) else x
+
+
+def _candidates(x0: Any) -> list[Any]:
+    """Return the candidates of ``x0``, which may be one candidate or several."""
+    if x0 is None or isinstance(x0, Mapping):
+        return [] if x0 is None else [x0]
+    several = np.iterable(x0) and all(isinstance(x, Mapping) or np.ndim(x) > 0 for x in x0)
+    return list(x0) if several else [x0]
+
+
+def _pairs(initial: Any) -> list[tuple[Any, Any]]:
+    """Return (candidate, value) pairs from such pairs or from a tuple of candidates and values."""
+    if initial is None:
+        return []
+    rows: list[Any] = list(initial) if np.iterable(initial) else []
+    if rows and all(np.iterable(row) and len(list(row)) == 2 and np.ndim(list(row)[1]) == 0 for row in rows):
+        return [tuple(row) for row in rows]
+    if len(rows) == 2 and len(rows[0]) == len(rows[1]):
+        return list(zip(*rows, strict=True))
+    raise InputError(
+        f"`initial` must be pairs (candidate, value), or candidates and values; got {_validate.shown(initial)}."
+    )

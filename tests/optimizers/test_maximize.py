@@ -319,8 +319,8 @@ def test_tell_takes_points_of_ones_own_and_refuses_others():
     for x, match in (([0], "shape"), ([9, 0], "input 0 is 9"), ([np.nan, 0], "finite")):
         with pytest.raises(InputError, match=match):
             optimizer.tell(x, 1.0)
-    with pytest.raises(InputError, match="`value` must be a finite number"):
-        optimizer.tell([0, 0.5], np.nan)
+    with pytest.raises(InputError, match="`value` must be a number or an array of one number; got 'low'"):
+        optimizer.tell([0, 0.5], "low")
     assert len(optimizer.values) == 2
     assert "best 0 of 2 observed" in repr(optimizer)
 
@@ -373,5 +373,3 @@ def test_an_optimizer_of_another_function_is_refused():
     with pytest.raises(InputError, match="`bounds` is already set in the optimizer given as `method`"):
         eo.minimize(f, RandomPoints(f), bounds=[(0, 1)], budget=3)
     assert isinstance(RandomPoints(f), BoxOptimizer)
-    with pytest.raises(InputError, match="must be a finite number"):
-        eo.maximize(lambda x: np.nan, "random", bounds=[(0, 1)], budget=3)

@@ -99,13 +99,18 @@ def highest(
     return maximize_on_box(function, best, cube)[0]
 
 
-def highest_allowed(
-    function: Slopes, space: Box, x: FloatArray, rng: np.random.Generator, *, near: FloatArray
+def highest_admitted(
+    function: Slopes,
+    space: Box,
+    admits: Callable[[FloatArray], bool],
+    x: FloatArray,
+    rng: np.random.Generator,
+    *,
+    near: FloatArray,
 ) -> FloatArray:
-    """Return the point of the unit cube, shape (m,), where a function is largest among points that a box allows.
+    """Return the point of the unit cube, shape (m,), where a function is largest among points that are admitted.
 
-    Only points that `Box.to_unit` can return are considered, so that choices are definite, and only those that the
-    constraints allow. The search starts from ``x``, the points ``near`` and random points. It then moves the best point
+    Only points that `Box.to_unit` can return are considered, so that choices are definite. The search starts from ``x``, the points ``near`` and random points. It then moves the best point
     at random, less and less, and finally climbs without changing whole numbers and choices.
 
     Parameters
@@ -113,6 +118,8 @@ def highest_allowed(
     function : callable
         As in `maximize_on_box`.
     space : Box
+    admits : callable
+        Takes a point of the box; returns whether it is admitted.
     x : ndarray, shape (m,)
         Where the function is largest on the whole cube.
     rng : Generator
@@ -125,7 +132,7 @@ def highest_allowed(
         for k in np.argsort(-values, kind="stable"):
             if values[k] <= value:
                 break
-            if space.allows(space.from_unit(tried[k])):
+            if admits(space.from_unit(tried[k])):
                 return tried[k], float(values[k])
         return best, value
 

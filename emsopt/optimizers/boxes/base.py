@@ -12,7 +12,7 @@ from ...problems.box import Bounds
 from .._values import clipped
 from ..ask_tell import AskTell
 from ..recommendation import posterior_means
-from ._search import STARTS, Slopes, highest, highest_allowed
+from ._search import STARTS, Slopes, highest, highest_admitted
 from .box import Function, on_box
 
 SAME = 1e-6
@@ -84,23 +84,23 @@ class BoxOptimizer(AskTell[FloatArray]):
 
     @property
     def pending(self) -> FloatArray:
-        """Points asked for without a value, scaled to the unit cube, shape (n, d): still awaited, or their evaluation failed.
+        """Points returned by `ask` whose values have not been told yet, on the unit cube, shape (n, coordinates)."""
+        return self._on_cube([x for x, value in self.taken.items() if value is None])
 
-        Methods assume at these points the value that their model predicts. They therefore look elsewhere, but a failed
-        evaluation teaches them no value.
-        """
-        return self._on_cube([x for x, value in self.taken.items() if value is None or np.isnan(value)])
+    @property
+    def failed(self) -> FloatArray:
+        """Points whose evaluation failed, on the unit cube, shape (n, coordinates)."""
+        return self._on_cube([x for x, value in self.taken.items() if value is not None and np.isnan(value)])
 
     def tell(self, x: Any, value: ArrayLike) -> None:
         """Report the value of a point, see `AskTell.tell`; raise if a noise-free point already has another value."""
-        before = self.taken.get(tuple(self.space.canonical(x).tolist()))
-        now = _validate.single_number(value)
-        if not self.objective.noisy and before is not None and now is not None and np.isfinite([before, now]).all():
-            if not np.isclose(before, now, rtol=1e-6, atol=1e-12):
-                raise InputError(
-                    f"two values at one point: {before:.6g} and {now:.6g} at {self.space.shown(self.space.canonical(x))}. "
-                    "If the values are noisy, pass noisy=True."
-                )
+        point, now = self.space.canonical(x), _validate.single_number(value)
+        before = self.taken.get(tuple(point.tolist()))
+        if before is not None and now is not None and not self.objective.noisy and not _agree(before, now):
+            raise InputError(
+                f"two values at one point: {before:.6g} and {now:.6g} at {self.space.shown(point)}. If the values are "
+                "noisy, pass noisy=True."
+            )
         super().tell(x, value)
 
     def _on_cube(self, points: Any) -> FloatArray:
@@ -118,8 +118,10 @@ class BoxOptimizer(AskTell[FloatArray]):
             if self._is_new(x):
                 return x
         if self.values:
-            for x in map(self.space.from_unit, self._choose()):
-                if self._is_new(x) and self.space.allows(x):
+            admits = self._admitted()
+            for u in self._choose():
+                x = self.space.from_unit(u)
+                if self._is_new(x) and admits(x):
                     return x
         return self.draw()
 
@@ -133,7 +135,25 @@ class BoxOptimizer(AskTell[FloatArray]):
     def _climb(self, function: Slopes) -> FloatArray:
         """Maximise a function on the unit cube, starting from random points and near the best observed points."""
         x = highest(function, self.space.coordinates, self.rng, near=self._leaders())
-        return x if self.space.simple else highest_allowed(function, self.space, x, self.rng, near=self._leaders())
+        if self.space.simple and not len(self.failed):
+            return x
+        return highest_admitted(function, self.space, self._admitted(), x, self.rng, near=self._leaders())
+
+    def _admitted(self) -> Callable[[FloatArray], bool]:
+        """Return the function that says whether a method may propose a point of the box.
+
+        The constraints must allow it, and the nearest point evaluated so far must not have failed. Where evaluations
+        fail, this rule halves the distance to the border with each step, and a single failure blocks less and less of
+        its surroundings as points nearby succeed. No values are made up for failed points.
+        """
+        failed, points = self.failed, self.points
+
+        def admits(x: FloatArray) -> bool:
+            u = self.space.to_unit(x)
+            near = [np.linalg.norm(known - u, axis=1).min(initial=np.inf) for known in (points, failed)]
+            return bool(near[0] <= near[1]) and self.space.allows(x)
+
+        return admits
 
     def _leaders(self) -> FloatArray:
         """Return up to ``STARTS`` of the best observed points, the best one first."""
@@ -142,3 +162,8 @@ class BoxOptimizer(AskTell[FloatArray]):
     def _choose(self) -> Iterator[FloatArray]:
         """Yield candidate points on the unit cube in order of preference; `ask` takes the first one that is new."""
         raise NotImplementedError
+
+
+def _agree(one: float, other: float) -> bool:
+    """Return whether two values are equal up to rounding, or one of them is not finite."""
+    return not np.isfinite(one) or not np.isfinite(other) or bool(np.isclose(one, other, rtol=1e-6, atol=1e-12))

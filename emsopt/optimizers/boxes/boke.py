@@ -33,7 +33,7 @@ expect a good region rather than an optimum to many digits. The exploration term
 distance u. In many dimensions all unobserved points are far from the data, and the corners are explored first.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -182,7 +182,7 @@ class FiniteSet(Box):
     def __init__(self, box: Box, points: ArrayLike) -> None:
         self.__dict__ |= vars(box)
         rows = _validate.real_array(points, "candidates", (None, box.dimension))
-        self._points = np.unique(box.inside(rows), axis=0)
+        self._points = np.array([x for x in np.unique(box.inside(rows), axis=0) if box.allows(x)])
 
     @property
     def count(self) -> float:
@@ -193,11 +193,11 @@ class FiniteSet(Box):
         """Return all points, shape (n, d)."""
         return self._points
 
-    def canonical(self, x: ArrayLike) -> FloatArray:
+    def canonical(self, x: ArrayLike | Mapping[str, Any]) -> FloatArray:
         """Return the point of the set that equals x up to rounding; raise if there is none."""
         apart = np.abs(self.to_unit(self._points) - self.to_unit(super().canonical(x))).max(axis=1)
         if apart.min() > SAME:
-            raise InputError(f"`x` must be one of the {len(apart)} candidates; got {np.asarray(x).tolist()}.")
+            raise InputError(f"`x` must be one of the {len(apart)} candidates; got {_validate.shown(x)}.")
         return self._points[apart.argmin()]
 
     def sample(self, *, rng: Rng = None) -> FloatArray:

@@ -54,7 +54,7 @@ def outcome_of(objective: Objective | BoxObjective, seed: int, catch: Catch, ite
 
 def is_outcome(value: object) -> bool:
     """Return whether a value in a checkpoint can be the outcome of an evaluation."""
-    return is_number(value) or isinstance(value, str)
+    return not is_number(value_of(value)) if isinstance(value, str) else is_number(value)
 
 
 def value_of(outcome: Outcome) -> float:

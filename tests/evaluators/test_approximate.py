@@ -112,6 +112,19 @@ def test_close_to_exact_where_service_differs(capacity):
         assert np.abs(approximate.utilizations - exact.utilizations).max() < 0.03
 
 
+def test_close_to_exact_with_several_units_per_station_and_service_times_by_station():
+    """What Budge, Ingolfsson and Erkut (2009) extended it to: eight units at four stations, 20 cities."""
+    rng = np.random.default_rng(3)
+    for seed in range(20):
+        city = eo.datasets.grid_city(n_sites=4, units=8, load=0.4, rng=seed)
+        city = city.replace(service_times=rng.uniform(30, 50, 4)).with_offered_load(0.4, 8)
+        sites = np.sort(np.r_[np.arange(4), rng.integers(4, size=4)])
+        approximate, exact = approximate_hypercube(city, sites), exact_hypercube(city, sites)
+        assert abs(approximate.mean_response - exact.mean_response) < 0.2
+        assert np.abs(approximate.utilizations - exact.utilizations).max() < 0.04
+        assert np.abs(approximate.dispatch_fractions - exact.dispatch_fractions).max() < 0.04
+
+
 @pytest.mark.parametrize("work", [1e-9, 1e9])
 @pytest.mark.parametrize("units", [1, 9, 17])
 def test_extreme_loads_keep_their_digits(work, units):

@@ -7,6 +7,7 @@ from .boxes.base import BoxOptimizer
 from .boxes.boke import BOKE, BOKEPlus, profile
 from .boxes.boke_auto import BOKEAuto
 from .boxes.box import BoxObjective, on_box
+from .boxes.gp_ei import GPEI
 from .boxes.gp_ucb import GPUCB, GPUCBFixed
 from .boxes.kr_ucb import KRUCB
 from .boxes.random_points import RandomPoints
@@ -26,7 +27,7 @@ from .deployments.swaps import LocalSearch, best_deployment, local_search
 from .run import Run
 from .search import BOX_METHODS, METHODS, maximize, minimize
 
-__all__ = ["BOCS", "BOKE", "BOX_METHODS", "ETC50", "GPUCB", "KRUCB", "LEARNERS", "METHODS", "TSPSQ"]
+__all__ = ["BOCS", "BOKE", "BOX_METHODS", "ETC50", "GPEI", "GPUCB", "KRUCB", "LEARNERS", "METHODS", "TSPSQ"]
 __all__ += ["UCBCVS", "UCBPSQ", "AskTell", "BOKEAuto", "BOKEPlus", "Box", "BoxObjective", "BoxOptimizer"]
 __all__ += ["ControlLearner", "ControlRun", "GPUCBFixed", "GPpM", "GPzero", "Genetic", "Hyperparameters"]
 __all__ += ["LocalSearch", "Optimizer", "RandomPoints", "RandomSearch", "Run", "SimulatedAnnealing"]

@@ -20,6 +20,7 @@ from .boxes.base import BoxOptimizer
 from .boxes.boke import BOKE, BOKEPlus
 from .boxes.boke_auto import BOKEAuto
 from .boxes.box import BoxObjective, on_box
+from .boxes.gp_ei import GPEI
 from .boxes.gp_ucb import GPUCB, GPUCBFixed
 from .boxes.kr_ucb import KRUCB
 from .boxes.random_points import RandomPoints
@@ -57,6 +58,7 @@ BOX_METHODS: dict[str, type[BoxOptimizer]] = {
     "gp-ucb-fixed": GPUCBFixed,
     "gp-ucb": GPUCB,
     "random": RandomPoints,
+    "gp-ei": GPEI,  # last, as styles in figures go by this order and repeat after seven
 }
 """Methods on boxes by name."""
 
@@ -100,8 +102,8 @@ def minimize(
         For deployments one of `METHODS`: "gp-pm" (default), "gp-pm-literal" (without our repairs), "gp-zero", "sparbl",
         "sparbl+", "bocs", "local", "annealing", "genetic" or "random"; "local" is faster than "gp-pm" if an evaluation
         takes less than about 0.015 s. For boxes one of `BOX_METHODS`: "boke-auto" (default), "boke", "boke+", "kr-ucb",
-        "gp-ucb-fixed", "gp-ucb" or "random". Or an optimizer that you created for this objective; to minimise a
-        function, create it with ``on_box(f, sense="min")``.
+        "gp-ucb-fixed", "gp-ucb", "gp-ei" or "random". Or an optimizer that you created for this objective; to minimise
+        a function, create it with ``on_box(f, sense="min")``.
     budget : int
         Maximum number of evaluations. Nothing is evaluated twice unless the objective is noisy (or by
         "gp-pm-literal", which follows the paper in this too).

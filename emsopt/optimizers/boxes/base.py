@@ -9,7 +9,6 @@ from ... import _validate
 from ..._types import ArrayLike, FloatArray, Rng
 from ...errors import InputError
 from ...problems.box import Bounds
-from .._values import clipped
 from ..ask_tell import AskTell
 from ..recommendation import posterior_means
 from ._search import STARTS, Slopes, highest, highest_admitted
@@ -17,6 +16,9 @@ from .box import Function, on_box
 
 SAME = 1e-6
 """Two points are treated as equal if they differ by at most this much in every input, in widths of the box."""
+
+BAD = 0.25
+"""Share of the values, the worst, that are raised to the best of them before `recommend` fits a model to noisy values."""
 
 
 class BoxOptimizer(AskTell[FloatArray]):
@@ -128,9 +130,9 @@ class BoxOptimizer(AskTell[FloatArray]):
     def _estimates(self) -> FloatArray:
         from ...surrogates.box_kernels import SquaredExponential
 
-        points, sign = self.points, 1 if self.better is max else -1
+        gains, sign = self.gains, 1 if self.better is max else -1
         kernels = [SquaredExponential(np.full(self.space.coordinates, width)) for width in (0.5, 0.2, 1.0)]
-        return sign * posterior_means(kernels, points, clipped(points, self.gains))
+        return sign * posterior_means(kernels, self.points, np.maximum(gains, np.quantile(gains, BAD)))
 
     def _climb(self, function: Slopes) -> FloatArray:
         """Maximise a function on the unit cube, starting from random points and near the best observed points."""

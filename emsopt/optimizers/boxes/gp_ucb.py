@@ -27,7 +27,7 @@ from ... import _validate
 from ..._types import FloatArray
 from ...surrogates.gaussian_process import NOISE_RATIO_BOUNDS, GaussianProcess, condition, fit
 from .._values import standardized
-from ._search import STARTS, maximize_on_box, starts_on_box
+from ._search import STARTS, Slopes, maximize_on_box, starts_on_box
 from .base import BoxOptimizer
 from .box import Function
 
@@ -69,11 +69,7 @@ class GPUCBFixed(BoxOptimizer):
 
     def _choose(self) -> Iterator[FloatArray]:
         bound = partial(upper_bound, with_expected(self.process(), self.pending), self.confidence)
-        cube, leaders = np.tile([0.0, 1.0], (self.space.coordinates, 1)), self._leaders()
-        pool = np.vstack([starts_on_box(cube, POOL // 2, self.rng, near=leaders, spread=spread) for spread in NEAR])
-        ranked = pool[np.argsort(-bound(pool)[0], kind="stable")]
-        yield maximize_on_box(bound, ranked[:STARTS], cube)[0]
-        yield from ranked
+        yield from best_of_pool(bound, self.space.coordinates, self.rng, self._leaders())
 
 
 class GPUCB(GPUCBFixed):
@@ -92,6 +88,18 @@ class GPUCB(GPUCBFixed):
         gains = standardized(self.gains)
         self._last = fitted(self.points, gains, noisy=self.objective.noisy, spread=SPREAD, last=self._last)
         return self._last
+
+
+def best_of_pool(function: Slopes, d: int, rng: np.random.Generator, near: FloatArray) -> Iterator[FloatArray]:
+    """Yield the maximiser of a function on the unit cube, as found by climbing from the best of a random pool.
+
+    The points of the pool follow, in order of their values. Half of the pool lies close to the points ``near``, (m, d).
+    """
+    cube = np.tile([0.0, 1.0], (d, 1))
+    pool = np.vstack([starts_on_box(cube, POOL // 2, rng, near=near, spread=spread) for spread in NEAR])
+    ranked = pool[np.argsort(-function(pool)[0], kind="stable")]
+    yield maximize_on_box(function, ranked[:STARTS], cube)[0]
+    yield from ranked
 
 
 def fitted(

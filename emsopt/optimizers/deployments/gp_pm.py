@@ -399,12 +399,12 @@ def _median_values(costs: FloatArray, weights: FloatArray, counts: IntArray) -> 
     return values
 
 
-def log_expected_improvement(goal: float, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+def log_expected_improvement(goal: float | FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
     """Return the logarithm of expected improvement (18) below ``goal``, accurate where (18) itself underflows.
 
     Parameters
     ----------
-    goal : float
+    goal : float or ndarray, shape (K,)
         Best value so far, g.
     mean, deviation : ndarray, shape (K,)
         Posterior mean and standard deviation.

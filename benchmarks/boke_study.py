@@ -23,7 +23,7 @@ Two tables are stored. "boke_noise_free_curves" (and so on for the other parts) 
 simple regret (2.4) after every other evaluation, and the mean CPU seconds of the optimizer until then, without
 evaluations. "boke_noise_free_ends" has the regret and CPU seconds of each run after its last evaluation. Regret is that
 of the noise-free values at the points evaluated; in tuning, where no best value is known, it is 1 - R². "boke_fill" has
-the mean and quartiles of the fill distance (3.11) of the designs by number of points t. "boke_constant" has the regret of
+the mean and quartiles of the fill distance (3.11) of 100 designs by number of points t. "boke_constant" has the regret of
 each run with another ς after its last evaluation; the default was not chosen by these runs. "boke_theory" has cumulative
 regret (2.3) and the bounds on it; see `on_finite_set`.
 
@@ -57,7 +57,7 @@ RUNS = {"noise-free": 30, "noisy": 30, "sprinkler": 30, "tuning": 10}
 BUDGET = 60
 CONSTANTS = [5e-5, 5e-4, 5e-2]  # ς, in tuning the second alone; the default 5e-3 is in the other tables
 DESIGNS, FILL_INPUTS = ["density", "process", "latin hypercube", "uniform"], [1, 2, 3, 5]
-FILL_AT, FILL_RUNS = [4, 8, 16, 32], 5
+FILL_AT, FILL_RUNS = [4, 8, 16, 32], 100
 NOISE_SD = 0.1  # of the theorems' searches
 SETTINGS = ["finite", "wave, h = 0.02", "wave, h = 0.05", "wave, h = 0.1"]
 NOISE = 0.05  # in standard deviations of the function on its box

@@ -159,13 +159,19 @@ def _figures(net: RoadNetwork, runs: dict[str, bandits.NavigationRun], closed: t
     for name, run in runs.items():
         expected = run.history["expected_energy"]
         tenth = max(1, len(expected) // 10)
-        numbers = (run.regret, expected[:tenth].mean(), expected[-tenth:].mean(), len(run.visits))
+        numbers = (run.regret, run.excess_energy, expected[:tenth].mean(), expected[-tenth:].mean(), len(run.visits))
         rows[AGENTS[name]] = [f"{number:,.0f}" for number in numbers]
     path, needed = run.best_path, run.expected[list(run.best_path)].sum()
     best = f"The path without regret has {len(path)} edges and needs {needed:,.0f} Wh on average."
     rectified = "Regret is rectified: energy gained downhill does not count."
     shut = f"Closed: {', '.join(net.ids[edge] for edge in closed)}." if closed else ""
-    columns = ["regret, rectified (Wh)", "first tenth (Wh per drive)", "last tenth (Wh per drive)", "edges driven"]
+    columns = [
+        "regret, rectified (Wh)",
+        "energy above the best path's (Wh)",
+        "first tenth (Wh per drive)",
+        "last tenth (Wh per drive)",
+        "edges driven",
+    ]
     caption = f"{len(run.history)} drives from {net.ids[path[0]]} to {net.ids[path[-1]]}"
     return table(caption, columns, rows.items()) + lines(f"{best} {rectified} {shut}")
 

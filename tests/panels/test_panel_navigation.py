@@ -37,6 +37,7 @@ def test_every_policy_has_a_name():
 def test_figures_are_those_of_the_run(net, panel):
     run = bandits.run(net, *ROUTE, "gp-ts", horizon=20, rng=0)
     assert f"<td>{run.regret:,.0f}</td>" in panel.refs["figures"].value
+    assert f"<td>{run.excess_energy:,.0f}</td>" in panel.refs["figures"].value
     assert f"<td>{len(run.visits)}</td>" in panel.refs["figures"].value
     assert f"{len(run.best_path)} edges" in panel.refs["figures"].value
     assert "iframe" in panel.refs["map"].value

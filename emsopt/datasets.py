@@ -296,8 +296,10 @@ def load_study(name: str) -> "pd.DataFrame":
     name : str
         "approximation_error_15": mean response by the exact and by the approximate hypercube (``exact_min``,
         ``approximate_min``) and the largest error of a unit's utilisation in 100 random cities of 15 units for each
-        load and geometry. "approximation_error_st_paul": by load, the errors of the mean response (approximate minus
-        exact, min) over all deployments of St. Paul, summarised in one row. Both are written by
+        load and geometry; "approximation_error_20" and "approximation_error_30" for fewer cities, those of 30 units
+        simulated, with half the width of the 95 % confidence interval (``half_width_min``).
+        "approximation_error_st_paul": by load, the errors of the mean response (approximate minus
+        exact, min) over all deployments of St. Paul, summarised in one row. All are written by
         ``benchmarks/approximation_error.py``.
 
         "location_grid", "location_st_paul", "location_late", "location_long": the ``best`` value of each run by

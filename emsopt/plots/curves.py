@@ -122,10 +122,10 @@ def convergence(
             low, line, high = np.percentile(table, (0, 50, 100) if band == "range" else (25, 50, 75), axis=1)
         shaded = (low, high) if band is not None and count > 1 else None
         draw_line(ax, table.index, line, places[name], shaded, step="post", label=title or None)
-    for name, level in (reference or {}).items():
+    for k, (name, level) in enumerate((reference or {}).items()):
         ax.axhline(level, color="#555", linewidth=1.2, linestyle=":")
-        style: Style = {"ha": "left", "va": "bottom", "fontsize": 10, "color": "#444"}
-        note(ax, f"{name} {level:.3g}", (0, level), (4, 2), xycoords=ax.get_yaxis_transform(), **style)
+        style: Style = {"ha": ("left", "right")[k % 2], "va": "bottom", "fontsize": 10, "color": "#444"}
+        note(ax, f"{name} {level:.3g}", (k % 2, level), (4 - 8 * (k % 2), 2), xycoords=ax.get_yaxis_transform(), **style)
     ax.set(xlabel="Evaluations" if against == "evaluations" else "Time (s)", ylabel=label)
     if against == "seconds":
         ax.set_xscale("log")

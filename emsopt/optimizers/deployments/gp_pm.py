@@ -25,7 +25,7 @@ Choices that the paper leaves open, made alike by both variants: 𝒯 = 20 (the 
 size); successes need not be consecutive (section 5.4), and the region's first value counts as one (y' starts at
 infinity); a restart takes no evaluation; expected improvement is compared by its logarithm, which does not underflow.
 
-Repairs of our own, which ``literal=True`` (method "gp-pm-literal") leaves out; `benchmarks/RESULTS.md` measures them:
+Repairs of our own, which ``literal=True`` (method "gp-pm-literal") leaves out; `benchmarks/RESULTS.md` compares the two:
 
 - **A constant** is added to the prior mean, the average residual; for GP-zero this makes the usual standardised zero
   mean. Without it the kernel has to explain several minutes of waiting as covariance.

@@ -31,6 +31,8 @@ def test_every_method_has_every_run_and_every_run_its_costs(made, stored):
     assert (stored.groupby(KEYS)["simple_regret"].diff().dropna() <= 0).all()
     assert (stored["simple_regret"] > -2e-3).all()  # of averages over nodes
     assert (stored["on_target"] <= stored["plays"]).all()
+    seeds = stored.groupby("objective")["seed"].nunique()
+    assert seeds.to_dict() == {name: made.AIRFOIL_RUNS if name == "airfoil" else made.RUNS for name in made.OBJECTIVES}
 
 
 def test_a_stored_run_can_be_repeated(made, stored):
@@ -115,6 +117,15 @@ def test_quality_regret_grows_more_slowly_than_the_budget():
     assert grown.loc[160] / grown.loc[80] == pytest.approx(2, abs=0.1)
 
 
+def test_a_share_below_half_has_lower_regrets_on_the_hill(made):
+    """From a budget of 40 on, where the shrinking share is 38 % and less."""
+    assert made.SHARES["shrinking"](40) < 0.4
+    table = eo.datasets.load_study("bocvs_horizon").query("budget >= 40")
+    means = table.groupby(["budget", "exploration"])[["cost_regret", "quality_regret"]].mean().unstack("exploration")
+    for name in ("cost_regret", "quality_regret"):
+        assert (means[name]["shrinking"] < means[name]["60 %"]).all()
+
+
 def test_ucb_cvs_cost_regret_by_budget():
     """On the hill its own regret stops growing while its cost regret grows faster than the budget."""
     table = eo.datasets.load_study("bocvs_horizon").query("exploration == 'none, UCB-CVS'")
@@ -153,6 +164,92 @@ def test_stored_optima_can_be_rebuilt(name, i):
     value, x = problem.best_of_set(i)
     assert value == pytest.approx(problem.set_values[i], abs=1e-6)
     assert x == pytest.approx(problem.set_points[i], abs=1e-3)
+
+
+@pytest.fixture(scope="module")
+def ends(stored):
+    """Return means over the seeds at the end, by problem and method."""
+    return stored[stored["cost"] == 100].groupby([*KEYS[:4]], sort=False).mean(numeric_only=True)
+
+
+def later(stored, name):
+    """Return the mean of what came after 60 units of cost, by objective, costs, variance and method."""
+    at = stored.set_index(KEYS)
+    after = at.loc[at["cost"] == 100, name] - at.loc[at["cost"] == 60, name]
+    return after.groupby(level=[0, 1, 2, 3], sort=False).mean().unstack("method")
+
+
+def test_levy_is_in_the_study(stored):
+    """With the settings of all others; from its worst value all sets are acceptable, and the cheapest is the target."""
+    levy = stored[stored["objective"] == "levy"]
+    assert levy.groupby(KEYS[:4]).ngroups == 20
+    assert levy["seed"].nunique() == 5
+    assert eo.problems.levy_control().target(0.1) == 0
+    assert len(eo.problems.levy_control().acceptable(0.1)) == 7
+
+
+def test_methods_that_ignore_costs_make_the_same_run_in_all_settings(stored):
+    """Where one set holds all others: the four problems of an objective are no four tests of such a method."""
+    runs = stored[stored["method"].isin(["ucb-psq", "ts-psq"]) & (stored["objective"] != "airfoil")]
+    same = runs.groupby(["objective", "method", "seed", "cost"])["simple_regret"]
+    assert (same.max() - same.min()).max() == 0
+    assert set(runs.loc[runs["cost"] == 100, "plays"]) == {100}
+
+
+def test_plays_after_the_exploration(stored):
+    """Figure 2: far more than the baselines where a cheap set is good, exactly as many on the plant."""
+    plays = later(stored, "plays")
+    rivals = plays[["ucb-psq", "ts-psq", "etc-50"]].max(axis=1)
+    ratio = (plays["unknown-cost"] / rivals).groupby(level="objective").min()
+    assert ratio["hartmann"] > 4
+    assert ratio["ackley"] > 1.5
+    assert ratio["levy"] > 1.5
+    assert (plays.loc["plant", ["unknown-cost", "ucb-psq", "ts-psq", "etc-50"]] == 40).all(axis=None)
+    moderate = plays.loc["airfoil"].xs("moderate", level="costs")
+    assert (moderate["unknown-cost"] < 1.5 * moderate["ts-psq"]).all()
+
+
+def test_where_the_method_wins_no_cheap_set_is_acceptable(stored):
+    """On the plant only the dearest set is, and the lead is there before the exploitation; on Ackley a cheap one is played."""
+    wins = control_verdicts(stored).query("verdict == 'win'").index
+    assert {("plant", "cheap", 0.02), ("plant", "moderate", 0.02)} <= set(wins)
+    explored = stored[(stored["cost"] == 60) & (stored["variance"] == 0.02)]
+    explored = explored.groupby(["objective", "costs", "method"])["simple_regret"].mean().unstack("method").loc["plant"]
+    assert (2 * explored["unknown-cost"] < explored.drop(columns="unknown-cost").min(axis=1)).all()
+    share = later(stored, "on_target") / later(stored, "plays")
+    assert share.loc["ackley", "unknown-cost"].min() > 0.5
+    assert share.loc["hartmann", "unknown-cost"].min() > 0.9
+
+
+def test_quality_regret_per_play_and_per_unit(ends):
+    """Largest in total, as the method plays more; per play it is above UCB-CVS on Hartmann and lowest on Levy."""
+    total, each = ends["quality_regret"].unstack("method"), (ends["quality_regret"] / ends["plays"]).unstack("method")
+    largest = (total.idxmax(axis=1) == "unknown-cost").groupby(level="objective").sum()
+    assert (largest[["hartmann", "ackley", "plant"]] == 4).all()
+    assert (each.idxmax(axis=1) == "unknown-cost").groupby(level="objective").sum()[
+        ["hartmann", "ackley", "plant"]
+    ].max() == 0
+    assert (each.loc["levy"].idxmin(axis=1) == "unknown-cost").all()
+    assert (each.loc["hartmann"].idxmin(axis=1) == "ucb-cvs").all()
+    assert (each.loc["airfoil"].idxmax(axis=1) == "unknown-cost").all()
+
+
+def test_cost_regret_by_method(ends):
+    """Lowest on the three functions with irrelevant variables, nothing for anyone on the plant, where the dearest is best."""
+    cost = ends["cost_regret"].unstack("method")
+    for objective in ("hartmann", "ackley", "levy"):
+        assert (cost.loc[objective].idxmin(axis=1) == "unknown-cost").all()
+    assert (cost.loc["plant"] == 0).all(axis=None)
+    assert (cost.loc["airfoil"].idxmin(axis=1) == "unknown-cost").sum() <= 1
+
+
+def test_restarts_of_the_bounds_are_rare_but_on_ackley(ends):
+    """Lines 17 to 20, per run: none on Hartmann and Levy, a few on the plant, up to 5 % of the plays on Ackley."""
+    restarts = ends["restarts"].xs("unknown-cost", level="method")
+    most = restarts.groupby(level="objective").max()
+    assert most[["hartmann", "levy"]].max() == 0
+    assert 0 < most["plant"] < 5
+    assert 3 < most["ackley"] < 30
 
 
 def test_verdicts_follow_one_rule():

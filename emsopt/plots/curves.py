@@ -125,7 +125,9 @@ def convergence(
     for k, (name, level) in enumerate((reference or {}).items()):
         ax.axhline(level, color="#555", linewidth=1.2, linestyle=":")
         style: Style = {"ha": ("left", "right")[k % 2], "va": "bottom", "fontsize": 10, "color": "#444"}
-        note(ax, f"{name} {level:.3g}", (k % 2, level), (4 - 8 * (k % 2), 2), xycoords=ax.get_yaxis_transform(), **style)
+        note(
+            ax, f"{name} {level:.3g}", (k % 2, level), (4 - 8 * (k % 2), 2), xycoords=ax.get_yaxis_transform(), **style
+        )
     ax.set(xlabel="Evaluations" if against == "evaluations" else "Time (s)", ylabel=label)
     if against == "seconds":
         ax.set_xscale("log")

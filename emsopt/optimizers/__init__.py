@@ -1,4 +1,7 @@
-"""`minimize`, `maximize` and the ask / tell optimizers that they run, for deployments and for points of a box."""
+"""`minimize`, `maximize` and the ask / tell optimizers that they run, for deployments and for points of a box.
+
+`BOKEAutoSampler` is a sampler of Optuna; it is loaded when it is first used.
+"""
 
 from ..problems.box import Box, Categorical, Integer, Real
 from . import regret
@@ -34,3 +37,11 @@ __all__ += ["LocalSearch", "Optimizer", "RandomPoints", "RandomSearch", "Run", "
 __all__ += ["SparBL", "SparBLPlus", "UnknownCost", "best_deployment", "bocvs", "control_regrets"]
 __all__ += ["control_verdicts", "density_design", "fill_distance", "local_search", "maximize", "minimize", "on_box"]
 __all__ += ["Categorical", "Integer", "Real", "process_design", "profile", "regret", "with_regret"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "BOKEAutoSampler":
+        from .optuna_sampler import BOKEAutoSampler
+
+        return BOKEAutoSampler
+    raise AttributeError(f"module 'emsopt.optimizers' has no attribute {name!r}")

@@ -115,7 +115,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         return self.objective.noisy or not (apart <= SAME).all(axis=1).any()
 
     def _propose(self) -> FloatArray:
-        while self._design:
+        while self._design and len(self.values) < self.initial:  # points known from elsewhere shorten the design
             x = self._design.pop(0)
             if self._is_new(x):
                 return x

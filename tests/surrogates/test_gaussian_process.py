@@ -94,14 +94,16 @@ def test_appended_point_equals_conditioning_anew(data):
         np.testing.assert_allclose(got, expected, atol=1e-8)
 
 
+@pytest.mark.parametrize("amplitude", [None, 1.0])
 @pytest.mark.parametrize("kernel", KERNELS, ids=["(13)", "composed", "foreign"])
-def test_likelihood_gradient_matches_finite_differences(data, kernel):
+def test_likelihood_gradient_matches_finite_differences(data, kernel, amplitude):
     X, y, prior, *_ = data
     theta = np.append(kernel.theta, np.log(1e-2))
-    value, slope = negative_log_likelihood(theta, kernel, X, y - prior)
-    assert value == pytest.approx(-condition(kernel, X, y, prior, noise_ratio=1e-2).log_likelihood, abs=1e-9)
-    numeric = approx_fprime(theta, lambda t: negative_log_likelihood(t, kernel, X, y - prior)[0], 1e-6)
-    np.testing.assert_allclose(slope, numeric, atol=2e-4)
+    value, slope = negative_log_likelihood(theta, kernel, X, y - prior, amplitude)
+    process = condition(kernel, X, y, prior, noise_ratio=1e-2, amplitude=amplitude)
+    assert value == pytest.approx(-process.log_likelihood, abs=1e-9)
+    numeric = approx_fprime(theta, lambda t: negative_log_likelihood(t, kernel, X, y - prior, amplitude)[0], 1e-6)
+    np.testing.assert_allclose(slope, numeric, rtol=1e-5, atol=2e-4)
 
 
 def test_fit_is_as_likely_as_scikit_learns(data):

@@ -85,7 +85,8 @@ def ackley_control(costs: str | ArrayLike = "cheap", variance: float = 0.02) -> 
 def levy_control(costs: str | ArrayLike = "cheap", variance: float = 0.02) -> ControlProblem:
     """Return the negated Levy function of 6 inputs on [-10, 10]⁶, with 6 irrelevant inputs.
 
-    See `hartmann_control`.
+    The function is far below its average in few places only: counted from its lowest value, -415, all seven sets are
+    acceptable at a tolerance of 0.1. See `hartmann_control`.
     """
     return _with_irrelevant("levy", levy6(), costs, variance, worst=-415.0)
 

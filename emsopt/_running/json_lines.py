@@ -129,7 +129,11 @@ class JsonLines:
 
 
 def _claim(file: FileIO) -> bool:
-    """Lock the file and return whether that succeeded; the system releases the lock when the process ends."""
+    """Lock the file; return False if another run has locked it, and True otherwise.
+
+    On a disk without locks this is True too, and the file stays unlocked. The system releases the lock when the file is
+    closed or the process ends.
+    """
     try:
         if sys.platform == "win32":
             import msvcrt

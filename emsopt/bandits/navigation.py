@@ -70,7 +70,7 @@ class Navigation:
         Expected energy of every arm, Wh. Default: drawn from the prior.
     closed : array_like or callable, optional
         Closed edges as indices, ids or booleans; or a function of the round's number that returns them. The
-        function is called once per round.
+        function is called once per round, and again if an earlier round is asked for.
     rng : int or Generator, optional
         Source of randomness for the expected energies and the noise. Both are the same for every agent.
     """
@@ -146,7 +146,7 @@ class NavigationRun:
     expected : ndarray, shape (n,)
         True expected energy of each arm, Wh.
     mean, deviation : ndarray, shape (n,)
-        The agent's final posterior mean and standard deviation, Wh.
+        The agent's final posterior mean and standard deviation of each arm's expected energy, Wh.
     best_path : tuple of int
         Edges of the path of least rectified cost in the last round. The regret of this path is 0 by definition.
     """
@@ -342,7 +342,11 @@ def _description(
     expected: ArrayLike | None,
     closed: Closed,
 ) -> dict[str, Any]:
-    """Return what identifies a run: policy, network, route, prior and closures, which a checkpoint must match."""
+    """Return what identifies a run, which a checkpoint must match.
+
+    This is the policy, network, route, prior, expected energies if given, and closures. A function ``closed`` is stored
+    only as the fact that there is one.
+    """
     oracle, shut = ShortestPath(net, start, end), () if closed is None else closed
     if expected is not None:
         expected = _validate.real_array(expected, "expected", (prior.n_arms,))

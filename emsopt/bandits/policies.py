@@ -151,6 +151,7 @@ class Agent:
         Whether values are rewards ("max") or costs ("min"). Must agree with the oracle.
     rectify : bool
         Whether to use the rectified means of Algorithm 2 as indices. They are non-negative, as shortest paths require.
+        Needs ``sense`` "min".
     rng : int or Generator, optional
         Source of randomness for Thompson sampling.
     """

@@ -22,8 +22,8 @@ There are three estimates of γ: a lower bound from greedy selection; this bound
 upper bound by submodularity; and an upper bound from the eigenvalues of the covariance. Use the smaller of
 the two upper bounds.
 
-**What the theorem does not cover.** Its additive constants hold for variances up to 1; for larger variances
-the proof yields a factor √k_max, which is applied here. The theorem bounds the regret of unrectified agents
+**What the theorem does not cover.** Its additive constants hold for variances up to 1. For a largest variance k_max
+the proof yields a factor √k_max, which is applied here for every k_max, also below 1. The theorem bounds the regret of unrectified agents
 in expected values, whereas navigation rectifies both the agents' indices and the costs that define regret. The
 part on Thompson sampling assumes that super arms are drawn with their probability of being best. This holds
 for joint samples, but not if each arm is sampled independently, as in Algorithm 2. K is the size of the
@@ -163,8 +163,8 @@ def regret_bound(
 ) -> FloatArray:
     """Return an upper bound on the Bayesian cumulative regret, the expected regret under the prior, after T rounds.
 
-    Theorem 3.1 of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", with the correction for prior
-    variances above 1 that the module's notes describe.
+    Theorem 3.1 of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", with its additive term multiplied by
+    √k_max (the square root of ``prior_variance``), as the module's notes explain.
 
     Parameters
     ----------

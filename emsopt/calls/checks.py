@@ -44,7 +44,8 @@ class Finding:
     count : int
         How many calls, stations, rows, gaps or weekdays the finding is about.
     rows : tuple of int
-        Rows of the file, counted from 1, that hold the first few of these calls or stations; empty if it names none.
+        Rows of the file of calls or of stations, counted from 1, that hold the first few of these calls or stations;
+        for gaps, of the last call before each. Empty if the finding names no rows.
     """
 
     level: str

@@ -49,7 +49,7 @@ class WeeklyProfile:
 
     @property
     def by_hour(self) -> FloatArray:
-        """Calls per hour at each hour of the day, averaged over all weekdays observed, shape (24,)."""
+        """Calls per hour at each hour of the day, averaged over all days observed, shape (24,); NaN if there are none."""
         return _ratio(self.counts.sum(axis=0), self.hours.sum(axis=0))
 
     @property
@@ -129,7 +129,8 @@ def shrinkage(counts: IntArray) -> float:
     Returns
     -------
     float
-        The concentration, in calls; infinite if the hours differ no more than by chance.
+        The concentration, in calls; infinite if it would be a million or more, as when the hours differ no more than by
+        chance.
     """
     from scipy.optimize import minimize_scalar
     from scipy.special import gammaln

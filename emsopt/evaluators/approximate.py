@@ -84,7 +84,9 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
     InputError
         If an argument is invalid.
     UnstableQueueError
-        If calls can queue and arrive faster than the fleet can serve them.
+        If calls can queue and arrive at least as fast as the fleet can serve them.
+    ConvergenceError
+        If the iteration does not converge.
 
     Warns
     -----

@@ -77,6 +77,8 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     ------
     InputError
         As in `approximate_hypercube`; also if there are more states than for `MOST_UNITS` units at different sites.
+    UnstableQueueError, ConvergenceError
+        As in `approximate_hypercube`.
 
     Notes
     -----
@@ -314,7 +316,9 @@ def _sweep(P: FloatArray, chain: _Chain, omega: float) -> float:
 
 @njit(cache=True, nogil=True)
 def _relax(P: FloatArray, chain: _Chain, level: NDArray[np.int8], tol: float) -> int:
-    """Iterate on P in place until the balance equations hold to ``tol``; return the number of sweeps, or -1.
+    """Iterate on P in place until the balance equations hold to ``tol``; return the number of sweeps.
+
+    The number is -1 if they do not hold after `MAX_SWEEPS` sweeps.
 
     Neighbouring states differ by one busy unit, so the equations are bipartite. Young's theory then gives the
     relaxation factor from the rate of convergence of the Gauss-Seidel method.
@@ -375,9 +379,8 @@ def _measure(
     its probability, including calls that wait, is ``blocked``.
 
     ``shares`` holds the probability that station g answers a call of atom j at once, not yet divided by its sum over g.
-    With S the first k
-    stations in the order of atom j, F(S) is the probability that all of them are full. The next station answers with
-    probability F(S) - F(S + next).
+    With S the first k stations in the order of atom j, F(S) is the probability that all of them are full. The next
+    station answers with probability F(S) - F(S + next).
     """
     n_stations = len(counts)
     busy, full = np.zeros(n_stations, dtype=np.int64), np.int64(0)

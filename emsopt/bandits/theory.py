@@ -23,9 +23,9 @@ upper bound by submodularity; and an upper bound from the eigenvalues of the cov
 the two upper bounds.
 
 **What the theorem does not cover.** Its additive constants hold for variances up to 1. For a largest variance k_max
-the proof yields a factor √k_max, which is applied here for every k_max, also below 1. The theorem bounds the regret of unrectified agents
-in expected values, whereas navigation rectifies both the agents' indices and the costs that define regret. The
-part on Thompson sampling assumes that super arms are drawn with their probability of being best. This holds
+the proof yields a factor √k_max, which is applied here for every k_max, also below 1. The theorem bounds the regret of
+unrectified agents in expected values, whereas navigation rectifies both the agents' indices and the costs that define
+regret. The part on Thompson sampling assumes that super arms are drawn with their probability of being best. This holds
 for joint samples, but not if each arm is sampled independently, as in Algorithm 2. K is the size of the
 largest *allowed* super arm, which exceeds the longest path taken in a run. The paper's experiments use ω = ξ
 = 1, but the bound of Bayes-UCB requires ω > 1, and its additive term is constant only for ξ > ω.

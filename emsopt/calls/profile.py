@@ -49,7 +49,7 @@ class WeeklyProfile:
 
     @property
     def by_hour(self) -> FloatArray:
-        """Calls per hour at each hour of the day, averaged over all days observed, shape (24,); NaN if there are none."""
+        """Calls per hour at each hour of the day, averaged over all days observed, shape (24,); NaN without a day."""
         return _ratio(self.counts.sum(axis=0), self.hours.sum(axis=0))
 
     @property

@@ -81,8 +81,8 @@ def from_frames(
     ----------
     demand : DataFrame or GeoDataFrame, M rows
         ``name`` or ``atom`` (a column or the index; numbered by default), and ``arrival_rate`` in calls per hour or,
-        if ``period_hours`` is given, ``calls`` counted over that time. Polygons become the shapes of the atoms; the location of each is a
-        point inside its polygon.
+        if ``period_hours`` is given, ``calls`` counted over that time. Polygons become the shapes of the atoms; the
+        location of each is a point inside its polygon.
     sites : DataFrame or GeoDataFrame, N rows
         ``name`` or ``site`` (a column or the index; numbered by default); ``turnout_min`` and ``service_min``, unless
         these times are passed as arguments.

@@ -105,7 +105,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         return highest(function, self.space.dimension, self.rng, near=self._leaders())
 
     def _leaders(self) -> FloatArray:
-        """Return up to ``STARTS`` of the best observed points, the best one first."""
+        """Return up to ``STARTS`` of the best observed points, the best one first, scaled to the unit cube."""
         return self.points[np.argsort(-self.gains, kind="stable")[:STARTS]]
 
     def _choose(self) -> Iterator[FloatArray]:

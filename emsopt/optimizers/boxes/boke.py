@@ -196,7 +196,10 @@ def profile(optimizer: BOKE, n: int = 501) -> "pd.DataFrame":
 
 
 def emptiness(model: KernelRegression, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return -log W(x), for the density W, and its slopes; it is largest at the least explored point, (3.10)."""
+    """Return -log W(x), for the density W, and its slopes; it is largest at the least explored point, (3.10).
+
+    Values of log W below ``EMPTIEST`` are raised to it.
+    """
     _, log_density, _, slope = model.predict_with_slopes(x)
     return -np.maximum(log_density, EMPTIEST), -slope
 

@@ -344,8 +344,9 @@ def _serve(
 ) -> tuple[float, int, float]:
     """Dispatch calls one after the other; update ``release``, ``answered`` and ``busy`` in place.
 
-    The whole service time of a call is added to ``busy``, even if it ends after the last call. Times in ``release`` are measured from the start of these calls on entry, and from the last call on return. Returns
-    the minutes passed, the number of calls that found all units busy and the total minutes that calls waited.
+    The whole service time of a call is added to ``busy``, even if it ends after the last call. Times in ``release`` are
+    measured from the start of these calls on entry, and from the last call on return. Returns the minutes passed, the
+    number of calls that found all units busy and the total minutes that calls waited.
     """
     now, blocked, waited = 0.0, 0, 0.0
     earliest = 0.0  # lower bound on the time at which a unit is free

@@ -97,7 +97,8 @@ def minimize(
     integers : sequence of int, optional
         Boxes only: indices of the inputs that are whole numbers. Default: the ``integers`` of the objective, or none.
     noisy : bool, optional
-        Boxes only: whether the same point can have different values. Default: whether the objective has ``noise_sd``.
+        Boxes only: whether the same point can have different values. Default: whether the objective has a ``noise_sd``
+        above 0.
     rng : int or Generator, optional
         Source of all randomness in the run: the method (unless ``method`` is an optimizer, which has its own), the
         calls that a noisy `Objective` simulates and the noise of a Problem, whatever their own ``rng``. The noise of
@@ -110,8 +111,8 @@ def minimize(
     checkpoint : path-like, optional
         File to which each evaluation is written. If it exists, the run resumes from it and yields the same result as
         an uninterrupted run; if ``rng`` is omitted, the stored seed is used. An optimizer must be in its original
-        state. Your own function is evaluated once more at the first point on file, to check that it is the same
-        function. On another processor a method may ask for another candidate; the run then continues with the stored
+        state. Unless it is noisy, your own function is evaluated once more at the first point on file, to check that it
+        is the same function. On another processor a method may ask for another candidate; the run then continues with the stored
         one and issues a `ResumeWarning`. Only one run at a time may write to a file.
     target : float, optional
         Stop at a value at least as good as this: at most ``target`` in `minimize`, at least in `maximize`.

@@ -163,7 +163,8 @@ class SiteInputs(widgets.GridBox):
     def press(self, places: Sequence[int]) -> None:
         """Add a unit at the first free of these sites, or empty them all if none is free.
 
-        If no unit would be left, nothing changes: there would be no deployment to show.
+        If no unit would be left, nothing changes: there would be no deployment to show. This is meant for checkboxes:
+        where a site holds several units, only one is kept.
         """
         chosen = set(self.chosen)
         free = [site for site in places if site not in chosen]

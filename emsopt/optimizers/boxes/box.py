@@ -60,8 +60,8 @@ def on_box(
     Parameters
     ----------
     f : Problem, BoxObjective or callable
-        Its attributes of the same names are the defaults of ``bounds``, ``integers`` and ``sense``; ``noisy`` is True by
-        default if its ``noise_sd`` is above 0. For a BoxObjective, which is returned unchanged, ``bounds``,
+        Its attributes of the same names are the defaults of ``bounds``, ``integers`` and ``sense``; ``noisy`` is True
+        by default if its ``noise_sd`` is above 0. For a BoxObjective, which is returned unchanged, ``bounds``,
         ``integers`` and ``noisy`` must be left out.
     bounds, integers
         As in `Box`.

@@ -39,7 +39,8 @@ class ControlRun:
     ----------
     method : str
     control_set : int
-        Index of the recommended set: that of the play whose expected value has the largest posterior mean.
+        Index of the recommended set: that of the play whose expected value has the largest posterior mean, or, with too
+        few plays for a model, of the play with the largest observed value.
     x : ndarray, shape (k,)
         Recommended values of the variables in this set.
     plays : int

@@ -300,7 +300,10 @@ class GPpM(Optimizer):
             x, value = near[k], scores[k]
 
     def _random_swaps(self, centre: IntArray) -> IntArray:
-        """Return allowed deployments 1 to s(d) random swaps from the centre, shape (CANDIDATES, G)."""
+        """Return allowed deployments reached from the centre by 1 to s(d) random swaps, shape (CANDIDATES, G).
+
+        s(d) is ``edge`` / 2, rounded down, at most the number of units and at least 1. Swaps may cancel each other.
+        """
         most = max(1, int(min(self.edge / 2, self.space.units)))
         pool = np.repeat(centre[None], CANDIDATES, axis=0)
         depths = self.rng.integers(1, most + 1, CANDIDATES)

@@ -38,8 +38,8 @@ def local_search(
     ----------
     objective : Objective
     starts : sequence of array_like, optional
-        Deployments to start from. Default: the p-median deployment, all units as close to the 1-median as they fit,
-        and ``restarts`` random ones.
+        Deployments to start from. Default: the p-median deployment, all units at the open sites with the shortest mean
+        response time, and ``restarts`` random ones.
     restarts : int
         Number of random starts, if ``starts`` is omitted.
     budget : int, optional
@@ -98,7 +98,7 @@ class LocalSearch(Optimizer):
     objective : Objective
     starts : sequence of array_like, optional
         Deployments to descend from, one after the other, before random ones. Default: the p-median deployment, and all
-        units as close to the 1-median as they fit. If the sequence is empty, all starts are random.
+        units at the open sites with the shortest mean response time. If the sequence is empty, all starts are random.
     rng : int or Generator, optional
 
     Notes
@@ -145,9 +145,10 @@ def random_neighbour(space: DeploymentSpace, sites: IntArray, rng: np.random.Gen
 
 
 def _classical_starts(space: DeploymentSpace) -> list[IntArray]:
-    """Return two deployments: the p-median, and all units at the sites with the shortest mean response time.
+    """Return two deployments: the p-median, and all units at the open sites with the shortest mean response time.
 
-    The mean over all atoms is weighted by demand. Pinned units stay at their sites in both.
+    The mean over all atoms is weighted by demand. A site takes as many units as it can hold before the next site is
+    used. Pinned units stay at their sites in both.
     """
     city = space.city
     places = np.repeat(np.arange(city.n_sites), space.site_capacities - space.site_floors)

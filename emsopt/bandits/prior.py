@@ -133,7 +133,7 @@ def navigation_prior(
     nu, kappa : float
         Smoothness and lengthscale of the graph Matérn kernel.
     share : float
-        Fraction of the variance assigned to the product of the two kernels; the rest is assigned to the sum.
+        Fraction of the variance assigned to the product k_G k_f of the two kernels; the rest is assigned to k_f alone.
     spread, noise_sd : float
         Standard deviation of the expected energies around the deterministic energies, and of the observation
         noise, both relative to the standard deviation of the deterministic energies.

@@ -43,8 +43,8 @@ def deployment(
     """Draw a static map of a deployment, the counterpart of `emsopt.maps.deployment_map`.
 
     Atoms are shaded by ``value``. A black square is a station with its number of units and its share of all answered
-    calls. The width of a line from a station to an atom shows the share of the atom's answered calls that the station answers;
-    shares below 2 % have no line. Figure 4 of "Optimizing Server Locations in Spatial Queues" is such a map.
+    calls. The width of a line from a station to an atom shows the share of the atom's answered calls that the station
+    answers; shares below 2 % have no line. Figure 4 of "Optimizing Server Locations in Spatial Queues" is such a map.
 
     Parameters
     ----------

@@ -288,14 +288,20 @@ def _parts(nodes: list[int], places: Places, uses: Mapping[int, int]) -> Iterato
 
 
 def _direction(tags: Mapping[str, str]) -> int:
-    """Return 1 if a way is one-way along its nodes, -1 if one-way against them, and 0 if two-way."""
+    """Return 1 if a way is one-way along its nodes, -1 if one-way against them, and 0 if two-way.
+
+    Without a tag ``oneway``, roundabouts, motorways and their links are one-way along their nodes.
+    """
     if "oneway" in tags:
         return ONE_WAY.get(tags["oneway"], 0)
     return int(tags.get("junction") in ("roundabout", "circular") or tags["highway"].startswith("motorway"))
 
 
 def _speed(text: str) -> float | None:
-    """Return the speed limit in a tag ``maxspeed`` in km/h, or None unless it is a number in range."""
+    """Return the speed limit in a tag ``maxspeed`` in km/h, or None unless it is a number in range.
+
+    A word after the number is the unit; any other than "mph" counts as km/h.
+    """
     number, _, unit = text.partition(" ")
     try:
         value = float(number) * (MPH_KMH if unit == "mph" else 1.0)

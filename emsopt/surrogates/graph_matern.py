@@ -187,8 +187,8 @@ def product_plus_sum(
 
     k_G is the graph kernel and k_f the Matérn 5/2 kernel between contexts with variance 1. This is the kernel
     k_G k_f + k_f' of the paper's navigation experiments, with the same lengthscales in k_f and k_f'. The product models
-    effects of location and context together, the sum effects of context at any location. The paper specifies only their
-    total variance; ``share`` splits it between product and sum.
+    effects of location and context together, the second term k_f' effects of context at any location. The paper
+    specifies only their total variance; ``share`` splits it between the product and the second term.
 
     Parameters
     ----------

@@ -202,7 +202,7 @@ def _numbers(
 
 
 def _floats(cells: np.ndarray[Any, np.dtype[Any]]) -> FloatArray:
-    """Convert an array of objects to floats, with NaN for cells that are not numbers."""
+    """Convert an array of objects to floats; text that reads as a number counts as one, other cells become NaN."""
     with suppress(OverflowError, TypeError, ValueError):  # raised if a cell is not a number
         if pd.api.types.infer_dtype(cells.ravel()) in ("floating", "integer", "string"):
             return cells.astype(float)
@@ -227,7 +227,7 @@ def text(cell: object) -> str:
 
 
 def texts(cells: Iterable[object]) -> list[str]:
-    """Return a column as a list of stripped strings."""
+    """Return a column as a list of stripped strings; a missing cell becomes "nan", "None" or the like."""
     return [(cell if isinstance(cell, str) else _validate.shown(cell, str)).strip() for cell in cells]
 
 

@@ -219,7 +219,10 @@ def read_json(path: Path | Upload) -> dict[str, Any]:
 
 
 def read_features(file: Path | Upload) -> list[tuple[dict[str, Any], Any]]:
-    """Return the properties and the geometry of each feature of a GeoJSON FeatureCollection."""
+    """Return the properties and the geometry of each feature of a GeoJSON FeatureCollection.
+
+    For a feature that lacks them, the properties are an empty dict and the geometry is None.
+    """
     content = read_json(file)
     features = content.get("features")
     if content.get("type") != "FeatureCollection" or not isinstance(features, list):

@@ -75,7 +75,7 @@ class RunFile:
     Raises
     ------
     InputError
-        If the file belongs to another problem or seed, or is damaged.
+        If the file belongs to another run (another problem, method, option or seed), has another format, or is damaged.
     WriteError
         If the file cannot be written.
     """

@@ -106,7 +106,7 @@ class JsonLines:
         )
 
     def append(self, line: dict[str, Any]) -> None:
-        """Append a line; it is on disk when this returns."""
+        """Append a line; it is on disk when this returns. Raise if the file would become too large to be read again."""
         content = json.dumps(line).encode() + b"\n"
         before, self._values = os.fstat(self._file.fileno()).st_size, self._values + values_in(content)
         if before + len(content) > MOST_BYTES or len(content) > LONGEST_LINE or self._values > MOST_VALUES:

@@ -63,7 +63,7 @@ class Navigation:
     ----------
     net : RoadNetwork
     start, end : int or str
-        Edges, by index or id.
+        First and last edge of the route, by index or id.
     prior : Prior
         One arm per edge and hour, from `navigation_prior`.
     expected : array_like, shape (n,), optional
@@ -205,7 +205,7 @@ def run(
     ----------
     net : RoadNetwork
     start, end : int or str
-        Edges, by index or id.
+        First and last edge of the route, by index or id.
     policy : str or (str, rule)
         A name in `POLICIES`; or a pair of a regression ("gp", "svgp" or "bi") and a rule such as
         ``BayesUCB(omega=1, xi=0.5)``.

@@ -99,7 +99,7 @@ class Demand:
             stations. Default: the one source that exists; if both or neither exist, an error is raised.
         speed_kmh, detour, **options
             As for `City.from_frames`. ``travel_times`` may replace the speed; ``turnout_times`` is needed if the
-            stations have no column ``turnout_min``.
+            stations have no column ``turnout_min``. ``notes`` has no effect: the city gets the notes on this demand.
 
         Returns
         -------
@@ -214,7 +214,7 @@ def aggregate_calls(
         "counted": days without calls were quiet and belong to the time observed. "missing": they were not recorded
         and are left out of it.
     area_name : str, optional
-        Property of the areas that holds their names.
+        Property of the areas that holds their names. Default: as in `emsopt.calls.areas.read_areas`.
 
     Returns
     -------

@@ -112,7 +112,8 @@ class CallLog:
     def between(self, start: object, end: object) -> CallLog:
         """Return the log of calls from ``start`` up to, but not including, ``end``.
 
-        Both are local dates or times: ISO 8601 text or `datetime` objects.
+        Both are dates or times on the log's ``clock``, without an offset: ISO 8601 text or `datetime` objects. A date
+        stands for its beginning, 0:00.
         """
         first, last = _times.moment(start), _times.moment(end)
         return self.where((self.times >= first) & (self.times < last))

@@ -70,7 +70,7 @@ class DeploymentSpace:
     """The set of allowed deployments of a fleet.
 
     Functions that take a fleet size p also accept a space instead. It may have been made for another city with the same
-    sites.
+    site names.
 
     Parameters
     ----------

@@ -159,7 +159,8 @@ def _solve(
     Returns, for G stations and M atoms: the share of each atom's answered calls that each station answers (G, M), the
     fraction of time that a unit of each station is busy (G,), the share of queued calls that each station answers (G,),
     the loss or queueing probability, the mean wait (min), the number of sweeps, and the error of the equations relative
-    to the total flow. The number of sweeps is -1 if the queue is unstable and -2 if the sweeps do not converge.
+    to the total flow. The number of sweeps is -1 if the queue is unstable and -2 if the sweeps or the calibration do
+    not converge.
     """
     n_stations, n_atoms, total = len(counts), len(rates), rates.sum()
     strides = np.ones(n_stations + 1, dtype=np.int64)

@@ -61,7 +61,8 @@ def deployment_map(
         answered calls whose response takes at least the given number of minutes.
     limits : (float, float), optional
         Range of the colour scale, in the unit of ``value``. Default: from the 2nd to the 98th percentile of the values
-        shown. Set it if the map will be updated, so that colours keep their meaning.
+        shown. Set it if the map will be updated, so that colours keep their meaning. The view of the difference has a
+        scale of its own, centred at 0.
     tiles : {None, "OpenStreetMap"}
         Background; None works offline. OpenStreetMap's servers require a referring page, so tiles may stay
         blank in a file opened from disk.

@@ -35,7 +35,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         above 0, else False.
     initial : int, optional
         Number of points of the initial design, a Latin hypercube. Default: 2 (d + 1), at least 5. All methods start
-        from the same initial design if they are given the same ``rng``.
+        from the same initial design if they are given the same ``rng``, except random search, which has none.
     rng : int or Generator, optional
 
     Attributes

@@ -89,7 +89,8 @@ class BOKE(BoxOptimizer):
     def surrogate(self) -> KernelRegression:
         """Return the kernel regression and density of the points observed so far and of those still pending.
 
-        Values are standardised. A pending point has no value yet: the regression's prediction stands in for it.
+        The values are standardised *gains*, with reversed sign for minimisation. A pending point has no value yet: the
+        regression's prediction stands in for it.
         """
         X, y = self.points, standardized(self.gains)
         h = bandwidth(len(y), X.shape[1], self.scale)
@@ -208,6 +209,7 @@ def log_upper_bound(model: KernelRegression, beta: float, x: FloatArray) -> tupl
     """Return log(m(x) - min y + √(β / W(x))) and its slopes, where min y is the smallest observed value.
 
     The maximiser is that of BOKE's acquisition function (3.12), m(x) + √(β / W(x)), with regression m and density W.
+    Values of log W below ``EMPTIEST`` are raised to it, and results below ``LOWEST`` to that.
     """
     mean, log_density, mean_slope, density_slope = model.predict_with_slopes(x)
     with np.errstate(divide="ignore"):

@@ -5,7 +5,7 @@ it averages. BOKE therefore finds a peak only by evaluating a point on it, and i
 the best point has weight. Moreover, √(β / W) is unbounded away from the data, and all inputs share one bandwidth.
 Here:
 
-- After the initial design, at least half of the steps maximise an upper bound. Its mean is that of a Gaussian process
+- After the initial design, by default at least half of the steps maximise an upper bound. Its mean is that of a Gaussian process
   with one lengthscale per input. The variance of the process would cost O(t²) per evaluation. It is replaced by a
   kernel density V with half the lengthscales (k⁸ is the square of the kernel with these lengthscales). The
   exploration bonus is at most κ s, and close to zero at an observed point without noise:
@@ -117,7 +117,7 @@ class BOKEAuto(BoxOptimizer):
     def process(self) -> GaussianProcess:
         """Return the Gaussian process of the observed and pending points, with the kernel of the last fit.
 
-        Before the first fit, a kernel with broad lengthscales is used.
+        Its values are the gains, with reversed sign for minimisation, after `clipped` has standardised them. Before the first fit, a kernel with broad lengthscales is used.
         """
         from ...surrogates.squared_exponential import SquaredExponential
 

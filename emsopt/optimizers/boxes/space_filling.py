@@ -76,7 +76,7 @@ def fill_distance(points: ArrayLike) -> float:
     """Return a lower bound on the fill distance of a design, (3.11) of the BOKE paper.
 
     The fill distance is the largest distance from a point of the unit cube to the nearest point of the design. The
-    bound is the maximum over the corners of the cube and a fixed set of ``PROBES`` points.
+    bound is the largest such distance from the corners of the cube and a fixed set of ``PROBES`` random points.
 
     Parameters
     ----------

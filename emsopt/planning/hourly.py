@@ -73,7 +73,8 @@ class Plan:
     free_value : float
         Mean over all calls if each hour has its own best deployment found, with unlimited moves.
     proven : bool
-        Whether the plan, ``fixed_value`` and ``free_value`` are proven optimal.
+        Whether ``value``, ``fixed_value`` and ``free_value`` are proven optimal. False if ``value`` exceeds
+        ``lower_bound`` by more than 1e-6, even if the other two are optimal because all deployments were evaluated.
     message : str
         Description of what was searched and what is proven.
     objectives : tuple of Objective

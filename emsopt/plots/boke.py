@@ -38,8 +38,10 @@ def boke_step(
     Parameters
     ----------
     profile : DataFrame
-        From `emsopt.optimizers.profile`. The index is x. The columns are "mean" (the regression m), "bonus" (√(β / W),
-        half the width of the band), "bound" (m + √(β / W), the acquisition function) and "density" (W, of the points).
+        From `emsopt.optimizers.profile`. The index is x. The columns are "mean" (the regression m), "bonus" (√(β / W)
+        times the values' standard deviation, half the width of the band), "bound" (the acquisition function: the mean
+        plus the bonus, or minus it for minimisation) and "density" (W, of the points). The labels in the figure omit
+        the factor and assume maximisation.
     points : array_like, shape (t, 2)
         Evaluated points and their values; the last one is marked.
     ax : empty Figure or sequence of 3 matplotlib Axes, optional

@@ -163,15 +163,15 @@ def _runs(values: Any, name: str, against: str) -> pd.DataFrame:
 def response_distribution(
     evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None, *, thresholds: ArrayLike = (6, 8, 10)
 ) -> tuple[Figure, Axes]:
-    """Draw the share of calls with a response time of t or longer, against t.
+    """Draw the share of answered calls with a response time of t or longer, against t.
 
     Parameters
     ----------
     evaluations : Evaluation or dict of str to Evaluation
     ax : matplotlib Axes or empty Figure, optional
     thresholds : sequence of float
-        Response times (min) to mark. With one to six of them, a table prints the share of calls that take each or
-        longer.
+        Response times (min) to mark. With one to six of them, a table prints the share of answered calls that take
+        each or longer.
 
     Returns
     -------
@@ -200,7 +200,9 @@ def response_distribution(
 def response_histogram(
     evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None, *, threshold: float = 8.0
 ) -> tuple[Figure, Axes]:
-    """Draw a histogram of response times: the share of calls (%) in each interval of minutes.
+    """Draw a histogram of response times: the share of answered calls (%) in each interval of minutes.
+
+    It ends just above the largest 99.9th percentile of the evaluations.
 
     Parameters
     ----------

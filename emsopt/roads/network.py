@@ -302,7 +302,7 @@ class RoadNetwork:
         NoWayError
             If the start or end is closed, or no path leads from start to end.
         InputError
-            If a cost is negative.
+            If a cost is negative or not finite, or an edge does not exist.
 
         Notes
         -----

@@ -5,10 +5,10 @@ it averages. BOKE therefore finds a peak only by evaluating a point on it, and i
 the best point has weight. Moreover, √(β / W) is unbounded away from the data, and all inputs share one bandwidth.
 Here:
 
-- After the initial design, by default at least half of the steps maximise an upper bound. Its mean is that of a Gaussian process
-  with one lengthscale per input. The variance of the process would cost O(t²) per evaluation. It is replaced by a
-  kernel density V with half the lengthscales (k⁸ is the square of the kernel with these lengthscales). The
-  exploration bonus is at most κ s, and close to zero at an observed point without noise:
+- After the initial design, by default at least half of the steps maximise an upper bound. Its mean is that of a
+  Gaussian process with one lengthscale per input. The variance of the process would cost O(t²) per evaluation. It is
+  replaced by a kernel density V with half the lengthscales (k⁸ is the square of the kernel with these lengthscales).
+  The exploration bonus is at most κ s, and close to zero at an observed point without noise:
 
 .. math:: x_{t+1} = \arg\max_x \; m(x) + κ \, s \, e^{-V(x) / 2}, \qquad
           V(x) = -\sum_i \log\Big(1 - \frac{k(x, x_i)^8}{1 + ν}\Big)
@@ -117,7 +117,8 @@ class BOKEAuto(BoxOptimizer):
     def process(self) -> GaussianProcess:
         """Return the Gaussian process of the observed and pending points, with the kernel of the last fit.
 
-        Its values are the gains, with reversed sign for minimisation, after `clipped` has standardised them. Before the first fit, a kernel with broad lengthscales is used.
+        Its values are the gains (the observed values, with reversed sign for minimisation), standardised by `clipped`.
+        Before the first fit, a kernel with broad lengthscales is used.
         """
         from ...surrogates.squared_exponential import SquaredExponential
 

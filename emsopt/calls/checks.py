@@ -107,7 +107,8 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
     stations : DataFrame, or whatever `read_stations` takes, optional
         Default: the places of calls are compared with the median of their longitudes and latitudes.
     reach_km : float
-        Calls more than this many km from every station are reported as far outside.
+        Calls more than this many km from every station (or, without stations, from that median) are reported as far
+        outside.
 
     Returns
     -------

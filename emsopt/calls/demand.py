@@ -70,7 +70,11 @@ class Demand:
         return WeeklyProfile(self.counts.sum(axis=0), self.hours)
 
     def rates(self, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None) -> FloatArray:
-        """Return calls per hour from each atom, averaged over the selected hours of the week, shape (M,)."""
+        """Return calls per hour from each atom, averaged over the selected hours of the week, shape (M,).
+
+        ``hours`` and ``weekdays`` are as in `emsopt.calls.profile.slots`; None selects all. Raise if the log covers
+        none of the selected hours.
+        """
         chosen = slots(hours, weekdays)
         watched = self.hours[chosen].sum()
         if watched == 0:

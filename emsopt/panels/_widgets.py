@@ -342,7 +342,7 @@ class MapView(widgets.VBox):
         The map, and a hidden widget that sends updates to it.
     places : list of Button
         Invisible buttons, one per place, which is a location with one or more sites. The map presses the button of a
-        place when its station is clicked. Empty without ``clicked``.
+        place when its station is clicked. Empty without ``clicked`` or without locations of the sites.
     """
 
     def __init__(

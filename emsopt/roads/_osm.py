@@ -236,7 +236,8 @@ def _is_open(tags: Mapping[str, str] | TagList, *, default: bool = True) -> bool
 def _restrictions(relation: Relation) -> list[tuple[Turn, bool]]:
     """Return the turns that a relation restricts for cars, as (from way, via node, to way) with a truth value.
 
-    True means that the turn is forbidden, False that it is the only one allowed from that way at that node.
+    True means that the turn is forbidden, False that it is the only one allowed from that way at that node. The list is
+    empty if the relation restricts no cars, or does not lead via exactly one node.
     """
     if len(relation.members) > MOST_MEMBERS:
         return []
@@ -300,7 +301,8 @@ def _direction(tags: Mapping[str, str]) -> int:
 def _speed(text: str) -> float | None:
     """Return the speed limit in a tag ``maxspeed`` in km/h, or None unless it is a number in range.
 
-    A word after the number is the unit; any other than "mph" counts as km/h.
+    A word after the number and a space is the unit; any other than "mph" counts as km/h. Without the space, as in
+    "50mph", the text is not a number.
     """
     number, _, unit = text.partition(" ")
     try:

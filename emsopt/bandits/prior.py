@@ -51,7 +51,8 @@ class Prior:
     Raises
     ------
     InputError
-        If shapes do not match, a number is not finite, or the covariance is not symmetric.
+        If shapes do not match, a number is not finite, or the covariance is not symmetric or has a negative entry on
+        its diagonal. Whether it is positive semi-definite is checked only when `factor` is computed.
     """
 
     mean: FloatArray

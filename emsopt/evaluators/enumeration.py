@@ -170,7 +170,10 @@ def evaluate_all(
 
 
 def enumerate_objective(objective: Objective, workers: int | None = None, progress: Progress = False) -> Enumeration:
-    """Evaluate every allowed deployment of an objective; its counter ``evaluations`` is left unchanged."""
+    """Evaluate every allowed deployment of an objective; its counter ``evaluations`` is left unchanged.
+
+    A noisy objective is given one seed, so that all deployments get the same calls.
+    """
     space, total = objective.space, objective.space.count
     if total > MOST_DEPLOYMENTS:
         raise InputError(

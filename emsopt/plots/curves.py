@@ -237,7 +237,7 @@ def _longest(named: Mapping[str, Evaluation]) -> float:
 
 
 def _late_table(ax: Axes, named: Mapping[str, Evaluation], thresholds: FloatArray) -> None:
-    """Print the share of calls that take each threshold (min) or longer, in the empty upper right corner."""
+    """Print the share of answered calls that take each threshold (min) or longer, in the empty upper right corner."""
     wide, high = 0.085 * len(thresholds), 0.075 * (1 + len(named))
     box = Bbox.from_bounds(1 - wide, 0.98 - high, wide, high)
     late = [[f"{100 * s:.1f}%" for s in np.ravel(e.late_fraction(thresholds))] for e in named.values()]

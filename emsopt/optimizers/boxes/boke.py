@@ -56,9 +56,9 @@ LOWEST = -300.0  # lower bound of the maximised logarithm; without exploration i
 class BOKE(BoxOptimizer):
     """Bayesian optimisation by kernel regression and density-based exploration.
 
-    Algorithm 2 of "Bayesian Optimization by Kernel Regression and Density-based Exploration". m is the regression, an
-    estimate of the value, and W the kernel density of the observed points; each step maximises m + √(β_t / W), with
-    β_t from `exploration`.
+    Algorithm 2 of "Bayesian Optimization by Kernel Regression and Density-based Exploration". m is the regression of
+    the observed values, standardised and, for minimisation, with reversed sign; W is the kernel density of the observed
+    points. Each step maximises m + √(β_t / W), with β_t from `exploration`.
 
     Parameters
     ----------

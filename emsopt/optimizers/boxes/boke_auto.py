@@ -229,7 +229,7 @@ def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> t
 
 
 def emptiness(process: GaussianProcess, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return -V(x) and its slopes; V, the density defined in the module's table, is least far from the data."""
+    """Return -V(x) and its slopes; V, the density defined by the module's formula, is least far from the data."""
     _, density, _, slope = mean_and_density(process, x)
     return -density, -slope
 

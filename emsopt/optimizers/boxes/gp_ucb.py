@@ -47,7 +47,7 @@ class GPUCBFixed(BoxOptimizer):
     f, bounds, integers, noisy, initial, rng
         As in `BoxOptimizer`.
     confidence : float
-        √β: the acquisition function is the posterior mean plus this many posterior standard deviations.
+        √β: the acquisition function is the posterior mean plus this many posterior standard deviations of `process`.
     bandwidth : float
         Lengthscale of every input, in units of √(d/12) widths of the box.
     """

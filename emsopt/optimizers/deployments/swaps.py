@@ -175,7 +175,8 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
     Returns
     -------
     Run
-        ``message`` says whether the optimum is proven.
+        ``message`` says whether the optimum is proven. If there are two searches, ``nfev`` and ``history`` are those of
+        the second.
     """
     _validate.instance(objective, "objective", Objective, "emsopt.Objective")
     space = objective.space

@@ -9,8 +9,8 @@ symbol        name                meaning
 ============  ==================  ============================================================================
 E_det         ``mean``            deterministic energy, equation (8), Wh
 σ_det²        -                   variance of E_det over all arms, Wh²
--             ``covariance``      kernel k_G k_f + k_f; mean prior variance 0.25² σ_det²
-ς²            ``noise_variance``  noise variance of an observation, 0.1² σ_det² on every edge
+-             ``covariance``      kernel k_G k_f + k_f; mean prior variance by default 0.25² σ_det²
+ς²            ``noise_variance``  noise variance of an observation, by default 0.1² σ_det² on every edge
 ============  ==================  ============================================================================
 
 k_G is the graph Matérn kernel of the road network, and k_f the Matérn kernel of length, speed and incline

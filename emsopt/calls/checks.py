@@ -1,6 +1,6 @@
 """Check a log of calls and a table of stations for likely mistakes.
 
-The data are not changed. A finding of level "wrong" is certainly a mistake in the data. A finding of level
+The data are not changed. A finding of level "wrong" is almost certainly a mistake in the data. A finding of level
 "look" may have a good reason. Findings name rows of the file, never places.
 """
 
@@ -36,7 +36,7 @@ class Finding:
     Attributes
     ----------
     level : {"wrong", "look"}
-        "wrong": certainly a mistake. "look": worth a look, but there may be a good reason.
+        "wrong": almost certainly a mistake. "look": worth a look, but there may be a good reason.
     what : str
         Short title of the mistake, such as "swapped coordinates".
     text : str

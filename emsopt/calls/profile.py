@@ -1,8 +1,8 @@
 """Profile of calls through the week, and how far their spatial pattern depends on the hour.
 
-A rate is a count divided by the hours observed, from the hour of the first call to that of the last. The
-relative standard error of a rate from n calls is about 1/sqrt(n), so useful rates for each of the 168 hours
-of a week need several thousand calls.
+A rate is a count divided by the hours observed, from the hour of the first call to that of the last; days without calls
+may be excluded. The relative standard error of a rate from n calls is about 1/sqrt(n), so useful rates for each of the
+168 hours of a week need several thousand calls.
 """
 
 from __future__ import annotations

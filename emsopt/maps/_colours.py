@@ -1,7 +1,8 @@
 """Shading of atoms on interactive maps and in figures: quantities, classes and colours.
 
 Lightness decreases along the colour scale, which keeps the order visible for colour-blind readers and in
-greyscale. Darker always means worse (longer, later) or more (calls).
+greyscale. Darker means worse (longer, later) or more (calls). Only the view of a difference has another scale, with two
+hues.
 """
 
 from __future__ import annotations

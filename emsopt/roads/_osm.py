@@ -8,8 +8,8 @@ where it meets another such way. Edges are directed: a two-way street gives two 
 which is an assumption.
 
 **Turns**: all turns at a junction are legal except those forbidden by a ``restriction`` relation with one ``via``
-node. U-turns are legal if there is no other exit, unless forbidden. Restrictions via a way, by hour or for other
-vehicles are ignored.
+node, and those at a node that a barrier closes to cars. U-turns are legal if there is no other exit, unless forbidden.
+Restrictions via a way, by hour or for other vehicles are ignored.
 
 **Nodes** with missing or invalid coordinates are treated as outside the extract: ways are cut there.
 

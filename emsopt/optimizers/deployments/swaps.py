@@ -1,7 +1,8 @@
 """Swap local search, and `best_deployment`, which enumerates all deployments if affordable and searches otherwise.
 
-A step relocates the unit that gives the largest improvement; the search ends if no single relocation improves. With an
-evaluator that takes microseconds few methods are better, but the result is not proven optimal.
+A step of `local_search` relocates the unit that gives the largest improvement, and a step of `LocalSearch` the first
+one found that gives any. A descent ends if no single relocation improves. With an evaluator that takes microseconds few
+methods are better, but the result is not proven optimal.
 """
 
 from collections.abc import Sequence

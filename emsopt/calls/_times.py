@@ -264,4 +264,4 @@ def _check_years(times: Times, where: str, cells: Iterable[object]) -> None:
     if bad.any():
         k = int(np.argmax(bad))
         got = f"{shown(list(cells)[k], str, 80)!r}{others(bad)}"
-        raise InputError(f"{where}, row {k + 1}: expected a time from 1970 to 2099, but got {got}.")
+        raise InputError(f"{where}, row {k + 1}: expected a time from 2 January 1970 to 2099, but got {got}.")

@@ -129,8 +129,8 @@ def _solved(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_Solu
     counts, station = counts[by_size], np.argsort(by_size)[station]
     if np.log2(counts + 1).sum() > MOST_UNITS:
         raise InputError(
-            f"the exact hypercube takes at most {MOST_UNITS} units at different sites (2^p states); got {len(sites)}. "
-            "Use evaluator='approximate' or 'simulation'."
+            f"the exact hypercube takes at most 2^{MOST_UNITS} states, as many as {MOST_UNITS} units at different sites "
+            f"have; these {len(sites)} units have more. Use evaluator='approximate' or 'simulation'."
         )
     stations = sites[np.unique(station, return_index=True)[1]]
     place = np.full(city.n_sites, -1)
@@ -142,7 +142,7 @@ def _solved(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_Solu
     if solution[5] == -1:
         raise unstable(city, sites)
     if solution[5] == -2:
-        raise ConvergenceError(f"the exact hypercube did not converge in {MAX_SWEEPS} sweeps. Raise `tol`.")
+        raise ConvergenceError(f"the exact hypercube did not converge to the tolerance {tol:g}. Raise `tol`.")
     return solution, station, stations
 
 

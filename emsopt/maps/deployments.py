@@ -219,7 +219,7 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shaded, 
     busy, shares = evaluation.utilizations, evaluation.unit_shares
     for place in np.flatnonzero(counts).tolist():
         units = np.flatnonzero(at == place)
-        said = f"{_units(len(units))}, {busy[units].mean():.0%} busy, {shares[units].sum():.1%} of all calls"
+        said = f"{_units(len(units))}, {busy[units].mean():.0%} busy, {shares[units].sum():.1%} of answered calls"
         rows = [[evaluation.site_names[k], f"{busy[k]:.1%}", f"{shares[k]:.1%}"] for k in units]
         view["units"].append(_station(place, "", str(len(units)), said, rows))
     pairs = _colours.drawn_pairs(fractions).tolist()

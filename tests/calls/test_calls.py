@@ -562,7 +562,7 @@ def test_hours_the_log_does_not_cover_are_refused():
         morning.cities_by_hour(speed_kmh=40, service_times=4)
     days = [day for day, hours in zip(ec.profile.WEEKDAYS, morning.hours, strict=True) if hours.any()]
     with pytest.raises(
-        InputError, match="on the given weekdays; no time from .* Give more weekdays or use a longer log"
+        InputError, match=r"on the given weekdays; no time from .* Give more weekdays or use a longer log"
     ):
         morning.cities_by_hour(weekdays=days, speed_kmh=40, service_times=4)
 

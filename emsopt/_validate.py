@@ -73,7 +73,10 @@ def one_each(values: ArrayLike, name: str, n: int, **limits: Any) -> FloatArray:
 
 
 def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
-    """Convert real numbers to floats; refuse text, truth values, complex numbers and masked arrays."""
+    """Convert real numbers to floats; refuse text, truth values, complex numbers and masked arrays.
+
+    NaN and infinite values are kept, and None becomes NaN.
+    """
     if np.ma.isMaskedArray(values):
         raise InputError(f"`{name}` must be numbers{_in(unit)}; got an array with a mask. Fill it first.")
     try:
@@ -90,7 +93,7 @@ def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
 
 
 def degrees(points: FloatArray, name: str) -> FloatArray:
-    """Return points, shape (n, 2); raise unless all are valid longitudes and latitudes in degrees."""
+    """Return points, shape (n, 2); raise unless all are NaN or valid longitudes and latitudes in degrees."""
     outside = (np.abs(points) > (180, 90)).any(axis=1)
     if outside.any():
         got = f"{points[outside][0].tolist()}.{degrees_hint(points)}"

@@ -18,11 +18,11 @@ class UnstableQueueError(InputError):
 
 
 class ConvergenceError(EmsoptError, RuntimeError):
-    """An iteration stopped before it reached its tolerance."""
+    """An iteration stopped before it reached its tolerance, or a search before it found a solution."""
 
 
 class DataUnavailableError(EmsoptError, RuntimeError):
-    """A data set is not on disk and could not be downloaded. The message says where to put it."""
+    """A data file or data folder is missing, or a file is not the published one. The message says what to do."""
 
 
 class MissingDependencyError(EmsoptError, ImportError):

@@ -156,7 +156,7 @@ def run(
 def cases(**dimensions: object) -> list[Case]:
     """Return the Cartesian product of some dimensions as a list of dicts, the last dimension varying fastest.
 
-    Text and values that are not sequences are used unchanged in every case.
+    Text, dicts and values that cannot be iterated over are used unchanged in every case.
 
     Examples
     --------
@@ -217,6 +217,8 @@ def _plain(value: object) -> object:
 
 def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
     """Return the final value of each run of a stored study, and after how many evaluations it was near the best known.
+
+    The values are positive and to be minimised.
 
     Parameters
     ----------

@@ -39,7 +39,10 @@ _CAUSES = _WRONG_PATHS | {  # the others concern the machine
 
 @contextmanager
 def errors_explained(path: PathLike) -> Iterator[None]:
-    """Convert an OSError during writing to an error that names the path, the cause and a remedy."""
+    """Convert an OSError during writing to an error that names the path, the cause and a remedy.
+
+    The error is an InputError if the path is the cause, otherwise a WriteError.
+    """
     try:
         yield
     except WriteError:
@@ -156,7 +159,10 @@ def encoded(text: str) -> bytes:
 
 
 def check_replaceable(folder: Path, marker: str, replaceable: Collection[str]) -> None:
-    """Raise if a folder exists and was not written by an earlier call of `write_folder`."""
+    """Raise unless a folder is absent, empty, or was written by an earlier call of `write_folder`.
+
+    It counts as written by such a call if it contains ``marker`` and nothing outside ``replaceable``.
+    """
     held = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     foreign = [name for name in held if name not in replaceable]
     if foreign or (held and marker not in held):
@@ -176,7 +182,10 @@ def _write(path: Path, content: str | bytes) -> None:
 
 
 def _mode_to_keep(target: Path, kind: int) -> int | None:
-    """Return the permissions of a file or folder, or None if it does not exist; raise if it must not be replaced."""
+    """Return the permissions of a file or folder, or None if it does not exist; raise if it must not be replaced.
+
+    ``kind`` is what it must be, `stat.S_IFREG` or `stat.S_IFDIR`. Write-protected files and folders are not replaced.
+    """
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:

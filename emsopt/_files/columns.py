@@ -117,7 +117,10 @@ class Table(NamedTuple):
         return _numbers(self.frame[key].to_numpy(dtype=object), place, expected, blanks=blanks, **limits)
 
     def degrees(self, *, blanks: bool = False) -> FloatArray:
-        """Return longitude and latitude in degrees, shape (rows, 2), with NaN in both where either is blank."""
+        """Return longitude and latitude in degrees, shape (rows, 2).
+
+        A blank cell raises an error; with ``blanks``, both numbers of its row become NaN.
+        """
         x = self.needed(LONGITUDE, "a column 'lon' beside 'lat' (degrees)")
         y = self.needed(LATITUDE, "a column 'lat' beside 'lon' (degrees)")
         try:
@@ -180,7 +183,11 @@ def _numbers(
     high: float = math.inf,
     strictly: bool = False,
 ) -> FloatArray:
-    """Convert an array of objects to floats; raise an error for the first that is not a number within the limits."""
+    """Convert an array of objects to floats; raise an error for the first that is not a number within the limits.
+
+    With ``blanks``, blank cells become NaN. With ``strictly``, ``low`` itself is outside the limits. ``place`` returns
+    the words that name a cell, given its index.
+    """
     values = _floats(cells)
     bad = ~np.isfinite(values) | (values < low) | (values > high) | (strictly & (values == low))
     if blanks:
@@ -195,7 +202,7 @@ def _numbers(
 
 
 def _floats(cells: np.ndarray[Any, np.dtype[Any]]) -> FloatArray:
-    """Convert an array of objects to floats, with NaN for cells that are not numbers."""
+    """Convert an array of objects to floats; text that reads as a number counts as one, other cells become NaN."""
     with suppress(OverflowError, TypeError, ValueError):  # raised if a cell is not a number
         if pd.api.types.infer_dtype(cells.ravel()) in ("floating", "integer", "string"):
             return cells.astype(float)
@@ -220,7 +227,7 @@ def text(cell: object) -> str:
 
 
 def texts(cells: Iterable[object]) -> list[str]:
-    """Return a column as a list of stripped strings."""
+    """Return a column as a list of stripped strings; a missing cell becomes "nan", "None" or the like."""
     return [(cell if isinstance(cell, str) else _validate.shown(cell, str)).strip() for cell in cells]
 
 
@@ -259,11 +266,12 @@ def without_geometry(
     Parameters
     ----------
     frame : DataFrame or GeoDataFrame
-        A DataFrame is returned unchanged. Outlines are None for a DataFrame and for a table of points.
+        A DataFrame is returned unchanged. Outlines are None for a DataFrame, and if ``kinds`` is ("Point",). Geometry
+        with a CRS is converted to degrees; without one, its coordinates are taken as they are.
     argument : str
         Name in messages.
     kinds : sequence of str
-        Types of geometry allowed. The location of an area is a point inside it.
+        Types of geometry allowed; if any row is a Point, all must be. The location of an area is a point inside it.
     """
     geopandas = sys.modules.get("geopandas")  # not imported here, because that takes a second
     if geopandas is None or not isinstance(frame, geopandas.GeoDataFrame):

@@ -33,7 +33,10 @@ def csv_text(header: Iterable[str], columns: Iterable[Iterable[object]]) -> str:
 
 
 def table_text(table: pd.DataFrame, *, index: bool = False) -> str:
-    """Return a table as CSV for spreadsheets; texts that look like formulas are escaped."""
+    """Return a table as CSV for spreadsheets; texts that look like formulas are escaped in cells and column names.
+
+    Labels of the index, which are written if ``index`` is true, are not escaped.
+    """
     return table.map(_no_formula).rename(columns=_no_formula).to_csv(index=index, lineterminator="\n")
 
 
@@ -112,7 +115,7 @@ def read_csv(path: Path | Upload, *, labelled: bool = False, kept: Collection[st
     ----------
     path : pathlib.Path or Upload
     labelled : bool
-        Whether the first column becomes the index.
+        Whether the first of the columns kept becomes the index.
     kept : collection of str, optional
         Columns to keep, in lower case, to save memory. Default: all.
 
@@ -146,7 +149,10 @@ def read_csv(path: Path | Upload, *, labelled: bool = False, kept: Collection[st
 
 
 def _records(path: Path | Upload) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a comma-separated file with their line numbers."""
+    """Yield (line number, cells) for each row of a comma-separated file that is not blank.
+
+    The number is that of the row's last line, if line ends in quotation marks spread it over several.
+    """
     content = io.BytesIO(_content(path, MOST_BYTES, SPLIT))
     size = 0
 
@@ -213,7 +219,10 @@ def read_json(path: Path | Upload) -> dict[str, Any]:
 
 
 def read_features(file: Path | Upload) -> list[tuple[dict[str, Any], Any]]:
-    """Return the properties and the geometry of each feature of a GeoJSON FeatureCollection."""
+    """Return the properties and the geometry of each feature of a GeoJSON FeatureCollection.
+
+    For a feature that lacks them, the properties are an empty dict and the geometry is None.
+    """
     content = read_json(file)
     features = content.get("features")
     if content.get("type") != "FeatureCollection" or not isinstance(features, list):

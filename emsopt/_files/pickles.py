@@ -116,7 +116,7 @@ def _array(record: _Record) -> NDArray[Any] | None:
 
 
 def _dtype(record: _Record) -> np.dtype[Any]:
-    """Return the number type named by a record, one of `PLAIN_NUMBERS`."""
+    """Return the number type named by a record; raise unless it is one of `PLAIN_NUMBERS`, little-endian."""
     kind, _, _, (_, order, *_) = record.parts
     if record.name != "numpy dtype" or kind not in PLAIN_NUMBERS or order != "<":
         raise ValueError("it has an array that does not contain plain 64-bit numbers")

@@ -36,7 +36,10 @@ def check_shapes(shapes: Iterable[dict[str, Any]], length: int, *, geographic: b
 
 
 def check_shape(shape: Any, where: str, *, geographic: bool) -> None:
-    """Raise unless ``shape`` is a GeoJSON Polygon or MultiPolygon with finite coordinates in range."""
+    """Raise unless ``shape`` is a GeoJSON Polygon or MultiPolygon with finite coordinates.
+
+    Every ring needs at least three points. If ``geographic``, the coordinates must be longitudes and latitudes.
+    """
     kind = shape.get("type") if isinstance(shape, dict) else type(shape).__name__
     if not isinstance(shape, dict) or kind not in ("Polygon", "MultiPolygon"):
         raise InputError(f"{where}: expected a Polygon or MultiPolygon, but got {kind!r}.")

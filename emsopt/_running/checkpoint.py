@@ -75,7 +75,7 @@ class RunFile:
     Raises
     ------
     InputError
-        If the file belongs to another problem or seed, or is damaged.
+        If the file belongs to another run (another problem, method, option or seed), has another format, or is damaged.
     WriteError
         If the file cannot be written.
     """
@@ -142,7 +142,7 @@ class RunFile:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether ``value`` is a finite number that a float can hold."""
+    """Return whether ``value`` is a real number with absolute value below 1e300."""
     return _validate.is_real(value) and abs(value) < 1e300
 
 
@@ -152,12 +152,12 @@ def is_index(value: object) -> bool:
 
 
 def are_numbers(values: object) -> bool:
-    """Return whether ``values`` is a list of finite numbers."""
+    """Return whether ``values`` is a list of numbers for which `is_number` is true."""
     return isinstance(values, list) and all(map(is_number, values))
 
 
 def are_indices(values: object) -> bool:
-    """Return whether ``values`` is a list of indices."""
+    """Return whether ``values`` is a list of whole numbers from 0 to 2³¹ - 1."""
     return isinstance(values, list) and all(is_index(value) and value < 2**31 for value in values)
 
 
@@ -165,7 +165,7 @@ def are_indices(values: object) -> bool:
 
 
 def run_seed(rng: Rng) -> int:
-    """Return the seed of a run: ``rng`` itself if it is a whole number, else a seed drawn from the generator."""
+    """Return the seed of a run: ``rng`` itself if it is a whole number, else one drawn from it, or afresh for None."""
     if _validate.is_real(rng):
         return _validate.whole_number(rng, "rng", low=0)
     return int(_validate.generator(rng).integers(2**63))
@@ -194,7 +194,10 @@ def summary(*arrays: ArrayLike) -> dict[str, Any]:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Return whether two values from JSON are equal, floats to within a relative difference of `SAME`."""
+    """Return whether two values from JSON are equal.
+
+    If ``one`` is a float, a relative difference of `SAME` or an absolute one of 1e-12 is allowed.
+    """
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):

@@ -106,7 +106,7 @@ class JsonLines:
         )
 
     def append(self, line: dict[str, Any]) -> None:
-        """Append a line; it is on disk when this returns."""
+        """Append a line; it is on disk when this returns. Raise if the file would become too large to be read again."""
         content = json.dumps(line).encode() + b"\n"
         before, self._values = os.fstat(self._file.fileno()).st_size, self._values + values_in(content)
         if before + len(content) > MOST_BYTES or len(content) > LONGEST_LINE or self._values > MOST_VALUES:
@@ -129,7 +129,11 @@ class JsonLines:
 
 
 def _claim(file: FileIO) -> bool:
-    """Lock the file and return whether that succeeded; the system releases the lock when the process ends."""
+    """Lock the file; return False if another run has locked it, and True otherwise.
+
+    On a disk without locks this is True too, and the file stays unlocked. The system releases the lock when the file is
+    closed or the process ends.
+    """
     try:
         if sys.platform == "win32":
             import msvcrt

@@ -122,6 +122,8 @@ def loop(
 ) -> Iterator[Steps]:
     """Open the checkpoint and the progress bar of a run; Ctrl-C ends the run and keeps the finished steps.
 
+    Before the first finished step, Ctrl-C raises KeyboardInterrupt as usual.
+
     Parameters
     ----------
     form : Form

@@ -9,6 +9,9 @@ without the paper's approximation by inducing points. Two techniques keep it che
 .. math:: m = m_0 + C_{·V} S^{-1} (\bar y - m_0)_V, \quad C = C_0 - C_{·V} S^{-1} C_{V·}, \quad
           S = C_{VV} + ς^2 \mathrm{diag}(1/n_V)
 
+  where m_0 and C_0 are the mean and covariance before these observations, and C_{·V}, C_{V·} and C_{VV} are blocks of
+  C_0.
+
 - Only a *window* of w arms is kept in this form. When it is full, C is updated in place by one symmetric
   product and becomes the C_0 of the next window. The result remains exact, because conditioning in two steps
   equals conditioning in one.
@@ -45,7 +48,8 @@ class ExactGP(Regression):
     prior : Prior
         Prior of the arms. It is copied and can therefore be shared by several processes.
     window : int
-        Number of observed arms after which the covariance is updated. Affects only the run time.
+        Number of distinct observed arms after which the covariance is updated. It does not affect the posterior, but
+        changing it changes the random samples.
     draws : int
         Number of joint samples drawn at a time. Changing it changes the random samples.
 

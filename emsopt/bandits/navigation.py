@@ -72,14 +72,15 @@ class Navigation:
     ----------
     net : RoadNetwork
     start, end : int or str
-        Edges, by index or id.
+        First and last edge of the route, by index or id.
     prior : Prior
         One arm per edge and hour, from `navigation_prior`.
     expected : array_like, shape (n,), optional
         Expected energy of every arm, Wh. Default: drawn from the prior.
     closed : array_like or callable, optional
         Closed edges as indices, ids or booleans, and closed turns as tuples of two edges (from, to); or a function
-        of the round's number that returns them. The function is called once per round.
+        of the round's number that returns them. The function is called once per round, and again if an earlier round
+        is asked for.
     shift : array_like, shape (E,), optional
         Wh to subtract from each edge before rectifying its cost, see `run`.
     rng : int or Generator, optional
@@ -159,7 +160,7 @@ class NavigationRun:
     expected : ndarray, shape (n,)
         True expected energy of each arm, Wh.
     mean, deviation : ndarray, shape (n,)
-        The agent's final posterior mean and standard deviation, Wh.
+        The agent's final posterior mean and standard deviation of each arm's expected energy, Wh.
     best_path : tuple of int
         Edges of the path of least rectified cost in the last round. The regret of this path is 0 by definition.
     regression : Regression
@@ -228,7 +229,7 @@ def run(
     ----------
     net : RoadNetwork
     start, end : int or str
-        Edges, by index or id.
+        First and last edge of the route, by index or id.
     policy : str or (str, rule)
         A name in `POLICIES`; or a pair of a regression ("gp", "svgp" or "bi") and a rule such as
         ``BayesUCB(omega=1, xi=0.5)``, or an object of your own with a method ``beta(t, n_arms)``. With a checkpoint,
@@ -392,7 +393,11 @@ def _description(
     shift: ArrayLike | None,
     regression: Regression | None,
 ) -> dict[str, Any]:
-    """Return what identifies a run: policy, network, route, prior and closures, which a checkpoint must match."""
+    """Return what identifies a run, which a checkpoint must match.
+
+    This is the policy, network, route, prior, expected energies if given, and closures. A function ``closed`` is stored
+    only as the fact that there is one.
+    """
     oracle, shut = ShortestPath(net, start, end), () if closed is None else closed
     own = {} if shift is None else {"shift": summary(_validate.one_each(shift, "shift", net.n_edges))}
     if regression is not None:

@@ -158,6 +158,7 @@ class Agent:
         Whether values are rewards ("max") or costs ("min"). Must agree with the oracle.
     rectify : bool
         Whether to use the rectified means of Algorithm 2 as indices. They are non-negative, as shortest paths require.
+        Needs ``sense`` "min".
     shift : array_like, shape (n_arms,), optional
         Subtracted from the value of each arm before it is rectified; see `emsopt.bandits.run`.
     rng : int or Generator, optional

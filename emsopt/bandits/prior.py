@@ -9,8 +9,8 @@ symbol        name                meaning
 ============  ==================  ============================================================================
 E_det         ``mean``            deterministic energy, equation (8), Wh
 σ_det²        -                   variance of E_det over all arms, Wh²
--             ``covariance``      kernel k_G k_f + k_f; mean prior variance 0.25² σ_det²
-ς²            ``noise_variance``  noise variance of an observation, 0.1² σ_det² on every edge
+-             ``covariance``      kernel k_G k_f + k_f; mean prior variance by default 0.25² σ_det²
+ς²            ``noise_variance``  noise variance of an observation, by default 0.1² σ_det² on every edge
 ============  ==================  ============================================================================
 
 k_G is the graph Matérn kernel of the road network, and k_f the Matérn kernel of length, speed and incline
@@ -51,7 +51,8 @@ class Prior:
     Raises
     ------
     InputError
-        If shapes do not match, a number is not finite, or the covariance is not symmetric.
+        If shapes do not match, a number is not finite, or the covariance is not symmetric or has a negative entry on
+        its diagonal. Whether it is positive semi-definite is checked only when `factor` is computed.
     """
 
     mean: FloatArray
@@ -137,7 +138,7 @@ def navigation_prior(
     nu, kappa : float
         Smoothness and lengthscale of the graph Matérn kernel.
     share : float
-        Fraction of the variance assigned to the product of the two kernels; the rest is assigned to the sum.
+        Fraction of the variance assigned to the product k_G k_f of the two kernels; the rest is assigned to k_f alone.
     spread, noise_sd : float
         Standard deviation of the expected energies around the deterministic energies, and of the observation
         noise, both relative to the standard deviation of the deterministic energies.

@@ -42,7 +42,7 @@ class SparseGP(Regression):
     inducing : int
         M, maximum number of inducing points.
     batch : int
-        B, number of observations per step.
+        B, number of observations per step; all of them if there are fewer.
     rate : float
         ρ, step size, above 0 and at most 1.
     steps : int

@@ -27,10 +27,10 @@ many arms it must be read as over T observations, in which an arm may come up re
 τ_t^d arms, plus π²/3 for rounding arms to the grid. The grid must be as fine as inequalities (6a) to (6d) say, see
 `grid_points`.
 
-**What the theorem does not cover.** Its additive constants hold for variances up to 1; for larger variances
-the proof yields a factor √k_max, which is applied here. The theorem bounds the regret of unrectified agents
-in expected values, whereas navigation rectifies both the agents' indices and the costs that define regret. The
-part on Thompson sampling assumes that super arms are drawn with their probability of being best. This holds
+**What the theorem does not cover.** Its additive constants hold for variances up to 1. For a largest variance k_max
+the proof yields a factor √k_max, which is applied here for every k_max, also below 1. The theorem bounds the regret of
+unrectified agents in expected values, whereas navigation rectifies both the agents' indices and the costs that define
+regret. The part on Thompson sampling assumes that super arms are drawn with their probability of being best. This holds
 for joint samples, but not if each arm is sampled independently, as in Algorithm 2. K is the size of the
 largest *allowed* super arm, which exceeds the longest path taken in a run. The paper's experiments use ω = ξ
 = 1, but the bound of Bayes-UCB requires ω > 1, and its additive term is constant only for ξ > ω.
@@ -169,8 +169,8 @@ def regret_bound(
 ) -> FloatArray:
     """Return an upper bound on the Bayesian cumulative regret, the expected regret under the prior, after T rounds.
 
-    Theorem 3.1 or, with ``infinite``, Theorem 3.2 of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", with the correction for prior
-    variances above 1 that the module's notes describe.
+    Theorem 3.1 or, with ``infinite``, Theorem 3.2 of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", with
+    the additive term multiplied by √k_max (the square root of ``prior_variance``), as the module's notes explain.
 
     Parameters
     ----------

@@ -29,7 +29,8 @@ def read_table(source: PathLike | IO[Any] | pd.DataFrame, argument: str, columns
     argument : str
         Name of the argument, for messages about a source without a name.
     columns : collection of str
-        Lower-case names of the columns to read besides the coordinates. Others are skipped to save memory.
+        Lower-case names of the columns to read from a file besides the coordinates. Others are skipped to save memory.
+        A DataFrame keeps all its columns.
 
     Raises
     ------
@@ -67,7 +68,10 @@ def open_file(source: PathLike | IO[Any], argument: str) -> Path | _formats.Uplo
 
 
 def _from_geojson(file: Path | _formats.Upload, columns: Collection[str]) -> pd.DataFrame:
-    """Return one row per feature, with the properties in ``columns`` and the coordinates of its Point."""
+    """Return one row per feature, with the properties in ``columns`` and the coordinates of its Point.
+
+    The coordinates of a feature without geometry are None.
+    """
     rows: list[dict[str, Any]] = []
     features = _formats.read_features(file)
     for k, (properties, geometry) in enumerate(features):

@@ -170,7 +170,8 @@ def _from_iso(written: Iterable[str | None]) -> tuple[Times, FloatArray]:
     Returns
     -------
     times : ndarray of datetime64[s], shape (K,)
-        As written, ignoring the offset; NaT where the text matches none of the forms above.
+        As written, ignoring the offset; NaT where the text has none of the forms in the module's table, or names a day
+        or time that does not exist.
     offsets : ndarray, shape (K,)
         Minutes to the east of UTC; NaN where there is no offset.
     """
@@ -201,7 +202,10 @@ def _minutes(offset: str | None) -> float:
 
 
 def _by_format(written: Sequence[str | None], time_format: str) -> Times:
-    """Parse times as `datetime.strptime` does; return datetime64[s], with NaT where that fails."""
+    """Parse times as `datetime.strptime` does; return datetime64[s], with NaT where that fails.
+
+    Raise if the format has no year, or has a time zone.
+    """
     example = "`time_format` must be a form such as '%d.%m.%Y %H:%M', with a year and without a time zone"
     parts = re.findall("%.", time_format) if isinstance(time_format, str) else []
     if not {"%Y", "%y", "%G", "%c", "%x"}.intersection(parts) or {"%Z", "%z"}.intersection(parts):
@@ -240,7 +244,7 @@ def _in_zone(times: Times, moments: pd.Series[pd.Timestamp], clock: str, time_zo
     """Return local times and how they were read, as in `CallLog.clock`.
 
     Without a time zone, ``times`` and ``clock`` are returned unchanged. With one, ``moments``, which have a UTC offset,
-    are converted to it.
+    are converted to it; if ``clock`` is "local", the offset is not known, and an error is raised.
     """
     if time_zone is None:
         return times, clock
@@ -255,9 +259,9 @@ def _in_zone(times: Times, moments: pd.Series[pd.Timestamp], clock: str, time_zo
 
 
 def _check_years(times: Times, where: str, cells: Iterable[object]) -> None:
-    """Raise for years outside 1970 to 2099: one mistyped year would make the period far too long."""
+    """Raise for times before 2 January 1970 or after 2099: one mistyped year would make the period far too long."""
     bad = (times < EARLIEST) | (times >= LATEST)
     if bad.any():
         k = int(np.argmax(bad))
         got = f"{shown(list(cells)[k], str, 80)!r}{others(bad)}"
-        raise InputError(f"{where}, row {k + 1}: expected a time from 1970 to 2099, but got {got}.")
+        raise InputError(f"{where}, row {k + 1}: expected a time from 2 January 1970 to 2099, but got {got}.")

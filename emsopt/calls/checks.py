@@ -1,6 +1,6 @@
 """Check a log of calls and a table of stations for likely mistakes.
 
-The data are not changed. A finding of level "wrong" is certainly a mistake in the data. A finding of level
+The data are not changed. A finding of level "wrong" is almost certainly a mistake in the data. A finding of level
 "look" may have a good reason. Findings name rows of the file, never places.
 """
 
@@ -36,7 +36,7 @@ class Finding:
     Attributes
     ----------
     level : {"wrong", "look"}
-        "wrong": certainly a mistake. "look": worth a look, but there may be a good reason.
+        "wrong": almost certainly a mistake. "look": worth a look, but there may be a good reason.
     what : str
         Short title of the mistake, such as "swapped coordinates".
     text : str
@@ -44,7 +44,8 @@ class Finding:
     count : int
         How many calls, stations, rows, gaps or weekdays the finding is about.
     rows : tuple of int
-        Rows of the file, counted from 1, that hold the first few of these calls or stations; empty if it names none.
+        Rows of the file of calls or of stations, counted from 1, that hold the first few of these calls or stations;
+        for gaps, of the last call before each. Empty if the finding names no rows.
     """
 
     level: str
@@ -106,7 +107,8 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
     stations : DataFrame, or whatever `read_stations` takes, optional
         Default: the places of calls are compared with the median of their longitudes and latitudes.
     reach_km : float
-        Calls more than this many km from every station are reported as far outside.
+        Calls more than this many km from every station (or, without stations, from that median) are reported as far
+        outside.
 
     Returns
     -------
@@ -115,11 +117,12 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
     log = calls if isinstance(calls, CallLog) else read_calls(calls)
     reach_km = _validate.positive_number(reach_km, "reach_km", "km")
     if stations is None:
-        found = [*_places(log, np.median(log.locations, axis=0)[None], reach_km)]
+        found = [*_places(log, np.median(log.locations, axis=0)[None], reach_km, "the middle of the calls.")]
     else:
         table = read_stations(stations)
         places = table[["lon", "lat"]].to_numpy(dtype=float)
-        found = [*_places(log, places, reach_km), *_stations(log, places, table.get("name"), reach_km)]
+        outside = "every station and will be left out."
+        found = [*_places(log, places, reach_km, outside), *_stations(log, places, table.get("name"), reach_km)]
     for check in CHECKS:
         found += check(log)
     return Checks(tuple(sorted(found, key=lambda finding: finding.level != "wrong")))
@@ -155,7 +158,7 @@ def _near(points: FloatArray, places: FloatArray, reach_km: float) -> BoolArray:
     return (np.abs(points[:, 1]) <= 90) & (nearest_km(points, places) <= reach_km)
 
 
-def _places(log: CallLog, places: FloatArray, reach_km: float) -> Iterator[Finding]:
+def _places(log: CallLog, places: FloatArray, reach_km: float, outside: str) -> Iterator[Finding]:
     far = np.flatnonzero(nearest_km(log.locations, places) > reach_km)
     unknown = (np.abs(log.locations[far]) < 0.01).all(axis=1)
     text = "are at 0, 0, which programs write for unknown places."
@@ -170,7 +173,7 @@ def _places(log: CallLog, places: FloatArray, reach_km: float) -> Iterator[Findi
         text = f"are far outside, but would lie within {reach_km:g} km {how}. Correct them."
         yield from _some("wrong", what, log, far[near], text)
         far = far[~near]
-    text = f"are over {reach_km:g} km from every station and will be left out."
+    text = f"are over {reach_km:g} km from {outside}"
     yield from _some("look", "far outside", log, far, text)
 
 

@@ -70,7 +70,11 @@ class Demand:
         return WeeklyProfile(self.counts.sum(axis=0), self.hours)
 
     def rates(self, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None) -> FloatArray:
-        """Return calls per hour from each atom, averaged over the selected hours of the week, shape (M,)."""
+        """Return calls per hour from each atom, averaged over the selected hours of the week, shape (M,).
+
+        ``hours`` and ``weekdays`` are as in `emsopt.calls.profile.slots`; None selects all. Raise if the log covers
+        none of the selected hours.
+        """
         chosen = slots(hours, weekdays)
         watched = self.hours[chosen].sum()
         if watched == 0:
@@ -96,10 +100,10 @@ class Demand:
             all.
         service_times : float or {"calls", "stations"}, optional
             Minutes, or the source: the mean of the log ("calls") or the column ``service_min`` of the
-            stations. Default: whichever exists.
+            stations. Default: the one source that exists; if both or neither exist, an error is raised.
         speed_kmh, detour, **options
             As for `City.from_frames`. ``travel_times`` may replace the speed; ``turnout_times`` is needed if the
-            stations have no column ``turnout_min``.
+            stations have no column ``turnout_min``. ``notes`` has no effect: the city gets the notes on this demand.
 
         Returns
         -------
@@ -131,7 +135,7 @@ class Demand:
             pattern by an amount estimated from the log (`shrinkage`). "same": the overall pattern at every hour,
             with only the number of calls changing.
         **options
-            As for `city`.
+            As for `city`, except ``hours``: every hour of the day gets its own demand.
 
         Returns
         -------
@@ -204,7 +208,8 @@ def aggregate_calls(
     calls : CallLog, or whatever `read_calls` takes
     stations : DataFrame, or whatever `read_stations` takes
     cell_km : float, optional
-        Width of the square cells that become atoms. Default: a round width that gives at most 200 cells.
+        Width of the square cells that become atoms. Default: the smallest of 0.25, 0.5, 1, 2, 3, 5, 10 and 20 that
+        gives at most 200 cells, or 20 if none does.
     areas : path_like, file or GeoDataFrame, optional
         GeoJSON polygons to use instead of cells; see `emsopt.calls.areas`.
     reach_km : float
@@ -213,7 +218,7 @@ def aggregate_calls(
         "counted": days without calls were quiet and belong to the time observed. "missing": they were not recorded
         and are left out of it.
     area_name : str, optional
-        Property of the areas that holds their names.
+        Property of the areas that holds their names. Default: as in `emsopt.calls.areas.read_areas`.
 
     Returns
     -------

@@ -55,11 +55,11 @@ class CallLog:
     Attributes
     ----------
     times : ndarray of datetime64[s], shape (K,)
-        Local times.
+        Local times, unless ``clock`` is "UTC" or "as written".
     locations : ndarray, shape (K, 2)
         Longitude and latitude in degrees.
     service_min : ndarray, shape (K,), or None
-        Minutes that each call kept a unit busy, with NaN where unknown; None if the file has no such column.
+        Minutes that each call kept a unit busy, with NaN where unknown; None if no service time is known.
     no_service : ndarray of bool, shape (K,)
         Whether the recorded service time is 0 or less, which is treated as unknown.
     rows : ndarray of int, shape (K,)
@@ -67,7 +67,8 @@ class CallLog:
     clock : str
         How times were read: "local" (no offset was given), "UTC", "as written" or the name of a time zone.
     left_out : mapping of str to int
-        Number of rows of the file that were left out, by what they lack ("time" or "place").
+        Number of rows of the file that were left out, by what they lack ("time" or "place"); a row that lacks both
+        counts under "time".
     """
 
     times: _times.Times
@@ -97,7 +98,7 @@ class CallLog:
         return self.hours_of_week // 24
 
     def where(self, kept: ArrayLike) -> CallLog:
-        """Return the log of the calls selected by the mask ``kept``, shape (K,)."""
+        """Return the log of the calls selected by the mask ``kept``, shape (K,); raise if it selects none."""
         try:
             mask: np.ndarray[Any, Any] = np.asarray(kept)
         except ValueError:  # rows of unequal length
@@ -111,7 +112,8 @@ class CallLog:
     def between(self, start: object, end: object) -> CallLog:
         """Return the log of calls from ``start`` up to, but not including, ``end``.
 
-        Both are local dates or times: ISO 8601 text or `datetime` objects.
+        Both are dates or times on the log's ``clock``, without an offset: ISO 8601 text or `datetime` objects. A date
+        stands for its beginning, 0:00.
         """
         first, last = _times.moment(start), _times.moment(end)
         return self.where((self.times >= first) & (self.times < last))
@@ -144,7 +146,8 @@ def read_calls(source: Source, *, time_zone: str | None = None, time_format: str
         CSV or GeoJSON with the columns listed in the module's docstring, at most 256 MB (GeoJSON: 64 MB) and
         two million rows. An object with ``name`` and ``read`` counts as a file.
     time_zone : str, optional
-        Time zone of the city, such as "America/Chicago", if times have an offset or are in UTC.
+        Time zone of the city, such as "America/Chicago", to which times with an offset are converted. Times without
+        an offset are refused if it is given.
     time_format : str, optional
         Format as for `datetime.strptime`, such as "%d.%m.%Y %H:%M", if times are not ISO 8601.
 
@@ -202,7 +205,8 @@ def read_stations(source: Source) -> pd.DataFrame:
     Parameters
     ----------
     source : path_like, file, DataFrame or GeoDataFrame
-        CSV or GeoJSON with ``name``, ``lon``, ``lat`` and, optionally, ``turnout_min`` and ``service_min``.
+        CSV or GeoJSON with ``lon``, ``lat`` and, optionally, ``name`` (or ``site`` or ``station``), ``turnout_min`` and
+        ``service_min``.
 
     Returns
     -------

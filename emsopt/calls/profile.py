@@ -1,8 +1,8 @@
 """Profile of calls through the week, and how far their spatial pattern depends on the hour.
 
-A rate is a count divided by the hours observed, from the hour of the first call to that of the last. The
-relative standard error of a rate from n calls is about 1/sqrt(n), so useful rates for each of the 168 hours
-of a week need several thousand calls.
+A rate is a count divided by the hours observed, from the hour of the first call to that of the last; days without calls
+may be excluded. The relative standard error of a rate from n calls is about 1/sqrt(n), so useful rates for each of the
+168 hours of a week need several thousand calls.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class WeeklyProfile:
 
     @property
     def by_hour(self) -> FloatArray:
-        """Calls per hour at each hour of the day, averaged over all weekdays observed, shape (24,)."""
+        """Calls per hour at each hour of the day, averaged over all days observed, shape (24,); NaN without a day."""
         return _ratio(self.counts.sum(axis=0), self.hours.sum(axis=0))
 
     @property
@@ -129,7 +129,8 @@ def shrinkage(counts: IntArray) -> float:
     Returns
     -------
     float
-        The concentration, in calls; infinite if the hours differ no more than by chance.
+        The concentration, in calls; infinite if it would be a million or more, as when the hours differ no more than by
+        chance.
     """
     from scipy.optimize import minimize_scalar
     from scipy.special import gammaln

@@ -51,12 +51,12 @@ class City:
     arrival_rates : array_like, shape (M,)
         Calls per hour from each atom; at least 0, and not all zero.
     travel_times : array_like, shape (N, M)
-        Minutes from each candidate site to each atom.
+        Minutes from each candidate site to each atom, at most 1440.
     turnout_times : array_like, shape (N,), or float
         Minutes from dispatch until the unit leaves, at most 15.
     service_times : array_like, shape (N, M) or (N,), or float
         Mean minutes that a call keeps a unit busy, from dispatch until it is free again, including turnout
-        and travel.
+        and travel; above 0 and at most 1440.
     preference : array_like, shape (N, M), optional
         Rank or cost of site i for atom j; smaller is preferred, and ties go to the lower index. Default: the
         response time.
@@ -74,7 +74,8 @@ class City:
     Raises
     ------
     InputError
-        If a value is missing, negative, not finite, of the wrong shape, or apparently in the wrong unit.
+        If a value is missing, not finite, of the wrong shape, or apparently in the wrong unit, or a rate or time is
+        negative.
 
     Examples
     --------
@@ -246,7 +247,11 @@ class City:
         return dataclasses.replace(self, **changes)
 
     def scaled(self, theta: float) -> City:
-        """Return the city with every arrival rate multiplied by ``theta``, a number above 0."""
+        """Return the city with every arrival rate multiplied by ``theta``, a number above 0.
+
+        Raise if the offered work, ``total_rate`` / 60 times `mean_service_time`, would not lie between 1e-9 and 1e9
+        erlangs.
+        """
         theta = _validate.positive_number(theta, "theta")
         # Copy without validation: the limit on the load does not apply, and cached values do not depend on the scale.
         city = copy(self)

@@ -70,7 +70,7 @@ class DeploymentSpace:
     """The set of allowed deployments of a fleet.
 
     Functions that take a fleet size p also accept a space instead. It may have been made for another city with the same
-    sites.
+    site names.
 
     Parameters
     ----------
@@ -147,7 +147,10 @@ class DeploymentSpace:
 
     @classmethod
     def of(cls, city: City, units: int | DeploymentSpace, *, colocation: bool = False) -> DeploymentSpace:
-        """Return the space that ``units`` stands for: a fleet size, or a space for a city with the same sites.
+        """Return the space for ``city`` that ``units`` stands for.
+
+        ``units`` is a fleet size, for which ``colocation`` counts; or a space for this or another city with the same
+        site names, which keeps its own rules.
 
         Raises
         ------

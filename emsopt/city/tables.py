@@ -5,7 +5,7 @@ can write:
 
 =====================  =========================================================================================
 ``city.json``          ``{"name": ..., "notes": ..., "geographic": true}``; all entries are optional. With
-                       ``"speed_kmh"`` (and ``"detour"``) travel times are computed and need no table
+                       ``"speed_kmh"`` (and ``"detour"``) travel times are computed, and their table must be absent
 ``atoms.csv``          ``name, lon, lat, arrival_rate`` (calls/h)
 ``sites.csv``          ``name, lon, lat, turnout_min, service_min``
 ``travel_times.csv``   minutes; one row per site, one column per atom, both by name
@@ -80,9 +80,9 @@ def from_frames(
     Parameters
     ----------
     demand : DataFrame or GeoDataFrame, M rows
-        ``name`` or ``atom`` (a column or the index; numbered by default), and ``arrival_rate`` in calls per hour or
-        ``calls`` counted over ``period_hours``. Polygons become the shapes of the atoms; the location of each is a
-        point inside its polygon.
+        ``name`` or ``atom`` (a column or the index; numbered by default), and ``arrival_rate`` in calls per hour or,
+        if ``period_hours`` is given, ``calls`` counted over that time. Polygons become the shapes of the atoms; the
+        location of each is a point inside its polygon.
     sites : DataFrame or GeoDataFrame, N rows
         ``name`` or ``site`` (a column or the index; numbered by default); ``turnout_min`` and ``service_min``, unless
         these times are passed as arguments.

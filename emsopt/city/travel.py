@@ -1,7 +1,8 @@
 """Convert distances to travel times.
 
 A travel-time law is a function from road distance (km) to time (min); `City.from_frames` accepts one as
-``travel_times``. Road distances are great-circle distances times a detour factor.
+``travel_times``. Road distances are straight-line distances (great-circle or, on a plane, Euclidean) times a detour
+factor.
 """
 
 from __future__ import annotations

@@ -83,7 +83,10 @@ def solve(
 
 
 def results_folder(name: str, inputs: list[str | None]) -> Path:
-    """Return the folder for results, creating it if necessary; raise if it contains an input."""
+    """Return the folder for results, creating it if necessary.
+
+    Raise if an input is this folder or its subfolder ``city``, or a file directly in one of them.
+    """
     out = make_folder(name, "--out")
     for path in filter(None, inputs):
         holder = path if os.path.isdir(path) else os.path.dirname(os.path.realpath(path))
@@ -139,7 +142,10 @@ def find_deployments(objective: Objective, threshold: float) -> dict[str, Evalua
 
 
 def draw(objective: Objective, found: dict[str, Evaluation], out: Path) -> list[Path]:
-    """Write a map and a figure of the deployments; return the files written."""
+    """Write a map and a figure of the deployments; return the files written.
+
+    Neither is written if the city has no coordinates, and only the map if Matplotlib is not installed.
+    """
     from ..maps.deployments import deployment_map
 
     city = objective.city

@@ -75,9 +75,9 @@ def share(
 ) -> tuple[float, float]:
     """Return the confidence interval of a fraction, Σ numerators / Σ denominators, at most 1.
 
-    Both arrays have one entry per batch. ``level`` is the confidence level, ``load`` the offered load per unit.
-    The fraction f may be close to 1, as in a queue near saturation. The standard deviation used is therefore at least
-    spread / √2 · f · (1 - min(f, load)), with ``spread`` from `queue_spread`.
+    Both arrays have one entry per batch. ``level`` is the confidence level, ``load`` the offered load per unit, or 0 if
+    calls are lost. The fraction f may be close to 1, as in a queue near saturation. The standard error of f that is
+    used is therefore at least spread / √2 · f · (1 - min(f, load)), with ``spread`` from `queue_spread`.
     """
     estimate = numerators.sum() / denominators.sum()
     least = spread / np.sqrt(2) * estimate * (1 - min(estimate, load))
@@ -94,7 +94,7 @@ def ratio(
 ) -> tuple[float, float]:
     """Return the confidence interval of Σ numerators / Σ denominators; both arrays have one entry per batch.
 
-    ``least`` is the smallest standard deviation used; the interval is cut off at 0 and at ``high``.
+    A standard error of the ratio below ``least`` is raised to it. The interval is cut off at 0 and at ``high``.
     """
     total = denominators.sum()
     estimate = numerators.sum() / total

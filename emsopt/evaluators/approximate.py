@@ -84,7 +84,9 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
     InputError
         If an argument is invalid.
     UnstableQueueError
-        If calls can queue and arrive faster than the fleet can serve them.
+        If calls can queue and arrive at least as fast as the fleet can serve them.
+    ConvergenceError
+        If the iteration does not converge.
 
     Warns
     -----
@@ -198,7 +200,10 @@ def _warn_of_unequal_units(city: City, sites: IntArray, trusted: int, capacity: 
 
 @njit(cache=True, nogil=True)
 def _correction(load: float, queue: bool, Q: FloatArray) -> tuple[float, float]:
-    """Fill the correction factors Q(p, ρ̄, r); return the mean utilisation ρ̄ and the loss or queueing probability."""
+    """Fill the correction factors Q(p, ρ̄, r); return the mean utilisation ρ̄ and the loss or queueing probability.
+
+    ``load`` is the offered load of the whole fleet, in erlangs, and p the length of ``Q``.
+    """
     p = len(Q)
     P = np.empty(p + 1)  # P(k), computed outwards from its mode so that nothing overflows
     mode = p if load >= p else int(load)

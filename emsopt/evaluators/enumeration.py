@@ -48,7 +48,7 @@ class Enumeration:
 
     @property
     def mean_response(self) -> FloatArray:
-        """Mean response of each deployment, shape (K,), min."""
+        """Mean response of each deployment, shape (K,), min; raises unless it is the objective's metric."""
         if self.objective.metric != "mean_response":
             raise InputError(
                 f"`mean_response` needs the mean response as objective; it was {self.objective.label}. See `values`."
@@ -57,7 +57,7 @@ class Enumeration:
 
     @property
     def best_sites(self) -> IntArray:
-        """Sites of the best deployment, shape (p,)."""
+        """Sites of the deployment with the smallest value, shape (p,); the first of several."""
         return self.sites[self.values.argmin()]
 
     @property
@@ -80,7 +80,7 @@ class Enumeration:
         Parameters
         ----------
         k : int
-            Number of deployments to return.
+            Number of deployments to return; fewer if there are not so many.
         threshold : float
             Minutes from which a response counts as late.
         apart : int
@@ -170,7 +170,10 @@ def evaluate_all(
 
 
 def enumerate_objective(objective: Objective, workers: int | None = None, progress: Progress = False) -> Enumeration:
-    """Evaluate every allowed deployment of an objective; its counter ``evaluations`` is left unchanged."""
+    """Evaluate every allowed deployment of an objective; its counter ``evaluations`` is left unchanged.
+
+    A noisy objective is given one seed, so that all deployments get the same calls.
+    """
     space, total = objective.space, objective.space.count
     if total > MOST_DEPLOYMENTS:
         raise InputError(

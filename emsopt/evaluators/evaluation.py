@@ -191,7 +191,10 @@ class Evaluation:
         return self.response_times.ravel()[order], weights / weights.sum()
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per unit: site, utilisation, share of calls, and mean response to its calls (min)."""
+        """Return one row per unit: site, utilisation, share of all answered calls, mean response to its calls (min).
+
+        The mean response of a unit that answers no calls is NaN.
+        """
         import pandas as pd
 
         shares = self.unit_shares

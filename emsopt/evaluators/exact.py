@@ -77,6 +77,8 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     ------
     InputError
         As in `approximate_hypercube`; also if there are more states than for `MOST_UNITS` units at different sites.
+    UnstableQueueError, ConvergenceError
+        As in `approximate_hypercube`.
 
     Notes
     -----
@@ -127,8 +129,8 @@ def _solved(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_Solu
     counts, station = counts[by_size], np.argsort(by_size)[station]
     if np.log2(counts + 1).sum() > MOST_UNITS:
         raise InputError(
-            f"the exact hypercube takes at most {MOST_UNITS} units at different sites (2^p states); got {len(sites)}. "
-            "Use evaluator='approximate' or 'simulation'."
+            f"the exact hypercube takes at most 2^{MOST_UNITS} states, as many as {MOST_UNITS} units at different sites "
+            f"have; these {len(sites)} units have more. Use evaluator='approximate' or 'simulation'."
         )
     stations = sites[np.unique(station, return_index=True)[1]]
     place = np.full(city.n_sites, -1)
@@ -140,7 +142,7 @@ def _solved(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_Solu
     if solution[5] == -1:
         raise unstable(city, sites)
     if solution[5] == -2:
-        raise ConvergenceError(f"the exact hypercube did not converge in {MAX_SWEEPS} sweeps. Raise `tol`.")
+        raise ConvergenceError(f"the exact hypercube did not converge to the tolerance {tol:g}. Raise `tol`.")
     return solution, station, stations
 
 
@@ -157,7 +159,8 @@ def _solve(
     Returns, for G stations and M atoms: the share of each atom's answered calls that each station answers (G, M), the
     fraction of time that a unit of each station is busy (G,), the share of queued calls that each station answers (G,),
     the loss or queueing probability, the mean wait (min), the number of sweeps, and the error of the equations relative
-    to the total flow. The number of sweeps is -1 if the queue is unstable and -2 if the sweeps do not converge.
+    to the total flow. The number of sweeps is -1 if the queue is unstable and -2 if the sweeps or the calibration do
+    not converge.
     """
     n_stations, n_atoms, total = len(counts), len(rates), rates.sum()
     strides = np.ones(n_stations + 1, dtype=np.int64)
@@ -314,7 +317,9 @@ def _sweep(P: FloatArray, chain: _Chain, omega: float) -> float:
 
 @njit(cache=True, nogil=True)
 def _relax(P: FloatArray, chain: _Chain, level: NDArray[np.int8], tol: float) -> int:
-    """Iterate on P in place until the balance equations hold to ``tol``; return the number of sweeps, or -1.
+    """Iterate on P in place until the balance equations hold to ``tol``; return the number of sweeps.
+
+    The number is -1 if they do not hold after `MAX_SWEEPS` sweeps.
 
     Neighbouring states differ by one busy unit, so the equations are bipartite. Young's theory then gives the
     relaxation factor from the rate of convergence of the Gauss-Seidel method.
@@ -375,9 +380,8 @@ def _measure(
     its probability, including calls that wait, is ``blocked``.
 
     ``shares`` holds the probability that station g answers a call of atom j at once, not yet divided by its sum over g.
-    With S the first k
-    stations in the order of atom j, F(S) is the probability that all of them are full. The next station answers with
-    probability F(S) - F(S + next).
+    With S the first k stations in the order of atom j, F(S) is the probability that all of them are full. The next
+    station answers with probability F(S) - F(S + next).
     """
     n_stations = len(counts)
     busy, full = np.zeros(n_stations, dtype=np.int64), np.int64(0)

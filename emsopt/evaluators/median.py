@@ -66,7 +66,8 @@ class Bounds:
     Attributes
     ----------
     lower : float
-        Smallest mean response if all units were always free, min: the optimum of the p-median problem.
+        Smallest mean response if all units were always free, min: the optimum of the p-median problem, or a lower bound
+        on it if the time ran out.
     upper : float
         Mean response of the p-median deployment under load, min.
     sites : ndarray of int, shape (p,)

@@ -342,10 +342,11 @@ def _serve(
     answered: IntArray,
     busy: FloatArray,
 ) -> tuple[float, int, float]:
-    """Dispatch calls one after the other.
+    """Dispatch calls one after the other; update ``release``, ``answered`` and ``busy`` in place.
 
-    Times in ``release`` are measured from the start of these calls on entry, and from the last call on return. Returns
-    the minutes passed, the number of calls that found all units busy and the total minutes that calls waited.
+    The whole service time of a call is added to ``busy``, even if it ends after the last call. Times in ``release`` are
+    measured from the start of these calls on entry, and from the last call on return. Returns the minutes passed, the
+    number of calls that found all units busy and the total minutes that calls waited.
     """
     now, blocked, waited = 0.0, 0, 0.0
     earliest = 0.0  # lower bound on the time at which a unit is free

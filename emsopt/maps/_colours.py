@@ -1,7 +1,8 @@
 """Shading of atoms on interactive maps and in figures: quantities, classes and colours.
 
 Lightness decreases along the colour scale, which keeps the order visible for colour-blind readers and in
-greyscale. Darker always means worse (longer, later) or more (calls).
+greyscale. Darker means worse (longer, later) or more (calls). Only the view of a difference has another scale, with two
+hues.
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ def atom_values(city: City, evaluation: Evaluation | None, value: Value) -> tupl
 
 
 def class_edges(low: float, high: float, most: int = 8) -> FloatArray:
-    """Return round, evenly spaced limits of at most ``most`` colour classes that cover [low, high]."""
+    """Return round, evenly spaced limits of at most ``most`` colour classes that cover [low, high].
+
+    If ``low`` or ``high`` is not finite, the limits are 0 and 1.
+    """
     if not (math.isfinite(low) and math.isfinite(high)):
         return np.array([0.0, 1.0])
     if high - low < 1e-9 * max(abs(low), abs(high), 1):
@@ -77,7 +81,11 @@ def colours(n: int, ramp: Sequence[str] = SEQUENTIAL) -> list[str]:
 
 
 def classes(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SEQUENTIAL) -> dict[str, Any]:
-    """Return a colour scale: class limits, colours, and whether some values lie below or above all classes."""
+    """Return a colour scale as a dict.
+
+    It holds the class limits ("edges"), their colours, the colour of missing values, and whether some values lie
+    "below" or "above" all classes.
+    """
     finite = values[np.isfinite(values)]
     return {
         "edges": [round(edge, 6) for edge in edges.tolist()],
@@ -106,7 +114,11 @@ def limits_of(values: FloatArray, limits: Limits) -> tuple[float, float]:
 def named_evaluations(
     city: City | None, evaluations: Evaluation | Mapping[str, Evaluation], default: str = "deployment"
 ) -> dict[str, Evaluation]:
-    """Return evaluations as a dict by name; raise unless they belong to this city."""
+    """Return evaluations as a dict by name; a single one gets the name ``default``.
+
+    Raise if one has another number of atoms than the city, or a site index that the city does not have. With ``city``
+    None this is not checked.
+    """
     if isinstance(evaluations, Evaluation):
         evaluations = {default: evaluations}
     if not isinstance(evaluations, Mapping) or not evaluations:

@@ -61,7 +61,8 @@ def deployment_map(
         answered calls whose response takes at least the given number of minutes.
     limits : (float, float), optional
         Range of the colour scale, in the unit of ``value``. Default: from the 2nd to the 98th percentile of the values
-        shown. Set it if the map will be updated, so that colours keep their meaning.
+        shown. Set it if the map will be updated, so that colours keep their meaning. The view of the difference has a
+        scale of its own, centred at 0.
     tiles : {None, "OpenStreetMap"}
         Background; None works offline. OpenStreetMap's servers require a referring page, so tiles may stay
         blank in a file opened from disk.
@@ -188,7 +189,11 @@ def place_names(city: City) -> list[str]:
 
 
 def place_name(names: Sequence[str]) -> str:
-    """Return one name for the sites at a place: "Station 8" for "Station 8 (unit 1)" and "Station 8 (unit 2)"."""
+    """Return one name for the sites at a place: "Station 8" for "Station 8 (unit 1)" and "Station 8 (unit 2)".
+
+    If the names differ before the bracket, it is the shortest name if all others begin with it, else all names joined
+    by " / ".
+    """
     before_bracket = {name.split("(")[0].rstrip() for name in names}
     shortest = min(names, key=len)
     if len(names) > 1 and len(before_bracket) == 1 and "" not in before_bracket:
@@ -214,7 +219,7 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shaded, 
     busy, shares = evaluation.utilizations, evaluation.unit_shares
     for place in np.flatnonzero(counts).tolist():
         units = np.flatnonzero(at == place)
-        said = f"{_units(len(units))}, {busy[units].mean():.0%} busy, {shares[units].sum():.1%} of all calls"
+        said = f"{_units(len(units))}, {busy[units].mean():.0%} busy, {shares[units].sum():.1%} of answered calls"
         rows = [[evaluation.site_names[k], f"{busy[k]:.1%}", f"{shares[k]:.1%}"] for k in units]
         view["units"].append(_station(place, "", str(len(units)), said, rows))
     pairs = _colours.drawn_pairs(fractions).tolist()

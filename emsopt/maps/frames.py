@@ -32,7 +32,7 @@ def atoms_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFram
     Parameters
     ----------
     city : City
-        Needs ``atom_locations``; geometries are its ``atom_shapes`` if available, else points.
+        Needs ``atom_locations`` and ``site_locations``; geometries are its ``atom_shapes`` if available, else points.
     evaluation : Evaluation, optional
 
     Returns
@@ -52,12 +52,12 @@ def sites_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFram
     """Return one row per candidate site: its name; with an evaluation, also its units, utilisation and share of calls.
 
     ``utilization`` is the mean over the units at the site (NaN without a unit), ``share_of_calls`` their share of all
-    calls.
+    answered calls.
 
     Parameters
     ----------
     city : City
-        Needs ``site_locations``.
+        Needs ``atom_locations`` and ``site_locations``.
     evaluation : Evaluation, optional
 
     Returns

@@ -62,7 +62,8 @@ def exploration_map(
     best : array_like, optional
         Edges of the best path, by index or id, such as `NavigationRun.best_path`.
     rounds : int, optional
-        Last round on the slider. Default: the last round in which an agent drove an edge for the first time.
+        Last round on the slider. Default, and smallest value allowed: the last round in which an agent drove an edge
+        for the first time.
     height : int
         Height in a notebook, pixels.
 

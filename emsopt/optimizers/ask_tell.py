@@ -65,7 +65,10 @@ class AskTell(Generic[X]):
 
     @property
     def best(self) -> tuple[X | None, float]:
-        """Best candidate observed so far and its value; before any observation, None and plus or minus infinity."""
+        """Best candidate observed so far and its value.
+
+        Before any observation they are None, and plus infinity if the objective is minimised, else minus infinity.
+        """
         if not self.values:
             return None, np.inf if self.better is min else -np.inf
         k = self.values.index(self.better(self.values))
@@ -90,7 +93,7 @@ class AskTell(Generic[X]):
 
     @property
     def exhausted(self) -> bool:
-        """Whether no allowed candidate is left to ask for."""
+        """Whether every allowed candidate was asked for or observed; always False if the objective is noisy."""
         return not self.objective.noisy and len(self.taken) >= self.space.count
 
     def ask(self, n: int | None = None) -> X:

@@ -66,7 +66,8 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
     Parameters
     ----------
     runs : Run, array_like of shape (T,) or (R, T), or list of these
-        Values in the order of evaluation, min. Runs of unequal length are cut to the shortest.
+        Values in the order of evaluation, min; a Run must come from `emsopt.minimize`. Runs of unequal length are cut
+        to the shortest.
     optimum : float
         f*, or the best known value, min.
     kind : {"cumulative", "average", "simple"}

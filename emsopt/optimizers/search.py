@@ -147,9 +147,9 @@ def minimize(
     checkpoint : path-like, optional
         File to which each evaluation is written. If it exists, the run resumes from it and yields the same result as
         an uninterrupted run; if ``rng`` is omitted, the stored seed is used. An optimizer must be in its original
-        state. Your own function is evaluated once more at the first point on file, to check that it is the same
-        function. On another processor a method may ask for another candidate; the run then continues with the stored
-        one and issues a `ResumeWarning`. Only one run at a time may write to a file.
+        state. Unless it is noisy, your own function is evaluated once more at the first point on file, to check that it
+        is the same function. On another processor a method may ask for another candidate; the run then continues with
+        the stored one and issues a `ResumeWarning`. Only one run at a time may write to a file.
     target : float, optional
         Stop at a value at least as good as this: at most ``target`` in `minimize`, at least in `maximize`.
     time_limit : float, optional

@@ -101,7 +101,10 @@ class OwnPanel(CityPanel):
         self.refs |= {"sites": self.sites.fields, "places": self.view.places}
 
     def known(self) -> dict[str, tuple[int, ...]]:
-        """Return the sites of the best known deployment, as ``optimum``, and of the p-median, as ``p-median``."""
+        """Return the sites of the best known deployment, as ``optimum``, and of the p-median, as ``p-median``.
+
+        Subclasses implement this; here the dict is empty.
+        """
         return {}
 
     def take(self, name: str) -> None:

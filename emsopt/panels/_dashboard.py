@@ -52,8 +52,8 @@ def dashboard() -> Panel:
     """Make the dashboard, which evaluates and optimises deployments of a city.
 
     If the deployments can be enumerated quickly, the optimum is the best of all by the approximate model. Otherwise it
-    is the p-median deployment, until a thorough search has found a better one. That search runs in the background and
-    can be cancelled. The chosen model evaluates the deployments shown.
+    is the p-median deployment. A thorough search, which runs in the background and can be cancelled, replaces either by
+    its result for as long as the settings stay the same. The chosen model evaluates the deployments shown.
 
     Returns
     -------

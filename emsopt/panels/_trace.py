@@ -103,7 +103,10 @@ class Trace:
         self._evaluate(placed, own=True)
 
     def expectation(self, sites: IntArray) -> tuple[float, float]:
-        """Return the predicted mean and standard deviation of a deployment's value (NaN if unknown)."""
+        """Return the predicted mean and standard deviation of a deployment's value.
+
+        A linear model gives no standard deviation; it is NaN. Without a model, both are NaN.
+        """
         if self._coef is not None:
             return float(self._intercept + self.optimizer.features([sites])[0] @ self._coef), nan
         if getattr(self.optimizer, "process", None) is not None:

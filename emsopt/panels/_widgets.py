@@ -163,7 +163,8 @@ class SiteInputs(widgets.GridBox):
     def press(self, places: Sequence[int]) -> None:
         """Add a unit at the first free of these sites, or empty them all if none is free.
 
-        If no unit would be left, nothing changes: there would be no deployment to show.
+        If no unit would be left, nothing changes: there would be no deployment to show. This is meant for checkboxes:
+        where a site holds several units, only one is kept.
         """
         chosen = set(self.chosen)
         free = [site for site in places if site not in chosen]
@@ -342,7 +343,7 @@ class MapView(widgets.VBox):
         The map, and a hidden widget that sends updates to it.
     places : list of Button
         Invisible buttons, one per place, which is a location with one or more sites. The map presses the button of a
-        place when its station is clicked. Empty without ``clicked``.
+        place when its station is clicked. Empty without ``clicked`` or without locations of the sites.
     """
 
     def __init__(

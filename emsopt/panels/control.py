@@ -42,14 +42,14 @@ def control_panel(problem: ControlProblem, *, budget: float = 20, rng: Rng = Non
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name. Inputs: ``alpha`` (tolerance: share of the best
-        expected value that may be given up for a cheaper set), ``costs`` (a list of inputs, the mean cost of a play of
-        each set), ``method``, ``budget``, ``seed``, ``halving`` (whether α is halved as the method plays; for the
-        method "unknown-cost" only) and ``play`` (a button that lets the method spend the budget). Outputs: ``sets``
-        (table: which sets are good enough for the known values and costs), ``message`` (errors and remarks),
-        ``picture`` (the sets played against the cost spent) and ``figures`` (recommendation, spending and regret of the
-        run). Functions: ``problem`` returns the problem with the edited costs, and ``run`` the `ControlRun` that is
-        shown, or None.
+        With ``refs``, a dict of its inputs and outputs by name. Inputs: ``alpha`` (tolerance: fraction of the best
+        expected value, measured from the problem's ``worst`` value, that may be given up for a cheaper set), ``costs``
+        (a list of inputs, the mean cost of a play of each set), ``method``, ``budget``, ``seed``, ``halving`` (whether
+        α is halved as the method plays; for the method "unknown-cost" only) and ``play`` (a button that lets the method
+        spend the budget). Outputs: ``sets`` (table: which sets are good enough for the known values and costs),
+        ``message`` (errors and remarks), ``picture`` (the sets played against the cost spent) and ``figures``
+        (recommendation, spending and regret of the run). Functions: ``problem`` returns the problem with the edited
+        costs, and ``run`` the `ControlRun` that is shown, or None.
 
     Raises
     ------

@@ -149,7 +149,7 @@ class _NavigationPanel(Panel):
 
 
 def _names(text: str) -> list[str]:
-    """Return the ids in a list separated by commas."""
+    """Return the ids in a list separated by commas or semicolons."""
     return [name.strip() for name in text.replace(";", ",").split(",") if name.strip()]
 
 

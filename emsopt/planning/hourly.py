@@ -73,7 +73,8 @@ class Plan:
     free_value : float
         Mean over all calls if each hour has its own best deployment found, with unlimited moves.
     proven : bool
-        Whether the plan, ``fixed_value`` and ``free_value`` are proven optimal.
+        Whether ``value``, ``fixed_value`` and ``free_value`` are proven optimal. False if ``value`` exceeds
+        ``lower_bound`` by more than 1e-6, even if the other two are optimal because all deployments were evaluated.
     message : str
         Description of what was searched and what is proven.
     objectives : tuple of Objective
@@ -150,7 +151,8 @@ def hourly_plan(
     ----------
     cities : mapping or sequence of City
         One city per hour, in order; the keys of a mapping are the labels (see
-        `emsopt.calls.Demand.cities_by_hour`). All must have the same sites.
+        `emsopt.calls.Demand.cities_by_hour`). All must have the same site names in the same order, and the same groups
+        of interchangeable sites (`City.twin_groups`).
     units : int or DeploymentSpace
         Fleet size p, or the allowed deployments, the same for all hours.
     moves : int
@@ -179,7 +181,7 @@ def hourly_plan(
     Raises
     ------
     InputError
-        If the cities do not have the same sites, or the fleet does not fit them.
+        If the cities do not have the same sites or interchangeable sites, or the fleet does not fit them.
 
     Examples
     --------
@@ -237,7 +239,10 @@ def hourly_plan(
 
 
 def _by_hour(cities: object) -> dict[Any, City]:
-    """Return a mapping from labels to cities; raise unless all cities have the same sites."""
+    """Return a mapping from labels to cities; raise unless all have the same site names and interchangeable sites.
+
+    The labels of a sequence are 0, 1, ...
+    """
     given = cities if isinstance(cities, Iterable) else ()
     by_hour = dict(cities if isinstance(cities, Mapping) else enumerate(given))
     if not by_hour:
@@ -326,7 +331,10 @@ def _between(bests: list[IntArray], space: DeploymentSpace, cyclic: bool) -> lis
 
 
 def _moved(before: IntArray, after: IntArray, city: City) -> list[tuple[int, int]]:
-    """Return the old and the new site of each unit that moves, paired to keep distances short."""
+    """Return the old and the new site of each unit that moves, as pairs.
+
+    If the city has coordinates, they are paired so that the sum of the distances is smallest.
+    """
     groups = city.twin_groups
     left, taken = list(before), list(after)
     for site in before:  # keep units in place where possible, or else at a twin site

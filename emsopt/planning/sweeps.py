@@ -112,8 +112,8 @@ def service_rate_sweep(
 ) -> pd.DataFrame:
     """Run `sweep` over service rates μ, the number of calls that a busy unit serves per day.
 
-    Each call then keeps a unit busy for 1440 / μ minutes on average. The default evaluator is that of Table 3 of the
-    first version of "Optimizing Server Locations in Spatial Queues".
+    Each call then keeps any unit busy for 1440 / μ minutes on average, which replaces the city's service times. The
+    default evaluator is that of Table 3 of the first version of "Optimizing Server Locations in Spatial Queues".
     """
     check_city(city)
     cities = {rate: city.replace(service_times=24 * 60 / rate) for rate in _positive(rates, "rates")}

@@ -38,8 +38,10 @@ def boke_step(
     Parameters
     ----------
     profile : DataFrame
-        From `emsopt.optimizers.profile`. The index is x. The columns are "mean" (the regression m), "bonus" (√(β / W),
-        half the width of the band), "bound" (m + √(β / W), the acquisition function) and "density" (W, of the points).
+        From `emsopt.optimizers.profile`. The index is x. The columns are "mean" (the regression m), "bonus" (√(β / W)
+        times the values' standard deviation, half the width of the band), "bound" (the acquisition function: the mean
+        plus the bonus, or minus it for minimisation) and "density" (W, of the points). The labels in the figure omit
+        the factor and assume maximisation.
     points : array_like, shape (t, 2)
         Evaluated points and their values; the last one is marked.
     ax : empty Figure or sequence of 3 matplotlib Axes, optional
@@ -63,7 +65,7 @@ def boke_step(
     room = 0.35 * (np.ptp(values) or 1.0)
     ceiling, floor = values.max() + room, values.min() - room
     spread = np.minimum(profile["bonus"], 10 * room)
-    top.fill_between(x, mean - spread, mean + spread, color=blue, alpha=0.15, label="± √(β / W)")
+    top.fill_between(x, mean - spread, mean + spread, color=blue, alpha=0.15, label="± bonus")
     if truth is not None:
         top.plot(x, truth, color="#777", linestyle="--", linewidth=1.6, label="true")
     top.plot(x, mean, color=blue, label="regression m")
@@ -78,7 +80,7 @@ def boke_step(
         panel.fill_between(x, base, height, color=colour, alpha=alpha, linewidth=0)
         panel.plot(x, height, color=colour)
     middle.set(ylabel="density W", ylim=(0, None))
-    bottom.set(ylabel="m + √(β / W)", xlabel="x")
+    bottom.set(ylabel="bound", xlabel="x")
     if proposal is not None:
         for panel in axes:
             panel.axvline(proposal, color=_colours.LINES, linewidth=1.8, linestyle=":", label="next")

@@ -166,15 +166,15 @@ def _runs(values: Any, name: str, against: str) -> pd.DataFrame:
 def response_distribution(
     evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None, *, thresholds: ArrayLike = (6, 8, 10)
 ) -> tuple[Figure, Axes]:
-    """Draw the share of calls with a response time of t or longer, against t.
+    """Draw the share of answered calls with a response time of t or longer, against t.
 
     Parameters
     ----------
     evaluations : Evaluation or dict of str to Evaluation
     ax : matplotlib Axes or empty Figure, optional
     thresholds : sequence of float
-        Response times (min) to mark. With one to six of them, a table prints the share of calls that take each or
-        longer.
+        Response times (min) to mark. With one to six of them, a table prints the share of answered calls that take
+        each or longer.
 
     Returns
     -------
@@ -203,7 +203,9 @@ def response_distribution(
 def response_histogram(
     evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None, *, threshold: float = 8.0
 ) -> tuple[Figure, Axes]:
-    """Draw a histogram of response times: the share of calls (%) in each interval of minutes.
+    """Draw a histogram of response times: the share of answered calls (%) in each interval of minutes.
+
+    It ends just above the largest 99.9th percentile of the evaluations.
 
     Parameters
     ----------
@@ -238,7 +240,7 @@ def _longest(named: Mapping[str, Evaluation]) -> float:
 
 
 def _late_table(ax: Axes, named: Mapping[str, Evaluation], thresholds: FloatArray) -> None:
-    """Print the share of calls that take each threshold (min) or longer, in the empty upper right corner."""
+    """Print the share of answered calls that take each threshold (min) or longer, in the empty upper right corner."""
     wide, high = 0.085 * len(thresholds), 0.075 * (1 + len(named))
     box = Bbox.from_bounds(1 - wide, 0.98 - high, wide, high)
     late = [[f"{100 * s:.1f}%" for s in np.ravel(e.late_fraction(thresholds))] for e in named.values()]

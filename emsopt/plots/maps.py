@@ -42,9 +42,9 @@ def deployment(
 ) -> tuple[Figure, Axes]:
     """Draw a static map of a deployment, the counterpart of `emsopt.maps.deployment_map`.
 
-    Atoms are shaded by ``value``. A black square is a station with its number of units and its share of all calls. The
-    width of a line from a station to an atom shows the share of the atom's answered calls that the station answers;
-    shares below 2 % have no line. Figure 4 of "Optimizing Server Locations in Spatial Queues" is such a map.
+    Atoms are shaded by ``value``. A black square is a station with its number of units and its share of all answered
+    calls. The width of a line from a station to an atom shows the share of the atom's answered calls that the station
+    answers; shares below 2 % have no line. Figure 4 of "Optimizing Server Locations in Spatial Queues" is such a map.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def _path(shape: dict[str, Any]) -> Path:
 
 
 def _station(ax: Axes, place: FloatArray, units: int, share: float) -> None:
-    """Draw a black square with the number of units, and the station's share of all calls below it."""
+    """Draw a black square with the number of units, and the station's share of all answered calls below it."""
     ax.plot(*place, marker="s", markersize=14, color="#111", markeredgecolor="white", zorder=5)
     note(ax, str(units), place, color="white", va="center_baseline", weight="bold", fontsize=10, zorder=6)
     halo = [withStroke(linewidth=2.5, foreground="white")]

@@ -81,8 +81,9 @@ def approximation_error(
     Parameters
     ----------
     frame : DataFrame
-        One row per city. The three arguments below name its columns: the load (with its unit in the column's name, or
-        a fraction), the type of city, and the absolute error of the mean response (min).
+        One row per city. The three arguments below name its columns: the load (a number, printed as it is; the
+        column's name becomes the label of the axis), the type of city, and the absolute error of the mean response
+        (min).
     ax : matplotlib Axes or empty Figure, optional
     load, group, error : str
         Names of these columns.

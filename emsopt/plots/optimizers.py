@@ -143,8 +143,9 @@ def _draw_cut(ax: Axes, A: FloatArray, linear: FloatArray, x: IntArray) -> list[
 def _cut_sum(A: FloatArray, b: FloatArray, linear: FloatArray, x: IntArray, terms: list[float]) -> str:
     """Return a text: x, the capacity of the cut as a sum of ``terms``, and f(x) as that capacity minus a constant.
 
-    f(x) = xᵀAx + bᵀx; ``linear`` holds the linear terms that the cut represents. The constant is the sum of their
-    negative parts. If the difference is not f(x), because A is not submodular, the text gives both numbers.
+    f(x) = xᵀAx + bᵀx; ``linear`` holds the terminal capacities of the graph, positive for edges from the source. The
+    constant is the sum of the capacities into the sink, the absolute values of the negative entries. If the difference
+    is not f(x), as with capacities that are not b_i + Σ_j A_ij, the text gives both numbers.
     """
     cut, into, reached = sum(terms), -np.minimum(linear, 0).sum(), x @ A @ x + b @ x
     total = f"{' + '.join(f'{term:.4g}' for term in terms)} = {cut:.4g}" if len(terms) > 1 else f"{cut:.4g}"

@@ -58,7 +58,8 @@ def exploration(
     best : array_like, optional
         Edges of the path without regret, by index or id, such as `NavigationRun.best_path`.
     rounds : int, optional
-        Draw only edges driven for the first time up to this round. Default: all driven edges.
+        Draw only edges driven for the first time up to this round; their shades still count all rounds. Default: all
+        driven edges.
 
     Returns
     -------

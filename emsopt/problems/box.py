@@ -286,8 +286,9 @@ class Box:
     def latin_hypercube(self, n: int, *, rng: np.random.Generator) -> FloatArray:
         """Draw a Latin hypercube of n points, shape (n, d) (McKay et al. 1979).
 
-        If the range of an input is divided into n equal parts, each part contains one point. Points that the
-        constraints do not allow are replaced by random ones that they allow.
+        If the unit interval of an input is divided into n equal parts, each part contains one point. The points are
+        then scaled to the box as in `from_unit`. Points that the constraints do not allow are replaced by random ones
+        that they allow.
         """
         cells = np.column_stack([rng.permutation(n) for _ in range(self.dimension)])
         points = self._placed((cells + rng.random((n, self.dimension))) / n)

@@ -149,7 +149,9 @@ def on_unit_cube(problem: Problem) -> Problem:
     -------
     Problem
         Inputs are scaled from their bounds to [0, 1]. If the problem is a minimisation, the sign of its values is
-        reversed. Noise is kept, and whole-number inputs are still rounded.
+        reversed. Noise is kept, and whole-number inputs are still rounded. Unlike in `Box.to_unit`, the lowest whole
+        number is at 0 and the highest at 1; the parts of [0, 1] that are rounded to these two are half as wide as the
+        others.
 
     Raises
     ------

@@ -10,7 +10,8 @@ x_1, y_1  location of the first station: longitude and latitude, or kilometres e
 The domain is the bounding box of the city's atoms, repeated for each station. The value is the mean response (or
 another metric) of the hypercube model with one unit at each station. Travel times are a function of the straight-line
 distance. By default this function is a line fitted to the city's table of travel times, and it therefore ignores local
-features such as rivers and motorways. Turnout and service times are the averages over the city's listed sites.
+features such as rivers and motorways. The turnout time of every station is the average over the city's listed sites,
+and the service time of every call is `City.mean_service_time`.
 
 Limits. Stations may be placed anywhere, even in a lake. Stations are interchangeable, which gives every optimum p!
 copies. Where the nearest station of an atom changes, the order in which units respond changes and the value jumps
@@ -116,7 +117,7 @@ def sited_city(city: City, x: ArrayLike, *, travel_time: TravelTime | None = Non
     -------
     City
         City with p sites named "station 1" and so on. Evaluating it with one unit at every site
-        (`emsopt.evaluators.evaluate`) yields the value of `siting`.
+        (`emsopt.evaluators.evaluate`), with the same metric and evaluator, yields the value of `siting`.
 
     Examples
     --------

@@ -8,8 +8,8 @@ where it meets another such way. Edges are directed: a two-way street gives two 
 which is an assumption.
 
 **Turns**: all turns at a junction are legal except those forbidden by a ``restriction`` relation with one ``via``
-node. U-turns are legal if there is no other exit, unless forbidden. Restrictions via a way, by hour or for other
-vehicles are ignored.
+node, and those at a node that a barrier closes to cars. U-turns are legal if there is no other exit, unless forbidden.
+Restrictions via a way, by hour or for other vehicles are ignored.
 
 **Nodes** with missing or invalid coordinates are treated as outside the extract: ways are cut there.
 
@@ -236,7 +236,8 @@ def _is_open(tags: Mapping[str, str] | TagList, *, default: bool = True) -> bool
 def _restrictions(relation: Relation) -> list[tuple[Turn, bool]]:
     """Return the turns that a relation restricts for cars, as (from way, via node, to way) with a truth value.
 
-    True means that the turn is forbidden, False that it is the only one allowed from that way at that node.
+    True means that the turn is forbidden, False that it is the only one allowed from that way at that node. The list is
+    empty if the relation restricts no cars, or does not lead via exactly one node.
     """
     if len(relation.members) > MOST_MEMBERS:
         return []
@@ -288,14 +289,21 @@ def _parts(nodes: list[int], places: Places, uses: Mapping[int, int]) -> Iterato
 
 
 def _direction(tags: Mapping[str, str]) -> int:
-    """Return 1 if a way is one-way along its nodes, -1 if one-way against them, and 0 if two-way."""
+    """Return 1 if a way is one-way along its nodes, -1 if one-way against them, and 0 if two-way.
+
+    Without a tag ``oneway``, roundabouts, motorways and their links are one-way along their nodes.
+    """
     if "oneway" in tags:
         return ONE_WAY.get(tags["oneway"], 0)
     return int(tags.get("junction") in ("roundabout", "circular") or tags["highway"].startswith("motorway"))
 
 
 def _speed(text: str) -> float | None:
-    """Return the speed limit in a tag ``maxspeed`` in km/h, or None unless it is a number in range."""
+    """Return the speed limit in a tag ``maxspeed`` in km/h, or None unless it is a number in range.
+
+    A word after the number and a space is the unit; any other than "mph" counts as km/h. Without the space, as in
+    "50mph", the text is not a number.
+    """
     number, _, unit = text.partition(" ")
     try:
         value = float(number) * (MPH_KMH if unit == "mph" else 1.0)

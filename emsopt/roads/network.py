@@ -169,7 +169,8 @@ class RoadNetwork:
     ) -> RoadNetwork:
         """Read an OpenStreetMap extract, ``.osm.pbf`` or ``.osm``: its roads for cars, without service roads.
 
-        All turns are legal except those that a restriction forbids; U-turns are legal if there is no other exit.
+        All turns are legal except those that a restriction forbids or a barrier prevents; U-turns are legal if there is
+        no other exit.
         `emsopt.roads._osm` describes how tags are read. Needs the package osmium (``emsopt[roads]``).
 
         Parameters
@@ -342,7 +343,7 @@ class RoadNetwork:
         NoWayError
             If the start or end is closed, or no path leads from start to end.
         InputError
-            If a cost is negative.
+            If a cost is negative or not finite, or an edge does not exist.
 
         Notes
         -----

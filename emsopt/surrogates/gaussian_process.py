@@ -161,6 +161,13 @@ def condition(
     Returns
     -------
     GaussianProcess
+
+    Raises
+    ------
+    InputError
+        If shapes do not match or a value is not finite.
+    ConvergenceError
+        If K + ν I is numerically singular.
     """
     X, residuals = _data(X, y, prior)
     noise_ratio = _validate.positive_number(noise_ratio, "noise_ratio")
@@ -238,6 +245,8 @@ def negative_log_likelihood(
     theta: FloatArray, kernel: "Kernel", X: FloatArray, residuals: FloatArray, amplitude: float | None = None
 ) -> tuple[float, FloatArray]:
     """Return the negative log marginal likelihood and its gradient.
+
+    If K + ν I is numerically singular, they are 1e25 and zero.
 
     Parameters
     ----------

@@ -186,9 +186,10 @@ def product_plus_sum(
 ) -> FloatArray:
     """Return outputscale · (share · k_G k_f + (1 - share) · k_f'), shape (n, n), a kernel between edges with contexts.
 
-    k_G is the graph kernel; k_f and k_f' are Matérn 5/2 kernels between contexts with variance 1. The product models
-    effects of location and context together, the sum effects of context at any location. The paper specifies only their
-    total variance; ``share`` splits it between product and sum.
+    k_G is the graph kernel; k_f and k_f' are Matérn 5/2 kernels between contexts with variance 1. This is the kernel
+    k_G k_f + k_f' of the paper's navigation experiments. The product models effects of location and context together,
+    the second term effects of context at any location. The paper specifies only their total variance; ``share`` splits
+    it between the product and the second term.
 
     Parameters
     ----------

@@ -141,7 +141,7 @@ function draw() {
 
 // -- legend and table ---------------------------------------------------------------------------------------------
 const legend = addLegend(map);
-const unitHead = view => view.compared ? ["Units at", ...view.compared] : ["Unit at", "busy", "of all calls"];
+const unitHead = view => view.compared ? ["Units at", ...view.compared] : ["Unit at", "busy", "of answered calls"];
 function symbols({compared, units}) {
   if (compared) return [["", "1", "same in both"], ["gain", "+1", "more in " + compared[0]],
     ["loss", "−1", "more in " + compared[1]], ["vacant", "", "vacant in both"]];

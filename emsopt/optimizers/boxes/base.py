@@ -43,7 +43,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         Takes a point like ``f`` and returns True if it is allowed, else False.
     initial : int, optional
         Number of points of the initial design, a Latin hypercube. Default: 2 (d + 1), at least 5. All methods start
-        from the same initial design if they are given the same ``rng``.
+        from the same initial design if they are given the same ``rng``, except random search, which has none.
     rng : int or Generator, optional
 
     Attributes
@@ -158,7 +158,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         return admits
 
     def _leaders(self) -> FloatArray:
-        """Return up to ``STARTS`` of the best observed points, the best one first."""
+        """Return up to ``STARTS`` of the best observed points, the best one first, scaled to the unit cube."""
         return self.points[np.argsort(-self.gains, kind="stable")[:STARTS]]
 
     def _choose(self) -> Iterator[FloatArray]:

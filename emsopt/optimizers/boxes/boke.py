@@ -64,9 +64,9 @@ LOWEST = -300.0  # lower bound of the maximised logarithm; without exploration i
 class BOKE(BoxOptimizer):
     """Bayesian optimisation by kernel regression and density-based exploration.
 
-    Algorithm 2 of "Bayesian Optimization by Kernel Regression and Density-based Exploration". m is the regression, an
-    estimate of the value, and W the kernel density of the observed points; each step maximises m + √(β_t / W), with
-    β_t from `exploration`.
+    Algorithm 2 of "Bayesian Optimization by Kernel Regression and Density-based Exploration". m is the regression of
+    the observed values, standardised and, for minimisation, with reversed sign; W is the kernel density of the observed
+    points. Each step maximises m + √(β_t / W), with β_t from `exploration`.
 
     Parameters
     ----------
@@ -118,7 +118,8 @@ class BOKE(BoxOptimizer):
     def surrogate(self) -> KernelRegression:
         """Return the kernel regression and density of the points observed so far and of those still pending.
 
-        Values are standardised. A pending point has no value yet: the regression's prediction stands in for it.
+        The values are standardised *gains*, with reversed sign for minimisation. A pending point has no value yet: the
+        regression's prediction stands in for it.
         """
         X, y = self.points, standardized(self.gains)
         h = self.bandwidth
@@ -270,7 +271,10 @@ def profile(optimizer: BOKE, n: int = 501) -> "pd.DataFrame":
 
 
 def emptiness(model: KernelRegression, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return -log W(x), for the density W, and its slopes; it is largest at the least explored point, (3.10)."""
+    """Return -log W(x), for the density W, and its slopes; it is largest at the least explored point, (3.10).
+
+    Values of log W below ``EMPTIEST`` are raised to it.
+    """
     _, log_density, _, slope = model.predict_with_slopes(x)
     return -np.maximum(log_density, EMPTIEST), -slope
 
@@ -279,6 +283,7 @@ def log_upper_bound(model: KernelRegression, beta: float, x: FloatArray) -> tupl
     """Return log(m(x) - min y + √(β / W(x))) and its slopes, where min y is the smallest observed value.
 
     The maximiser is that of BOKE's acquisition function (3.12), m(x) + √(β / W(x)), with regression m and density W.
+    Values of log W below ``EMPTIEST`` are raised to it, and results below ``LOWEST`` to that.
     """
     mean, log_density, mean_slope, density_slope = model.predict_with_slopes(x)
     with np.errstate(divide="ignore"):

@@ -5,10 +5,10 @@ it averages. BOKE therefore finds a peak only by evaluating a point on it, and i
 the best point has weight. Moreover, √(β / W) is unbounded away from the data, and all inputs share one bandwidth.
 Here:
 
-- After the initial design, at least half of the steps maximise an upper bound. Its mean is that of a Gaussian process
-  with one lengthscale per input. The variance of the process would cost O(t²) per evaluation. It is replaced by a
-  kernel density V with half the lengthscales (k⁸ is the square of the kernel with these lengthscales). The
-  exploration bonus is at most κ s, and close to zero at an observed point without noise:
+- After the initial design, by default at least half of the steps maximise an upper bound. Its mean is that of a
+  Gaussian process with one lengthscale per input. The variance of the process would cost O(t²) per evaluation. It is
+  replaced by a kernel density V with half the lengthscales (k⁸ is the square of the kernel with these lengthscales).
+  The exploration bonus is at most κ s, and close to zero at an observed point without noise:
 
 .. math:: x_{t+1} = \arg\max_x \; m(x) + κ \, s \, e^{-V(x) / 2}, \qquad
           V(x) = -\sum_i \log\Big(1 - \frac{k(x, x_i)^8}{1 + ν}\Big)
@@ -117,6 +117,7 @@ class BOKEAuto(BoxOptimizer):
     def process(self) -> GaussianProcess:
         """Return the Gaussian process of the observed and pending points, with the kernel of the last fit.
 
+        Its values are the gains (the observed values, with reversed sign for minimisation), standardised by `clipped`.
         Before the first fit, a kernel with broad lengthscales is used.
         """
         from ...surrogates.box_kernels import SquaredExponential
@@ -208,7 +209,7 @@ def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> t
 
 
 def emptiness(process: GaussianProcess, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return -V(x) and its slopes; V, the density defined in the module's table, is least far from the data."""
+    """Return -V(x) and its slopes; V, the density defined by the module's formula, is least far from the data."""
     _, density, _, slope = mean_and_density(process, x)
     return -density, -slope
 

@@ -47,7 +47,7 @@ class GPUCBFixed(BoxOptimizer):
     f, bounds, integers, noisy, initial, rng
         As in `BoxOptimizer`.
     confidence : float
-        √β: the acquisition function is the posterior mean plus this many posterior standard deviations.
+        √β: the acquisition function is the posterior mean plus this many posterior standard deviations of `process`.
     bandwidth : float
         Lengthscale of every input, in units of √(d/12) widths of the box.
     """
@@ -60,7 +60,10 @@ class GPUCBFixed(BoxOptimizer):
         self.bandwidth = _validate.positive_number(bandwidth, "bandwidth")
 
     def process(self) -> GaussianProcess:
-        """Return the Gaussian process of the observed points, with standardised values."""
+        """Return the Gaussian process of the observed points, with standardised gains as values.
+
+        Gains are the observed values, with reversed sign for minimisation.
+        """
         from ...surrogates.box_kernels import SquaredExponential
 
         kernel = SquaredExponential(self.bandwidth * np.sqrt(self.space.dimension / 12), "fixed")
@@ -84,7 +87,10 @@ class GPUCB(GPUCBFixed):
     _last: GaussianProcess | None = None
 
     def process(self) -> GaussianProcess:
-        """Return the Gaussian process with the hyperparameters of largest likelihood, as found by `fitted`."""
+        """Return the Gaussian process with the hyperparameters of largest likelihood, as found by `fitted`.
+
+        Its values are standardised gains, as in `GPUCBFixed.process`. Every call fits anew.
+        """
         gains = standardized(self.gains)
         self._last = fitted(self.points, gains, noisy=self.objective.noisy, spread=SPREAD, last=self._last)
         return self._last

@@ -154,6 +154,8 @@ class ControlLearner:
     def recommend(self) -> tuple[int, FloatArray]:
         """Return set and values, shape (k,), of the play whose expected value has the largest posterior mean.
 
+        Before there are enough plays for a model, the play with the largest observed value counts.
+
         Raises
         ------
         InputError

@@ -41,7 +41,8 @@ class ControlRun:
     problem : str
         Name of the problem's objective.
     control_set : int
-        Index of the recommended set: that of the play whose expected value has the largest posterior mean.
+        Index of the recommended set: that of the play whose expected value has the largest posterior mean, or, with too
+        few plays for a model, of the play with the largest observed value.
     set_name : str
         Name of this set, from `ControlProblem.set_names`.
     x : ndarray, shape (k,)

@@ -70,7 +70,7 @@ class QuadraticMinimum:
 
     @property
     def gap(self) -> float:
-        """Value minus lower bound: the most by which the value may exceed the minimum."""
+        """Value minus lower bound: the most by which the value may exceed the minimum; infinite without a bound."""
         return self.value - self.lower_bound
 
     def __repr__(self) -> str:

@@ -162,7 +162,7 @@ class GPpM(Optimizer):
         Raises
         ------
         InputError
-            Before ``initial`` deployments are observed.
+            If a deployment is not allowed, or before ``initial`` deployments are observed.
         """
         return self._posterior(*self._asked(deployments))
 

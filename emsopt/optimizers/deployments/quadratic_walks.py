@@ -54,6 +54,8 @@ def descend(
 ) -> IntArray:
     """Swap until ``patience`` steps bring no improvement; return the best allocation found.
 
+    With ``patience`` 0, only swaps that lower the value are made. ``x`` and ``cost`` are changed in place.
+
     ``cost``, the change of the value for one more unit at each place, is kept at b + 2 A x. Moving a unit from i to j
     changes the value by cost_j - (cost_i - 2 A_ii) - 2 A_ij.
     """

@@ -48,7 +48,8 @@ class SparBL(Optimizer):
     initial : int
         Number of random deployments to begin with (the papers' d0 = 20).
     sweeps : int
-        Gibbs sweeps per proposal, which continue the chain; ten times as many for the first proposal.
+        Gibbs sweeps for each model, which continue the chain; ten times as many for the first model. Without noise, a
+        proposal that was asked for before is replaced by that of a new model, up to nine times.
     draws : int
         Number of draws, evenly spread over the sweeps, whose mean is minimised. 1 is Thompson sampling, the papers'
         method; with more the search explores less and is usually faster.

@@ -1,7 +1,8 @@
 """Swap local search, and `best_deployment`, which enumerates all deployments if affordable and searches otherwise.
 
-A step relocates the unit that gives the largest improvement; the search ends if no single relocation improves. With an
-evaluator that takes microseconds few methods are better, but the result is not proven optimal.
+A step of `local_search` relocates the unit that gives the largest improvement, and a step of `LocalSearch` the first
+one found that gives any. A descent ends if no single relocation improves. With an evaluator that takes microseconds few
+methods are better, but the result is not proven optimal.
 """
 
 from collections.abc import Sequence
@@ -38,8 +39,8 @@ def local_search(
     ----------
     objective : Objective
     starts : sequence of array_like, optional
-        Deployments to start from. Default: the p-median deployment, all units as close to the 1-median as they fit,
-        and ``restarts`` random ones.
+        Deployments to start from. Default: the p-median deployment, all units at the open sites with the shortest mean
+        response time, and ``restarts`` random ones.
     restarts : int
         Number of random starts, if ``starts`` is omitted.
     budget : int, optional
@@ -99,7 +100,7 @@ class LocalSearch(Optimizer):
     objective : Objective
     starts : sequence of array_like, optional
         Deployments to descend from, one after the other, before random ones. Default: the p-median deployment, and all
-        units as close to the 1-median as they fit. If the sequence is empty, all starts are random.
+        units at the open sites with the shortest mean response time. If the sequence is empty, all starts are random.
     rng : int or Generator, optional
 
     Notes
@@ -146,9 +147,10 @@ def random_neighbour(space: DeploymentSpace, sites: IntArray, rng: np.random.Gen
 
 
 def _classical_starts(space: DeploymentSpace) -> list[IntArray]:
-    """Return two deployments: the p-median, and all units at the sites with the shortest mean response time.
+    """Return two deployments: the p-median, and all units at the open sites with the shortest mean response time.
 
-    The mean over all atoms is weighted by demand. Pinned units stay at their sites in both.
+    The mean over all atoms is weighted by demand. A site takes as many units as it can hold before the next site is
+    used. Pinned units stay at their sites in both.
     """
     city = space.city
     places = np.repeat(np.arange(city.n_sites), space.site_capacities - space.site_floors)
@@ -175,7 +177,8 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
     Returns
     -------
     Run
-        ``message`` says whether the optimum is proven.
+        ``message`` says whether the optimum is proven. If there are two searches, ``nfev`` and ``history`` are those of
+        the second.
     """
     _validate.instance(objective, "objective", Objective, "emsopt.Objective")
     space = objective.space

@@ -130,7 +130,7 @@ class Empirical:
         object.__setattr__(self, "values", values)
 
     def quantile(self, u: ArrayLike) -> FloatArray:
-        """Return the value below which a share ``u`` of the distribution lies, elementwise."""
+        """Return the value of rank ⌊u n⌋ in ascending order, from 0, elementwise; for u = 1 the largest value."""
         n = len(self.values)
         return self.values[np.minimum((np.asarray(u) * n).astype(int), n - 1)]
 

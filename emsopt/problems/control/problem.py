@@ -285,6 +285,11 @@ class ControlProblem:
         """Return the indices of the sets whose best expected value is within the tolerance ``alpha``, C_*.
 
         That is, at least 1 - alpha times the largest of all sets, both measured from ``worst``.
+
+        Raises
+        ------
+        InputError
+            If ``alpha`` is not in [0, 1), or no set has a best expected value above ``worst``.
         """
         check_alpha(alpha)
         values = self.solved().set_values

@@ -99,15 +99,16 @@ def categories(names: Iterable[str]) -> dict[str, int]:
     kind = max(kinds, key=lambda kind: sum(name.lower() in kind for name in names))
     result: dict[str, int] = {}
     for name in sorted(names, key=lambda name: name.lower() not in kind):
-        own = [kind.index(name.lower()) % len(DASHES)] if name.lower() in kind else []
+        own = [kind.index(name.lower())] if name.lower() in kind else []
         free = [k for k in (*own, *range(len(names) + len(DASHES))) if k not in result.values()]
         result[name] = free[0]
     return result
 
 
 def look(k: int) -> Style:
-    """Return the colour and dash pattern of category k. Styles repeat after seven."""
-    return {"color": _colours.CATEGORIES[k % len(_colours.CATEGORIES)], "linestyle": DASHES[k % len(DASHES)]}
+    """Return the colour and dash pattern of category k. Colours repeat after seven, then with another pattern."""
+    again, colour = divmod(k, len(_colours.CATEGORIES))
+    return {"color": _colours.CATEGORIES[colour], "linestyle": DASHES[(colour + again) % len(DASHES)]}
 
 
 def draw_line(

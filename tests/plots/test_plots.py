@@ -20,6 +20,7 @@ from emsopt.city.city import City
 from emsopt.errors import InputError
 from emsopt.evaluators import approximate_hypercube
 from emsopt.maps.deployments import deployment_map
+from emsopt.optimizers import BOX_METHODS
 from emsopt.plots import curves, maps
 
 
@@ -226,7 +227,8 @@ def test_a_method_has_one_colour_in_every_figure():
         rows = [{"problem": "p", "method": m, "evaluation": k, "median": 1.0} for m in methods for k in (1, 2)]
         return looks(plots.study_curves(pd.DataFrame(rows), band=None)[1][0].lines)
 
-    on_boxes = ["boke", "boke+", "boke-auto", "kr-ucb", "gp-ucb-fixed", "gp-ucb", "random"]
+    on_boxes = list(BOX_METHODS)
+    assert len(on_boxes) > 7  # more than there are colours
     every = curves(on_boxes)
     assert len(set(every.values())) == len(on_boxes)
     for methods in (on_boxes[::-1], ["gp-ucb", "boke"], ["boke, ς = 0.1", "boke"]):

@@ -62,6 +62,10 @@ BOX_METHODS: dict[str, type[BoxOptimizer]] = {
 }
 """Methods on boxes by name."""
 
+_METHODS: dict[type[AskTell[Any]], Mapping[str, Callable[..., AskTell[Any]]]] = {
+    Optimizer: METHODS,
+    BoxOptimizer: BOX_METHODS,
+}
 _VERBS = {"min": "minimize", "max": "maximize"}
 
 Candidate: TypeAlias = IntArray | FloatArray
@@ -184,6 +188,12 @@ def minimize(
     >>> run = eo.minimize(lambda x: (x[0] - 0.3) ** 2, bounds=[(0, 1)], budget=15, rng=0)
     >>> run.x.round(2)
     array([0.3])
+    >>> from emsopt.optimizers import Categorical, Real
+    >>> inputs = {"rate": Real(1e-4, 1.0, log=True), "solver": Categorical(["adam", "sgd"])}
+    >>> loss = lambda rate, solver: abs(rate - 0.1) + (solver == "sgd")
+    >>> run = eo.minimize(loss, bounds=inputs, budget=20, rng=0, constraints=lambda rate, solver: rate < 0.5)
+    >>> run.x["solver"], run.success, run.history.columns.tolist()
+    ('adam', True, ['evaluation', 'rate', 'solver', 'value', 'best', 'seconds'])
     """
     box = {"bounds": bounds, "integers": integers, "noisy": noisy, "constraints": constraints}
     plan = _Plan(budget, target, x0, initial, catch, workers, batch)
@@ -253,28 +263,7 @@ def _search(
 
     ``box`` holds the caller's ``bounds``, ``integers``, ``noisy`` and ``constraints`` for `on_box`, None if omitted.
     """
-    if not callable(objective):
-        got = type(objective).__name__
-        raise InputError(f"`objective` must be an Objective, a Problem or a function of a point; got {got}.")
-    on_deployments = isinstance(objective, Objective)
-    methods: Mapping[str, Callable[..., AskTell[Any]]] = METHODS if on_deployments else BOX_METHODS
-    kind: type[AskTell[Any]] = Optimizer if on_deployments else BoxOptimizer
-    if method is None:
-        method = "gp-pm" if on_deployments else "boke-auto"
-    if isinstance(method, kind):
-        name = f"{type(method).__name__}, {len(method.values)} told"
-    elif isinstance(method, str):
-        name = _validate.choice(method, "method", tuple(methods))
-    else:
-        raise InputError(
-            f"`method` must be one of {', '.join(map(repr, methods))}, or an instance of {kind.__name__} created for "
-            f"this objective; got {getattr(method, '__name__', type(method).__name__)}."
-        )
-    known = method.objective if isinstance(method, AskTell) else objective
-    own = getattr(known, "sense", None)
-    if own is not None and _validate.choice(own, "sense", tuple(_VERBS)) != sense:
-        who = "`objective`" if known is objective else "`method` (see `on_box`)"
-        raise InputError(f"{who} has the `sense` {own!r}: use `{_VERBS[own]}`, not `{_VERBS[sense]}`.")
+    method, name, kind = _chosen(sense, objective, method)
     goal = _goal(sense, objective, method, box)
     budget, target = _validate.whole_number(plan.budget, "budget"), plan.target
     target = None if target is None else _validate.finite_number(target, "target")
@@ -283,7 +272,7 @@ def _search(
     space = method.space if isinstance(method, AskTell) else goal.space
     first = [space.canonical(x) for x in _candidates(plan.x0)]
     given = [(space.canonical(x), _validate.finite_number(value, "initial")) for x, value in _pairs(plan.initial)]
-    column, fits = kind.column, are_indices if on_deployments else are_numbers
+    column, fits = kind.column, are_indices if kind is Optimizer else are_numbers
     names = getattr(space, "names", ()) or (column,)
     columns = ["evaluation", *names, "value", "best", *(["error"] if catch else []), "seconds"]
     if len(set(columns)) < len(columns):
@@ -298,7 +287,7 @@ def _search(
     message = f"budget of {budget} evaluations used"
     with loop(form, lambda: describe(goal, name, method) | about, run, steps=budget, message=message) as steps:
         seed = steps.file.seed
-        optimizer = method if isinstance(method, kind) else methods[name](goal, rng=seed)
+        optimizer = method if isinstance(method, AskTell) else _METHODS[kind][name](goal, rng=seed)
         task = partial(outcome_of, goal, seed, catch)
         for x, value in given:
             optimizer.tell(x, value)
@@ -364,6 +353,34 @@ def _evaluations(
             if isinstance(objective, Objective):  # copies with a seed and those in other processes count for themselves
                 objective.evaluations = max(objective.evaluations, counted)
             yield x, outcome, waiting
+
+
+def _chosen(
+    sense: str, objective: Any, method: str | AskTell[Any] | None
+) -> tuple[str | AskTell[Any], str, type[AskTell[Any]]]:
+    """Return the method, its name, and the class of optimizers that the objective needs; raise if they do not fit."""
+    if not callable(objective):
+        got = type(objective).__name__
+        raise InputError(f"`objective` must be an Objective, a Problem or a function of a point; got {got}.")
+    kind: type[AskTell[Any]] = Optimizer if isinstance(objective, Objective) else BoxOptimizer
+    methods = _METHODS[kind]
+    if method is None:
+        method = "gp-pm" if kind is Optimizer else "boke-auto"
+    if isinstance(method, kind):
+        name = f"{type(method).__name__}, {len(method.values)} told"
+    elif isinstance(method, str):
+        name = _validate.choice(method, "method", tuple(methods))
+    else:
+        raise InputError(
+            f"`method` must be one of {', '.join(map(repr, methods))}, or an instance of {kind.__name__} created for "
+            f"this objective; got {getattr(method, '__name__', type(method).__name__)}."
+        )
+    known = method.objective if isinstance(method, AskTell) else objective
+    own = getattr(known, "sense", None)
+    if own is not None and _validate.choice(own, "sense", tuple(_VERBS)) != sense:
+        who = "`objective`" if known is objective else "`method` (see `on_box`)"
+        raise InputError(f"{who} has the `sense` {own!r}: use `{_VERBS[own]}`, not `{_VERBS[sense]}`.")
+    return method, name, kind
 
 
 def _goal(sense: str, objective: Function, method: str | AskTell[Any], box: dict[str, Any]) -> Objective | BoxObjective:

@@ -1,6 +1,7 @@
 """What users of optuna and scipy expect of a search over their own function: failures, inputs, constraints, workers."""
 
 import json
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from functools import wraps
@@ -361,6 +362,8 @@ def test_x0_of_deployments_is_one_of_today():
     objective = eo.Objective(eo.datasets.grid_city(8, 3, rng=0), 3, "approximate")
     run = eo.minimize(objective, "local", budget=9, rng=0, x0=[5, 6, 7])
     assert run.history["sites"][0] == (5, 6, 7)
+    with pytest.raises(InputError, match="`constraints` does not apply to an Objective"):
+        eo.minimize(objective, budget=9, constraints=inside)
     known = [([5, 6, 7], objective([5, 6, 7]))]
     assert (5, 6, 7) not in eo.minimize(objective, "random", budget=50, rng=0, initial=known).history["sites"].tolist()
 
@@ -494,6 +497,19 @@ def test_ctrl_c_in_a_batch_keeps_what_is_done(tmp_path):
     run = eo.minimize(pressed, **options)
     assert (run.nfev, run.message) == (6, "interrupted")
     assert same(eo.minimize(bowl, **options), eo.minimize(bowl, **(options | {"checkpoint": None})))
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_while_workers_evaluate(tmp_path):
+    options = {"bounds": BOX, "budget": 8, "rng": 0, "workers": 2, "checkpoint": tmp_path / "run.jsonl"}
+
+    def press(optimizer):
+        if len(optimizer.values) == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    run = eo.minimize(bowl, **options, callback=press)
+    assert (run.nfev, run.message) == (3, "interrupted")
+    assert same(eo.minimize(bowl, **options), eo.minimize(bowl, bounds=BOX, budget=8, rng=0, batch=2))
 
 
 def test_workers_stop_where_the_run_does():

@@ -277,11 +277,14 @@ def plain_improvement(kernel, noise, X, residuals, goal, x, prior):
 
 
 def test_a_literal_step_is_algorithm_3_in_plain_loops(monkeypatch):
-    """Each candidate is s(d) swaps from the one accepted last; K of them; the highest expected improvement so far wins."""
+    """Each candidate is s(d) swaps from the one accepted last; K of them; the highest expected improvement so far wins.
+
+    At d = 3.5 a candidate differs from the current deployment, so that rounding cannot decide.
+    """
     city = small_city(8)
     objective = eo.Objective(city, 3, "approximate")
     optimizer = steps(GPpM(objective, rng=11, initial=8, literal=True), objective, 10)
-    optimizer.edge = 5.5
+    optimizer.edge = 3.5
     swaps, blocks = optimizer._random_swaps, []
 
     def watched(x, depths):
@@ -303,17 +306,22 @@ def test_a_literal_step_is_algorithm_3_in_plain_loops(monkeypatch):
     current, tried = optimizer.centre, 0
     for start, depths, candidates in blocks:
         assert (start == current).all()
-        assert (depths == 2).all()  # s(5.5), the floor of min(5.5 / 2, 3, 5)
+        assert (depths == 1).all()  # s(3.5), the floor of min(3.5 / 2, 3, 5)
         for x in candidates:
             tried += 1
             assert x.sum() == 3
-            assert np.abs(x - current).sum() in (0, 2, 4)
+            assert np.abs(x - current).sum() == 2
             if improvement(x) > improvement(current) * (1 + 1e-9):
                 current = x
                 break
     assert tried == 130
     assert len(blocks) > 3  # more than one candidate was accepted
     assert (proposed == current).all()
+    for edge, depth in ((5.5, 2), (20.0, 3)):
+        blocks.clear()
+        optimizer.edge = edge
+        optimizer.ask()
+        assert {int(n) for _, depths, _ in blocks for n in depths} == {depth}
 
 
 def test_literal_surrogate_maximises_the_plain_likelihood_of_the_printed_kernel():

@@ -449,9 +449,9 @@ def _pairs(initial: Any) -> list[tuple[Any, Any]]:
     """Return (candidate, value) pairs from such pairs or from a tuple of candidates and values."""
     if initial is None:
         return []
-    rows: list[Any] = list(initial) if np.iterable(initial) else []
-    if rows and all(np.iterable(row) and len(list(row)) == 2 and np.ndim(list(row)[1]) == 0 for row in rows):
-        return [tuple(row) for row in rows]
+    rows = [list(row) if np.iterable(row) else [] for row in initial] if np.iterable(initial) else []
+    if rows and all(len(row) == 2 and np.ndim(row[1]) == 0 and not isinstance(row[1], Mapping) for row in rows):
+        return [(x, value) for x, value in rows]
     if len(rows) == 2 and len(rows[0]) == len(rows[1]):
         return list(zip(*rows, strict=True))
     raise InputError(

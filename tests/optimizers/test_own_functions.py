@@ -385,6 +385,16 @@ def test_known_points_cost_nothing(method, tmp_path):
     assert (best.x.tolist(), best.fun) == ([0.3, 0.3], 0.0)
 
 
+def test_known_points_by_name():
+    inputs, points = {"a": (0, 1), "b": Categorical(["x", "y"])}, [{"a": 0.5, "b": "y"}, {"a": 0.1, "b": "x"}]
+    loss = lambda a, b: a + (b == "y")
+    values = [loss(**point) for point in points]
+    one = eo.minimize(loss, bounds=inputs, budget=4, rng=0, initial=(points, values))
+    assert same(one, eo.minimize(loss, bounds=inputs, budget=4, rng=0, initial=list(zip(points, values, strict=True))))
+    run = eo.minimize(loss, "random", bounds=inputs, budget=4, rng=0, initial=[({"a": 0.0, "b": "x"}, 0.0)])
+    assert (run.x, run.fun) == ({"a": 0.0, "b": "x"}, 0.0)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

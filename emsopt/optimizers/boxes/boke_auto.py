@@ -64,13 +64,15 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from scipy.linalg import solve_triangular
 
 from ... import _validate
 from ..._types import FloatArray, IntArray
 from ...errors import InputError
 from ...surrogates.gaussian_process import GaussianProcess, condition
-from .._values import clipped, standardized
+from .._values import clipped, normal_scores, spread, standardized
 from ._search import STARTS, Slopes, maximize_on_box, starts_on_box
+from .additive import LENGTHSCALES, NOISE_RATIOS, AdditiveProcess, condition_additive
 from .base import BoxOptimizer
 from .box import Function
 from .gp_ucb import NOISE_FREE, NOISY, fitted, with_expected
@@ -83,6 +85,9 @@ RIDGE = 1e-6
 CROWDED = 0.01
 PROMISING = 0.01
 RETURNING = 0.5
+COORDINATEWISE = 0.5
+CONFIDENCES = (0.0, 1.0, 2.0)
+CLEARLY = 0.7
 
 
 class BOKEAuto(BoxOptimizer):
@@ -106,6 +111,7 @@ class BOKEAuto(BoxOptimizer):
     """
 
     _fitted: GaussianProcess | None = None
+    _sum: tuple[bool, float, float] | None = None  # whether scores are modelled, lengthscale and noise ratio of the sum
 
     def __init__(
         self, f: Function, *, exploring: float = EXPLORING, confidence: float = CONFIDENCE, **options: Any
@@ -130,9 +136,20 @@ class BOKEAuto(BoxOptimizer):
         else:
             kernel = SquaredExponential(np.full(X.shape[1], 0.5))
             ratio = NOISY if self.objective.noisy else NOISE_FREE
-        return with_expected(
-            condition(kernel, X, standardized(clipped(X, self.gains)), noise_ratio=ratio), self.pending
-        )
+        observed = condition(kernel, X, standardized(clipped(X, self.gains)), noise_ratio=ratio)
+        return with_expected(observed, self.pending)
+
+    def additive(self) -> AdditiveProcess | None:
+        """Return the additive process of the observed points if it predicts better than `process`, else None.
+
+        The comparison was made when the kernel was last fitted; see `better_sum`.
+        """
+        if self._sum is None:
+            return None
+        scored, lengthscale, ratio = self._sum
+        X = self.points
+        y = normal_scores(X, self.gains) if scored else standardized(self.gains)
+        return condition_additive(X, y, [lengthscale], [ratio])[0]
 
     def _refit(self) -> None:
         """Fit the kernel if a tenth of the points (at least five) are new and not all values are equal."""
@@ -141,10 +158,15 @@ class BOKEAuto(BoxOptimizer):
             X, y = self.points, standardized(clipped(self.points, self.gains))
             if np.ptp(y) > 0:
                 self._fitted = fitted(X, y, noisy=self.objective.noisy, spread=SPREAD, last=self._fitted)
+                self._sum = better_sum(X, self.gains, self._fitted)
 
     def _choose(self) -> Iterator[FloatArray]:
         self._refit()
-        process = self.process()
+        process, additive = self.process(), self.additive()
+        if additive and self.rng.random() < COORDINATEWISE:
+            along = additive.best(self.rng.choice(CONFIDENCES), self.rng)
+            if not self._awaited(along):
+                yield along
         if self.rng.random() >= self.exploring:
             top = self._exploit(process)
             if top is not None:
@@ -185,6 +207,48 @@ class BOKEAuto(BoxOptimizer):
         box = np.clip(np.column_stack([centre - radius, centre + radius]), 0, 1)
         x, value = maximize_on_box(quadratic, [centre, *starts_on_box(box, STARTS, self.rng)], box)
         return x, value - quadratic(centre[None])[0][0]
+
+
+def better_sum(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tuple[bool, float, float] | None:
+    """Return which additive process predicts left-out values best, or None if none is clearly better than ``process``.
+
+    All predictions are compared as normal scores, those below the box's median raised to it.
+
+    Parameters
+    ----------
+    X : ndarray, shape (t, d)
+    gains : ndarray, shape (t,)
+    process : GaussianProcess
+        Conditioned on the same points and their clipped gains.
+
+    Returns
+    -------
+    scored : bool
+        Whether the process models normal scores instead of gains.
+    lengthscale, noise_ratio : float
+    """
+    if X.shape[1] == 1:
+        return None
+    scores = normal_scores(X, gains)
+    known, first = np.unique(gains, return_index=True)
+
+    def error(predicted: FloatArray) -> float:
+        apart = np.maximum(predicted, 0) - np.maximum(scores, 0)
+        return float(apart @ apart)
+
+    def error_of_gains(predicted: FloatArray, modelled: FloatArray) -> float:
+        return error(np.interp(modelled.mean() + spread(modelled) * predicted, known, scores[first]))
+
+    plain, scored = (condition_additive(X, y, LENGTHSCALES, NOISE_RATIOS) for y in (standardized(gains), scores))
+    errors = [error_of_gains(each.left_out, gains) for each in plain] + [error(each.left_out) for each in scored]
+    k = int(np.argmin(errors))
+    inverse_root = solve_triangular(process.factor, np.eye(len(X)), lower=True, check_finite=False)
+    cut = clipped(X, gains)
+    left_out = standardized(cut) - process.coefficients / (inverse_root**2).sum(axis=0)
+    if errors[k] > CLEARLY * error_of_gains(left_out, cut):
+        return None
+    best = [*plain, *scored][k]
+    return k >= len(plain), best.lengthscale, best.noise_ratio
 
 
 def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -24,6 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status.
 
     ``arguments`` defaults to ``sys.argv[1:]``. The status is 0; 2 after an error that was printed; 130 after Ctrl-C.
+    Unknown options and ``--help`` raise SystemExit, as in argparse.
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal may be unable to show some letters

@@ -90,7 +90,8 @@ class Upload(NamedTuple):
 def _content(file: Path | Upload, most: int, remedy: str) -> bytes:
     """Return the bytes of a UTF-8 file, without the byte-order marks that spreadsheets write.
 
-    Raise if the file cannot be read, is not UTF-8, or has more than ``most`` bytes; ``remedy`` ends the last message.
+    Raise if the file cannot be read, is not UTF-8, or has more than ``most`` bytes; ``remedy`` ends the message about
+    too many bytes.
     """
     try:
         with file.open("rb") as stream:

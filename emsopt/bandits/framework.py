@@ -64,9 +64,9 @@ class Environment(Protocol):
     """The environment of the module's table: it says which arms are available and reveals the values of chosen arms."""
 
     def available(self, t: int, /) -> tuple[IntArray, Any]:
-        """Return what may be chosen in round t. Line 2 of the paper's Algorithm 1.
+        """Return what may be chosen in round t = 1, 2, ... Line 2 of the paper's Algorithm 1.
 
-        That is the indices of the available arms, shape (n,), and an object that tells the oracle which sets of them
+        Returns the indices of the available arms, shape (n,), and an object that tells the oracle which sets of them
         are allowed.
         """
 

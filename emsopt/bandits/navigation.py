@@ -350,9 +350,10 @@ def run(
 def _on_file(
     steps: Steps, row: dict[str, Any], oracle: ShortestPath, arms: IntArray, asked: IntArray, is_open: BoolArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the arms and values of the round on file, which replace the arms that the agent chose (``asked``).
+    """Return the chosen arms and their values that are stored for this round, to be used instead of ``asked``.
 
-    Raise unless the arms on file are a legal path that is open in this round.
+    ``asked`` are the arms that the agent chooses now; warn if they differ. ``arms`` are all arms of the round, one per
+    edge, and ``is_open`` marks the open ones. Raise unless the stored arms are a legal path of open ones.
     """
     chosen, values = np.array(row["arms"], dtype=np.intp), np.array(row["values"])
     if len(chosen) != len(values):
@@ -376,7 +377,10 @@ def _policy(policy: str | tuple[str, Rule | Optimism]) -> tuple[str, str, Rule |
     is_pair = isinstance(policy, tuple) and len(policy) == 2
     if not (is_pair and (isinstance(policy[1], Thompson) or callable(getattr(policy[1], "beta", None)))):
         names = ", ".join(map(repr, POLICIES))
-        raise InputError(f"`policy` must be one of {names}, or a pair of a regression and a rule; got {policy!r}.")
+        raise InputError(
+            f"`policy` must be one of {names}, or a tuple of a regression and a rule object, such as ("
+            f"'gp', BayesUCB()); got {policy!r}."
+        )
     regression, rule = policy
     _validate.choice(regression, "policy[0]", REGRESSIONS)
     return f"{regression}, {rule}", regression, rule

@@ -185,7 +185,10 @@ def navigation_prior(
     mean = edge_energy(lengths, speeds, inclines, vehicle=vehicle)
     scale = mean.var()
     if not scale > 1e-12 * np.abs(mean).max() ** 2:
-        raise InputError("Edges must differ in energy, because the variance scales the prior; got equal energies.")
+        raise InputError(
+            "edges must differ in energy, because the prior is scaled by the variance of their energies; got equal ones. "
+            "Use a network whose edges differ in length, speed or incline."
+        )
     contexts = unit_variance(np.column_stack([lengths, speeds, inclines]))
     graph = graph_matern(incidence_laplacian(net.lengths, net.connections), nu=nu, kappa=kappa)
     graph, size = np.tile(graph, (hours, hours)), spread**2 * scale

@@ -122,9 +122,8 @@ def named_evaluations(
     if isinstance(evaluations, Evaluation):
         evaluations = {default: evaluations}
     if not isinstance(evaluations, Mapping) or not evaluations:
-        raise InputError(
-            f"expected an Evaluation or a non-empty dict of name to Evaluation; got {type(evaluations).__name__}."
-        )
+        got = "an empty one" if isinstance(evaluations, Mapping) else type(evaluations).__name__
+        raise InputError(f"expected an Evaluation or a non-empty dict of name to Evaluation; got {got}.")
     named = {str(name): evaluation for name, evaluation in evaluations.items()}
     for name, evaluation in named.items():
         _validate.instance(evaluation, name, Evaluation, "Evaluation")

@@ -263,26 +263,26 @@ def gp_pm_bound(
 def greedy_gain(kernel: Kernel, points: ArrayLike, steps: int, *, noise_variance: float) -> tuple[FloatArray, IntArray]:
     """Choose points one by one where the posterior variance is largest, and return the information gained.
 
-    Equations (39) and (40) are of "Optimizing Server Locations in Spatial Queues". The rule is (39).
-    Information gain is submodular. The gain returned is therefore at least (1 - 1/e) of the largest gain κ_T, (40), and
-    κ_T is at most the gain returned divided by (1 - 1/e). A point may be chosen again. Only columns of the covariance
-    are computed: time O(steps² n), memory O(steps n).
+    The rule is (39) of "Optimizing Server Locations in Spatial Queues". Information gain is submodular. The largest
+    gain κ_t of t of these candidates therefore lies between ``gain[t - 1]`` and ``gain[t - 1] / (1 - 1/e)``, (40). If
+    ``points`` is a sample, κ_t of all deployments may be larger. A point may be chosen again. Only columns of the
+    covariance are computed: time O(steps² n), memory O(steps n).
 
     Parameters
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel
-        Multiplied by the amplitude, if there is one.
+        Prior covariance of the values. If a model has an amplitude beside its kernel, give their product.
     points : array_like, shape (n, N)
         Candidates: all allowed deployments as rows of counts, or a sample of them.
     steps : int
-        T.
+        Number of choices T.
     noise_variance : float
         σ².
 
     Returns
     -------
     gain : ndarray, shape (steps,)
-        Information gained after each choice, in nats.
+        Information gained by the first 1, 2, ..., T choices together, in nats.
     chosen : ndarray of int, shape (steps,)
         Indices of the chosen rows of ``points``.
     """

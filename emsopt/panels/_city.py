@@ -108,7 +108,7 @@ class OwnPanel(CityPanel):
         return {}
 
     def take(self, name: str) -> None:
-        """Replace the user's deployment by a known one."""
+        """Replace the user's deployment by that of `known` with this name: "optimum" or "p-median"."""
         self.sites.take(self.known()[name])
 
     def moved(self) -> None:

@@ -131,7 +131,10 @@ class _NavigationPanel(Panel):
         self.controls["closed"].value = ""
 
     def _close_road(self) -> str:
-        """Close the edge that the latest agent drove most often and that has a detour (the longest, if tied)."""
+        """Of the edges that have a detour, close the one that the latest agent drove most often.
+
+        In a tie this is the longest edge. Return a message if there is no such edge, else an empty text.
+        """
         if not self.runs:
             return "No agent has driven under these settings: change them, or open all roads."
         latest = next(reversed(self.runs.values()))

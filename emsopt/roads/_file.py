@@ -43,13 +43,16 @@ def read_roads(path: PathLike, names: Collection[str]) -> dict[str, Any]:
         if inflate.values_in(text) > MOST_VALUES:
             raise ValueError(f"more than {MOST_VALUES:,} values")
         content = json.loads(text)
-        if content.pop(_KIND) != _FORMAT:
-            raise ValueError("unknown format")
+        found = content.pop(_KIND)
+        if found != _FORMAT:
+            raise ValueError(f"format {found!r}, whereas this version of emsopt reads format {_FORMAT}")
         if set(content) != set(names):
             raise ValueError("an entry is missing or unknown")
         if not all(isinstance(value, str) for value in content["ids"] + content["classes"]):
             raise TypeError("'ids' and 'classes' must be text")
     except (*inflate.DAMAGED, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}"
-        raise InputError(f"{path} is damaged or was not written by `RoadNetwork.save` ({reason}).") from error
+        raise InputError(
+            f"{path} is damaged, or was not written by `RoadNetwork.save` of this version ({reason})."
+        ) from error
     return content

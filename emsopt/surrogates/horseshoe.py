@@ -142,9 +142,9 @@ def _inverse_gamma(shape: float, scale: "FloatArray | float", rng: np.random.Gen
 def _draw_fast(
     X: FloatArray, y: FloatArray, prior: FloatArray, noise_variance: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Draw α by Bhattacharya et al.'s Algorithm 1, scaled by σ: O(n² D), no D x D matrix.
+    """Draw α by Bhattacharya et al.'s Algorithm 1 on the model divided by σ: O(n² D), no D x D matrix.
 
-    ``prior`` holds the prior variances β_k² τ² of the coefficients, divided by σ², shape (D,).
+    ``prior`` holds β_k² τ², shape (D,): the prior variances β_k² τ² σ² of the coefficients, divided by σ².
     """
     n, D = X.shape
     sigma, root = np.sqrt(noise_variance), np.sqrt(prior)
@@ -164,7 +164,7 @@ def _draw_cholesky(
 ) -> FloatArray:
     """Draw α from N(M⁻¹ Xᵀy, σ² M⁻¹) by factoring the well-conditioned Σ*^½ M Σ*^½ = I + Σ*^½ Xᵀ X Σ*^½.
 
-    Here M = XᵀX + Σ*⁻¹, and Σ* is the diagonal matrix of ``prior``, the prior variances β_k² τ² divided by σ².
+    Here M = XᵀX + Σ*⁻¹, and Σ* is the diagonal matrix of ``prior``, which is as in `_draw_fast`.
     """
     D = X.shape[1]
     root = np.sqrt(prior)

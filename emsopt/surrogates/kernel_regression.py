@@ -88,7 +88,9 @@ class KernelRegression:
         if points.ndim != 2 or points.shape[1] != d:
             raise InputError(f"`x` must have shape (n, {d}), one row per point; got shape {points.shape}.")
         if not np.isfinite(points).all():
-            raise InputError(f"`x` must be finite; row {np.argmin(np.isfinite(points).all(axis=1))} is not.")
+            raise InputError(
+                f"`x` must be finite; the point of index {np.argmin(np.isfinite(points).all(axis=1))} is not."
+            )
         return _evaluate(points, self.X, self.y, 1 / self.bandwidth, KERNELS.index(self.kernel))
 
     def __repr__(self) -> str:

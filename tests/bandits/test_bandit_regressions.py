@@ -280,7 +280,7 @@ def test_wrong_kernels_are_refused(options, message):
 
 
 def test_a_city_of_equal_edges_has_no_scale():
-    with pytest.raises(InputError, match="Edges must differ in energy"):
+    with pytest.raises(InputError, match="edges must differ in energy"):
         bandits.navigation_prior(RoadNetwork([50.0] * 3, [10.0] * 3, [(0, 1), (1, 2)]))
 
 

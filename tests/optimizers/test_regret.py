@@ -111,7 +111,7 @@ def test_gp_pm_bound_by_hand():
     np.testing.assert_allclose(bound, [single, 2 * single])
     higher = gp_pm_bound(3, 5, 2, 1.5, noise_variance=0.25, prior_variance=2.0, delta=0.1)
     assert higher == pytest.approx(single * math.sqrt(2 / math.log(9) * math.log(5)))
-    with pytest.raises(InputError, match="`gain` must be one number or shaped as `restarts`"):
+    with pytest.raises(InputError, match="`gain` must be one number or have the shape of `restarts`"):
         gp_pm_bound([3, 4, 5], 5, 2, [1.0, 2.0], noise_variance=0.25)
     with pytest.raises(InputError, match="`delta`"):
         gp_pm_bound(3, 5, 2, 1.5, noise_variance=0.25, delta=5)

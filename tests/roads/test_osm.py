@@ -450,7 +450,7 @@ def test_broken_files_of_networks_are_refused(tmp_path):
     wrong = [{**content, "emsopt roads": 2}, {k: v for k, v in content.items() if k != "ids"}, [1]]
     for broken in (good[:200], b"no gzip", *(gzip.compress(json.dumps(part).encode()) for part in wrong)):
         file.write_bytes(broken)
-        with pytest.raises(InputError, match="is damaged or was not written"):
+        with pytest.raises(InputError, match="is damaged, or was not written"):
             RoadNetwork.load(file)
     file.write_bytes(gzip.compress(json.dumps({**content, "lengths": [0.0] * len(content["ids"])}).encode()))
     with pytest.raises(InputError, match="`lengths` must be greater than 0"):
@@ -514,7 +514,7 @@ def test_values_of_a_wrong_type_in_a_file_of_a_network_are_refused(tmp_path):
 def test_malformed_files_of_networks_are_refused(tmp_path, text):
     file = tmp_path / "grid.json"
     file.write_bytes(text)
-    with pytest.raises(InputError, match="is damaged or was not written"):
+    with pytest.raises(InputError, match="is damaged, or was not written"):
         RoadNetwork.load(file)
 
 

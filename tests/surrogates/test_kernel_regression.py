@@ -265,7 +265,7 @@ def test_what_is_wrong_is_named():
         condition(X, y, 0.3, kernel="triangle")
     with pytest.raises(InputError, match=r"`x` must have shape \(n, 2\), one row per point; got shape \(2,\)"):
         model.predict([0.1, 0.2])
-    with pytest.raises(InputError, match="`x` must be finite; row 1 is not"):
+    with pytest.raises(InputError, match="`x` must be finite; the point of index 1 is not"):
         model.predict([[0.1, 0.2], [np.nan, 0]])
     with pytest.raises(InputError, match="at least two distinct points"):
         leave_one_out_bandwidth([[1.0], [1.0]], [1.0, 2.0])

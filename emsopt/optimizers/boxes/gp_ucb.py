@@ -76,12 +76,16 @@ class GPUCBFixed(BoxOptimizer):
 
 
 class GPUCB(GPUCBFixed):
-    """GP-UCB that fits one lengthscale per input, amplitude and noise by marginal likelihood before every step.
+    """GP-UCB that fits its kernel before every step: one lengthscale per input, amplitude and, if noisy, the noise.
+
+    The fit maximises the marginal likelihood times a prior under which the logarithms of the lengthscales have a standard
+    deviation of ``SPREAD`` around their common mean. Without noise, the noise variance is fixed at ``NOISE_FREE`` times
+    the amplitude.
 
     Parameters
     ----------
     f, confidence, bounds, integers, noisy, initial, rng
-        As in `GPUCBFixed`.
+        As in `GPUCBFixed`. Its ``bandwidth`` has no effect here.
     """
 
     _last: GaussianProcess | None = None

@@ -115,8 +115,9 @@ def bocvs(
         Called with the learner after each play, including those read from the checkpoint. The run stops if it returns
         True.
     checkpoint, time_limit
-        As in `emsopt.minimize`, with plays in place of evaluations. Whether a checkpoint belongs to the same run is
-        decided from the options; functions among them are compared by name.
+        As in `emsopt.minimize`, with plays in place of evaluations. A checkpoint belongs to the same run only if the
+        problem, the method, ``budget``, ``alpha`` and all options are the same: a finished run cannot be extended.
+        Functions among the options are compared by name.
     regret : bool
         Whether to compute expected values and regrets. If the problem is not `solved`, this takes a long search.
     **options

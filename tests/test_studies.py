@@ -227,7 +227,7 @@ def test_stored_runs_can_be_repeated(location, part, method, budget, instance):
     assert own == pytest.approx(again, abs=1e-8)
 
 
-@pytest.mark.parametrize(("units", "means"), [(20, [0.018, 0.07, 0.10]), (30, [0.016, 0.062, 0.106])])
+@pytest.mark.parametrize(("units", "means"), [(20, [0.018, 0.071, 0.103]), (30, [0.016, 0.062, 0.106])])
 def test_approximation_error_at_20_and_30_units(units, means):
     """Section B.2 has below 0.002 min: on a plane it is 0.02 to 0.12 at loads 0.2, 0.5, 0.8, and nearly always too low.
 
@@ -235,8 +235,9 @@ def test_approximation_error_at_20_and_30_units(units, means):
     """
     stored = eo.datasets.load_study(f"approximation_error_{units}")
     error = (stored["approximate_min"] - stored["exact_min"]).groupby([stored["geometry"], stored["load"]])
-    assert error.size().min() >= 10
-    assert error.apply(lambda e: e.abs().mean())["plane"].tolist() == pytest.approx(means, abs=0.008)
+    assert error.size()["plane"].min() == {20: 30, 30: 100}[units]
+    assert error.size()["uniform"].min() == 20
+    assert error.apply(lambda e: e.abs().mean())["plane"].tolist() == pytest.approx(means, abs=6e-4)
     assert error.apply(lambda e: (e < 0).mean()).min() > 0.8
     assert error.apply(lambda e: -e.mean()).min() > 0.002
     if units == 30:

@@ -308,8 +308,12 @@ def load_study(name: str) -> "pd.DataFrame":
         Read them with `emsopt.study.outcomes`. Written by ``benchmarks/location_study.py``.
 
         "navigation_agents", "navigation_parametrisation", "navigation_lengthscale", "navigation_sparse": cumulative
-        regret (Wh, as `emsopt.bandits.navigation` defines it) and the number of distinct edges driven, by round, for
-        five runs of every policy on each route; the last two cover only Monaco, with three runs.
+        regret (Wh, rectified, see `emsopt.bandits.navigation`) and the number of distinct edges driven, by round, for
+        five runs of every policy on each route; the last two cover only Monaco, with three runs. "navigation_agents"
+        also has ``excess_energy``, the expected energy up to the round above that of the path of least rectified cost
+        (Wh, not rectified; not for "gp-ts-joint", in Luxembourg up to round 150), and further runs of 150 rounds:
+        fifteen in Monaco, five in Luxembourg. "navigation_shifted": the same in Monaco with the potential energy subtracted before
+        rectifying.
         "navigation_exploration": each edge driven in the first of these runs, with the number of visits and the round
         of the first visit. Written by ``benchmarks/navigation_study.py``.
 

@@ -97,10 +97,10 @@ def test_stored_runs_can_be_repeated(navigation, policy):
     assert again["cumulative_regret"].to_numpy() == pytest.approx(own["cumulative_regret"].loc[:60], rel=1e-3)
 
 
-@pytest.mark.parametrize("part", ["agents", "sparse", "parametrisation", "lengthscale", "exploration"])
+@pytest.mark.parametrize("part", ["agents", "shifted", "sparse", "parametrisation", "lengthscale", "exploration"])
 def test_the_stored_studies_have_the_size_they_say(navigation, part):
     stored = eo.datasets.load_study(f"navigation_{part}")
-    routes = 2 if part in ("sparse", "lengthscale") else 4
+    routes = 2 if part in ("shifted", "sparse", "lengthscale") else 4
     runs = {"exploration": 1, "lengthscale": 3, "sparse": 3}.get(part, 5)
     assert set(stored["policy"]) == set(navigation.COMPARED[part])
     assert stored.groupby(["network", "route"]).ngroups == routes
@@ -108,6 +108,34 @@ def test_the_stored_studies_have_the_size_they_say(navigation, part):
         assert (stored["first_round"] + stored["visits"] <= 501).all()
         return
     keys = ["network", "route", "policy", *(["lengthscale"] if part == "lengthscale" else [])]
+    if part in ("agents", "shifted"):
+        early = stored[(stored["round"] == 150) & (stored["policy"] != "gp-ts-joint")]
+        counts = early.groupby(["network", "policy"])["run"].nunique().groupby("network").agg(["min", "max"])
+        assert counts.loc["monaco"].tolist() == [20, 20]
+        assert part == "shifted" or counts.loc["luxembourg"].tolist() == [10, 10]
+        assert early["excess_energy"].notna().all()
+        assert (stored.loc[stored["run"] >= 5, "round"] <= 150).all()
+        stored = stored[stored["run"] < 5]
     assert (stored.groupby(keys)["run"].nunique() == runs).all()
     assert stored["round"].max() == 500
     assert (stored.groupby([*keys, "run"])["cumulative_regret"].diff().dropna() >= -1e-9).all()
+
+
+def test_energies_in_the_readme_are_those_of_the_studies():
+    file = FILE.parents[1] / "README.md"
+    if not file.exists():
+        pytest.skip("the README is not installed with the package")
+    columns = {}
+    for part, places in (("agents", [("monaco", "luxembourg"), ""]), ("shifted", [("monaco",), ", shifted"])):
+        table = eo.datasets.load_study(f"navigation_{part}").query("round == 150")
+        for network in places[0]:
+            for route in "AB":
+                own = table[(table["network"] == network) & (table["route"] == route)].groupby("policy")[
+                    "excess_energy"
+                ]
+                columns[f"{network.capitalize()} {route}{places[1]}"] = own.agg(["mean", "sem"]) / 1000
+    text = file.read_text("utf-8")
+    assert f"| agent | {' | '.join(columns)} |" in text
+    for policy in ("gp-ts", "gp-bucb", "gp-ucb", "bi-ts", "bi-bucb", "bi-ucb"):
+        cells = [f"{own.loc[policy, 'mean']:.1f} ± {own.loc[policy, 'sem']:.1f}" for own in columns.values()]
+        assert f"| `{policy}` | {' | '.join(cells)} |" in text

@@ -14,8 +14,9 @@ exploration     Figures 6 to 9: which edges each of the six agents drove, how of
 =============== ===================================================================================================
 
 Sizes are the paper's: two routes each in Monaco and Luxembourg, five runs, 500 rounds; "agents" and "shifted" have
-fifteen further runs of 150 rounds, because five are too few to tell the agents apart by energy. Two stored tables are
-smaller:
+fifteen further runs of 150 rounds, because five are too few to tell the agents apart by energy. "agents" takes about 35
+minutes of one processor. Three stored tables are smaller: "agents" has five further runs in Luxembourg instead of fifteen,
+energies in Luxembourg up to round 150, and none of "gp-ts-joint";
 "lengthscale" and "sparse" were run with ``--networks monaco --runs 3``. Runs of the same number face the same drawn
 energies and noise with every policy. Except in "sparse" the Gaussian process is exact. Luxembourg is left out if its file
 is not found (see `emsopt.datasets.load_roads`); Monaco's routes are our own choice, see `emsopt.datasets.ROUTES`. The

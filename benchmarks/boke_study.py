@@ -28,7 +28,9 @@ each run with another ς after its last evaluation; the default was not chosen b
 regret (2.3) and the bounds on it; see `on_finite_set`.
 
 The stored tables of Figures 6 and 7 contain only the paper's functions, selected by ``--problems``; Hartmann, Ackley and
-Levy 6 are not in them. Tuning takes under two hours on two cores, nearly all of it for growing trees.
+Levy 6 are not in them. The regrets of KR-UCB were run anew, after changes to its code; its CPU seconds are those of the
+first runs, which were measured together with the other methods'. Tuning takes under two hours on two cores, nearly all of
+it for growing trees.
 """
 
 import time

@@ -74,7 +74,7 @@ def test_the_best_of_a_training_function_is_the_best(name, d, script):
         assert f.best_value == pytest.approx(textbook[name], abs=1e-5)
 
 
-@pytest.mark.parametrize("method", ["random", "boke", "boke-auto"])
+@pytest.mark.parametrize("method", ["random", "boke", "kr-ucb", "boke-auto"])
 def test_a_stored_run_can_be_repeated(study, method):
     """One cheap run each: the same regret after the last evaluation.
 
@@ -137,7 +137,7 @@ def test_where_kr_ucb_falls_behind():
     ends, median = regrets("noise_free"), medians("noise_free")
     assert (median["kr-ucb"] > 3 * median["boke"])[["forrester", "six_hump_camel"]].all()
     assert ends.loc["forrester", "kr-ucb"].max() > 3
-    assert (ends["boke"] < ends["kr-ucb"]).groupby("problem").sum()["hartmann3"] <= 10
+    assert (ends["boke"] < ends["kr-ucb"]).groupby("problem").sum()["hartmann3"] <= 12
 
 
 def test_with_noise_boke_is_better_than_kr_ucb_on_some_functions():
@@ -148,7 +148,7 @@ def test_with_noise_boke_is_better_than_kr_ucb_on_some_functions():
         tests = {name: wilcoxon(rows[method], rows["kr-ucb"], alternative="less").pvalue for name, rows in groups}
         significant[method] = {name for name, p in tests.items() if p < 0.05}
     assert len(significant["boke+"]) == 6
-    assert significant["boke"] == {"forrester", "goldstein_price", "six_hump_camel", "sphere6"}
+    assert significant["boke"] == significant["boke+"] - {"hartmann3"}
     assert (medians("noisy")[["boke", "boke+"]].max(axis=1) < medians("noisy")["kr-ucb"]).all()
 
 
@@ -181,7 +181,7 @@ def test_the_sprinkler_over_noise_constants():
     others = eo.datasets.load_study("boke_constant").query("problem == 'sprinkler'")
     found = others.groupby(["method", "noise_sd"])["regret"].median()
     median = medians("sprinkler").loc["sprinkler"]
-    assert min(found.min(), median[["boke", "boke+"]].min()) > 1.1 * median["kr-ucb"] > 5 * median["gp-ucb-fixed"]
+    assert min(found.min(), median[["boke", "boke+"]].min()) > median["kr-ucb"] > 5 * median["gp-ucb-fixed"]
     assert others.groupby(["method", "noise_sd"]).size().tolist() == [30] * 6
 
 

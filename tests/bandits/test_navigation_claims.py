@@ -572,7 +572,7 @@ def test_drawn_networks_have_negative_cycles():
     """In every one of 20 draws for Monaco a cycle of negative energy can be reached, so that Bellman-Ford finds no path."""
     net = eo.datasets.load_roads("monaco")
     prior = bandits.navigation_prior(net)
-    start, end = net.connections.T
+    start, end = net.connections.T.astype(np.int32)  # required by scipy before 1.15
     first = net.edges(eo.datasets.ROUTES["monaco"]["A"][:1])
     for truth in prior.draw(20, rng=0).T:
         graph = csr_array((truth[end], (start, end)), shape=(net.n_edges, net.n_edges))

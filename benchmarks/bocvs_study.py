@@ -12,7 +12,8 @@ minutes on one core, half of them for the airfoil.
 Each run is stored at the costs of GRID: the number of ``plays`` made so far, and of those ``on_target`` (of the cheapest
 set within the tolerance); simple, quality, cost and weighted regret; ``restarts``, how often no set was feasible;
 ``covered``, the share of the sets played whose mean cost lies within line 23's radius of its estimate; and ``cost_error``,
-the largest error of an estimate.
+the largest error of an estimate. No run is cut off. As stored, however, seven runs of Thompson sampling and UCB-CVS on the
+airfoil with cheap costs end after 700 plays, and the airfoil's older runs lack weighted regret and restarts.
 
 Seeds vary slowest, so that an interrupted study holds complete replications. Where all control sets are equally large,
 as the airfoil's are, ETC-50 has one group and makes the same plays as UCB-PSQ; its rows are copied.

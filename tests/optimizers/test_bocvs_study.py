@@ -31,6 +31,10 @@ def test_every_method_has_every_run_and_every_run_its_costs(made, stored):
     assert (stored.groupby(KEYS)["simple_regret"].diff().dropna() <= 0).all()
     assert (stored["simple_regret"] > -2e-3).all()  # of averages over nodes
     assert (stored["on_target"] <= stored["plays"]).all()
+    cut = stored[(stored["cost"] == 100) & (stored["plays"] == 700)]
+    assert set(zip(cut["objective"], cut["costs"], strict=True)) <= {("airfoil", "cheap")}
+    assert set(cut["method"]) <= {"ts-psq", "ucb-cvs"}
+    assert len(cut) <= 7
     seeds = stored.groupby("objective")["seed"].nunique()
     assert seeds.to_dict() == {name: made.AIRFOIL_RUNS if name == "airfoil" else made.RUNS for name in made.OBJECTIVES}
 

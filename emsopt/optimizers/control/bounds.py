@@ -32,7 +32,7 @@ replaces the quality bound by 2 m τ M + 2 β_T A_{T-mτ}(m) if τ is at least w
 - The proof of Theorem 3 ends with 2 τ M for the exploration and log(1/δ). Its statement has m τ M and log(m/δ), which
   m sets need.
 - Lemma 6, which A_n rests on, takes the model's noise variance λ as 1 + 2/T, whatever the noise is. For a larger λ it
-  fails; the learners of this package take λ from the noise, as the paper's experiments do.
+  fails. The learners of this package take λ from the noise.
 """
 
 from collections.abc import Callable

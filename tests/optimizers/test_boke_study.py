@@ -307,3 +307,14 @@ def test_a_step_of_every_method_can_be_measured(script, method):
     prepare, evaluate = script("benchmarks/boke.py").parts(method, 50)
     assert prepare >= 0
     assert evaluate >= 0
+
+
+def test_what_noisy_runs_return():
+    """Recommended points of boke-auto are better than the luckiest on the camel and Hartmann 3, as the notebook says."""
+    table = eo.datasets.load_study("boke_noise")
+    assert table.groupby(["problem", "noise_sd", "method"])["seed"].nunique().min() >= 30
+    assert (table["best_evaluated"] <= table[["recommended", "luckiest"]].min(axis=1) + 1e-12).all()
+    runs = table.query("method == 'boke-auto' and noise_sd in (0.3, 0.5, 2000)").groupby("problem")
+    median = runs[["recommended", "luckiest"]].median()
+    assert (median["recommended"] < 0.75 * median["luckiest"])[["six_hump_camel", "hartmann3"]].all()
+    assert median["recommended"]["six_hump_camel"] <= 0.2

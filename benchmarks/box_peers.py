@@ -1,7 +1,7 @@
 """Compare boke-auto on functions of one's own with Optuna, scikit-optimize and BoTorch.
 
     pip install optuna scikit-optimize torch botorch         # whatever is missing is left out
-    python benchmarks/box_peers.py                           # 25 minutes of CPU; prints the table of RESULTS.md
+    python benchmarks/box_peers.py                           # 20 minutes of CPU; prints the table of RESULTS.md
     python benchmarks/box_peers.py --methods boke-auto optuna-tpe --seeds 3 --file box_peers.jsonl
 
 All methods minimise the same noise-free functions with the same seeds, 60 evaluations each (80 with six inputs), counting
@@ -156,14 +156,20 @@ def run(seed, function, method):
 
 def table(rows):
     """Return a table of the median (smallest to largest) regret, and of median seconds, one row per method."""
-    groups = rows.groupby(["method", "function"], sort=False)
-    regret = groups["regret"].agg(lambda v: f"{v.median():.2g} ({v.min():.1g} to {v.max():.1g})").unstack()
-    seconds = groups["seconds"].median().unstack().round(1).astype(str)
-    return "\n\n".join(
-        f"{title}\n\n| method | {' | '.join(frame)} |\n|{'---|' * (frame.shape[1] + 1)}\n"
-        + "\n".join(f"| {name} | {' | '.join(row)} |" for name, row in zip(frame.index, frame.to_numpy(), strict=True))
-        for title, frame in (("Regret", regret.fillna("-")), ("CPU seconds", seconds.replace("nan", "-")))
-    )
+    texts = {
+        "Regret": lambda group: f"{group.regret.median():.2g} ({group.regret.min():.2g} to {group.regret.max():.2g})",
+        "CPU seconds": lambda group: f"{group.seconds.median():.1f}",
+    }
+    groups = dict(iter(rows.groupby(["method", "function"], sort=False)))
+    methods, functions = rows["method"].unique(), rows["function"].unique()
+    lines = []
+    for title, text in texts.items():
+        lines += [title, "", f"| method | {' | '.join(functions)} |", f"|{'---|' * (len(functions) + 1)}"]
+        for method in methods:
+            cells = [text(groups[method, name]) if (method, name) in groups else "-" for name in functions]
+            lines.append(f"| {method} | {' | '.join(cells)} |")
+        lines.append("")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

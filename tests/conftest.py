@@ -38,3 +38,21 @@ def ctrl_c():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two workers of a Dask cluster, each a process."""
+    distributed = pytest.importorskip("distributed", reason="needs emsopt[scale]")
+
+    class Nanny(distributed.Nanny):
+        async def close(self, timeout=600, **reason):  # Dask's five seconds are too few on a busy machine
+            return await super().close(timeout, **reason)
+
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, worker_class=Nanny, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client

@@ -65,24 +65,6 @@ def serial():
     return study.run(search, GRID)
 
 
-@pytest.fixture(scope="module")
-def client():
-    """Two workers of a Dask cluster, each a process."""
-    distributed = pytest.importorskip("distributed", reason="needs emsopt[scale]")
-
-    class Nanny(distributed.Nanny):
-        async def close(self, timeout=600, **reason):  # Dask's five seconds are too few on a busy machine
-            return await super().close(timeout, **reason)
-
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, worker_class=Nanny, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
 def calls(folder):
     return sorted(int(line) for line in (folder / "calls").read_text().split())
 

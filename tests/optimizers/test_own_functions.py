@@ -550,14 +550,12 @@ def test_deployments_in_parallel_are_counted_and_noise_is_that_of_the_evaluation
     assert same(*runs)
 
 
-def test_dask_evaluates_too():
-    distributed = pytest.importorskip("distributed")
-    with distributed.Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
-        serial = eo.minimize(bowl, bounds=BOX, budget=7, rng=0, batch=2)
-        with joblib.parallel_config("dask"):
-            assert same(eo.minimize(bowl, bounds=BOX, budget=7, rng=0, workers=2), serial)
-        gathered = lambda f, items: client.gather(client.map(f, items))
-        assert same(eo.minimize(bowl, bounds=BOX, budget=7, rng=0, workers=gathered, batch=2), serial)
+def test_dask_evaluates_too(client):
+    serial = eo.minimize(bowl, bounds=BOX, budget=7, rng=0, batch=2)
+    with joblib.parallel_config("dask"):
+        assert same(eo.minimize(bowl, bounds=BOX, budget=7, rng=0, workers=2), serial)
+    gathered = lambda f, items: client.gather(client.map(f, items))
+    assert same(eo.minimize(bowl, bounds=BOX, budget=7, rng=0, workers=gathered, batch=2), serial)
 
 
 @pytest.mark.parametrize(

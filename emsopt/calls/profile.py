@@ -164,6 +164,6 @@ def _numbers(values: Iterable[int | str] | None, name: str, n: int, names: Seque
         return range(n)
     listed = [] if isinstance(values, str) or not np.iterable(values) else list(values)
     if not listed:
-        raise InputError(f"`{name}` must be a sequence with at least one entry; got {values!r}.")
+        raise InputError(f"`{name}` must be a sequence with at least one entry, such as a list; got {values!r}.")
     number = {short: k for k, short in enumerate(names)}
     return [_validate.whole_number(number.get(str(v).strip().title()[:3], v), name, 0, n - 1) for v in listed]

@@ -262,23 +262,23 @@ def load_study(name: str) -> "pd.DataFrame":
         ``benchmarks/approximation_error.py``.
 
         "location_grid", "location_st_paul", "location_late", "location_long": the ``best`` value of each run by
-        ``evaluation``, one row per improvement and one for the end, with the optimizer's ``cpu_seconds``, the best known
-        value (``best_known``) and the value of the p-median deployment (``p_median``); "location_tables": only the last row of each run.
-        Read them with `emsopt.study.outcomes`. Written by ``benchmarks/location_study.py``.
+        ``evaluation``, one row per improvement and one for the end, with the optimizer's ``cpu_seconds``, the best
+        known value (``best_known``) and the value of the p-median deployment (``p_median``); "location_tables": only
+        the last row of each run. Read them with `emsopt.study.outcomes`. Written by ``benchmarks/location_study.py``.
 
         "navigation_agents", "navigation_parametrisation", "navigation_lengthscale", "navigation_sparse": cumulative
-        regret (Wh, as `emsopt.bandits.navigation` defines it) and the number of distinct edges driven, at every tenth round
-        or less often, for
-        five runs of every policy on each route; the last two cover only Monaco, with three runs.
-        "navigation_exploration": each edge driven in the first of these runs, with the number of visits and the round
-        of the first visit. Written by ``benchmarks/navigation_study.py``.
+        regret (Wh, as `emsopt.bandits.navigation` defines it) and the number of distinct edges driven, at every tenth
+        round or less often, for five runs of every policy on each route; the last two cover only Monaco, with three
+        runs. "navigation_exploration": each edge driven in the first of these runs, with the number of visits and the
+        round of the first visit. Written by ``benchmarks/navigation_study.py``.
 
-        "bocvs": which variables to control. One row per run and amount spent (``cost``): the number of ``plays`` so far,
-        how many of them played the cheapest set whose value is within the tolerance (``on_target``), the regrets ``simple_regret``,
-        ``quality_regret`` and ``cost_regret`` that `emsopt.optimizers.control.regret` defines, the share of played sets
-        whose mean cost lies within the confidence radius of its estimate (``covered``), and the largest error of such
-        an estimate (``cost_error``). Read it with `emsopt.optimizers.control_verdicts`. "bocvs_horizon": cost regret of
-        the method for unknown costs, by budget. Both are written by ``benchmarks/bocvs_study.py``.
+        "bocvs": which variables to control. One row per run and amount spent (``cost``): the number of ``plays`` so
+        far, how many of them played the cheapest set whose value is within the tolerance (``on_target``), the regrets
+        ``simple_regret``, ``quality_regret`` and ``cost_regret`` that `emsopt.optimizers.control.regret` defines, the
+        share of played sets whose mean cost lies within the confidence radius of its estimate (``covered``), and the
+        largest error of such an estimate (``cost_error``). Read it with `emsopt.optimizers.control_verdicts`.
+        "bocvs_horizon": cost regret of the method for unknown costs, by budget. Both are written by
+        ``benchmarks/bocvs_study.py``.
 
         "boke_noise_free_curves", "boke_noisy_curves", "boke_sprinkler_curves", "boke_tuning_curves": mean, median and
         quartiles of the simple regret (in tuning: 1 - R²) of the methods on boxes after every other ``evaluation``,

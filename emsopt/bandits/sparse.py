@@ -91,7 +91,7 @@ class SparseGP(Regression):
         self.step()  # one step per round, as in the paper (G = 1)
 
     def step(self, count: int = 1) -> None:
-        """Make ``count`` further steps of natural gradient descent, each on a new batch drawn from all observations so far."""
+        """Make ``count`` further steps of natural gradient descent, each on a new batch of the observations so far."""
         arms, values, total = self._seen, self._values, len(self._seen)
         for _ in range(count):
             size = min(self.batch, total)

@@ -77,7 +77,7 @@ class WeeklyProfile:
 
 
 def hours_watched(times: Times, empty_days: str = "counted") -> IntArray:
-    """Count how often each hour of the week occurs from the first to the last of ``times``, shape (7, 24); row 0 is Monday.
+    """Count how often each hour of the week (row 0: Monday) occurs from first to last of ``times``, shape (7, 24).
 
     Parameters
     ----------

@@ -231,7 +231,7 @@ def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> t
 
 
 def emptiness(process: GaussianProcess, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return -V(x), shape (n,), and its slopes, (n, d). V is the module's density, so -V is largest far from all data."""
+    """Return -V(x), shape (n,), and its slopes, (n, d). V is the module's density, so -V is largest far from data."""
     _, density, _, slope = mean_and_density(process, x)
     return -density, -slope
 

@@ -210,7 +210,7 @@ class ControlModel:
         return value, x
 
     def bound(self, i: int, kind: str) -> "ExpectedBound":
-        """Return E[u] ("upper"), E[l] ("lower") or E[μ] ("mean") as a function of the variables that set ``i`` controls.
+        """Return E[u] ("upper"), E[l] ("lower") or E[μ] ("mean") as a function of the variables of set ``i``.
 
         u = μ + β σ and l = μ - β σ are confidence bounds; the expectation is over the variables that the set does not
         control.

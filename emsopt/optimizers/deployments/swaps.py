@@ -99,7 +99,8 @@ class LocalSearch(Optimizer):
     objective : Objective
     starts : sequence of array_like, optional
         Deployments to descend from, one after the other, before random ones. Default: the p-median deployment, and
-        the open sites with the shortest mean response times, each filled before the next is used. If the sequence is empty, all starts are random.
+        the open sites with the shortest mean response times, each filled before the next is used. If the
+        sequence is empty, all starts are random.
     rng : int or Generator, optional
 
     Notes

@@ -239,7 +239,8 @@ def generator(rng: Rng) -> np.random.Generator:
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
-        raise InputError(f"`rng` must be an int of at least 0, a Generator or None; got {shown(rng)}.") from None
+        wanted = "a whole number of at least 0, a Generator or None"
+        raise InputError(f"`rng` must be {wanted}; got {shown(rng)}.") from None
 
 
 def finite_number(value: object, name: str, low: float = -np.inf, high: float = np.inf) -> float:

@@ -188,7 +188,7 @@ def _checked(cases: Any) -> dict[str, Case]:
         key = _key(case)
         names = names or list(case)
         if set(case) != set(names):
-            raise InputError(f"All cases must have the same names; got {names} and {list(case)}.")
+            raise InputError(f"all cases must have the same keys; got {names} and {list(case)}.")
         if key in by_key:
             raise InputError(f"Cases must be distinct; {key} occurs more than once.")
         plain = json.loads(key)

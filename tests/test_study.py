@@ -230,7 +230,7 @@ def test_what_a_task_returns_is_checked(what, says):
         ("abc", {}, "list of dicts"),
         ([3], {}, "a dict of values by name"),
         ([{"x": 1}, {"x": 1}], {}, "distinct"),
-        ([{"x": 1}, {"y": 1}], {}, "same names"),
+        ([{"x": 1}, {"y": 1}], {}, "same keys"),
         ([{"x": object()}], {}, "not a plain value"),
         ([{"x": float("nan")}], {}, "finite"),
         ([{"x": 1}], {"backend": "dask"}, "distributed.Client"),

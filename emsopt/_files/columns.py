@@ -30,8 +30,8 @@ FOUND = "emsopt_found"  # key of `DataFrame.attrs`: the columns of the file, for
 class Table(NamedTuple):
     """A table that messages can refer to.
 
-    ``frame`` holds its rows, with lower-case column names; ``where`` is the table's name in messages; ``names`` holds the
-    names of its rows, if known.
+    ``frame`` holds its rows, with lower-case column names; ``where`` is the table's name in messages; ``names``
+    holds the names of its rows, if known.
     """
 
     frame: pd.DataFrame

@@ -199,7 +199,8 @@ def read_json(path: Path | Upload) -> dict[str, Any]:
     def whole(digits: str) -> int:
         if len(digits) > MOST_DIGITS:
             raise InputError(
-                f"{path.name} contains a number of {len(digits):,} digits, {digits[:20]}...; at most {MOST_DIGITS} are allowed."
+                f"{path.name} contains a number of {len(digits):,} digits, {digits[:20]}...; "
+                f"at most {MOST_DIGITS} are allowed."
             )
         return int(digits)
 

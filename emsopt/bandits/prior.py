@@ -186,8 +186,8 @@ def navigation_prior(
     scale = mean.var()
     if not scale > 1e-12 * np.abs(mean).max() ** 2:
         raise InputError(
-            "edges must differ in energy, because the prior is scaled by the variance of their energies; got equal ones. "
-            "Use a network whose edges differ in length, speed or incline."
+            "edges must differ in energy, because the prior is scaled by the variance of their energies; got equal "
+            "ones. Use a network whose edges differ in length, speed or incline."
         )
     contexts = unit_variance(np.column_stack([lengths, speeds, inclines]))
     graph = graph_matern(incidence_laplacian(net.lengths, net.connections), nu=nu, kappa=kappa)

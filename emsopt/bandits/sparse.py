@@ -112,7 +112,7 @@ class SparseGP(Regression):
         return float(-0.5 * (missed.sum() / noise + len(missed) * np.log(2 * np.pi * noise) + divergence))
 
     def step(self, count: int = 1) -> None:
-        """Make ``count`` further steps of natural gradient descent, each on a new batch drawn from all observations so far."""
+        """Make ``count`` further steps of natural gradient descent, each on a new batch of the observations so far."""
         arms, values, total = self._seen, self._values, len(self._seen)
         for _ in range(count):
             size = min(self.batch, total)

@@ -49,7 +49,7 @@ def read_table(source: PathLike | IO[Any] | pd.DataFrame, argument: str, columns
         else:
             hint = " Save the sheet as CSV." if kind in (".xls", ".xlsx", ".ods") else ""
             raise InputError(
-                f"{file.name}: expected a file ending in .csv or .geojson; got {kind or 'no ending'!r}.{hint}"
+                f"{file.name}: expected a file ending in .csv, .geojson or .json; got {kind or 'no ending'!r}.{hint}"
             )
     if len(frame) > _formats.MOST_ROWS:
         raise InputError(

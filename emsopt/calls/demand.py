@@ -149,8 +149,8 @@ class Demand:
         if (watched == 0).any():
             hour, some = int(watched.argmin()), weekdays is not None
             raise InputError(
-                f"every hour of the day must be covered by the log{' on the given weekdays' if some else ''}; no time from "
-                f"{hour}:00 to {hour + 1}:00 is. {'Give more weekdays or use' if some else 'Use'} a longer log."
+                f"every hour of the day must be covered by the log{' on the given weekdays' if some else ''}; no time "
+                f"from {hour}:00 to {hour + 1}:00 is. {'Give more weekdays or use' if some else 'Use'} a longer log."
             )
         totals = counts.sum(axis=0)
         shares = np.repeat(counts.sum(axis=1, keepdims=True) / counts.sum(), 24, axis=1)

@@ -77,7 +77,7 @@ class WeeklyProfile:
 
 
 def hours_watched(times: Times, empty_days: str = "counted") -> IntArray:
-    """Count how often each hour of the week occurs from the first to the last of ``times``, shape (7, 24); row 0 is Monday.
+    """Count how often each hour of the week (row 0: Monday) occurs from first to last of ``times``, shape (7, 24).
 
     Parameters
     ----------
@@ -164,6 +164,6 @@ def _numbers(values: Iterable[int | str] | None, name: str, n: int, names: Seque
         return range(n)
     listed = [] if isinstance(values, str) or not np.iterable(values) else list(values)
     if not listed:
-        raise InputError(f"`{name}` must be a sequence with at least one entry; got {values!r}.")
+        raise InputError(f"`{name}` must be a sequence with at least one entry, such as a list; got {values!r}.")
     number = {short: k for k, short in enumerate(names)}
     return [_validate.whole_number(number.get(str(v).strip().title()[:3], v), name, 0, n - 1) for v in listed]

@@ -125,7 +125,8 @@ class City:
         rates = _validate.real_array(self.arrival_rates, "arrival_rates", (None,), unit="calls/h", low=0)
         if len(rates) != n_atoms:
             hint = " It looks transposed: sites are rows." if len(rates) == n_sites else ""
-            raise InputError(f"`travel_times` must have {len(rates)} columns (atoms); got {travel_times.shape}.{hint}")
+            wanted = f"`travel_times` must have {len(rates)} columns (atoms), one per entry of `arrival_rates`"
+            raise InputError(f"{wanted}; got {travel_times.shape}.{hint}")
         if not rates.any():
             raise InputError("`arrival_rates` are all zero; at least one must be positive.")
         turnout = _minutes(self.turnout_times, "turnout_times", (n_sites,), LONGEST_TURNOUT_MIN)
@@ -317,7 +318,7 @@ def _check_same_region(atoms: FloatArray, sites: FloatArray) -> None:
     apart = travel.great_circle_km(sites[:1], atoms[:1])[0, 0]
     if apart > MOST_APART_KM:
         hint = "Perhaps latitude and longitude are swapped in one of them; longitude comes first."
-        raise InputError(f"`site_locations` and `atom_locations` are {apart:.0f} km apart. {hint}")
+        raise InputError(f"the first of `site_locations` is {apart:.0f} km from the first of `atom_locations`. {hint}")
 
 
 def check_city(value: object, name: str = "city") -> City:

@@ -166,7 +166,7 @@ def _times(options: Namespace) -> dict[str, Any]:
 
 
 def _hours(text: str) -> list[int]:
-    """Parse hours such as "7-19", from 7:00 until 19:00; ranges may pass midnight."""
+    """Parse one range of hours: "7-19", from 7:00 until 19:00, gives 7, 8, ..., 18. It may pass midnight ("22-6")."""
     found = re.fullmatch(r"\s*(\d{1,2})\s*-\s*(\d{1,2})\s*", text)
     first, last = (int(part) for part in found.groups()) if found else (99, 99)
     if first > 23 or last > 24 or first == last:

@@ -129,8 +129,8 @@ def _solved(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_Solu
     counts, station = counts[by_size], np.argsort(by_size)[station]
     if np.log2(counts + 1).sum() > MOST_UNITS:
         raise InputError(
-            f"the exact hypercube takes at most 2^{MOST_UNITS} states, as many as {MOST_UNITS} units at different sites "
-            f"have; these {len(sites)} units have more. Use evaluator='approximate' or 'simulation'."
+            f"the exact hypercube takes at most 2^{MOST_UNITS} states, as many as {MOST_UNITS} units at different "
+            f"sites have; these {len(sites)} units have more. Use evaluator='approximate' or 'simulation'."
         )
     stations = sites[np.unique(station, return_index=True)[1]]
     place = np.full(city.n_sites, -1)

@@ -179,7 +179,7 @@ def stations(city: City) -> tuple[IntArray, FloatArray]:
 
 
 def by_place(city: City, evaluation: Evaluation) -> tuple[IntArray, IntArray, FloatArray]:
-    """Add up the units at each place.
+    """Add up the units at each of the K places, which are groups of sites at one location (see `stations`).
 
     Returns
     -------

@@ -114,7 +114,8 @@ def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
     """
     if net.polylines is None:
         raise InputError(
-            f"{net.name!r} has no polylines to draw. Read the network from a map, or create the RoadNetwork with `polylines`."
+            f"{net.name!r} has no polylines to draw. Read the network from a map, or create the "
+            "RoadNetwork with `polylines`."
         )
     if not isinstance(visits, dict):
         visits = {getattr(visits, "policy", "agent"): visits}

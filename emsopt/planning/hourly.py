@@ -129,8 +129,10 @@ class Plan:
 
     def __repr__(self) -> str:
         return (
-            f"<Plan: {len(self.labels)} hours, at most {self.most_moves} moves between hours, {int(self.moves.sum())} in all; "
-            f"{metric_label(self.objectives[0].metric)} {self.value:.4g}, {self.fixed_value:.4g} without moves; {self.message}>"
+            f"<Plan: {len(self.labels)} hours, at most {self.most_moves} moves between hours, "
+            f"{int(self.moves.sum())} in all; "
+            f"{metric_label(self.objectives[0].metric)} {self.value:.4g}, {self.fixed_value:.4g} without moves; "
+            f"{self.message}>"
         )
 
 

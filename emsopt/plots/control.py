@@ -118,7 +118,8 @@ def control_run(
     count, last = len(problem.costs), history["set"].max()
     if last >= count:
         raise InputError(
-            f"`problem` must be the problem of the run; it has the sets 0 to {count - 1}, but the run played set {last}."
+            f"`problem` must be the problem of the run; it has the sets 0 to {count - 1}, but the run played set "
+            f"{last}."
         )
     problem = problem.solved()
     good, target = problem.acceptable(alpha), problem.target(alpha)

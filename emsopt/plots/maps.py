@@ -148,7 +148,7 @@ def _map_axes(ax: AxLike, city: City, count: int) -> tuple[Figure, AxesArray, di
 
 
 def _map(ax: Axes, city: City, evaluation: Evaluation | None, colours: FloatArray) -> None:
-    """Draw one map on ``ax``: atoms shaded by ``colours``, stations, and lines from stations to the atoms they serve."""
+    """Draw one map on ``ax``: atoms shaded by ``colours``, stations, lines from stations to the atoms they serve."""
     atoms = np.asarray(city.atom_locations)
     if city.atom_shapes:
         paths = [_path(shape) for shape in city.atom_shapes]

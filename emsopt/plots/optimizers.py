@@ -64,8 +64,8 @@ def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, Ax
     Parameters
     ----------
     A : array_like, shape (n, n)
-        Coefficients of the products x_i x_j: symmetric, without positive entries off the diagonal. The diagonal is taken
-        as 0; add it to ``b``. The drawing is legible up to about six places.
+        Coefficients of the products x_i x_j: symmetric, without positive entries off the diagonal. The diagonal is
+        taken as 0; add it to ``b``. The drawing is legible up to about six places.
     b : array_like, shape (n,)
         Linear coefficients.
     ax : sequence of two matplotlib Axes or empty Figure, optional

@@ -143,10 +143,10 @@ def read_osm(
 
 
 def _elements(path: Path, speeds: Mapping[str, float]) -> tuple[list[Road], Places, list[tuple[Turn, bool]], set[int]]:
-    """Return the ways for cars, longitude and latitude of their nodes by id, restricted turns, and nodes closed to cars.
+    """Return the ways for cars, their nodes' longitude and latitude by id, restricted turns, and nodes closed to cars.
 
-    A restricted turn is a pair, as from `_restrictions`: the turn, and True if it is forbidden or False if it is the only
-    one allowed.
+    A restricted turn is a pair, as from `_restrictions`: the turn, and True if it is forbidden or False if it is the
+    only one allowed.
     """
     try:
         from osmium import FileProcessor

@@ -169,7 +169,7 @@ MALFORMED = [
     (upload("[" * 100_000, "c.json"), "not valid JSON"),
     (upload('{"a": NaN}', "c.json"), "NaN"),
     (upload("PK", "calls.xlsx"), "Save the sheet as CSV"),
-    (upload("x", "calls"), "file ending in .csv or .geojson"),
+    (upload("x", "calls"), "file ending in .csv, .geojson or .json"),
     (upload(point('["a"]')[:-1] + ', "type": "x"}', "c.json"), "the entry 'type' more than once"),
     (upload(point("9" * 400), "c.json"), "a number of 400 digits, 99999999999999999999"),
     (upload(point("9" * 5000), "c.json"), "a number of 5,000 digits"),

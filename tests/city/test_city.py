@@ -143,7 +143,7 @@ MALFORMED = [
     (
         "sites and atoms on two continents",
         lambda: city(atom_locations=[MONACO] * 3, site_locations=[ST_PAUL] * 4),
-        ["site_locations", "atom_locations", "km apart"],
+        ["site_locations", "atom_locations", "km from"],
     ),
     ("kilometres as degrees", lambda: city(atom_locations=[[500, 200]] * 3), ["atom_locations", "geographic=False"]),
     ("locations with heights", lambda: city(atom_locations=[[1, 2, 3]] * 3), ["atom_locations", "(3, 2)"]),

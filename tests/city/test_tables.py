@@ -323,7 +323,7 @@ BAD_FRAMES = {
         demand_frame(lon=[48.85, 48.86, 48.87], lat=[2.35, 2.36, 2.37]),
         site_frame(lon=[2.35, 2.36], lat=[48.85, 48.86]),
         TIMES,
-        "swapped|km apart",
+        "swapped|km from",
     ),
     "metres": (
         demand_frame(x=[0, 5000, 1], y=0).drop(columns=["lon", "lat"]),

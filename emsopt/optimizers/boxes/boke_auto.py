@@ -100,7 +100,7 @@ CLEARLY = 0.7
 
 
 class BOKEAuto(BoxOptimizer):
-    """Alternate between an upper bound from a Gaussian process and density, and the maximum of a local quadratic.
+    """Maximise, at random, an upper bound from a Gaussian process and density, or a local quadratic.
 
     Parameters
     ----------
@@ -114,8 +114,10 @@ class BOKEAuto(BoxOptimizer):
 
     Notes
     -----
-    In a noise-free run, a maximiser that has already been evaluated is replaced by the point of lowest density. So is a
-    maximiser within ``CROWDED`` of a pending point, that is, one asked for but not observed; the points of a batch are
+    In a noise-free run, a maximum of the quadratic that has already been evaluated is replaced by the maximiser of the
+    upper bound and, if that has been evaluated too, by the point of lowest density. A point asked for but not observed
+    is pending. With or without noise, a maximum of the quadratic within ``CROWDED`` of a pending point is passed over,
+    and such a maximiser of the upper bound is replaced by the point of lowest density; the points of a batch are
     therefore spread out. Pending points are treated as observed, with the value predicted by the process.
     """
 
@@ -282,7 +284,7 @@ def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> t
 
 
 def emptiness(process: GaussianProcess, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return -V(x) and its slopes; V, the density defined by the module's formula, is least far from the data."""
+    """Return -V(x), shape (n,), and its slopes, (n, d). V is the module's density, so -V is largest far from data."""
     _, density, _, slope = mean_and_density(process, x)
     return -density, -slope
 

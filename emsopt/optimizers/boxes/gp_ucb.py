@@ -78,9 +78,9 @@ class GPUCBFixed(BoxOptimizer):
 class GPUCB(GPUCBFixed):
     """GP-UCB that fits its kernel before every step: one lengthscale per input, amplitude and, if noisy, the noise.
 
-    The fit maximises the marginal likelihood times a prior under which the logarithms of the lengthscales have a standard
-    deviation of ``SPREAD`` around their common mean. Without noise, the noise variance is fixed at ``NOISE_FREE`` times
-    the amplitude.
+    The fit maximises the marginal likelihood times a prior under which the logarithms of the lengthscales have a
+    standard deviation of ``SPREAD`` around their common mean. Without noise, the noise variance is fixed at
+    ``NOISE_FREE`` times the amplitude.
 
     Parameters
     ----------

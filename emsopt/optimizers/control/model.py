@@ -212,7 +212,7 @@ class ControlModel:
         return value, x
 
     def bound(self, i: int, kind: str) -> "ExpectedBound":
-        """Return E[u] ("upper"), E[l] ("lower") or E[μ] ("mean") as a function of the variables that set ``i`` controls.
+        """Return E[u] ("upper"), E[l] ("lower") or E[μ] ("mean") as a function of the variables of set ``i``.
 
         u = μ + β σ and l = μ - β σ are confidence bounds; the expectation is over the variables that the set does not
         control.
@@ -229,9 +229,10 @@ class ControlModel:
         return value, x
 
     def _starts(self, i: int, function: Slopes, n: int, most: int) -> tuple[list[tuple[float, float]], FloatArray]:
-        """Return the bounds of the variables in set ``i`` and the ``most`` starting points with the largest values.
+        """Return the bounds of the k variables in set ``i``, and starting points, shape (most, k).
 
-        They are chosen by ``function`` from n random points, half of them near the eight plays of largest value.
+        These are the points with the largest values of ``function`` among n random points. Half of the random points
+        lie near the eight plays with the largest observed values.
         """
         controlled = list(self.problem.control_sets[i])
         box = [(0.0, 1.0)] * len(controlled)

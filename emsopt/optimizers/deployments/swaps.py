@@ -99,14 +99,15 @@ class LocalSearch(Optimizer):
     ----------
     objective : Objective
     starts : sequence of array_like, optional
-        Deployments to descend from, one after the other, before random ones. Default: the p-median deployment, and all
-        units at the open sites with the shortest mean response time. If the sequence is empty, all starts are random.
+        Deployments to descend from, one after the other, before random ones. Default: the p-median deployment, and
+        the open sites with the shortest mean response times, each filled before the next is used. If the
+        sequence is empty, all starts are random.
     rng : int or Generator, optional
 
     Notes
     -----
-    Neighbours already observed are not asked for again; their known values are used. A noisy objective misleads the
-    search.
+    Without noise, neighbours already observed are not asked for again; their known values are used. With noise they are
+    asked for again, and a new value is compared with a single earlier one, which misleads the search.
     """
 
     def __init__(self, objective: Objective, *, starts: Sequence[Sites] | None = None, rng: Rng = None) -> None:

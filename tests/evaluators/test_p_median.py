@@ -13,7 +13,7 @@ import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.evaluators import bounds, evaluate, evaluate_all, one_median, p_median
 
-lagrangian = importlib.import_module("emsopt.evaluators._p_median")
+solver = importlib.import_module("emsopt.evaluators._p_median")
 
 
 def make_city(times, rates=None, turnout=0.0):
@@ -242,7 +242,7 @@ def test_same_optimum_when_memory_forces_a_depth_first_search(monkeypatch):
     city = scattered_city(80, 80, 28)
     expected, stopped = p_median(city, 8), p_median(city, 8, time_limit=1e-9)
     assert stopped.objective > expected.objective  # so that the search has something to find
-    monkeypatch.setattr(lagrangian, "QUEUE_BYTES", 0)
+    monkeypatch.setattr(solver, "QUEUE_BYTES", 0)
     found = p_median(city, 8)
     np.testing.assert_array_equal(found.sites, expected.sites)
     assert found.gap == 0

@@ -111,6 +111,8 @@ def test_impossible_counts_are_refused():
         minimize_quadratic(np.zeros((3, 3)), np.zeros(3), 3, floors=[5, 0, 0], capacities=[9, 0, 0])
     with pytest.raises(InputError, match=r"`capacities` must have one entry per place, shape \(3,\)"):
         minimize_quadratic(np.zeros((3, 3)), np.zeros(3), 1, capacities=[1, 1])
+    with pytest.raises(InputError, match=r"`units` must be 0 .* to 0.*; got 1"):
+        minimize_quadratic(np.zeros((3, 3)), np.zeros(3), 1, capacities=[0.5, 0.5, 0.5])
     with pytest.raises(InputError, match="`floors` must hold 3 whole numbers from 0"):
         minimize_quadratic(np.zeros((3, 3)), np.zeros(3), 1, floors=[2, 0, 0])
     with pytest.raises(InputError, match="no positive entry"):

@@ -136,7 +136,7 @@ def minimize_quadratic(
     A = np.ascontiguousarray((A + A.T) / 2)
     units = _validate.whole_number(units, "units", low=0)
     low = np.zeros(len(b), int) if floors is None else np.asarray(floors, int)
-    most = np.ones(len(b), int) if capacities is None else np.asarray(capacities)
+    most = np.ones(len(b), int) if capacities is None else np.floor(capacities)
     for key, limits in (("floors", low), ("capacities", most)):
         if limits.shape != b.shape:
             raise InputError(f"`{key}` must have one entry per place, shape {b.shape}; got shape {limits.shape}.")

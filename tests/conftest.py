@@ -1,12 +1,15 @@
 """What several test files need."""
 
 import importlib.util
+import re
 import signal
 import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from emsopt.datasets import load_claims
 
 # How fast examples run and are drawn says something about the machine only.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -30,6 +33,40 @@ def script():
         return module
 
     return load
+
+
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?(?![\d.]*\d)")
+
+
+def agrees(printed, value):
+    """Return whether a value, rounded as a number is printed, gives that number: 0.0204 as 0.020, 42,685 as 43,000."""
+    mantissa, _, power = printed.replace(",", "").partition("e")
+    digits = len(mantissa.partition(".")[2])
+    if "," in printed and not digits:
+        digits -= len(mantissa) - len(mantissa.rstrip("0"))
+    return abs(float(printed.replace(",", "")) - value) <= 0.5000001 * 10.0 ** (int(power or 0) - digits)
+
+
+@pytest.fixture(scope="session")
+def claim():
+    """A function that binds a row of the register of claims to what a test has computed.
+
+    ``claim("boke", "Theorem 4.1", 0.9, 16)`` fails unless the numbers of the row's column ``ours`` include 0.9 and 16 in
+    this order, each to its last printed digit; others may stand between them. ``column="error"`` and ``"theirs"`` do the
+    same there. Use it in the test that the row names as evidence, on values computed in that test or read from a stored
+    study. Without numbers it returns the row: ``claim("boke", "Theorem 4.1").ours``.
+    """
+
+    def row(paper, place, *values, column="ours"):
+        claims = load_claims(paper)
+        (found,) = claims[claims["place"] == place].itertuples(index=False)
+        printed = iter(NUMBER.findall(getattr(found, column)))
+        for value in values:
+            if not any(agrees(number, value) for number in printed):
+                pytest.fail(f"{paper}, {place}: {value} is not in its turn in {column} = '{getattr(found, column)}'.")
+        return found
+
+    return row
 
 
 @pytest.fixture

@@ -105,6 +105,34 @@ def test_claims_are_filtered_by_paper_and_place():
         eo.datasets.load_claims("location")
 
 
+@pytest.mark.parametrize(
+    ("printed", "value", "same"),
+    [
+        ("0.020", 0.0204, True),
+        ("0.020", 0.0206, False),
+        ("43,000", 42_685, True),
+        ("43,000", 43_600, False),
+        ("10", 14, False),
+        ("-1.6", -1.64, True),
+        ("6.7e-5", 6.74e-5, True),
+        ("6.7e-5", 6.8e-5, False),
+    ],
+)
+def test_a_printed_number_is_a_rounded_value(printed, value, same, claim):
+    from conftest import NUMBER, agrees
+
+    assert NUMBER.findall(f"x1 is {printed}, or {printed}; {printed}.") == [printed] * 3
+    assert agrees(printed, value) == same
+
+
+def test_numbers_of_a_claim_are_compared_in_their_order(claim):
+    row = claim("server locations", "Section 7.2, optimum", 5.86, 5.932)
+    assert row.verdict == "reproduced"
+    for wrong in ((5.93, 5.86), (5.87,)):
+        with pytest.raises(pytest.fail.Exception, match="is not in its turn in ours"):
+            claim("server locations", "Section 7.2, optimum", *wrong)
+
+
 def test_the_readme_quotes_the_register(script):
     quote = script("data/quote_claims.py")
     readme = quote.README.read_text("utf-8")

@@ -124,9 +124,9 @@ class Box:
     >>> box = Box([(0.0, 1.0), (1, 3)], integers=[1])
     >>> box.from_unit([0.25, 0.99])
     array([0.25, 3.  ])
-    >>> box = Box({"rate": Real(1e-4, 1.0, log=True), "solver": Categorical(["adam", "lbfgs", "sgd"])})
-    >>> box.named(box.from_unit([0.5, 0.2, 0.9, 0.3]))
-    {'rate': 0.01, 'solver': 'lbfgs'}
+    >>> box = Box({"rate": Real(1, 100, log=True), "solver": Categorical(["adam", "lbfgs", "sgd"])})
+    >>> box.named(box.from_unit([1.0, 0.2, 0.9, 0.3]))
+    {'rate': 100.0, 'solver': 'lbfgs'}
     """
 
     def __init__(

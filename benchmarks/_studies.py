@@ -8,9 +8,10 @@ the folder of the cases.
 import argparse
 from pathlib import Path
 
-from emsopt import datasets, study
+import emsopt
+from emsopt import study
 
-STORED = Path(datasets.__file__).parent / "data" / "studies"
+STORED = Path(emsopt.__file__).parent / "data" / "studies"
 QUARTILES = {"q25": lambda values: values.quantile(0.25), "q75": lambda values: values.quantile(0.75)}
 
 

@@ -25,7 +25,7 @@ from emsopt.optimizers.boxes.boke import exploration, log_upper_bound
 from emsopt.optimizers.boxes.boke_auto import upper_bound as auto_bound
 from emsopt.optimizers.boxes.gp_ucb import upper_bound
 
-STORED = Path(eo.datasets.__file__).parent / "data" / "studies"
+STORED = Path(eo.__file__).parent / "data" / "studies"
 METHODS = {
     "boke": BOKE,
     "boke+": BOKEPlus,

@@ -22,8 +22,9 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from emsopt import City, datasets
+from emsopt import City
 from emsopt.city import travel
+from emsopt.datasets import cities, paper_table
 from emsopt.evaluators import bounds, evaluate_all, p_median
 
 HERE = Path(__file__).resolve().parent
@@ -38,7 +39,7 @@ CHECKSUMS = HERE / "SHA256SUMS"
 UNITS = 9
 DOWNTOWN = (-93.0930, 44.9475)  # longitude, latitude
 # published response times (min) of the best deployment, by calls a unit could serve in a day
-FITTED = {np.inf: 5.33, datasets.ST_PAUL_SERVED_PER_DAY: 5.86, 10.0: 8.25}
+FITTED = {np.inf: 5.33, cities.ST_PAUL_SERVED_PER_DAY: 5.86, 10.0: 8.25}
 BETA_RANGE = (0.0, 0.6)
 
 
@@ -76,10 +77,10 @@ def build(beta):
     shapes = json.loads((RAW / "stpaul_voronoi_schematic.geojson").read_text(encoding="utf-8"))["features"]
     return City(
         # rounded far below what is known, so that every machine writes the same digits
-        arrival_rates=np.round(datasets.ST_PAUL_CALLS_PER_DAY / 24 * demand / demand.sum(), 12),
+        arrival_rates=np.round(cities.ST_PAUL_CALLS_PER_DAY / 24 * demand / demand.sum(), 12),
         travel_times=np.round(travel.st_paul_law(road_km), 9),
-        turnout_times=datasets.ST_PAUL_TURNOUT_MIN,
-        service_times=datasets.ST_PAUL_SERVICE_MIN,
+        turnout_times=cities.ST_PAUL_TURNOUT_MIN,
+        service_times=cities.ST_PAUL_SERVICE_MIN,
         atom_names=[f"Tract {atom['tract_base']}" for atom in atoms],
         site_names=[name for name, _, _ in sites.values()],
         atom_locations=locations,
@@ -119,9 +120,9 @@ def residuals(city):
     rows = [("p-median bound", FITTED[np.inf], best_response(city, np.inf))]
     upper = bounds(city, UNITS, evaluator="approximate").upper
     rows.append(("p-median deployment at mu = 42.17", 5.92, upper))
-    for mu, published in datasets.paper_table(3)[["mu_per_day", "optimum_min"]].to_numpy():
+    for mu, published in paper_table(3)[["mu_per_day", "optimum_min"]].to_numpy():
         rows.append((f"optimum, Table 3, mu = {mu:g}", published, best_response(city, mu)))
-    for load, published in datasets.paper_table(1)[["offered_load", "optimum_min"]].to_numpy():
+    for load, published in paper_table(1)[["offered_load", "optimum_min"]].to_numpy():
         best = evaluate_all(city.with_offered_load(load, UNITS), UNITS, evaluator="approximate").best
         rows.append((f"optimum, Table 1, load = {load:g}", published, best.mean_response))
     return rows

@@ -1,0 +1,35 @@
+"""Loaders: cities, tables and claims of published papers, road networks, stored studies and practice data.
+
+==========================  ==================================================================================
+`load_st_paul`              St. Paul, Minnesota: 71 atoms, 17 sites for 9 units; demand is a proxy by default
+`grid_city`                 a random city on a square grid
+`paper_table`               tables of "Optimizing Server Locations in Spatial Queues", to compare your figures with
+`load_claims`               what five papers claim: their number, ours, a verdict, and where it is shown
+`load_study`                stored results of the package's own studies
+`load_roads`                the road networks of Monaco and Luxembourg, and `ROUTES` through them
+`practice_calls`            a log of calls and the stations of a fictitious town, with some errors to find
+`write_templates`           template files for your own calls and stations
+==========================  ==================================================================================
+
+They are in the files `cities`, `papers`, `studies`, `roads` and `practice`. The embedded St. Paul is built by
+``data/build_st_paul.py``. Sources and licences of all data are in ``emsopt/data/LICENSES.md``.
+"""
+
+from .cities import grid_city, load_st_paul
+from .papers import VERDICTS, load_claims, paper_table
+from .practice import practice_calls, write_templates
+from .roads import ROUTES, load_roads
+from .studies import load_study
+
+__all__ = [
+    "ROUTES",
+    "VERDICTS",
+    "grid_city",
+    "load_claims",
+    "load_roads",
+    "load_st_paul",
+    "load_study",
+    "paper_table",
+    "practice_calls",
+    "write_templates",
+]

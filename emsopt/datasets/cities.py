@@ -1,0 +1,172 @@
+"""Cities of published papers: St. Paul, Minnesota, and random cities on a grid."""
+
+import numpy as np
+
+from .._files import locate, pickles
+from .._types import Rng
+from .._validate import choice, generator, positive_number, whole_number
+from ..city import travel
+from ..city.city import City
+from ..errors import InputError
+
+# "Optimizing Server Locations in Spatial Queues", section 7, and the code published with it.
+ST_PAUL_CALLS_PER_DAY = 84.68
+ST_PAUL_SERVED_PER_DAY = 42.17  # calls that one unit would serve if it never waited, mu
+ST_PAUL_SERVICE_MIN = 24 * 60 / ST_PAUL_SERVED_PER_DAY
+ST_PAUL_TURNOUT_MIN = 1.75
+
+PUBLISHED = "YyyyyyiZ/Optimizing-Server-Locations-using-Bayesian-Optimization/6ef27802d854a08f9bc95be51631a7709c39aaae"
+PUBLISHED_URL = f"https://raw.githubusercontent.com/{PUBLISHED}/Saint_Paul.pkl"
+PUBLISHED_SHA256 = "2d75885d302108d9707ea2ed0a54c8d2c0f98b1b2e1c1ae31f58a76832b85e34"
+
+GRID_SPEED_KMH = 40
+GRID_UNIFORM_MIN = (5, 30)  # as in the code published with the papers
+
+
+def load_st_paul(version: str = "embedded", *, call_group: str = "f") -> City:
+    """Return St. Paul, Minnesota, as in "Optimizing Server Locations in Spatial Queues", section 7.
+
+    Nine units are placed at 17 listed sites. Three stations are listed twice because they may hold two units (sites 0
+    and 5, 1 and 6, 2 and 7). This leaves 14 distinct locations and 9,691 distinct deployments out of 24,310.
+
+    Parameters
+    ----------
+    version : {"embedded", "published"}
+        "embedded" needs only the package's own files. Its **demand is a proxy**, not call records: population in the
+        census of 2010 times exp(-beta x km to downtown), with the one parameter beta fitted to figures in
+        "Optimizing Server Locations in Spatial Queues" and its first version, called the papers below.
+        "published" has the demand shares that the papers' authors published with their code. The file
+        ``Saint_Paul.pkl`` is looked for in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/st_paul_published``; if it is not found,
+        it is downloaded and its checksum verified.
+    call_group : {"f", "e"}
+        Which of the two demand splits in the authors' file to use. The papers combine the rates of one group of calls
+        (84.68 per day, mu 42.17 per day) with the split of the other group, key ``f``; use it to reproduce their
+        figures. Key ``e`` is the split that belongs to these rates.
+
+    Returns
+    -------
+    City
+        `City.notes` describe its demand. The atoms' outlines are schematic Voronoi cells, not census tracts, unless the
+        version is "published" and ``tract_polygons_71.geojson`` is found in the same folders.
+
+    Raises
+    ------
+    DataUnavailableError
+        If the published file is not found and cannot be downloaded.
+
+    Notes
+    -----
+    Travel times are computed from road distances by `emsopt.city.travel.st_paul_law`. Turnout takes 1.75 min and
+    service 1440/42.17 = 34.15 min everywhere. The embedded optimum is within 0.1 min of every optimum in the papers'
+    tables; for higher accuracy use the published version.
+
+    Examples
+    --------
+    >>> city = load_st_paul()
+    >>> city.n_sites, city.n_atoms, round(24 * city.total_rate, 2)
+    (17, 71, 84.68)
+    """
+    choice(version, "version", ("embedded", "published"))
+    choice(call_group, "call_group", ("f", "e"))
+    city = City.load(locate.package_file("st_paul"))
+    if version == "published":
+        return _with_published_demand(city, call_group)
+    if call_group != "f":
+        raise InputError(
+            f"`call_group` requires version='published'; got call_group={call_group!r}, version='embedded'."
+        )
+    return city
+
+
+def _with_published_demand(city: City, call_group: str) -> City:
+    """Return the city with the authors' demand and, if the file is found, the outlines of census tracts."""
+    from .._files.formats import read_shapes
+
+    path = locate.find_data("st_paul_published/Saint_Paul.pkl", PUBLISHED_URL, PUBLISHED_SHA256)
+    shares = np.ravel(pickles.read_arrays(path, PUBLISHED_SHA256)[call_group])
+    outlines = locate.find_local("st_paul_published/tract_polygons_71.geojson")
+    kind = "schematic (Voronoi cells of the atoms), not census tracts"
+    if outlines is not None:
+        city = city.replace(atom_shapes=read_shapes(outlines, [str(k + 1) for k in range(city.n_atoms)]))
+        kind = "census tracts, merged to atoms"
+    return city.replace(
+        arrival_rates=ST_PAUL_CALLS_PER_DAY / 24 * shares / shares.sum(),
+        name="St. Paul, published demand" + ("" if call_group == "f" else f" ({call_group})"),
+        notes=f"Demand: shares of 71 atoms as published by the papers' authors (key {call_group} of Saint_Paul.pkl), "
+        f"scaled to {ST_PAUL_CALLS_PER_DAY} calls a day. Outlines: {kind}.",
+    )
+
+
+def grid_city(
+    n_sites: int = 30,
+    units: int = 15,
+    load: float = 0.5,
+    *,
+    rng: Rng = None,
+    size: int = 10,
+    geometry: str = "plane",
+) -> City:
+    """Return a random city on a square grid.
+
+    As in the experiments of "Optimizing Server Locations in Spatial Queues", it has 100 atoms on a 10 x 10 grid by
+    default.
+
+    Parameters
+    ----------
+    n_sites : int
+        Number of candidate sites N, at the centres of distinct random cells.
+    units : int
+        Fleet size p that ``load`` refers to.
+    load : float
+        Offered load per unit, lambda / (p mu). Arrival rates are scaled to it.
+    rng : int, Generator or None
+        Source of randomness.
+    size : int
+        Number of cells along each side. Each cell is one atom, 1 km wide.
+    geometry : {"plane", "uniform"}
+        "plane": straight lines between centres at 40 km/h. "uniform": every travel time is drawn independently between
+        5 and 30 min, as in the code published with that paper; such times do not correspond to distances.
+
+    Returns
+    -------
+    City
+        Its coordinates are kilometres on a plane; its demand shares are drawn from (0, 1] and normalised. Turnout (1.75
+        min) and service time (34.15 min everywhere) are those of St. Paul, because that paper does not state them.
+
+    Examples
+    --------
+    >>> city = grid_city(30, units=15, load=0.5, rng=1)
+    >>> city.n_sites, city.n_atoms, round(city.offered_load(15), 3)
+    (30, 100, 0.5)
+    """
+    size = whole_number(size, "size")
+    n_sites = whole_number(n_sites, "n_sites", 1, size**2)
+    units = whole_number(units, "units")
+    load = positive_number(load, "load")
+    choice(geometry, "geometry", ("plane", "uniform"))
+    draws = generator(rng)
+
+    corners = np.stack(np.meshgrid(np.arange(size), np.arange(size)), axis=-1).reshape(-1, 2)
+    centres = corners + 0.5
+    cells = np.sort(draws.choice(size**2, n_sites, replace=False))
+    demand = 1 - draws.random(size**2)
+    if geometry == "plane":
+        times = travel.constant_speed(GRID_SPEED_KMH)(travel.plane_km(centres[cells], centres))
+        how = f" of 1 km; straight lines at {GRID_SPEED_KMH} km/h."
+    else:
+        low, high = GRID_UNIFORM_MIN
+        times = draws.uniform(low, high, (n_sites, size**2))
+        how = f"; times drawn between {low} and {high} min, whatever the distance."
+    square = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]])
+    return City(
+        arrival_rates=demand,
+        travel_times=times,
+        turnout_times=ST_PAUL_TURNOUT_MIN,
+        service_times=ST_PAUL_SERVICE_MIN,
+        atom_locations=centres,
+        site_locations=centres[cells],
+        atom_shapes=[{"type": "Polygon", "coordinates": [(corner + square).tolist()]} for corner in corners],
+        geographic=False,
+        name=f"grid city, {geometry}",
+        notes=f"Random demand on {size} x {size} cells{how}",
+    ).with_offered_load(load, units)

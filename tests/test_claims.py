@@ -12,7 +12,7 @@ import emsopt as eo
 
 ROOT = Path(__file__).parents[1]
 PAPERS = ("server locations", "server locations, version one", "navigation", "bocvs", "boke")
-VERDICTS = ("reproduced", "in part", "refuted", "cannot be tested")
+VERDICTS = eo.datasets.VERDICTS
 CLAIMS = eo.datasets.load_claims()
 
 
@@ -34,16 +34,15 @@ def running_tests(file):
 
 
 @functools.cache
-def sections_with_code(file):
-    """Return the anchors of those headings of a notebook that have a code cell below them or their subheadings."""
+def sections_with_asserts(file):
+    """Return the anchors of those headings of a notebook that have an assertion below them or their subheadings."""
     found, above = set(), []
     for cell in json.loads((ROOT / file).read_text("utf-8"))["cells"]:
         text = "".join(cell["source"])
-        if cell["cell_type"] == "code" and text.strip():
-            found |= {anchor for _, anchor in above}
-        for rank, heading in re.findall(
-            r"^(#+) (.+?)\s*$", text if cell["cell_type"] == "markdown" else "", re.MULTILINE
-        ):
+        if cell["cell_type"] == "code":
+            found |= {anchor for _, anchor in above if re.search(r"^assert ", text, re.MULTILINE)}
+            continue
+        for rank, heading in re.findall(r"^(#+) (.+?)\s*$", text, re.MULTILINE):
             above = [(r, anchor) for r, anchor in above if r < len(rank)] + [(len(rank), heading.replace(" ", "-"))]
     return found
 
@@ -68,14 +67,14 @@ def test_every_claim_has_a_verdict_and_all_but_the_reproduced_a_reason():
 
 
 @pytest.mark.skipif(not (ROOT / "notebooks").exists(), reason="the notebooks are not installed with the package")
-def test_all_evidence_exists_and_runs():
+def test_all_evidence_exists_and_asserts():
     """Nothing is run here: the tests run beside this one, and the notebooks by nbval."""
     wrong = []
     for evidence in CLAIMS["evidence"].unique():
         test = re.fullmatch(r"(tests/\S+\.py)::(test_\w+)", evidence)
         section = re.fullmatch(r"(notebooks/\w+\.ipynb)#(\S+)", evidence)
         file, name = (test or section).groups() if test or section else ("", "")
-        if not (ROOT / file).is_file() or name not in (running_tests if test else sections_with_code)(file):
+        if not (ROOT / file).is_file() or name not in (running_tests if test else sections_with_asserts)(file):
             wrong.append(evidence)
     assert wrong == []
 
@@ -101,6 +100,8 @@ def test_claims_are_filtered_by_paper_and_place():
     assert set(tables["paper"]) == {"server locations"}
     assert len(tables) > 1
     assert tables["place"].str.startswith("Table 1").all()
+    both = eo.datasets.load_claims("navigation", ("Table 1", "Figure 1"))
+    assert set(both["place"].str[:7]) == {"Table 1", "Figure "}
     with pytest.raises(eo.EmsoptError, match="`paper` must be one of"):
         eo.datasets.load_claims("location")
 

@@ -49,7 +49,7 @@ def paper_table(number: int) -> "pd.DataFrame":
     return pd.read_csv(locate.package_file("papers", f"table_{number}.csv"), keep_default_na=False)
 
 
-def load_claims(paper: str = "", place: str = "") -> "pd.DataFrame":
+def load_claims(paper: str = "", place: str | tuple[str, ...] = "") -> "pd.DataFrame":
     """Return the register of claims: what the five papers say, what we found, and where that is shown.
 
     Parameters
@@ -59,23 +59,39 @@ def load_claims(paper: str = "", place: str = "") -> "pd.DataFrame":
         first version; "navigation" is "Bayesian Analysis of Combinatorial Gaussian Process Bandits"; "bocvs" is
         "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs"; "boke" is "Bayesian
         Optimization by Kernel Regression and Density-based Exploration". All five if left out.
-    place : str
-        Return only claims whose place in the paper begins so, such as "Table 1".
+    place : str or tuple of str
+        Return only claims whose place in the paper begins so, such as "Table 1" or ("Table 1", "Figure 2").
 
     Returns
     -------
     DataFrame
         One row per claim, in the order of the papers. No two claims of a paper have the same ``place``. ``claim`` is
         in our words; ``theirs`` and ``ours`` are the numbers that the paper and this package give, with the ``error``
-        of ours. ``verdict`` is "reproduced", "in part", "refuted" or "cannot be tested", and ``why`` gives the reason.
+        of ours. ``verdict`` is one of `VERDICTS`, and ``why`` gives the reason.
         ``evidence`` is a test that holds the row (``tests/FILE.py::NAME``) or a section of a notebook
         (``notebooks/FILE.ipynb#HEADING``). All columns are strings; what does not apply is empty.
 
+    Notes
+    -----
+    The verdicts mean:
+
+    - "reproduced": we saw what the paper says, and its number is within our error or the precision printed. A theorem
+      is reproduced if its statement held wherever we checked it, also if its bound is loose; ``why`` says how loose.
+    - "in part": the claim holds for one half or for some of the cases that it names, with another constant or symbol
+      than printed, or only with repairs of ours; ``why`` says which.
+    - "refuted": the claim fails in its own setting, by more than two errors or by a counterexample that meets its
+      assumptions. If a proof is wrong but its statement holds, the step of the proof has a row of its own.
+    - "cannot be tested": nothing that we can run decides it; ``why`` gives the reason. A setting of ours that differs
+      from the paper's never refutes a claim: the verdict is then this one or "in part".
+
+    Of St. Paul, "published" and "embedded" are the two versions of `load_st_paul`. "To the letter" is a method as
+    printed, such as ``GPpM(literal=True)``; "with our repairs" is the method that the package offers by default.
+
     Examples
     --------
-    >>> claim = load_claims("server locations", "Theorem 2").iloc[0]
+    >>> claim = load_claims("server locations", "Section 7.2, optimum").iloc[0]
     >>> claim.theirs, claim.ours, claim.verdict
-    ('5.33 min at St. Paul', '5.33 min (published), 5.37 (embedded)', 'reproduced')
+    ('5.86 min', '5.86 min (published), 5.93 (embedded)', 'reproduced')
     """
     import pandas as pd
 

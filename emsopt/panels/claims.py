@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 ALL = "all"
 WIDTHS = {"claim": 15, "paper": 6, "here": 14, "verdict": 16}  # of the columns, em
 EXPLANATION = (
-    "Every theorem, figure, table and numbered statement of the papers, and what this package found. Each row ends with "
-    "a link to the test or the notebook section that shows it. help(eo.datasets.load_claims) explains the papers' names."
+    "What the papers state, and what this package found. Each row ends with a link to the test or the notebook section "
+    "that shows it. help(eo.datasets.load_claims) explains the papers' names and the verdicts."
 )
 
 

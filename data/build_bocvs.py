@@ -2,9 +2,9 @@
 
     python data/build_bocvs.py    print the table, write emsopt/data/bocvs/optima.csv and SHA256SUMS
 
-Each row is found by `emsopt.problems.ControlProblem.best_of_set`: the problem's objective is averaged over 16,384 common
-quasi-Monte-Carlo points, and searched from the best of 4,096 points and from the best point of all variables. The
-plant's objective needs its published file (``EMSOPT_DATA``, or a download). Takes some five minutes.
+Each row is found by `emsopt.problems.ControlProblem.best_of_set`: the problem's objective is averaged over 16,384
+common quasi-Monte-Carlo points, and searched from the best of 4,096 points and from the best point of all variables.
+The plant's objective needs its published file (``EMSOPT_DATA``, or a download). Takes some five minutes.
 """
 
 import csv

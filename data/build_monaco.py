@@ -10,8 +10,8 @@ Needs ``pip install emsopt[roads]``. Roads, turns and speed defaults: `emsopt.ro
 **Terrain is a surrogate**, made of what the map itself knows of heights: its survey points and peaks, and the coast at
 0 m, each averaged on cells of 100 m, and a thin-plate spline through them, nowhere below 0. There are about two dozen
 such heights for 60 square kilometres. Left out one by one they are missed by more than 100 m (printed), so that single
-streets may be steeper or flatter than they are, while coast, town and mountain lie where they should. The kind of spline
-was chosen by that error and by nothing else.
+streets may be steeper or flatter than they are, while coast, town and mountain lie where they should. The kind of
+spline was chosen by that error and by nothing else.
 """
 
 import argparse

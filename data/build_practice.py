@@ -2,9 +2,9 @@
 
     python data/build_practice.py    write emsopt/data/practice and emsopt/data/templates
 
-The town lies in the middle of the Atlantic, so that nobody takes it for theirs. Sixteen weeks of calls comes from homes by
-night and from the centre by day, with a weekend's night life; how many come at an hour follows the shape that ambulance
-services know, fewest before dawn and most in the afternoon. All of it is drawn with the seed below.
+The town lies in the middle of the Atlantic, so that nobody takes it for theirs. Sixteen weeks of calls comes from homes
+by night and from the centre by day, with a weekend's night life; how many come at an hour follows the shape that
+ambulance services know, fewest before dawn and most in the afternoon. All of it is drawn with the seed below.
 
 Some faults are put in, for the checks to find: rows without time or place, swapped and missing coordinates, repeated
 calls, calls from afar, one address that calls often, and two days without records.

@@ -3,14 +3,14 @@
     python data/build_st_paul.py            fit, print the residuals, write emsopt/data/st_paul
     python data/build_st_paul.py --dry-run  fit and print only
 
-**Why a proxy.** The call records are not public. Calls follow people, and more so downtown, where people work; so demand
-of an atom is taken as its population by the census of 2010 times exp(-beta x km to downtown).
+**Why a proxy.** The call records are not public. Calls follow people, and more so downtown, where people work; so
+demand of an atom is taken as its population by the census of 2010 times exp(-beta x km to downtown).
 
 **The fit.** beta minimises the largest difference to three published response times of the best deployment, which span
 the loads at which the city is used: never busy (the p-median bound, 5.33 min), the original service rate (5.86 min at
 42.17 calls a day) and the slowest one in version one's Table 3 (8.25 min at 10 a day). The other optima in the papers'
-tables take no part and are printed as a check, and so is the p-median deployment at the original rate (5.92 min). Figures
-at the original rate alone would give beta = 0.22 and miss the optimum under heavy load by 0.2 min.
+tables take no part and are printed as a check, and so is the p-median deployment at the original rate (5.92 min).
+Figures at the original rate alone would give beta = 0.22 and miss the optimum under heavy load by 0.2 min.
 """
 
 import argparse
@@ -90,8 +90,8 @@ def build(beta):
         notes=(
             "Demand is a proxy, not call records: population by the census of 2010 x exp(-"
             f"{beta:g} x km to downtown), with the one parameter fitted to three response times in the papers. "
-            "Outlines are schematic (Voronoi cells of the atoms), not census tracts. Road distances as published by the "
-            "papers' authors (MIT licence, (c) 2025 Yi Zhang)."
+            "Outlines are schematic (Voronoi cells of the atoms), not census tracts. Road distances as published by "
+            "the papers' authors (MIT licence, (c) 2025 Yi Zhang)."
         ),
     )
 

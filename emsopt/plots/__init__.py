@@ -19,9 +19,10 @@ from .control import control_bounds, control_run, control_sets, control_study
 from .curves import convergence, load_sweep, response_distribution, response_histogram
 from .maps import deployment, deployments
 from .model import approximation_error, correction_factor, utilization
-from .optimizers import cut_graph, example_13, regret_curves, search_steps, trust_region
+from .optimizers import cut_graph, example_13, trust_region
 from .own_city import hourly_plan, weekly_profile
 from .roads import exploration, routes
+from .searches import regret_curves, search_steps
 from .small_multiples import line_panels, study_curves
 
 __all__ = [

@@ -15,8 +15,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from numpy.typing import NDArray
 
 from .._types import ArrayLike, FloatArray
+from ..bandits import POLICIES
 from ..errors import InputError
 from ..maps import _colours
+from ..optimizers import BOX_METHODS, LEARNERS, METHODS
 
 AxesArray: TypeAlias = NDArray[np.object_]
 AxLike: TypeAlias = Axes | Figure | Sequence[Axes] | AxesArray | None
@@ -91,11 +93,7 @@ def categories(names: Iterable[str]) -> dict[str, int]:
     problems), which does not depend on the other lines of the figure. Other lines take the categories that are left, in
     order.
     """
-    from ..bandits import POLICIES
-    from ..optimizers import BOX_METHODS, METHODS
-    from .control import METHODS as CONTROL
-
-    names, kinds = list(dict.fromkeys(names)), [list(kind) for kind in (METHODS, BOX_METHODS, POLICIES, CONTROL)]
+    names, kinds = list(dict.fromkeys(names)), [list(kind) for kind in (METHODS, BOX_METHODS, POLICIES, LEARNERS)]
     kind = max(kinds, key=lambda kind: sum(name.lower() in kind for name in names))
     result: dict[str, int] = {}
     for name in sorted(names, key=lambda name: name.lower() not in kind):

@@ -10,6 +10,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from .. import _validate
 from ..errors import InputError
 from ..maps import _colours
+from ..optimizers import LEARNERS
 from ..problems import ControlProblem
 from ._style import AxLike, Style, draw_line, figure, panels, plain_ticks, shared_legend, styled, words
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 FLOOR = 1e-4  # lower bound for simple regret on a logarithmic axis
 COLUMNS = ("simple_regret", "quality_regret", "cost_regret", "weighted_regret", "plays", "on_target")
-METHODS = ("unknown-cost", "ucb-psq", "ts-psq", "ucb-cvs", "etc-50")  # always in the same colours
 DRAWN = 128  # number of plays drawn for each set
 
 
@@ -172,7 +172,7 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike
     for (row, k), panel in np.ndenumerate(axes):
         objective, (costs, variance) = objectives[row], settings[k]
         part = table.query("objective == @objective and costs == @costs and variance == @variance")
-        for m, method in enumerate(METHODS):
+        for m, method in enumerate(LEARNERS):
             lines = part[part["method"] == method].groupby("cost")[column].agg(["mean", "sem"])
             if len(lines):
                 mean, error = lines.fillna({"sem": 0}).to_numpy().T
@@ -186,7 +186,7 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike
         axes[row, 0].set_ylabel(objective)
         axes[0, k].set_title(f"{costs} costs, variance {variance:g}", fontsize=11)
         axes[-1, k].set_xlabel("Cost spent", fontsize=11)
-    shared_legend(fig, axes.ravel(), len(METHODS), title=words(column).capitalize())
+    shared_legend(fig, axes.ravel(), len(LEARNERS), title=words(column).capitalize())
     return fig, axes
 
 
@@ -194,8 +194,8 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike
 def control_bounds(table: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, AxesArray]:
     """Draw quality and cost regret per play against the number of plays, with the bounds of Theorems 1 and 3.
 
-    Of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". A bound above the grey line,
-    the regret if every play is the worst, says nothing.
+    Of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". A bound above the grey
+    line, the regret if every play is the worst, says nothing.
 
     Parameters
     ----------

@@ -1,0 +1,129 @@
+"""Searches: the steps of one in a single variable, and regret with its bounds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _validate
+from ..maps import _colours
+from ..optimizers.regret import confidence_band
+from ._style import AxLike, Style, categories, draw_line, figure, legend_above, panels, shared_legend, styled
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from .._types import ArrayLike
+    from ._style import AxesArray
+
+MODEL, ACQUISITION = _colours.CATEGORIES[:2]
+
+
+@styled()
+def search_steps(
+    steps: Sequence[pd.DataFrame], points: ArrayLike, ax: AxLike = None, *, truth: ArrayLike | None = None
+) -> tuple[Figure, AxesArray]:
+    """Draw steps of a search in one variable: the model on the left, the acquisition function on the right.
+
+    Figure 6 of "Optimizing Server Locations in Spatial Queues".
+
+    Parameters
+    ----------
+    steps : sequence of DataFrame
+        One row of the figure per step. The index is x. The columns are "mean" and "deviation", posterior mean and
+        standard deviation of the function, and "acquisition", whose maximum is evaluated next.
+    points : array_like, shape (t, 2)
+        All evaluated points and their values, in order. The last ``len(steps)`` are those that the steps chose: a step
+        is drawn with the points before its own.
+    ax : empty Figure or sequence of Axes, two for each step, optional
+    truth : array_like, shape of the index, optional
+        Values of the function itself.
+
+    Returns
+    -------
+    fig, axes
+    """
+    found = _validate.real_array(points, "points", (None, 2))
+    for frame in steps:
+        _validate.columns(frame, ["mean", "deviation", "acquisition"], "steps")
+    first = _validate.whole_number(len(found) - len(steps), "number of points before the first step")
+    fig, axes = panels(ax, 2 * len(steps), (5.6, 2.5), 2, sharex=True)
+    for k, (frame, left, right) in enumerate(zip(steps, axes[::2], axes[1::2], strict=True)):
+        x, mean, spread = frame.index, frame["mean"], 2 * frame["deviation"]
+        left.fill_between(x, mean - spread, mean + spread, color=MODEL, alpha=0.15, label="± 2 standard deviations")
+        if truth is not None:
+            left.plot(x, truth, color="#777", linestyle="--", linewidth=1.6, label="true")
+        left.plot(x, mean, color=MODEL, label="posterior mean")
+        left.plot(*found[: first + k].T, "x", color="#222", markersize=9, markeredgewidth=2.2, label="observed")
+        right.fill_between(x, frame["acquisition"], color=ACQUISITION, alpha=0.35)
+        right.plot(x, frame["acquisition"], color=ACQUISITION)
+        for axis in (left, right):
+            axis.axvline(found[first + k, 0], color=_colours.LINES, linewidth=1.8, linestyle="--", label="next")
+        left.set_ylabel(f"step {k + 1}")
+    axes[0].set_title("Model")
+    axes[1].set_title("Acquisition function")
+    for axis in axes[-2:]:
+        axis.set_xlabel("x")
+    shared_legend(fig, axes, 5)
+    return fig, axes
+
+
+@styled()
+def regret_curves(
+    curves: ArrayLike | Mapping[str, ArrayLike],
+    ax: AxLike = None,
+    *,
+    bounds: Mapping[str, ArrayLike] | None = None,
+    label: str = "Cumulative regret (min)",
+    against: str = "Evaluations",
+) -> tuple[Figure, Axes]:
+    """Draw the mean of regret over replications with its 95 % confidence band, and theoretical bounds.
+
+    Both axes are logarithmic if a bound exceeds ten times the largest mean regret.
+
+    Parameters
+    ----------
+    curves : array_like of shape (R, T), or dict of str to these
+        Regret of R replications after each of T evaluations (or restarts, see ``against``), for example from
+        `emsopt.optimizers.regret.empirical_regret`, whose ``kind`` may be cumulative, average or simple.
+    ax : matplotlib Axes or empty Figure, optional
+    bounds : dict of str to array_like, optional
+        Bounds at the same steps, each of shape (T,), drawn in grey. They must bound the quantity drawn.
+        `emsopt.optimizers.regret.sparbl_bound` bounds the expected cumulative regret after T evaluations: draw it with
+        curves of cumulative regret. `emsopt.optimizers.regret.gp_pm_bound` bounds the average over the first V restarts
+        of the regret of each region's optimum: draw it with curves of this average against restarts, not with
+        cumulative regret.
+    label, against : str
+        Labels of the vertical axis (the quantity with its unit) and of the horizontal axis. They do not change what is
+        drawn.
+
+    Returns
+    -------
+    fig, ax
+    """
+    named: Mapping[str, Any] = curves if isinstance(curves, dict) else {"": curves}
+    bands = {name: confidence_band(rows) for name, rows in named.items()}
+    limits = {name: _validate.real_array(line, name, (None,)) for name, line in (bounds or {}).items()}
+    highest = max(mean.max() for mean, _, _ in bands.values())
+    log = any(line.max() > 10 * highest > 0 for line in limits.values())
+    fig, ax = figure(ax)
+    places = categories(bands)
+    for name, (mean, *band) in bands.items():
+        runs = len(named[name])
+        title = f"{name} (mean of {runs} runs, 95 %)".strip() if runs > 1 else name
+        steps = np.arange(1, len(mean) + 1)
+        draw_line(ax, steps, mean, places[name], band if runs > 1 else None, log=log, label=title or None)
+    for k, (name, line) in enumerate(limits.items()):
+        style: Style = {"color": "#777", "linestyle": ("--", ":", "-.")[k % 3], "linewidth": 1.8}
+        draw_line(ax, np.arange(1, len(line) + 1), line, k, log=log, label=name, **style)
+    if log:
+        ax.set(xscale="log", yscale="log")
+    ax.set(xlabel=against, ylabel=label)
+    ax.margins(x=0)
+    legend_above(ax, 2, least=1)
+    return fig, ax

@@ -7,6 +7,7 @@ grid     Figure 3: six configurations (N, p), 10 random cities each (city and ru
 st-paul  St. Paul, 10 runs of 100 evaluations (SparBL 40; with a binary for each listed site 20)
 tables   ten loads of Table 1, thirteen service rates of Table 3; 5 runs each, until the optimum or 100 evaluations
 late     St. Paul, share of calls answered later than 7, 8, 9 min; 10 runs each, until the optimum or 100 evaluations
+ablation the cities of ``grid`` with (N, p) = (50, 20), GP-pM with each of its repairs alone and without each; 120 evaluations
 long     the cities of ``grid`` with (N, p) = (50, 20), by searches that learn no model; 5,000 evaluations
 ======== ==========================================================================================================
 
@@ -30,6 +31,7 @@ import pandas as pd
 
 import emsopt as eo
 from emsopt import study
+from emsopt.optimizers.deployments.gp_pm import REPAIRS, GPpM
 from emsopt.optimizers.deployments.swaps import AFFORDABLE, best_deployment, local_search
 
 AVERAGED = "sparbl, 10 draws"  # SparBL(draws=10)
@@ -37,8 +39,10 @@ LISTED = "sparbl, 17 sites"  # a binary for each listed site, as in the paper: s
 METHODS = ["gp-pm", "gp-pm-literal", "gp-zero", "sparbl", "sparbl+", "bocs", "genetic", "random", "annealing", "local"]
 PAPERS = ["gp-pm", "gp-pm-literal", "sparbl", AVERAGED]
 PLAIN = ["local", "annealing", "genetic"]
+ORDER = sorted(REPAIRS)
 CONFIGURATIONS = {
     "grid": [(10, 5), (20, 10), (30, 5), (30, 15), (50, 20), (50, 30)],
+    "ablation": [(50, 20)],
     "long": [(50, 20)],
 }
 COMPARED = {
@@ -46,15 +50,27 @@ COMPARED = {
     "st-paul": [*METHODS, AVERAGED, LISTED],
     "tables": PAPERS,
     "late": PAPERS,
+    "ablation": ["gp-pm-literal", *(f"literal + {r}" for r in ORDER), "gp-pm", *(f"gp-pm - {r}" for r in ORDER)],
     "long": PLAIN,
 }
-BUDGET = {"grid": 120, "st-paul": 100, "tables": 100, "late": 100, "long": 5000}
-RUNS = {"grid": 10, "st-paul": 10, "tables": 5, "late": 10, "long": 10}
+BUDGET = {"grid": 120, "st-paul": 100, "tables": 100, "late": 100, "ablation": 120, "long": 5000}
+RUNS = {"grid": 10, "st-paul": 10, "tables": 5, "late": 10, "ablation": 10, "long": 10}
 MORE_RUNS = {("st-paul", "sparbl"): 40, ("st-paul", LISTED): 20}  # a median of ten runs is too uncertain
 RESTARTS = 24  # of the long local search
 TOLERANCE = 1e-9  # in value, for the optimum to count as found
 DIGITS = {"best": 8, "best_known": 8, "p_median": 8, "cpu_seconds": 4}
 MEASURED = ["evaluation", *DIGITS]  # all other columns tell runs apart
+
+
+class Ablated(GPpM):
+    """GP-pM with the repairs that the name of a variant leaves: "literal + climbs", "gp-pm - climbs"."""
+
+    def __init__(self, objective, variant, rng):
+        base, _, repair = variant.partition(" ")
+        repairs = REPAIRS if base == "gp-pm" else frozenset()
+        repairs = repairs ^ ({repair[2:]} if repair else set())
+        super().__init__(objective, rng=rng, literal="climbs" not in repairs)
+        self._repairs = repairs
 
 
 class Timed(eo.Objective):
@@ -104,12 +120,15 @@ def search(part, method, budget, run, **instance):
     """Task: one run of a method; one row per improvement, and one for the last evaluation."""
     objective, clock = problem(part, **instance), []
     target = optimum(part, **instance) + TOLERANCE if part in ("tables", "late") else None
-    seed = study.seed_of({"part": part, "method": method, "run": run, **instance})
+    paired = {} if part == "ablation" else {"method": method}  # variants begin with the same random deployments
+    seed = study.seed_of({"part": part, "run": run, **paired, **instance})
     if method == LISTED:  # turnout times that differ by nothing that matters
         city = objective.city.replace(turnout_times=objective.city.turnout_times + 1e-9 * np.arange(17))
         objective, method = Timed(city, 9, "approximate"), "sparbl"
     if method == AVERAGED:
         method = eo.optimizers.SparBL(objective, draws=10, rng=seed)
+    if part == "ablation":
+        method = Ablated(objective, method, seed)
     start = time.thread_time()
 
     def note(_):

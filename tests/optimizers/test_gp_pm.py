@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.stats import multivariate_normal, norm
 
 import emsopt as eo
-from emsopt.optimizers.deployments import gp_pm
+from emsopt.optimizers.deployments import swapping
 from emsopt.optimizers.deployments.gp_pm import EDGE, GPpM, GPzero, log_expected_improvement
 from emsopt.surrogates.kernels import DeploymentKernel
 
@@ -285,14 +285,14 @@ def test_a_literal_step_is_algorithm_3_in_plain_loops(monkeypatch):
     objective = eo.Objective(city, 3, "approximate")
     optimizer = steps(GPpM(objective, rng=11, initial=8, literal=True), objective, 10)
     optimizer.edge = 3.5
-    swaps, blocks = optimizer._random_swaps, []
+    swaps, blocks = swapping.random_swaps, []
 
-    def watched(x, depths):
-        blocks.append((x, depths, swaps(x, depths)))
+    def watched(space, x, depths, rng):
+        blocks.append((x, depths, swaps(space, x, depths, rng)))
         return blocks[-1][2]
 
-    monkeypatch.setattr(gp_pm, "SWAPS", 130)
-    monkeypatch.setattr(optimizer, "_random_swaps", watched)
+    monkeypatch.setattr(swapping, "SWAPS", 130)
+    monkeypatch.setattr(swapping, "random_swaps", watched)
     proposed = np.isin(np.arange(8), optimizer.ask()).astype(int)
 
     X = np.array([np.isin(np.arange(8), sites) for sites in optimizer.sites]).astype(int)
@@ -389,8 +389,9 @@ def test_algorithm_3_as_printed_leaves_its_trust_region():
     """It swaps on from the candidate accepted last, not from the centre."""
     objective = eo.Objective(eo.datasets.grid_city(30, 10, rng=0), 10, "approximate")
     optimizer = steps(GPpM(objective, rng=1, literal=True), objective, 20)
-    optimizer.edge, centre = 4.0, optimizer.centre
-    found = optimizer._swapping_search(lambda counts: np.abs(counts - centre).sum(axis=1).astype(float), centre)
+    centre, space = optimizer.centre, objective.space
+    farthest = lambda counts: np.abs(counts - centre).sum(axis=1).astype(float)
+    found = swapping.adaptive_swapping(space, farthest, centre, 4.0, optimizer.rng)
     assert np.abs(found - centre).sum() > 4
 
 
@@ -400,10 +401,10 @@ def test_lemma_12_random_swaps_move_by_an_even_bounded_distance(sites, units):
 
     The last line of the lemma's proof prints max(p, N - p) for this limit, which is 3 for N = 6 and p = 3.
     """
-    optimizer = GPpM(eo.Objective(small_city(sites), units, "approximate"), rng=0, literal=True)
+    space, rng = eo.DeploymentSpace(small_city(sites), units), np.random.default_rng(0)
     x = (np.arange(sites) < units).astype(int)
     for m in (1, 2, 3, 8):
-        moved = optimizer._random_swaps(x, np.full(4000, m))
+        moved = swapping.random_swaps(space, x, np.full(4000, m), rng)
         distances = np.abs(moved - x).sum(axis=1)
         assert (moved.sum(axis=1) == units).all()
         assert set(moved.ravel()) == {0, 1}

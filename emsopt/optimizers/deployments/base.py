@@ -1,6 +1,9 @@
 """`Optimizer`, the common base class of all optimizers of deployments."""
 
+from functools import cached_property
+
 import numpy as np
+from numba import njit
 
 from ..._types import FloatArray, IntArray, Rng
 from ...city.deployment_space import DeploymentSpace
@@ -40,7 +43,30 @@ class Optimizer(AskTell[IntArray]):
     def _estimates(self) -> FloatArray:
         from ...surrogates.kernels import DeploymentKernel
 
-        shares, costs = self.space.city.demand_shares, self.objective.costs
-        prior = np.array([shares @ costs[sites].min(axis=0) for sites in self.told])  # the p-median objective
+        counts = self.space.group_counts(self.told)
+        prior = self._median_values(counts)
         kernels = [DeploymentKernel(gamma=gamma, gamma_bounds=(1.0, 5.0)) for gamma in (1.5, 2.0, 3.0)]
-        return prior + posterior_means(kernels, self.space.group_counts(self.told), np.array(self.values) - prior)
+        return prior + posterior_means(kernels, counts, np.array(self.values) - prior)
+
+    def _median_values(self, counts: IntArray) -> FloatArray:
+        """Return the p-median objective per row of ``counts``, (K, G), the units in each twin group of sites."""
+        return _weighted_minima(self._group_costs, self.space.city.demand_shares, counts)
+
+    @cached_property
+    def _group_costs(self) -> FloatArray:
+        """Costs of `Objective.costs` by twin group of sites, shape (G, M)."""
+        first_site = np.unique(self.space.city.twin_groups, return_index=True)[1]
+        return np.ascontiguousarray(self.objective.costs[first_site])
+
+
+@njit(cache=True)
+def _weighted_minima(costs: FloatArray, weights: FloatArray, counts: IntArray) -> FloatArray:
+    """Return Σ_j w_j min_g c_gj for each row of ``counts``, shape (K,), over the groups g that hold a unit."""
+    values = np.empty(len(counts))
+    for k in range(len(counts)):
+        nearest = np.full(len(weights), np.inf)
+        for g in range(counts.shape[1]):
+            if counts[k, g] > 0:
+                nearest = np.minimum(nearest, costs[g])
+        values[k] = np.sum(nearest * weights)
+    return values

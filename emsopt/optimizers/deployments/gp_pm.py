@@ -25,33 +25,31 @@ Choices that the paper leaves open, made alike by both variants: 𝒯 = 20 (the 
 size); successes need not be consecutive (section 5.4), and the region's first value counts as one (y' starts at
 infinity); a restart takes no evaluation; expected improvement is compared by its logarithm, which does not underflow.
 
-Repairs of our own, which ``literal=True`` (method "gp-pm-literal") leaves out; `benchmarks/RESULTS.md` compares the two:
+Algorithm 3, as printed and with our repair, is in `swapping`. Each repair of our own has a name in REPAIRS.
+``literal=True`` (method "gp-pm-literal") leaves all of them out; `benchmarks/RESULTS.md` says what each contributes.
 
-- **A constant** is added to the prior mean, the average residual; for GP-zero this makes the usual standardised zero
-  mean. Without it the kernel has to explain several minutes of waiting as covariance.
-- **A scale** multiplies kernel (13), which has none.
-- **The location weights share a prior**: log-normal around their common mean, standard deviation SPREAD. Plain
-  likelihood would have to fit a weight per location to a few dozen values.
-- **Adaptive swapping.** Algorithm 3 applies s(d) = d/2 random swaps at a time, ten at first, which leaves little of a
-  good deployment, and may leave the region. The repair scores CANDIDATES random deployments of the region together, 1 to
-  s(d) swaps from its centre; from the best CHAINS and the centre, it makes the best single swap inside the region until
-  none raises expected improvement. The literal version tries SWAPS candidates, K, a number that the paper does not give.
-- **The centre follows the region's best deployment.** Algorithm 4 keeps the centre until the restart; the shrinking
-  region then soon leaves the best deployment outside. The repair counts a success only inside the region.
-- **d does not grow** beyond the whole space.
-- **Nothing is evaluated twice.** Algorithm 3 may end at a deployment whose value is known; the literal version spends an
-  evaluation on it.
-- **A new centre** is found by single swaps that lower (16), from the best deployment that GP* was fitted to. The literal
-  version lists all deployments if there are at most LISTED.
+- ``constant``: a constant is added to the prior mean, the average residual; for GP-zero this makes the usual
+  standardised zero mean. Without it the kernel has to explain several minutes of waiting as covariance.
+- ``scale``: a factor multiplies kernel (13), which has none.
+- ``weights``: the location weights share a prior, log-normal around their common mean, standard deviation SPREAD. Plain
+  likelihood would have to fit a weight per location to a few dozen values. The prior also lets training take fewer
+  steps, and beyond ALWAYS_FIT observations not after each one.
+- ``climbs``: expected improvement is maximised by climbs inside the region (`climbing_search`) instead of random swaps
+  (`adaptive_swapping`), and nothing is evaluated twice. Algorithm 3 may end at a deployment whose value is known; the
+  literal version spends an evaluation on it.
+- ``centre``: the centre follows the region's best deployment. Algorithm 4 keeps the centre until the restart; the
+  shrinking region then soon leaves the best deployment outside. The repair counts a success only inside the region.
+- ``cap``: d does not grow beyond the whole space.
+- ``start``: a new centre is found by single swaps that lower (16), from the best deployment that GP* was fitted to. The
+  literal version lists all deployments if there are at most LISTED.
 
 Limits. Training costs O(n³), which allows a few hundred evaluations. The p-median prior helps as far as distances
 explain response times. It ignores queueing, so at very high load or for unusual preferences it misleads at first.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from ... import _validate
 from ..._types import ArrayLike, FloatArray, IntArray, Rng, Sites
@@ -60,15 +58,20 @@ from ...errors import InputError
 from ...evaluators.objective import Objective
 from ...surrogates.gaussian_process import GaussianProcess, fit
 from .base import Optimizer
+from .swapping import adaptive_swapping, climb, climbing_search
 
 EDGE = 20.0
 GROW, SHRINK = (3, 1.5), (10, 2 / 3)
 BETA = 25
 SPREAD = 0.2
-CANDIDATES, CHAINS = 256, 2
-SWAPS, BLOCK, LISTED = 1000, 50, 20_000  # literal: K; candidates scored at a time; deployments listed to find a centre
-FIRST_STEPS, NEXT_STEPS = 15, 5  # steps to maximise the likelihood, in the first fit and in later ones
+LISTED = 20_000  # literal: largest number of deployments listed to find a centre
+PLAIN_STEPS, FIRST_STEPS, NEXT_STEPS = (
+    50,
+    15,
+    5,
+)  # steps to maximise the likelihood: literal; ours in first and later fits
 ALWAYS_FIT = 100  # up to this number of observations hyperparameters are trained with each, then less often
+REPAIRS = frozenset({"constant", "scale", "weights", "climbs", "centre", "cap", "start"})
 
 
 class GPpM(Optimizer):
@@ -130,10 +133,8 @@ class GPpM(Optimizer):
                 f"and a factor below 1; got {given}."
             )
         self._first_edge, self._grow, self._shrink = float(edge), grow, shrink
-        self.initial, self.literal = _validate.whole_number(initial, "initial"), bool(literal)
-        self.repeats = self.literal
-        first_site = np.unique(self.space.city.twin_groups, return_index=True)[1]
-        self._costs = np.ascontiguousarray(objective.costs[first_site])
+        self.initial, self.literal = _validate.whole_number(initial, "initial"), _validate.truth(literal, "literal")
+        self.repeats, self._repairs = self.literal, frozenset[str]() if self.literal else REPAIRS
         self._told: list[IntArray] = []  # deployments observed, as units in each twin group
         self.optima: list[int] = []
         self.process: GaussianProcess | None = None
@@ -209,7 +210,7 @@ class GPpM(Optimizer):
             self._open_region()
         else:
             self._resize(value, self.centre)
-        if self.process is None or self.literal or told % (1 + told // ALWAYS_FIT) == 0:
+        if self.process is None or "weights" not in self._repairs or told % (1 + told // ALWAYS_FIT) == 0:
             self.process, self._constant = self._fit(range(told), self.process)
         else:
             x = self._told[-1]
@@ -218,21 +219,21 @@ class GPpM(Optimizer):
     def _resize(self, value: float, centre: IntArray) -> None:
         """Update the trust region, centred at ``centre`` so far, after a new value (Algorithm 4, lines 13 to 20).
 
-        A value below the region's lowest so far is a success, anything else a failure. Unless ``literal``, the deployment
-        must be inside the region to succeed, and then becomes the centre. The region grows after n_s successes and
-        shrinks after n_f consecutive failures. A new one is opened if ``edge`` falls below 2, that is, if the region
-        allows no swap.
+        A value below the region's lowest so far is a success, anything else a failure. The region grows after n_s
+        successes and shrinks after n_f consecutive failures. A new one is opened if ``edge`` falls below 2, that is, if
+        the region allows no swap.
         """
-        inside = self.literal or np.abs(self._told[-1] - centre).sum() <= self.edge
-        if inside and value < self._region_value - 1e-9:
+        follows, x = "centre" in self._repairs, self._told[-1]
+        if value < self._region_value - 1e-9 and (not follows or np.abs(x - centre).sum() <= self.edge):
             self._region_value, self._region_best = value, len(self._told) - 1
-            self.centre = centre if self.literal else self._told[-1]
+            self.centre = x if follows else centre
             self._successes += 1
             self._failures = 0
         else:
             self._failures += 1
         if self._successes == self._grow[0]:
-            self.edge = min(self.edge * self._grow[1], np.inf if self.literal else max(self.edge, 2 * self.space.units))
+            most = max(self.edge, 2 * self.space.units) if "cap" in self._repairs else np.inf
+            self.edge = min(self.edge * self._grow[1], most)
             self._successes = 0
         if self._failures == self._shrink[0]:
             self.edge *= self._shrink[1]
@@ -246,7 +247,7 @@ class GPpM(Optimizer):
         """Open a region centred where GP*'s lower confidence bound, mean - √(BETA · variance), is low.
 
         Algorithm 4, lines 6 to 8, and (16). The minimum is sought by single swaps from the best deployment to which GP*
-        is fitted, or if ``literal`` among all deployments, if there are at most LISTED.
+        is fitted; without the repair ``start`` among all deployments, if there are at most LISTED.
         """
         self.edge = self._first_edge
         self._region_value, self._region_best = np.inf, -1
@@ -258,75 +259,56 @@ class GPpM(Optimizer):
             mean, variance = world.predict(counts, self._prior(counts) + constant)
             return np.sqrt(BETA * variance) - mean
 
-        if self.literal and self.space.count <= LISTED:
+        if "start" not in self._repairs and self.space.count <= LISTED:
             every = self.space.group_counts(self.space.listing())
             self.centre = every[score(every).argmax()]
         else:
             start = self._told[min(rows, key=lambda k: self.values[k])]
-            self.centre = self._climb(score, start, score(start[None])[0])[0]
+            self.centre = climb(self.space, score, start, score(start[None])[0])[0]
 
     def _fit(self, rows: Sequence[int], previous: GaussianProcess | None) -> tuple[GaussianProcess, float]:
         """Fit a Gaussian process to the observations with indices ``rows``, starting from a previous fit.
 
-        Returns the process and the constant of its prior mean: the mean of value minus p-median objective, or 0 if
-        ``literal``.
+        Returns the process and the constant of its prior mean, without the repair ``constant`` 0.
         """
         from ...surrogates.kernels import DeploymentKernel
 
         X = np.array([self._told[k] for k in rows])
         y = np.array([self.values[k] for k in rows])
         prior = self._prior(X)
-        constant = 0.0 if self.literal else float((y - prior).mean())
+        constant = float((y - prior).mean()) if "constant" in self._repairs else 0.0
         kernel = DeploymentKernel(np.ones(X.shape[1])) if previous is None else previous.kernel
-        noise_ratio = 1e-4 if previous is None else previous.noise_ratio
-        if self.literal:
-            return fit(kernel, X, y, prior, noise_ratio=noise_ratio, amplitude=1.0), constant
-        steps = FIRST_STEPS if previous is None else NEXT_STEPS
-        return fit(kernel, X, y, prior + constant, noise_ratio=noise_ratio, spread=SPREAD, steps=steps), constant
+        shared = "weights" in self._repairs
+        process = fit(
+            kernel,
+            X,
+            y,
+            prior + constant,
+            noise_ratio=1e-4 if previous is None else previous.noise_ratio,
+            spread=SPREAD if shared else np.inf,
+            steps=PLAIN_STEPS if not shared else FIRST_STEPS if previous is None else NEXT_STEPS,
+            amplitude=None if "scale" in self._repairs else 1.0,
+        )
+        return process, constant
 
     # -- proposing: Algorithm 3 --
 
     def _propose(self) -> IntArray:
         if self.centre is None or self.process is None:
             return self.draw()
-        process, taken = self._with_pending(self.process), set[bytes]()
+        process = self._with_pending(self.process)
         goal = self._goal(process)
 
         def score(counts: IntArray) -> FloatArray:
             return log_expected_improvement(goal, *self._posterior(process, counts))
 
-        if self.literal:
-            return self.space.deployment(self._swapping_search(score, self.centre))
+        if "climbs" not in self._repairs:
+            return self.space.deployment(adaptive_swapping(self.space, score, self.centre, self.edge, self.rng))
+        taken = set[bytes]()
         if not self.objective.noisy:
             taken = {self.space.group_counts(sites).tobytes() for sites in map(list, self.taken)}
-        most = max(1, int(min(self.edge / 2, self.space.units)))
-        pool = np.vstack([self.centre, self._random_swaps(self.centre, self.rng.integers(1, most + 1, CANDIDATES))])
-        scores = score(pool)
-        best, highest = None, -np.inf
-        for k in {0, *np.argsort(-scores)[:CHAINS]}:
-            value = -np.inf if pool[k].tobytes() in taken else scores[k]  # a start already taken must not end the climb
-            x, value = self._climb(score, pool[k], value, self.centre, taken)
-            if value > highest:
-                best, highest = x, value
+        best = climbing_search(self.space, score, self.centre, self.edge, self.rng, taken)
         return self.draw() if best is None else self.space.deployment(best)
-
-    def _swapping_search(self, score: Callable[[IntArray], FloatArray], x: IntArray) -> IntArray:
-        """Return the outcome of Algorithm 3 as printed, from the centre ``x``, with units at each location, shape (G,).
-
-        SWAPS times, s(d) random swaps of the current deployment give a candidate, which takes its place if it has a higher
-        score. Candidates are scored in blocks; those after an accepted one are discarded and do not count.
-        """
-        places = int(self.space.capacities.sum())
-        depth = max(1, int(min(self.edge / 2, self.space.units, places - self.space.units)))
-        value, left = score(x[None])[0], SWAPS
-        while left:
-            candidates = self._random_swaps(x, np.full(min(BLOCK, left), depth))
-            scores = score(candidates)
-            better = np.flatnonzero(scores > value)
-            if len(better):
-                x, value = candidates[better[0]], scores[better[0]]
-            left -= better[0] + 1 if len(better) else len(candidates)
-        return x
 
     def _with_pending(self, process: GaussianProcess) -> GaussianProcess:
         """Return the process with its expected values as observations of deployments asked for but not yet observed."""
@@ -337,46 +319,9 @@ class GPpM(Optimizer):
                 process = process.appended(x, process.predict(x[None], prior)[0][0], prior[0])
         return process
 
-    def _climb(
-        self,
-        score: Callable[[IntArray], FloatArray],
-        x: IntArray,
-        value: float,
-        centre: IntArray | None = None,
-        taken: Collection[bytes] = (),
-    ) -> tuple[IntArray, float]:
-        """Relocate one unit at a time, each time to the highest score, until no relocation raises ``value``.
-
-        ``x`` holds the units at each location, and ``value`` is its score. Deployments in ``taken`` (the bytes of such
-        arrays) are skipped. If ``centre`` is given, only deployments within the Hamming distance ``edge`` of it are
-        allowed. Returns the last deployment and its score.
-        """
-        while True:
-            near = self.space.moves(x)
-            if centre is not None:
-                near = near[np.abs(near - centre).sum(axis=1) <= self.edge]
-            scores = score(near) if len(near) else np.empty(0)
-            k = next((k for k in np.argsort(-scores) if near[k].tobytes() not in taken), None)
-            if k is None or not scores[k] > value:
-                return x, value
-            x, value = near[k], scores[k]
-
-    def _random_swaps(self, x: IntArray, depths: IntArray) -> IntArray:
-        """Return allowed deployments by ``depths``, shape (n,), random swaps from the deployment ``x``, shape (n, G)."""
-        pool = np.repeat(x[None], len(depths), axis=0)
-        for depth in range(depths.max()):
-            rows = np.flatnonzero(depths > depth)
-            some = pool[rows]
-            gives = (self.rng.random(some.shape) * (some > self.space.floors)).argmax(axis=1)
-            takes = (self.rng.random(some.shape) * (some < self.space.capacities)).argmax(axis=1)
-            movable = (some > self.space.floors).any(axis=1) & (some < self.space.capacities).any(axis=1)
-            pool[rows[movable], gives[movable]] -= 1
-            pool[rows[movable], takes[movable]] += 1
-        return pool
-
     def _prior(self, counts: IntArray) -> FloatArray:
         """Return the p-median objective (demand-weighted mean cost of the nearest unit) per row of counts, (K,)."""
-        return _median_values(self._costs, self.objective.city.demand_shares, counts)
+        return self._median_values(counts)
 
 
 class GPzero(GPpM):
@@ -384,19 +329,6 @@ class GPzero(GPpM):
 
     def _prior(self, counts: IntArray) -> FloatArray:
         return np.zeros(len(counts))
-
-
-@njit(cache=True)
-def _median_values(costs: FloatArray, weights: FloatArray, counts: IntArray) -> FloatArray:
-    """Return Σ_j w_j min_g c_gj for each row of ``counts``, shape (K,), over the groups g that hold a unit."""
-    values = np.empty(len(counts))
-    for k in range(len(counts)):
-        nearest = np.full(len(weights), np.inf)
-        for g in range(counts.shape[1]):
-            if counts[k, g] > 0:
-                nearest = np.minimum(nearest, costs[g])
-        values[k] = np.sum(nearest * weights)
-    return values
 
 
 def log_expected_improvement(goal: float | FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:

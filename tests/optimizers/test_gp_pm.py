@@ -466,3 +466,5 @@ def test_inputs_of_algorithm_4_that_make_no_sense_are_refused():
     for wrong in ({"edge": 1}, {"grow": (0, 1.5)}, {"grow": (3, 0.9)}, {"shrink": (3, 1)}, {"shrink": (0, 0.5)}):
         with pytest.raises(eo.errors.InputError, match="`edge` must be at least 2"):
             GPpM(objective, **wrong)
+    with pytest.raises(eo.errors.InputError, match="`literal` must be True or False; got 'no'"):
+        GPpM(objective, literal="no")

@@ -27,8 +27,9 @@ from .deployments.gp_pm import GPpM, GPzero
 from .deployments.random_search import RandomSearch
 from .deployments.sparbl import SparBL, SparBLPlus
 from .deployments.swaps import LocalSearch, best_deployment, local_search
+from .methods import BOX_METHODS, METHODS
 from .run import Run
-from .search import BOX_METHODS, METHODS, maximize, minimize
+from .search import maximize, minimize
 
 __all__ = ["BOCS", "BOKE", "BOX_METHODS", "ETC50", "GPEI", "GPUCB", "KRUCB", "LEARNERS", "METHODS", "TSPSQ"]
 __all__ += ["UCBCVS", "UCBPSQ", "AskTell", "BOKEAuto", "BOKEPlus", "Box", "BoxObjective", "BoxOptimizer"]

@@ -1,6 +1,6 @@
 """`minimize` and `maximize`: search for the best deployment, or the best point of a box, within a budget."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -16,60 +16,14 @@ from ..evaluators.objective import Objective
 from ..problems import Problem
 from ..problems.box import Bounds, Box
 from .ask_tell import AskTell
-from .boxes.base import BoxOptimizer
-from .boxes.boke import BOKE, BOKEPlus
-from .boxes.boke_auto import BOKEAuto
-from .boxes.box import BoxObjective, on_box
-from .boxes.gp_ei import GPEI
-from .boxes.gp_ucb import GPUCB, GPUCBFixed
-from .boxes.kr_ucb import KRUCB
-from .boxes.random_points import RandomPoints
-from .deployments.annealing import SimulatedAnnealing
 from .deployments.base import Optimizer
-from .deployments.bocs import BOCS
-from .deployments.genetic import Genetic
-from .deployments.gp_pm import GPpM, GPzero
-from .deployments.random_search import RandomSearch
-from .deployments.sparbl import SparBL, SparBLPlus
-from .deployments.swaps import LocalSearch
 from .description import describe
+from .methods import BY_KIND, Function, chosen, goal_of
 from .outcomes import Catch, Outcome, Workers, check_catch, in_parallel, is_outcome, outcome_of, value_of
 from .run import Run
-
-METHODS: dict[str, Callable[..., Optimizer]] = {
-    "gp-pm": GPpM,
-    "gp-zero": GPzero,
-    "sparbl": SparBL,
-    "sparbl+": SparBLPlus,
-    "bocs": BOCS,
-    "random": RandomSearch,
-    "genetic": Genetic,
-    "annealing": SimulatedAnnealing,
-    "local": LocalSearch,
-    "gp-pm-literal": partial(GPpM, literal=True),
-}
-"""Methods on deployments by name."""
-
-BOX_METHODS: dict[str, type[BoxOptimizer]] = {
-    "boke": BOKE,
-    "boke+": BOKEPlus,
-    "boke-auto": BOKEAuto,
-    "kr-ucb": KRUCB,
-    "gp-ucb-fixed": GPUCBFixed,
-    "gp-ucb": GPUCB,
-    "random": RandomPoints,
-    "gp-ei": GPEI,  # last, as styles in figures go by this order and repeat after seven
-}
-"""Methods on boxes by name."""
-
-_METHODS: dict[type[AskTell[Any]], Mapping[str, Callable[..., AskTell[Any]]]] = {
-    Optimizer: METHODS,
-    BoxOptimizer: BOX_METHODS,
-}
-_VERBS = {"min": "minimize", "max": "maximize"}
+from .starts import candidates, pairs
 
 Candidate: TypeAlias = IntArray | FloatArray
-Function: TypeAlias = Objective | Problem | BoxObjective | Callable[..., Any]
 
 
 def minimize(
@@ -263,15 +217,15 @@ def _search(
 
     ``box`` holds the caller's ``bounds``, ``integers``, ``noisy`` and ``constraints`` for `on_box`, None if omitted.
     """
-    method, name, kind = _chosen(sense, objective, method)
-    goal = _goal(sense, objective, method, box)
+    method, name, kind = chosen(sense, objective, method)
+    goal = goal_of(sense, objective, method, box)
     budget, target = _validate.whole_number(plan.budget, "budget"), plan.target
     target = None if target is None else _validate.finite_number(target, "target")
     catch = check_catch(plan.catch)
     spread, size = in_parallel(plan.workers, plan.batch)
     space = method.space if isinstance(method, AskTell) else goal.space
-    first = [space.canonical(x) for x in _candidates(plan.x0)]
-    given = [(space.canonical(x), _validate.finite_number(value, "initial")) for x, value in _pairs(plan.initial)]
+    first = [space.canonical(x) for x in candidates(plan.x0)]
+    given = [(space.canonical(x), _validate.finite_number(value, "initial")) for x, value in pairs(plan.initial)]
     column, fits = kind.column, are_indices if kind is Optimizer else are_numbers
     names = getattr(space, "names", ()) or (column,)
     columns = ["evaluation", *names, "value", "best", *(["error"] if catch else []), "seconds"]
@@ -287,7 +241,7 @@ def _search(
     message = f"budget of {budget} evaluations used"
     with loop(form, lambda: describe(goal, name, method) | about, run, steps=budget, message=message) as steps:
         seed = steps.file.seed
-        optimizer = method if isinstance(method, AskTell) else _METHODS[kind][name](goal, rng=seed)
+        optimizer = method if isinstance(method, AskTell) else BY_KIND[kind][name](goal, rng=seed)
         task = partial(outcome_of, goal, seed, catch)
         for x, value in given:
             optimizer.tell(x, value)
@@ -355,52 +309,6 @@ def _evaluations(
             yield x, outcome, waiting
 
 
-def _chosen(
-    sense: str, objective: Any, method: str | AskTell[Any] | None
-) -> tuple[str | AskTell[Any], str, type[AskTell[Any]]]:
-    """Return the method, its name, and the class of optimizers that the objective needs; raise if they do not fit."""
-    if not callable(objective):
-        got = type(objective).__name__
-        raise InputError(f"`objective` must be an Objective, a Problem or a function of a point; got {got}.")
-    kind: type[AskTell[Any]] = Optimizer if isinstance(objective, Objective) else BoxOptimizer
-    methods = _METHODS[kind]
-    if method is None:
-        method = "gp-pm" if kind is Optimizer else "boke-auto"
-    if isinstance(method, kind):
-        name = f"{type(method).__name__}, {len(method.values)} told"
-    elif isinstance(method, str):
-        name = _validate.choice(method, "method", tuple(methods))
-    else:
-        raise InputError(
-            f"`method` must be one of {', '.join(map(repr, methods))}, or an instance of {kind.__name__} created for "
-            f"this objective; got {getattr(method, '__name__', type(method).__name__)}."
-        )
-    known = method.objective if isinstance(method, AskTell) else objective
-    own = getattr(known, "sense", None)
-    if own is not None and _validate.choice(own, "sense", tuple(_VERBS)) != sense:
-        who = "`objective`" if known is objective else "`method` (see `on_box`)"
-        raise InputError(f"{who} has the `sense` {own!r}: use `{_VERBS[own]}`, not `{_VERBS[sense]}`.")
-    return method, name, kind
-
-
-def _goal(sense: str, objective: Function, method: str | AskTell[Any], box: dict[str, Any]) -> Objective | BoxObjective:
-    """Return the objective to search, with the given sense; raise if the arguments do not fit together."""
-    given = [name for name, value in box.items() if value is not None]
-    if given and (isinstance(objective, Objective) or isinstance(method, AskTell)):
-        why = (
-            "is already set in the optimizer given as `method`"
-            if isinstance(method, AskTell)
-            else ("does not apply to an Objective, which has its own set of deployments and knows whether it is noisy")
-        )
-        raise InputError(f"`{given[0]}` {why}. Leave it out.")
-    if isinstance(method, str):
-        return objective if isinstance(objective, Objective) else on_box(objective, **box, sense=sense)
-    goal = method.objective
-    if objective is not goal and objective is not getattr(goal, "function", goal):
-        raise InputError("`method` must be an optimizer created for this `objective`; it was created for another one.")
-    return goal
-
-
 def _on_file(
     steps: Steps, optimizer: AskTell[Any], asked: Candidate, task: Callable[..., Outcome]
 ) -> tuple[Candidate, Outcome]:
@@ -435,25 +343,3 @@ def _on_file(
 def _presented(space: Any, x: Any) -> Any:
     """Return a candidate as the user writes it: a dict if the inputs have names, else an array."""
     return space.presented(x) if isinstance(space, Box) else x
-
-
-def _candidates(x0: Any) -> list[Any]:
-    """Return the candidates of ``x0``, which may be one candidate or several."""
-    if x0 is None or isinstance(x0, Mapping):
-        return [] if x0 is None else [x0]
-    several = np.iterable(x0) and all(isinstance(x, Mapping) or np.ndim(x) > 0 for x in x0)
-    return list(x0) if several else [x0]
-
-
-def _pairs(initial: Any) -> list[tuple[Any, Any]]:
-    """Return (candidate, value) pairs from such pairs or from a tuple of candidates and values."""
-    if initial is None:
-        return []
-    rows = [list(row) if np.iterable(row) else [] for row in initial] if np.iterable(initial) else []
-    if rows and all(len(row) == 2 and np.ndim(row[1]) == 0 and not isinstance(row[1], Mapping) for row in rows):
-        return [(x, value) for x, value in rows]
-    if len(rows) == 2 and len(rows[0]) == len(rows[1]):
-        return list(zip(*rows, strict=True))
-    raise InputError(
-        f"`initial` must be pairs (candidate, value), or candidates and values; got {_validate.shown(initial)}."
-    )

@@ -1,0 +1,145 @@
+"""Inputs of a user's own function: of all kinds, with and without names."""
+
+import numpy as np
+import pytest
+from own_functions import BOX, INPUTS, METHODS, bowl, same
+from scipy.optimize import Bounds
+
+import emsopt as eo
+from emsopt.errors import InputError
+from emsopt.optimizers import Box, Categorical, Integer, RandomPoints, Real
+
+# -- inputs ------------------------------------------------------------------------------------------------------------
+
+
+def training(rate, layers, units, solver, shuffle, decay):
+    """Return a loss of 0 at rate 0.001, 3 layers of 32 units, lbfgs, shuffled, decay 0.4."""
+    assert type(layers) is type(units) is int
+    assert type(rate) is type(decay) is float
+    assert type(shuffle) is bool
+    loss = (np.log10(rate) + 3) ** 2 / 4 + (layers - 3) ** 2 / 10 + np.log2(units / 32) ** 2 / 10 + (decay - 0.4) ** 2
+    return loss + {"adam": 0.5, "lbfgs": 0.0, "sgd": 1.0}[solver] + (not shuffle) * 0.3
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_named_inputs_of_all_kinds(method, tmp_path):
+    file = tmp_path / "run.jsonl"
+    run = eo.minimize(training, method, bounds=INPUTS, budget=30, rng=0, checkpoint=file)
+    assert list(run.history.columns) == ["evaluation", *INPUTS, "value", "best", "seconds"]
+    assert list(run.x) == list(INPUTS)
+    assert training(**run.x) == run.fun == run.history["value"].min()
+    row = run.history.loc[run.history["value"].idxmin()]
+    assert {name: row[name] for name in INPUTS} == run.x
+    assert not run.history[[*INPUTS]].duplicated().any()
+    assert "'solver': '" in repr(run)
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:20]))
+    assert same(eo.minimize(training, method, bounds=INPUTS, budget=30, rng=0, checkpoint=file), run)
+
+
+def test_a_model_makes_use_of_kinds():
+    """Three runs of 50 evaluations end far below random points, which end at 0.8."""
+    ends = {
+        m: [eo.minimize(training, m, bounds=INPUTS, budget=50, rng=s).fun for s in range(3)]
+        for m in ("boke-auto", "random")
+    }
+    assert np.median(ends["boke-auto"]) < 0.1 * np.median(ends["random"])
+
+
+def test_a_checkpoint_of_other_inputs_is_refused(tmp_path):
+    file = tmp_path / "run.jsonl"
+
+    def any_loss(**inputs):
+        return 0.0
+
+    eo.minimize(any_loss, "random", bounds=INPUTS, budget=3, rng=0, checkpoint=file)
+    others = {
+        "names": {("pace" if name == "rate" else name): one for name, one in INPUTS.items()},
+        "logarithmic": INPUTS | {"rate": Real(1e-5, 1.0)},
+        "choices": INPUTS | {"solver": Categorical(["sgd", "adam", "lbfgs"])},
+    }
+    for key, bounds in others.items():
+        with pytest.raises(InputError, match=f"belongs to another run: its {key} is"):
+            eo.minimize(any_loss, "random", bounds=bounds, budget=3, rng=0, checkpoint=file)
+
+
+def test_bounds_of_scipy_and_inputs_without_names():
+    plain = eo.minimize(bowl, bounds=BOX, budget=9, rng=0)
+    assert same(eo.minimize(bowl, bounds=Bounds([0, 0], [1, 1]), budget=9, rng=0), plain)
+    assert same(eo.minimize(bowl, bounds=[Real(0, 1), (0, 1)], budget=9, rng=0), plain)
+    np.testing.assert_array_equal(Box(Bounds(0, [2, 3])).bounds, [[0, 2], [0, 3]])
+    run = eo.minimize(bowl, bounds=[Real(1e-3, 1, log=True), Integer(0, 3)], budget=9, rng=0)
+    assert run.x.shape == (2,)
+    whole = eo.minimize(bowl, bounds=[(0, 1), Integer(0, 3)], budget=9, rng=0)
+    assert same(eo.minimize(bowl, bounds=[(0, 1), (0, 3)], integers=[1], budget=9, rng=0), whole)
+
+
+def test_every_choice_and_whole_number_has_its_share_of_the_cube():
+    box = Box(INPUTS)
+    assert (box.dimension, box.coordinates) == (6, 8)
+    rng = np.random.default_rng(0)
+    points = np.array([box.sample(rng=rng) for _ in range(3000)])
+    np.testing.assert_allclose(box.from_unit(box.to_unit(points)), points, rtol=1e-12)
+    for k, n in ((1, 9), (3, 3), (4, 2)):
+        shares = np.unique(points[:, k], return_counts=True)[1] / len(points)
+        np.testing.assert_allclose(shares, 1 / n, atol=0.03)
+    assert np.median(points[:, 0]) == pytest.approx(10**-2.5, rel=0.3)
+    assert np.median(points[:, 2]) == pytest.approx(np.sqrt(0.5 * 512.5), rel=0.2)  # as 1 stands for 0.5 to 1.5
+    design = box.latin_hypercube(9, rng=rng)
+    assert sorted(design[:, 1]) == list(range(1, 10))
+    np.testing.assert_array_equal(np.unique(design[:, 3], return_counts=True)[1], 3)
+    hot = box.to_unit(points)[:, 3:6]
+    np.testing.assert_array_equal(hot.sum(axis=1), 1)
+    assert box.named(box.canonical(box.named(points[0]))) == box.named(points[0])
+
+
+def test_a_box_of_choices_is_searched_to_its_end():
+    inputs = {"a": Categorical(["x", "y", "z"]), "b": Integer(1, 3), "c": Categorical([None, 1.5])}
+    run = eo.minimize(lambda a, b, c: ord(a) + b + (c or 0), bounds=inputs, budget=99, rng=0)
+    assert (run.nfev, run.x) == (18, {"a": "x", "b": 1, "c": None})
+    assert "optimum" in run.message
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ({"a": Real(0, 1, log=True)}, r"logarithmic scale must be above 0; got \[0\.0, 1\.0\] for 'a'"),
+        ({"a": Real(1, 0)}, r"low < high in every row; got \[1\.0, 0\.0\] for 'a'"),
+        ({"a": Integer(1, 2.5)}, "of whole-number inputs must be whole; got .* for 'a'"),
+        ({}, "must have shape"),
+        ({"value": (0, 1)}, "'value' is a column of the history; rename this input"),
+        ([Categorical(["a", "b"])], "A categorical input needs a name"),
+        (Bounds([0], [np.inf]), "`bounds` must be finite"),
+    ],
+)
+def test_bad_bounds_are_refused(bounds, message):
+    with pytest.raises(InputError, match=message):
+        eo.minimize(lambda *x, **inputs: 0.0, bounds=bounds, budget=3)
+
+
+@pytest.mark.parametrize("choices", ["ab", ["a"], ["a", "a"], [1, 1.0], [[1], [2]], 3, [True, 1]])
+def test_bad_choices_are_refused(choices):
+    with pytest.raises(InputError, match="`choices` must be"):
+        Categorical(choices)
+
+
+def test_problems_take_inputs_without_names():
+    f = eo.problems.Problem("decade", lambda x: np.log10(x[:, 0]) ** 2, [Real(1e-4, 1e2, log=True)], "min", 0, [1.0])
+    x = np.log10(np.array(eo.minimize(f, "random", budget=200, rng=0).history["x"].tolist()))
+    assert abs(np.mean(x < -1) - 0.5) < 0.1  # half of the decades
+    with pytest.raises(InputError, match="must have no names; name its inputs by `variables`"):
+        eo.problems.Problem("named", lambda x: x[:, 0], {"a": (0, 1)}, "min")
+
+
+# -- ask and tell ------------------------------------------------------------------------------------------------------
+
+
+def test_ask_and_tell_by_name():
+    optimizer = RandomPoints(lambda **inputs: 0.0, bounds=INPUTS, rng=0)
+    optimizer.enqueue([{"rate": 0.1, "layers": 2, "units": 8, "solver": "sgd", "shuffle": True, "decay": 0.0}])
+    x = optimizer.ask()
+    assert optimizer.space.named(x)["solver"] == "sgd"
+    optimizer.tell(optimizer.space.named(x), 1.0)
+    optimizer.tell(optimizer.ask(), np.array([0.5]))
+    assert optimizer.values == [1.0, 0.5]
+    assert len(optimizer.pending) == 0

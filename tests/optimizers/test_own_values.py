@@ -1,0 +1,167 @@
+"""Values of a user's own function: failures, errors, what counts as a value, and noise."""
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from own_functions import BOX, METHODS, bowl, evaluations_on_file, half, same, unstable
+
+import emsopt as eo
+from emsopt.errors import InputError
+from emsopt.optimizers import BOKEAuto
+
+# -- failures ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_failed_evaluation_is_recorded_counted_and_passed_over(method):
+    run = eo.minimize(half, method, bounds=BOX, budget=40, rng=0)
+    failed = run.history["value"].isna()
+    assert (run.nfev, run.success) == (40, True)
+    assert 0 < failed.sum() <= 27
+    assert run.fun == np.nanmin(run.history["value"]) == half(run.x)
+    assert f"; {failed.sum()} of 40 evaluations gave no finite value, the first nan at [" in run.message
+    best = run.history["value"].cummin().ffill()
+    np.testing.assert_array_equal(run.history["best"], best)  # NaN before the first value
+
+
+def test_failures_do_not_keep_a_method_from_the_best_point_beside_them():
+    ends = [eo.minimize(half, bounds=BOX, budget=50, rng=seed) for seed in range(3)]
+    assert max(run.fun for run in ends) < 0.04 + 0.01  # of 0.04 at the border of what fails
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan, np.float32("nan"), np.array([np.inf])])
+def test_without_a_finite_value_a_run_has_no_success(bad):
+    run = eo.minimize(lambda x: bad, bounds=BOX, budget=8, rng=0)
+    assert (run.x, run.success, run.nfev) == (None, False, 8)
+    assert np.isnan(run.fun)
+    assert np.isnan(run.history["best"]).all()
+    np.testing.assert_array_equal(run.history["value"], np.full(8, np.ravel(bad)[0]))
+    assert "no finite value after 8 evaluations" in repr(run)
+
+
+def test_a_method_is_told_nothing_wrong_by_a_failure():
+    """The values it knows are those that were found, and it does not ask for the point again."""
+    optimizer = BOKEAuto(bowl, bounds=BOX, rng=0)
+    x = optimizer.ask()
+    optimizer.tell(x, np.nan)
+    assert optimizer.values == []
+    assert optimizer.is_taken(x)
+    optimizer.tell(x, 0.5)  # it went well after all
+    optimizer.tell(x, np.inf)
+    assert optimizer.values == [0.5]
+    assert optimizer.taken[tuple(x)] == 0.5
+
+
+def test_failures_resume(tmp_path):
+    file = tmp_path / "run.jsonl"
+    full = eo.minimize(half, bounds=BOX, budget=25, rng=0, checkpoint=file)
+    lines = file.read_bytes().splitlines(keepends=True)
+    for cut in (2, 6, 15):
+        file.write_bytes(b"".join(lines[:cut]))
+        assert same(eo.minimize(half, bounds=BOX, budget=25, rng=0, checkpoint=file), full)
+    assert "nan" in evaluations_on_file(file)
+
+
+def test_errors_are_caught_only_if_wanted(tmp_path):
+    file = tmp_path / "run.jsonl"
+    with pytest.raises(ArithmeticError, match="too cold") as raised:
+        eo.minimize(unstable, bounds=BOX, budget=20, rng=0, checkpoint=file)
+    done = len(evaluations_on_file(file))
+    assert raised.value.__notes__[0].startswith(f"This happened in evaluation {done + 1}, at [0.")
+    for catch in (ValueError, (KeyError, TypeError)):
+        with pytest.raises(ArithmeticError):
+            eo.minimize(unstable, bounds=BOX, budget=20, rng=0, catch=catch)
+    run = eo.minimize(unstable, bounds=BOX, budget=20, rng=0, checkpoint=file, catch=(ArithmeticError,))
+    assert run.nfev == 20
+    failed = run.history["error"] == "ArithmeticError: too cold"
+    assert failed.equals(run.history["value"].isna())
+    assert 0 < failed.sum() < 20
+    assert set(run.history["error"][~failed]) == {""}
+    assert "the first ArithmeticError: too cold at [" in run.message
+    assert same(eo.minimize(unstable, bounds=BOX, budget=20, rng=0, checkpoint=file, catch=ArithmeticError), run)
+
+
+def test_an_error_leaves_a_run_that_can_be_resumed(tmp_path):
+    """The function fails at the seventh call; mended, the run goes on to the end of one that never failed."""
+    file, calls = tmp_path / "run.jsonl", []
+
+    def once(x):
+        calls.append(x)
+        if len(calls) == 7:
+            raise OSError("the licence server is away")
+        return bowl(x)
+
+    full = eo.minimize(bowl, bounds=BOX, budget=15, rng=0)
+    with pytest.raises(OSError, match="licence"):
+        eo.minimize(once, bounds=BOX, budget=15, rng=0, checkpoint=file)
+    assert len(evaluations_on_file(file)) == 6
+    run = eo.minimize(once, bounds=BOX, budget=15, rng=0, checkpoint=file)
+    assert run.history["value"].tolist() == full.history["value"].tolist()
+
+
+@pytest.mark.parametrize("catch", [3, "ValueError", (ValueError, 3), KeyboardInterrupt, ValueError("x")])
+def test_what_cannot_be_caught_is_refused(catch):
+    with pytest.raises(InputError, match="`catch` must be exceptions"):
+        eo.minimize(bowl, bounds=BOX, budget=3, catch=catch)
+
+
+# -- what counts as a value --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wrap", [np.array, np.float32, lambda v: np.array([v]), lambda v: [v], lambda v: np.array([[v]])]
+)
+def test_an_array_of_one_number_is_a_value(wrap):
+    run = eo.minimize(lambda x: wrap(bowl(x)), "random", bounds=BOX, budget=5, rng=0)
+    plain = eo.minimize(bowl, "random", bounds=BOX, budget=5, rng=0)
+    np.testing.assert_allclose(run.history["value"], plain.history["value"], rtol=1e-6)
+    assert type(run.fun) is float
+
+
+def test_a_truth_value_is_a_value():
+    run = eo.maximize(lambda x: x[0] > 0.5, "random", bounds=BOX, budget=9, rng=0)
+    assert set(run.history["value"]) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize(
+    ("bad", "shown"),
+    [
+        ("high", r"'high' \(str\)"),
+        (None, r"None \(NoneType\)"),
+        ([1.0, 2.0], r"\[1\.0, 2\.0\] \(list\)"),
+        (1j, r"1j \(complex\)"),
+        (np.array([]), r"array\(\[\], dtype=float64\) \(ndarray\)"),
+        ([[1], [2, 3]], r"\[\[1\], \[2, 3\]\] \(list\)"),
+        (np.timedelta64(3), "timedelta64"),
+        (Decimal(3), "Decimal"),
+    ],
+)
+def test_what_is_no_number_is_told_with_its_point(bad, shown):
+    with pytest.raises(InputError, match=rf"must return a number.* at \[0\.\d+, 0\.\d+\] it returned .*{shown}"):
+        eo.minimize(lambda x: bad, bounds=BOX, budget=5, rng=0)
+
+
+# -- noise -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_function_is_taken_to_be_free_of_noise_and_the_run_says_so():
+    assert "noisy=False" in repr(eo.minimize(bowl, "random", bounds=BOX, budget=3, rng=0))
+    assert "noisy=True" in repr(eo.minimize(bowl, bounds=BOX, budget=3, rng=0, noisy=True))
+    assert "noisy=False" in repr(BOKEAuto(bowl, bounds=BOX))
+
+
+def test_two_values_at_one_point_name_noisy(tmp_path):
+    optimizer = BOKEAuto(bowl, bounds=BOX, rng=0)
+    optimizer.tell([0.5, 0.5], 1.0)
+    optimizer.tell([0.5, 0.5], 1.0)
+    with pytest.raises(InputError, match=r"two values at one point: 1 and 2 at \[0\.5, 0\.5\]\. .* pass noisy=True"):
+        optimizer.tell([0.5, 0.5], 2.0)
+    with pytest.raises(InputError, match="pass noisy=True"):
+        eo.minimize(bowl, bounds=BOX, budget=3, initial=[([0, 0], 1.0), ([0, 0], 3.0)])
+    twice = [([0, 0], 1.0), ([0, 0], 3.0)]
+    assert eo.minimize(bowl, bounds=BOX, budget=6, initial=twice, noisy=True, rng=0).success
+    rng, file = np.random.default_rng(0), tmp_path / "run.jsonl"
+    eo.minimize(lambda x: rng.normal(), bounds=BOX, budget=3, rng=0, checkpoint=file)
+    with pytest.raises(InputError, match=r"is of another function: at .* pass noisy=True"):
+        eo.minimize(lambda x: rng.normal(), bounds=BOX, budget=5, rng=0, checkpoint=file)

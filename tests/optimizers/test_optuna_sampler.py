@@ -1,5 +1,6 @@
 """boke-auto as a sampler of Optuna: kinds of parameters, conditional ones, failures, parallel trials, reproducibility."""
 
+import doctest
 import pickle
 import subprocess
 import sys
@@ -30,6 +31,15 @@ def test_without_optuna_it_is_said_how_to_install_it():
 
 optuna = pytest.importorskip("optuna", reason='Optuna is not installed: pip install "emsopt[optuna]"')
 optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+def test_example_of_the_docstring():
+    """The other modules' examples are collected by pytest, which must not import this one where Optuna is missing."""
+    from emsopt.optimizers import optuna_sampler
+
+    ran = doctest.testmod(optuna_sampler)
+    assert ran.attempted > 3
+    assert ran.failed == 0
 
 
 def study_of(objective, n=30, *, seed=0, direction="minimize", n_jobs=1, **options):

@@ -14,10 +14,9 @@ exploration     Figures 6 to 9: which edges each of the six agents drove, how of
 =============== ===================================================================================================
 
 Sizes are the paper's: two routes each in Monaco and Luxembourg, five runs, 500 rounds; "agents" and "shifted" have
-fifteen further runs of 150 rounds, because five are too few to tell the agents apart by energy. "agents" takes about 35
-minutes of one processor. Three stored tables are smaller: "agents" has five further runs in Luxembourg instead of fifteen,
-energies in Luxembourg up to round 150, and none of "gp-ts-joint";
-"lengthscale" and "sparse" were run with ``--networks monaco --runs 3``. Runs of the same number face the same drawn
+fifteen further runs of 150 rounds, because five are too few to tell the agents apart by energy. "agents" takes about 45
+minutes of one processor. Three stored tables are smaller: "agents" has energies in Luxembourg up to round 150, and none of
+"gp-ts-joint"; "lengthscale" and "sparse" were run with ``--networks monaco --runs 3``. Runs of the same number face the same drawn
 energies and noise with every policy. Except in "sparse" the Gaussian process is exact. Luxembourg is left out if its file
 is not found (see `emsopt.datasets.load_roads`); Monaco's routes are our own choice, see `emsopt.datasets.ROUTES`. The
 paper added heights to Luxembourg, which is flat here; Monaco's heights are a surrogate. Regret is rectified
@@ -42,11 +41,13 @@ VARIANTS = {
     "gp-bucb, xi 0.5": ("gp", bandits.BayesUCB(omega=1.0, xi=0.5)),
     "gp-ucb, half beta": ("gp", bandits.UCB(factor=0.5)),
 }
+SMALL = {f"gp-ucb, {factor:g} beta": ("gp", bandits.UCB(factor=factor)) for factor in (0.25, 0.1, 0.03, 0.01)}
 COMPARED = {
     "agents": [*SIX, "gp-ts-joint"],
     "shifted": SIX,
     "sparse": ["svgp-ts", "svgp-bucb", "svgp-ucb"],
     "parametrisation": ["gp-bucb", *VARIANTS, "gp-ucb"],
+    "optimism": [*SMALL],
     "lengthscale": ["gp-ts", "gp-bucb", "bi-ts", "bi-bucb"],
     "exploration": SIX,
 }
@@ -71,7 +72,7 @@ def drive(network, route, lengthscale, run, policy, horizon, shift=None):
     return bandits.run(
         net,
         *datasets.ROUTES[net.name][route],
-        VARIANTS.get(policy, policy),
+        (VARIANTS | SMALL).get(policy, policy),
         horizon=horizon,
         rng=seed(network, route, run),
         prior=prior(network, lengthscale),

@@ -4,9 +4,10 @@
 `grid_points` and `regret_bound` compute the quantities of the theory.
 """
 
+from .environment import Navigation
 from .exact import ExactGP
 from .framework import Round, ShortestPath, TopK, play
-from .navigation import POLICIES, Navigation, NavigationRun, run
+from .navigation import POLICIES, NavigationRun, run
 from .policies import UCB, Agent, BayesUCB, Thompson, rectified_mean
 from .prior import Prior, navigation_prior
 from .regression import IndependentArms

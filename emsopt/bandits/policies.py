@@ -22,6 +22,7 @@ the noise variance; this module follows the algorithm. For Bayes-UCB, Algorithm 
 this module uses the η_t-quantile of Theorem 3.1, as the paper's experiments do.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -81,7 +82,7 @@ class UCB:
     def beta(self, t: ArrayLike, n_arms: int) -> FloatArray:
         """Return β_t, shaped as ``t``."""
         t = np.asarray(t, dtype=float)
-        return self.factor * np.maximum(2 * (np.log(float(n_arms)) + 2 * np.log(t) - 0.5 * np.log(2 * np.pi)), 0.0)
+        return self.factor * np.maximum(2 * (math.log(n_arms) + 2 * np.log(t) - 0.5 * np.log(2 * np.pi)), 0.0)
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class BayesUCB:
     def beta(self, t: ArrayLike, n_arms: int) -> FloatArray:
         """Return β_t, shaped as ``t``."""
         t, omega = np.asarray(t, dtype=float), self.omega
-        log_eta = 0.5 * omega * np.log(2 * np.pi) - np.log(2) - omega * np.log(float(n_arms)) - self.xi * np.log(t)
+        log_eta = 0.5 * omega * np.log(2 * np.pi) - np.log(2) - omega * math.log(n_arms) - self.xi * np.log(t)
         # √2 erf⁻¹(1 - 2 η) is the normal quantile of 1 - η; the mirrored quantile of η keeps full precision
         return np.square(ndtri(np.minimum(np.exp(log_eta), 0.5)))
 

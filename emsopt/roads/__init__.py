@@ -1,8 +1,8 @@
 """Road networks, and the energy to drive on them.
 
-`network` holds validated road edges and legal turns and finds shortest paths; `grid` makes networks for teaching and
-tests; `_sumo`, `_osm` and `_file` read networks in the formats of SUMO, OpenStreetMap and emsopt; `energy` computes
-the energy use of an electric car.
+`network` holds validated road edges and legal turns, `line_graph` finds shortest paths and closures on them; `grid`
+makes networks for teaching and tests; `_sumo`, `_osm` and `_file` read networks in the formats of SUMO, OpenStreetMap
+and emsopt; `energy` computes the energy use of an electric car.
 """
 
 from . import energy

@@ -116,11 +116,11 @@ def edge_energy(
 
 
 def potential_energy(lengths: ArrayLike, inclines: ArrayLike = 0.0, *, vehicle: Vehicle | None = None) -> FloatArray:
-    """Return c m g Δh of edges, Wh: their change of potential energy, times the mean c of the car's two efficiencies.
+    """Return c m g Δh of edges, Wh: the change of potential energy, scaled by the mean c of the car's efficiencies.
 
     If inclines follow from heights of junctions, the sum is the same for all paths between two edges. Subtracting it
     from every edge therefore changes no comparison of paths. By default c = (0.98 + 0.96) / 2 = 0.97. For c between
-    η⁻ and 1/η⁺ an edge's energy by `edge_energy` minus its potential energy is positive.
+    η⁻ and 1/η⁺ an edge's energy by `edge_energy` minus this is positive.
 
     Parameters
     ----------

@@ -1,41 +1,38 @@
-"""A road network as a directed line graph: nodes are road edges, and arcs are legal turns.
+"""Road edges with lengths, speed limits and inclines, and the legal turns between them.
 
 A *road edge* is one direction of a street between two junctions; a two-way street gives two edges. A *connection*
 (e1, e2) means that a car at the end of e1 may continue onto e2; forbidden turns are simply missing connections. Legal
-U-turns depend on the source of the connections: files list them, and `grid_roads` allows them at dead ends only.
-
-Paths are found by Dijkstra's algorithm on the line graph. No path contains an edge twice, but it may pass a junction
-twice if turns are forbidden.
+U-turns depend on the source of the connections: files list them, and `grid_roads` allows them at dead ends only. Closures and shortest paths are those of
+`emsopt.roads.line_graph`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _validate
-from .._types import ArrayLike, BoolArray, FloatArray, IntArray, PathLike
-from ..errors import InputError, NoWayError
+from .._types import ArrayLike, FloatArray, IntArray, PathLike
+from ..errors import InputError
 from ._file import read_roads, write_roads
 from ._limits import FARTHEST_M, LONGEST_M, MOST_M_S
 from ._osm import read_osm
 from ._sumo import read_net
 from .energy import INCLINES
+from .line_graph import LineGraph, checked_connections
 
 if TYPE_CHECKING:
     import pandas as pd
-    from scipy import sparse
 
 FASTEST_M_S = 45.0  # a higher median speed indicates another unit
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class RoadNetwork:
+class RoadNetwork(LineGraph):
     """Road edges and legal turns, validated once and then immutable.
 
     Parameters
@@ -234,143 +231,9 @@ class RoadNetwork:
         return net.largest_component() if _validate.truth(strongly_connected, "strongly_connected") else net
 
     @property
-    def n_edges(self) -> int:
-        """Number of road edges, E."""
-        return len(self.lengths)
-
-    @property
     def contexts(self) -> FloatArray:
         """Length (m), speed limit (m/s) and incline (rad) of every edge, shape (E, 3)."""
         return np.column_stack([self.lengths, self.speed_limits, self.inclines])
-
-    def edges(self, values: Iterable[Any], name: str = "edges") -> IntArray:
-        """Return edge indices, shape (k,), from indices, ids or one truth value per edge.
-
-        Parameters
-        ----------
-        values : array_like
-            Whole numbers, ids, or truth values of shape (E,); may be empty.
-        name : str
-            Name of the argument in messages.
-        """
-        if isinstance(values, str) or not np.iterable(values):
-            raise InputError(f"`{name}` must be a sequence of edges; got {values!r}. Put a single edge in brackets.")
-        given = values if isinstance(values, np.ndarray) else list(values)
-        kinds = {given.dtype.type} if isinstance(given, np.ndarray) else set(map(type, given))
-        if kinds and kinds <= {bool, np.bool_}:
-            mask = np.asarray(given)
-            if mask.shape != (self.n_edges,):
-                raise InputError(f"`{name}` must hold one truth value per edge; got shape {mask.shape}.")
-            return np.flatnonzero(mask)
-        return np.array([self._edge(value, name) for value in given], dtype=np.int64)
-
-    def _edge(self, value: object, name: str) -> int:
-        """Return the index of an edge, given by index or id; raise if there is no such edge."""
-        if not isinstance(value, str):
-            return _validate.whole_number(value, name, low=0, high=self.n_edges - 1)
-        if value not in self._index:
-            raise InputError(f"`{name}`: there is no edge {value!r}; ids look like {self.ids[0]!r}.")
-        return self._index[value]
-
-    def closures(self, closed: Iterable[Any], name: str = "closed") -> BoolArray:
-        """Return which edges, and then which connections, are closed: booleans of shape (E + C,).
-
-        Parameters
-        ----------
-        closed : array_like
-            Edges as in `edges`, and turns as tuples of two edges (from, to) by index or id; or truth values of shape
-            (E + C,).
-        name : str
-            Name of the argument in messages.
-
-        Raises
-        ------
-        InputError
-            If there is no such edge, or a turn is not one of the network's connections.
-        """
-        n, shut = self.n_edges, np.zeros(self.n_edges + len(self.connections), dtype=bool)
-        given = closed if isinstance(closed, (str, np.ndarray)) or not np.iterable(closed) else list(closed)
-        if isinstance(given, np.ndarray) and given.dtype == bool and given.shape == shut.shape:
-            return given.copy()
-        turns = [] if isinstance(given, (str, np.ndarray)) else [pair for pair in given if isinstance(pair, tuple)]
-        shut[self.edges([edge for edge in given if not isinstance(edge, tuple)] if turns else given, name)] = True
-        for turn in turns:
-            ends = self.edges(turn, name)
-            found = n + np.flatnonzero((self.connections == ends[:2]).all(axis=1))
-            if len(ends) != 2 or not len(found):
-                raise InputError(f"`{name}`: {turn!r} is not a legal turn. Pass a pair of edges from `connections`.")
-            shut[found] = True
-        return shut
-
-    @cached_property
-    def _index(self) -> dict[str, int]:
-        return {name: k for k, name in enumerate(self.ids)}
-
-    @cached_property
-    def _search_graph(self) -> sparse.csr_array[np.float64, tuple[int, int]]:
-        """The line graph as a sparse matrix, shape (E, E): it has an entry (e1, e2) for each legal turn from e1 to e2.
-
-        `shortest_path` overwrites the entries with the cost of e2.
-        """
-        from scipy import sparse
-
-        start, end = self.connections.T.astype(np.int32)  # required by scipy before 1.15
-        return sparse.csr_array((np.ones(len(start)), (start, end)), shape=(self.n_edges, self.n_edges))
-
-    def shortest_path(
-        self, costs: ArrayLike, start: int | str, end: int | str, *, closed: Iterable[Any] | None = None
-    ) -> IntArray:
-        """Return the cheapest legal path from one edge to another, including both.
-
-        The cost of a path is the sum of the costs of its edges, including the first.
-
-        Parameters
-        ----------
-        costs : array_like, shape (E,)
-            Costs of the edges, at least 0.
-        start, end : int or str
-            Edges, by index or id.
-        closed : array_like, optional
-            Edges that cannot be used, and turns that cannot be made, as in `closures`.
-
-        Returns
-        -------
-        ndarray of int, shape (k,)
-            Edges in driving order; their costs add up to the cost of the path.
-
-        Raises
-        ------
-        NoWayError
-            If the start or end is closed, or no path leads from start to end.
-        InputError
-            If a cost is negative or not finite, or an edge does not exist.
-
-        Notes
-        -----
-        All searches on a network share one matrix of weights. Concurrent threads therefore need separate networks;
-        processes have their own.
-        """
-        from scipy.sparse.csgraph import dijkstra
-
-        costs = _validate.real_array(costs, "costs", (self.n_edges,), low=0.0)
-        start, end = self._edge(start, "start"), self._edge(end, "end")
-        shut = self.closures(() if closed is None else closed)
-        no_turn, shut = np.flatnonzero(shut[self.n_edges :]), shut[: self.n_edges]
-        for name, edge in (("start", start), ("end", end)):
-            if shut[edge]:
-                raise NoWayError(f"the {name} {self.ids[edge]!r} is closed. Choose another {name}.")
-        graph = self._search_graph
-        np.take(np.where(shut, np.inf, costs), graph.indices, out=graph.data)
-        graph.data[no_turn] = np.inf  # entries are in the order of the connections
-        (distance,), (before,) = dijkstra(graph, indices=[start], return_predecessors=True)
-        if not np.isfinite(distance[end]):
-            count = f"{shut.sum()} closed edges" + f" and {len(no_turn)} closed turns" * bool(len(no_turn))
-            remedy = f"Open some of {count}" if shut.any() or len(no_turn) else "Use `largest_component()`"
-            raise NoWayError(f"no legal path leads from {self.ids[start]!r} to {self.ids[end]!r}. {remedy}.")
-        path = [end]
-        while path[-1] != start:
-            path.append(int(before[path[-1]]))
-        return np.array(path[::-1])
 
     def subset(self, edges: Iterable[Any]) -> RoadNetwork:
         """Return the network of the given edges and the connections between them.
@@ -433,26 +296,6 @@ class RoadNetwork:
     def __repr__(self) -> str:
         edges = f"{self.n_edges} edges, {len(self.connections)} connections"
         return f"<RoadNetwork {self.name!r}: {edges}, {self.lengths.sum() / 1000:.3g} km>"
-
-
-def checked_connections(values: ArrayLike, n: int) -> IntArray:
-    """Return connections between n edges as a read-only array, sorted and without repeats, shape (C, 2)."""
-    wanted = "`connections` must be pairs of edge indices (from, to): whole numbers of shape (C, 2), not masked"
-    try:
-        array = np.asarray(values)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{wanted}; got {type(values).__name__}: {error}") from error
-    if array.shape in ((0,), (0, 2)):
-        array = np.empty((0, 2), dtype=np.int64)
-    if np.ma.isMaskedArray(values) or array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != 2:
-        masked = "a masked array of " if np.ma.isMaskedArray(values) else ""
-        raise InputError(f"{wanted}; got {masked}{array.dtype} of shape {array.shape}.")
-    bad = (array < 0) | (array >= n)
-    if bad.any():
-        raise InputError(f"`connections` must be edge indices from 0 to {n - 1}; got {array[bad][0]}.")
-    array = np.unique(array.astype(np.int64), axis=0)
-    array.flags.writeable = False
-    return array
 
 
 def _checked_polylines(values: Sequence[ArrayLike], n: int, geographic: bool) -> tuple[FloatArray, ...]:

@@ -35,7 +35,7 @@ from scipy.sparse.linalg import splu
 from .._types import ArrayLike, FloatArray
 from .._validate import finite_number, one_each, positive_number, real_array
 from ..errors import InputError
-from ..roads.network import checked_connections
+from ..roads.line_graph import checked_connections
 
 SparseMatrix: TypeAlias = "sparse.csr_array[np.float64, tuple[int, int]]"
 

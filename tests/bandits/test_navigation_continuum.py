@@ -1,0 +1,256 @@
+"""Section 3.2 of "Bayesian Analysis of Combinatorial Gaussian Process Bandits": infinitely many arms, and their grid.
+
+Lemmas are checked on [0, 1] with the Matérn kernel of smoothness 5/2.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from emsopt import bandits
+
+NOISE, SIZE = 0.1, 2  # of observations; of sets of arms
+LENGTHSCALE = 0.5  # of the kernel on [0, 1]
+
+
+def matern(distance, lengthscale=LENGTHSCALE):
+    x = math.sqrt(5) * np.abs(distance) / lengthscale
+    return (1 + x + x**2 / 3) * np.exp(-x)
+
+
+DISTANCES = np.linspace(0, 2, 20001)
+LIPSCHITZ = np.abs(np.gradient(matern(DISTANCES), DISTANCES)).max()
+# The slope of a draw has variance -k''(0) = 5/3 and its own slope has variance 25, in lengthscales. By Rice's formula
+# the largest slope then has the tail of assumption (5) with these constants.
+SLOPE, CURVATURE = math.sqrt(5 / 3) / LENGTHSCALE, 5 / LENGTHSCALE**2
+TAIL = 1 + CURVATURE / (math.pi * SLOPE), math.sqrt(2) * SLOPE
+
+
+def inequalities(points, beta, t, d, K, L, side, slopes, noise):
+    """Return the left sides of (6a) to (6d) relative to the right ones: at least 1 where they hold."""
+    c2, c3 = slopes
+    step = L * d * side
+    needed = [2 * t**2 * K * step * (1 + t * K / noise), 8 * t**4 * K**2 * step * beta]
+    needed += [math.sqrt(8 * t**5 * K**3 * beta) * step / noise]
+    needed += [t**2 * K * d * side * c3 * (math.sqrt(math.log(c2 * d)) + math.sqrt(math.pi) / 2)]
+    with np.errstate(divide="ignore"):
+        return points / np.array(needed)
+
+
+@pytest.mark.parametrize("rule", [bandits.UCB(), bandits.BayesUCB(1.1, 1.2), bandits.Thompson()])
+@pytest.mark.parametrize(("t", "d", "K", "noise"), [(1, 1, 1, 1.0), (3, 2, 10, 0.3), (50, 3, 2, 0.1), (7, 1, 5, 0.01)])
+def test_grid_of_theorem_3_2_satisfies_its_four_inequalities(rule, t, d, K, noise):
+    """(6a) to (6d) with the confidence parameter of the grid itself; one point less violates one of them."""
+    smooth = {"lipschitz": 1.3, "slopes": (2.0, 1.5), "side": 2.0}
+    points = bandits.grid_points(rule, t, dimensions=d, size=K, noise_variance=noise**2, **smooth)
+    upper = bandits.UCB() if isinstance(rule, bandits.Thompson) else rule
+    for given, holds in ((points, True), (points * (1 - 1e-9) - 1, False)):
+        ratios = inequalities(given, float(upper.beta(t, given**d)), t, d, K, 1.3, 2.0, (2.0, 1.5), noise)
+        assert (ratios.min() >= 1 - 1e-12) == holds
+
+
+def test_bounds_are_theorem_3_2s():
+    """By hand for T = 20, d = 1, K = 3, γ = 60, ς² = 0.1, λ* = 2."""
+    smooth = {"dimensions": 1, "size": 3, "noise_variance": 0.1, "lipschitz": 1.0, "slopes": (2.0, 2.0)}
+    known = {"size": 3, "gain": 60.0, "noise_variance": 0.1, "eigenvalue": 2.0, "infinite": True}
+    points = bandits.grid_points(bandits.UCB(), 20, **smooth)
+    root = math.sqrt(2 * 2.1 * 20 * 3 * 60 * 2 * math.log(points * 20**2 / math.sqrt(2 * math.pi)))
+    bound = bandits.regret_bound
+    assert bound(bandits.UCB(), 20, n_arms=points, **known) == pytest.approx(math.pi**2 / 2 + root, rel=1e-12)
+    assert bound(bandits.Thompson(), 20, n_arms=points, **known) == pytest.approx(
+        2 * math.pi**2 / 3 + 2 * root, rel=1e-12
+    )
+    rule = bandits.BayesUCB(1.5, 2.0)
+    points = bandits.grid_points(rule, 20, **smooth)
+    eta = (2 * math.pi) ** 0.75 / (2 * points**1.5 * 20**2)
+    root = math.sqrt(2 * 2.1 * 20 * 3 * 60) * norm.isf(eta)
+    lost = (math.sqrt(math.pi) * 1.5 / math.sqrt(2 * math.e * 0.5)) ** (1 / 1.5) * 2.0 / 0.5
+    assert bound(rule, 20, n_arms=points, **known) == pytest.approx(math.pi**2 / 3 + root + lost, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("rule", "rounds"), [(bandits.UCB(), 50_000), (bandits.BayesUCB(1.5, 2.0), 50_000), (bandits.Thompson(True), 3_000)]
+)
+def test_learners_on_an_interval_stay_below_the_bound_and_guessing_does_not(rule, rounds):
+    """Theorem 3.2: in each round forty of 150 places in [0, 1] are offered; the confidence parameter is that of its grid.
+
+    For Thompson sampling, whose bound is twice as large, it would take too many rounds until guessing exceeds the bound.
+    """
+    places, rng = np.linspace(0, 1, 150), np.random.default_rng(0)
+    covariance = matern(places - places[:, None], 0.2)
+    prior = bandits.Prior(np.zeros(150), covariance, NOISE)
+    lipschitz = LIPSCHITZ * LENGTHSCALE / 0.2
+    slope = SLOPE * LENGTHSCALE / 0.2
+    slopes = 1 + CURVATURE * (LENGTHSCALE / 0.2) ** 2 / (math.pi * slope), math.sqrt(2) * slope
+    smooth = {"dimensions": 1, "size": 1, "noise_variance": NOISE, "lipschitz": lipschitz, "slopes": slopes}
+    truth, mean, S = prior.draw(rng=1)[:, 0], np.zeros(150), covariance.copy()
+    regret = 0.0
+    points = bandits.grid_points(rule, rounds, **smooth)
+    upper = bandits.UCB() if isinstance(rule, bandits.Thompson) else rule
+    for t in range(1, rounds + 1):
+        offered = rng.choice(150, 40, replace=False)
+        if isinstance(rule, bandits.Thompson):
+            block = S[np.ix_(offered, offered)] + 1e-9 * np.eye(40)
+            score = mean[offered] + np.linalg.cholesky(block) @ rng.standard_normal(40)
+        else:  # the grid of round T for all rounds: at least as cautious
+            score = mean[offered] + np.sqrt(upper.beta(t, points) * np.maximum(S[offered, offered], 0.0))
+        arm, best = offered[score.argmax()], truth[offered].max()
+        regret += best - truth[arm]
+        gain = S[:, arm] / (S[arm, arm] + NOISE)
+        mean = mean + gain * (truth[arm] + math.sqrt(NOISE) * rng.standard_normal() - mean[arm])
+        S = S - np.outer(gain, S[arm])
+    facts = {"n_arms": points, "size": 1, "noise_variance": NOISE, "eigenvalue": 1.0, "infinite": True}
+    bound = bandits.regret_bound(rule, rounds, gain=bandits.spectral_gain(prior, rounds), **facts)
+    others = prior.draw(500, rng=2)
+    guessing = rounds * np.mean([draw[:40].max() - draw.mean() for draw in rng.permuted(others.T, axis=1)])
+    assert regret < bound / 5
+    assert bound < guessing or isinstance(rule, bandits.Thompson)
+
+
+def test_largest_slopes_of_draws_have_gaussian_tails():
+    """Assumption (5) for the Matérn kernel 5/2 on [0, 1]: constants from Rice's formula; a tail a fifth shorter fails."""
+    places = np.linspace(0, 1, 401)
+    K = matern(places - places[:, None])
+    draws = np.linalg.cholesky(K + 1e-10 * np.eye(401)) @ np.random.default_rng(0).standard_normal((401, 4000))
+    slopes = np.abs(np.diff(draws[::4], axis=0) / (4 * places[1])).max(axis=0)
+    c2, c3 = TAIL
+    levels = np.quantile(slopes, [0.3, 0.6, 0.9, 0.97, 0.99])
+    observed = (slopes[:, None] > levels).mean(axis=0)
+    assert (observed <= c2 * np.exp(-(levels**2) / c3**2) * 1.2).all()
+    assert observed[-1] > 3 * c2 * math.exp(-(levels[-1] ** 2) / (0.8 * c3) ** 2)
+
+
+def printed_grid(rule, t, d, K, L, side, noise, slopes):
+    """Return the explicit grid of remark (59), or (60) for Bayes-UCB, and the logarithm of t in it."""
+    log_t, step = math.log(t**2 / math.sqrt(2 * math.pi)), L * d * side
+    if isinstance(rule, bandits.BayesUCB):
+        log_t = math.log(t**rule.xi / (2 * math.sqrt(2 * math.pi) ** rule.omega))
+    log = d * getattr(rule, "omega", 1.0) + log_t
+    terms = [2 * t**2 * K * step * (1 + t * K / noise)]
+    if log > 0:  # else a negative number is raised to a fractional power
+        terms.append((16 * t**4 * K**2 * step * log) ** (1 / (1 - 1 / math.e)))
+        terms.append((16 * t**5 * K**3 * step**2 / noise**2 * log) ** (1 / (2 - 1 / math.e)))
+    terms.append(t**2 * K * d * side * slopes[1] * (math.sqrt(math.log(slopes[0] * d)) + math.sqrt(math.pi) / 2))
+    return max(terms), log_t
+
+
+@pytest.mark.parametrize(("rule", "first"), [(bandits.UCB(), 2), (bandits.BayesUCB(1.1, 1.2), 5)])
+def test_printed_grids_hold_only_once_the_logarithm_of_t_is_positive(rule, first):
+    """Remarks (59) and (60): from round 2, and for ω = 1.1 and ξ = 1.2 from round 5, they satisfy (6a) to (6d)."""
+    fails = set()
+    for t in (1, 2, 3, 4, 5, 6, 100):
+        for d in (1, 2, 3):
+            for K, L, side, noise in ((10, 1.0, 1.0, 1.0), (1, 0.3, 2.0, 0.1), (50, 3.0, 1.0, 0.5), (1, 0.1, 1.0, 1.0)):
+                points, log_t = printed_grid(rule, t, d, K, L, side, noise, (2.0, 2.0))
+                ratios = inequalities(points, float(rule.beta(t, points**d)), t, d, K, L, side, (2.0, 2.0), noise)
+                assert (log_t > 0) == (t >= first)
+                if ratios.min() < 1:
+                    fails.add((t, d))
+    assert {(1, 1), (1, 2)} <= fails
+    assert max(fails)[0] < first
+
+
+def posterior(places, values, at, kernel=matern, noise=NOISE**0.5):
+    """Return posterior mean and standard deviation of a zero-mean process at some places."""
+    S = kernel(places[:, None] - places) + noise**2 * np.eye(len(places))
+    across = kernel(at[:, None] - places)
+    mean = across @ np.linalg.solve(S, values)
+    return mean, np.sqrt(np.maximum(kernel(0.0) - np.einsum("ij,ji->i", across, np.linalg.solve(S, across.T)), 0))
+
+
+def cases(n, seed=0):
+    """Yield random data on [0, 1], an arm, the same arm rounded to a grid, and the distance 1/τ of the lemmas."""
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        count, points = rng.integers(1, 30), rng.integers(2, 200)
+        places = rng.random(count)
+        values = np.linalg.cholesky(matern(places[:, None] - places) + NOISE * np.eye(count)) @ rng.normal(size=count)
+        arm = rng.random()
+        yield places, values, np.array([arm, (np.floor(arm * points) + 0.5) / points]), 1 / points
+
+
+def test_posterior_mean_moves_little_on_the_grid():
+    """Lemma (66) in 1,000 random cases."""
+    largest = 0.0
+    for places, values, pair, step in cases(1000):
+        (mean, rounded), _ = posterior(places, values, pair)
+        S = matern(places[:, None] - places) + NOISE * np.eye(len(places))
+        white = np.linalg.norm(np.linalg.solve(np.linalg.cholesky(S), values))
+        bound = LIPSCHITZ * step * (1 + math.sqrt(len(places) / NOISE) * white)
+        largest = max(largest, abs(rounded - mean) / bound)
+    assert 0.01 < largest < 1
+
+
+def test_posterior_deviation_moves_little_though_the_step_of_the_proof_fails():
+    """Lemma (67) in 1,000 random cases, and our shorter bound √(2 L d C_1 / τ), which needs no data.
+
+    Step (85) of its proof bounds the difference of variances. It fails with an exponential kernel (L = 1) and one
+    observation of the arm itself, because (82) takes the difference of two quadratic forms for the form of the difference.
+    """
+    for places, values, pair, step in cases(1000):
+        _, (deviation, rounded) = posterior(places, values, pair)
+        moved = abs(rounded - deviation)
+        assert moved <= math.sqrt(LIPSCHITZ * step + len(places) * (LIPSCHITZ * step) ** 2 / NOISE)
+        assert moved <= math.sqrt(2 * LIPSCHITZ * step)
+    step, noise = 1e-6, 1e-2
+    at, pair = np.array([0.5]), np.array([0.5, 0.5 + step])
+    _, (deviation, rounded) = posterior(at, np.zeros(1), pair, lambda r: np.exp(-np.abs(r)), noise)
+    claimed = step + step**2 / noise**2
+    assert rounded**2 - deviation**2 > 1.9 * claimed
+    assert rounded - deviation <= math.sqrt(claimed), "the lemma itself holds"
+
+
+def rounded_games(runs=60, rounds=12, K=2):
+    """Yield for random sets of K arms per round: t, √β_t, and the changes of posterior mean, deviation and value by
+    rounding to the grid of (6a) to (6d); one row per run, summed over the set."""
+    rng = np.random.default_rng(0)
+    smooth = {"dimensions": 1, "size": K, "noise_variance": NOISE, "lipschitz": LIPSCHITZ, "slopes": TAIL}
+    grids = [bandits.grid_points(bandits.UCB(), t, **smooth) for t in range(1, rounds + 1)]
+    changes = np.zeros((rounds, runs, 2))
+    roots = [math.sqrt(bandits.UCB().beta(t, points)) for t, points in enumerate(grids, 1)]
+    for run in range(runs):
+        places = rng.random(rounds * K)
+        S = matern(places[:, None] - places) + NOISE * np.eye(len(places))
+        values = np.linalg.cholesky(S) @ rng.standard_normal(len(places))
+        for t, points in enumerate(grids):
+            arms = places[t * K : (t + 1) * K]
+            both = np.concatenate([arms, (np.floor(arms * points) + 0.5) / points])
+            mean, deviation = posterior(places[: t * K], values[: t * K], both)
+            sign = np.sign(mean[K:].sum() - mean[:K].sum())  # the worse direction of the two
+            changes[t, run] = sign * (mean[K:] - mean[:K]).sum(), np.abs(deviation[K:] - deviation[:K]).sum()
+    return np.array(roots), changes
+
+
+def test_rounding_to_the_grid_costs_at_most_pi_squared_over_6():
+    """Lemma (7), with Lemmas (87) and (97) for its two parts: rounding to the theorem's grid costs far less."""
+    roots, changes = rounded_games()
+    means, deviations = changes[:, :, 0].mean(axis=1).sum(), (roots[:, None] * changes[:, :, 1]).mean(axis=1).sum()
+    assert 0 < means < math.pi**2 / 12
+    assert 0 < deviations < math.pi**2 / 12
+    assert means + deviations < math.pi**2 / 6
+
+
+def test_inequality_6b_alone_bounds_the_deviations():
+    """Lemma (97) with our bound √(2 L d C_1 / τ): √β_t K times it is at most 1 / (2 t²), without (6c)."""
+    for t in (1, 2, 10, 1000):
+        for K in (1, 5, 60):
+            points = bandits.grid_points(
+                bandits.UCB(), t, dimensions=1, size=K, noise_variance=1e9, lipschitz=LIPSCHITZ, slopes=TAIL
+            )  # with so much noise (6c) is idle
+            beta = float(bandits.UCB().beta(t, points))
+            assert K * math.sqrt(beta * 2 * LIPSCHITZ / points) <= 1 / (2 * t**2) * (1 + 1e-9)
+
+
+def test_rounding_the_best_set_costs_at_most_pi_squared_over_6():
+    """Lemma (61) round by round: K E[sup f(a) - f([a])] is at most 1/t² with the constants of Rice's formula."""
+    places = np.linspace(0, 1, 1601)
+    K = matern(places - places[:, None])
+    draws = np.linalg.cholesky(K + 1e-9 * np.eye(1601)) @ np.random.default_rng(0).standard_normal((1601, 300))
+    c2, c3 = TAIL
+    for t in range(1, 6):
+        points = math.ceil(t**2 * SIZE * c3 * (math.sqrt(math.log(c2)) + math.sqrt(math.pi) / 2))
+        nearest = np.rint(1600 * (np.floor(np.minimum(places, 1 - 1e-12) * points) + 0.5) / points).astype(int)
+        worst = SIZE * (draws - draws[nearest]).max(axis=0).mean()
+        assert 0.05 / t**2 < worst < 1 / t**2

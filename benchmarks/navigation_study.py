@@ -9,6 +9,7 @@ shifted         Figure 2 again, with the potential energy subtracted before rect
                 because Luxembourg is flat here
 sparse          Figure 2 again, with inducing points as in the paper (Algorithm 3) instead of the exact process
 parametrisation Figure 3: Bayes-UCB with ω = 1 and ξ = 1 or 0.5, UCB with β_t as in Theorem 3.1 and half of it
+optimism        UCB with smaller β_t than in Figure 3: a quarter of that of Theorem 3.1 to a hundredth; not in the paper
 lengthscale     Figures 4 and 5: Bayes-UCB and Thompson sampling at lengthscales from 0.1 to 2
 exploration     Figures 6 to 9: which edges each of the six agents drove, how often and since when; first run only
 =============== ===================================================================================================
@@ -25,7 +26,7 @@ graph kernel stays 1.
 
 ``_studies.py`` says where the results go; the tables are "navigation_agents" and so on. Each row has the rectified regret
 up to a round, and the expected energy up to it above that of the path of least rectified cost (without a shift), which is
-not rectified. Every tenth round of a run is stored, and every fiftieth of "lengthscale".
+not rectified; "agents" also has the rectified cost of one drive along that path. Every tenth round of a run is stored, and every fiftieth of "lengthscale".
 """
 
 from functools import lru_cache
@@ -87,10 +88,11 @@ def seed(network, route, run):
 def regret(network, route, lengthscale, run, policy, horizon, shift=None):
     """Task: one run; one row per ten rounds."""
     result = drive(network, route, lengthscale, run, policy, horizon, shift)
-    best = reference(network, route, lengthscale, run)
-    excess = result.history["expected_energy"].cumsum() - result.history["round"] * result.expected[best].sum()
-    history = result.history.assign(excess_energy=excess, edges_seen=seen_so_far(result.arms))[EVERY - 1 :: EVERY]
-    return history[["round", "cumulative_regret", "excess_energy", "edges_seen"]]
+    best_energy, best_cost = reference(network, route, lengthscale, run)
+    excess = result.history["expected_energy"].cumsum() - result.history["round"] * best_energy
+    columns = {"excess_energy": excess, "edges_seen": seen_so_far(result.arms), "best_cost": best_cost}
+    history = result.history.assign(**columns)[EVERY - 1 :: EVERY]
+    return history[["round", "cumulative_regret", *columns]]
 
 
 def shifted(network, **case):
@@ -101,11 +103,12 @@ def shifted(network, **case):
 
 @lru_cache(maxsize=1)
 def reference(network, route, lengthscale, run):
-    """Return the path of least rectified cost, from which energies are measured."""
+    """Return energy and rectified cost of the path of least rectified cost, from which energies are measured."""
     net = roads(network)
     options = {"rng": seed(network, route, run)}
     world = bandits.Navigation(net, *datasets.ROUTES[net.name][route], prior(network, lengthscale), **options)
-    return world.best_path(1)
+    best = world.best_path(1)
+    return world.expected[best].sum(), world.costs[best].sum()
 
 
 def seen_so_far(rounds):
@@ -156,11 +159,12 @@ def cases(part, options):
 
 
 def for_store(table, part):
-    """Drop columns that are constant, and four of five rounds of the part with most runs."""
+    """Drop columns that are constant or not used, and four of five rounds of the part with most runs."""
     if part == "exploration":
         return table.drop(columns=["horizon", "lengthscale", "run"])
     table = table[table["round"] % (5 * EVERY) == 0] if part == "lengthscale" else table.drop(columns="lengthscale")
-    return table.drop(columns="horizon").round({"cumulative_regret": 1, "excess_energy": 1})
+    table = table if part == "agents" else table.drop(columns="best_cost")
+    return table.drop(columns="horizon").round({"cumulative_regret": 1, "excess_energy": 1, "best_cost": 1})
 
 
 def main():

@@ -57,6 +57,10 @@ def test_rows_of_a_case(navigation):
     assert rows["cumulative_regret"].tolist() == run.history["cumulative_regret"][9::10].tolist()
     assert rows["edges_seen"].iloc[-1] == np.count_nonzero(run.counts)
     assert rows["excess_energy"].to_numpy() == pytest.approx(run.history["cumulative_excess_energy"][9::10], abs=1e-6)
+    world = eo.bandits.Navigation(
+        net, *eo.datasets.ROUTES["monaco"]["B"], navigation.prior("monaco", 1.0), expected=run.expected
+    )
+    assert rows["best_cost"].tolist() == pytest.approx([world.costs[list(run.best_path)].sum()] * 3)
     shifted = navigation.shifted(**case)  # measured from the same path
     least = run.expected[list(run.best_path)].sum()
     again = navigation.drive(**case, shift=potential_energy(net.lengths, net.inclines))
@@ -73,7 +77,7 @@ def test_rows_of_a_case(navigation):
 def test_every_policy_named_can_be_played(navigation):
     for policies in navigation.COMPARED.values():
         for policy in policies:
-            assert policy in eo.bandits.POLICIES or policy in navigation.VARIANTS
+            assert policy in eo.bandits.POLICIES or policy in navigation.VARIANTS | navigation.SMALL
 
 
 def test_a_tiny_study_runs_from_end_to_end(navigation, tmp_path, monkeypatch, capsys):
@@ -83,7 +87,7 @@ def test_a_tiny_study_runs_from_end_to_end(navigation, tmp_path, monkeypatch, ca
     navigation.main()
     table = pd.read_csv(tmp_path / "smoke_navigation_agents.csv")
     columns = ["network", "route", "run", "policy", "round", "cumulative_regret", "excess_energy", "edges_seen"]
-    assert list(table) == columns
+    assert list(table) == [*columns, "best_cost"]
     assert len(table) == 4
     assert "regret in Wh after the last round" in capsys.readouterr().out
 

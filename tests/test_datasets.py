@@ -1,15 +1,11 @@
-"""The embedded and the published data: what they are, where they are found, and that nothing harmful is read."""
+"""The embedded and the published data, and random cities."""
 
-import functools
 import hashlib
-import http.server
 import json
 import os
 import pickle
 import re
-import threading
 import tomllib
-from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -17,14 +13,11 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt import datasets
-from emsopt._files import locate, pickles
+from emsopt._files import locate
 from emsopt.city import travel
 from emsopt.errors import DataUnavailableError, InputError
 
 ROOT = Path(__file__).resolve().parents[1]
-CONTENT = b"\x00all is well\n"
-SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 
 @pytest.fixture
@@ -271,234 +264,6 @@ def test_a_wheel_holds_the_list_of_licences_and_names_them():
     ):
         assert name in rules["project"]["license"].split(" AND ")
         assert text in licences
-
-
-# -- pickles ------------------------------------------------------------------------------------------------------
-
-# Forged files. The first lets NumPy take eight letters for the address of an object, which ends the process; the second
-# changes what a function of the reader does; the third asks for 8 GB; the others name what must not be called.
-ARRAY = b"cnumpy\nndarray\n(cnumpy\nndarray\n(K\x01\x85X\x01\x00\x00\x00OC\x08AAAAAAAAtRtR."
-FORGED = {
-    "objects from bytes": b"\x80\x04" + ARRAY,
-    "a default argument": b"\x80\x03cnumpy.core.multiarray\n_reconstruct\nN}X\x0c\x00\x00\x00__defaults__Ns\x86b.",
-    "memory": b"Nr\xff\xff\xff\x1f.",
-    "a dotted name": b"\x80\x04\x8c\x05numpy\x8c\x0fndarray.__new__\x93.",
-    "an extension": b"\x80\x02\x82\x01.",
-    "a persistent object": b"Pobject\n.",
-    "a mark too few": b"\x80\x03K\x01(K\x02\x86.",
-    "nothing": b"",
-    "an end without a value": b".",
-    "no text": b"\x80\x03}(K\x01K\x02u.",
-}
-
-
-class Harm:
-    """What an unpickler would do with this: call any function with any arguments."""
-
-    def __init__(self, function, *arguments):
-        self.call = function, arguments
-
-    def __reduce__(self):
-        return self.call
-
-
-def read_as_if_published(path, content):
-    path.write_bytes(content)
-    return pickles.read_arrays(path, hashlib.sha256(content).hexdigest())
-
-
-def as_published(value):
-    """Return a pickle as the published files are: of the NumPy of their time."""
-    return pickle.dumps(value, protocol=3).replace(b"numpy._core", b"numpy.core")
-
-
-@pytest.mark.parametrize("content", FORGED.values(), ids=FORGED)
-def test_a_forged_pickle_is_refused_with_and_without_the_right_checksum(tmp_path, monkeypatch, content):
-    path = tmp_path / "Saint_Paul.pkl"
-    path.write_bytes(content)
-    monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
-    with pytest.raises(DataUnavailableError, match=r"Saint_Paul.pkl is not the file that was published"):
-        eo.datasets.load_st_paul("published")
-    with pytest.raises(InputError, match=r"Saint_Paul.pkl was not read: its sha256 is"):
-        pickles.read_arrays(path, datasets.cities.PUBLISHED_SHA256)
-    monkeypatch.setattr(datasets.cities, "PUBLISHED_SHA256", hashlib.sha256(content).hexdigest())
-    with pytest.raises(InputError, match=r"Saint_Paul.pkl is not a readable pickle"):
-        eo.datasets.load_st_paul("published")
-
-
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_nothing_in_a_pickle_is_called(tmp_path, protocol):
-    """Even with the right checksum: such a file is refused, or what it would call is taken for a record of no use."""
-    proof = tmp_path / "proof"
-    for harm in (
-        Harm(os.system, f"touch {proof}"),
-        Harm(eval, f"open({str(proof)!r}, 'w')"),
-        {"f": [Harm(Path.touch, proof)], "e": Harm(exec, f"open({str(proof)!r}, 'w')")},
-        {"f": np.array([Harm(os.system, f"touch {proof}")], dtype=object)},
-    ):
-        with suppress(InputError):
-            assert read_as_if_published(tmp_path / "data.pkl", pickle.dumps(harm, protocol=protocol)) == {}
-    assert {path.name for path in tmp_path.iterdir()} == {"data.pkl"}
-
-
-def test_arrays_of_plain_numbers_are_read_and_no_others(tmp_path):
-    path = tmp_path / "data.pkl"
-    numbers = {"f": np.arange(71.0)[None] / 7, "e": np.asfortranarray([[1, 2], [3, 4]])}
-    extra = {"K": 71, "text": ["St. Paul", None, 2.5], "two": [np.ones(2), np.ones(3)]}
-    back = read_as_if_published(path, as_published({**numbers, **extra}))
-    assert set(back) == {"f", "e"}, "what holds no array, or two, is left out"
-    for key, value in numbers.items():
-        assert np.array_equal(back[key], value)
-        assert back[key].dtype == value.dtype
-    for other in (
-        np.array([None]),
-        np.array(["a"]),
-        np.zeros(2, "f8,O"),
-        np.ones(3, ">f8"),
-        np.ones(2, bool),
-    ):
-        with pytest.raises(InputError, match=r"data.pkl is not a readable pickle"):
-            read_as_if_published(path, as_published({"f": other}))
-    forged = as_published(numbers).replace(b"K\x01KG\x86", b"K\x02KG\x86")  # more numbers than there are
-    with pytest.raises(InputError, match="cannot reshape"):
-        read_as_if_published(path, forged)
-
-
-def test_a_pickle_that_is_cut_short_is_refused(tmp_path):
-    content = as_published({"f": np.ones(3)})
-    for keep in range(len(content)):
-        with pytest.raises(InputError, match=r"data.pkl is not a readable pickle"):
-            read_as_if_published(tmp_path / "data.pkl", content[:keep])
-
-
-# -- where files are found ----------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    """A cache of its own, no EMSOPT_DATA, and no proxy between here and here."""
-    monkeypatch.setattr(locate, "cache_folder", lambda: tmp_path / "cache")
-    monkeypatch.delenv("EMSOPT_DATA", raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    return tmp_path / "cache"
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    requests = ()
-
-    def do_GET(self):
-        type(self).requests += (self.path,)
-        super().do_GET()
-
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture
-def server(tmp_path):
-    """A server of one good and one bad file on this machine; yields its address and the requests it had."""
-    (tmp_path / "served").mkdir()
-    (tmp_path / "served" / "good.bin").write_bytes(CONTENT)
-    (tmp_path / "served" / "bad.bin").write_bytes(CONTENT + b"?")
-    handler = type("Handler", (Quiet,), {})
-    with http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(handler, directory=tmp_path / "served")
-    ) as running:
-        threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
-        yield f"http://127.0.0.1:{running.server_port}", lambda: handler.requests
-        running.shutdown()
-
-
-def git_blob(content):
-    return hashlib.sha1(b"blob " + str(len(content)).encode() + b"\0" + content).hexdigest()
-
-
-def test_git_blob_ids_are_what_git_says():
-    """`git hash-object` of an empty file, known to everyone who has looked at git: e69de29b."""
-    assert git_blob(b"") == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
-    assert git_blob(b"hello world\n") == "3b18e512dba79e4c8300dd08aeb37f8e728b8dad"
-
-
-@pytest.mark.parametrize("check", [{"sha256": SHA256}, {"git_blob": git_blob(CONTENT)}, {"sha256": SHA256.upper()}])
-def test_a_file_is_fetched_once_and_then_kept(cache, server, check):
-    address, requests = server
-    for _ in range(2):
-        path = locate.find_data("some/good.bin", f"{address}/good.bin", **check)
-        assert path == cache / "some" / "good.bin"
-        assert path.read_bytes() == CONTENT
-    assert requests() == ("/good.bin",)
-    assert [path.name for path in path.parent.iterdir()] == ["good.bin"]
-
-
-@pytest.mark.parametrize("check", [{"sha256": SHA256}, {"git_blob": git_blob(CONTENT)}])
-def test_a_download_with_the_wrong_checksum_is_not_kept(cache, server, check):
-    address, _ = server
-    wanted = next(iter(check.values()))
-    with pytest.raises(DataUnavailableError, match=f"{address}/bad.bin did not send.*{wanted}.*not kept.*EMSOPT_DATA"):
-        locate.find_data("bad.bin", f"{address}/bad.bin", **check)
-    assert not list(cache.iterdir())
-
-
-def test_a_damaged_file_in_the_cache_is_fetched_anew(cache, server):
-    cache.mkdir()
-    (cache / "good.bin").write_bytes(b"half of i")
-    path = locate.find_data("good.bin", f"{server[0]}/good.bin", SHA256)
-    assert path.read_bytes() == CONTENT
-
-
-def test_without_a_network_the_message_says_which_file_to_put_where(cache, server, tmp_path, monkeypatch):
-    """No server at that port, no such file on the server, and the same with EMSOPT_DATA set."""
-    with http.server.HTTPServer(("127.0.0.1", 0), Quiet) as closed:
-        nowhere = f"http://127.0.0.1:{closed.server_port}/good.bin"
-    wanted = f"could not be downloaded.*Download {nowhere} by other means and put it at some/good.bin in.*EMSOPT_DATA.*{SHA256}"
-    with pytest.raises(DataUnavailableError, match=wanted):
-        locate.find_data("some/good.bin", nowhere, SHA256)
-    with pytest.raises(DataUnavailableError, match=r"HTTPError: 404"):
-        locate.find_data("gone.bin", f"{server[0]}/gone.bin", SHA256)
-    monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
-    with pytest.raises(DataUnavailableError, match=f"y/x.bin in EMSOPT_DATA .now {tmp_path}"):
-        locate.find_data("y/x.bin", nowhere, SHA256)
-    assert not [path for path in cache.rglob("*") if path.is_file()]
-    # and what the message asks for helps
-    (tmp_path / "some").mkdir()
-    (tmp_path / "some" / "good.bin").write_bytes(CONTENT)
-    assert locate.find_data("some/good.bin", nowhere, SHA256) == tmp_path / "some" / "good.bin"
-
-
-def test_offline_published_st_paul_says_where_to_put_its_file(cache, monkeypatch):
-    monkeypatch.setattr(datasets.cities, "PUBLISHED_URL", "http://127.0.0.1:9/Saint_Paul.pkl")
-    with pytest.raises(
-        DataUnavailableError, match=r"put it at st_paul_published/Saint_Paul.pkl in.*EMSOPT_DATA.*sha256 2d75885d"
-    ):
-        eo.datasets.load_st_paul("published")
-
-
-def test_emsopt_data_comes_first_then_the_package_then_the_cache(cache, tmp_path, monkeypatch):
-    mine = tmp_path / "mine"
-    for folder in (mine, cache):
-        (folder / "papers").mkdir(parents=True)
-        (folder / "papers" / "table_1.csv").write_bytes(CONTENT)
-        (folder / "other.csv").write_bytes(CONTENT)
-    assert locate.find_data("papers/table_1.csv") == locate.package_file("papers", "table_1.csv")
-    assert locate.find_data("other.csv") == cache / "other.csv"
-    monkeypatch.setenv("EMSOPT_DATA", str(mine))
-    assert locate.find_data("papers/table_1.csv") == mine / "papers" / "table_1.csv"
-    assert locate.find_data("nothing/other.csv") == mine / "other.csv"
-    (mine / "other.csv").write_bytes(b"something else")
-    with pytest.raises(DataUnavailableError, match=f"{mine / 'other.csv'} is not the file.*{SHA256}"):
-        locate.find_data("other.csv", sha256=SHA256)
-
-
-def test_what_cannot_be_found_or_checked_is_said(cache, tmp_path, monkeypatch):
-    with pytest.raises(DataUnavailableError, match=r"nothing.csv is not on this machine. Obtain the file"):
-        locate.find_data("nothing.csv")
-    with pytest.raises(ValueError, match="needs a checksum"):
-        locate.find_data("nothing.csv", "http://127.0.0.1:9/nothing.csv")
-    with pytest.raises(DataUnavailableError, match="is missing from the installed package"):
-        locate.package_file("nothing.csv")
-    monkeypatch.setenv("EMSOPT_DATA", str(tmp_path / "missing"))
-    with pytest.raises(DataUnavailableError, match=r"EMSOPT_DATA must name an existing folder.*missing"):
-        locate.find_data("nothing.csv")
 
 
 # -- the papers' tables -------------------------------------------------------------------------------------------

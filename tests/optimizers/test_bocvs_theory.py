@@ -1,4 +1,4 @@
-"""Theorems 1 and 3, Lemmas 2 and 4 to 7, and Tay et al.'s regret: bounds as numbers, proofs step by step, slips by example."""
+"""Theorems 1 and 3, Lemma 2 and Tay et al.'s regret: bounds as numbers, and the regret of runs beside them."""
 
 import itertools
 
@@ -29,15 +29,6 @@ def gain(K, noise=1.0):
     return 0.5 * np.linalg.slogdet(np.eye(len(K)) + K / noise)[1]
 
 
-def deviations(K, noise):
-    """Return the posterior deviation of every play before it is made, by plain inverses."""
-    result = []
-    for t in range(len(K)):
-        k = K[t, :t]
-        result.append(np.sqrt(K[t, t] - k @ np.linalg.solve(K[:t, :t] + noise * np.eye(t), k)))
-    return np.array(result)
-
-
 # -- information gain -----------------------------------------------------------------------------------------------
 
 
@@ -53,168 +44,26 @@ def test_bound_on_the_gain_is_above_the_best_of_all_plays_and_close():
     assert (np.diff(bound(np.arange(11))) >= 0).all()
 
 
-def test_a_larger_box_has_no_smaller_gain():
-    whole = squared_exponential(grid(2, 4), 0.5)
-    inner = squared_exponential(grid(2, 4) * 0.5, 0.5)
-
-    def best(K):
-        return max(gain(K[np.ix_(c, c)]) for c in itertools.combinations_with_replacement(range(len(K)), 3))
-
-    part = whole[np.ix_(range(8), range(8))]
-    assert best(part) <= best(whole)  # fewer of the same points
-    assert best(inner) < best(whole)  # a smaller box of the same shape
-
-
-@pytest.mark.parametrize(("d", "side"), [(1, 100), (2, 12), (3, 6)])
-def test_largest_gain_of_a_smooth_kernel_grows_slowly(d, side):
+@pytest.mark.parametrize(("d", "side", "growth"), [(1, 100, 2.9), (2, 12, 4.0), (3, 6, 5.6)])
+def test_largest_gain_of_a_smooth_kernel_grows_slowly(d, side, growth):
     """At most like (log T)^(d+1), from 100 to 10,000 plays, and far more slowly than √T."""
     bound = bounds.gain_bound(squared_exponential(grid(d, side), 0.5), 10_000)
     low, high = (float(bound(T)) for T in (100, 10_000))
-    assert high / low < 2 ** (d + 1)  # log T doubles
-    assert high / low < 10 ** (2 * 0.5)
+    assert high / low == pytest.approx(growth, abs=0.1)
+    assert growth < min(2 ** (d + 1), 10)  # log T doubles, √T grows tenfold
 
 
-@pytest.mark.parametrize(("d", "side"), [(1, 100), (2, 12)])
-def test_matern_gain_stays_below_its_rate(d, side):
-    """T^(d(d+1)/(2ν+d(d+1))) log T with ν = 5/2; for d >= 2 this power is above 1/2, and Theorem 1 would promise nothing."""
+@pytest.mark.parametrize(("d", "side", "growth", "rate"), [(1, 100, 3.4, 7.5), (2, 12, 5.6, 24.7)])
+def test_matern_gain_stays_below_its_rate(d, side, growth, rate):
+    """T^(d(d+1)/(2ν+d(d+1))) log T with ν = 5/2, from 100 to 10,000 plays."""
     bound = bounds.gain_bound(matern(grid(d, side), 0.5), 10_000)
     power = d * (d + 1) / (5 + d * (d + 1))
     low, high = (float(bound(T)) for T in (100, 10_000))
-    assert high / low < 2 * 100**power
+    assert high / low == pytest.approx(growth, abs=0.1)
+    assert 2 * 100**power == pytest.approx(rate, abs=0.05)
+    assert growth < rate
     smooth = bounds.gain_bound(squared_exponential(grid(d, side), 0.5), 10_000)
     assert high / low > float(smooth(10_000) / smooth(100))  # a rougher kernel has more to learn
-    assert (power > 0.5) == (d >= 2)
-
-
-# -- lemmas of the appendix -----------------------------------------------------------------------------------------
-
-
-def test_information_gain_adds_up_play_by_play():
-    """Lemma 4."""
-    K = squared_exponential(np.random.default_rng(0).random((60, 3)), 0.4)
-    assert gain(K, 0.1) == pytest.approx(0.5 * np.log1p(deviations(K, 0.1) ** 2 / 0.1).sum(), rel=1e-10)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_sum_of_deviations_is_bounded(seed):
-    """Lemma 6 with the gain of the plays themselves, which is at most the largest; λ = 1 + 2/T."""
-    rng, T = np.random.default_rng(seed), 150
-    X = rng.random((T, 3)) if seed % 2 else rng.integers(0, 4, (T, 3)) / 3
-    lam = 1 + 2 / T
-    K = squared_exponential(X, rng.uniform(0.05, 1))
-    assert deviations(K, lam).sum() <= np.sqrt(4 * (T + 2) * gain(K, lam))
-
-
-def test_the_sum_of_deviations_needs_a_noise_variance_of_about_one():
-    """Lemma 6 fails for λ = 100 and plays that tell nothing of each other: their sum is T, the bound 0.14 T."""
-    T, lam = 200, 100
-    K = np.eye(T)
-    assert deviations(K, lam).sum() == pytest.approx(T)
-    assert np.sqrt(4 * (T + 2) * gain(K, lam)) < 0.15 * T
-
-
-def test_confidence_bounds_hold_everywhere_and_always():
-    """Lemma 5 with λ = 1 + 2/T and the gain of the plays made: no failure in 40 functions, where δ = 0.1 allows 4."""
-    T, norm_scale, noise, delta, failed = 40, 3.0, 0.5, 0.1, 0
-    lam, X = 1 + 2 / T, grid(2, 12)
-    K = squared_exponential(X, 0.3)
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        centres, heights = rng.integers(0, len(X), 5), norm_scale * rng.standard_normal(5)
-        f = K[:, centres] @ heights
-        norm = np.sqrt(heights @ K[np.ix_(centres, centres)] @ heights)
-        plays = rng.integers(0, len(X), T)
-        y = f[plays] + noise * rng.standard_normal(T)
-        for t in range(T):
-            seen = plays[:t]
-            kx, A = K[:, seen], K[np.ix_(seen, seen)] + lam * np.eye(t)
-            mean = kx @ np.linalg.solve(A, y[:t])
-            variance = 1 - (kx * np.linalg.solve(A, kx.T).T).sum(axis=1)
-            beta = norm + noise * np.sqrt(2 * (gain(K[np.ix_(seen, seen)], lam) + 1 + np.log(1 / delta)))
-            if (np.abs(mean - f) > beta * np.sqrt(variance)).any():
-                failed += 1
-                break
-    assert failed == 0
-
-
-def test_conditional_means_are_bounded_by_observations():
-    """Lemma 7 for three processes on [0, b], at all times of 2000 runs; the first stops as soon as it was lucky."""
-    T, runs, delta = 200, 2000, 0.1
-    rng = np.random.default_rng(0)
-    u = rng.random((runs, T))
-
-    def processes():
-        unlucky = np.cumprod(np.column_stack([np.ones(runs), u[:, :-1] >= 0.05]), axis=1)  # nothing seen so far
-        yield 1.0, 0.05 * unlucky, (u < 0.05) * unlucky
-        yield 1.0, np.full((runs, T), 0.5), u
-        yield 3.0, np.full((runs, T), 0.03), 3.0 * (u < 0.01)
-
-    for b, means, X in processes():
-        constant = 4 * b * np.log(1 / delta) + 8 * b * np.log(4 * b) + 1
-        failed = (means.cumsum(axis=1) > 2 * X.cumsum(axis=1) + constant).any(axis=1)
-        assert failed.mean() <= delta
-        without = (means.cumsum(axis=1) > 2 * X.cumsum(axis=1)).any(axis=1)
-        assert without.mean() > delta  # the constant is needed
-
-
-def test_cost_intervals_hold_all_at_once():
-    """With probability 1 - 2/T² at least, also for costs of 0 or 1: four sets, 20 plays of each, 5000 runs."""
-    T, means, runs = 20, np.array([0.1, 0.3, 0.5, 0.9]), 5000
-    costs = np.random.default_rng(0).random((runs, 4, T)) < means[:, None]
-    averages = costs.cumsum(axis=2) / np.arange(1, T + 1)
-    outside = np.abs(averages - means[:, None]) > np.sqrt(2 * np.log(T) / np.arange(1, T + 1))
-    share, allowed = outside.any(axis=(1, 2)).mean(), 2 / T**2
-    assert share <= allowed + 3 * np.sqrt(allowed / runs)
-    half = np.abs(averages - means[:, None]) > 0.5 * np.sqrt(2 * np.log(T) / np.arange(1, T + 1))
-    assert half.any(axis=(1, 2)).mean() > 10 * allowed  # half the radius would not do
-
-
-# -- slips of the paper ---------------------------------------------------------------------------------------------
-
-
-def test_line_11_as_printed_leaves_the_exploration():
-    """Index kτ + i - 1 with k <= m: with seven sets of 45 plays it passes 315, and it is seldom a play of set i."""
-    m, tau = 7, 45
-    printed = {i: [k * tau + i for k in range(m + 1)] for i in range(1, m + 1)}  # play number t bounds with u_{t-1}
-    assert max(map(max, printed.values())) > m * tau
-    assert min(map(min, printed.values())) >= 1
-    own = {i: {k * m + i for k in range(tau)} for i in range(1, m + 1)}  # the plays of set i, in turn
-    assert len(set(printed[3]) & own[3]) < len(own[3]) / 10
-
-
-def lemma_2(alpha, gap, deviation):
-    """Return whether a set ``gap`` below the acceptable ones is found out: with E[β σ] of ``deviation`` for both sets."""
-    best = 1.0
-    lower = best - 2 * deviation
-    upper = (1 - alpha) * best - gap + 2 * deviation
-    return upper <= (1 - alpha) * lower + 1e-12
-
-
-def test_lemma_2s_last_step_needs_alpha():
-    """The proof's last inequality at 2βE[σ] = ε / (2 - σ) needs σ <= α; with α for σ it is an equality."""
-    alpha, gap = 0.1, 0.3
-    works = {s: lemma_2(alpha, gap, gap / (2 - s) / 2) for s in (0.0, alpha, 1.01 * alpha, 1.0)}
-    assert list(works.values()) == [True, True, False, False]
-    assert gap / (2 - 3.0) < 0  # with noise above 2 the printed threshold is never reached
-
-
-def test_proof_of_lemma_2_drops_a_two():
-    """The sum over the exploration bounds βE[σ], not 2βE[σ]: the threshold on it is ε / (2 (2 - α))."""
-    alpha, gap = 0.1, 0.3
-    assert not lemma_2(alpha, gap, gap / (2 - alpha))
-    assert lemma_2(alpha, gap, gap / (2 * (2 - alpha)))
-    bound = bounds.gain_bound(np.eye(2), 1_000_000)
-    known = {"norm": 1.0, "noise_sd": 0.01, "most": 100_000}
-    mended, printed = (bounds.exploration_needed(gap, 2, bound, printed=p, **known) for p in (False, True))
-    assert mended > 3 * printed
-
-
-def test_first_phase_can_cost_m_tau_m():
-    """Theorem 3 states m τ M, its proof ends with 2 τ M: on Ackley's function the exploration alone costs more than that."""
-    stored = eo.datasets.load_study("bocvs").query("objective == 'ackley' and method == 'unknown-cost' and cost == 60")
-    M, each = 22.33, stored["plays"] / 7
-    assert (stored["quality_regret"] > 2 * each * M).all()
-    assert (stored["quality_regret"] < 7 * each * M).all()
 
 
 # -- theorems -------------------------------------------------------------------------------------------------------
@@ -308,6 +157,28 @@ def test_a_row_of_the_bounds_can_be_repeated(made, stored):
         assert again[name] == pytest.approx(row[name], rel=0.01)
 
 
+def test_phase_1_stays_below_the_proofs_bound(made):
+    """Plays of all sets but the best lose 2 (m - 1) τ M at most in the exploration: 400 here, and they lose 48."""
+    _, features, hill, weights, costs = made.instance()
+    each, M = 100, hill.max()
+    betas, rng = np.full(3 * each, 1.1), np.random.default_rng(0)
+    sets, reached, _ = made.algorithm(features, hill, weights, costs, betas, each, 0.1, 1.0, made.NOISE, rng)
+    lost = (0.9 * M - reached)[sets != 2].sum()
+    assert (sets != 2).sum() == 2 * each
+    assert lost == pytest.approx(48, abs=2)
+    assert 2 * (3 - 1) * each * M == pytest.approx(400)
+
+
+def test_the_exploration_costs_more_than_the_proof_of_theorem_3_allows():
+    """It ends with 2 τ M, the theorem has m τ M with m = 7: up to 60 units of cost the plays lose 3.5 to 4.6 τ M."""
+    names, stored = ["hartmann", "ackley"], eo.datasets.load_study("bocvs")
+    part = stored[stored["objective"].isin(names) & (stored["method"] == "unknown-cost") & (stored["cost"] == 60)]
+    problems = {name: getattr(eo.problems, f"{name}_control")() for name in names}
+    M = part["objective"].map({name: p.set_values.max() - p.worst for name, p in problems.items()})
+    lost = part["quality_regret"] / (part["plays"] / 7 * M)
+    assert [round(lost.min(), 1), round(lost.max(), 1)] == [3.5, 4.6]
+
+
 def test_a_late_play_costs_at_most_twice_its_radius_more(made):
     """A step of the proof of (4), in every play after the exploration; half the radius would not do."""
     _, features, hill, weights, costs = made.instance()
@@ -319,8 +190,8 @@ def test_a_late_play_costs_at_most_twice_its_radius_more(made):
         for t in range(3 * each, T):
             radius = np.sqrt(2 * np.log(T) / (sets[:t] == sets[t]).sum())
             excess.append((costs[sets[t]] - costs[1]) / radius)  # the first variable alone is the target
-    assert max(excess) <= 2
-    assert max(excess) > 0.5
+    assert len(excess) == 1710
+    assert 0.5 < max(excess) <= 2
 
 
 def test_feasible_sets_are_the_acceptable_ones_after_enough_exploration():
@@ -332,16 +203,22 @@ def test_feasible_sets_are_the_acceptable_ones_after_enough_exploration():
 
 
 def test_lemma_2s_tau_by_gap(made):
-    """On the hill the rule asks for over 100,000 plays per set where fifty do, and for more the smaller the gap."""
+    """On the hill the rule asks for hundreds of thousands of plays per set where fifty do; for fewer if the gap is larger.
+
+    As printed it asks for a fifth of the mended rule.
+    """
     K, _, hill, weights, _ = made.instance()
     least = (hill.reshape(made.SIDE, -1) * weights[:, None]).sum(axis=0).max()  # best of the second variable
     gap = 0.9 * hill.max() - least
-    assert 0.4 < gap < 0.5
+    assert gap == pytest.approx(0.445, abs=5e-4)
     bound = bounds.gain_bound(K, 1_000_000)
     known = {"norm": 1.0, "noise_sd": made.NOISE}
-    needed = [bounds.exploration_needed(g, 3, bound, **known) for g in (2 * gap, gap)]
-    assert 100_000 < needed[1] < 400_000
-    assert 2 * needed[0] < needed[1]
+    mended, printed = (bounds.exploration_needed(gap, 3, bound, printed=p, **known) for p in (False, True))
+    assert mended == pytest.approx(232_000, abs=1000)
+    assert printed == pytest.approx(43_000, abs=1000)
+    assert 5 * bounds.exploration_needed(2 * gap, 3, bound, **known) < mended
+    exact = eo.datasets.load_study("bocvs_exploration").groupby("each")["exact"].min()
+    assert exact[exact == 1].index.min() == 50
 
 
 # -- Tay et al.'s regret --------------------------------------------------------------------------------------------
@@ -355,8 +232,8 @@ def test_weighted_regret_is_at_most_quality_regret():
     assert history["weighted_regret"].iloc[-1] < 0.8 * history["quality_regret"].iloc[-1]
 
 
-def test_weighted_regret_does_not_see_a_dear_twin():
-    """Two sets of the same best value, at costs of 0.1 and 1: the dear one at its best has regret in cost alone."""
+def test_weighted_regret_does_not_see_what_equally_good_sets_cost():
+    """Two sets of the same best value, at costs of 0.1 and 1: at its best the second has regret in cost alone."""
     f = Problem("first", lambda u: 1 - (u[:, 0] - 0.8) ** 2, [(0, 1)] * 2, "max", 1.0, [0.8, 0.5])
     problem = ControlProblem(f, [[0], [0, 1]], [0.1, 1.0], Uniform()).solved()
     assert problem.target(0.0) == 0

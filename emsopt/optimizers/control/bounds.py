@@ -43,7 +43,7 @@ from ... import _validate
 from ..._types import ArrayLike, FloatArray
 
 Gain = Callable[[ArrayLike], FloatArray]
-ROUNDS, CLOSE = 40, 0.01  # improvements of the shares at most; relative excess of the bound at which they end
+ROUNDS, CLOSE = 40, 0.01  # largest number of improvements of the shares; excess of the bound that ends them earlier
 GROWTH = 1.25  # between the numbers of plays at which gains are computed
 
 

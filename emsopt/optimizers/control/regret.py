@@ -81,8 +81,8 @@ def control_verdicts(
 ) -> pd.DataFrame:
     """Return, for each problem of a study, whether a method ends ahead of its best rival.
 
-    One rule decides: the lower mean wins if the means differ by more than two standard errors of their difference;
-    otherwise they are tied. The standard error of the difference is the root of the sum of both squared errors.
+    One rule decides: the lower mean wins if the difference of the means exceeds two of its standard errors; otherwise
+    they are tied. Runs of one seed meet the same random draws, so the difference is taken seed by seed.
 
     Parameters
     ----------
@@ -98,15 +98,16 @@ def control_verdicts(
     DataFrame
         Indexed by ``objective, costs, variance``, in the order of the table: mean simple regret at the largest cost
         (``ours``), its standard error over the seeds (``error``), the rival with the lowest mean (``rival``), its mean
-        and error (``theirs``, ``their_error``), and the ``verdict`` on ``ours``: "win", "tie" or "loss". With one seed
-        there is no error (NaN), and every verdict is "tie".
+        and error (``theirs``, ``their_error``), by how much ours is lower (``lead``, ``lead_error``), and the
+        ``verdict`` on ``ours``: "win", "tie" or "loss". With one seed there is no error (NaN), and every verdict is
+        "tie".
 
     Raises
     ------
     InputError
         If the table lacks a column, the method, or any rival.
     """
-    _validate.columns(table, [*KEYS, "method", "cost", "simple_regret"], "table", "load_study('bocvs')")
+    _validate.columns(table, [*KEYS, "method", "seed", "cost", "simple_regret"], "table", "load_study('bocvs')")
     methods = table["method"].unique().tolist()
     _validate.choice(ours, "ours", tuple(methods))
     others = [name for name in methods if name != ours]
@@ -114,16 +115,21 @@ def control_verdicts(
         _validate.choice(name, "rivals", tuple(others))
     if not others:
         raise InputError(f"`table` must have at least two methods to compare; it has only {ours!r}.")
-    ends = _at_the_end(table).groupby([*KEYS, "method"], sort=False)["simple_regret"]
-    mean, error = (ends.agg(name).unstack("method") for name in ("mean", "sem"))
+    ends = _at_the_end(table).groupby([*KEYS, "seed", "method"], sort=False)["simple_regret"].mean().unstack("method")
+    seeds = ends.groupby(level=KEYS, sort=False)
+    mean, error = seeds.mean(), seeds.sem()
     rival = mean[list(rivals or others)].idxmin(axis=1)
+
+    def of_rival(values: pd.DataFrame) -> FloatArray:
+        named = rival.loc[[key[:3] for key in values.index]]
+        return values.to_numpy()[np.arange(len(values)), values.columns.get_indexer(pd.Index(named))]
+
+    lead = (of_rival(ends) - ends[ours]).groupby(level=KEYS, sort=False)
     result = pd.DataFrame({"ours": mean[ours], "error": error[ours], "rival": rival})
-    place = np.arange(len(mean)), mean.columns.get_indexer(pd.Index(rival))
-    result["theirs"], result["their_error"] = mean.to_numpy()[place], error.to_numpy()[place]
-    lead: FloatArray = (
-        (result["theirs"] - result["ours"]) / np.hypot(result["error"], result["their_error"])
-    ).to_numpy()
-    result["verdict"] = np.select([lead > 2, lead < -2], ["win", "loss"], "tie")
+    result["theirs"], result["their_error"] = of_rival(mean), of_rival(error)
+    result["lead"], result["lead_error"] = lead.mean(), lead.sem()
+    clear = result["lead"].abs() > 2 * result["lead_error"]
+    result["verdict"] = np.where(clear, np.where(result["lead"] > 0, "win", "loss"), "tie")
     return result
 
 

@@ -1,0 +1,260 @@
+"""The register's numbers on the control-problem paper: computed again from the stored studies, or asserted by the evidence."""
+
+import ast
+import inspect
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt.optimizers import LEARNERS, ControlLearner, UnknownCost, control_regrets, control_verdicts
+from emsopt.problems.control import ready_made as ready
+
+ROOT = Path(__file__).parents[2]
+CLAIMS = eo.datasets.load_claims("bocvs").set_index("place")
+KEYS = ["objective", "costs", "variance", "method"]
+PANELS = {"hartmann": "Figure 1(a)", "ackley": "Figure 1(b)", "plant": "Figure 1(c)", "airfoil": "Figure 1(d)"}
+NUMBER = re.compile(r"(?<![\w.])-?\d[\d,_]*(?:\.\d+)?(?:e-?\d+)?(?![\w])")
+
+
+def three(x):
+    """Return a number with three digits, a small one with one."""
+    return f"{x:.3g}" if x >= 1e-3 else f"{x:.1g}"
+
+
+def span(values, digits=0):
+    """Return the range of some numbers."""
+    return f"{values.min():,.{digits}f} to {values.max():,.{digits}f}"
+
+
+def counted(verdicts):
+    """Return wins, ties and losses."""
+    found = verdicts["verdict"].value_counts()
+    return ", ".join(str(found.get(name, 0)) for name in ("win", "tie", "loss"))
+
+
+@pytest.fixture(scope="module")
+def study():
+    return eo.datasets.load_study("bocvs")
+
+
+def differ(wanted):
+    """Return the rows whose numbers differ from the wanted ones, by place."""
+    rows = {place: (CLAIMS.loc[place, "ours"], CLAIMS.loc[place, "error"]) for place in wanted}
+    return {place: (rows[place], want) for place, want in wanted.items() if rows[place] != want}
+
+
+def figure_1(study):
+    """Return ends, their differences, and verdicts by place; Levy's problems have no panel."""
+    numbers, verdicts = {}, {}
+    for (objective, costs, variance), row in control_verdicts(study).iterrows():
+        if objective in PANELS:
+            place = f"{PANELS[objective]}, {costs} costs, variance {variance}"
+            lead = f"{three(row.error)}; {three(row.lead_error)} of the difference"
+            numbers[place] = f"{three(row.ours)} against {three(row.theirs)} of {row.rival}", lead
+            verdicts[place] = {"win": "reproduced", "tie": "in part", "loss": "refuted"}[row.verdict]
+    return numbers, verdicts
+
+
+def test_figure_1(study):
+    numbers, verdicts = figure_1(study)
+    assert differ(numbers) == {}
+    assert CLAIMS.loc[list(verdicts), "verdict"].to_dict() == verdicts
+
+
+def wins(study):
+    """Return the rows on wins, ties and losses."""
+    naive = control_verdicts(study, rivals=["ucb-psq", "ts-psq"])
+    every = control_verdicts(study)
+    best = {name: counted(naive.loc[name]) for name in ("levy", "plant")}
+    both = control_verdicts(study, "ucb-cvs", ["etc-50"])
+    return {
+        "Experiments, text on Figure 1": f"wins, ties, losses on 20 problems: {counted(naive)} against the two naive "
+        f"methods; {counted(every)} against the best of four rivals",
+        "Appendix C, Levy": f"wins, ties, losses: {counted(every.loc['levy'])}; {best['levy']} against the naive methods",
+        "Experiments, UCB-CVS": f"UCB-CVS against ETC-50: wins, ties, losses {counted(both)}",
+    }
+
+
+def ends(study):
+    """Return the rows on the state of the runs at 100 units of cost, and on what happened after 60."""
+    last, at = study[study["cost"] == 100], study.set_index([*KEYS, "seed"])
+    mean = last.groupby(KEYS, sort=False).mean(numeric_only=True)
+    after = (
+        (at[at["cost"] == 100] - at[at["cost"] == 60])[["plays", "on_target"]].groupby(level=KEYS, sort=False).mean()
+    )
+    plays, share = after["plays"].unstack("method"), (after["on_target"] / after["plays"]).unstack("method")
+    ours, rivals = plays["unknown-cost"], plays[["ucb-psq", "ts-psq", "etc-50"]]
+    airfoil = plays.loc["airfoil"].xs("moderate", level="costs")
+    kinds = control_regrets(study).xs("mean", axis=1, level=1)
+    most = {
+        n: (kinds[n].unstack("method").idxmax(axis=1) == "unknown-cost").sum()
+        for n in ("quality_regret", "quality_per_play")
+    }
+    cost, target = mean["cost_regret"].unstack("method"), mean["on_target"].unstack("method").loc["hartmann"]
+    percent = {name: 100 * share.loc[name, "unknown-cost"].mean() for name in ("hartmann", "ackley")}
+    lead = study[(study["cost"] == 60) & (study["variance"] == 0.02) & (study["objective"] == "plant")]
+    lead = lead.groupby("method")["simple_regret"].mean()
+    restarts = last[last["method"] == "unknown-cost"].groupby("objective")[["restarts", "plays"]].sum()
+    runs = last[last["method"] == "unknown-cost"].groupby("objective")["restarts"].max()
+    simple, spent = (mean.loc[("airfoil", "cheap", 0.04), name] for name in ("simple_regret", "cost_regret"))
+    seeds = study["seed"].nunique()
+    late = 100 * restarts["restarts"] / restarts["plays"]
+    return {
+        "Algorithm 1, lines 17 to 20": f"{runs[['hartmann', 'levy']].max():.0f} on Hartmann and Levy, at most "
+        f"{runs['ackley']:.0f} in a run on Ackley ({late['ackley']:.1f} % of the plays)",
+        "Algorithm 1, lines 22 to 24": f"covered in all {(study['covered'] == 1).sum():,} rows",
+        "Figure 1, number of runs": f"{seeds} seeds",
+        "Experiments, budget": f"{study['cost'].max()}",
+        "Figure 1, simple regret": f"airfoil (cheap costs, variance 0.04): at most {simple.max():.1g} with every method, "
+        f"cost regret {span(spent)}",
+        "Figure 2, Hartmann": f"{span(ours['hartmann'])} against {rivals.loc['hartmann'].max().max():.0f}",
+        "Figure 2, Ackley": f"{span(ours['ackley'])} against {rivals.loc['ackley'].max().max():.0f}",
+        "Figure 2, plant": f"{ours['plant'].max():.0f} against {rivals.loc['plant'].max().max():.0f}",
+        "Figure 2, airfoil": f"{span(airfoil['unknown-cost'])} against {span(airfoil[list(rivals)].stack())} "
+        "(moderate costs)",
+        "Experiments, text on Figure 2": f"{mean['plays'].unstack('method').loc['plant', ['ucb-psq', 'ts-psq']].max().max():.0f} "
+        "plays for 100 units",
+        "Experiments, text on Figure 2, second sentence": "{hartmann:.0f} % of the late plays on Hartmann, {ackley:.0f} % "
+        "on Ackley".format(**percent),
+        "Experiments, reason for the efficiency": "{hartmann:.0f} % and {ackley:.0f} % of the late plays are of the cheap "
+        "target on Hartmann and Ackley; plant: ".format(**percent)
+        + f"{lead['unknown-cost']:.2f} against {lead.drop('unknown-cost').min():.2f} before exploitation",
+        "Experiments, quality regret (not shown)": f"largest of five on {most['quality_regret']} of 20 problems in total, "
+        f"on {most['quality_per_play']} per play",
+        "Experiments, cost regret (not shown)": f"{span(cost.loc['hartmann', 'unknown-cost'])} against "
+        f"{span(cost.loc['hartmann'].drop(columns='unknown-cost').stack())} on Hartmann; lowest on "
+        f"{(cost.drop('plant').idxmin(axis=1) == 'unknown-cost').sum()} of 20 problems",
+        "Contributions, unknown costs": f"{span(target['unknown-cost'])} plays of the target against "
+        f"{span(target['ucb-cvs'])}",
+    }
+
+
+def horizons():
+    """Return the rows on the growth of regrets with the budget."""
+    table = eo.datasets.load_study("bocvs_horizon")
+    names = ["cost_regret", "quality_regret", "weighted_regret"]
+    mean = table.groupby(["exploration", "budget"])[names].mean()
+    cost, quality, own = (mean[name].unstack("exploration") for name in names)
+    slope = {
+        name: np.log(cost.loc[160, name] / cost.loc[low, name]) / np.log(160 / low)
+        for name, low in (("60 %", 40), ("shrinking", 40))
+    }
+    shrinking, fixed, cvs = "shrinking", "60 %", "none, UCB-CVS"
+    return {
+        "Introduction, UCB-CVS": f"own regret {own[cvs][40]:.1f} at a budget of 40 and {own[cvs][160]:.1f} at 160; cost "
+        f"regret {cost[cvs][40]:.1f} and {cost[cvs][160]:.1f}",
+        "After Theorem 1, sublinear cost regret": f"{cost[shrinking][40]:.1f} at a budget of 40, "
+        f"{cost[shrinking][160]:.1f} at 160: slope {slope[shrinking]:.2f} on logarithmic axes",
+        "After Theorem 1, sublinear quality regret": f"{quality[shrinking][40]:.1f} at a budget of 40, "
+        f"{quality[shrinking][160]:.1f} at 160",
+        "Related Work, both issues of UCB-CVS": f"{cost[fixed][40] / 40:.4f} per unit at a budget of 40, "
+        f"{cost[fixed][160] / 160:.4f} at 160: slope {slope[fixed]:.2f} on logarithmic axes",
+        "Practical Considerations, share": f"cost regret {cost[shrinking][160]:.1f} (shrinking share) against "
+        f"{cost[fixed][160]:.1f} (60 %), quality regret {quality[shrinking][160]:.1f} against {quality[fixed][160]:.1f} "
+        "at a budget of 160",
+    }
+
+
+def promised():
+    """Return the rows on the bounds of the theorems."""
+    table, each = eo.datasets.load_study("bocvs_bounds"), eo.datasets.load_study("bocvs_exploration")
+    broken = (table["quality_regret"] > table["bound_3"]) | (table["cost_regret"] > table["bound_4"])
+    strict, loose = (table.query(f"plays == 1_000_000 and alpha == {a}").mean() for a in (0.0, 0.1))
+    exact = each.groupby("each")["exact"].min()
+    cost = f"{loose['cost_regret']:,.0f} against a bound of {loose['bound_4']:,.0f} at a million plays (α = 0.1)"
+    return {
+        "Theorem 1, (3)": f"{strict['quality_regret']:,.0f} against a bound of {strict['bound_3']:,.0f} at a million plays "
+        "(α = 0)",
+        "Theorem 1, (4)": cost,
+        "Theorem 1, probability": f"{broken.sum()} of {len(table)} runs break a bound",
+        "Proof of Theorem 1, probabilities": f"{broken.sum()} of {len(table)} runs break a bound",
+        "After Theorem 1, convergence": f"at least {table[table['plays'] >= 30_000]['on_target'].min():.3f} of the later "
+        "plays from 30,000 plays on",
+        "Lemma 2": f"exact in all plays from {exact[exact == 1].index.min()} plays per set on, in {exact[20]:.3f} with 20",
+        "Theorem 3, (5)": f"{strict['quality_regret']:,.0f} against a bound of {strict['bound_5']:,.0f} at a million plays "
+        "(α = 0)",
+        "Theorem 3, cost regret": cost,
+    }
+
+
+def settings():
+    """Return the rows on the paper's settings and problems."""
+    default = {
+        p.name: p.default
+        for kind in (ControlLearner, UnknownCost, LEARNERS["etc-50"])
+        for p in inspect.signature(kind).parameters.values()
+    }
+    air = {v: ready.airfoil_control(variance=v).set_values for v in ready.VARIANCES}
+    twelve = {
+        len(make(variance=v).acceptable(0.0))
+        for make in (ready.hartmann_control, ready.ackley_control)
+        for v in ready.VARIANCES
+    }
+    (best,) = twelve
+    cheap, moderate = ready.COSTS.values()
+    return {
+        "Experiments, objectives (a) and (b)": f"{best} of {len(ready.TWELVE)}",
+        "Experiments, unrelated variables": f"{ready.IRRELEVANT}",
+        "Experiments, order of costs": f"both {cheap[3]:g} (cheap), both {moderate[3]:g} (moderate)",
+        "Experiments, most expensive set": f"set {air[0.02].argmax() + 1} on the airfoil: "
+        + " and ".join(f"{v.max():.3f} against {v[-1]:.3f}" for v in air.values()),
+        "Experiments, distributions": ", ".join(map(str, ready.VARIANCES)),
+        "Experiments, cost sets and Appendix C, control sets": f"{len(cheap)} sets",
+        "Experiments, ETC-50": f"{default['plays_per_group']}",
+        "Experiments, settings of the method": f"{100 * default['exploration']:.0f} of 100; {default['alpha']}",
+        "Appendix C, β": f"{default['beta']:g}",
+    }
+
+
+def test_numbers_computed_from_the_stored_studies(study):
+    assert differ({place: (ours, "") for place, ours in (wins(study) | ends(study)).items()}) == {}
+
+
+def test_numbers_computed_from_the_studies_of_the_theorems():
+    assert differ({place: (ours, "") for place, ours in (horizons() | promised()).items()}) == {}
+
+
+def test_numbers_of_the_papers_settings():
+    assert differ({place: (ours, "") for place, ours in settings().items()}) == {}
+
+
+def code(evidence):
+    """Return the code of a test, without docstrings, or of a section of a notebook."""
+    file, name = re.split("::|#", evidence)
+    if file.endswith(".py"):
+        (node,) = [n for n in ast.parse((ROOT / file).read_text("utf-8")).body if getattr(n, "name", "") == name]
+        node.body = node.body[ast.get_docstring(node) is not None :]
+        return ast.unparse(node)
+    found, inside = [], False
+    for cell in json.loads((ROOT / file).read_text("utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            for heading in re.findall(r"^#+ (.+?)\s*$", text, re.MULTILINE):
+                inside = heading.replace(" ", "-") == name
+        elif inside:
+            found.append(text)
+    return "\n".join(found)
+
+
+def numbers(text):
+    """Return the numbers in a text."""
+    return {abs(float(re.sub("[,_]", "", x.rstrip(",_")))) for x in NUMBER.findall(text)}
+
+
+@pytest.mark.skipif(not (ROOT / "notebooks").exists(), reason="the notebooks are not installed with the package")
+def test_all_other_numbers_stand_in_their_evidence(study):
+    computed = figure_1(study)[0] | wins(study) | ends(study) | horizons() | promised() | settings()
+    others = CLAIMS[~CLAIMS.index.isin(list(computed))]
+    unbound = {
+        place: sorted(numbers(f"{row.ours} {row.error}") - numbers(code(row.evidence)))
+        for place, row in others.iterrows()
+    }
+    assert {place: left for place, left in unbound.items() if left} == {}
+
+
+def test_numbers_are_found_in_texts():
+    assert numbers("12 of 1,141 plays, -0.5 to 1e-8; x1 and 2_000.") == {12, 1141, 0.5, 1e-8, 2000}

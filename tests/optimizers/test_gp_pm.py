@@ -367,7 +367,8 @@ def test_literal_region_keeps_its_centre_and_grows_without_limit(st_paul):
     shrunk = [[tell(7.0) for _ in range(10)][-1] for _ in range(7)]
     assert shrunk == pytest.approx([45 * (2 / 3) ** k for k in range(1, 8)])
     assert (optimizer.centre == centre).all()
-    assert [tell(7.0) for _ in range(10)][-1] == EDGE  # 1.76 is below 2
+    assert [tell(7.0) for _ in range(10)][-1] == EDGE  # 1.76 is below 2: after 80 failures, at most the theorem's
+    assert 10 * math.ceil(math.log(45) / math.log(1.5)) == 100
     assert optimizer.restarts == 1
     assert optimizer.values[optimizer.optima[0]] == 6.4
 

@@ -5,6 +5,7 @@ same, its tests stand for both.
 """
 
 import itertools
+import os
 from math import comb, exp, log, sqrt
 
 import numpy as np
@@ -79,11 +80,12 @@ def test_a_large_capacity_to_the_sink_leaves_every_site_out():
 
 def test_the_margin_condition_fails_for_listed_sites_and_holds_for_distinct_deployments():
     """Assumption 4(b) with ω = 1: the optimum has no lead where twins tie, and one over the next distinct value."""
-    city = eo.datasets.load_st_paul()
-    every = eo.evaluators.evaluate_all(city, P, evaluator="approximate")
-    best, second = np.sort(every.values)[:2]
-    assert every.space.multiplicity(every.best_sites) > 1  # listings with the same value: no lead
-    assert 0.001 < second - best < 0.02  # min: the condition can hold for Δ below it
+    leads = {"embedded": 0.005, "published": 0.040} if "EMSOPT_DATA" in os.environ else {"embedded": 0.005}
+    for version, lead in leads.items():
+        every = eo.evaluators.evaluate_all(eo.datasets.load_st_paul(version), P, evaluator="approximate")
+        best, second = np.sort(every.values)[:2]
+        assert every.space.multiplicity(every.best_sites) > 1  # listings with the same value: no lead
+        assert second - best == pytest.approx(lead, abs=5e-4)  # min: the condition can hold for Δ below it
 
 
 def theorem_6(T, s0, W=1.0, C=1.0):
@@ -160,9 +162,19 @@ def test_large_observations_are_hardly_shrunk():
     taus = (1e-2, 1e-4, 1e-8, 1e-16)
     beyond = [max(y - shrunk(y, tau) for y in sqrt(3 * log(1 / tau)) + np.linspace(0, 10, 21)) for tau in taus]
     below = [0.8 * sqrt(2 * log(1 / tau)) - shrunk(0.8 * sqrt(2 * log(1 / tau)), tau) for tau in taus]
-    assert beyond == sorted(beyond, reverse=True)
-    assert beyond[0] > 10 * beyond[-1]
+    assert beyond == pytest.approx([2.57, 1.77, 0.34, 0.20], abs=0.01)
     assert below == sorted(below)
+
+
+def test_steps_of_the_proof_of_lemma_12():
+    """(47): the estimate is off by less than ζ, ζ² = 2 log 1/τ. (49): for a zero coefficient its mean square is below ζ τ."""
+    for tau in (1e-2, 1e-4, 1e-8, 1e-16):
+        zeta = sqrt(2 * log(1 / tau))
+        assert 0.94 < max(y - shrunk(y, tau) for y in np.linspace(0.1, 2 * zeta, 60)) / zeta < 1
+    for tau in (1e-2, 1e-4, 1e-8):
+        y = np.linspace(0, sqrt(2 * log(1 / tau)) + 8, 400)
+        square = 2 * np.trapezoid([shrunk(one, tau) ** 2 * exp(-one * one / 2) / sqrt(2 * np.pi) for one in y], y)
+        assert square < 0.06 * sqrt(2 * log(1 / tau)) * tau
 
 
 def test_small_observations_are_shrunk_as_lemma_14_says():

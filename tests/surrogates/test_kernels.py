@@ -71,6 +71,9 @@ def test_kernel_is_positive_semidefinite():
         X = rng.integers(0, 4, (30, 8))
         kernel = DeploymentKernel(rng.uniform(0.01, 5, 8), rng.uniform(0.05, 3))
         assert np.linalg.eigvalsh(kernel(X)).min() > -1e-9
+    l, gamma = -6, 3  # a negative weight, which the lemma allows and the package does not: N = 3, p = 1
+    K = np.where(np.eye(3), np.exp(l) + 1, np.exp(l / 3) + np.tanh(gamma))  # two of three places differ
+    assert np.linalg.eigvalsh(K).min() == pytest.approx(-0.13, abs=5e-3)
 
 
 def test_kernel_with_negative_weights_is_not_positive_semidefinite():

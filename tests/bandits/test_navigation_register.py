@@ -1,86 +1,232 @@
-"""The register's numbers on navigation are those of the stored studies."""
+"""Numbers that the register of claims and the README quote from the stored navigation studies, computed from them."""
 
+from functools import cache
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 import emsopt as eo
 
-SIX = ("gp-ts", "gp-bucb", "gp-ucb", "bi-ts", "bi-bucb", "bi-ucb")
-ROUTE = ["network", "route"]
+README = Path(__file__).parents[2] / "README.md"
+ROUTES = [(network, route) for network in ("Luxembourg", "Monaco") for route in "AB"]
+SIX = ["gp-ts", "gp-bucb", "gp-ucb", "bi-ts", "bi-bucb", "bi-ucb"]
 
 
-def ends(study):
-    """Return the rectified regret of each run after 500 rounds, kWh, one column per policy."""
-    last = eo.datasets.load_study(study).query("round == 500")
-    keys = [key for key in ("network", "lengthscale", "route", "run") if key in last]
-    return last.pivot(index=keys, columns="policy", values="cumulative_regret") / 1000
+@cache
+def study(part):
+    table = eo.datasets.load_study(f"navigation_{part}")
+    return table.assign(network=table["network"].str.capitalize())
+
+
+def register(place):
+    """Return one row of the register."""
+    rows = eo.datasets.load_claims("navigation")
+    (row,) = rows[rows["place"] == place].itertuples()
+    return row
+
+
+def ends(part, column="cumulative_regret", last=500, runs=5):
+    """Return values after the last round in kWh, one row per route and run, one column per policy."""
+    table = study(part).query("round == @last and run < @runs")
+    return table.pivot(index=["network", "route", "run"], columns="policy", values=column) / 1000
+
+
+def early_energy():
+    return ends("agents", "excess_energy", 150, 20)[SIX]
+
+
+def by_route(values):
+    return values.groupby(level=[0, 1])
+
+
+def joined(values, text="{:.1f}", between=", "):
+    return between.join(text.format(value) for value in values)
+
+
+def counted(values):
+    """Return whole numbers as text: 3, 4 and 4."""
+    return " and ".join(filter(None, [joined(values[:-1], "{}"), str(values[-1])]))
+
+
+@pytest.mark.parametrize(("network", "route"), ROUTES)
+def test_figure_2(network, route):
+    regret = ends("agents")[SIX].loc[(network, route)]
+    energy = early_energy().loc[(network, route), SIX[:3]]
+    mean = regret.mean().sort_values()
+    assert mean.index[:2].tolist() == ["gp-ts", "bi-ts"]
+    first = (regret["gp-ts"] == regret.min(axis=1)).sum()
+    row = register(f"Figure 2, {network} {route}")
+    assert row.ours == (
+        f"regret {mean.iloc[0]:.1f} kWh, next BI-TS {mean.iloc[1]:.1f}; least in {first} of 5 runs; energy of GP-TS, "
+        f"GP-BUCB, GP-UCB in 150 rounds, 20 runs: {joined(energy.mean())} kWh above the path of least rectified cost"
+    )
+    assert row.error == f"{joined(regret[mean.index[:2]].sem(), between='; ')}; {joined(energy.sem())}"
+    lead = early_energy().loc[(network, route)].pipe(lambda e: e[["gp-bucb", "gp-ucb"]].sub(e["gp-ts"], axis=0))
+    assert ((lead.mean() > 2 * lead.sem()) == (network == "Luxembourg")).all()
+    assert (lead.mean().abs() < 2 * lead.sem()).all() == (network == "Monaco")
+    assert (row.verdict == "reproduced") == (network == "Luxembourg")
 
 
 @pytest.mark.parametrize(
-    ("network", "route"), [("monaco", "A"), ("monaco", "B"), ("luxembourg", "A"), ("luxembourg", "B")]
-)
-def test_figure_2(network, route, claim):
-    """GP-TS, the next agent, and in how many runs GP-TS has the least regret of the paper's six agents."""
-    runs = ends("navigation_agents").loc[(network, route), list(SIX)]
-    mean, error = runs.mean().sort_values(), runs.sem()
-    first, second = mean.index[:2]
-    assert (first, second) == ("gp-ts", "bi-ts")
-    place = f"Figure 2, {network.capitalize()} {route}"
-    claim("navigation", place, mean[first], mean[second], (runs.idxmin(axis=1) == first).sum(), len(runs))
-    claim("navigation", place, error[first], error[second], column="error")
-
-
-@pytest.mark.parametrize(
-    ("study", "place", "pairs"),
+    ("place", "pairs"),
     [
-        ("agents", "TS against BUCB and UCB (GP)", [("gp-ts", "gp-bucb"), ("gp-ts", "gp-ucb")]),
-        ("agents", "TS against BUCB and UCB (BI)", [("bi-ts", "bi-bucb")]),
-        ("agents", "BUCB against UCB", [("gp-bucb", "gp-ucb")]),
-        ("agents", "GP against BI, exact process", [(f"gp-{rule}", f"bi-{rule}") for rule in ("ts", "bucb", "ucb")]),
-        ("parametrisation", "xi", [("gp-bucb, xi 0.5", "gp-bucb")]),
-        ("parametrisation", "half beta", [("gp-ucb, half beta", "gp-ucb")]),
+        ("Section 4.2, TS against BUCB and UCB (GP)", [("gp-ts", "gp-bucb"), ("gp-ts", "gp-ucb")]),
+        ("Section 4.2, TS against BUCB and UCB (BI)", [("bi-ts", "bi-bucb"), ("bi-ts", "bi-ucb")]),
+        ("Section 4.2, GP against BI, exact process", [(f"gp-{r}", f"bi-{r}") for r in ("ts", "bucb", "ucb")]),
+        ("Section 4.2, BUCB against UCB", [("gp-bucb", "gp-ucb")]),
     ],
 )
-def test_ratios_of_mean_regret_and_runs_in_this_order(study, place, pairs, claim):
-    runs = ends(f"navigation_{study}")
-    ratios = [runs[a].mean() / runs[b].mean() for a, b in pairs]
-    orders = {a: (runs[a] < runs[b]).sum() for a, b in pairs}
-    place = f"Figure 3, {place}" if study == "parametrisation" else f"Section 4.2, {place}"
-    claim("navigation", place, *ratios, *orders.values(), len(runs))
+def test_order_of_agents(place, pairs):
+    """Ratios of regret over all routes, and on how many routes energy differs by more than two standard errors."""
+    regret, energy = ends("agents"), early_energy()
+    assert all((by_route(regret[a] - regret[b]).mean() < 0).all() for a, b in pairs), "on every route"
+    gaps = [by_route(energy[b] - energy[a]).agg(["mean", "sem"]) for a, b in pairs]
+    clear = [int((gap["mean"] > 2 * gap["sem"]).sum()) for gap in gaps]
+    assert not any((gap["mean"] < -2 * gap["sem"]).any() for gap in gaps)
+    ratios = [f"{regret[a].sum() / regret[b].sum():.2f} of {b.upper()}" for a, b in pairs]
+    runs = [int((regret[a] < regret[b]).sum()) for a, b in pairs]
+    assert register(place).ours == (
+        f"regret {', '.join(ratios)}; less in {counted(runs)} of 20 runs; energy clearly less on "
+        f"{counted(clear)} of 4 routes (150 rounds, 20 runs)"
+    )
 
 
-def test_figure_3_order(claim):
-    runs = ends("navigation_parametrisation")
-    order = ["gp-bucb, xi 0.5", "gp-ucb, half beta", "gp-bucb", "gp-ucb"]
-    assert (runs[order].diff(axis=1).iloc[:, 1:] > 0).all(axis=None)
-    route = runs.loc[("luxembourg", "A"), order]
-    claim("navigation", "Figure 3, order", *route.mean())
-    claim("navigation", "Figure 3, order", *route.sem(), column="error")
+def test_order_of_agents_with_inducing_points():
+    sparse, regret = ends("sparse"), ends("agents", runs=3)
+    ratios, runs = [], []
+    for rule in ("ts", "bucb", "ucb"):
+        pair = sparse[f"svgp-{rule}"], regret.loc[["Monaco"], f"bi-{rule}"]
+        ratios.append(f"{pair[0].sum() / pair[1].sum():.2f} of BI-{rule.upper()}")
+        runs.append(int((pair[0] < pair[1]).sum()))
+    row = register("Section 4.2, GP against BI, inducing points")
+    assert row.ours == f"regret {', '.join(ratios)}; less in {counted(runs)} of 6 runs"
 
 
-def test_inducing_points_against_independent_edges(claim):
-    sparse = ends("navigation_sparse")
-    edges = ends("navigation_agents").loc[sparse.index]
-    rules = ("ts", "bucb", "ucb")
-    ratios = [sparse[f"svgp-{rule}"].mean() / edges[f"bi-{rule}"].mean() for rule in rules]
-    lower = [(sparse[f"svgp-{rule}"] < edges[f"bi-{rule}"]).sum() for rule in rules]
-    claim("navigation", "Section 4.2, GP against BI, inducing points", *ratios, *lower, len(sparse))
+FIGURE_3 = ["gp-bucb, xi 0.5", "gp-ucb, half beta", "gp-bucb", "gp-ucb"]
 
 
-def test_figure_5_lengthscales(claim):
-    """Mean regret with the least and the greatest lengthscale, and the ratio to independent edges."""
-    runs = ends("navigation_lengthscale").groupby(["route", "lengthscale"]).mean()
-    for place, policy in (("Figure 5, GP-BUCB", "gp-bucb"), ("Figure 5, GP-TS", "gp-ts"), ("Figure 5, BI", "bi-bucb")):
-        ends_of_routes = [runs.loc[(route, scale), policy] for route in "AB" for scale in (0.1, 2.0)]
-        claim("navigation", place, *ends_of_routes)
-    ratio = runs["gp-bucb"] / runs["bi-bucb"]
-    claim("navigation", "Section 4.2, lengthscale", *(ratio[route, scale] for route in "AB" for scale in (0.1, 2.0)))
+@pytest.mark.parametrize(("network", "route"), ROUTES)
+def test_figure_3_by_route(network, route):
+    regret = ends("parametrisation")[FIGURE_3].loc[(network, route)]
+    assert (regret.diff(axis=1).iloc[:, 1:] > 0).all(axis=None), "in every run"
+    row = register(f"Figure 3, order, {network} {route}")
+    assert row.ours == f"{joined(regret.mean(), between=' < ')} kWh"
+    assert row.error == joined(regret.sem(), between="; ")
 
 
-@pytest.mark.parametrize(
-    ("figure", "network", "route"),
-    [(6, "luxembourg", "A"), (7, "luxembourg", "B"), (8, "monaco", "A"), (9, "monaco", "B")],
-)
-def test_edges_driven_in_figures_6_to_9(figure, network, route, claim):
-    driven = eo.datasets.load_study("navigation_exploration").query("network == @network and route == @route")
-    edges = driven.groupby("policy").size()
-    claim("navigation", f"Figure {figure}", *edges[list(SIX)])
+def test_figure_3():
+    regret = ends("parametrisation")
+    for place, a, b in (("Figure 3, xi", FIGURE_3[0], "gp-bucb"), ("Figure 3, half beta", FIGURE_3[1], "gp-ucb")):
+        runs = (regret[a] < regret[b]).sum()
+        assert (
+            register(place).ours == f"{regret[a].sum() / regret[b].sum():.2f} of the regret; less in {runs} of 20 runs"
+        )
+    ratios = by_route(regret[FIGURE_3[0]]).mean() / by_route(ends("agents")["gp-ts"]).mean()
+    said = f"least optimistic of the four: {ratios.min():.1f} to {ratios.max():.1f} times the regret of GP-TS"
+    assert register("Section 4.2, overexploration").ours.startswith(said)
+
+
+def test_figure_5():
+    table = study("lengthscale").query("round == 500").assign(kwh=lambda t: t["cumulative_regret"] / 1000)
+    groups = table.groupby(["route", "policy", "lengthscale"])["kwh"].agg(["mean", "sem"])
+    for place, policies in (("GP-BUCB", ["gp-bucb"]), ("GP-TS", ["gp-ts"]), ("BI", ["bi-bucb", "bi-ts"])):
+        row, numbers, errors = register(f"Figure 5, {place}"), [], []
+        for policy in policies:
+            for route in "AB":
+                group = groups.loc[(route, policy)]
+                numbers.append(f"{policy.upper()} {route} {joined(group['mean'])}")
+                errors.append(joined([group["sem"].min(), group["sem"].max()], between=" to "))
+        assert row.ours == f"at lengthscales 0.1, 0.25, 0.5, 1, 1.5, 2: {'; '.join(numbers)} kWh"
+        assert row.error == "; ".join(errors)
+    means = groups["mean"].unstack("policy")
+    ratio = means["gp-bucb"] / means["bi-bucb"]
+    said = [f"{ratio[route, 0.1]:.2f} to {ratio[route, 2.0]:.2f} ({route})" for route in "AB"]
+    row = register("Section 4.2, lengthscale")
+    assert row.ours == f"regret of GP-BUCB relative to BI-BUCB from 0.1 to 2: {', '.join(said)}"
+
+
+@pytest.mark.parametrize(("number", "network", "route"), [(6 + k, *place) for k, place in enumerate(ROUTES)])
+def test_figures_6_to_9(number, network, route):
+    table = study("exploration").query("network == @network and route == @route")
+    seen = table.groupby("policy").size()[SIX]
+    assert register(f"Figure {number}").ours == f"{', '.join(f'{p.upper()} {n}' for p, n in seen.items())} edges"
+    assert all(seen[f"{kind}-ts"] < 0.6 * seen[f"{kind}-{rule}"] for kind in ("gp", "bi") for rule in ("bucb", "ucb"))
+
+
+def test_edges_driven_and_edges_of_the_networks():
+    seen = study("exploration").groupby(["network", "route", "policy"]).size()
+    assert register("Figure 1").ours == f"{seen.min():,} to {seen.max():,} edges driven in 500 rounds"
+    edges = study("exploration").groupby("network")["edge"].max()
+    assert edges["Monaco"] < 3003
+    assert edges["Luxembourg"] < 5680
+    assert eo.datasets.load_roads("monaco").n_edges == 3003
+    assert register("Section 1, real networks").ours == "3,003 and 5,680 edges"
+
+
+def test_good_paths_of_thompson_sampling():
+    """Appendix C.2: a path is good if it costs at most 5 % more than the best one, rectified."""
+    agents = study("agents")
+    keys = ["network", "route", "run", "policy"]
+    costs = agents.groupby(keys)["best_cost"].first()
+    wide = agents.pivot(index=keys, columns="round", values="cumulative_regret")
+    good = ((wide[150] - wide[100]) / 50 / costs <= 0.05)[wide[150].notna()]
+    edges = agents.query("round == 150").groupby("policy")["edges_seen"].mean()
+    shares = [f"{p.upper()} {good.xs(p, level='policy').sum()} ({edges[p]:.0f} edges)" for p in SIX]
+    assert (good.groupby("policy").size()[SIX] == 80).all()
+    row = register("Appendix C.2")
+    assert row.ours == f"within 5 % of the best path in rounds 101 to 150, of 80 runs: {', '.join(shares)}"
+
+
+def test_runs_that_keep_to_a_bad_path():
+    """Losing more than 20 Wh a round, rectified, from round 101 to 200."""
+    wide = (
+        study("agents")
+        .query("run < 5")
+        .pivot(index=["network", "route", "run"], columns=["policy", "round"], values="cumulative_regret")
+    )
+    bad = {p: int(((wide[p, 200] - wide[p, 100]) > 2000).sum()) for p in ("gp-ts-joint", "gp-ts", "bi-ts")}
+    row = register("Section 4.1, Thompson sampling")
+    assert row.ours == (
+        f"runs of 20 that keep to a bad path: {bad['gp-ts-joint']} with joint samples, {bad['gp-ts']} with independent ones"
+    )
+    assert bad["bi-ts"] == 3
+
+
+def test_energy_saved_by_the_shift():
+    keys = ["network", "route", "run"]
+    shifted = study("shifted").query("round == 150").pivot(index=keys, columns="policy", values="excess_energy") / 1000
+    saved = by_route(early_energy().loc[["Monaco"], "gp-ts"] - shifted["gp-ts"]).agg(["mean", "sem"])
+    row = register("Section 4.1, rectified costs, energy")
+    assert row.ours.endswith(
+        f"our shift saves GP-TS {joined(saved['mean'], '{:.0f}', ' and ')} kWh in 150 rounds, 20 runs"
+    )
+    assert row.error == joined(saved["sem"], "{:.0f}", "; ")
+    net = eo.datasets.load_roads("monaco")
+    prior, route = eo.bandits.navigation_prior(net), eo.datasets.ROUTES["monaco"]["A"]
+    shift = eo.roads.energy.potential_energy(net.lengths, net.inclines)
+    noise = np.sqrt(prior.noise_variance)
+    costs = [eo.bandits.rectified_mean(prior.mean - s, noise) for s in (0.0, shift)]
+    energy = [prior.mean[net.shortest_path(cost, *route)].sum() for cost in (costs[0], net.lengths, costs[1])]
+    assert row.ours.startswith(
+        "Monaco A, by the formula: least rectified cost {:.0f} Wh, shortest {:.0f}, least shifted cost {:.0f}".format(
+            *energy
+        )
+    )
+
+
+def test_energies_in_the_readme_are_those_of_the_studies():
+    if not README.exists():
+        pytest.skip("the README is not installed with the package")
+    columns = {}
+    for part, places in (("agents", [("Monaco", "Luxembourg"), ""]), ("shifted", [("Monaco",), ", shifted"])):
+        table = study(part).query("round == 150")
+        for network in places[0]:
+            for route in "AB":
+                own = table.query("network == @network and route == @route").groupby("policy")["excess_energy"]
+                columns[f"{network} {route}{places[1]}"] = own.agg(["mean", "sem"]) / 1000
+    text = README.read_text("utf-8")
+    assert f"| agent | {' | '.join(columns)} |" in text
+    for policy in SIX:
+        cells = [f"{own.loc[policy, 'mean']:.1f} ± {own.loc[policy, 'sem']:.1f}" for own in columns.values()]
+        assert f"| `{policy}` | {' | '.join(cells)} |" in text

@@ -122,23 +122,3 @@ def test_the_stored_studies_have_the_size_they_say(navigation, part):
     assert (stored.groupby(keys)["run"].nunique() == runs).all()
     assert stored["round"].max() == 500
     assert (stored.groupby([*keys, "run"])["cumulative_regret"].diff().dropna() >= -1e-9).all()
-
-
-def test_energies_in_the_readme_are_those_of_the_studies():
-    file = FILE.parents[1] / "README.md"
-    if not file.exists():
-        pytest.skip("the README is not installed with the package")
-    columns = {}
-    for part, places in (("agents", [("monaco", "luxembourg"), ""]), ("shifted", [("monaco",), ", shifted"])):
-        table = eo.datasets.load_study(f"navigation_{part}").query("round == 150")
-        for network in places[0]:
-            for route in "AB":
-                own = table[(table["network"] == network) & (table["route"] == route)].groupby("policy")[
-                    "excess_energy"
-                ]
-                columns[f"{network.capitalize()} {route}{places[1]}"] = own.agg(["mean", "sem"]) / 1000
-    text = file.read_text("utf-8")
-    assert f"| agent | {' | '.join(columns)} |" in text
-    for policy in ("gp-ts", "gp-bucb", "gp-ucb", "bi-ts", "bi-bucb", "bi-ucb"):
-        cells = [f"{own.loc[policy, 'mean']:.1f} ± {own.loc[policy, 'sem']:.1f}" for own in columns.values()]
-        assert f"| `{policy}` | {' | '.join(cells)} |" in text

@@ -33,28 +33,27 @@ def clipped(X: FloatArray, gains: FloatArray) -> FloatArray:
         Their values; larger is better.
     """
     order = np.argsort(gains, kind="stable")
-    room = np.cumsum(_room(X)[order])
-    median = gains[order[np.searchsorted(room, room[-1] / 2)]]
+    covered = np.cumsum(_to_nearest(X)[order])
+    median = gains[order[np.searchsorted(covered, covered[-1] / 2)]]
     return np.maximum(gains, median)
 
 
 def normal_scores(X: FloatArray, gains: FloatArray) -> FloatArray:
-    """Return the normal quantile of the share of the box with values below each gain, shape (t,).
+    """Return normal scores of the gains, shape (t,): the standard normal quantiles of their ranks.
 
-    Shares are by distance to the nearest neighbour, as in `clipped`; a score of 0 is the box's median. Scores do not
-    change if an increasing function is applied to the gains.
+    A rank is the share of the box where gains are lower, plus half of the share where they are equal. As in `clipped`,
+    each point stands for a share in proportion to the distance to its nearest neighbour, so 0 is the score of the box's
+    median. An increasing function of the gains has the same scores.
     """
     from scipy.special import ndtri
 
-    order = np.argsort(gains, kind="stable")
-    room = _room(X)[order] + 1e-9
-    below = np.cumsum(room) - room / 2
-    scores = np.empty(len(gains))
-    scores[order] = ndtri(below / room.sum())
+    _, group = np.unique(gains, return_inverse=True)
+    shares = np.bincount(group, _to_nearest(X) + 1e-9)
+    scores: FloatArray = ndtri((np.cumsum(shares) - shares / 2) / shares.sum())[group]
     return scores
 
 
-def _room(X: FloatArray) -> FloatArray:
+def _to_nearest(X: FloatArray) -> FloatArray:
     """Return the distance of each point to its nearest neighbour, shape (t,)."""
     distances = np.linalg.norm(X[:, None] - X, axis=2)
     np.fill_diagonal(distances, np.inf)

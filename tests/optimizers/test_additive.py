@@ -74,6 +74,14 @@ def test_normal_scores_depend_on_the_order_only_and_are_0_at_the_box_s_median():
     assert normal_scores(np.array([[0.1], [0.9]]), np.array([1.0, 2.0])) == pytest.approx([-0.6745, 0.6745], abs=1e-3)
 
 
+def test_equal_gains_have_equal_scores():
+    """Half of the box is covered by equal gains, which lie in the middle: their score is 0, in any order."""
+    X, gains = np.array([[0.1], [0.3], [0.5], [0.7], [0.9]]), np.array([5.0, 2.0, 7.0, 5.0, 5.0])
+    scores = normal_scores(X, gains)
+    np.testing.assert_allclose(scores, [0, -1.2816, 1.2816, 0, 0], atol=1e-4)
+    np.testing.assert_array_equal(normal_scores(X[::-1], gains[::-1]), scores[::-1])
+
+
 @pytest.mark.parametrize("shape", ["sum", "exponential of a sum", "product"])
 def test_the_sum_is_used_where_it_predicts_better(shape):
     X = np.random.default_rng(3).random((80, 5))

@@ -1,12 +1,14 @@
 """boke-auto: its quadratic against plain least squares and differences, where it steps, what it leaves and polishes."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers import BOKEAuto, profile
+from emsopt.optimizers import BOKEAuto, Categorical, profile
 from emsopt.optimizers._values import clipped, standardized
 from emsopt.optimizers.boxes import boke_auto
 from emsopt.optimizers.boxes.boke_auto import (
@@ -65,6 +67,31 @@ def test_the_fit_is_weighted_least_squares_and_slopes_are_right():
         step = 1e-6 * np.eye(2)[k]
         difference = (model(x + step)[0] - model(x - step)[0]) / 2e-6
         np.testing.assert_allclose(model(x)[1][:, k], difference, atol=1e-6)
+
+
+@pytest.mark.parametrize(("d", "t"), [(1, 3), (2, 7), (3, 40), (6, 30), (31, 60)])
+def test_both_forms_of_the_quadratic_are_equal(d, t, monkeypatch):
+    rng = np.random.default_rng(d)
+    X, y, x = rng.random((t, d)), rng.normal(size=t), rng.random((20, d))
+    forms = []
+    for many in (10**6, 0):
+        monkeypatch.setattr(boke_auto, "MANY", many)
+        forms.append(local_quadratic(X, y, X[t // 2])(x))
+    for one, other in zip(*forms, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-8 * np.abs(one).max())
+
+
+def test_two_hundred_choices_take_little_memory():
+    """The normal equations of a quadratic in 200 coordinates would take 3.3 GB."""
+    inputs = {name: Categorical([f"{name}{k}" for k in range(50)]) for name in "abcd"}
+    optimizer = BOKEAuto(lambda **x: 0.0, bounds=inputs, exploring=1e-9, rng=0)
+    for k in range(12):
+        optimizer.tell(optimizer.ask(), np.sin(k))
+    tracemalloc.start()
+    optimizer.ask()
+    largest = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert largest < 200e6
 
 
 def test_one_point_or_points_that_coincide_are_no_trouble():

@@ -11,7 +11,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 import emsopt as eo
-from emsopt.optimizers import GPEI
+from emsopt.optimizers import GPEI, GPUCB, Categorical, Integer
 from emsopt.optimizers._values import standardized
 from emsopt.optimizers.boxes.gp_ei import NOISE_FREE, log_improvement
 from emsopt.surrogates.box_kernels import Matern52
@@ -48,6 +48,25 @@ def test_the_fitted_posterior_and_its_likelihood_are_scikit_learns(noisy):
     for lengthscales in product(np.geomspace(0.05, 20, 15), repeat=2):
         other = condition(Matern52(lengthscales), X, y, noise_ratio=process.noise_ratio)
         assert other.log_likelihood < process.log_likelihood + 0.1
+
+
+@pytest.mark.parametrize("method", [GPEI, GPUCB])
+def test_the_first_choice_is_the_best_definite_point_that_the_constraint_allows(method):
+    """Against the acquisition at 2,000 random points of the space: no choice between two, no point beyond the limit."""
+    inputs, rng = {"a": (0.0, 1.0), "n": Integer(1, 5), "s": Categorical(["x", "y", "z"])}, np.random.default_rng(0)
+    optimizer = method(lambda a, n, s: 0.0, bounds=inputs, constraints=lambda a, n, s: a + n / 5 <= 1, initial=0, rng=0)
+    space, seen = optimizer.space, {}
+    for _ in range(15):
+        x = space.sample(rng=rng)
+        optimizer.tell(x, float(np.sin(5 * x[0]) + 0.3 * x[1] - x[2]))
+    optimizer._ranked = lambda function, **options: (
+        seen.update(f=function) or type(optimizer)._ranked(optimizer, function, **options)
+    )
+    u = next(optimizer._choose())
+    assert space.allows(space.from_unit(u))
+    np.testing.assert_allclose(space.to_unit(space.from_unit(u)), u, atol=1e-9)
+    others = np.array([space.to_unit(space.sample(rng=rng)) for _ in range(2000)])
+    assert seen["f"](u[None])[0][0] >= seen["f"](others)[0].max()
 
 
 def test_the_acquisition_is_the_integral_of_the_improvement():

@@ -13,7 +13,8 @@ from scipy.stats import multivariate_normal, norm
 
 import emsopt as eo
 from emsopt.optimizers.deployments import swapping
-from emsopt.optimizers.deployments.gp_pm import EDGE, GPpM, GPzero, log_expected_improvement
+from emsopt.optimizers.deployments.gp_pm import EDGE, GPpM, GPzero
+from emsopt.optimizers.expected_improvement import log_expected_improvement
 from emsopt.surrogates.kernels import DeploymentKernel
 
 

@@ -1,5 +1,7 @@
 """With noise a run recommends a point by a model, checked against scikit-learn; the luckiest value has its own name."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -9,6 +11,7 @@ import emsopt as eo
 from emsopt.optimizers import recommendation
 from emsopt.optimizers.recommendation import posterior_means
 from emsopt.surrogates.box_kernels import SquaredExponential
+from emsopt.surrogates.gaussian_process import condition
 
 
 def noisy_valley(seed=0):
@@ -37,6 +40,38 @@ def test_equal_values_are_their_own_estimates_and_many_points_are_fitted_in_part
     assert (posterior_means(kernels(2), X[:3], np.full(3, 7.0)) == 7).all()
     means = posterior_means(kernels(2), X, X[:, 0] + 0.3 * np.random.default_rng(2).normal(size=400))
     assert np.abs(means - X[:, 0]).mean() < 0.1
+
+
+def waves(n, points=None):
+    """Return n points of the unit square, of which some are repeated if ``points`` is below n, exact and noisy values."""
+    rng = np.random.default_rng(0)
+    X = rng.random((points or n, 2))[np.arange(n) % (points or n)]
+    exact = np.sin(6 * X[:, 0]) * np.cos(5 * X[:, 1])
+    return X, exact, exact + 0.3 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("centres", [500, 60], ids=["exact", "subset of regressors"])
+def test_repeats_count_as_often_as_they_were_observed(centres, monkeypatch):
+    """Each value on a row of its own, by the process of `condition` with the same hyperparameters."""
+    X, _, y = waves(200, points=80)
+    kernel, scale = SquaredExponential([0.3, 0.4]), y.std()
+    model = condition(kernel, X, (y - y.mean()) / scale, noise_ratio=0.2, amplitude=1.0)
+    monkeypatch.setattr(recommendation, "fit", lambda *a, **options: model)
+    monkeypatch.setattr(recommendation, "CENTRES", centres)
+    expected = y.mean() + scale * model.predict(X)[0]
+    np.testing.assert_allclose(posterior_means(kernels(2), X, y), expected, atol=1e-6 if centres == 500 else 0.02)
+
+
+def test_twenty_thousand_values_are_averaged_in_bounded_memory():
+    """A matrix of all pairs of points would take 3.2 GB."""
+    X, exact, y = waves(20_000)
+    tracemalloc.start()
+    means = posterior_means(kernels(2), X, y)
+    largest = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert largest < 200e6
+    assert np.abs(means - exact).mean() < 0.03
+    assert exact.max() - exact[np.argmax(means)] < 0.05 < exact.max() - exact[np.argmax(y)]
 
 
 @pytest.mark.parametrize("sense", ["min", "max"])

@@ -6,7 +6,7 @@ call of the function on all points instead of one scipy call per point. The best
 the stopping tolerance of the joint search applies to the sum of the values and not to a single value.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -90,13 +90,30 @@ def highest(
 ) -> FloatArray:
     """Search the unit cube for the point where a function is largest; return the best found, shape (d,).
 
-    L-BFGS-B starts from the best ``STARTS`` of ``POOL`` random points. ``function`` is as in `maximize_on_box`,
-    ``near`` as in `starts_on_box`.
+    ``function`` is as in `maximize_on_box`, ``near`` as in `starts_on_box`.
+    """
+    return next(best_of_pool(function, d, rng, near=near))
+
+
+def best_of_pool(
+    function: Slopes,
+    d: int,
+    rng: np.random.Generator,
+    *,
+    near: FloatArray | Sequence[FloatArray] = (),
+    pool: int = POOL,
+    spreads: Sequence[float] = (0.1,),
+) -> Iterator[FloatArray]:
+    """Yield the point of the unit cube where a function is largest, then the points the search began with, best first.
+
+    L-BFGS-B starts from the best ``STARTS`` of ``pool`` random points. Half of these points are normally distributed
+    around the points ``near``, with each of the standard deviations ``spreads`` for an equal part of them.
     """
     cube = np.tile([0.0, 1.0], (d, 1))
-    tried = starts_on_box(cube, POOL, rng, near=near)
-    best = tried[np.argsort(-function(tried)[0], kind="stable")[:STARTS]]
-    return maximize_on_box(function, best, cube)[0]
+    tried = np.vstack([starts_on_box(cube, pool // len(spreads), rng, near=near, spread=spread) for spread in spreads])
+    ranked = tried[np.argsort(-function(tried)[0], kind="stable")]
+    yield maximize_on_box(function, ranked[:STARTS], cube)[0]
+    yield from ranked
 
 
 def highest_admitted(
@@ -110,8 +127,9 @@ def highest_admitted(
 ) -> FloatArray:
     """Return the point of the unit cube, shape (m,), where a function is largest among points that are admitted.
 
-    Only points that `Box.to_unit` can return are considered, so that choices are definite. The search starts from ``x``, the points ``near`` and random points. It then moves the best point
-    at random, less and less, and finally climbs without changing whole numbers and choices.
+    Only points that `Box.to_unit` can return are considered, so that choices are definite. The search starts from
+    ``x``, the points ``near`` and random points. It then moves the best point at random, less and less, and finally
+    climbs without changing whole numbers and choices.
 
     Parameters
     ----------

@@ -40,8 +40,8 @@ k, ν    the same            squared-exponential kernel, and noise variance divi
 s       the same            standard deviation of the process
 V       -                   density, not the W of BOKE
 κ       ``confidence``      weight of exploration
--       ``exploring``       share of the steps by the upper bound, not counting those for lack of a peak to climb, nor
-                            those by the sum
+-       ``exploring``       share, among the steps not by the sum, of those by the upper bound; further ones follow if
+                            no peak is worth climbing
 -       ``COORDINATEWISE``  share of the steps by the sum, if it is used
 κ'      ``CONFIDENCES``     weight of exploration along the coordinates, drawn from these numbers at each step
 n       -                   coefficients of the quadratic, (d + 1)(d + 2) / 2
@@ -97,6 +97,7 @@ RETURNING = 0.5
 COORDINATEWISE = 0.5
 CONFIDENCES = (0.0, 1.0, 2.0)
 CLEARLY = 0.7
+MANY = 500  # coefficients of the quadratic from which on they are found through the points, cheaper and equal
 
 
 class BOKEAuto(BoxOptimizer):
@@ -107,8 +108,8 @@ class BOKEAuto(BoxOptimizer):
     f, bounds, integers, noisy, initial, rng
         As in `BoxOptimizer`.
     exploring : float
-        Probability of a step by the upper bound, above 0 and at most 1. Such a step also follows when no peak is worth
-        climbing.
+        Probability that a step which is not by the sum is by the upper bound, above 0 and at most 1. Such a step also
+        follows when no peak is worth climbing.
     confidence : float
         Weight κ of exploration: the bonus is at most this many prior standard deviations of the process.
 
@@ -364,25 +365,34 @@ def local_quadratic(X: FloatArray, y: FloatArray, centre: FloatArray) -> Slopes:
         Takes points (K, d); returns their values (K,) and slopes (K, d).
     """
     t, d = X.shape
-    rows, columns = np.triu_indices(d)
-    n = 1 + d + len(rows)
+    n = (d + 1) * (d + 2) // 2
     distances = np.linalg.norm(X - centre, axis=1)
     h = np.sort(distances)[min(t, int(np.ceil(NEIGHBOURS * n)) + 1) - 1] * (1 + 1e-3) or 1.0
     near = distances < h
     z, weights = (X[near] - centre) / h, 1 - (distances[near] / h) ** 2
-    features = np.column_stack([np.ones(len(z)), z, z[:, rows] * z[:, columns]])
     middle = np.average(y[near], weights=weights)
-    weighted = features * weights[:, None]
-    penalty = RIDGE * weights.sum() * np.r_[1e-6, np.full(d, 0.1), np.ones(len(rows))]
-    fitted = np.linalg.solve(weighted.T @ features + np.diag(penalty), weighted.T @ (y[near] - middle))
-    slope, curvature = fitted[1 : d + 1], np.zeros((d, d))
-    curvature[rows, columns] = fitted[d + 1 :]
-    curvature = curvature + curvature.T
+    ridge = RIDGE * weights.sum()
+    if n < MANY:
+        rows, columns = np.triu_indices(d)
+        features = np.column_stack([np.ones(len(z)), z, z[:, rows] * z[:, columns]])
+        weighted = features * weights[:, None]
+        penalty = ridge * np.r_[1e-6, np.full(d, 0.1), np.ones(len(rows))]
+        fitted = np.linalg.solve(weighted.T @ features + np.diag(penalty), weighted.T @ (y[near] - middle))
+        level, slope, curvature = fitted[0], fitted[1 : d + 1], np.zeros((d, d))
+        curvature[rows, columns] = fitted[d + 1 :]
+        curvature = curvature + curvature.T
+    else:  # the dual form, with the inner products of the penalised features as kernel and a level without penalty
+        kernel = 10 * z @ z.T + ((z @ z.T) ** 2 + z**2 @ (z**2).T) / 2
+        system = np.pad(kernel + np.diag(ridge / weights), (0, 1), constant_values=1.0)
+        system[-1, -1] = 0
+        *pulls, level = np.linalg.solve(system, np.append(y[near] - middle, 0.0))
+        slope, curvature = 10 * z.T @ pulls, (z.T * pulls) @ z
+        curvature += np.diag(np.diag(curvature))
 
     def quadratic(x: FloatArray) -> tuple[FloatArray, FloatArray]:
         z = (x - centre) / h
         bent = z @ curvature
-        values = middle + fitted[0] + z @ slope + 0.5 * (bent * z).sum(axis=1)
+        values = middle + level + z @ slope + 0.5 * (bent * z).sum(axis=1)
         return values, (slope + bent) / h
 
     return quadratic

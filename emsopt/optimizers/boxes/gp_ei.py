@@ -27,9 +27,9 @@ import numpy as np
 from ..._types import FloatArray
 from ...surrogates.gaussian_process import NOISE_RATIO_BOUNDS, GaussianProcess, fit
 from .._values import standardized
-from ..deployments.gp_pm import log_expected_improvement
+from ..expected_improvement import log_expected_improvement
 from .base import BoxOptimizer
-from .gp_ucb import NOISY, best_of_pool, with_expected
+from .gp_ucb import NOISY, POOL, with_expected
 
 RESTARTS = 2
 NOISE_FREE = 1e-8  # smaller than in `GPUCB`, so that the model resolves more digits near the optimum
@@ -64,7 +64,7 @@ class GPEI(BoxOptimizer):
         process = self.process()
         goal = process.predict(process.X)[0].max() if self.objective.noisy else standardized(self.gains).max()
         improvement = partial(log_improvement, with_expected(process, self.pending), float(goal))
-        yield from best_of_pool(improvement, self.space.coordinates, self.rng, self._leaders())
+        yield from self._ranked(improvement, **POOL)
 
 
 def log_improvement(process: GaussianProcess, goal: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -27,15 +27,13 @@ from ... import _validate
 from ..._types import FloatArray
 from ...surrogates.gaussian_process import NOISE_RATIO_BOUNDS, GaussianProcess, condition, fit
 from .._values import standardized
-from ._search import STARTS, Slopes, maximize_on_box, starts_on_box
 from .base import BoxOptimizer
 from .box import Function
 
 CONFIDENCE = 2.0
 BANDWIDTH = 0.8
 NOISY, NOISE_FREE = 1e-2, 1e-6  # fixed noise ratios; fitting starts from the first one
-POOL = 400
-NEAR = (0.1, 0.01)  # standard deviations of starting points around the best points, in widths of the box
+POOL: dict[str, Any] = {"pool": 400, "spreads": (0.1, 0.01)}  # of `best_of_pool`, larger than the default
 SPREAD = 1.0  # standard deviation of the logarithms of the lengthscales around their common mean, as a prior
 
 
@@ -72,7 +70,7 @@ class GPUCBFixed(BoxOptimizer):
 
     def _choose(self) -> Iterator[FloatArray]:
         bound = partial(upper_bound, with_expected(self.process(), self.pending), self.confidence)
-        yield from best_of_pool(bound, self.space.coordinates, self.rng, self._leaders())
+        yield from self._ranked(bound, **POOL)
 
 
 class GPUCB(GPUCBFixed):
@@ -98,18 +96,6 @@ class GPUCB(GPUCBFixed):
         gains = standardized(self.gains)
         self._last = fitted(self.points, gains, noisy=self.objective.noisy, spread=SPREAD, last=self._last)
         return self._last
-
-
-def best_of_pool(function: Slopes, d: int, rng: np.random.Generator, near: FloatArray) -> Iterator[FloatArray]:
-    """Yield the maximiser of a function on the unit cube, as found by climbing from the best of a random pool.
-
-    The points of the pool follow, in order of their values. Half of the pool lies close to the points ``near``, (m, d).
-    """
-    cube = np.tile([0.0, 1.0], (d, 1))
-    pool = np.vstack([starts_on_box(cube, POOL // 2, rng, near=near, spread=spread) for spread in NEAR])
-    ranked = pool[np.argsort(-function(pool)[0], kind="stable")]
-    yield maximize_on_box(function, ranked[:STARTS], cube)[0]
-    yield from ranked
 
 
 def fitted(

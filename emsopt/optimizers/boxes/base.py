@@ -11,7 +11,7 @@ from ...errors import InputError
 from ...problems.box import Bounds
 from ..ask_tell import AskTell
 from ..recommendation import posterior_means
-from ._search import STARTS, Slopes, best_of_pool, highest_admitted
+from ._search import STARTS, Slopes, best_of_pool, highest, highest_admitted
 from .box import Function, on_box
 
 SAME = 1e-6
@@ -136,16 +136,18 @@ class BoxOptimizer(AskTell[FloatArray]):
 
     def _climb(self, function: Slopes) -> FloatArray:
         """Maximise a function on the unit cube, starting from random points and near the best observed points."""
-        return next(self._ranked(function))
+        x = highest(function, self.space.coordinates, self.rng, near=self._leaders())
+        return x if self.space.simple and not len(self.failed) else self._climb_admitted(function, x)
 
     def _ranked(self, function: Slopes, **options: Any) -> Iterator[FloatArray]:
-        """Yield where a function is largest among admitted points, then the pool of `best_of_pool`, best first."""
-        near = self._leaders()
-        x, *pool = best_of_pool(function, self.space.coordinates, self.rng, near=near, **options)
-        if len(self.failed) or not self.space.simple:
-            x = highest_admitted(function, self.space, self._admitted(), x, self.rng, near=near)
-        yield x
+        """Yield where a function is largest among allowed points, then the pool of `best_of_pool`, best first."""
+        x, *pool = best_of_pool(function, self.space.coordinates, self.rng, near=self._leaders(), **options)
+        yield x if self.space.simple else self._climb_admitted(function, x)
         yield from pool
+
+    def _climb_admitted(self, function: Slopes, x: FloatArray) -> FloatArray:
+        """Maximise a function over admitted points, starting also from its maximum x over the cube."""
+        return highest_admitted(function, self.space, self._admitted(), x, self.rng, near=self._leaders())
 
     def _admitted(self) -> Callable[[FloatArray], bool]:
         """Return the function that says whether a method may propose a point of the box.

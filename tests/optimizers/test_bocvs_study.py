@@ -255,7 +255,7 @@ def test_cost_regret_by_method(ends):
 
 
 def test_restarts_of_the_bounds_are_rare_but_on_ackley(ends):
-    """Lines 17 to 20, per run: none on Hartmann and Levy, a few on the plant, up to 5 % of the plays on Ackley."""
+    """Lines 17 to 20, per run: none on Hartmann and Levy, a few on the plant, 3 % of the plays on Ackley."""
     restarts = ends["restarts"].xs("unknown-cost", level="method")
     most = restarts.groupby(level="objective").max()
     assert most[["hartmann", "levy"]].max() == 0

@@ -1,12 +1,16 @@
 """BOKE and its rivals: each next point against the paper's formula, computed naively and maximised on a grid."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import BOKE, GPUCB, KRUCB, BOKEPlus, GPUCBFixed, RandomPoints
 from emsopt.optimizers.boxes.boke import bandwidth, emptiness, exploration, log_upper_bound
+from emsopt.optimizers.boxes.gp_ucb import upper_bound
 from emsopt.surrogates.kernel_regression import condition
 
 GRID = np.linspace(0, 1, 20_001)
@@ -39,8 +43,9 @@ def naive(x, X, y, h):
 # -- formulas -----------------------------------------------------------------------------------------------
 
 
-def test_constants_of_the_paper():
+def test_constants_of_the_paper(claim):
     assert exploration(10, 1.0, 0.1) == pytest.approx(2 * np.log(2 * np.pi**2 * 100 / 0.3))  # Theorem 4.13
+    claim("boke", "Theorem 4.13 (beta_t)", 10)
     assert exploration(10, 3.0, 0.1) == pytest.approx(9 * exploration(10, 1.0, 0.1))
     assert bandwidth(1, 3, 0.1) == pytest.approx(0.3)  # (5.1) at t = 1: the factor alone
     assert bandwidth(128, 3, 0.1) == pytest.approx(0.15)  # 128^(-1/7) = 1/2
@@ -82,7 +87,7 @@ def test_the_acquisition_is_finite_wherever_density_underflows(kernel, beta):
 
 @pytest.mark.parametrize("scale", [0.08, 0.17, 0.3])
 @pytest.mark.parametrize("noise", [0.05, 0.5])
-def test_boke_asks_for_the_top_of_the_upper_bound(scale, noise):
+def test_boke_asks_for_the_top_of_the_upper_bound(scale, noise, claim):
     optimizer = told(BOKE, scale=scale, noise_sd=noise)
     X, y = scaled(optimizer)
     m, W = naive(GRID[:, None], X[:, None], y, bandwidth(4, 1, scale))
@@ -90,6 +95,7 @@ def test_boke_asks_for_the_top_of_the_upper_bound(scale, noise):
     x = optimizer.ask()
     m, W = naive(x[None], X[:, None], y, bandwidth(4, 1, scale))
     assert m[0] + np.sqrt(exploration(4, noise) / W[0]) >= bound.max() - 1e-6
+    claim("boke", "Section 3.3 (3.12)-(3.13)", 1e-6, len(GRID))
 
 
 @pytest.mark.parametrize(
@@ -141,16 +147,70 @@ def test_the_unit_of_the_values_does_not_matter(method, size):
     np.testing.assert_allclose(one[:8], other[:8], atol=1e-3)
 
 
-def test_boke_plus_asks_for_the_top_of_either():
-    exploit, explore = told(BOKEPlus, exploring=1e-9, scale=0.12), told(BOKEPlus, exploring=1.0, scale=0.12)
+def test_boke_plus_asks_for_the_top_of_either(claim):
+    options = {"scale": 0.12, "noise_sd": 0.5}
+    exploit, explore = told(BOKEPlus, exploring=1e-9, **options), told(BOKEPlus, exploring=1.0, **options)
     X, y = scaled(exploit)
     m, W = naive(GRID[:, None], X[:, None], y, bandwidth(4, 1, 0.12))
-    assert exploit.ask()[0] == pytest.approx(GRID[m.argmax()], abs=2e-4)
-    bound = m + np.sqrt(exploration(4) / W)
-    assert explore.ask()[0] == pytest.approx(GRID[bound.argmax()], abs=2e-4)
-    steps = told(BOKEPlus, exploring=0.25)
-    draws = [steps.rng.random() < 0.25 for _ in range(1000)]
-    assert 0.2 < np.mean(draws) < 0.3
+    tops = [explore.ask()[0], exploit.ask()[0]]
+    assert tops[1] == pytest.approx(GRID[m.argmax()], abs=2e-4)
+    bound = m + np.sqrt(exploration(4, 0.5) / W)
+    assert tops[0] == pytest.approx(GRID[bound.argmax()], abs=2e-4)
+    assert abs(tops[0] - tops[1]) > 0.1
+    steps, asked = told(BOKEPlus, exploring=0.25, **options), []
+    for _ in range(200):
+        asked.append(x := steps.ask())
+        steps.withdraw(x)
+    taken = [np.mean(np.isclose(np.ravel(asked), top, atol=2e-4)) for top in tops]
+    assert sum(taken) == 1
+    claim("boke", "Algorithm 3 (BOKE+)", 2e-4, taken[0], len(asked), 0.25)
+
+
+@pytest.mark.parametrize("method", [BOKE, KRUCB, GPUCBFixed, BOKEPlus])
+def test_a_run_is_algorithm_1(method):
+    """An initial design, then what ``ask`` gives for the data so far, until the budget T is spent; Gaussian kernels."""
+    f = eo.problems.Problem("waves", lambda x: [waves(row) for row in x], [(0, 1)], "max")
+    run = eo.maximize(f, method(f, initial=5, rng=0), budget=9)
+    by_hand = method(f, initial=5, rng=0)
+    for _ in range(9):
+        x = by_hand.ask()
+        by_hand.tell(x, waves(x))
+    np.testing.assert_array_equal(np.ravel(run.history["x"].tolist()), np.ravel(by_hand.told))
+    kernel = by_hand.process().kernel if method is GPUCBFixed else by_hand.kernel
+    assert "SquaredExponential" in repr(kernel) or kernel == "gaussian"
+
+
+def test_all_methods_of_the_paper_start_with_the_same_latin_hypercube():
+    """Section 5."""
+    f = eo.problems.hartmann3()
+    methods = ("boke", "boke+", "kr-ucb", "gp-ucb-fixed")
+    first = [np.array(eo.minimize(f, m, budget=8, rng=3).history["x"].tolist()) for m in methods]
+    for design in first[1:]:
+        np.testing.assert_array_equal(design, first[0])
+    assert (np.sort(np.floor(8 * first[0]), axis=0) == np.arange(8)[:, None]).all()
+
+
+@pytest.mark.parametrize("method", [BOKE, GPUCBFixed])
+def test_which_tops_are_found_in_six_inputs(method, claim):
+    """Section 5: L-BFGS-B from several starts, beside scipy's own from 20 random points, one at a time.
+
+    GP-UCB's tops are found. BOKE's bonus is largest in corners far from all data, which few climbs reach.
+    """
+    f, found = eo.problems.hartmann6(), 0
+    for seed in range(5):
+        optimizer = method(f, rng=seed)
+        for _ in range(30):
+            optimizer.tell(x := optimizer.ask(), f(x))
+        if method is BOKE:
+            bound = partial(log_upper_bound, optimizer.surrogate(), exploration(30))
+        else:
+            bound = partial(upper_bound, optimizer.process(), optimizer.confidence)
+        starts = np.random.default_rng(1).random((20, 6))
+        climbs = [minimize(lambda x, bound=bound: -bound(x[None])[0][0], x, bounds=[(0, 1)] * 6) for x in starts]
+        best = min(climbs, key=lambda climb: climb.fun)
+        found += bound(optimizer.space.to_unit(optimizer.ask())[None])[0][0] >= -best.fun - 1e-3
+        assert method is GPUCBFixed or np.isin(best.x, [0, 1]).sum() >= 4
+    claim("boke", "Section 5 (L-BFGS-B)", *((found, 5) if method is BOKE else (5, found, 20)))
 
 
 def test_without_noise_a_known_top_gives_way_to_the_emptiest_point():
@@ -175,7 +235,7 @@ def test_much_exploration_fills_the_square_better_than_chance():
     assert max(explored) < 0.75 * min(drawn)
 
 
-def test_kr_ucb_steps_aside_from_the_best_known():
+def test_kr_ucb_steps_aside_from_the_best_known(claim):
     optimizer = told(KRUCB, scale=0.15, confidence=0.3, closeness=0.2)
     X, y = scaled(optimizer)
     h = bandwidth(4, 1, 0.15)
@@ -184,6 +244,7 @@ def test_kr_ucb_steps_aside_from_the_best_known():
     inside = GRID[np.exp(-((GRID - centre) ** 2) / (2 * h**2)) > 0.2]
     emptiest = inside[naive(inside[:, None], X[:, None], y, h)[1].argmin()]  # (A.5)
     assert optimizer.ask()[0] == pytest.approx(emptiest, abs=2e-4)
+    claim("boke", "Section A.2 (A.4)-(A.5)", 2e-4)
 
 
 def test_kr_ucb_keeps_its_distance_in_more_dimensions():
@@ -198,7 +259,7 @@ def test_kr_ucb_keeps_its_distance_in_more_dimensions():
         optimizer.tell(x, f(x))
 
 
-def test_kr_ucb_widens_as_t_to_the_alpha():
+def test_kr_ucb_widens_as_t_to_the_alpha(claim):
     """With noise the number of different points stays at t^α, to one point."""
     f = eo.problems.forrester(noise_sd=1.0, rng=0)
     optimizer = KRUCB(f, widening=0.6, rng=0, initial=3)
@@ -208,10 +269,11 @@ def test_kr_ucb_widens_as_t_to_the_alpha():
         if t > 8:
             different = len(np.unique(np.array(optimizer.told), axis=0))
             assert t**0.6 - 1 <= different <= t**0.6 + 2
+    claim("boke", "Algorithm 5 (widening)", 0.6, 1, 0.6, 2, t)
 
 
 @pytest.mark.parametrize("method", [GPUCBFixed, GPUCB])
-def test_gp_ucb_asks_for_the_top_of_its_upper_bound(method):
+def test_gp_ucb_asks_for_the_top_of_its_upper_bound(method, claim):
     optimizer = told(method, points=np.linspace(0.05, 0.95, 9), confidence=1.5)
     X, y = scaled(optimizer)
     process = optimizer.process()
@@ -222,6 +284,7 @@ def test_gp_ucb_asks_for_the_top_of_its_upper_bound(method):
     variance = process.amplitude * (1 - np.einsum("ij,ji->i", k, np.linalg.solve(K, k.T)))  # (A.2)
     bound = mean + 1.5 * np.sqrt(np.maximum(variance, 0))
     assert optimizer.ask()[0] == pytest.approx(GRID[bound.argmax()], abs=2e-3)
+    claim("boke", "Section 5 (GP-UCB)", 2e-3)
 
 
 def test_fitted_gp_ucb_is_an_honest_yardstick():

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
+from emsopt.optimizers.boxes.boke import bandwidth
 from emsopt.optimizers.boxes.space_filling import density_design, fill_distance, process_design
 
 
@@ -14,6 +16,21 @@ def test_each_point_is_about_as_far_from_the_others_as_can_be(design):
     for t in range(1, 9):
         gaps = np.abs(grid[:, None] - X[:t]).min(axis=1)
         assert np.abs(X[t] - X[:t]).min() > 0.55 * gaps.max()
+
+
+def test_the_density_design_takes_the_emptiest_point_each_time():
+    """(3.10) and (3.11) in two inputs, by plain sums on a grid; the bandwidth is that of BOKE."""
+    X, side = density_design(12, 2, rng=0), np.linspace(0, 1, 51)
+    grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+
+    def log_density(x, t):
+        squared = ((x[:, None] - X[:t]) ** 2).sum(axis=2)
+        return logsumexp(-squared / (2 * bandwidth(t, 2) ** 2), axis=1)
+
+    for t in range(1, 12):
+        assert log_density(X[t : t + 1], t)[0] <= log_density(grid, t).min() + 0.02
+    nearest = np.linalg.norm(grid[:, None] - X, axis=2).min(axis=1)
+    assert fill_distance(X) == pytest.approx(nearest.max(), abs=0.02)
 
 
 def test_fill_distance_of_known_designs():

@@ -46,6 +46,14 @@ def test_a_forest_scores_as_by_hand():
     assert "forest on wine" in repr(f)
 
 
+def test_scores_are_not_continuous():
+    """Section 4 of the BOKE paper assumes a continuous objective; a score jumps where a whole number changes."""
+    f = forest_tuning("wine")
+    left, right, flat = (f([10, depth, 2, 1.0, 0.0]) for depth in (2.499999, 2.500001, 2.3))
+    assert left == flat
+    assert abs(left - right) > 0.01
+
+
 def test_boosted_trees_do_well_on_houses():
     """R² of 0.7 or more is what anybody gets there with a few dozen trees."""
     pytest.importorskip("xgboost", reason="needs emsopt[tuning]")

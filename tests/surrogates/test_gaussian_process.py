@@ -51,7 +51,7 @@ def test_posterior_equals_the_papers_formulas(data):
     np.testing.assert_allclose(variance, process.amplitude * expected, atol=1e-8)
 
 
-def test_repeats_are_means_with_less_noise():
+def test_repeats_are_means_with_less_noise(claim):
     """Lemma B.1 of the BOKE paper: distinct points with mean values, and noise divided by the number of repeats."""
     rng, noise, kernel = np.random.default_rng(0), 0.3, RBF(0.4)
     X, repeats = rng.random((6, 2)), np.array([1, 4, 2, 1, 3, 5])
@@ -62,15 +62,18 @@ def test_repeats_are_means_with_less_noise():
     mean, variance = process.predict(x)
     np.testing.assert_allclose(mean, weights @ means, atol=1e-12)
     np.testing.assert_allclose(variance, 1 - (weights * kernel(x, X)).sum(axis=1), atol=1e-12)
+    claim("boke", "Lemma B.1", 1e-12)
 
 
-def test_a_tiny_lengthscale_leaves_spikes():
+def test_a_tiny_lengthscale_leaves_spikes(claim):
     """Propositions B.3 and B.5 of the BOKE paper, at points off the data and on them."""
     X, y, noise = np.array([[0.2], [0.2], [0.2], [0.7]]), np.array([1.0, 2.0, 6.0, 5.0]), 0.5
     process = condition(RBF(1e-6), X, y, noise_ratio=noise, amplitude=1.0)
     mean, variance = process.predict(np.array([[0.4], [0.2], [0.7]]))
     np.testing.assert_allclose(mean, [0, 9 / (3 + noise), 5 / (1 + noise)], atol=1e-12)
     np.testing.assert_allclose(variance, [1, noise / (3 + noise), noise / (1 + noise)], atol=1e-12)
+    for place in ("Proposition B.3", "Proposition B.5"):
+        claim("boke", place, 1e-12, 1e-6)
 
 
 def test_amplitude_left_out_is_the_likeliest(data):

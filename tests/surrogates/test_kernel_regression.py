@@ -48,7 +48,7 @@ def naive(kernel, x, X, y, h):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("h", [0.5, 0.9, [0.6, 0.9, 3.0]])
-def test_regression_and_density_equal_the_naive_sums(kernel, h):
+def test_regression_and_density_equal_the_naive_sums(kernel, h, claim):
     X, y = data()
     x = np.random.default_rng(1).uniform(size=(50, 3))
     mean, log_density = condition(X, y, h, kernel=kernel).predict(x)
@@ -57,6 +57,7 @@ def test_regression_and_density_equal_the_naive_sums(kernel, h):
     np.testing.assert_allclose(mean, expected, rtol=1e-12)
     np.testing.assert_allclose(mean - 100, expected - 100, rtol=1e-10)
     np.testing.assert_allclose(log_density, np.log(density), rtol=1e-10, atol=1e-12)
+    claim("boke", "Section 3.1 (3.1)-(3.4)", 1e-10)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov"])
@@ -84,8 +85,9 @@ def test_uniform_kernel_has_no_slopes():
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_narrow_bandwidth_gives_the_nearest_neighbour(kernel):
+def test_narrow_bandwidth_gives_the_nearest_neighbour(kernel, claim):
     """Proposition 3.1, with ties."""
+    claim("boke", "Proposition 3.1", 1e-14, 1e-5, 1e-12, 1e-100)
     X, y = data()
     x = np.random.default_rng(3).uniform(size=(30, 3))
     nearest = y[((x[:, None] - X) ** 2).sum(axis=2).argmin(axis=1)]
@@ -98,7 +100,7 @@ def test_narrow_bandwidth_gives_the_nearest_neighbour(kernel):
 
 
 @pytest.mark.parametrize("order", [0.5, 1.0, 1.5])
-def test_narrow_power_exponential_kernels_give_the_nearest_neighbour(order):
+def test_narrow_power_exponential_kernels_give_the_nearest_neighbour(order, claim):
     """Section 3.1: exp(-uᵖ), with the exponential kernel (p = 1) and the Laplacian one, whose distance is of order 1."""
     X, y = data(10)
     x = np.random.default_rng(5).uniform(size=(30, 3))
@@ -107,6 +109,7 @@ def test_narrow_power_exponential_kernels_give_the_nearest_neighbour(order):
         u = apart**order
         weights = np.exp(-(u - u.min(axis=1, keepdims=True)) / 1e-6)
         np.testing.assert_allclose(weights @ y / weights.sum(axis=1), y[apart.argmin(axis=1)], rtol=1e-12)
+    claim("boke", "Section 3.1 (power exponential kernels)", 1e-12, 1e-6, order)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -117,40 +120,59 @@ def test_wide_bandwidth_gives_the_mean_and_counts_the_points(kernel):
     np.testing.assert_allclose(np.exp(log_density), len(y), rtol=1e-12)
 
 
-def test_narrow_bandwidth_counts_the_repeats():
+def test_narrow_bandwidth_counts_the_repeats(claim):
     """Section 3.2: the density at a point becomes the number of its evaluations."""
     X = np.repeat([[0.1], [0.5], [0.9]], [1, 4, 2], axis=0)
     for h in (1e-3, 1e-9, 1e-100):
         log_density = condition(X, np.zeros(7), h).predict([[0.1], [0.5], [0.9], [0.3]])[1]
         np.testing.assert_allclose(np.exp(log_density), [1, 4, 2, 0], rtol=1e-12)
+    claim("boke", "Section 3.2 (limit of W)", 1, 4, 2, 0, 1e-3, 1e-100)
 
 
-def test_a_narrow_bandwidth_harms_a_regression_less_than_a_process_but_a_wide_one_as_much():
-    """Section 3.1 on the example (3.5): errors relative to that with the best bandwidth, means of 20 sets of ten values."""
+def draws_of_the_wave(seeds):
+    """Yield ten noisy values of the example (3.5) for each seed, with the grid and the true values there."""
     f, x = decaying_wave(), np.linspace(0, 1, 101)[:, None]
-    widths, errors = np.geomspace(1e-3, 10, 41), []
-    for seed in range(20):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         X = (np.arange(10) + rng.random(10))[:, None] / 10
-        y = f(X) + 0.1 * rng.standard_normal(10)
+        yield X, f(X) + 0.1 * rng.standard_normal(10), x, f(x)
 
-        def of_regression(h, X=X, y=y):
-            return np.sqrt(np.mean((condition(X, y, h).predict(x)[0] - f(x)) ** 2))
 
-        def of_process(h, X=X, y=y):
+def test_ten_noisy_values_show_the_wave_unless_the_bandwidth_is_far_too_wide(claim):
+    """Figure 1: errors of 30 draws with the cross-validated bandwidth, a tenth of it and ten times it."""
+    errors = []
+    for X, y, x, truth in draws_of_the_wave(range(30)):
+        h = leave_one_out_bandwidth(X, y)
+        errors.append([np.sqrt(np.mean((condition(X, y, k * h).predict(x)[0] - truth) ** 2)) for k in (1, 0.1, 10)])
+    found = np.mean(errors, axis=0)
+    of_the_mean = truth.std()
+    assert found[0] < found[1] < 0.5 * of_the_mean < found[2]
+    claim("boke", "Figure 1", *found, of_the_mean)
+
+
+def test_a_narrow_bandwidth_harms_a_regression_less_than_a_process_but_a_wide_one_as_much(claim):
+    """Section 3.1 on the example (3.5): errors relative to that with the best bandwidth, means of 20 sets of ten values."""
+    widths, errors = np.geomspace(1e-3, 10, 41), []
+    for X, y, x, truth in draws_of_the_wave(range(20)):
+
+        def of_regression(h, X=X, y=y, x=x, truth=truth):
+            return np.sqrt(np.mean((condition(X, y, h).predict(x)[0] - truth) ** 2))
+
+        def of_process(h, X=X, y=y, x=x, truth=truth):
             process = gaussian_process.condition(RBF(h), X, y, noise_ratio=0.05, amplitude=1.0)
-            return np.sqrt(np.mean((process.predict(x)[0] - f(x)) ** 2))
+            return np.sqrt(np.mean((process.predict(x)[0] - truth) ** 2))
 
         best = [widths[np.argmin([error(h) for h in widths])] for error in (of_regression, of_process)]
         errors.append([[of_regression(k * best[0]), of_process(k * best[1])] for k in (1, 0.1, 10)])
     at_best, narrow, wide = np.mean(errors, axis=0)
-    assert narrow[0] < 1.5 * at_best[0]
-    assert narrow[1] > 3 * at_best[1]
-    assert min(wide) > 0.38  # that of the mean of all values is 0.41
+    assert min(wide) > 0.38  # that of the mean of all values is 0.42
     assert at_best[1] < at_best[0] < 0.16
+    ratios = narrow / at_best, wide / at_best
+    assert ratios[0][0] < ratios[0][1] / 2
+    claim("boke", "Section 3.1 (robustness)", *ratios[0], *ratios[1])
 
 
-def test_likelihood_bandwidth_shows_both_peaks_of_the_mixture():
+def test_likelihood_bandwidth_shows_both_peaks_of_the_mixture(claim):
     """Figure 2: in each of 100 sets of thirty draws, and a third peak in fewer than half of them."""
     x, more = np.linspace(0, 1, 501), 0
     for seed in range(100):
@@ -160,7 +182,8 @@ def test_likelihood_bandwidth_shows_both_peaks_of_the_mixture():
         peaks = x[1:-1][(density[1:-1] > density[:-2]) & (density[1:-1] >= density[2:])]
         assert peaks.min() < 0.55 < peaks.max()
         more += len(peaks) > 2
-    assert more < 50
+    assert abs(more - 38) <= 3  # of 100; a flat third peak may depend on the last digits
+    claim("boke", "Figure 2 (two peaks)", 100, 100, 38)
 
 
 def test_far_from_all_data_everything_is_finite():
@@ -203,12 +226,14 @@ def test_a_shift_and_a_change_of_unit_carry_over():
     np.testing.assert_allclose(moved[2], 7 * slope / width, rtol=1e-9, atol=1e-9)
 
 
-def test_rules_of_thumb_are_scipys_factors():
+def test_rules_of_thumb_are_scipys_factors(claim):
     for t, d in [(1, 1), (20, 2), (60, 6)]:
         factors = gaussian_kde(np.random.default_rng(4).normal(size=(d, max(t, d + 2))))
         t = factors.n
         assert scott(t, d, scale=1.0) == pytest.approx(factors.scotts_factor(), rel=1e-14)
         assert silverman(t, d, scale=1.0) == pytest.approx(factors.silverman_factor(), rel=1e-14)
+    ratios = [silverman(50, d) / scott(50, d) for d in range(1, 21)]
+    claim("boke", "Section 5 (5.2)", min(ratios), max(ratios), 20)
     assert scott(1, 3) == pytest.approx(np.random.default_rng(0).uniform(size=100_000).std(), rel=5e-3)
 
 
@@ -223,7 +248,7 @@ def test_leave_one_out_leaves_one_out(kernel, h):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_leave_one_out_bandwidth_is_the_best_of_a_fine_grid(kernel):
+def test_leave_one_out_bandwidth_is_the_best_of_a_fine_grid(kernel, claim):
     X, y = data(60, 2)
 
     def error(h):
@@ -232,6 +257,7 @@ def test_leave_one_out_bandwidth_is_the_best_of_a_fine_grid(kernel):
     best = min(error(h) for h in np.geomspace(0.01, 3, 400))
     tolerance = 1.1 if kernel == "uniform" else 1.02  # its error is a staircase
     assert error(leave_one_out_bandwidth(X, y, kernel=kernel)) < tolerance * best
+    claim("boke", "Figure 1 (middle)", 2)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

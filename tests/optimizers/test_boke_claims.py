@@ -1,0 +1,411 @@
+"""Claims of the BOKE paper that stored studies decide: verdicts and numbers of the register are computed from them here.
+
+A method is behind a rival, or ahead of it, if the mean of the paired differences of their regrets is more than two
+standard errors from 0.
+"""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import levene, wilcoxon
+
+import emsopt as eo
+
+PANELS = ["forrester", "goldstein_price", "six_hump_camel", "hartmann3", "rosenbrock4", "sphere6"]
+PARTS = {6: "noise_free", 7: "noisy"}
+BOTH, FIXED = ["boke", "boke+"], "gp-ucb-fixed"
+FORESTS = ["forest on wine", "forest on california"]
+BOOSTED = ["xgboost on wine", "xgboost on california"]
+
+
+def regrets(part):
+    """Return the regret at the end of each run: a row for each problem and seed, a column for each method."""
+    return eo.datasets.load_study(f"boke_{part}_ends").pivot(
+        index=["problem", "seed"], columns="method", values="regret"
+    )
+
+
+def medians(part):
+    return regrets(part).groupby("problem").median()
+
+
+def curve(part, column="median"):
+    """Return the mean or median regret: a row for each problem and evaluation, a column for each method."""
+    table = eo.datasets.load_study(f"boke_{part}_curves")
+    return table.pivot(index=["problem", "evaluation"], columns="method", values=column)
+
+
+def gap(runs, rival, methods=BOTH):
+    """Return mean and standard error of the differences to a rival's regrets, a column for each method."""
+    return runs[methods].sub(runs[rival] if isinstance(rival, str) else rival, axis=0).agg(["mean", "sem"])
+
+
+def behind(gaps):
+    return gaps.loc["mean"] > 2 * gaps.loc["sem"]
+
+
+def verdict(gaps):
+    """Return the verdict on "BOKE and BOKE+ compete with the rival"."""
+    return {0: "reproduced", 1: "in part", 2: "refuted"}[behind(gaps).sum()]
+
+
+def constants(problem):
+    """Return regrets with other noise constants: a row for each seed, a column for each method and ς."""
+    table = eo.datasets.load_study("boke_constant").query("problem == @problem")
+    return table.pivot(index="seed", columns=["method", "noise_sd"], values="regret")
+
+
+# -- Figures 6 and 7 ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("figure", PARTS)
+@pytest.mark.parametrize("panel", range(6))
+def test_panels_of_figures_6_and_7(figure, panel, claim):
+    """Whether BOKE and BOKE+ compete with GP-UCB."""
+    place, runs = f"Figure {figure}({'ABCDEF'[panel]})", regrets(PARTS[figure]).loc[PANELS[panel]]
+    assert len(runs) == 30
+    row, gaps = claim("boke", place, 60, *runs[[*BOTH, FIXED]].median()), gap(runs, FIXED)
+    claim("boke", place, *gaps.T.to_numpy().ravel(), column="error")
+    assert row.verdict == verdict(gaps)
+
+
+@pytest.mark.parametrize(("place", "stored"), [("6(D)", "hartmann3"), ("6(F)", "sphere6"), ("7(F)", "noisy sphere6")])
+def test_other_noise_constants_leave_boke_and_boke_plus_behind(place, stored, claim):
+    """By more than two errors with each of three further ς."""
+    runs = regrets("noisy" if "noisy" in stored else "noise_free").loc[stored.removeprefix("noisy ")]
+    others = constants(stored)
+    assert others.notna().sum().tolist() == [30] * 6
+    assert behind(others.sub(runs[FIXED], axis=0).agg(["mean", "sem"])).all()
+    times = others.median() / runs[FIXED].median()
+    claim("boke", f"Figure {place}", *runs[[*BOTH, FIXED]].median(), times.min(), times.max())
+
+
+def test_rosenbrock_with_a_tenth_of_the_noise_constant(claim):
+    tenth = constants("rosenbrock4").xs(5e-4, axis=1, level="noise_sd")
+    claim("boke", "Figure 6(E)", 0.0005, *tenth[BOTH].median())
+    assert (gap(tenth, regrets("noise_free").loc["rosenbrock4", FIXED]).loc["mean"] < 0).all()
+
+
+def test_where_boke_plus_is_faster_than_boke(claim):
+    """Section 5.1 says in B, E and F: so it is by median."""
+    places = [PANELS[k] for k in (1, 4, 5)]
+    early, late = curve("noise_free").xs(30, level="evaluation").loc[places, BOTH], medians("noise_free").loc[places]
+    assert all((median["boke+"] < median["boke"]).all() for median in (early, late))
+    numbers = [x for median in (early, late) for x in median[["boke+", "boke"]].to_numpy().ravel()]
+    claim("boke", "Section 5.1 (Figure 6 B, E, F)", 30, *numbers[:6], 60, *numbers[6:])
+    gaps = [gap(regrets("noise_free").loc[name], "boke", ["boke+"])["boke+"] for name in places]
+    claim("boke", "Section 5.1 (Figure 6 B, E, F)", 60, *np.ravel(gaps), column="error")
+
+
+def test_where_boke_plus_is_like_boke(claim):
+    """Section 5.1 says on Forrester, the camel and Hartmann 3: on the camel, but not on the others."""
+    ends, median = regrets("noise_free"), medians("noise_free")
+    names = ["forrester", "six_hump_camel", "hartmann3"]
+    claim("boke", "Section 5.1 (Figure 6 A, C, D)", *median.loc[names, BOTH].to_numpy().ravel())
+    gaps = pd.DataFrame({name: gap(ends.loc[name], "boke", ["boke+"])["boke+"] for name in names})
+    claim("boke", "Section 5.1 (Figure 6 A, C, D)", *gaps.T.to_numpy().ravel(), column="error")
+    assert (gaps.loc["mean"].abs() > 2 * gaps.loc["sem"]).tolist() == [True, False, True]
+
+
+def test_where_kr_ucb_falls_behind(claim):
+    """Section 5.1 says on the same three functions: on Forrester and the camel, while it is ahead on Hartmann 3."""
+    ends, median = regrets("noise_free"), medians("noise_free")
+    names = ["forrester", "six_hump_camel", "hartmann3"]
+    worst = ends.loc["forrester", "kr-ucb"].max()
+    claim(
+        "boke",
+        "Section 5.1 (KR-UCB, Figure 6 A, C, D)",
+        *median.loc[names, ["kr-ucb", "boke"]].to_numpy().ravel(),
+        worst,
+    )
+    gaps = pd.DataFrame({name: gap(ends.loc[name], "kr-ucb", ["boke"])["boke"] for name in names})
+    claim("boke", "Section 5.1 (KR-UCB, Figure 6 A, C, D)", *gaps.T.to_numpy().ravel(), column="error")
+    assert (median["kr-ucb"] > 3 * median["boke"])[["forrester", "six_hump_camel"]].all()
+    assert (ends["boke"] < ends["kr-ucb"]).groupby("problem").sum()["hartmann3"] <= 12
+
+
+def test_some_runs_hardly_move(claim):
+    """Section 5.1 calls BOKE and BOKE+ stable: their worst of thirty runs beside GP-UCB's."""
+    ends, median = regrets("noise_free"), medians("noise_free")
+    worst = ends.groupby("problem").max().loc[["forrester", "hartmann3", "sphere6"], ["boke", FIXED]]
+    claim("boke", "Section 5.1 (stability, Figure 6)", 30, *worst.iloc[0], *worst.iloc[1], *worst.iloc[2])
+    assert (median[BOTH].max(axis=1) < median["random"]).all()
+
+
+def test_boke_plus_mends_slow_starts_on_two_functions(claim):
+    at_40 = curve("noise_free").xs(40, level="evaluation").loc[["sphere6", "rosenbrock4"], BOTH]
+    claim("boke", "Section 3.3 (sparse optima)", 40, *at_40.to_numpy().ravel())
+    assert (at_40["boke+"] < at_40["boke"] / 3).all()
+
+
+def test_with_noise_boke_is_better_than_kr_ucb_on_some_functions(claim):
+    """Section 5.1 says significantly: signed-rank tests at 5 %, of runs with the same first design."""
+    significant = {}
+    for method in BOTH:
+        groups = regrets("noisy").groupby("problem")
+        tests = {name: wilcoxon(rows[method], rows["kr-ucb"], alternative="less").pvalue for name, rows in groups}
+        significant[method] = {name for name, p in tests.items() if p < 0.05}
+    assert significant["boke"] == significant["boke+"] - {"hartmann3"}
+    assert (medians("noisy")[BOTH].max(axis=1) < medians("noisy")["kr-ucb"]).all()
+    numbers = (5, len(significant["boke"]), 6, len(significant["boke+"]), 6)
+    claim("boke", "Section 5.1 (Figure 7, KR-UCB)", *numbers, column="error")
+
+
+def test_regret_is_of_the_best_point_evaluated_which_no_user_knows(claim):
+    """Regrets of the point recommended, of the luckiest and of the best evaluated, on the camel with Figure 7's noise."""
+    table = eo.datasets.load_study("boke_noise").query("problem == 'six_hump_camel' and noise_sd > 1")
+    found = table[table["method"] == "boke-auto"][["recommended", "luckiest", "best_evaluated"]].median()
+    claim("boke", "Figure 7 (score)", *found)
+    assert found["recommended"] > 5 * found["best_evaluated"]
+
+
+# -- Figure 8 -----------------------------------------------------------------------------------------------
+
+
+def test_boke_does_not_beat_kr_ucb_on_the_sprinkler(claim):
+    """Nor with other noise constants; BOKE+ has the lower mean for some evaluations before the last."""
+    place, runs = "Figure 8 (against KR-UCB, evaluations)", regrets("sprinkler").loc["sprinkler"]
+    tenth = constants("sprinkler").xs(5e-4, axis=1, level="noise_sd")
+    claim("boke", place, *runs[[*BOTH, "kr-ucb"]].median(), 0.0005, *tenth[BOTH].median())
+    gaps, of_tenth = gap(runs, "kr-ucb"), gap(tenth, runs["kr-ucb"])
+    numbers = [*gaps.T.to_numpy().ravel(), 0.0005, *of_tenth.T.to_numpy().ravel()]
+    claim("boke", place, *numbers, column="error")
+    every = pd.concat([constants("sprinkler"), runs[BOTH]], axis=1)
+    assert (every.median() > runs["kr-ucb"].median()).all()
+    assert not behind(gaps).any()
+    mean = curve("sprinkler", "mean").loc["sprinkler"]
+    ahead = mean.index[mean["boke+"] < mean["kr-ucb"]]
+    assert ahead.min() > 30
+    assert ahead.max() < 46
+    assert not (mean["boke"] < mean["kr-ucb"])[20:].any()
+
+
+def test_on_the_sprinkler_gp_ucb_is_far_ahead(claim):
+    """With every ς, and by more than two errors."""
+    place, runs = "Figure 8 (accuracy)", regrets("sprinkler").loc["sprinkler"]
+    claim("boke", place, *runs[[*BOTH, FIXED, "gp-ucb"]].median())
+    claim("boke", place, *gap(runs, FIXED).T.to_numpy().ravel(), column="error")
+    every = pd.concat([constants("sprinkler"), runs[BOTH]], axis=1)
+    assert behind(every.sub(runs[FIXED], axis=0).agg(["mean", "sem"])).all()
+    times = every.median() / runs[FIXED].median()
+    claim("boke", place, 0.05, times.min(), times.max())
+
+
+def test_spread_of_the_runs_on_the_sprinkler(claim):
+    place, runs = "Figure 8 (stability)", regrets("sprinkler").loc["sprinkler"]
+    claim("boke", place, runs["random"].median(), runs["boke"].min(), runs["boke"].max())
+    claim("boke", place, *runs[[*BOTH, FIXED]].sem(), column="error")
+    assert (runs[[*BOTH, FIXED]].median() < runs["random"].median()).all()
+
+
+SECONDS = (0.2, 0.3)
+
+
+def test_the_sprinkler_at_equal_time(claim):
+    """Median regret at equal CPU seconds, interpolated between evaluations."""
+    curves = eo.datasets.load_study("boke_sprinkler_curves").groupby("method")
+
+    def at(method):
+        rows = curves.get_group(method)
+        return np.interp(SECONDS, rows["cpu_seconds"], rows["median"])
+
+    both = [x for method in BOTH for x in at(method)]
+    claim("boke", "Figure 8 (against KR-UCB, time)", *SECONDS, *both, *at("kr-ucb"))
+    claim("boke", "Figure 8 (equal time)", *SECONDS, *both, *at(FIXED), *at("gp-ucb"))
+
+
+# -- Figure 9 -----------------------------------------------------------------------------------------------
+
+
+RIVALS = [*BOTH, "kr-ucb", FIXED]
+
+
+def tuned(evaluation):
+    """Return the mean of 1 - R² after some evaluations: a row for each task, a column for each method."""
+    return curve("tuning", "mean").xs(evaluation, level="evaluation")
+
+
+def test_forests_at_the_end(claim):
+    """Figure 9 (A, B) has BOKE and BOKE+ above the others."""
+    place, score = "Figure 9(A, B) (end)", 1 - tuned(60)
+    claim("boke", place, *score.loc[FORESTS, RIVALS].to_numpy().ravel())
+    gaps = {task: gap(regrets("tuning").loc[task], FIXED) for task in FORESTS}
+    scores = [[-gaps[task][method]["mean"], gaps[task][method]["sem"]] for task in FORESTS for method in BOTH]
+    claim("boke", place, *np.ravel(scores), column="error")
+    assert behind(gaps[FORESTS[0]]).all()
+    assert not behind(gaps[FORESTS[1]]).any()
+
+
+def test_forests_at_24_evaluations(claim):
+    """Figure 9 (A, B) has BOKE and BOKE+ fastest: faster than KR-UCB they are."""
+    early = tuned(24).loc[FORESTS, RIVALS]
+    claim("boke", "Figure 9(A, B) (speed)", 24, *early.to_numpy().ravel())
+    assert (early[BOTH].max(axis=1) < early["kr-ucb"]).all()
+    assert (early[BOTH].min(axis=1) > early[FIXED]).all()
+
+
+def test_spread_of_forest_scores(claim):
+    """Figure 9 (A, B) has BOKE and BOKE+ vary less: Levene tests at 5 %."""
+    ends = regrets("tuning")
+    spread = ends.loc[FORESTS].groupby("problem").std().loc[FORESTS, RIVALS]
+    claim("boke", "Figure 9(A, B) (robustness)", *spread.to_numpy().ravel())
+    found = {
+        (task, method, rival)
+        for task in FORESTS
+        for method in BOTH
+        for rival in RIVALS[2:]
+        if levene(ends.loc[task, method], ends.loc[task, rival]).pvalue < 0.05
+    }
+    assert found == set()
+
+
+def test_boosted_trees_start_well(claim):
+    """Figure 9 (C, D): the first design of 16 evaluations scores better than that of a forest, clearly on houses."""
+    start = tuned(16)["boke"]
+    claim("boke", "Figure 9(C, D) (start)", 16, *start[[*BOOSTED, *FORESTS]])
+    assert start[BOOSTED[1]] < start[FORESTS[1]] - 0.05
+    assert start[BOOSTED[0]] < start[FORESTS[0]] - 0.01
+
+
+def test_kr_ucb_on_boosted_trees(claim):
+    """Figure 9 (C, D) has KR-UCB fast: it ends ahead of BOKE, and level with GP-UCB."""
+    place, methods = "Figure 9(C, D) (KR-UCB)", ["kr-ucb", FIXED, "boke"]
+    numbers = [x for t in (24, 60) for x in (t, *tuned(t).loc[BOOSTED, methods].to_numpy().ravel())]
+    claim("boke", place, *numbers)
+    gaps = {task: gap(regrets("tuning").loc[task], FIXED, ["kr-ucb"])["kr-ucb"] for task in BOOSTED}
+    claim("boke", place, *np.ravel(list(gaps.values())), column="error")
+    assert all(abs(mean) < 2 * error for mean, error in gaps.values())
+    assert (tuned(60).loc[BOOSTED, "kr-ucb"] < tuned(60).loc[BOOSTED, "boke"]).all()
+
+
+def test_boke_plus_on_boosted_trees(claim):
+    """Figure 9 (C, D) has BOKE+ fast, too: with a tenth of our ς."""
+    place, ends = "Figure 9(C, D) (BOKE+)", regrets("tuning")
+    tenth = {task: constants(task)["boke+", 5e-4] for task in BOOSTED}
+    means = [[ends.loc[t, "boke+"].mean(), 0.0005, ends.loc[t, "random"].mean()] for t in BOOSTED]
+    claim(
+        "boke",
+        place,
+        60,
+        0.0005,
+        *(x for t, m in zip(BOOSTED, means, strict=True) for x in (m[0], tenth[t].mean(), m[2])),
+    )
+    gaps = [(tenth[t] - ends.loc[t, rival]).agg(["mean", "sem"]) for rival in (FIXED, "boke+") for t in BOOSTED]
+    claim("boke", place, 0.0005, *np.ravel(gaps), column="error")
+    assert all(abs(mean) < 2 * error for mean, error in gaps[:2])
+
+
+# -- over all figures ---------------------------------------------------------------------------------------
+
+
+def competing(rival):
+    """Return on how many problems BOKE and BOKE+ are behind a rival, and on how many ahead of it."""
+    gaps = [
+        gap(runs, rival)
+        for part in (*PARTS.values(), "sprinkler", "tuning")
+        for _, runs in regrets(part).groupby("problem")
+    ]
+    assert len(gaps) == 17
+    return sum(map(behind, gaps)).tolist(), sum((-g.loc["mean"] > 2 * g.loc["sem"]) for g in gaps).tolist()
+
+
+def test_boke_competes_on_some_problems(claim):
+    """The abstract and Section 6 say on all."""
+    numbers = [x for rival in (FIXED, "gp-ucb") for counts in competing(rival) for x in counts]
+    claim("boke", "Section 1, Section 6 (convergence)", 17, *numbers)
+
+
+def test_order_of_cost_of_the_papers_methods(claim):
+    """Section 3.4 says KR-UCB is the cheapest and BOKE+ between it and BOKE; all are cheaper than Gaussian processes."""
+    means = [
+        eo.datasets.load_study(f"boke_{part}_ends").groupby("method")["cpu_seconds"].mean()
+        for part in (*PARTS.values(), "sprinkler")
+    ]
+    methods = [*BOTH, "kr-ucb"]
+    claim("boke", "Section 3.4 (practice)", *(x for seconds in means for x in seconds[methods]))
+    assert [seconds[methods[::-1]].is_monotonic_increasing for seconds in means] == [False, True, False]
+    long = eo.datasets.load_study("boke_runs").query("evaluations == 400").set_index("method")["cpu_seconds"]
+    claim("boke", "Abstract, Section 6 (cost)", 400, *long[["boke", FIXED]], 60, *means[0][["boke", FIXED, "gp-ucb"]])
+    assert all(seconds["boke"] < seconds[FIXED] < seconds["gp-ucb"] for seconds in means)
+
+
+# -- Figure 3 and Table 1 -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def filled():
+    """Mean fill distance: a row for each number of inputs and of points, a column for each design."""
+    return eo.datasets.load_study("boke_fill").pivot(index=["inputs", "t"], columns="design", values="mean")
+
+
+def test_density_fills_best_in_the_stored_designs(filled, claim):
+    """But with few points in many inputs, and with four points anywhere, Latin hypercubes fill better."""
+    latin, uniform = (filled["density"] < filled[rival] for rival in ("latin hypercube", "uniform"))
+    assert latin.index[~latin].tolist() == [(1, 4), (2, 4), (3, 4), (5, 4), (5, 8), (5, 16)]
+    assert uniform.index[~uniform].tolist() == [(3, 4), (5, 4), (5, 8)]
+    assert filled.loc[(5, 16), "density"] < 1.01 * filled.loc[(5, 16), "latin hypercube"]
+    at_32 = filled.xs(32, level="t")
+    numbers = [at_32.loc[d, design] for design in ("density", "latin hypercube", "uniform") for d in (1, 2, 3, 5)]
+    claim("boke", "Figure 3 (against other designs)", 32, *numbers)
+    claim("boke", "Section 3.2 (uniform sampling)", 8, 1, 3, 16, 5, 4, 3, 4, 8, 5)
+
+
+def test_density_and_process_fill_alike(filled, claim):
+    """Figure 3: the higher the dimension, the closer."""
+    ratio = (filled["density"] / filled["process"]).unstack("inputs")
+    assert ratio[[2, 3, 5]].stack().between(0.89, 1.01).all()
+    assert ratio.loc[32].is_monotonic_increasing
+    claim("boke", "Figure 3 (density against process)", 32, *ratio.loc[32])
+
+
+def test_fill_distances_fall_at_their_rate(filled, claim):
+    """Section 3.2: t^(-1/d), near which density and process are in up to three inputs, and random designs are not."""
+    logs = np.log(filled.reset_index("t"))
+    slopes = {d: np.polyfit(rows.pop("t"), rows, 1)[0] for d, rows in logs.groupby("inputs")}
+    slopes = pd.DataFrame(slopes, index=filled.columns)
+    designs = ["density", "process", "latin hypercube", "uniform"]
+    claim("boke", "Section 3.2 (rate)", 4, 32, *slopes.loc[designs].to_numpy().ravel())
+    share = slopes * slopes.columns
+    assert share.loc[designs[:2], [1, 2, 3]].stack().between(-1.5, -0.8).all()
+    assert (share.loc[designs[2:], [2, 3, 5]] > -0.9).all(axis=None)
+
+
+def test_emptying_fills_two_inputs_as_far_as_measured(filled, claim):
+    """Corollary 4.8 (b), with Scott's bandwidths."""
+    claim("boke", "Corollary 4.8 (b)", 2, *filled.loc[2, "density"], 4, 8, 16, 32)
+    assert filled.loc[2, "density"].is_monotonic_decreasing
+
+
+def test_costs_grow_as_table_1_says(claim):
+    """Exponents of the stored seconds over the largest few t."""
+    stored = eo.datasets.load_study("boke_complexity").set_index(["method", "part"]).sort_index()
+
+    def exponent(method, part, last):
+        rows = np.log(stored.loc[(method, part), ["t", "cpu_seconds"]].tail(last))
+        return np.polyfit(rows["t"], rows["cpu_seconds"], 1)[0]
+
+    prepared = stored.loc[("boke", "preparation")].set_index("t")["cpu_seconds"]
+    claim("boke", "Table 1 (BOKE, preparation)", exponent("boke", "preparation", 3), 1e3 * prepared[3200], 3200)
+    linear = [exponent("boke", "evaluation", last) for last in (4, 3)]
+    claim("boke", "Table 1 (BOKE, evaluation)", *linear)
+    claim("boke", "Table 1 (KR-UCB, preparation)", quadratic := exponent("kr-ucb", "preparation", 4))
+    claim("boke", "Table 1 (KR-UCB, evaluation)", same := exponent("kr-ucb", "evaluation", 4))
+    claim("boke", "Table 1 (GP-UCB, preparation)", *(exponent(FIXED, "preparation", last) for last in (4, 2)))
+    claim("boke", "Table 1 (GP-UCB, evaluation)", *(exponent(FIXED, "evaluation", last) for last in (4, 2)))
+    assert all(0.7 < slope < 1.15 for slope in (*linear, same, exponent("boke-auto", "evaluation", 4)))
+    assert 1.7 < quadratic < 2.3
+
+
+def test_total_time_of_runs_grows_as_table_1_says(claim):
+    """No faster than T² for BOKE, T³ for KR-UCB and T⁴ for GP-UCB; the order of the three is that of the table."""
+    runs = eo.datasets.load_study("boke_runs").set_index(["method", "evaluations"])["cpu_seconds"]
+    for method, name, length, limit in (
+        ("boke", "BOKE", 800, 2),
+        ("kr-ucb", "KR-UCB", 400, 3),
+        (FIXED, "GP-UCB", 400, 4),
+    ):
+        doubling = np.log2(runs[method, length] / runs[method, length / 2])
+        claim("boke", f"Table 1 ({name}, total)", doubling, length)
+        assert 1.2 < doubling < limit
+    at_400 = runs.xs(400, level="evaluations")
+    assert at_400[["boke", "kr-ucb", FIXED]].is_monotonic_increasing

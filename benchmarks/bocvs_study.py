@@ -23,11 +23,6 @@ as the airfoil's are, ETC-50 has one group and makes the same plays as UCB-PSQ; 
 A small study of its own, "bocvs_horizon": the growth of the paper's method's regrets with the budget, on the two
 variables of `emsopt.problems.hill_control`, with a fixed tolerance. Exploration takes 60 % of every budget, as in the
 experiments, or a share that shrinks like budget^(-1/3), as Theorem 1 requires. UCB-CVS, which knows the costs, is run too.
-
-    python benchmarks/bocvs_study.py --settings
-
-"bocvs_settings": ends of the paper's method with other shares of the exploration, and with a fixed tolerance, for moderate
-costs and variance 0.02, on three objectives. The airfoil is left out because every method finds its optimum.
 """
 
 from functools import cache
@@ -56,14 +51,14 @@ def problem(objective, costs, variance):
     return getattr(eo.problems, f"{objective}_control")(costs, variance).solved()
 
 
-def search(objective, costs, variance, method, seed, budget, **options):
+def search(objective, costs, variance, method, seed, budget):
     """Task: one run of a method; one row per cost of the grid."""
     solved, restarts = problem(objective, costs, variance), []
 
     def count(learner):
         restarts.append(getattr(learner, "restarts", 0))
 
-    history = bocvs(solved, method, budget=budget, rng=seed, callback=count, **options).history
+    history = bocvs(solved, method, budget=budget, rng=seed, callback=count).history
     target, rows = solved.target(0.1), []
     for cost in [c for c in GRID if c <= budget]:
         done = int(np.searchsorted(history["spent"], cost, side="right"))
@@ -95,12 +90,6 @@ def search_horizon(budget, exploration, seed):
     }
 
 
-def search_setting(objective, exploration, halving, seed, budget):
-    """Task: the end of a run of the paper's method with another exploration, or with a fixed tolerance."""
-    options = {"exploration": exploration, "halving": halving}
-    return search(objective, "moderate", 0.02, "unknown-cost", seed, budget, **options)[-1]
-
-
 def summary(table):
     """Return mean and standard error of the last simple regret: one row per problem, two columns per method."""
     last = table[table["cost"] == table["cost"].max()]
@@ -124,7 +113,6 @@ def completed(table):
 def main():
     parser = _studies.parser(__doc__, runs=RUNS)
     parser.add_argument("--horizon", action="store_true", help="run the small study of the growth of regrets")
-    parser.add_argument("--settings", action="store_true", help="run the study of exploration and tolerance")
     parser.add_argument("--objectives", nargs="+", choices=OBJECTIVES, default=OBJECTIVES)
     options = parser.parse_args()
     tiny = options.smoke
@@ -132,12 +120,6 @@ def main():
         name, task = "bocvs_horizon", search_horizon
         budgets, seeds = (HORIZONS[:1], 1) if tiny else (HORIZONS, 5)
         cases = study.cases(budget=budgets, exploration=[*SHARES, UCB_CVS], seed=range(seeds))
-    elif options.settings:
-        name, task = "bocvs_settings", search_setting
-        seeds, objectives = range(1 if tiny else options.runs), ["hartmann", "ackley", "plant"]
-        same = {"seed": seeds, "objective": objectives, "budget": 2 if tiny else BUDGET}
-        cases = study.cases(exploration=[0.2, 0.4, 0.8], halving=True, **same)
-        cases += study.cases(exploration=0.6, halving=False, **same)
     else:
         name, task = "bocvs", search
         cases = study.cases(
@@ -152,10 +134,9 @@ def main():
         left_out = [c for c in airfoil if c["method"] == "etc-50" or c["seed"] >= AIRFOIL_RUNS]
         cases = [c for c in cases if c not in left_out]
     table = _studies.run(task, cases, name, options)
-    if options.horizon or options.settings:
+    if options.horizon:
         table.round(4).to_csv(_studies.table_file(name, options), index=False)
-        groups = ["exploration", "budget"] if options.horizon else ["objective", "exploration", "halving"]
-        print(table.groupby(groups).mean().round(3).to_string())
+        print(table.groupby(["exploration", "budget"]).mean().round(3).to_string())
         return
     table = completed(table.drop(columns="budget"))
     digits = dict.fromkeys(REGRETS, 3) | {"simple_regret": 6, "cost_error": 4}

@@ -44,8 +44,10 @@ def load_study(name: str) -> "pd.DataFrame":
         far, how many of them played the cheapest set whose value is within the tolerance (``on_target``), the regrets
         ``simple_regret``, ``quality_regret``, ``cost_regret`` and ``weighted_regret`` that
         `emsopt.optimizers.control.regret` defines, the share of played sets whose mean cost lies within the confidence
-        radius of its estimate (``covered``), and the largest error of such an estimate (``cost_error``). Read it with
-        `emsopt.optimizers.control_verdicts` and `control_regrets`. "bocvs_horizon": regrets by budget of the method for
+        radius of its estimate (``covered``), and the largest error of such an estimate (``cost_error``). On the
+        airfoil there are three seeds instead of five, seven runs end after 700 plays, and 630 rows lack
+        ``weighted_regret`` and ``restarts``. Read it with `emsopt.optimizers.control_verdicts` and `control_regrets`.
+        "bocvs_horizon": regrets by budget of the method for
         unknown costs and of UCB-CVS. Both are written by ``benchmarks/bocvs_study.py``. "bocvs_bounds": regrets by
         number of plays, with the bounds of the theorems; "bocvs_exploration": in how many plays exactly the acceptable
         sets are feasible, by length of the exploration. Both are written by ``benchmarks/bocvs_theory_study.py``.

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from conftest import NUMBER, agrees
 
 import emsopt as eo
 
@@ -26,25 +27,35 @@ def is_skipped(node):
 
 @functools.cache
 def running_tests(file):
-    """Return the names of the tests of a file that run, if only where their data are found."""
+    """Return the tests of a file that run, if only where their data are found: their code by name."""
     tree = ast.parse((ROOT / file).read_text("utf-8")).body
     tests = [node for node in tree if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
     module_skipped = any(is_skipped(node) for node in tree if not isinstance(node, ast.FunctionDef))
-    return {node.name for node in tests if not module_skipped and not is_skipped(node)}
+    return {node.name: ast.unparse(node) for node in tests if not module_skipped and not is_skipped(node)}
 
 
 @functools.cache
-def sections_with_asserts(file):
-    """Return the anchors of those headings of a notebook that have an assertion below them or their subheadings."""
-    found, above = set(), []
+def sections(file):
+    """Return the code below each heading of a notebook and its subheadings, by anchor."""
+    code, above = {}, []
     for cell in json.loads((ROOT / file).read_text("utf-8"))["cells"]:
         text = "".join(cell["source"])
         if cell["cell_type"] == "code":
-            found |= {anchor for _, anchor in above if re.search(r"^assert ", text, re.MULTILINE)}
+            code |= {anchor: code.get(anchor, "") + text + "\n" for _, anchor in above}
             continue
         for rank, heading in re.findall(r"^(#+) (.+?)\s*$", text, re.MULTILINE):
             above = [(r, anchor) for r, anchor in above if r < len(rank)] + [(len(rank), heading.replace(" ", "-"))]
-    return found
+    return code
+
+
+def evidence_of(claim):
+    """Return the code of a claim's evidence, and "" if it does not exist, never runs or asserts nothing."""
+    file, _, test = claim.evidence.partition("::")
+    if test:
+        return running_tests(file).get(test, "") if (ROOT / file).is_file() else ""
+    file, _, section = claim.evidence.partition("#")
+    code = sections(file).get(section, "") if (ROOT / file).is_file() else ""
+    return code if re.search(r"^assert ", code, re.MULTILINE) else ""
 
 
 def test_every_paper_has_claims_in_one_block_and_at_least_thirty():
@@ -69,14 +80,38 @@ def test_every_claim_has_a_verdict_and_all_but_the_reproduced_a_reason():
 @pytest.mark.skipif(not (ROOT / "notebooks").exists(), reason="the notebooks are not installed with the package")
 def test_all_evidence_exists_and_asserts():
     """Nothing is run here: the tests run beside this one, and the notebooks by nbval."""
-    wrong = []
-    for evidence in CLAIMS["evidence"].unique():
-        test = re.fullmatch(r"(tests/\S+\.py)::(test_\w+)", evidence)
-        section = re.fullmatch(r"(notebooks/\w+\.ipynb)#(\S+)", evidence)
-        file, name = (test or section).groups() if test or section else ("", "")
-        if not (ROOT / file).is_file() or name not in (running_tests if test else sections_with_asserts)(file):
-            wrong.append(evidence)
-    assert wrong == []
+    form = r"tests/\S+\.py::test_\w+|notebooks/\w+\.ipynb#\S+"
+    assert [c.evidence for c in CLAIMS.itertuples() if not (re.fullmatch(form, c.evidence) and evidence_of(c))] == []
+
+
+def texts(tree):
+    """Return the texts in a piece of code, and patterns of those that it composes."""
+    plain = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    composed = [node.values for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+    parts = [[re.escape(v.value) if isinstance(v, ast.Constant) else "(.+?)" for v in values] for values in composed]
+    return plain, [re.compile("".join(p)) for p in parts if any(re.search(r"[A-Za-z]{3}", text) for text in p)]
+
+
+def is_compared(place, plain, patterns):
+    """Return whether a test that has these texts can name a place: as it is, or composed of words that it has."""
+    gaps = [found.groups() for found in (pattern.fullmatch(place) for pattern in patterns) if found]
+    return place in plain or any(all(len(g) < 6 or any(g in text for text in plain) for g in words) for words in gaps)
+
+
+@pytest.mark.skipif(not (ROOT / "notebooks").exists(), reason="the notebooks are not installed with the package")
+def test_our_decimals_are_held_by_a_test():
+    """Either a test reads the row and compares it, or the row's evidence has one of its decimals, maybe in per cent."""
+    sources = [f.read_text("utf-8") for f in (ROOT / "tests").rglob("test_*.py") if "test_claims" not in f.name]
+    readers = [texts(ast.parse(source)) for source in sources if re.search(r"\b(claim|load_claims)\(", source)]
+    free = []
+    for claim in CLAIMS.itertuples():
+        decimals = [number for number in NUMBER.findall(claim.ours) if "." in number or "e-" in number]
+        if not decimals or any(is_compared(claim.place, *reader) for reader in readers):
+            continue
+        values = [float(x) for x in re.findall(r"\d+\.?\d*(?:e-?\d+)?", evidence_of(claim).replace("_", ""))]
+        if not any(agrees(d.lstrip("-"), v * scale) for d in decimals for v in values for scale in (1, 100, 0.01)):
+            free.append((claim.paper, claim.place, claim.ours))
+    assert free == []
 
 
 @pytest.mark.parametrize(
@@ -120,8 +155,6 @@ def test_claims_are_filtered_by_paper_and_place():
     ],
 )
 def test_a_printed_number_is_a_rounded_value(printed, value, same, claim):
-    from conftest import NUMBER, agrees
-
     assert NUMBER.findall(f"x1 is {printed}, or {printed}; {printed}.") == [printed] * 3
     assert agrees(printed, value) == same
 

@@ -3,6 +3,8 @@
 Each test writes the numbers of a row as the register prints them. A row whose study has changed fails here.
 """
 
+import math
+
 import numpy as np
 import pytest
 from scipy.stats.mstats import mjci
@@ -317,3 +319,11 @@ def test_algorithm_4_of_version_one(ends, st_paul):
         f"as printed: the optimum of St. Paul in {runs['gp-pm-literal'].sum()} of 20 runs, the best known value in "
         f"{cities['gp-pm-literal']} of 60 random cities; with our repairs {runs['gp-pm'].sum()} and {cities['gp-pm']}"
     )
+
+
+def test_share_of_deployments_evaluated(claim):
+    """Section 7.1 of version one: at most 100 of the distinct deployments, or of those of listed sites."""
+    city = eo.datasets.load_st_paul()
+    distinct, listed = len(eo.evaluators.evaluate_all(city, 9, "approximate").values), math.comb(city.n_sites, 9)
+    shares = [100 * (1 - 100 / count) for count in (distinct, listed)]
+    claim(V1, "Section 7.1, share evaluated", 100, distinct, shares[0], listed, shares[1])

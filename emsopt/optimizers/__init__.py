@@ -3,7 +3,11 @@
 `BOKEAutoSampler` is a sampler of Optuna; it is loaded when it is first used.
 """
 
-from ..problems.box import Box, Categorical, Integer, Real
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from ..problems.box import Box
+from ..problems.inputs import Categorical, Integer, Real
 from . import regret
 from .ask_tell import AskTell
 from .boxes.base import BoxOptimizer
@@ -38,6 +42,15 @@ __all__ += ["LocalSearch", "Optimizer", "RandomPoints", "RandomSearch", "Run", "
 __all__ += ["SparBL", "SparBLPlus", "UnknownCost", "best_deployment", "bocvs", "control_regrets"]
 __all__ += ["control_verdicts", "density_design", "fill_distance", "local_search", "maximize", "minimize", "on_box"]
 __all__ += ["Categorical", "Integer", "Real", "process_design", "profile", "regret", "with_regret"]
+if find_spec("optuna"):  # `import *` needs all that is listed
+    __all__ += ["BOKEAutoSampler"]
+
+if TYPE_CHECKING:
+    from .optuna_sampler import BOKEAutoSampler
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "BOKEAutoSampler"})
 
 
 def __getattr__(name: str) -> object:

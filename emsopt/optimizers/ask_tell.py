@@ -4,7 +4,7 @@
 simulator or by hand. A method implements `_propose` and, if it learns from values, `_learn`.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from .. import _validate
 from .._running.blas_threads import one_thread
 from .._types import ArrayLike, FloatArray, Rng
 from ..errors import InputError
+from .starts import candidates
 
 X = TypeVar("X", bound=NDArray[Any])
 """A candidate: the sites of a deployment, shape (p,), or a point of a box, shape (d,)."""
@@ -64,18 +65,18 @@ class AskTell(Generic[X]):
         return max if self.objective.sense == "max" else min
 
     @property
-    def best(self) -> tuple[X | None, float]:
-        """Best candidate observed so far and its value.
+    def best(self) -> tuple[Any, float]:
+        """Best candidate observed so far, as `ask` returns it, and its value.
 
         Before any observation they are None, and plus infinity if the objective is minimised, else minus infinity.
         """
         if not self.values:
             return None, np.inf if self.better is min else -np.inf
         k = self.values.index(self.better(self.values))
-        return self.told[k], self.values[k]
+        return self._presented(self.told[k]), self.values[k]
 
-    def recommend(self, among: Collection[tuple[float, ...]] | None = None) -> tuple[X, float]:
-        """Return the observed candidate that is probably best, and its estimated value.
+    def recommend(self, among: Collection[tuple[float, ...]] | None = None) -> tuple[Any, float]:
+        """Return the observed candidate that is probably best, as `ask` returns it, and its estimated value.
 
         Without noise these are the best observed candidate and its value. With noise, the best observed value is too
         good: the candidate is then the one with the best posterior mean of a Gaussian process with fitted noise
@@ -85,21 +86,29 @@ class AskTell(Generic[X]):
         ----------
         among : collection of tuple, optional
             Choose among these candidates only. Default: all observed ones.
+
+        Raises
+        ------
+        InputError
+            If no finite value has been told yet.
         """
+        if not self.values:
+            raise InputError("nothing is known to recommend yet: `tell` at least one finite value first.")
         estimates = self._estimates() if self.objective.noisy else np.array(self.values)
         rows = [k for k, x in enumerate(self.told) if among is None or tuple(x.tolist()) in among]
         k = self.better(rows, key=lambda k: estimates[k])
-        return self.told[k], float(estimates[k])
+        return self._presented(self.told[k]), float(estimates[k])
 
     @property
     def exhausted(self) -> bool:
         """Whether every allowed candidate was asked for or observed; always False if the objective is noisy."""
         return not self.objective.noisy and len(self.taken) >= self.space.count
 
-    def ask(self, n: int | None = None) -> X:
-        """Return a candidate to evaluate, or an array of ``n`` candidates, one per row.
+    def ask(self, n: int | None = None) -> Any:
+        """Return a candidate to evaluate, or ``n`` candidates: an array with one per row.
 
-        If fewer than ``n`` allowed candidates are left, the array has fewer rows.
+        If the inputs of a box have names, a candidate is a dict from name to value, and ``n`` of them are a list. If
+        fewer than ``n`` allowed candidates are left, only these are returned.
 
         Raises
         ------
@@ -111,7 +120,7 @@ class AskTell(Generic[X]):
             rows = [self.ask()]
             while len(rows) < n and not self.exhausted:
                 rows.append(self.ask())
-            return np.array(rows)  # type: ignore[return-value] # one row per candidate
+            return rows if isinstance(rows[0], dict) else np.array(rows)
         if self.exhausted:
             raise InputError(f"all {self.space.count} allowed {self.noun}s have been asked for; none is left.")
         x = self._queued()
@@ -121,11 +130,14 @@ class AskTell(Generic[X]):
             if not (self.objective.noisy or self.repeats) and self.is_taken(x):
                 x = self.draw()
         self.taken.setdefault(tuple(x.tolist()), None)
-        return x
+        return self._presented(x)
 
-    def enqueue(self, candidates: Iterable[Any]) -> None:
-        """Let `ask` return these candidates first, in this order; those already taken are skipped without noise."""
-        self._queue += [self.space.canonical(x) for x in candidates]
+    def enqueue(self, given: Any) -> None:
+        """Let `ask` return a candidate, or several in this order, before others.
+
+        Those already asked for or observed are skipped, unless the objective is noisy.
+        """
+        self._queue += [self.space.canonical(x) for x in candidates(given)]
 
     def _queued(self) -> X | None:
         """Return the next candidate of the queue that may be asked for, or None."""
@@ -179,11 +191,22 @@ class AskTell(Generic[X]):
     def draw(self) -> X:
         """Return a random allowed candidate; unless the objective is noisy, one not yet asked for or observed."""
         for _ in range(DRAWS):
-            x: X = self.space.sample(rng=self.rng)
+            x = self._sample()
             if self.objective.noisy or not self.is_taken(x):
                 return x
-        left = [row for row in self.space.listing() if not self.is_taken(row)]
+        left = [row for row in self.space.listing() if not self.is_taken(row)] if self.space.count < np.inf else []
+        if not left:
+            raise InputError(f"no {self.noun} was found that is allowed and has not been asked for yet.")
         return left[self.rng.integers(len(left))]
+
+    def _sample(self) -> X:
+        """Draw an allowed candidate, asked for before or not."""
+        x: X = self.space.sample(rng=self.rng)
+        return x
+
+    def _presented(self, x: X) -> Any:
+        """Return a candidate as the user writes it."""
+        return x
 
     def _propose(self) -> X:
         """Return the candidate to try next; by default a random one.
@@ -200,5 +223,6 @@ class AskTell(Generic[X]):
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        observed = f"best {self.best[1]:.6g} of {len(self.values)} observed"
-        return f"<{type(self).__name__}: {observed}, noisy={self.objective.noisy}>"
+        observed = f"best {self.best[1]:.6g} of {len(self.values)} observed" if self.values else "nothing observed"
+        sense, noisy = self.objective.sense, self.objective.noisy
+        return f"<{type(self).__name__}: sense={sense!r}, {observed}, noisy={noisy}>"

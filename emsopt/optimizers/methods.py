@@ -84,7 +84,7 @@ def chosen(
     known = method.objective if isinstance(method, AskTell) else objective
     own = getattr(known, "sense", None)
     if own is not None and _validate.choice(own, "sense", tuple(_VERBS)) != sense:
-        who = "`objective`" if known is objective else "`method` (see `on_box`)"
+        who = "`objective`" if known is objective else "`method`"
         raise InputError(f"{who} has the `sense` {own!r}: use `{_VERBS[own]}`, not `{_VERBS[sense]}`.")
     return method, name, kind
 

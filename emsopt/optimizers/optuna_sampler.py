@@ -6,7 +6,7 @@ from typing import Any
 from .. import _validate
 from .._types import FloatArray, Rng
 from ..errors import InputError, MissingDependencyError
-from ..problems.box import Categorical, Input, Integer, Real
+from ..problems.inputs import Categorical, Input, Integer, Real
 from .boxes.boke_auto import BOKEAuto
 from .boxes.box import on_box
 
@@ -81,8 +81,8 @@ class BOKEAutoSampler(BaseSampler):
             self._learn(optimizer, study, trial.number)
             if optimizer.exhausted:
                 return {}
-            x = self._asked[trial.number] = optimizer.ask()
-            named = optimizer.space.named(x)
+            named = optimizer.ask()
+            self._asked[trial.number] = optimizer.space.canonical(named)
         return {name: _decoded(one, named[name]) for name, one in search_space.items()}
 
     def sample_independent(self, study: Any, trial: Any, param_name: str, param_distribution: Any) -> Any:

@@ -14,7 +14,8 @@ from .._types import Callback, FloatArray, IntArray, PathLike, Progress, Rng
 from ..errors import InputError
 from ..evaluators.objective import Objective
 from ..problems import Problem
-from ..problems.box import Bounds, Box
+from ..problems.box import Box
+from ..problems.inputs import Bounds
 from .ask_tell import AskTell
 from .deployments.base import Optimizer
 from .description import describe
@@ -32,7 +33,7 @@ def minimize(
     *,
     budget: int,
     bounds: Bounds | None = None,
-    integers: Sequence[int] | None = None,
+    integers: Sequence[int | str] | None = None,
     noisy: bool | None = None,
     constraints: Callable[..., object] | None = None,
     x0: Any = None,
@@ -61,15 +62,15 @@ def minimize(
         "sparbl+", "bocs", "local", "annealing", "genetic" or "random"; "local" is faster than "gp-pm" if an evaluation
         takes less than about 0.015 s. For boxes one of `BOX_METHODS`: "boke-auto" (default), "boke", "boke+", "kr-ucb",
         "gp-ucb-fixed", "gp-ucb", "gp-ei" or "random". Or an optimizer that you created for this objective; to minimise
-        a function, create it with ``on_box(f, sense="min")``.
+        a function, create it with ``sense="min"``.
     budget : int
         Maximum number of evaluations. Nothing is evaluated twice unless the objective is noisy (or by
         "gp-pm-literal", which follows the paper in this too).
     bounds : array_like, shape (d, 2); sequence or dict of inputs; or scipy.optimize.Bounds, optional
         Boxes only: the inputs, each a pair (low, high), `Real` or `Integer` (both also on a logarithmic scale), or, in
         a dict from name to input, `Categorical`. Default: the ``bounds`` of the objective.
-    integers : sequence of int, optional
-        Boxes only: indices of further inputs that are whole numbers. Default: the ``integers`` of the objective, or
+    integers : sequence of int or str, optional
+        Boxes only: indices or names of further inputs that are whole numbers. Default: the ``integers`` of the objective, or
         none.
     noisy : bool, optional
         Boxes only: whether the same point can have different values. Default: False for your own function, for a
@@ -161,7 +162,7 @@ def maximize(
     *,
     budget: int,
     bounds: Bounds | None = None,
-    integers: Sequence[int] | None = None,
+    integers: Sequence[int | str] | None = None,
     noisy: bool | None = None,
     constraints: Callable[..., object] | None = None,
     x0: Any = None,
@@ -276,9 +277,9 @@ def _search(
         return Run(None, np.nan, len(history), message, history, None, np.nan, goal.noisy)
     luckiest = next(x for x, value in given if value == best)
     among = {tuple(x.tolist()) for x, _ in given}
-    found = optimizer.recommend(among) if goal.noisy else (luckiest, best)
-    x, observed = _presented(space, found[0]), _presented(space, luckiest)
-    return Run(x, found[1], len(history), message, history, observed, best, goal.noisy)
+    observed = _presented(space, luckiest)
+    x, fun = optimizer.recommend(among) if goal.noisy else (observed, best)
+    return Run(x, fun, len(history), message, history, observed, best, goal.noisy)
 
 
 def _evaluations(
@@ -296,7 +297,7 @@ def _evaluations(
     objective = optimizer.objective
     counted = getattr(objective, "evaluations", 0)
     while True:
-        asked = list(optimizer.ask(min(size, budget - steps.number + 1)))
+        asked = [optimizer.space.canonical(x) for x in optimizer.ask(min(size, budget - steps.number + 1))]
         filed = max(0, len(steps.file.rows) - steps.number + 1)
         results = iter(spread(task, list(enumerate(asked, steps.number))[filed:]))
         for waiting, x in zip(range(len(asked))[::-1], asked, strict=True):

@@ -5,6 +5,7 @@ Methods work on the unit cube, and this module is the only place that scales and
 - A real input is scaled linearly from its bounds to [0, 1], with ``log=True`` its logarithm.
 - For a whole-number input with n values, [0, 1] is divided into n parts, one per value. Without ``log`` the parts are
   equal: rounding therefore gives the first and the last value the same share as the others.
+- An input whose lowest and highest value are equal is fixed, and has no coordinate on the cube.
 - A categorical input with two choices is encoded like a whole number. With n > 2 choices it has n coordinates on the
   cube, of which that of the choice is 1 and the others are 0, so that all choices are equally far apart; a point of the
   cube stands for the choice with the largest coordinate.
@@ -14,81 +15,32 @@ by name.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _validate
 from .._types import ArrayLike, FloatArray, Rng
 from ..errors import InputError
+from .inputs import Bounds, Input, Integer, Real, read_bounds
+
+if TYPE_CHECKING:
+    from .finite_set import FiniteSet
 
 ROUNDING = 1e-9
 """Tolerance for points outside the box, relative to its width; such points are moved to the border."""
+WHOLE = 1e-6
+"""Tolerance for whole numbers; such points are rounded."""
+SAME = 1e-6
+"""Two points are treated as equal if they differ by at most this much in every input, in widths of the box."""
 TRIES = 10_000
 """Number of random points drawn to find one that the constraints allow."""
 MOST_LISTED = 100_000
 """Largest number of points of a box that are listed to count those that the constraints allow."""
-
-
-@dataclass(frozen=True)
-class Real:
-    """Real input from ``low`` to ``high``; with ``log=True``, methods search its logarithm."""
-
-    low: float
-    high: float
-    log: bool = False
-    whole: ClassVar[bool] = False
-    choices: ClassVar[tuple[Any, ...]] = ()
-
-
-@dataclass(frozen=True)
-class Integer:
-    """Whole-number input from ``low`` to ``high``, both included; with ``log=True``, methods search its logarithm."""
-
-    low: int
-    high: int
-    log: bool = False
-    whole: ClassVar[bool] = True
-    choices: ClassVar[tuple[Any, ...]] = ()
-
-
-@dataclass(frozen=True)
-class Categorical:
-    """Input that is one of ``choices``, which have no order: text, numbers, truth values or None."""
-
-    choices: Sequence[Any]
-    log: ClassVar[bool] = False
-    whole: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        plain = (str, int, float, bool, type(None))
-        choices = () if isinstance(self.choices, str) or not np.iterable(self.choices) else tuple(self.choices)
-        if len(set(map(repr, choices))) < 2 or not all(isinstance(choice, plain) for choice in choices):
-            raise InputError(
-                "`choices` must be at least two texts, numbers, truth values or None, such as ['adam', 'sgd']; got "
-                f"{_validate.shown(self.choices)}."
-            )
-        if any(choices.index(choice) != k for k, choice in enumerate(choices)):
-            raise InputError(f"`choices` must be distinct; got {_validate.shown(self.choices)}.")
-        object.__setattr__(self, "choices", choices)
-
-    @property
-    def low(self) -> int:
-        """Index of the first choice, 0."""
-        return 0
-
-    @property
-    def high(self) -> int:
-        """Index of the last choice."""
-        return len(self.choices) - 1
-
-
-Input: TypeAlias = Real | Integer | Categorical
-Bounds: TypeAlias = ArrayLike | Sequence[Any] | Mapping[str, Any]
-"""What ``bounds`` takes: an array, shape (d, 2), a sequence of inputs and pairs, a dict of them, or scipy's Bounds."""
+STEPS = (20, 10)
+"""Number of steps of a random walk: this many, and this many more per input."""
 
 
 class Box:
@@ -97,10 +49,10 @@ class Box:
     Parameters
     ----------
     bounds : array_like, shape (d, 2); sequence or dict of inputs; or scipy.optimize.Bounds
-        Lowest and highest value of each input. In a sequence, an input is a pair (low, high), a `Real` or an `Integer`;
-        in a dict from name to input also a `Categorical`.
-    integers : sequence of int
-        Indices of further inputs that are whole numbers. Their bounds must be whole numbers, too.
+        Lowest and highest value of each input; if they are equal, the input is fixed. In a sequence, an input is a pair
+        (low, high), a `Real` or an `Integer`; in a dict from name to input also a `Categorical`.
+    integers : sequence of int or str
+        Indices or names of further inputs that are whole numbers. Their bounds must be whole numbers, too.
     constraints : callable, optional
         Takes a point like the function (see `emsopt.minimize`) and returns whether it is allowed: True or False.
 
@@ -114,30 +66,36 @@ class Box:
     integers : tuple of int
         Indices of the whole-number inputs.
     dimension, coordinates : int
-        Number of inputs d, and number of coordinates of the unit cube, which is larger if an input has more than two
-        choices.
+        Number of inputs d, and number of coordinates of the unit cube, which differ if an input is fixed or has more
+        than two choices.
     sizes : list of int
         Number of coordinates of each input.
+    points : ndarray, shape (n, d), or None
+        The only points that are allowed, see `subset`; None if all points within the bounds are.
 
     Examples
     --------
     >>> box = Box([(0.0, 1.0), (1, 3)], integers=[1])
     >>> box.from_unit([0.25, 0.99])
     array([0.25, 3.  ])
+    >>> from emsopt.optimizers import Categorical, Real
     >>> box = Box({"rate": Real(1, 100, log=True), "solver": Categorical(["adam", "lbfgs", "sgd"])})
     >>> box.named(box.from_unit([1.0, 0.2, 0.9, 0.3]))
     {'rate': 100.0, 'solver': 'lbfgs'}
     """
 
+    points: FloatArray | None = None
+
     def __init__(
-        self, bounds: Bounds, integers: Sequence[int] = (), constraints: Callable[..., object] | None = None
+        self, bounds: Bounds, integers: Sequence[int | str] = (), constraints: Callable[..., object] | None = None
     ) -> None:
-        self.names, rows, given = _read(bounds)
+        self.names, rows, given = read_bounds(bounds)
         self.bounds = _validate.real_array(rows, "bounds", (None, 2))
         self.dimension = d = len(self.bounds)
         if not np.iterable(integers) or isinstance(integers, str):
-            raise InputError(f"`integers` must be the indices of whole-number inputs; got {integers!r}.")
-        whole = {_validate.whole_number(k, "integers", 0, d - 1) for k in integers}
+            raise InputError(f"`integers` must be the indices or names of whole-number inputs; got {integers!r}.")
+        numbers = {name: k for k, name in enumerate(self.names)}
+        whole = {numbers[k] if k in numbers else _validate.whole_number(k, "integers", 0, d - 1) for k in integers}
         pairs: list[tuple[float, float]] = self.bounds.tolist()
         self.inputs: tuple[Input, ...] = tuple(
             (Integer if k in whole else Real)(*row, log=one is not None and one.log)  # type: ignore[arg-type]
@@ -147,8 +105,8 @@ class Box:
         )
         for k, (one, (low, high)) in enumerate(zip(self.inputs, pairs, strict=True)):
             where = f"{[low, high]} " + (f"for {self.names[k]!r}" if self.names else f"in row {k}")
-            if low >= high:
-                raise InputError(f"`bounds` must have low < high in every row; got {where}.")
+            if low > high:
+                raise InputError(f"`bounds` must have low <= high in every row; got {where}.")
             if one.whole and (low % 1 or high % 1):
                 raise InputError(f"`bounds` of whole-number inputs must be whole; got {where}.")
             if one.log and low <= 0:
@@ -160,8 +118,13 @@ class Box:
             raise InputError(f"`constraints` must be a function that returns True or False; got {constraints!r}.")
         self.constraints = constraints
         self._whole, self._log = (np.array([getattr(one, key) for one in self.inputs]) for key in ("whole", "log"))
-        self.sizes = [len(one.choices) if len(one.choices) > 2 else 1 for one in self.inputs]
+        self.sizes = [
+            0 if low == high else len(one.choices) if len(one.choices) > 2 else 1
+            for one, (low, high) in zip(self.inputs, pairs, strict=True)
+        ]
         self.coordinates = sum(self.sizes)
+        if not self.coordinates:
+            raise InputError("`bounds` fix all inputs: at least one input needs low < high, or two choices.")
         edges = self.bounds + 0.5 * self._whole[:, None] * [-1, 1]
         edges[self._log] = np.log(edges[self._log])
         self._low, self._width = edges[:, 0], np.ptp(edges, axis=1)
@@ -169,15 +132,15 @@ class Box:
     @property
     def simple(self) -> bool:
         """Whether the box has neither constraints nor inputs of more than two choices."""
-        return self.constraints is None and self.coordinates == self.dimension
+        return self.constraints is None and max(self.sizes) == 1
 
     @cached_property
     def count(self) -> float:
-        """Number of allowed points: infinite unless all inputs are whole numbers or choices.
+        """Number of allowed points: infinite unless all inputs are whole numbers, choices or fixed.
 
         Constraints are counted only for boxes of at most ``MOST_LISTED`` points.
         """
-        if not self._whole.all():
+        if not (self._whole | (np.array(self.sizes) == 0)).all():
             return np.inf
         count = prod(self._counts)
         return count if self.constraints is None or count > MOST_LISTED else len(self.listing())
@@ -187,7 +150,7 @@ class Box:
         return [int(high - low) + 1 for low, high in self.bounds.tolist()]
 
     def listing(self) -> FloatArray:
-        """Return all allowed points, shape (K, d). All inputs must be whole numbers or choices."""
+        """Return all allowed points, shape (K, d). `count` must be finite."""
         places = np.unravel_index(np.arange(prod(self._counts)), self._counts)
         points: FloatArray = self.bounds[:, 0] + np.column_stack(places)
         return points if self.constraints is None else points[[self.allows(x) for x in points]]
@@ -224,17 +187,29 @@ class Box:
         """Return a point as text for a message."""
         return _validate.shown(self.named(x) if self.names else np.asarray(x).tolist(), most=200)
 
+    def subset(self, points: ArrayLike) -> "FiniteSet":
+        """Return the box with these points, shape (n, d), as the only ones that are allowed."""
+        from .finite_set import FiniteSet
+
+        return FiniteSet(self, points)
+
     def canonical(self, x: ArrayLike | Mapping[str, Any]) -> FloatArray:
-        """Return the point, shape (d,), with its whole-number inputs rounded.
+        """Return a point as an array of numbers, shape (d,); its whole numbers may differ by rounding errors.
 
         Raises
         ------
         InputError
-            If the point lies outside the box or violates the constraints.
+            If the point lies outside the box or violates the constraints, or a whole-number input has a fraction.
         """
         if self.names and isinstance(x, Mapping):
             x = self._indexed(x)
-        point = self.inside(_validate.real_array(x, "x", (self.dimension,)), inputs=self.names)  # type: ignore[arg-type]
+        given = _validate.real_array(x, "x", (self.dimension,))  # type: ignore[arg-type]
+        point = self.inside(given, inputs=self.names)
+        fractions = self._whole & (np.abs(given - point) > WHOLE)
+        if fractions.any():
+            k = int(fractions.argmax())
+            name = self.names[k] if self.names else f"input {k}"
+            raise InputError(f"`x`: {name} must be a whole number; got {given[k]:g}.")
         if not self.allows(point):
             raise InputError(f"`x` must satisfy the `constraints`; they return False at {self.shown(point)}.")
         return point
@@ -256,7 +231,7 @@ class Box:
         ``box`` and ``inputs`` are the names of the box and its inputs, used in the error message.
         """
         low, high = self.bounds.T
-        slack = ROUNDING * (high - low)
+        slack = ROUNDING * np.where(high > low, high - low, np.abs(high))
         outside = ~((points >= low - slack) & (points <= high + slack))  # NaN is outside, too
         if outside.any():
             *row, k = np.argwhere(outside)[0]
@@ -274,27 +249,61 @@ class Box:
             If the constraints allow none of ``TRIES`` points.
         """
         rng = _validate.generator(rng)
+        x = self.tried(rng)
+        if x is None:
+            raise InputError(
+                f"no feasible point was found: `constraints` returned False at all of {TRIES:,} random points of the "
+                f"box, such as {self.shown(self._placed(rng.random(self.dimension)))}. Check the constraints, narrow "
+                "the bounds, or pass a feasible point as `x0` (with ask and tell, by `enqueue`)."
+            )
+        return x
+
+    def tried(self, rng: np.random.Generator) -> FloatArray | None:
+        """Draw a point as `sample` does, or return None if the constraints allow none of ``TRIES`` points."""
         for _ in range(TRIES):
             x = self._placed(rng.random(self.dimension))
             if self.allows(x):
                 return x
-        raise InputError(
-            f"no feasible point was found: `constraints` returned False at all of {TRIES:,} random points of the box, "
-            f"such as {self.shown(x)}. Check the constraints, narrow the bounds, or pass a feasible point as `x0`."
-        )
+        return None
 
-    def latin_hypercube(self, n: int, *, rng: np.random.Generator) -> FloatArray:
+    def walk(self, known: Sequence[Sequence[float]], *, rng: np.random.Generator) -> FloatArray:
+        """Draw an allowed point by a random walk (hit-and-run, Smith 1984) from one of the ``known`` allowed points.
+
+        A step draws a direction, of all inputs together or of one, and then points of the line through the current
+        point, whose ends move to each point that is not allowed, until one is (Neal 2003). Long walks therefore draw
+        like `sample`, from the part of the allowed region that is connected by such steps.
+        """
+        x, d = np.array(known[int(rng.integers(len(known)))]), self.dimension
+        share = self._share(x)
+        for step in range(STEPS[0] + STEPS[1] * d):
+            direction = rng.standard_normal(d) if step % 2 else np.eye(d)[rng.integers(d)]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ends = np.sort([-share / direction, (1 - share) / direction], axis=0)[:, direction != 0]
+            low, high = ends[0].max(), ends[1].min()
+            while high - low > SAME:
+                at = rng.uniform(low, high)
+                moved = np.clip(share + at * direction, 0, 1)
+                if self.allows(there := self._placed(moved)):
+                    x, share = there, moved
+                    break
+                low, high = (at, high) if at < 0 else (low, at)
+        return x
+
+    def latin_hypercube(
+        self, n: int, *, rng: np.random.Generator, draw: Callable[[], FloatArray] | None = None
+    ) -> FloatArray:
         """Draw a Latin hypercube of n points, shape (n, d) (McKay et al. 1979).
 
         If the unit interval of an input is divided into n equal parts, each part contains one point. The points are
         then scaled to the box as in `from_unit`. Points that the constraints do not allow are replaced by random ones
-        that they allow.
+        that they allow, from ``draw`` or else `sample`.
         """
         cells = np.column_stack([rng.permutation(n) for _ in range(self.dimension)])
         points = self._placed((cells + rng.random((n, self.dimension))) / n)
         if self.constraints is None:
             return points
-        return np.reshape([x if self.allows(x) else self.sample(rng=rng) for x in points], (n, self.dimension))
+        draw = draw or partial(self.sample, rng=rng)
+        return np.reshape([x if self.allows(x) else draw() for x in points], (n, self.dimension))
 
     def to_unit(self, x: ArrayLike) -> FloatArray:
         """Encode points, shape (..., d), on the unit cube, shape (..., coordinates).
@@ -302,9 +311,8 @@ class Box:
         Each whole number maps to the middle of its part.
         """
         x = np.array(x, dtype=float)
-        x[..., self._log] = np.log(x[..., self._log])
-        unit = (x - self._low) / self._width
-        if self.coordinates == self.dimension:
+        unit = self._share(x)
+        if set(self.sizes) == {1}:
             return unit
         hot = [
             unit[..., k, None] if n == 1 else (x[..., k, None] == np.arange(n)).astype(float)
@@ -315,11 +323,20 @@ class Box:
     def from_unit(self, unit: ArrayLike) -> FloatArray:
         """Decode points of the unit cube, shape (..., coordinates), to the nearest points of the box, (..., d)."""
         unit = np.asarray(unit, dtype=float)
-        if self.coordinates == self.dimension:
+        if set(self.sizes) == {1}:
             return self._placed(unit)
         parts = np.split(unit, np.cumsum(self.sizes)[:-1], axis=-1)
-        ordinal = [part[..., 0] if n == 1 else (part.argmax(-1) + 0.5) / n for part, n in zip(parts, self.sizes)]  # noqa: B905
-        return self._placed(np.stack(ordinal, axis=-1))
+        share = np.full((*unit.shape[:-1], self.dimension), 0.5)  # of fixed inputs, which have no coordinate
+        for k, (part, n) in enumerate(zip(parts, self.sizes, strict=True)):
+            if n:
+                share[..., k] = part[..., 0] if n == 1 else (part.argmax(-1) + 0.5) / n
+        return self._placed(share)
+
+    def _share(self, x: FloatArray) -> FloatArray:
+        """Return where points, shape (..., d), lie in the ranges of the inputs, in [0, 1]; see `_placed`."""
+        x = x.copy()
+        x[..., self._log] = np.log(x[..., self._log])
+        return (x - self._low) / np.where(self._width > 0, self._width, 1.0)
 
     def _placed(self, share: FloatArray) -> FloatArray:
         """Return the points, shape (..., d), at given shares of the ranges of the inputs, in [0, 1]."""
@@ -329,17 +346,3 @@ class Box:
 
     def _rounded(self, x: FloatArray) -> FloatArray:
         return np.where(self._whole, np.rint(x), x)
-
-
-def _read(bounds: Bounds) -> tuple[tuple[str, ...], Any, list[Input | None]]:
-    """Return the names of the inputs, their lowest and highest values, and the inputs themselves, None for pairs."""
-    if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy.optimize.Bounds
-        return (), np.column_stack(np.broadcast_arrays(bounds.lb, bounds.ub)), []
-    names: tuple[str, ...] = ()
-    if isinstance(bounds, Mapping):
-        names = _validate.names(list(bounds), "bounds", len(bounds), "x")
-        bounds = list(bounds.values())
-    elif not (isinstance(bounds, (list, tuple)) and any(isinstance(one, Input) for one in bounds)):
-        return (), bounds, []
-    given = [one if isinstance(one, Input) else None for one in bounds]
-    return names, [one if pair is None else (pair.low, pair.high) for one, pair in zip(bounds, given)], given  # noqa: B905

@@ -9,7 +9,8 @@ import numpy as np
 from .. import _validate
 from .._types import ArrayLike, FloatArray, Rng
 from ..errors import InputError
-from .box import Bounds, Box
+from .box import Box
+from .inputs import Bounds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,6 +82,11 @@ class Problem:
         space = Box(self.bounds, self.integers)
         if space.names:
             raise InputError("`bounds` of a Problem must have no names; name its inputs by `variables`.")
+        if 0 in space.sizes:
+            k = space.sizes.index(0)
+            raise InputError(
+                f"`bounds` of a Problem must have low < high in every row; got {space.bounds[k].tolist()} in row {k}."
+            )
         _validate.choice(self.sense, "sense", ("min", "max"))
         d = space.dimension
         vars(self).update(

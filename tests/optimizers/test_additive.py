@@ -109,8 +109,8 @@ def test_many_peaks_along_five_inputs_are_searched_by_coordinate(monkeypatch):
 
 
 def test_one_input_and_equal_values_need_no_sum():
-    optimizer = BOKEAuto(lambda x: x[0], bounds=[(0, 1)], rng=0)
-    flat = BOKEAuto(lambda x: 1.0, bounds=[(0, 1)] * 2, rng=0)
+    optimizer = BOKEAuto(lambda x: x[0], bounds=[(0, 1)], sense="max", rng=0)
+    flat = BOKEAuto(lambda x: 1.0, bounds=[(0, 1)] * 2, sense="max", rng=0)
     for method in (optimizer, flat):
         for _ in range(12):
             x = method.ask()

@@ -23,7 +23,7 @@ def waves(x):
 
 def told(method, points=(0.1, 0.35, 0.6, 0.85), **options):
     """Return an optimizer of `waves` on [0, 1] that knows some points and has no first design left."""
-    optimizer = method(waves, bounds=[(0, 1)], initial=0, rng=0, **options)
+    optimizer = method(waves, bounds=[(0, 1)], sense="max", initial=0, rng=0, **options)
     for x in points:
         optimizer.tell([x], waves([x]))
     return optimizer

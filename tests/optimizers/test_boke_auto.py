@@ -111,7 +111,7 @@ def test_an_exploiting_step_goes_no_farther_than_the_next_neighbours():
 
     steps = 0
     for seed in range(5):
-        optimizer = BOKEAuto(cone, bounds=[(0, 1)] * 3, exploring=1e-9, initial=12, rng=seed)
+        optimizer = BOKEAuto(cone, bounds=[(0, 1)] * 3, sense="max", exploring=1e-9, initial=12, rng=seed)
         while len(optimizer.values) < 12 or max(optimizer.values) < -0.05:  # then little is left to gain
             x = optimizer.ask()
             if len(optimizer.values) >= 12:
@@ -142,7 +142,7 @@ def test_with_noise_the_best_peak_is_where_the_mean_is_highest(monkeypatch):
     good, lucky = np.array([0.3, 0.7, 0.4]), np.array([0.9, 0.1, 0.9])
     near = []
     for seed in range(20):
-        optimizer = BOKEAuto(bowl, bounds=[(0, 1)] * 3, noisy=True, exploring=1e-9, initial=0, rng=seed)
+        optimizer = BOKEAuto(bowl, bounds=[(0, 1)] * 3, sense="max", noisy=True, exploring=1e-9, initial=0, rng=seed)
         rng = np.random.default_rng(0)
         for x in good + 0.03 * rng.normal(size=(20, 3)):
             optimizer.tell(x, 0.0)
@@ -234,7 +234,7 @@ def test_a_crowded_top_is_left_for_another():
     def steps(told):
         places = []
         for seed in range(20):
-            optimizer = BOKEAuto(two_tops, bounds=[(0, 1)] * 2, initial=0, exploring=1e-9, rng=seed)
+            optimizer = BOKEAuto(two_tops, bounds=[(0, 1)] * 2, sense="max", initial=0, exploring=1e-9, rng=seed)
             for x in told:
                 optimizer.tell(x, two_tops(x))
             places.append(np.linalg.norm(optimizer.ask() - 0.8) < 0.3)
@@ -248,7 +248,7 @@ def test_a_top_that_promises_nothing_is_left_every_other_time():
     """A quadratic with its top among the points has nothing to gain there, and there is no other peak."""
     stays = []
     for seed in range(20):
-        optimizer = BOKEAuto(bowl, bounds=[(0, 1)] * 3, initial=0, rng=seed)
+        optimizer = BOKEAuto(bowl, bounds=[(0, 1)] * 3, sense="max", initial=0, rng=seed)
         top = np.array([0.3, 0.7, 0.4])
         for x in np.vstack([top, np.random.default_rng(0).random((30, 3))]):
             optimizer.tell(x, bowl(x))
@@ -259,7 +259,7 @@ def test_a_top_that_promises_nothing_is_left_every_other_time():
 
 
 def test_lengthscales_are_fitted_anew_after_five_points_and_looking_changes_nothing():
-    watched, alone = (BOKEAuto(bowl, bounds=[(0, 1)] * 3, initial=8, rng=0) for _ in range(2))
+    watched, alone = (BOKEAuto(bowl, bounds=[(0, 1)] * 3, sense="max", initial=8, rng=0) for _ in range(2))
     kernels = []
     for _ in range(20):
         x = watched.ask()
@@ -309,7 +309,7 @@ def test_a_cone_on_a_plain_is_found():
 @pytest.mark.parametrize("noisy", [False, True])
 def test_batches_spread(noisy):
     """Ten batches of four, until the top is known well: no two points of one within the distance of a known place."""
-    optimizer = BOKEAuto(bowl, bounds=[(0, 1)] * 3, noisy=noisy, initial=8, rng=0)
+    optimizer = BOKEAuto(bowl, bounds=[(0, 1)] * 3, sense="max", noisy=noisy, initial=8, rng=0)
     for _ in range(10):
         batch = np.array([optimizer.ask() for _ in range(4)])
         assert pdist(batch).min() > CROWDED
@@ -320,7 +320,7 @@ def test_batches_spread(noisy):
 
 def test_a_process_needs_a_value():
     with pytest.raises(InputError, match="There is no Gaussian process yet"):
-        BOKEAuto(bowl, bounds=[(0, 1)] * 3).process()
+        BOKEAuto(bowl, bounds=[(0, 1)] * 3, sense="max").process()
 
 
 @pytest.mark.parametrize(
@@ -333,12 +333,12 @@ def test_a_process_needs_a_value():
 )
 def test_bad_options_are_refused(options, said):
     with pytest.raises(InputError, match=said):
-        BOKEAuto(bowl, bounds=[(0, 1)] * 3, **options)
+        BOKEAuto(bowl, bounds=[(0, 1)] * 3, sense="max", **options)
 
 
 def test_a_profile_is_of_the_papers_methods():
     """Their bound is (3.12) of the kernel regression; what boke-auto maximises is another."""
-    optimizer = BOKEAuto(lambda x: -x[0], bounds=[(0, 1)], rng=0)
+    optimizer = BOKEAuto(lambda x: -x[0], bounds=[(0, 1)], sense="max", rng=0)
     optimizer.tell([0.5], -0.5)
     with pytest.raises(InputError, match=r"must be a BOKE or BOKEPlus; got BOKEAuto"):
         profile(optimizer)

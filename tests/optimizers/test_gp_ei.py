@@ -25,7 +25,7 @@ def wave(x):
 def told(t=25, noisy=False):
     """Return an optimizer that was told t random values of the wave, to be maximised."""
     rng = np.random.default_rng(0)
-    optimizer = GPEI(wave, bounds=[(0, 1)] * 2, noisy=noisy, initial=0, rng=0)
+    optimizer = GPEI(wave, bounds=[(0, 1)] * 2, sense="max", noisy=noisy, initial=0, rng=0)
     for x in rng.random((t, 2)):
         optimizer.tell(x, wave(x) + 0.2 * noisy * rng.normal())
     return optimizer

@@ -121,7 +121,7 @@ def test_what_knows_its_direction_refuses_the_other_verb(sense, deployments):
 def test_an_optimizer_is_of_the_same_direction(sense, deployments):
     other = "max" if sense == "min" else "min"
     optimizer = RandomPoints(on_box(plain, bounds=[(0, 1)], sense=sense), rng=0)
-    with pytest.raises(InputError, match=f"`method` .see `on_box`. has the `sense` '{sense}': use `{sense}imize`"):
+    with pytest.raises(InputError, match=f"`method` has the `sense` '{sense}': use `{sense}imize`"):
         VERBS[other](plain, optimizer, budget=3)
     assert not optimizer.told
     run = VERBS[sense](plain, optimizer, budget=3)
@@ -159,7 +159,8 @@ def test_boxes_are_no_matter_of_deployments(deployments):
 
 
 def test_a_function_on_a_box_has_one_direction_and_one_box():
-    assert on_box(plain, bounds=[(0, 1)]).sense == "max"
+    with pytest.raises(InputError, match=r'`sense` is missing: pass sense="min" to minimise or sense="max"'):
+        on_box(plain, bounds=[(0, 1)])
     assert on_box(saying("min")).sense == "min"
     with pytest.raises(InputError, match="`sense` must be that of `f`, 'min', or be omitted; got 'max'"):
         on_box(saying("min"), sense="max")
@@ -335,7 +336,7 @@ def test_whole_numbers_share_the_unit_interval_equally():
     np.testing.assert_allclose(np.unique(x[:, 1], return_counts=True)[1], 2000, atol=1)
     np.testing.assert_allclose(x[:, 0], 2 * unit[:, 0])
     np.testing.assert_allclose(box.from_unit(box.to_unit(x)), x, atol=1e-12)
-    assert box.canonical([2.0 + 1e-10, 3.2]).tolist() == [2.0, 3.0]
+    assert box.canonical([2.0 + 1e-10, 3 + 1e-10]).tolist() == [2.0, 3.0]
     assert box.count == np.inf
 
 
@@ -352,7 +353,7 @@ def test_a_box_of_whole_numbers_lists_its_points():
     [
         (3, {}, r"`objective` must be an Objective, a Problem or a function .* got int"),
         (mixed, {}, "`bounds` is missing: pass"),
-        (mixed, {"bounds": [(0, 0)]}, "`bounds` must have low < high in every row; got .* in row 0"),
+        (mixed, {"bounds": [(0, 0)]}, "`bounds` fix all inputs"),
         (mixed, {"bounds": [(0, 1)] * 2, "integers": [2]}, "`integers` must be a whole number from 0 to 1"),
         (mixed, {"bounds": [(0, 1)] * 2, "integers": 1}, "`integers` must be the indices"),
         (mixed, {"bounds": [(0, 1), (0, 2.5)], "integers": [1]}, "`bounds` of whole-number inputs must be whole"),

@@ -104,12 +104,22 @@ def test_a_box_of_choices_is_searched_to_its_end():
     ("bounds", "message"),
     [
         ({"a": Real(0, 1, log=True)}, r"logarithmic scale must be above 0; got \[0\.0, 1\.0\] for 'a'"),
-        ({"a": Real(1, 0)}, r"low < high in every row; got \[1\.0, 0\.0\] for 'a'"),
+        ({"a": Real(1, 0)}, r"low <= high in every row; got \[1\.0, 0\.0\] for 'a'"),
         ({"a": Integer(1, 2.5)}, "of whole-number inputs must be whole; got .* for 'a'"),
         ({}, "must have shape"),
         ({"value": (0, 1)}, "'value' is a column of the history; rename this input"),
         ([Categorical(["a", "b"])], "A categorical input needs a name"),
-        (Bounds([0], [np.inf]), "`bounds` must be finite"),
+        (Bounds([0, 0], [1, np.inf]), "`bounds` must be finite"),
+        (Bounds(-1, 1), r"Bounds\(-1, 1\) does not say how many inputs .* Write bounds=\[\(-1, 1\)\] for one input"),
+        (
+            {"a": (0, 1), "s": ["x", "y", "z"]},
+            r"'s' must be a pair of numbers .* or Categorical\(\['adam', 'sgd'\]\); got",
+        ),
+        ({"s": ("x", "y")}, r"'s' must be a pair of numbers \(low, high\), Real\(low, high\), .*; got \('x', 'y'\)"),
+        ({"s": (1e-3, 1, "log-uniform")}, "'s' must be a pair of numbers"),
+        ({"s": range(1, 5)}, r"'s' must be a pair of numbers .*; got range\(1, 5\)"),
+        ([Real(0, 1), (1, None)], r"input 1 must be a pair of numbers .*; got \(1, None\)"),
+        ({"a": (3, 3), "b": Categorical(["x"])}, "`bounds` fix all inputs: at least one input needs low < high"),
     ],
 )
 def test_bad_bounds_are_refused(bounds, message):
@@ -117,10 +127,67 @@ def test_bad_bounds_are_refused(bounds, message):
         eo.minimize(lambda *x, **inputs: 0.0, bounds=bounds, budget=3)
 
 
-@pytest.mark.parametrize("choices", ["ab", ["a"], ["a", "a"], [1, 1.0], [[1], [2]], 3, [True, 1]])
+@pytest.mark.parametrize("choices", ["ab", [], [[1], [2]], [(1, 2), (3, 4)], [int, float], 3])
 def test_bad_choices_are_refused(choices):
-    with pytest.raises(InputError, match="`choices` must be"):
+    with pytest.raises(
+        InputError, match=r"`choices` must be a list of .* For other objects, use names and look them up"
+    ):
         Categorical(choices)
+
+
+def test_choices_are_distinct_and_in_order():
+    for choices in (["a", "a"], [1, 1.0], [True, 1]):
+        with pytest.raises(InputError, match="`choices` must be distinct"):
+            Categorical(choices)
+    for choices in ({"adam", "sgd"}, frozenset([1, 2])):
+        with pytest.raises(InputError, match=r"`choices` must be a list .* A set has no fixed order: pass a list"):
+            Categorical(choices)
+
+
+def test_choices_of_numpy_are_plain_values():
+    assert Categorical(np.arange(3)).choices == (0, 1, 2)
+    kinds = Categorical(np.array(["a", "b"]))
+    run = eo.minimize(lambda s, x: x, "random", bounds={"s": kinds, "x": (0, 1)}, budget=2, rng=0)
+    assert type(run.x["s"]) is str
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_fixed_inputs_are_passed_on_and_not_searched(method):
+    fixed = {"a": (3.5, 3.5), "n": Integer(4, 4), "rate": Real(0.1, 0.1, log=True), "solver": Categorical(["sgd"])}
+
+    def loss(a, n, rate, solver, x, kind):
+        assert (a, n, rate, solver) == (3.5, 4, 0.1, "sgd")
+        return (x - 0.3) ** 2 + (kind != "v")
+
+    free = {"x": (0, 1), "kind": Categorical(["u", "v", "w"])}
+    run = eo.minimize(loss, method, bounds=fixed | free, budget=14, rng=0)
+    assert list(run.x) == [*fixed, *free]
+    assert run.fun == run.history["value"].min()
+    assert Box(fixed | free).coordinates == Box(free).coordinates == 4
+    ends = eo.minimize(lambda a, n: n, method, bounds={"a": (0.5, 0.5), "n": Integer(1, 4)}, budget=9, rng=0)
+    assert (ends.nfev, ends.x) == (4, {"a": 0.5, "n": 1})
+
+
+def test_whole_numbers_are_named_by_index_or_name():
+    by_name = Box({"a": (0, 1), "n": (0, 5)}, integers=["n"])
+    assert by_name.integers == Box({"a": (0, 1), "n": (0, 5)}, integers=[1]).integers == (1,)
+    with pytest.raises(InputError, match="`integers` must be a whole number from 0 to 1; got 'm'"):
+        Box({"a": (0, 1), "n": (0, 5)}, integers=["m"])
+
+
+@pytest.mark.parametrize("bounds", [[(0, 5)], {"n": Integer(0, 5)}, {"n": Integer(1, 5, log=True)}])
+def test_a_fraction_of_a_whole_number_is_refused(bounds):
+    """A known value at 2.6 is not the value at 3: (n - 2.6)² is 0.16 there."""
+    options = {"bounds": bounds, "budget": 3, "integers": [0]}
+    for starts in ({"initial": [([2.6], 0.0)]}, {"x0": [2.6]}):
+        with pytest.raises(InputError, match=r"(input 0|n) must be a whole number; got 2\.6"):
+            eo.minimize(lambda *x, **n: 0.0, **options, **starts)
+    optimizer = RandomPoints(bounds=bounds, integers=[0], sense="min", rng=0)
+    for report in (lambda x: optimizer.tell(x, 0.0), lambda x: optimizer.enqueue([x])):
+        with pytest.raises(InputError, match=r"must be a whole number; got 2\.6"):
+            report([2.6])
+    optimizer.tell([3 - 1e-9], 1.0)  # up to rounding
+    assert optimizer.told[0].tolist() == [3.0]
 
 
 def test_problems_take_inputs_without_names():
@@ -129,17 +196,3 @@ def test_problems_take_inputs_without_names():
     assert abs(np.mean(x < -1) - 0.5) < 0.1  # half of the decades
     with pytest.raises(InputError, match="must have no names; name its inputs by `variables`"):
         eo.problems.Problem("named", lambda x: x[:, 0], {"a": (0, 1)}, "min")
-
-
-# -- ask and tell ------------------------------------------------------------------------------------------------------
-
-
-def test_ask_and_tell_by_name():
-    optimizer = RandomPoints(lambda **inputs: 0.0, bounds=INPUTS, rng=0)
-    optimizer.enqueue([{"rate": 0.1, "layers": 2, "units": 8, "solver": "sgd", "shuffle": True, "decay": 0.0}])
-    x = optimizer.ask()
-    assert optimizer.space.named(x)["solver"] == "sgd"
-    optimizer.tell(optimizer.space.named(x), 1.0)
-    optimizer.tell(optimizer.ask(), np.array([0.5]))
-    assert optimizer.values == [1.0, 0.5]
-    assert len(optimizer.pending) == 0

@@ -42,7 +42,7 @@ def test_without_a_finite_value_a_run_has_no_success(bad):
 
 def test_a_method_is_told_nothing_wrong_by_a_failure():
     """The values it knows are those that were found, and it does not ask for the point again."""
-    optimizer = BOKEAuto(bowl, bounds=BOX, rng=0)
+    optimizer = BOKEAuto(bowl, bounds=BOX, sense="min", rng=0)
     x = optimizer.ask()
     optimizer.tell(x, np.nan)
     assert optimizer.values == []
@@ -148,11 +148,11 @@ def test_what_is_no_number_is_told_with_its_point(bad, shown):
 def test_a_function_is_taken_to_be_free_of_noise_and_the_run_says_so():
     assert "noisy=False" in repr(eo.minimize(bowl, "random", bounds=BOX, budget=3, rng=0))
     assert "noisy=True" in repr(eo.minimize(bowl, bounds=BOX, budget=3, rng=0, noisy=True))
-    assert "noisy=False" in repr(BOKEAuto(bowl, bounds=BOX))
+    assert "noisy=False" in repr(BOKEAuto(bowl, bounds=BOX, sense="min"))
 
 
 def test_two_values_at_one_point_name_noisy(tmp_path):
-    optimizer = BOKEAuto(bowl, bounds=BOX, rng=0)
+    optimizer = BOKEAuto(bowl, bounds=BOX, sense="min", rng=0)
     optimizer.tell([0.5, 0.5], 1.0)
     optimizer.tell([0.5, 0.5], 1.0)
     with pytest.raises(InputError, match=r"two values at one point: 1 and 2 at \[0\.5, 0\.5\]\. .* pass noisy=True"):

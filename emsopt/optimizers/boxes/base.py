@@ -8,14 +8,12 @@ import numpy as np
 from ... import _validate
 from ..._types import ArrayLike, FloatArray, Rng
 from ...errors import InputError
-from ...problems.box import Bounds
+from ...problems.box import SAME
+from ...problems.inputs import Bounds
 from ..ask_tell import AskTell
 from ..recommendation import posterior_means
 from ._search import STARTS, Slopes, best_of_pool, highest, highest_admitted
 from .box import Function, on_box
-
-SAME = 1e-6
-"""Two points are treated as equal if they differ by at most this much in every input, in widths of the box."""
 
 BAD = 0.25
 """Share of the values, the worst, that are raised to the best of them before `recommend` fits a model to noisy values."""
@@ -29,13 +27,14 @@ class BoxOptimizer(AskTell[FloatArray]):
 
     Parameters
     ----------
-    f : Problem, BoxObjective or callable
-        Function to optimise. Its attribute ``sense`` says whether to maximise or minimise it; a function without this
-        attribute is maximised. Use `on_box` to set the sense of a function.
+    f : Problem, BoxObjective or callable, optional
+        Function to optimise. It may be left out, as ask and tell never call it.
+    sense : {"min", "max"}
+        Whether to minimise or maximise. Default: the ``sense`` of ``f``, which a Problem has. Required if it has none.
     bounds : array_like, shape (d, 2); sequence or dict of inputs; or scipy.optimize.Bounds, optional
         Lowest and highest value of each input, see `Box`. Default: the ``bounds`` of ``f``.
-    integers : sequence of int, optional
-        Indices of the inputs that are whole numbers. Default: the ``integers`` of ``f`` if it has them, else no input.
+    integers : sequence of int or str, optional
+        Indices or names of the inputs that are whole numbers. Default: the ``integers`` of ``f`` if it has them, else no input.
     noisy : bool, optional
         Whether repeated evaluations of a point can give different values. Default: True if ``f`` has a ``noise_sd``
         above 0, else False.
@@ -54,25 +53,39 @@ class BoxOptimizer(AskTell[FloatArray]):
         Points observed so far. `Box.named` of ``space`` converts a point to values by name.
     values : list of float
         Values observed at these points, with the sign of the function.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> optimizer = eo.optimizers.BOKEAuto(bounds={"x": (-1, 1), "y": (-1, 1)}, sense="min", rng=0)
+    >>> for _ in range(25):
+    ...     point = optimizer.ask()  # {'x': ..., 'y': ...}
+    ...     optimizer.tell(point, (point["x"] - 0.3) ** 2 + (point["y"] + 0.5) ** 2)
+    >>> point, value = optimizer.best
+    >>> round(point["x"], 2), round(point["y"], 2)
+    (0.3, -0.5)
     """
 
     noun, column = "point", "x"
 
     def __init__(
         self,
-        f: Function,
+        f: Function | None = None,
         *,
+        sense: str | None = None,
         bounds: Bounds | None = None,
-        integers: Sequence[int] | None = None,
+        integers: Sequence[int | str] | None = None,
         noisy: bool | None = None,
         constraints: Callable[..., object] | None = None,
         initial: int | None = None,
         rng: Rng = None,
     ) -> None:
-        super().__init__(on_box(f, bounds=bounds, integers=integers, noisy=noisy, constraints=constraints), rng)
+        options: Any = {"bounds": bounds, "integers": integers, "noisy": noisy, "constraints": constraints}
+        super().__init__(on_box(f, **options, sense=sense), rng)
         d = self.space.dimension
         self.initial = max(5, 2 * (d + 1)) if initial is None else _validate.whole_number(initial, "initial", low=0)
-        self._design = list(self.space.latin_hypercube(self.initial, rng=self.rng))
+        self._design: list[FloatArray] | None = None  # drawn when first needed, as points to begin with may help
+        self._rare = False  # whether random points of the box are almost never allowed
 
     @property
     def points(self) -> FloatArray:
@@ -114,7 +127,21 @@ class BoxOptimizer(AskTell[FloatArray]):
         apart = np.abs(self._on_cube(list(self.taken)) - self.space.to_unit(x))
         return self.objective.noisy or not (apart <= SAME).all(axis=1).any()
 
+    def _presented(self, x: FloatArray) -> Any:
+        return self.space.presented(x)
+
+    def _sample(self) -> FloatArray:
+        """Draw an allowed point uniformly or, if almost none is, by a walk from the allowed points that are known."""
+        known = [*self.taken, *map(tuple, self._queue)]
+        x = None if self._rare else self.space.tried(self.rng)
+        if x is None and known:
+            self._rare = True
+            return self.space.walk(known, rng=self.rng)
+        return self.space.sample(rng=self.rng) if x is None else x
+
     def _propose(self) -> FloatArray:
+        if self._design is None:
+            self._design = list(self.space.latin_hypercube(self.initial, rng=self.rng, draw=self._sample))
         while self._design and len(self.values) < self.initial:  # points known from elsewhere shorten the design
             x = self._design.pop(0)
             if self._is_new(x):

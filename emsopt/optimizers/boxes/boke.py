@@ -33,19 +33,18 @@ expect a good region rather than an optimum to many digits. The exploration term
 distance u. In many dimensions all unobserved points are far from the data, and the corners are explored first.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ... import _validate
-from ..._types import ArrayLike, FloatArray, Rng
+from ..._types import ArrayLike, FloatArray
 from ...errors import InputError
-from ...problems.box import Box
 from ...surrogates.kernel_regression import KERNELS, KernelRegression, condition, scott, silverman
 from .._values import spread, standardized
 from ._search import Slopes
-from .base import SAME, BoxOptimizer
+from .base import BoxOptimizer
 from .box import Function
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class BOKE(BoxOptimizer):
 
     Parameters
     ----------
-    f, bounds, integers, noisy, initial, rng
+    f, sense, bounds, integers, noisy, constraints, initial, rng
         As in `BoxOptimizer`.
     scale : float
         Factor of a bandwidth that follows a rule, see `bandwidth`.
@@ -92,7 +91,7 @@ class BOKE(BoxOptimizer):
 
     def __init__(
         self,
-        f: Function,
+        f: Function | None = None,
         *,
         scale: float = SCALE,
         noise_sd: float = NOISE_SD,
@@ -112,8 +111,7 @@ class BOKE(BoxOptimizer):
         )
         self.delta = DELTA
         if candidates is not None:
-            self.space, self.delta = FiniteSet(self.space, candidates), FINITE
-            self._design = list(self.space.latin_hypercube(self.initial, rng=self.rng))
+            self.space, self.delta = self.space.subset(candidates), FINITE
 
     def surrogate(self) -> KernelRegression:
         """Return the kernel regression and density of the points observed so far and of those still pending.
@@ -139,10 +137,10 @@ class BOKE(BoxOptimizer):
 
     def _tops(self, function: Slopes) -> Iterator[FloatArray]:
         """Yield the maximiser of a function on the unit cube or, on a finite set, all of its points, the best first."""
-        if not isinstance(self.space, FiniteSet):
+        if self.space.points is None:
             yield self._climb(function)
             return
-        points = self.space.to_unit(self.space.listing())
+        points = self.space.to_unit(self.space.points)
         yield from points[np.argsort(-function(points)[0], kind="stable")]
 
 
@@ -153,13 +151,13 @@ class BOKEPlus(BOKE):
 
     Parameters
     ----------
-    f, scale, noise_sd, kernel, bandwidth, candidates, bounds, integers, noisy, initial, rng
+    f, scale, noise_sd, kernel, bandwidth, candidates, sense, bounds, integers, noisy, constraints, initial, rng
         As in `BOKE`.
     exploring : float
         Probability p of a step of BOKE, above 0 and at most 1.
     """
 
-    def __init__(self, f: Function, *, exploring: float = EXPLORING, **options: Any) -> None:
+    def __init__(self, f: Function | None = None, *, exploring: float = EXPLORING, **options: Any) -> None:
         super().__init__(f, **options)
         self.exploring = _validate.probability(exploring, "exploring")
 
@@ -168,46 +166,6 @@ class BOKEPlus(BOKE):
             model = self.surrogate()
             yield from self._tops(lambda x: model.predict_with_slopes(x)[::2])
         yield from super()._choose()
-
-
-class FiniteSet(Box):
-    """Finite subset of a box, on which `BOKE` chooses among all points.
-
-    Parameters
-    ----------
-    box : Box
-    points : array_like, shape (n, d)
-        Points of the box. Repeated points count once.
-    """
-
-    def __init__(self, box: Box, points: ArrayLike) -> None:
-        self.__dict__ |= vars(box)
-        rows = _validate.real_array(points, "candidates", (None, box.dimension))
-        self._points = np.array([x for x in np.unique(box.inside(rows), axis=0) if box.allows(x)])
-
-    @property
-    def count(self) -> float:
-        """Number of points."""
-        return len(self._points)
-
-    def listing(self) -> FloatArray:
-        """Return all points, shape (n, d)."""
-        return self._points
-
-    def canonical(self, x: ArrayLike | Mapping[str, Any]) -> FloatArray:
-        """Return the point of the set that equals x up to rounding; raise if there is none."""
-        apart = np.abs(self.to_unit(self._points) - self.to_unit(super().canonical(x))).max(axis=1)
-        if apart.min() > SAME:
-            raise InputError(f"`x` must be one of the {len(apart)} candidates; got {_validate.shown(x)}.")
-        return self._points[apart.argmin()]
-
-    def sample(self, *, rng: Rng = None) -> FloatArray:
-        """Draw a point, each with the same probability."""
-        return _validate.generator(rng).choice(self._points)
-
-    def latin_hypercube(self, n: int, *, rng: np.random.Generator) -> FloatArray:
-        """Draw n different points, or all if there are fewer, in place of a Latin hypercube."""
-        return rng.permutation(self._points)[:n]
 
 
 def bandwidth(t: int, d: int, scale: float = SCALE, rule: str = "scott") -> float:

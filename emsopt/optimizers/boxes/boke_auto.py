@@ -105,7 +105,7 @@ class BOKEAuto(BoxOptimizer):
 
     Parameters
     ----------
-    f, bounds, integers, noisy, initial, rng
+    f, sense, bounds, integers, noisy, constraints, initial, rng
         As in `BoxOptimizer`.
     exploring : float
         Probability that a step which is not by the sum is by the upper bound, above 0 and at most 1. Such a step also
@@ -126,7 +126,7 @@ class BOKEAuto(BoxOptimizer):
     _sum: tuple[bool, float, float] | None = None  # whether scores are modelled, lengthscale and noise ratio of the sum
 
     def __init__(
-        self, f: Function, *, exploring: float = EXPLORING, confidence: float = CONFIDENCE, **options: Any
+        self, f: Function | None = None, *, exploring: float = EXPLORING, confidence: float = CONFIDENCE, **options: Any
     ) -> None:
         super().__init__(f, **options)
         self.exploring = _validate.probability(exploring, "exploring")

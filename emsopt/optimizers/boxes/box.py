@@ -10,7 +10,8 @@ from ... import _validate
 from ..._types import ArrayLike
 from ...errors import InputError
 from ...problems import Problem
-from ...problems.box import Bounds, Box
+from ...problems.box import Box
+from ...problems.inputs import Bounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +49,10 @@ Function: TypeAlias = Problem | BoxObjective | Callable[..., float]
 
 
 def on_box(
-    f: Function,
+    f: Function | None = None,
     *,
     bounds: Bounds | None = None,
-    integers: Sequence[int] | None = None,
+    integers: Sequence[int | str] | None = None,
     noisy: bool | None = None,
     constraints: Callable[..., object] | None = None,
     sense: str | None = None,
@@ -60,8 +61,8 @@ def on_box(
 
     Parameters
     ----------
-    f : Problem, BoxObjective or callable
-        Its attributes of the same names are the defaults of ``bounds``, ``integers``, ``constraints`` and ``sense``;
+    f : Problem, BoxObjective or callable, optional
+        Left out if its values come from elsewhere. Its attributes of the same names are the defaults of ``bounds``, ``integers``, ``constraints`` and ``sense``;
         ``noisy`` is True by default if its ``noise_sd`` is above 0. For a BoxObjective, which is returned unchanged,
         the options below must be left out.
     bounds, integers, constraints
@@ -69,14 +70,16 @@ def on_box(
     noisy : bool
         Whether repeated evaluations of a point can give different values.
     sense : {"min", "max"}
-        Whether to minimise or maximise. Default: the ``sense`` of ``f`` if it has one, else "max".
+        Whether to minimise or maximise. Default: the ``sense`` of ``f``. Required if it has none.
 
     Raises
     ------
     InputError
-        If ``sense`` contradicts the ``sense`` of ``f``, or another option is invalid.
+        If ``sense`` is missing or contradicts the ``sense`` of ``f``, or another option is invalid.
     """
-    given = [value for value in (sense, getattr(f, "sense", None)) if value is not None] or ["max"]
+    given = [value for value in (sense, getattr(f, "sense", None)) if value is not None]
+    if not given:
+        raise InputError('`sense` is missing: pass sense="min" to minimise or sense="max" to maximise.')
     sense, own = (_validate.choice(value, "sense", ("min", "max")) for value in (given[0], given[-1]))
     if sense != own:
         raise InputError(f"`sense` must be that of `f`, {own!r}, or be omitted; got {sense!r}.")
@@ -85,6 +88,8 @@ def on_box(
             own = "`bounds`, `integers`, `noisy` and `constraints`"
             raise InputError(f"A BoxObjective already has {own}: omit these options.")
         return f
+    if f is None:
+        f = _elsewhere
     if not callable(f):
         raise InputError(f"`f` must be a Problem or a function of a point, shape (d,); got {type(f).__name__}.")
     if isinstance(f, Problem) and bounds is None and integers is None:
@@ -98,3 +103,9 @@ def on_box(
     box = Box(bounds, getattr(f, "integers", ()) if integers is None else integers, constraints)
     noisy = (getattr(f, "noise_sd", 0) or 0) > 0 if noisy is None else _validate.truth(noisy, "noisy")
     return BoxObjective(f, box, sense, bool(noisy))
+
+
+def _elsewhere(*x: Any, **inputs: Any) -> float:
+    raise InputError(
+        "This optimizer has no function: evaluate the points it asks for yourself, and `tell` their values."
+    )

@@ -41,7 +41,7 @@ class GPEI(BoxOptimizer):
 
     Parameters
     ----------
-    f, bounds, integers, noisy, initial, rng
+    f, sense, bounds, integers, noisy, constraints, initial, rng
         As in `BoxOptimizer`.
     """
 

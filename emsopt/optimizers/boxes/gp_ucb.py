@@ -42,7 +42,7 @@ class GPUCBFixed(BoxOptimizer):
 
     Parameters
     ----------
-    f, bounds, integers, noisy, initial, rng
+    f, sense, bounds, integers, noisy, constraints, initial, rng
         As in `BoxOptimizer`.
     confidence : float
         √β: the acquisition function is the posterior mean plus this many posterior standard deviations of `process`.
@@ -51,7 +51,7 @@ class GPUCBFixed(BoxOptimizer):
     """
 
     def __init__(
-        self, f: Function, *, confidence: float = CONFIDENCE, bandwidth: float = BANDWIDTH, **options: Any
+        self, f: Function | None = None, *, confidence: float = CONFIDENCE, bandwidth: float = BANDWIDTH, **options: Any
     ) -> None:
         super().__init__(f, **options)
         self.confidence = _validate.positive_number(confidence, "confidence", zero=True)

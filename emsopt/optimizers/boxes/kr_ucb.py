@@ -31,7 +31,7 @@ from ..._types import FloatArray
 from ...errors import InputError
 from ...surrogates.kernel_regression import KernelRegression
 from ._search import STARTS, maximize_on_box, starts_on_box
-from .boke import BOKE, FiniteSet, emptiness
+from .boke import BOKE, emptiness
 from .box import Function
 
 CONFIDENCE = 0.05
@@ -44,7 +44,7 @@ class KRUCB(BOKE):
 
     Parameters
     ----------
-    f, scale, bandwidth, bounds, integers, noisy, initial, rng
+    f, scale, bandwidth, sense, bounds, integers, noisy, constraints, initial, rng
         As in `BOKE`; the kernel is Gaussian.
     confidence : float
         Weight C of exploration in (A.4), in standard deviations of the observed values.
@@ -57,7 +57,7 @@ class KRUCB(BOKE):
 
     def __init__(
         self,
-        f: Function,
+        f: Function | None = None,
         *,
         confidence: float = CONFIDENCE,
         closeness: float = CLOSENESS,
@@ -68,7 +68,7 @@ class KRUCB(BOKE):
         self.confidence = _validate.positive_number(confidence, "confidence", zero=True)
         self.closeness = _validate.probability(closeness, "closeness")
         self.widening = _validate.probability(widening, "widening")
-        if isinstance(self.space, FiniteSet):
+        if self.space.points is not None:
             raise InputError("KR-UCB steps to new points, so it takes no `candidates`; use BOKE on a finite set.")
         if self.closeness == 1:
             raise InputError("`closeness` must be below 1, as no new point has a kernel value above 1; got 1.")

@@ -12,7 +12,7 @@ class RandomPoints(BoxOptimizer):
 
     Parameters
     ----------
-    f, bounds, integers, noisy, rng
+    f, sense, bounds, integers, noisy, constraints, rng
         As in `BoxOptimizer`.
 
     Examples
@@ -26,7 +26,7 @@ class RandomPoints(BoxOptimizer):
     (array([0.637]), -5.65)
     """
 
-    def __init__(self, f: Function, **options: Any) -> None:
+    def __init__(self, f: Function | None = None, **options: Any) -> None:
         super().__init__(f, **options, initial=0)
 
     def _propose(self) -> FloatArray:

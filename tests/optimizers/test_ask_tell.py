@@ -1,0 +1,155 @@
+"""Ask and tell on a box: direction, named inputs, without a function, and points of rare allowed regions."""
+
+import numpy as np
+import pytest
+from own_functions import BOX, INPUTS, METHODS, bowl
+
+import emsopt as eo
+from emsopt.errors import InputError
+from emsopt.optimizers import BOKE, BOX_METHODS, KRUCB, BOKEAuto, Box, Categorical, Integer, RandomPoints
+
+
+@pytest.mark.parametrize("method", sorted({*METHODS} - {"random"}))
+def test_the_sense_is_said_and_kept(method):
+    """From the same initial design, points of a minimisation have smaller values than those of a maximisation."""
+    means = []
+    for sense, better in (("min", min), ("max", max)):
+        optimizer = BOX_METHODS[method](bounds=BOX, sense=sense, rng=0)
+        assert repr(optimizer) == f"<{type(optimizer).__name__}: sense='{sense}', nothing observed, noisy=False>"
+        for _ in range(20):
+            x = optimizer.ask()
+            optimizer.tell(x, bowl(x))
+        x, value = optimizer.best
+        assert value == bowl(x) == better(optimizer.values)
+        assert f"sense='{sense}', best {value:.6g} of 20 observed" in repr(optimizer)
+        means.append(np.mean(optimizer.values[6:]))
+    assert means[0] < means[1]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_a_sense_there_is_no_optimizer(method):
+    for f in (bowl, None):
+        with pytest.raises(InputError, match=r'`sense` is missing: pass sense="min" to minimise or sense="max"'):
+            BOX_METHODS[method](f, bounds=BOX)
+    problem = eo.problems.forrester()
+    assert BOX_METHODS[method](problem).objective.sense == "min"
+    with pytest.raises(InputError, match="`sense` must be that of `f`, 'min', or be omitted; got 'max'"):
+        BOX_METHODS[method](problem, sense="max")
+
+
+def test_without_a_function_there_is_nothing_to_evaluate():
+    optimizer = BOKEAuto(bounds=BOX, sense="min", rng=0)
+    with pytest.raises(InputError, match="has no function: evaluate the points it asks for yourself"):
+        optimizer.objective(optimizer.ask())
+    with pytest.raises(InputError, match="`bounds` is missing"):
+        BOKEAuto(sense="min")
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_named_inputs_are_asked_for_and_told_by_name(noisy):
+    optimizer = BOKEAuto(bounds=INPUTS, sense="min", noisy=noisy, rng=0)
+    first = {"rate": 0.1, "layers": 2, "units": 8, "solver": "sgd", "shuffle": True, "decay": 0.0}
+    optimizer.enqueue(first)
+    optimizer.enqueue([first | {"units": 9}])
+    assert optimizer.ask() == first
+    optimizer.tell(first, 1.0)
+    batch = optimizer.ask(4)
+    assert batch[0] == first | {"units": 9}
+    assert [list(x) for x in batch] == [[*INPUTS]] * 4
+    for x in batch:
+        assert type(x["layers"]) is int
+        optimizer.tell(x, np.array([x["rate"]]))
+    assert len(optimizer.pending) == 0
+    assert optimizer.best[0] == min([first, *batch], key=lambda x: 1.0 if x is first else x["rate"])
+    assert optimizer.recommend()[0] in [first, *batch]
+    optimizer.withdraw(optimizer.ask())
+    assert len(optimizer.pending) == 0
+
+
+def test_one_point_or_several_wait_in_the_queue():
+    optimizer = RandomPoints(bounds=BOX, sense="min", rng=0)
+    optimizer.enqueue([0.25, 0.5])
+    optimizer.enqueue([[0.5, 0.5], (0.75, 0.5)])
+    assert optimizer.ask(3).tolist() == [[0.25, 0.5], [0.5, 0.5], [0.75, 0.5]]
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_nothing_is_recommended_before_a_value(noisy):
+    optimizer = BOKEAuto(bounds=BOX, sense="min", noisy=noisy, rng=0)
+    optimizer.tell(optimizer.ask(), np.nan)
+    with pytest.raises(InputError, match="nothing is known to recommend yet: `tell` at least one finite value first"):
+        optimizer.recommend()
+
+
+# -- allowed regions that random points miss ---------------------------------------------------------------------------
+
+
+def simplex(x):
+    return bool(x.sum() <= 1)
+
+
+@pytest.mark.parametrize("d", [2, 10])
+def test_a_walk_draws_uniformly(d):
+    """On the simplex, each coordinate has mean 1 / (d + 1) and variance d / ((d + 1)² (d + 2)) (Dirichlet)."""
+    box, rng = Box([(0, 2)] * d, constraints=simplex), np.random.default_rng(0)
+    drawn = np.array([box.walk([[1e-3] * d], rng=rng) for _ in range(200)])
+    assert drawn.min() >= 0
+    assert drawn.sum(axis=1).max() <= 1
+    np.testing.assert_allclose(drawn.mean(axis=0), 1 / (d + 1), rtol=0.2)
+    assert drawn.std(axis=0).mean() == pytest.approx(np.sqrt(d / (d + 2)) / (d + 1), rel=0.1)
+
+
+def test_a_walk_goes_through_whole_numbers_and_choices():
+    inputs = {"n": Integer(1, 9), "s": Categorical(["a", "b", "c"]), "x": (0, 1)}
+    box = Box(inputs, constraints=lambda n, s, x: x <= 0.1 * n and s != "b")
+    rng, start = np.random.default_rng(0), box.canonical({"n": 9, "s": "a", "x": 0.5}).tolist()
+    drawn = np.array([box.walk([start], rng=rng) for _ in range(400)])
+    assert set(drawn[:, 1]) == {0, 2}
+    shares = np.unique(drawn[:, 0], return_counts=True)[1] / 400
+    np.testing.assert_allclose(shares, np.arange(1, 10) / 45, atol=0.06)  # the range of x is proportional to n
+
+
+@pytest.mark.parametrize(("method", "known"), [("boke-auto", "x0"), ("boke", "initial"), ("random", "x0")])
+def test_one_feasible_point_is_enough(method, known):
+    """One random point in 10! is in the simplex; the nearest to the target in it, by symmetry, is at 0.1 each."""
+    f, start = lambda x: float(((x - 0.2) ** 2).sum()), [0.0] * 10
+    given = {"x0": start} if known == "x0" else {"initial": [(start, f(np.array(start)))]}
+    run = eo.minimize(f, method, bounds=[(0, 1)] * 10, constraints=simplex, budget=30, rng=0, **given)
+    points = np.array(run.history["x"].tolist())
+    assert run.nfev == len(np.unique(points, axis=0)) == 30
+    assert points.sum(axis=1).max() <= 1
+    assert run.fun < 0.3  # 0.4 at the start, 0.1 at best
+    again = eo.minimize(f, method, bounds=[(0, 1)] * 10, constraints=simplex, budget=30, rng=0, **given)
+    assert again.history["x"].equals(run.history["x"])
+
+
+def test_without_a_feasible_point_the_remedy_is_named():
+    optimizer = BOKEAuto(bounds=[(0, 1)] * 10, sense="min", constraints=simplex, rng=0)
+    with pytest.raises(InputError, match=r"no feasible point was found: .* pass a feasible point as `x0` \(with ask"):
+        optimizer.ask()
+    optimizer.enqueue([0.1] * 10)
+    assert optimizer.ask(3).sum(axis=1).max() <= 1 + 1e-12
+
+
+def test_a_region_without_further_points_is_said_to_have_none():
+    """An equality holds at the known point alone, as no random step meets it again."""
+    optimizer = RandomPoints(bounds=BOX, sense="min", constraints=lambda x: bool(x.sum() == 0.5), rng=0)
+    optimizer.enqueue([0.25, 0.25])
+    optimizer.ask()
+    with pytest.raises(InputError, match="no point was found that is allowed and has not been asked for yet"):
+        optimizer.ask()
+
+
+def test_candidates_that_the_constraints_forbid_are_named():
+    points = np.random.default_rng(0).random((7, 2)) / 2
+    with pytest.raises(InputError, match=r"`candidates` must hold points .* they return False at all 7, such as \[0\."):
+        BOKE(bounds=BOX, sense="min", constraints=beyond, candidates=points)
+    one = BOKE(bounds=BOX, sense="min", constraints=beyond, candidates=[*points, [1, 1]], rng=0)
+    assert one.ask().tolist() == [1, 1]
+    assert one.exhausted
+    with pytest.raises(InputError, match="takes no `candidates`"):
+        KRUCB(bounds=BOX, sense="min", candidates=points)
+
+
+def beyond(x):
+    return bool(x.sum() > 1)

@@ -54,7 +54,7 @@ def test_the_fitted_posterior_and_its_likelihood_are_scikit_learns(noisy):
 def test_the_first_choice_is_the_best_definite_point_that_the_constraint_allows(method):
     """Against the acquisition at 2,000 random points of the space: no choice between two, no point beyond the limit."""
     inputs, rng = {"a": (0.0, 1.0), "n": Integer(1, 5), "s": Categorical(["x", "y", "z"])}, np.random.default_rng(0)
-    optimizer = method(lambda a, n, s: 0.0, bounds=inputs, constraints=lambda a, n, s: a + n / 5 <= 1, initial=0, rng=0)
+    optimizer = method(bounds=inputs, sense="max", constraints=lambda a, n, s: a + n / 5 <= 1, initial=0, rng=0)
     space, seen = optimizer.space, {}
     for _ in range(15):
         x = space.sample(rng=rng)

@@ -16,8 +16,8 @@ exploration     Figures 6 to 9: which edges each of the six agents drove, how of
 
 Sizes are the paper's: two routes each in Monaco and Luxembourg, five runs, 500 rounds; "agents" and "shifted" have
 fifteen further runs of 150 rounds, because five are too few to tell the agents apart by energy. "agents" takes about 45
-minutes of one processor. Three stored tables are smaller: "agents" has energies in Luxembourg up to round 150, and none of
-"gp-ts-joint"; "lengthscale" and "sparse" were run with ``--networks monaco --runs 3``. Runs of the same number face the same drawn
+minutes of one processor. Four stored tables are smaller: "agents" has energies in Luxembourg up to round 150, and none of
+"gp-ts-joint"; "lengthscale" and "sparse" were run with ``--networks monaco --runs 3``, "optimism" with ``--networks monaco``. Runs of the same number face the same drawn
 energies and noise with every policy. Except in "sparse" the Gaussian process is exact. Luxembourg is left out if its file
 is not found (see `emsopt.datasets.load_roads`); Monaco's routes are our own choice, see `emsopt.datasets.ROUTES`. The
 paper added heights to Luxembourg, which is flat here; Monaco's heights are a surrogate. Regret is rectified
@@ -26,7 +26,7 @@ graph kernel stays 1.
 
 ``_studies.py`` says where the results go; the tables are "navigation_agents" and so on. Each row has the rectified regret
 up to a round, and the expected energy up to it above that of the path of least rectified cost (without a shift), which is
-not rectified; "agents" also has the rectified cost of one drive along that path. Every tenth round of a run is stored, and every fiftieth of "lengthscale".
+not rectified; "agents" also has the rectified cost of one drive along that path. Every tenth round of a run is stored, and every fiftieth of "lengthscale" and "optimism".
 """
 
 from functools import lru_cache
@@ -53,6 +53,7 @@ COMPARED = {
     "exploration": SIX,
 }
 LARGE = ["agents", "shifted", "exploration"]  # stored compressed
+SPARSELY = ["lengthscale", "optimism"]  # every fiftieth round is stored
 LENGTHSCALES = [0.1, 0.25, 0.5, 1.0, 1.5, 2.0]
 RUNS, HORIZON, EVERY = 5, 500, 10
 ALL_RUNS, SHORT = 20, 150  # runs from the sixth on, of the two parts that have them, and their number of rounds
@@ -162,7 +163,8 @@ def for_store(table, part):
     """Drop columns that are constant or not used, and four of five rounds of the part with most runs."""
     if part == "exploration":
         return table.drop(columns=["horizon", "lengthscale", "run"])
-    table = table[table["round"] % (5 * EVERY) == 0] if part == "lengthscale" else table.drop(columns="lengthscale")
+    table = table[table["round"] % (5 * EVERY) == 0] if part in SPARSELY else table
+    table = table if part == "lengthscale" else table.drop(columns="lengthscale")
     table = table if part == "agents" else table.drop(columns="best_cost")
     return table.drop(columns="horizon").round({"cumulative_regret": 1, "excess_energy": 1, "best_cost": 1})
 

@@ -20,7 +20,7 @@ The covariance is dense: 8 n² bytes for n arms, 258 MB for the 5,680 edges of L
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
@@ -30,6 +30,7 @@ from .._types import ArrayLike, FloatArray, Rng
 from ..errors import InputError
 from ..roads.energy import Vehicle, edge_energy, unit_variance
 from ..roads.network import RoadNetwork
+from ..surrogates.context_kernel import ContextKernel
 from ..surrogates.graph_matern import graph_matern, incidence_laplacian, product_plus_sum
 
 LARGEST_GB = 4.0  # memory limit for one covariance matrix; several are needed at a time
@@ -47,6 +48,8 @@ class Prior:
         Symmetric.
     noise_variance : float
         Positive.
+    kernel : ContextKernel, optional
+        What the covariance was computed with. Only needed to move the contexts of inducing points (`SparseGP`).
 
     Raises
     ------
@@ -58,6 +61,7 @@ class Prior:
     mean: FloatArray
     covariance: FloatArray
     noise_variance: float
+    kernel: ContextKernel | None = None
 
     def __post_init__(self) -> None:
         mean = _validate.real_array(self.mean, "mean", (None,))
@@ -190,9 +194,15 @@ def navigation_prior(
             "ones. Use a network whose edges differ in length, speed or incline."
         )
     contexts = unit_variance(np.column_stack([lengths, speeds, inclines]))
-    graph = graph_matern(incidence_laplacian(net.lengths, net.connections), nu=nu, kappa=kappa)
-    graph, size = np.tile(graph, (hours, hours)), spread**2 * scale
+    laplacian, size = incidence_laplacian(net.lengths, net.connections), spread**2 * scale
+    make_graph = partial(graph_matern, laplacian, nu=nu, kappa=kappa)
     covariance = product_plus_sum(
-        graph, contexts, outputscale=size, share=share, lengthscales=lengthscale, sum_lengthscales=sum_lengthscale
+        np.tile(make_graph(), (hours, hours)),
+        contexts,
+        outputscale=size,
+        share=share,
+        lengthscales=lengthscale,
+        sum_lengthscales=sum_lengthscale,
     )
-    return Prior(mean, covariance, noise_sd**2 * scale)
+    scales = np.asarray(lengthscale), np.asarray(lengthscale if sum_lengthscale is None else sum_lengthscale)
+    return Prior(mean, covariance, noise_sd**2 * scale, ContextKernel(contexts, make_graph, size, share, scales))

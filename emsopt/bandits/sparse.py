@@ -13,8 +13,13 @@ the batch, y their observed values and μ their prior means; ς² is the noise v
 
 The paper does not specify how the inducing points change. Here, a new inducing point is added with its prior
 distribution conditional on the others, and a removed one is integrated out. Kernel and noise are known,
-because agent and environment have the same prior. The paper's Adam steps on inducing contexts are omitted,
-because inducing points are edges here, and their contexts are given.
+because agent and environment have the same prior.
+
+**Inducing contexts.** In the paper the contexts of the inducing points move as well, by steps of Adam with rate 0.01, and
+return to those of the edges in the next round, as the points are chosen again. ``context_rate`` does this. q(v) does not
+change while they move, so that the evidence lower bound depends on them through A only. By default they do not move: one
+step per round moves a context by about the rate, in standard deviations of the contexts, and where every observed arm is
+an inducing point the bound's gradient is close to zero anyway.
 
 With M at least the number of observed arms and enough steps the result equals `ExactGP`. With one step of
 size 0.1 per round it lags behind the data. This class is meant for comparison with the paper: it is neither
@@ -27,6 +32,7 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from .. import _validate
 from .._types import BoolArray, FloatArray, IntArray, Rng
 from ..errors import InputError
+from ..surrogates.context_kernel import ContextKernel
 from .prior import Prior
 from .regression import Regression, collapsed
 
@@ -47,6 +53,9 @@ class SparseGP(Regression):
         ρ, step size, above 0 and at most 1.
     steps : int
         G, number of steps per round.
+    context_rate : float
+        Rate of Adam for the contexts of the inducing points; 0.01 in the paper. They stay at the edges' contexts if it
+        is 0. Needs a prior with a ``kernel``, such as that of `navigation_prior`, and computes its graph kernel anew.
     rng : int or Generator, optional
         Source of randomness for the batches.
     """
@@ -59,6 +68,7 @@ class SparseGP(Regression):
         batch: int = 2500,
         rate: float = 0.1,
         steps: int = 1,
+        context_rate: float = 0.0,
         rng: Rng = None,
     ) -> None:
         super().__init__(prior)
@@ -68,10 +78,14 @@ class SparseGP(Regression):
         self.steps = _validate.whole_number(steps, "steps")
         if self.rate > 1:
             raise InputError(f"`rate`, the step size, must be above 0 and at most 1; got {rate:g}.")
+        self.context_rate = _validate.positive_number(context_rate, "context_rate", zero=True)
+        if self.context_rate and prior.kernel is None:
+            raise InputError("`context_rate` above 0 needs a prior with a `kernel`. Use `navigation_prior`, or 0.")
         self.rng = _validate.generator(rng)
         self._seen, self._values = np.empty(0, dtype=np.intp), np.empty(0)  # arms and values observed
         self._visits = np.zeros(prior.n_arms)
         self._points = np.empty(0, dtype=np.intp)  # Z
+        self._contexts: FloatArray | None = None  # of Z, if they have moved
         self._factor = np.empty((0, 0))  # L
         self._across: FloatArray = np.empty((0, prior.n_arms))  # L⁻¹ K_Z·
         self._known = np.zeros(prior.n_arms)  # squared norms of the columns of L⁻¹ K_Z·
@@ -91,6 +105,8 @@ class SparseGP(Regression):
     def _learn(self, arms: IntArray, values: FloatArray) -> None:
         self._seen, self._values = np.concatenate([self._seen, arms]), np.concatenate([self._values, values])
         self._visits += np.bincount(arms, minlength=self.n_arms)
+        if self._contexts is not None:
+            self._place()
         self._choose_points(arms)
         self.step(self.steps)
 
@@ -114,17 +130,65 @@ class SparseGP(Regression):
     def step(self, count: int = 1) -> None:
         """Make ``count`` further steps of natural gradient descent, each on a new batch of the observations so far."""
         arms, values, total = self._seen, self._values, len(self._seen)
-        for _ in range(count):
+        kernel = self.prior.kernel if self.context_rate else None
+        first = second = np.zeros(1)  # moments of Adam
+        for number in range(1, count + 1):
             size = min(self.batch, total)
             part = slice(None) if size == total else self.rng.choice(total, size, replace=False)
             unique, counts, sums = collapsed(arms[part], values[part])
             across = self._across[:, unique]
             weight = self.rate * total / (size * self.prior.noise_variance)
+            gradient = None if kernel is None else self._context_gradient(kernel, unique, counts, sums)
             self._precision *= 1 - self.rate
             self._precision += weight * (across * counts) @ across.T
             self._shift *= 1 - self.rate
             self._shift += weight * across @ (sums - counts * self.prior.mean[unique])
+            if kernel is not None and gradient is not None:
+                first, second = 0.9 * first + 0.1 * gradient, 0.999 * second + 0.001 * gradient**2
+                root = np.sqrt(second / (1 - 0.999**number))
+                self._place(self._at(kernel) + self.context_rate * first / (1 - 0.9**number) / (root + 1e-8))
         self._solution = None
+
+    def _at(self, kernel: ContextKernel) -> FloatArray:
+        """Return the contexts of the inducing points."""
+        return kernel.contexts[self._points] if self._contexts is None else self._contexts
+
+    def _place(self, contexts: FloatArray | None = None) -> None:
+        """Move the inducing points to some contexts, or back to those of their edges; q(v) stays."""
+        Z, kernel, self._contexts = self._points, self.prior.kernel, contexts
+        if contexts is None or kernel is None:
+            across = self.prior.covariance[Z]
+            within = across[:, Z]
+        else:
+            within = kernel.between(Z, contexts, Z, contexts)
+            across = kernel.between(Z, contexts, np.arange(self.n_arms), kernel.contexts)
+        self._factor = self._cholesky(within)
+        self._across = solve_triangular(self._factor, across, lower=True)
+        self._known = np.einsum("ij,ij->j", self._across, self._across)
+        self._solution = None
+
+    def _context_gradient(
+        self, kernel: ContextKernel, arms: IntArray, counts: IntArray, sums: FloatArray
+    ) -> FloatArray:
+        """Return the gradient of the evidence lower bound in the inducing contexts, for the batch of some observations.
+
+        The chain rule leads from A through K_ZX and through the Cholesky factor L of K_ZZ.
+        """
+        at = self._at(kernel)
+        across = self._across[:, arms]
+        precision = cho_factor(np.eye(len(at)) + self._precision, lower=True)
+        mean = cho_solve(precision, self._shift)
+        left = sums - counts * (self.prior.mean[arms] + mean @ across)
+        spread = (cho_solve(precision, across) - across) * counts
+        slopes = solve_triangular(
+            self._factor, (np.outer(mean, left) - spread) / self.prior.noise_variance, lower=True, trans=1
+        )
+        inner = np.tril(self._factor.T @ np.tril(-slopes @ across.T))
+        inner[np.diag_indices(len(at))] /= 2
+        half = solve_triangular(self._factor, inner, lower=True, trans=1)
+        within = solve_triangular(self._factor, half.T, lower=True, trans=1)
+        gradient = kernel.slope(slopes, self._points, at, arms, kernel.contexts[arms])
+        return gradient + kernel.slope(within + within.T, self._points, at, self._points, at)
 
     def _choose_points(self, arms: IntArray) -> None:
         """Make the most observed arms the inducing points. In a tie, existing inducing points take precedence."""
@@ -142,9 +206,7 @@ class SparseGP(Regression):
         precision = cho_factor(np.eye(len(self._points)) + self._precision, lower=True)
         mean, covariance = rows @ cho_solve(precision, self._shift), rows @ cho_solve(precision, rows.T)
         self._points = self._points[stays]
-        self._factor = self._cholesky(self.prior.covariance[np.ix_(self._points, self._points)])
-        self._across = solve_triangular(self._factor, self.prior.covariance[self._points], lower=True)
-        self._known = np.einsum("ij,ij->j", self._across, self._across)
+        self._place()
         half = solve_triangular(self._factor, cholesky(covariance, lower=True), lower=True)
         inverse = solve_triangular(half, np.eye(len(half)), lower=True)
         precision_v = inverse.T @ inverse

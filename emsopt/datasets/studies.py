@@ -36,7 +36,7 @@ def load_study(name: str) -> "pd.DataFrame":
         with three runs. "navigation_agents" also has ``excess_energy``, the expected energy up to the round above that
         of the path of least rectified cost (Wh, not rectified; not for "gp-ts-joint", in Luxembourg up to round 150), the
         rectified cost of that path (``best_cost``), and fifteen further runs of 150 rounds. "navigation_shifted": the same in Monaco
-        with the potential energy subtracted before rectifying. "navigation_exploration": each edge driven in the first
+        with the potential energy subtracted before rectifying. "navigation_optimism": UCB with smaller confidence parameters, in Monaco. "navigation_exploration": each edge driven in the first
         of these runs, with the number of visits and the round of the first visit. Written by
         ``benchmarks/navigation_study.py``.
 

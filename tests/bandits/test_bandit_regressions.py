@@ -1,10 +1,13 @@
 """What agents learn: exact and sparse Gaussian processes and independent arms, against closed forms and each other."""
 
+import inspect
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
 from emsopt import bandits
+from emsopt.bandits.regression import collapsed
 from emsopt.errors import InputError
 from emsopt.roads import RoadNetwork, grid_roads
 
@@ -172,6 +175,60 @@ def test_changing_the_inducing_points_keeps_what_is_known_of_them(prior):
     sparse._solution = None
     for got, wanted in zip(sparse.predict(Z[::2]), before, strict=True):
         np.testing.assert_allclose(got, wanted[::2], rtol=1e-6, atol=1e-9)
+
+
+def moving(prior, **options):
+    """Return a sparse process with ten inducing points, after six rounds."""
+    sparse = bandits.SparseGP(prior, inducing=10, **options)
+    for arms, values in rounds_of(prior, 6, np.random.default_rng(8)):
+        sparse.update(arms, values)
+    return sparse
+
+
+def test_parameters_are_those_of_appendix_b_3(prior):
+    sparse, defaults = bandits.SparseGP(prior), inspect.signature(bandits.navigation_prior).parameters
+    assert (sparse.inducing, sparse.batch, sparse.rate, sparse.steps) == (1000, 2500, 0.1, 1)
+    assert (defaults["nu"].default, defaults["kappa"].default) == (2, 1)
+    sparse = moving(prior, context_rate=0.01)
+    moved = np.abs(sparse._contexts - prior.kernel.contexts[sparse._points])
+    assert moved.max() == pytest.approx(0.01, rel=1e-3), "one step of Adam"
+
+
+def test_the_gradient_in_inducing_contexts_is_that_of_the_lower_bound():
+    """Against central differences; lengthscales of the two kernels and of the dimensions differ."""
+    net = grid_roads(4, 4, jitter=0.3, relief=40, rng=2)
+    prior = bandits.navigation_prior(net, lengthscale=[1.0, 0.7, 1.5], sum_lengthscale=0.5)
+    kernel, every = prior.kernel, np.arange(prior.n_arms)
+    assert np.abs(kernel.between(every, kernel.contexts, every, kernel.contexts) - prior.covariance).max() < 1e-12
+    sparse = moving(prior, context_rate=0.05)
+    at = sparse._at(kernel).copy()
+    assert np.abs(at - kernel.contexts[sparse._points]).max() == pytest.approx(0.05, rel=1e-3), "one step of Adam"
+    gradient = sparse._context_gradient(kernel, *collapsed(sparse._seen, sparse._values))
+    for place in np.ndindex(at.shape):
+        bounds = []
+        for step in (1e-5, -1e-5):
+            moved = at.copy()
+            moved[place] += step
+            sparse._place(moved)
+            bounds.append(sparse.elbo())
+        assert gradient[place] == pytest.approx((bounds[0] - bounds[1]) / 2e-5, abs=1e-5)
+
+
+def test_moving_inducing_contexts_raises_the_lower_bound(prior):
+    """Converged with few points, free contexts beat those of the edges. In the next round they are the edges' again."""
+    still, free = moving(prior), moving(prior, context_rate=0.02)
+    assert still.elbo() == pytest.approx(free.elbo(), rel=0.01), "one step of 0.02 hardly matters"
+    still.step(300)
+    free.step(300)
+    assert free.elbo() > still.elbo() + 1
+    free.update([0], [0.0])
+    assert np.abs(free._contexts - prior.kernel.contexts[free._points]).max() <= 0.02 * (1 + 1e-6)
+    hours = bandits.navigation_prior(grid_roads(3, 3, jitter=0.3, rng=2), congestion=[1.0, 0.5])
+    every = np.arange(hours.n_arms)
+    own = hours.kernel.between(every, hours.kernel.contexts, every, hours.kernel.contexts)
+    assert np.abs(own - hours.covariance).max() < 1e-12
+    with pytest.raises(InputError, match="needs a prior with a `kernel`"):
+        bandits.SparseGP(bandits.Prior([0.0], [[1.0]], 1.0), context_rate=0.01)
 
 
 def test_batches_are_drawn_from_the_history(prior):

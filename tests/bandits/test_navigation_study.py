@@ -102,10 +102,12 @@ def test_stored_runs_can_be_repeated(navigation, policy):
     assert again["cumulative_regret"].to_numpy() == pytest.approx(own["cumulative_regret"].loc[:60], rel=1e-3)
 
 
-@pytest.mark.parametrize("part", ["agents", "shifted", "sparse", "parametrisation", "lengthscale", "exploration"])
+@pytest.mark.parametrize(
+    "part", ["agents", "shifted", "sparse", "parametrisation", "optimism", "lengthscale", "exploration"]
+)
 def test_the_stored_studies_have_the_size_they_say(navigation, part):
     stored = eo.datasets.load_study(f"navigation_{part}")
-    routes = 2 if part in ("shifted", "sparse", "lengthscale") else 4
+    routes = 2 if part in ("shifted", "sparse", "optimism", "lengthscale") else 4
     runs = {"exploration": 1, "lengthscale": 3, "sparse": 3}.get(part, 5)
     assert set(stored["policy"]) == set(navigation.COMPARED[part])
     assert stored.groupby(["network", "route"]).ngroups == routes

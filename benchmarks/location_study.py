@@ -39,7 +39,7 @@ LISTED = "sparbl, 17 sites"  # a binary for each listed site, as in the paper: s
 METHODS = ["gp-pm", "gp-pm-literal", "gp-zero", "sparbl", "sparbl+", "bocs", "genetic", "random", "annealing", "local"]
 PAPERS = ["gp-pm", "gp-pm-literal", "sparbl", AVERAGED]
 PLAIN = ["local", "annealing", "genetic"]
-ORDER = sorted(REPAIRS)
+VARIANTS = [f"{name} {repair}" for name in ("literal +", "gp-pm -") for repair in sorted(REPAIRS)]
 CONFIGURATIONS = {
     "grid": [(10, 5), (20, 10), (30, 5), (30, 15), (50, 20), (50, 30)],
     "ablation": [(50, 20)],
@@ -49,8 +49,8 @@ COMPARED = {
     "grid": METHODS,
     "st-paul": [*METHODS, AVERAGED, LISTED],
     "tables": PAPERS,
-    "late": PAPERS,
-    "ablation": ["gp-pm-literal", *(f"literal + {r}" for r in ORDER), "gp-pm", *(f"gp-pm - {r}" for r in ORDER)],
+    "late": [*PAPERS, "literal + scale"],
+    "ablation": ["gp-pm-literal", "gp-pm", *VARIANTS],
     "long": PLAIN,
 }
 BUDGET = {"grid": 120, "st-paul": 100, "tables": 100, "late": 100, "ablation": 120, "long": 5000}
@@ -127,7 +127,7 @@ def search(part, method, budget, run, **instance):
         objective, method = Timed(city, 9, "approximate"), "sparbl"
     if method == AVERAGED:
         method = eo.optimizers.SparBL(objective, draws=10, rng=seed)
-    if part == "ablation":
+    if part == "ablation" or method in VARIANTS:
         method = Ablated(objective, method, seed)
     start = time.thread_time()
 

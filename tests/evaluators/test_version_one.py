@@ -255,7 +255,8 @@ def test_from_seven_to_eight_minutes_a_unit_returns_to_the_centre(city):
 def test_late_responses_of_the_p_median_in_proportion(city, median):
     """Section 7.4: 38.5 % more of them at 8 min and 50 % at 9 min; by its own fractions it is 37.9 and 48.5 %."""
     more = [median.late_fraction(t) / late(city, t).values.min() - 1 for t in (8.0, 9.0)]
-    assert more == pytest.approx([0.391, 0.488], abs=2e-3)
+    assert more == pytest.approx([0.391, 0.488], abs=6e-4)
+    assert median.late_fraction(8.0) == pytest.approx(0.109, abs=5e-4)
 
 
 def test_few_late_responses_spread_response_times_less(city, optimum):
@@ -323,4 +324,5 @@ def test_shares_as_printed_need_division_by_their_sum(city, optimum):
     assert shares.sum(axis=0) == pytest.approx(np.full(71, 1 - ours.loss_probability), abs=0.02)
     mean = (shares * city.response_times[optimum.sites]).sum(axis=0) @ city.demand_shares
     assert mean == pytest.approx(7.18, abs=0.01)
-    assert mean / (shares.sum(axis=0) @ city.demand_shares) == pytest.approx(ours.mean_response, abs=0.02)
+    divided = mean / (shares.sum(axis=0) @ city.demand_shares)
+    assert [divided, ours.mean_response] == pytest.approx([8.26, 8.25], abs=6e-3)

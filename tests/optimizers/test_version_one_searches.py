@@ -13,7 +13,6 @@ import pytest
 from scipy.integrate import quad
 
 import emsopt as eo
-from emsopt import study
 from emsopt.optimizers import GPpM, SparBL
 
 N, P = 17, 9  # St. Paul
@@ -228,85 +227,6 @@ def test_an_edge_of_two_ends_with_the_first_reduction():
 
 
 # -- section 6: random cities -------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def grid():
-    """The last row of each stored run: ten cities of six sizes, 120 evaluations."""
-    ends = study.outcomes(eo.datasets.load_study("location_grid"))
-    ends["p-median"] = 100 * (ends["p_median"] / ends["best_known"] - 1)
-    return ends
-
-
-def by_size(grid, method, column="gap"):
-    return grid[grid["method"] == method].set_index(["n_sites", "units", "seed"])[column]
-
-
-def test_leads_over_the_p_median_and_the_genetic_algorithm_are_a_tenth_of_those_printed(grid):
-    """23 to 31 % and 12 to 18 % are printed; and they grow with the size against the genetic algorithm only."""
-    excess = by_size(grid, "gp-pm", "p-median")
-    assert excess.groupby(level=[0, 1]).median().between(1.7, 3.6).all()
-    assert excess.max() < 8
-    assert by_size(grid, "genetic").groupby(level=[0, 1]).median().max() < 3.3
-    behind = by_size(grid, "genetic") - by_size(grid, "gp-pm")
-    assert behind.max() < 4
-    assert (by_size(grid, "genetic") - by_size(grid, "gp-pm-literal")).max() < 4
-    means = behind.groupby(level=[0, 1]).mean()
-    assert means.loc[[(10, 5), (20, 10), (30, 5), (30, 15), (50, 20)]].is_monotonic_increasing
-    assert not excess.groupby(level=[0, 1]).mean().is_monotonic_increasing
-
-
-def test_where_gp_pm_and_sparbl_reach_the_best_known_value(grid):
-    """Figure 2: how many of ten cities, at (10, 5), (20, 10), (30, 5), (30, 15), (50, 20) and (50, 30)."""
-    found = grid.groupby(["method", "n_sites", "units"])["reached"].sum()
-    assert found["gp-pm-literal"].tolist() == [10, 5, 3, 0, 0, 0]
-    assert found["gp-pm"].tolist() == [10, 8, 10, 6, 0, 0]
-    assert found["sparbl"].tolist() == [10, 1, 0, 0, 0, 0]
-    for method, gap, error in (("gp-pm-literal", 0.90, 0.11), ("gp-pm", 0.27, 0.05), ("sparbl", 2.81, 0.14)):
-        large = by_size(grid, method).loc[50, 30]
-        assert (large.mean(), large.sem()) == (pytest.approx(gap, abs=0.01), pytest.approx(error, abs=0.01))
-        assert large.min() > 0
-
-
-def test_sparbl_is_not_ahead_in_large_cities(grid):
-    """At 50 sites it ends behind the p-median deployment and level with BOCS; the genetic algorithm is stuck too."""
-    for units in (20, 30):
-        of = {method: by_size(grid, method).loc[50, units] for method in ("sparbl", "bocs", "genetic")}
-        assert of["sparbl"].median() > by_size(grid, "sparbl", "p-median").loc[50, units].median()
-        for other in ("bocs", "genetic"):
-            difference = of["sparbl"] - of[other]
-            assert difference.mean() > -2 * difference.sem()
-        assert of["genetic"].min() > 1
-        assert of["bocs"].min() > 1
-
-
-def test_neither_method_is_at_the_optimum_of_st_paul_in_every_run():
-    """Section 7.1 and Figure 5: "within 80 iterations across all trials" and with "guaranteed optimality"."""
-    runs = study.outcomes(eo.datasets.load_study("location_st_paul"))
-    within = runs.assign(soon=runs["evaluations"] <= 80).groupby(["method", "version"])[["soon", "reached"]].sum()
-    assert within.loc["sparbl"].to_numpy().tolist() == [[28, 39], [33, 40]]  # of 40, embedded and published
-    assert within.loc["gp-pm-literal", "reached"].tolist() == [8, 10]  # of 10
-    assert within.loc["gp-pm", "soon"].tolist() == [10, 10]
-    median = runs.groupby(["method", "version"])["evaluations"].median().unstack("version")
-    assert median.loc["gp-pm-literal"].tolist() == [49, 37.5]
-    rivals = median.loc[["gp-zero", "bocs", "sparbl", "genetic", "random", "annealing"]]
-    assert (median.loc["gp-pm-literal"] < rivals).all(axis=None)
-    assert abs(median.loc["sparbl", "published"] - median.loc["bocs", "published"]) < 5
-
-
-def test_runs_of_the_tables_and_of_late_responses_that_found_the_optimum():
-    """Published demand: of 50 and 65 runs of Tables 1 and 3, and of 10 at 8 and 9 min, within 100 evaluations."""
-    tables = study.outcomes(eo.datasets.load_study("location_tables")).query("version == 'published'")
-    found = tables.groupby(["method", "table"])["reached"].sum()
-    minutes = study.outcomes(eo.datasets.load_study("location_late")).query("version == 'published' and minutes >= 8")
-    late = minutes.groupby(["method", "minutes"])["reached"].sum()
-    for method, of_tables, of_late in (
-        ("gp-pm-literal", [45, 57], [1, 3]),
-        ("gp-pm", [50, 65], [10, 10]),
-        ("sparbl", [49, 60], [6, 9]),
-    ):
-        assert found[method].tolist() == of_tables
-        assert late[method].tolist() == of_late
 
 
 def test_no_load_brings_the_p_median_as_far_behind_as_printed():

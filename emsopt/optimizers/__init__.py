@@ -19,7 +19,8 @@ from .boxes.gp_ucb import GPUCB, GPUCBFixed
 from .boxes.kr_ucb import KRUCB
 from .boxes.random_points import RandomPoints
 from .boxes.space_filling import density_design, fill_distance, process_design
-from .control.learners import ETC50, LEARNERS, TSPSQ, UCBCVS, UCBPSQ, ControlLearner, UnknownCost
+from .control.base import ControlLearner
+from .control.learners import ETC50, LEARNERS, TSPSQ, UCBCVS, UCBPSQ, UnknownCost
 from .control.model import Hyperparameters
 from .control.regret import control_regrets, control_verdicts, with_regret
 from .control.search import ControlRun, bocvs

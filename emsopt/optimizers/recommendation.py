@@ -1,8 +1,9 @@
 """Which observed candidate to recommend if values are noisy: the one with the best posterior mean of a Gaussian process.
 
 The best of many noisy values is too good: noise, more than the candidate, made it the best. The process fits the noise
-and averages it over neighbours. `AskTell.recommend` uses `posterior_means`. Repeating the leading candidates with a part
-of the budget did not improve the recommendation on training functions (``benchmarks/RESULTS.md``), so runs do not.
+and averages it over neighbours. `AskTell.recommend` uses `posterior_means` for deployments and `estimated_gains` for
+points of a box. Repeating the leading candidates with a part of the budget did not improve the recommendation on training
+functions (``benchmarks/RESULTS.md``), so runs do not.
 
 Limits. If few scattered points differ by far more than the noise, as on steep functions of many inputs, the process may
 take real differences for noise; the luckiest point is then the better one.
@@ -15,7 +16,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from .._types import FloatArray, IntArray
-from ..surrogates.gaussian_process import fit
+from ..surrogates.gaussian_process import GaussianProcess, fit
 from ._values import spread
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ NOISE_BOUNDS = (1e-6, 10.0)
 SPREAD = 0.3  # standard deviation of the logarithms of a kernel's lengthscales around their common mean, as a prior
 MOST = 300  # largest number of observations to which hyperparameters are fitted
 CENTRES, BLOCK, JITTER = 500, 2000, 1e-9
+BAD = 0.25  # share of the gains, the worst, that are raised to the best of them
+CLEARLY = 0.8
 
 
 def posterior_means(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: FloatArray) -> FloatArray:
@@ -48,14 +51,69 @@ def posterior_means(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: Fl
     """
     if np.ptp(y) == 0:
         return y.copy()
-    middle, scale = y.mean(), spread(y)
-    y = (y - middle) / scale
-    part = np.linspace(0, len(y) - 1, min(len(y), MOST)).astype(int)
+    return _smoothed(_likeliest(kernels, X, y), X, y)
+
+
+def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArray) -> FloatArray:
+    """Return an estimate of each noisy gain at points of a box, shape (n,), by one of two processes.
+
+    The first is a process of the gains g. The second is one of -log(s + max g - g), where s is the distance of the best
+    gain from the upper quartile; its mean is transformed back. It resolves small differences near the top of a function
+    that falls by orders of magnitude elsewhere. It is used if it predicts left-out gains clearly better: if the sum of its
+    squared errors is below ``CLEARLY`` times the other's. Errors are those of normal scores, negative ones raised to 0. Both
+    raise the worst gains first, as bad regions need no accurate model.
+
+    Parameters
+    ----------
+    kernels, X
+        As in `posterior_means`; X on the unit cube.
+    gains : ndarray, shape (n,)
+        Larger is better.
+    """
+    from scipy.special import ndtri
+    from scipy.stats import rankdata
+
+    cut, top = np.maximum(gains, np.quantile(gains, BAD)), gains.max()
+    scale = top - np.quantile(gains, 0.75)
+    if scale == 0:
+        return posterior_means(kernels, X, cut)
+    part = _part(gains)
+    scores = ndtri((rankdata(gains[part]) - 0.5) / len(part))
+
+    def error(process: GaussianProcess) -> float:
+        inverse_root = solve_triangular(process.factor, np.eye(len(part)), lower=True, check_finite=False)
+        left_out = process.residuals - process.coefficients / (inverse_root**2).sum(axis=0)
+        order = np.argsort(process.residuals, kind="stable")
+        predicted = np.interp(left_out, process.residuals[order], scores[order])
+        return float(((np.maximum(predicted, 0) - np.maximum(scores, 0)) ** 2).sum())
+
+    logarithms = -np.log(scale + top - cut)
+    plain, warped = (_likeliest(kernels, X, y) for y in (cut, logarithms))
+    if error(warped) < CLEARLY * error(plain):
+        estimates: FloatArray = scale + top - np.exp(-_smoothed(warped, X, logarithms))
+        return estimates
+    return _smoothed(plain, X, cut)
+
+
+def _part(y: FloatArray) -> IntArray:
+    """Return the rows to which hyperparameters are fitted."""
+    return np.linspace(0, len(y) - 1, min(len(y), MOST)).astype(int)
+
+
+def _likeliest(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: FloatArray) -> GaussianProcess:
+    """Return the process of largest likelihood, of standardised values and conditioned on a part of them."""
+    part, values = _part(y), (y - y.mean()) / spread(y)
     fits = [
-        fit(kernel, X[part], y[part], noise_ratio=ratio, noise_ratio_bounds=NOISE_BOUNDS, spread=SPREAD)
+        fit(kernel, X[part], values[part], noise_ratio=ratio, noise_ratio_bounds=NOISE_BOUNDS, spread=SPREAD)
         for kernel, ratio in zip(kernels, NOISE_RATIOS, strict=True)
     ]
-    best = max(fits, key=lambda process: process.log_likelihood)
+    return max(fits, key=lambda process: process.log_likelihood)
+
+
+def _smoothed(best: GaussianProcess, X: FloatArray | IntArray, y: FloatArray) -> FloatArray:
+    """Return the posterior means of `posterior_means` with the hyperparameters of a process."""
+    middle, scale = y.mean(), spread(y)
+    y = (y - middle) / scale
     points, group, repeats = np.unique(X, axis=0, return_inverse=True, return_counts=True)
     group = group.ravel()  # some versions of numpy return a column
     sums = np.bincount(group, y)

@@ -11,12 +11,9 @@ from ...errors import InputError
 from ...problems.box import SAME
 from ...problems.inputs import Bounds
 from ..ask_tell import AskTell
-from ..recommendation import posterior_means
+from ..recommendation import estimated_gains
 from ._search import STARTS, Slopes, best_of_pool, highest, highest_admitted
 from .box import Function, on_box
-
-BAD = 0.25
-"""Share of the values, the worst, that are raised to the best of them before `recommend` fits a model to noisy values."""
 
 
 class BoxOptimizer(AskTell[FloatArray]):
@@ -157,9 +154,9 @@ class BoxOptimizer(AskTell[FloatArray]):
     def _estimates(self) -> FloatArray:
         from ...surrogates.box_kernels import SquaredExponential
 
-        gains, sign = self.gains, 1 if self.better is max else -1
+        sign = 1 if self.better is max else -1
         kernels = [SquaredExponential(np.full(self.space.coordinates, width)) for width in (0.5, 0.2, 1.0)]
-        return sign * posterior_means(kernels, self.points, np.maximum(gains, np.quantile(gains, BAD)))
+        return sign * estimated_gains(kernels, self.points, self.gains)
 
     def _climb(self, function: Slopes) -> FloatArray:
         """Maximise a function on the unit cube, starting from random points and near the best observed points."""

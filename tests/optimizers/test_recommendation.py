@@ -4,12 +4,13 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import emsopt as eo
 from emsopt.optimizers import recommendation
-from emsopt.optimizers.recommendation import posterior_means
+from emsopt.optimizers.recommendation import estimated_gains, posterior_means
 from emsopt.surrogates.box_kernels import SquaredExponential
 from emsopt.surrogates.gaussian_process import condition
 
@@ -60,6 +61,58 @@ def test_repeats_count_as_often_as_they_were_observed(centres, monkeypatch):
     monkeypatch.setattr(recommendation, "CENTRES", centres)
     expected = y.mean() + scale * model.predict(X)[0]
     np.testing.assert_allclose(posterior_means(kernels(2), X, y), expected, atol=1e-6 if centres == 500 else 0.02)
+
+
+def heavy_tailed(seed, n=60):
+    """Return points in the plane, exact and noisy values of a valley whose values range over orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    X = np.vstack([rng.random((n // 2, 2)), 0.4 + 0.1 * rng.normal(size=(n // 2, 2))])
+    exact = -np.expm1(30 * ((X - 0.4) ** 2 @ [1.0, 0.5]))
+    return X, exact, exact + 0.5 * rng.normal(size=n)
+
+
+def test_gains_that_range_over_orders_of_magnitude_are_modelled_by_logarithms(monkeypatch):
+    """Estimates near the top, in the unit of the gains: the default chooses logarithms, which are better."""
+    errors = {}
+    for clearly in (recommendation.CLEARLY, np.inf, 0.0):  # the default, always logarithms, always gains
+        monkeypatch.setattr(recommendation, "CLEARLY", clearly)
+        data = map(heavy_tailed, range(6))
+        errors[clearly] = [
+            np.abs(estimated_gains(kernels(2), X, gains) - exact)[30:].mean() for X, exact, gains in data
+        ]
+    default, logarithms, plain = map(np.mean, errors.values())
+    assert default == logarithms < 0.95 * plain
+    assert plain < 0.5  # the standard deviation of the noise
+
+
+def test_gains_of_a_smooth_function_are_modelled_themselves():
+    X, _, y = waves(60)
+    cut = np.maximum(y, np.quantile(y, recommendation.BAD))
+    np.testing.assert_array_equal(estimated_gains(kernels(2), X, y), posterior_means(kernels(2), X, cut))
+    np.testing.assert_array_equal(estimated_gains(kernels(2), X, np.r_[0.0, np.ones(59)]), 1)
+
+
+def test_left_out_errors_are_those_without_the_point(monkeypatch):
+    """The choice between the processes, from processes that are conditioned on all points but one."""
+    X, _, gains = heavy_tailed(2, 40)
+    cut, scale = np.maximum(gains, np.quantile(gains, 0.25)), gains.max() - np.quantile(gains, 0.75)
+    scores, errors = norm.ppf((np.argsort(np.argsort(gains)) + 0.5) / 40), []
+    for y in (cut, -np.log(scale + gains.max() - cut)):
+        y = (y - y.mean()) / y.std()
+        process, order = recommendation._likeliest(kernels(2), X, y), np.argsort(y, kind="stable")
+        left_out = []
+        for k in range(40):
+            others = np.arange(40) != k
+            rest = condition(process.kernel, X[others], y[others], noise_ratio=process.noise_ratio)
+            left_out.append(rest.predict(X[k : k + 1])[0][0])
+        predicted = np.interp(left_out, y[order], scores[order])
+        errors.append(((np.maximum(predicted, 0) - np.maximum(scores, 0)) ** 2).sum())
+    ratio = errors[1] / errors[0]
+    ends = []
+    for clearly in (ratio * 0.999, ratio * 1.001):
+        monkeypatch.setattr(recommendation, "CLEARLY", clearly)
+        ends.append(estimated_gains(kernels(2), X, gains))
+    assert np.abs(ends[0] - ends[1]).max() > 1e-3  # the choice changes where the ratio of the errors does
 
 
 def test_twenty_thousand_values_are_averaged_in_bounded_memory():

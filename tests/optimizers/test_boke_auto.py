@@ -84,7 +84,7 @@ def test_both_forms_of_the_quadratic_are_equal(d, t, monkeypatch):
 def test_two_hundred_choices_take_little_memory():
     """The normal equations of a quadratic in 200 coordinates would take 3.3 GB."""
     inputs = {name: Categorical([f"{name}{k}" for k in range(50)]) for name in "abcd"}
-    optimizer = BOKEAuto(lambda **x: 0.0, bounds=inputs, exploring=1e-9, rng=0)
+    optimizer = BOKEAuto(lambda **x: 0.0, bounds=inputs, sense="max", exploring=1e-9, rng=0)
     for k in range(12):
         optimizer.tell(optimizer.ask(), np.sin(k))
     tracemalloc.start()

@@ -1,0 +1,169 @@
+"""Arithmetic on the first version of the server-location paper: its graph, its regret, its first trust region.
+
+The version is "Optimizing Server Locations for Stochastic Emergency Service Systems". Nothing here calls the package. These
+tests support rows of the register, and say nothing about the code.
+"""
+
+import itertools
+from math import comb, exp, log, sqrt
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+N, P = 17, 9  # St. Paul
+D = 1 + N + comb(N, 2)
+
+# -- section 4.2: the graph of Algorithm 1 ----------------------------------------------------------------------------
+
+A, B = -np.array([[0, 2, 3], [2, 0, 1], [3, 1, 0]]), np.array([9, 8, -7])  # the second version's Example 7; A+ is zero
+SIDES = np.array(list(itertools.product([0, 1], repeat=3)))
+
+
+def cuts(large=0.0):
+    """Return the cuts of version one's graph by x, 1 on the side of the source; ``large`` is L on all arcs to the sink."""
+    source, sink = np.maximum(B, 0), np.maximum(-B, 0) + large
+    between = np.einsum("ki,ij,kj->k", SIDES, -A, 1 - SIDES)
+    return (1 - SIDES) @ source + SIDES @ sink + between
+
+
+def test_the_sides_of_version_ones_cut_pick_the_worst_point_of_example_7():
+    """Line 8 of Algorithm 1 and "source-side corresponding to x = 1": (1, 1, 0), which has the largest value of all."""
+    values = np.einsum("ki,ij,kj->k", SIDES, A, SIDES) + SIDES @ B
+    chosen = cuts().argmin()
+    assert SIDES[chosen].tolist() == [1, 1, 0]
+    assert values[chosen] == values.max() == 13
+    assert SIDES[values.argmin()].tolist() == [0, 0, 1]
+    assert values.min() == -7
+
+
+def test_a_large_capacity_to_the_sink_leaves_every_site_out():
+    """ "Exactly p nodes will be assigned to the source" if L is added to each arc to the sink: none is."""
+    counts = [SIDES[cuts(large).argmin()].sum() for large in (0, 5, 10, 1000)]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[-1] == 0
+
+
+# -- section 4.3 and appendix D.3: regret -------------------------------------------------------------------------------
+
+
+def theorem_6(T, s0, W=1.0, C=1.0):
+    """Return (59) with the T_0 of (60), and the last line of the proof."""
+    start = np.ceil(C**2 * s0**2 * log(D))
+    regret = W * start + C * s0 * sqrt(log(D)) * (sqrt(T) - sqrt(start)) + W * log(T)
+    return regret, W * C**2 * s0**2 * sqrt(T * log(D)) + log(T)
+
+
+def test_the_order_of_theorem_6_is_linear_in_the_sparsity_and_its_proofs_last_line_is_not():
+    """(59) doubles with s_0 for large T, as stated; the last line, W s_0² √(T log D), has four times as much.
+
+    (59) has no W before the root, which the theorem has, and a term W s_0² log D, which the theorem lacks.
+    """
+    for s0 in (1, 5):
+        ratios = [np.divide(*(theorem_6(T, k * s0)[part] for k in (2, 1))) for T, part in ((1e12, 0), (1e12, 1))]
+        assert ratios == pytest.approx([2, 4], rel=0.01)
+    assert theorem_6(1e12, 5, W=3.0)[0] == pytest.approx(theorem_6(1e12, 5)[0], rel=1e-3)
+    start = theorem_6(1e12, 10, W=2.0)[0] - theorem_6(1e12, 10)[0]  # W s_0² log D + W log T
+    assert start == pytest.approx(100 * log(D) + log(1e12), rel=0.01)
+
+
+def test_the_bad_event_of_58_adds_up_linearly():
+    """(58) sums W (2 / t + D^-s_0) over the rounds and keeps "O(1)" of the second part, which is W T D^-s_0.
+
+    So what the sum exceeds 2 W log T by grows like T, and in the end passes the bound of order √T.
+    """
+    for s0, crossing in ((1, 1.2e5), (2, 1.13e10)):
+        rounds = np.arange(1, 100_001)
+        excess = np.cumsum(2 / rounds + float(D) ** -s0) - np.cumsum(2 / rounds)
+        slope = np.log(excess[-1] / excess[999]) / np.log(rounds[-1] / rounds[999])
+        assert slope == pytest.approx(1, abs=1e-3)
+        assert crossing * excess[-1] / rounds[-1] == pytest.approx(s0 * sqrt(crossing * log(D)), rel=0.05)
+
+
+def test_the_second_term_of_lemma_12_does_not_fall():
+    """At τ = s_0 / D it is s_0 (1 - s_0/D) √log(D/s_0): the bound is not s_0 log D / t, as concluded."""
+    s0, tau = 5, 5 / D
+    t = np.logspace(1, 4, 4)
+    ratio = (s0 * log(D) / t + (D - s0) * tau * sqrt(log(1 / tau))) / (s0 * log(D) / t)
+    assert (np.diff(ratio) > 0).all()
+    assert ratio[0] > 4
+    assert ratio[-1] > 1000
+
+
+def shrunk(y, tau):
+    """Return the posterior mean of θ under the horseshoe, y ~ N(θ, 1) and θ ~ N(0, λ² τ²), λ half-Cauchy.
+
+    With λ integrated out it is y times a ratio of integrals over u = √κ, the root of the weight of y, on [0, 1].
+    """
+
+    def integral(power):
+        def integrand(u):
+            return u**power * exp(y * y * (u * u - 1) / 2) / (tau**2 + (1 - tau**2) * u * u)
+
+        points = [min(tau, 0.5), min(10 * tau, 0.9)]
+        return quad(integrand, 0, 1, points=points, limit=400)[0]
+
+    return y * integral(2) / integral(0)
+
+
+def test_the_posterior_mean_is_that_of_samples():
+    """The integral against the scale mixture drawn at random."""
+    rng = np.random.default_rng(0)
+    theta_sd = np.abs(rng.standard_cauchy(2_000_000)) * 0.3
+    for y in (0.7, 2.5):
+        weight = np.exp(-(y**2) / (2 * (1 + theta_sd**2))) / np.sqrt(1 + theta_sd**2)
+        mean = y * np.average(theta_sd**2 / (1 + theta_sd**2), weights=weight)
+        assert shrunk(y, 0.3) == pytest.approx(mean, rel=0.01)
+
+
+def test_large_observations_are_hardly_shrunk():
+    """Lemma 13: beyond √(3 log 1/τ) the largest difference falls with τ, though slowly; below √(2 log 1/τ) it grows."""
+    taus = (1e-2, 1e-4, 1e-8, 1e-16)
+    beyond = [max(y - shrunk(y, tau) for y in sqrt(3 * log(1 / tau)) + np.linspace(0, 10, 21)) for tau in taus]
+    below = [0.8 * sqrt(2 * log(1 / tau)) - shrunk(0.8 * sqrt(2 * log(1 / tau)), tau) for tau in taus]
+    assert beyond == pytest.approx([2.57, 1.77, 0.34, 0.20], abs=0.01)
+    assert below == sorted(below)
+
+
+def test_steps_of_the_proof_of_lemma_12():
+    """(47): the estimate is off by less than ζ, ζ² = 2 log 1/τ. (49): for a zero coefficient its mean square is below ζ τ."""
+    for tau in (1e-2, 1e-4, 1e-8, 1e-16):
+        zeta = sqrt(2 * log(1 / tau))
+        assert 0.94 < max(y - shrunk(y, tau) for y in np.linspace(0.1, 2 * zeta, 60)) / zeta < 1
+    for tau in (1e-2, 1e-4, 1e-8):
+        y = np.linspace(0, sqrt(2 * log(1 / tau)) + 8, 400)
+        square = 2 * np.trapezoid([shrunk(one, tau) ** 2 * exp(-one * one / 2) / sqrt(2 * np.pi) for one in y], y)
+        assert square < 0.06 * sqrt(2 * log(1 / tau)) * tau
+
+
+def test_small_observations_are_shrunk_as_lemma_14_says():
+    """At most y exp(y²/2) 2τ/3 for y > 0; near y = 0 and small τ it is 2τ/π, so that the constant is nearly attained.
+
+    For y < 0 the inequality as printed turns round; it is meant for absolute values.
+    """
+    for tau in (0.9, 0.3, 0.05, 1e-3):
+        for y in np.linspace(0.01, 3, 12):
+            bound = y * exp(y * y / 2) * 2 * tau / 3
+            assert 0 < shrunk(y, tau) <= bound
+            assert shrunk(-y, tau) >= -bound
+    assert shrunk(0.01, 1e-3) / 0.01 == pytest.approx(2e-3 / np.pi, rel=0.01)
+
+
+# -- section 5 and appendix C.1: trust regions ------------------------------------------------------------------------
+
+
+def test_an_edge_of_20_is_the_whole_space_of_small_cities():
+    """Lemma 16 with C.1's d_0 = 20: all deployments of three of the six sizes and of St. Paul are in the first region."""
+
+    def share(sites, units, edge=20):
+        inside = sum(comb(units, i) * comb(sites - units, i) for i in range(edge // 2 + 1))
+        return inside / comb(sites, units)
+
+    sizes = [(10, 5), (20, 10), (30, 5), (N, P), (30, 15), (50, 20), (50, 30)]
+    whole = [share(*size) == 1 for size in sizes]
+    assert whole == [True] * 4 + [False] * 3
+    assert share(30, 15) > 0.98
+    assert share(50, 20) == share(50, 30) < 0.3
+    corners = np.array([x for x in itertools.product([0, 1], repeat=7) if sum(x) == 3])
+    near = (np.abs(corners - corners[0]).sum(axis=1) <= 4).mean()
+    assert near == pytest.approx(share(7, 3, edge=4))

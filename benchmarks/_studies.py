@@ -1,8 +1,8 @@
 """What the studies share: options of the command line, and the files of finished cases and of tables.
 
 Finished cases are kept in ``emsopt-results/``, so that an interrupted study can be resumed. If a method has changed,
-remove its file there. Tables go to where `emsopt.datasets.load_study` finds them, those of a tiny study (``--smoke``) to
-the folder of the cases.
+remove its file there. Tables go to where `emsopt.datasets.load_study` finds them, those of a tiny study (``--smoke``)
+to the folder of the cases.
 """
 
 import argparse

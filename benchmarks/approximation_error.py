@@ -7,9 +7,9 @@
 
 Writes emsopt/data/studies/approximation_error_15.csv (one row per city) and approximation_error_st_paul.csv (a summary
 over all deployments). Seeds are 0, 1, 2, ...; finished rows are kept, so that an interrupted run can be resumed. The
-stored tables of 20 and 30 units have 30 and 100 cities with plane travel times, and 20 with uniform ones (``--geometries``,
-``--cities``). Fleets that are too large for the exact model are simulated with CALLS calls; ``half_width_min`` is half
-the width of the 95 % confidence interval.
+stored tables of 20 and 30 units have 30 and 100 cities with plane travel times, and 20 with uniform ones
+(``--geometries``, ``--cities``). Fleets that are too large for the exact model are simulated with CALLS calls;
+``half_width_min`` is half the width of the 95 % confidence interval.
 """
 
 import argparse

@@ -2,18 +2,19 @@
 
     python benchmarks/bocvs_study.py --backend processes
 
-"Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs": four objectives and Levy's function,
-which only the appendix names; cheap and moderate costs, variances 0.02 and 0.04, five methods and a budget of 100 units of
-cost. Five seeds, as in the paper, but three on the airfoil, where runs are long and all methods find the optimum.
-Hyperparameters are re-estimated; bounds have beta = 2. Play number t meets the same random draws with every method.
-``_studies.py`` says where the results go; the table is "bocvs". The plant needs its published file (``EMSOPT_DATA``). Fifty
-minutes on one core, half of them for the airfoil.
+"Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs": four objectives and Levy's
+function, which only the appendix names; cheap and moderate costs, variances 0.02 and 0.04, five methods and a budget of
+100 units of cost. Five seeds, as in the paper, but three on the airfoil, where runs are long and all methods find the
+optimum. Hyperparameters are re-estimated; bounds have beta = 2. Play number t meets the same random draws with every
+method. ``_studies.py`` says where the results go; the table is "bocvs". The plant needs its published file
+(``EMSOPT_DATA``). Fifty minutes on one core, half of them for the airfoil.
 
-Each run is stored at the costs of GRID: the number of ``plays`` made so far, and of those ``on_target`` (of the cheapest
-set within the tolerance); simple, quality, cost and weighted regret; ``restarts``, how often no set was feasible;
-``covered``, the share of the sets played whose mean cost lies within line 23's radius of its estimate; and ``cost_error``,
-the largest error of an estimate. No run is cut off. As stored, however, seven runs of Thompson sampling and UCB-CVS on the
-airfoil with cheap costs end after 700 plays, and the airfoil's older runs lack weighted regret and restarts.
+Each run is stored at the costs of GRID: the number of ``plays`` made so far, and of those ``on_target`` (of the
+cheapest set within the tolerance); simple, quality, cost and weighted regret; ``restarts``, how often no set was
+feasible; ``covered``, the share of the sets played whose mean cost lies within line 23's radius of its estimate; and
+``cost_error``, the largest error of an estimate. No run is cut off. As stored, however, seven runs of Thompson sampling
+and UCB-CVS on the airfoil with cheap costs end after 700 plays, and the airfoil's older runs lack weighted regret and
+restarts.
 
 Seeds vary slowest, so that an interrupted study holds complete replications. Where all control sets are equally large,
 as the airfoil's are, ETC-50 has one group and makes the same plays as UCB-PSQ; its rows are copied.
@@ -22,7 +23,8 @@ as the airfoil's are, ETC-50 has one group and makes the same plays as UCB-PSQ; 
 
 A small study of its own, "bocvs_horizon": the growth of the paper's method's regrets with the budget, on the two
 variables of `emsopt.problems.hill_control`, with a fixed tolerance. Exploration takes 60 % of every budget, as in the
-experiments, or a share that shrinks like budget^(-1/3), as Theorem 1 requires. UCB-CVS, which knows the costs, is run too.
+experiments, or a share that shrinks like budget^(-1/3), as Theorem 1 requires. UCB-CVS, which knows the costs, is run
+too.
 """
 
 from functools import cache

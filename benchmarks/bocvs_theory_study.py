@@ -2,18 +2,18 @@
 
     python benchmarks/bocvs_theory_study.py
 
-"Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". The bounds say something only after
-hundreds of thousands of plays, for which the learners of emsopt are too slow. Here the two variables of
+"Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". The bounds say something only
+after hundreds of thousands of plays, for which the learners of emsopt are too slow. Here the two variables of
 `emsopt.problems.hill_control` take 21 values each. The kernel has finitely many features then, and a play costs
 microseconds. The hill is a single bump of the kernel, so that its norm B is 1.
 
-Everything is as the theorems assume, and nothing as in the experiments: the kernel and B are known, the process has a noise
-variance of 1 + 2/T, and β follows from the largest information gain, all bounded by `emsopt.optimizers.control.bounds`.
-Costs are 0 or 1 at random, the widest distribution of a given mean on [0, 1].
+Everything is as the theorems assume, and nothing as in the experiments: the kernel and B are known, the process has a
+noise variance of 1 + 2/T, and β follows from the largest information gain, all bounded by
+`emsopt.optimizers.control.bounds`. Costs are 0 or 1 at random, the widest distribution of a given mean on [0, 1].
 
 "bocvs_bounds": one row per number of plays T, tolerance and seed, with the plays per set in the exploration ``each``, 3
-T^(2/3); quality and cost regret, their bounds (3), (5) and (4), and what they are if every play is the worst; and of the
-plays after the exploration the shares ``on_target`` and ``exact``, with exactly the acceptable sets feasible.
+T^(2/3); quality and cost regret, their bounds (3), (5) and (4), and what they are if every play is the worst; and of
+the plays after the exploration the shares ``on_target`` and ``exact``, with exactly the acceptable sets feasible.
 "bocvs_exploration": the same for a few ``each`` at 20,000 plays. Four minutes.
 """
 

@@ -2,14 +2,14 @@
 
     python benchmarks/boke_auto_training.py boke-auto gp-ei --seeds 4
 
-The functions (`CASES`) have 2 to 10 inputs on [-1, 1]^d. Beside draws from Gaussian processes, bumps and rotated valleys of
-``boke_training.py`` they are
+The functions (`CASES`) have 2 to 10 inputs on [-1, 1]^d. Beside draws from Gaussian processes, bumps and rotated
+valleys of ``boke_training.py`` they are
 
 ======  ================================================================================================================
 sum     Σ_j g_j(x_j), each g_j a draw from a Gaussian process with one input and the lengthscale of the name
 pairs   the same for pairs of inputs
-funnel  r^p + a Σ_j (1 - cos 2π k (x_j - c_j)) / d, where r is the root mean square of x - c in random widths; p, a, k and
-        the centre c are random
+funnel  r^p + a Σ_j (1 - cos 2π k (x_j - c_j)) / d, where r is the root mean square of x - c in random widths; p, a, k
+        and the centre c are random
 ======  ================================================================================================================
 
 A run has 60 evaluations beyond the first design, from six inputs on 100 in all. Seeds start at 7000. Reported is the

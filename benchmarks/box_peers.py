@@ -4,15 +4,16 @@
     python benchmarks/box_peers.py                           # 20 minutes of CPU; prints the table of RESULTS.md
     python benchmarks/box_peers.py --methods boke-auto optuna-tpe --seeds 3 --file box_peers.jsonl
 
-All methods minimise the same noise-free functions with the same seeds, 60 evaluations each (80 with six inputs), counting
-those of the initial design. Regret is the best value found minus the optimum; seconds are the CPU time of a run on one
-thread, without loading packages, after a short run that compiles. Finished runs are kept in ``--file``, if given, and are
-not repeated. Of the functions, "mixed6" has a logarithmic, a whole-number and a categorical input among six.
+All methods minimise the same noise-free functions with the same seeds, 60 evaluations each (80 with six inputs),
+counting those of the initial design. Regret is the best value found minus the optimum; seconds are the CPU time of a
+run on one thread, without loading packages, after a short run that compiles. Finished runs are kept in ``--file``, if
+given, and are not repeated. Of the functions, "mixed6" has a logarithmic, a whole-number and a categorical input among
+six.
 
 - **optuna-tpe**, **optuna-gp**: ``TPESampler`` and ``GPSampler(deterministic_objective=True)`` with their defaults.
 - **skopt**: ``gp_minimize`` with its defaults, but ``noise=1e-10``.
-- **botorch**: ``SingleTaskGP`` with its defaults, trained before every step, and ``LogExpectedImprovement`` maximised from
-  10 of 256 points, after a Sobol design of 2 (d + 1) points. It is left out on mixed6.
+- **botorch**: ``SingleTaskGP`` with its defaults, trained before every step, and ``LogExpectedImprovement`` maximised
+  from 10 of 256 points, after a Sobol design of 2 (d + 1) points. It is left out on mixed6.
 """
 
 import argparse
@@ -56,7 +57,7 @@ def task_of(name):
     return lambda **x: problem(list(x.values())), inputs, problem.best_value
 
 
-# -- the methods: each returns the values it finds -------------------------------------------------------------------------
+# -- the methods: each returns the values it finds ---------------------------------------------------------------------
 
 
 def ours(f, inputs, budget, seed, method):

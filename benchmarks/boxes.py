@@ -3,11 +3,12 @@
     python benchmarks/boxes.py                                # 20 seeds, about 25 min of CPU; resumes
     python benchmarks/boxes.py --methods boke-auto --seeds 5
 
-The functions are Goldstein-Price, six-hump camel, Beale, McCormick, drop wave, Hartmann 3 and 6, Rosenbrock 4 and 8, Shekel
-10, Colville, Powell 4, Michalewicz 5, Rastrigin 5, Ackley 6 and 10, Levy 6, sphere 6, Alpine 8 and Trid 10, on their usual
-boxes and without noise. A run has 60 evaluations beyond the first design, from six inputs on 100 in all. The table shows
-the median regret over the seeds with its quartiles, mean CPU seconds of a run, and how often boke-auto ends below gp-ei
-from the same first design. Finished runs are kept in ``--folder``; results are in ``benchmarks/RESULTS.md``.
+The functions are Goldstein-Price, six-hump camel, Beale, McCormick, drop wave, Hartmann 3 and 6, Rosenbrock 4 and 8,
+Shekel 10, Colville, Powell 4, Michalewicz 5, Rastrigin 5, Ackley 6 and 10, Levy 6, sphere 6, Alpine 8 and Trid 10, on
+their usual boxes and without noise. A run has 60 evaluations beyond the first design, from six inputs on 100 in all.
+The table shows the median regret over the seeds with its quartiles, mean CPU seconds of a run, and how often boke-auto
+ends below gp-ei from the same first design. Finished runs are kept in ``--folder``; results are in
+``benchmarks/RESULTS.md``.
 """
 
 import argparse

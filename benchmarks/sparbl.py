@@ -96,10 +96,11 @@ def compare_searches(runs):
                 rows += [search(method, objective, best, budget, s) for s in range(-(-runs // len(cases)))]
         for method, rows in results.items():
             found = [r[1] for r in rows if r[1] is not None]
+            gap, ms = (statistics.median(r[k] for r in rows) for k in (0, 2))
             print(
-                f"  {label}, {method.__name__:10}: median gap {statistics.median(r[0] for r in rows):.2f} % at {budget} "
-                f"(worst {max(r[0] for r in rows):.2f}), best known in {len(found)} of {len(rows)} after "
-                f"{statistics.median(found) if found else '-'} evaluations, {statistics.median(r[2] for r in rows):.0f} ms"
+                f"  {label}, {method.__name__:10}: median gap {gap:.2f} % at {budget} (worst "
+                f"{max(r[0] for r in rows):.2f}), best known in {len(found)} of {len(rows)} after "
+                f"{statistics.median(found) if found else '-'} evaluations, {ms:.0f} ms"
             )
 
 

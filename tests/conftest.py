@@ -51,10 +51,10 @@ def agrees(printed, value):
 def claim():
     """A function that binds a row of the register of claims to what a test has computed.
 
-    ``claim("boke", "Theorem 4.1", 0.9, 16)`` fails unless the numbers of the row's column ``ours`` include 0.9 and 16 in
-    this order, each to its last printed digit; others may stand between them. ``column="error"`` and ``"theirs"`` do the
-    same there. Use it in the test that the row names as evidence, on values computed in that test or read from a stored
-    study. Without numbers it returns the row: ``claim("boke", "Theorem 4.1").ours``.
+    ``claim("boke", "Theorem 4.1", 0.9, 16)`` fails unless the numbers of the row's column ``ours`` include 0.9 and 16
+    in this order, each to its last printed digit; others may stand between them. ``column="error"`` and ``"theirs"`` do
+    the same there. Use it in the test that the row names as evidence, on values computed in that test or read from a
+    stored study. Without numbers it returns the row: ``claim("boke", "Theorem 4.1").ours``.
     """
 
     def row(paper, place, *values, column="ours"):

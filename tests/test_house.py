@@ -1,6 +1,7 @@
 """The house: rooms from the ground up, each importing only from those below it.
 
-Imports are read from the source, those inside functions too: a piece that is imported late depends on its room all the same.
+Imports are read from the source, those inside functions too: a piece that is imported late depends on its room all the
+same.
 """
 
 import ast

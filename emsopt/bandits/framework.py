@@ -168,8 +168,8 @@ class ShortestPath:
     def __call__(self, indices: ArrayLike, allowed: ArrayLike | None = None) -> IntArray:
         """Return the path's edges in driving order, shape (k,), where ``indices`` are the costs of all edges.
 
-        ``allowed`` is one boolean per edge, or per edge and connection, or None to allow all. Raise if there is no legal
-        path of allowed edges.
+        ``allowed`` is one boolean per edge, or per edge and connection, or None to allow all. Raise if there is no
+        legal path of allowed edges.
         """
         closed = None if allowed is None else ~np.asarray(allowed, dtype=bool)
         return self.net.shortest_path(indices, self.start, self.end, closed=closed)

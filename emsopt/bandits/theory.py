@@ -169,8 +169,8 @@ def regret_bound(
 ) -> FloatArray:
     """Return an upper bound on the Bayesian cumulative regret, the expected regret under the prior, after T rounds.
 
-    Theorem 3.1 or, with ``infinite``, Theorem 3.2 of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", with
-    the additive term multiplied by √k_max (the square root of ``prior_variance``), as the module's notes explain.
+    Theorem 3.1 or, with ``infinite``, Theorem 3.2 of "Bayesian Analysis of Combinatorial Gaussian Process Bandits",
+    with the additive term multiplied by √k_max (the square root of ``prior_variance``), as the module's notes explain.
 
     Parameters
     ----------
@@ -233,8 +233,8 @@ def grid_points(
 ) -> int:
     """Return the least number τ_t of grid points per dimension that satisfies inequalities (6a) to (6d).
 
-    From "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 3.2. The confidence parameter in (6b) and
-    (6c) is that of a grid with τ_t points per dimension.
+    From "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 3.2. The confidence parameter in (6b)
+    and (6c) is that of a grid with τ_t points per dimension.
 
     Parameters
     ----------

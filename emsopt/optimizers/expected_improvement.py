@@ -1,7 +1,7 @@
 """Expected improvement as a logarithm, for deployments and for points of a box.
 
-The improvement is that of a normal value below a goal, equation (18) of "Optimizing Server Locations in Spatial Queues".
-Far from the goal it underflows, and its slopes with it; the logarithm does not (Ament et al. 2023).
+The improvement is that of a normal value below a goal, equation (18) of "Optimizing Server Locations in Spatial
+Queues". Far from the goal it underflows, and its slopes with it; the logarithm does not (Ament et al. 2023).
 """
 
 import numpy as np

@@ -2,8 +2,8 @@
 
 A *road edge* is one direction of a street between two junctions; a two-way street gives two edges. A *connection*
 (e1, e2) means that a car at the end of e1 may continue onto e2; forbidden turns are simply missing connections. Legal
-U-turns depend on the source of the connections: files list them, and `grid_roads` allows them at dead ends only. Closures and shortest paths are those of
-`emsopt.roads.line_graph`.
+U-turns depend on the source of the connections: files list them, and `grid_roads` allows them at dead ends only.
+Closures and shortest paths are those of `emsopt.roads.line_graph`.
 """
 
 from __future__ import annotations

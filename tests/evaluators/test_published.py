@@ -173,8 +173,9 @@ def test_minutes_a_year_lost_by_the_p_median(city, median, optimal):
 def test_gap_at_londons_utilisation(city, median, capacity, load, gap):
     """Section 7.3.2: at 84 % utilisation the p-median is 0.8 to 0.9 min above the optimum, 0.05 at St. Paul's own.
 
-    With lost calls that takes an offered load of 1.26, at which a third of the calls is lost; with a queue, the mean wait
-    of 12 min exceeds any response. The optimum is the best by the exact model of the 50 best by the approximate one.
+    With lost calls that takes an offered load of 1.26, at which a third of the calls is lost; with a queue, the mean
+    wait of 12 min exceeds any response. The optimum is the best by the exact model of the 50 best by the approximate
+    one.
     """
     busy = city.with_offered_load(load, 9)
     at_median = exact_hypercube(busy, median.sites, capacity=capacity)

@@ -1,7 +1,7 @@
 """Every panel under random hands: no exception reaches the user, nothing shown is a traceback, a NaN or a foreign script.
 
-A sequence is one to four changes of any controls, from wherever the sequence before has led. The plain suite takes a few;
-``EMSOPT_FUZZ=500 python -m pytest tests/panels/test_panels_at_random.py`` takes as many of every panel.
+A sequence is one to four changes of any controls, from wherever the sequence before has led. The plain suite takes a
+few; ``EMSOPT_FUZZ=500 python -m pytest tests/panels/test_panels_at_random.py`` takes as many of every panel.
 """
 
 import datetime

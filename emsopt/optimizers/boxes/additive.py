@@ -1,12 +1,12 @@
-r"""A sum of functions of one input each, as a Gaussian process: a surrogate of which each input is optimised on its own.
+r"""A sum of functions of one input each, as a Gaussian process whose inputs are optimised one by one.
 
 .. math:: k(x, x') = \frac1d \sum_j e^{-(x_j - x'_j)^2 / (2 ℓ^2)}, \qquad
           x_{t+1, j} = \arg\max_z \; μ_j(z) + κ \, σ_j(z)
 
 This is the additive process of Duvenaud, Nickisch and Rasmussen (2011) with the acquisition of Kandasamy, Schneider and
-Póczos (2015). With many inputs and peaks along each of them, t points tell much about functions of one input, and little
-about a function of all. The noise ratio ν absorbs what is not a sum. A lengthscale ℓ, common to all inputs, costs one
-eigendecomposition, O(t³).
+Póczos (2015). With many inputs and peaks along each of them, t points tell much about functions of one input, and
+little about a function of all. The noise ratio ν absorbs what is not a sum. A lengthscale ℓ, common to all inputs,
+costs one eigendecomposition, O(t³).
 """
 
 from collections.abc import Iterable

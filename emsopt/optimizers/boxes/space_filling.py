@@ -76,8 +76,8 @@ def fill_distance(points: ArrayLike) -> float:
     """Return a lower bound on the fill distance of a design, (3.11) of the BOKE paper.
 
     The fill distance is the largest distance from a point of the unit cube to the nearest point of the design. The
-    bound is the largest such distance from a fixed set of ``PROBES`` random points and from the corners of the cube (with
-    more than 13 inputs, from ``PROBES`` of the corners).
+    bound is the largest such distance from a fixed set of ``PROBES`` random points and from the corners of the cube
+    (with more than 13 inputs, from ``PROBES`` of the corners).
 
     Parameters
     ----------

@@ -21,9 +21,9 @@ M        ``largest``     bound on |f|
 .. math:: β_t = B + σ \sqrt{2 (γ_{t-1} + 1 + \log(1/δ))}, \qquad
           A_n(s) = 2 \sqrt{4 (n + 2) γ_n} + s (4 \log(m/δ) + 8 \log 4 + 1)
 
-**Theorem 1** (3) bounds the quality regret by 2 (m - 1) τ M + 2 β_T A_{T-mτ}(m) + 2 (T - (m - 1) τ) / τ · β_{mτ} A_τ(1),
-and (4) the cost regret by m τ + 2 (T - m τ) √(2 log T / τ), both with probability 1 - 3δ - 2/T². **Theorem 3** (5)
-replaces the quality bound by 2 m τ M + 2 β_T A_{T-mτ}(m) if τ is at least what **Lemma 2** asks for.
+**Theorem 1** (3) bounds the quality regret by 2 (m - 1) τ M + 2 β_T A_{T-mτ}(m) + 2 (T - (m - 1) τ) / τ · β_{mτ}
+A_τ(1), and (4) the cost regret by m τ + 2 (T - m τ) √(2 log T / τ), both with probability 1 - 3δ - 2/T². **Theorem 3**
+(5) replaces the quality bound by 2 m τ M + 2 β_T A_{T-mτ}(m) if τ is at least what **Lemma 2** asks for.
 
 **Where the paper's statements differ from its proofs,** this module follows what can be proven:
 

@@ -45,8 +45,8 @@ def with_regret(history: pd.DataFrame, problem: ControlProblem, alpha: float = 0
     Returns
     -------
     DataFrame
-        One row per play. ``expected`` is E_i(x) of that play. ``quality_regret``, ``cost_regret``, ``simple_regret`` and
-        ``weighted_regret`` are R^f, R^c, r and R of the module's formulas, with T the number of plays so far.
+        One row per play. ``expected`` is E_i(x) of that play. ``quality_regret``, ``cost_regret``, ``simple_regret``
+        and ``weighted_regret`` are R^f, R^c, r and R of the module's formulas, with T the number of plays so far.
 
     Raises
     ------

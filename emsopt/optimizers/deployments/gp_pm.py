@@ -130,8 +130,8 @@ class GPpM(Optimizer):
         if not (edge >= 2 and grow[0] >= 1 <= shrink[0] and grow[1] >= 1 > shrink[1] > 0):
             given = f"edge {edge}, grow {grow}, shrink {shrink}"
             raise InputError(
-                "`edge` must be at least 2, `grow` a number and a factor of at least 1, `shrink` a number of at least 1 "
-                f"and a factor below 1; got {given}."
+                "`edge` must be at least 2, `grow` a number and a factor of at least 1, `shrink` a number of at "
+                f"least 1 and a factor below 1; got {given}."
             )
         self._first_edge, self._grow, self._shrink = float(edge), grow, shrink
         self.initial, self.literal = _validate.whole_number(initial, "initial"), _validate.truth(literal, "literal")

@@ -1,7 +1,7 @@
 """Algorithm 3 of GP-pM, the search for the next deployment: as printed, and by climbs in its place.
 
-Section 5.3 of "Optimizing Server Locations in Spatial Queues". Both searches begin at the centre of the trust region and
-look for the deployment with the highest score (expected improvement). Deployments are numbers of units in each twin
+Section 5.3 of "Optimizing Server Locations in Spatial Queues". Both searches begin at the centre of the trust region
+and look for the deployment with the highest score (expected improvement). Deployments are numbers of units in each twin
 group of sites, shape (G,); d is the edge of the region.
 """
 

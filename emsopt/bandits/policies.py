@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri_exp
 
 from .. import _validate
 from .._types import ArrayLike, FloatArray, IntArray, Rng
@@ -116,8 +116,9 @@ class BayesUCB:
         """Return β_t, shaped as ``t``."""
         t, omega = np.asarray(t, dtype=float), self.omega
         log_eta = 0.5 * omega * np.log(2 * np.pi) - np.log(2) - omega * math.log(n_arms) - self.xi * np.log(t)
-        # √2 erf⁻¹(1 - 2 η) is the normal quantile of 1 - η; the mirrored quantile of η keeps full precision
-        return np.square(ndtri(np.minimum(np.exp(log_eta), 0.5)))
+        # √2 erf⁻¹(1 - 2 η) is the normal quantile of 1 - η; the mirrored quantile, by the logarithm of η, keeps full
+        # precision, also where η underflows
+        return np.square(ndtri_exp(np.minimum(log_eta, -math.log(2))))
 
 
 @dataclass(frozen=True)

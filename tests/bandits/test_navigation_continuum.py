@@ -51,6 +51,18 @@ def test_grid_of_theorem_3_2_satisfies_its_four_inequalities(rule, t, d, K, nois
         assert (ratios.min() >= 1 - 1e-12) == holds
 
 
+@pytest.mark.parametrize("rule", [bandits.UCB(), bandits.BayesUCB(1.1, 1.2)])
+def test_a_grid_may_have_more_points_than_a_float_can_hold(rule):
+    smooth = {"size": 2, "noise_variance": 0.1, "lipschitz": 1.0, "slopes": (2.0, 2.0)}
+    points = bandits.grid_points(rule, 10, dimensions=60, **smooth)
+    assert points**60 > 1e308
+    facts = {"size": 2, "gain": 60.0, "noise_variance": 0.1, "eigenvalue": 2.0, "infinite": True}
+    if rule == bandits.UCB():
+        bound = bandits.regret_bound(rule, 10, n_arms=points**60, **facts)
+        beta = 2 * (60 * math.log(points) + 2 * math.log(10) - math.log(2 * math.pi) / 2)
+        assert bound == pytest.approx(math.pi**2 / 2 + math.sqrt(2 * 2.1 * 10 * 2 * beta * 60), rel=1e-12)
+
+
 def test_bounds_are_theorem_3_2s():
     """By hand for T = 20, d = 1, K = 3, γ = 60, ς² = 0.1, λ* = 2."""
     smooth = {"dimensions": 1, "size": 3, "noise_variance": 0.1, "lipschitz": 1.0, "slopes": (2.0, 2.0)}

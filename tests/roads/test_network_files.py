@@ -1,0 +1,209 @@
+"""The networks of Monaco and Luxembourg, and networks saved to a file."""
+
+import gzip
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt import datasets
+from emsopt.errors import DataUnavailableError, InputError
+from emsopt.roads import RoadNetwork, grid_roads
+from emsopt.roads.energy import edge_energy, potential_energy
+
+# -- the embedded and the published networks ---------------------------------------------------------------------------
+
+
+def test_monaco_is_embedded_and_its_terrain_labelled():
+    net = eo.datasets.load_roads("monaco")
+    assert (net.n_edges, len(net.connections)) == (3003, 4654)
+    assert net.largest_component() is net
+    assert "SURROGATE" in net.notes
+    assert "ODbL" in net.notes
+    assert np.abs(net.inclines).max() <= 0.35
+    west, south, east, north = 7.349, 43.715, 7.491, 43.770
+    points = np.concatenate(net.polylines)
+    assert (points > [west - 0.001, south - 0.001]).all()
+    assert (points < [east + 0.001, north + 0.001]).all()
+    for route in datasets.ROUTES["monaco"].values():
+        assert len(net.shortest_path(net.lengths, *route)) > 40
+
+
+def test_monaco_is_what_its_script_builds(script):
+    pytest.importorskip("osmium", reason="needs emsopt[roads]")
+    module = script("data/build_monaco.py")
+    built, stored = module.build(), eo.datasets.load_roads("monaco")
+    assert built.ids == stored.ids
+    assert built.notes == stored.notes
+    assert np.array_equal(built.connections, stored.connections)
+    assert np.abs(built.lengths - stored.lengths).max() <= 0.0051
+    assert np.abs(built.inclines - stored.inclines).max() <= 1.1e-5
+    surveyed, coast = module.known_heights()
+    assert module.left_out_error(surveyed, coast) == pytest.approx(119, abs=1)
+    elevation = Path(os.environ.get("EMSOPT_DATA", "nowhere")) / "monaco_elevation" / "monaco_rebuilt.net.xml.gz"
+    if elevation.is_file():
+        places, wanted = module.reference(elevation)
+        error = module.terrain(np.vstack([surveyed, coast]))(places) - wanted
+        assert np.sqrt(np.mean(error**2)) == pytest.approx(79, abs=1), "as data/README.md says"
+
+
+def test_luxembourg_is_found_in_the_data_folder(tmp_path, monkeypatch):
+    """The rebuilt network stands in where the published one is not there; a wrong file is never taken for it."""
+    folder = os.environ.get("EMSOPT_DATA")
+    if not folder or not (Path(folder) / "luxembourg").is_dir():
+        pytest.skip("needs EMSOPT_DATA with a folder luxembourg")
+    net = eo.datasets.load_roads("luxembourg")
+    assert net.n_edges == 5680
+    assert "rebuild" in net.notes
+    for route in datasets.ROUTES[net.name].values():
+        assert len(net.shortest_path(net.lengths, *route)) > 20
+
+
+def test_luxembourg_gets_heights_of_ones_own():
+    """A ridge of 80 m, with a cliff of 60 m: no road is steeper than 0.35 rad, and energy depends on the ends only."""
+    folder = os.environ.get("EMSOPT_DATA")
+    if not folder or not (Path(folder) / "luxembourg").is_dir():
+        pytest.skip("needs EMSOPT_DATA with a folder luxembourg")
+
+    def heights(places):
+        return 250 + 80 * np.exp(-(((places[:, 0] - 6.12) / 0.02) ** 2)) + 60 * (places[:, 1] > 49.61)
+
+    file = Path(folder) / "luxembourg" / "luxembourg_rebuilt.net.xml.gz"
+    net = RoadNetwork.from_sumo(file, heights=heights)
+    assert net.n_edges == 5680
+    assert np.abs(net.inclines).max() == pytest.approx(0.35)
+    assert "edges would be steeper than 0.35 rad" in net.notes
+    assert 0.2 < np.mean(np.abs(net.inclines) > 0.01) < 0.99
+    rise, costs = potential_energy(net.lengths, net.inclines), np.random.default_rng(0).random((5, net.n_edges))
+    route = datasets.ROUTES["luxembourg, rebuilt"]["A"]
+    gained = [rise[net.shortest_path(cost, *route)].sum() for cost in costs]
+    assert np.ptp(gained) < 1e-6
+    energy = edge_energy(net.lengths, net.speed_limits, net.inclines)
+    assert (energy < 0).any(), "some roads recover energy, unlike on the flat network"
+
+
+def test_a_wrong_luxembourg_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
+    (tmp_path / "lust.net.xml").write_text("<net/>")
+    with pytest.raises(DataUnavailableError, match="not the file that was published"):
+        eo.datasets.load_roads("luxembourg")
+    with pytest.raises(InputError, match="'monaco', 'luxembourg'"):
+        eo.datasets.load_roads("paris")
+
+
+# -- files of networks -------------------------------------------------------------------------------------------------
+
+
+def test_a_saved_network_is_the_same_but_for_rounding(tmp_path):
+    net = grid_roads(4, 5, jitter=0.3, relief=30, one_way=0.3, rng=1)
+    file = tmp_path / "grid.json.gz"
+    net.save(file)
+    again = RoadNetwork.load(file)
+    assert (again.ids, again.classes, again.name, again.notes, again.geographic) == (
+        *(net.ids, net.classes, net.name, net.notes, net.geographic),
+    )
+    assert np.array_equal(again.connections, net.connections)
+    assert again.lengths == pytest.approx(net.lengths, abs=0.0051)
+    assert again.inclines == pytest.approx(net.inclines, abs=5.1e-6)
+    assert again.polylines[3] == pytest.approx(net.polylines[3], abs=0.0051)
+    first = file.read_bytes()
+    again.save(file)
+    assert file.read_bytes() == first
+    bare = RoadNetwork([1.0, 2.0], [3.0, 4.0], [(0, 1)])
+    bare.save(file)
+    assert RoadNetwork.load(file).polylines is None
+
+
+def test_broken_files_of_networks_are_refused(tmp_path):
+    file = tmp_path / "grid.json.gz"
+    grid_roads(2, 3).save(file)
+    good = file.read_bytes()
+    content = json.loads(gzip.decompress(good))
+    wrong = [{**content, "emsopt roads": 2}, {k: v for k, v in content.items() if k != "ids"}, [1]]
+    for broken in (good[:200], b"no gzip", *(gzip.compress(json.dumps(part).encode()) for part in wrong)):
+        file.write_bytes(broken)
+        with pytest.raises(InputError, match="is damaged, or was not written"):
+            RoadNetwork.load(file)
+    file.write_bytes(gzip.compress(json.dumps({**content, "lengths": [0.0] * len(content["ids"])}).encode()))
+    with pytest.raises(InputError, match="`lengths` must be greater than 0"):
+        RoadNetwork.load(file)
+    with pytest.raises(InputError, match="there is no file"):
+        RoadNetwork.load(tmp_path / "nowhere.json.gz")
+
+
+WRONG = [
+    None,
+    True,
+    1.5,
+    "x",
+    [],
+    {},
+    [None],
+    [[1]],
+    [{}],
+    ["a"],
+    float("inf"),
+    [[[]]],
+    {"a": 1},
+    -1,
+    [2**70],
+]
+
+
+def test_values_of_a_wrong_type_in_a_file_of_a_network_are_refused(tmp_path):
+    """Any entry, and the last value of any list, by values of other types: refused, or read as what it may be."""
+    file = tmp_path / "grid.json.gz"
+    net = grid_roads(2, 2)
+    net.save(file)
+    content = json.loads(gzip.decompress(file.read_bytes()))
+    accepted = {}
+    for key, value in content.items():
+        wrong = WRONG + [[*value[:-1], other] for other in WRONG] if isinstance(value, list) else WRONG
+        for other in wrong:
+            file.write_bytes(gzip.compress(json.dumps({**content, key: other}).encode()))
+            with suppress(InputError):
+                RoadNetwork.load(file)
+                accepted.setdefault(key, []).append(other)
+    changed = {
+        key: [other[-1] if isinstance(other, list) and other else other for other in others]
+        for key, others in accepted.items()
+    }
+    assert changed == {
+        "emsopt roads": [True],  # which is 1
+        "name": [None, "x"],  # None is the name of the file
+        **{key: ["x"] for key in ("notes", "ids", "classes")},
+        **{key: [True, 1.5] for key in ("lengths", "speed_limits")},
+        "inclines": [1.5, -1, True, 1.5, -1],
+        "polylines": [None],
+        "connections": [[]],
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"[" * 100_000, b'{"a":' * 100_000, b"\xff", b"1" * 5000, b'"', b"[]", b"null", b"[," * 9_000_000],
+)
+def test_malformed_files_of_networks_are_refused(tmp_path, text):
+    file = tmp_path / "grid.json"
+    file.write_bytes(text)
+    with pytest.raises(InputError, match="is damaged, or was not written"):
+        RoadNetwork.load(file)
+
+
+def test_a_small_file_that_holds_a_large_one_is_refused(tmp_path, monkeypatch):
+    file = tmp_path / "grid.json.gz"
+    file.write_bytes(gzip.compress(b"[" + b"[]," * 10**7))
+    with pytest.raises(InputError, match="compressed more than 100 times"):
+        RoadNetwork.load(file)
+    grid_roads(2, 2).save(file)
+    monkeypatch.setattr("emsopt.roads._file.MOST_TEXT", 100)
+    with pytest.raises(InputError, match=r"It has more than 0.0001 MB"):
+        RoadNetwork.load(file)
+    monkeypatch.undo()
+    monkeypatch.setattr("emsopt.roads._file.MOST_VALUES", 10)
+    with pytest.raises(InputError, match=r"more than 10 values"):
+        RoadNetwork.load(file)

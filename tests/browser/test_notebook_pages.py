@@ -179,7 +179,8 @@ def test_a_notebook_runs(browser, lab, name):
         assert page.locator("[data-mime-type='application/vnd.jupyter.stderr']").count() == 0
         figures = page.locator(".jp-CodeCell", has_text="= eo.plots.")
         for k in range(figures.count()):
-            assert figures.nth(k).locator("img").count() == 1, figures.nth(k).text_content()
+            text, shown = figures.nth(k).text_content(), figures.nth(k).locator("img").count()
+            assert shown == 1 or (shown > 1 and "for " in text), text  # once each: only a loop draws several
         if not name.startswith(MAPLESS):
             until(page, lambda: map_frames(page), "a map")
         for frame in map_frames(page):

@@ -12,26 +12,28 @@ constant   BOKE and BOKE+ with other noise constants ς than the default, on Fig
 fill       Figure 3: how well density, a Gaussian process, Latin hypercubes and uniform points fill cubes of 1, 2, 3 and
            5 inputs
 noise      what a run returns with noise: the problems of Figure 7, and three with noise of another size
+seconds    CPU seconds of whole runs of all methods on the problems of Figures 6 to 8
 theory     Theorems 4.10 and 4.13: cumulative regret on finite sets, and its bounds
 ========== ========================================================================================================
 
 Each run has 60 evaluations, including the first design; there are 30 seeds (10 for tuning). At a given seed all methods
-but random search start with the same design. All rows of a table are of one state of the code, also the seconds. Constants are the defaults, which were chosen on other functions
+but random search start with the same design. Constants are the defaults, which were chosen on other functions
 (``benchmarks/boke_training.py``, which also says when boke-auto was changed after its first run here). ``_studies.py``
 says where the results go.
 
 Two tables are stored. "boke_noise_free_curves" (and so on for the other parts) has the mean, median and quartiles of the
-simple regret (2.4) after every other evaluation, and the mean CPU seconds of the optimizer until then, without
-evaluations. "boke_noise_free_ends" has the regret and CPU seconds of each run after its last evaluation. Regret is that
-of the noise-free values at the points evaluated; in tuning, where no best value is known, it is 1 - R². "boke_fill" has
+simple regret (2.4) after every other evaluation. "boke_noise_free_ends" has the regret of each run after its last evaluation.
+Those of the sprinkler also have the CPU seconds of the optimizer until then, without evaluations. Regret is that of the noise-free values at the points evaluated; in tuning, where no best value is known, it is 1 - R². "boke_fill" has
 the mean and quartiles of the fill distance (3.11) of 100 designs by number of points t. "boke_constant" has the regret of
 each run with another ς after its last evaluation; the default was not chosen by these runs. "boke_noise" has the
 noise-free regret of each run's recommended point ``run.x``, of the luckiest point ``run.best_observed`` and of the best
 point evaluated, which only these tables know. "boke_theory" has cumulative
 regret (2.3) and the bounds on it; see `on_finite_set`.
 
-Run the parts without other work on the machine, in one go: their CPU seconds are compared across methods. Tuning takes
-about an hour on two cores, nearly all of it for growing trees.
+CPU seconds are compared across methods only within the parts "sprinkler" and "seconds" ("boke_seconds": mean and standard
+error), where the methods take turns in one process, run in one go. Tuning takes over three hours of one core, nearly all of
+it for growing trees, and can be resumed; its stored runs are of an earlier state of the code than the other tables, by which
+single runs of BOKE, KR-UCB and boke-auto differ.
 """
 
 import time
@@ -56,7 +58,7 @@ PROBLEMS = {
     "sprinkler": ["sprinkler"],
     "tuning": TUNING,
 }
-RUNS = {"noise-free": 30, "noisy": 30, "sprinkler": 30, "tuning": 10}
+RUNS = {"noise-free": 30, "noisy": 30, "sprinkler": 30, "tuning": 10, "seconds": 3}
 BUDGET = 60
 CONSTANTS = [5e-5, 5e-4, 5e-2]  # ς, in tuning the second alone; the default 5e-3 is in the other tables
 DESIGNS, FILL_INPUTS = ["density", "process", "latin hypercube", "uniform"], [1, 2, 3, 5]
@@ -127,7 +129,8 @@ def curves(table):
     table = table[table["evaluation"] % 2 == 0]
     groups = table.groupby(["problem_name", "method", "evaluation"], sort=False)
     result = groups["regret"].agg(mean="mean", median="median", **_studies.QUARTILES)
-    result["cpu_seconds"] = groups["cpu_seconds"].mean()
+    if "cpu_seconds" in table:
+        result["cpu_seconds"] = groups["cpu_seconds"].mean()
     return result.reset_index().rename(columns={"problem_name": "problem"})
 
 
@@ -135,7 +138,7 @@ def ends(table):
     """Return the last row of each run."""
     last = table.groupby(["problem_name", "method", "seed"], sort=False).tail(1)
     last = last.rename(columns={"problem_name": "problem"})
-    return last[["problem", "method", "seed", "regret", "cpu_seconds"]].reset_index(drop=True)
+    return last.filter(["problem", "method", "seed", "regret", "cpu_seconds"]).reset_index(drop=True)
 
 
 def filled(design, inputs, seed):
@@ -174,7 +177,7 @@ def noise(options):
         {"problem_name": name, "method": method, "noise_sd": noise_sd, "budget": options.budget, "seed": seed}
         for seed in range(options.runs or RUNS["noisy"])
         for name, noise_sd in [*NOISES.items(), *((name, None) for name in FUNCTIONS)]
-        for method in options.methods or ["boke-auto", "boke", "random"]
+        for method in options.methods or ["boke-auto", "random"]
     ]
     table = _studies.run(returned, cases, "boke_noise", options).rename(columns={"problem_name": "problem"})
     table["noise_sd"] = table["noise_sd"].fillna({k: problem(n, True).noise_sd for k, n in table["problem"].items()})
@@ -270,6 +273,26 @@ def theory(options):
     means.reset_index().to_csv(_studies.table_file("boke_theory", options), index=False, float_format="%.4g")
 
 
+def spent(problem_name, method, noisy, budget, seed):
+    """Task: CPU seconds of a run."""
+    return {"cpu_seconds": search(problem_name, method, noisy, budget, seed)[-1]["cpu_seconds"]}
+
+
+def seconds(options):
+    """Run and store the CPU seconds of whole runs."""
+    cases = [
+        {"problem_name": name, "method": method, "noisy": noisy, "budget": options.budget, "seed": seed}
+        for seed in range(options.runs or RUNS["seconds"])
+        for noisy, names in ((False, [*FUNCTIONS, "sprinkler"]), (True, FUNCTIONS))
+        for name in names
+        for method in options.methods or METHODS
+    ]
+    table = _studies.run(spent, cases, "boke_seconds", options).rename(columns={"problem_name": "problem"})
+    groups = table.groupby(["noisy", "problem", "method"], sort=False)["cpu_seconds"]
+    means = groups.agg(mean="mean", error="sem").reset_index()
+    means.to_csv(_studies.table_file("boke_seconds", options), index=False, float_format="%.4g")
+
+
 def results(name, options):
     """Run a part and return all its rows."""
     names = options.problems or PROBLEMS[options.part]
@@ -296,7 +319,7 @@ def beside_stored(table, file):
 
 def main():
     parser = _studies.parser(__doc__)
-    further = {"fill": fill, "constant": constant, "noise": noise, "theory": theory}
+    further = {"fill": fill, "constant": constant, "noise": noise, "seconds": seconds, "theory": theory}
     parser.add_argument("--part", choices=[*PROBLEMS, *further], required=True)
     parser.add_argument("--problems", nargs="+", help="these only, instead of all of the part")
     parser.add_argument("--methods", nargs="+", help="these only, instead of all")
@@ -307,6 +330,8 @@ def main():
         return
     name = f"boke_{options.part.replace('-', '_')}"
     table = results(name, options)
+    if options.part != "sprinkler":
+        table = table.drop(columns="cpu_seconds")
     for what, part in (("curves", curves(table)), ("ends", ends(table))):
         file = _studies.table_file(f"{name}_{what}", options)
         part = beside_stored(part, file)

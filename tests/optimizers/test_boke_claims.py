@@ -322,7 +322,11 @@ def test_boke_competes_on_some_problems(claim):
 def test_order_of_cost_of_the_papers_methods(claim):
     """Section 3.4 says KR-UCB is the cheapest and BOKE+ between it and BOKE; all are cheaper than Gaussian processes."""
     seconds = eo.datasets.load_study("boke_seconds").pivot(index=["noisy", "problem"], columns="method", values="mean")
-    clean, noisy, sprinkler = seconds.loc[False].drop("sprinkler"), seconds.loc[True], seconds.loc[[(False, "sprinkler")]]
+    clean, noisy, sprinkler = (
+        seconds.loc[False].drop("sprinkler"),
+        seconds.loc[True],
+        seconds.loc[[(False, "sprinkler")]],
+    )
     means, methods = [part.mean() for part in (clean, noisy, sprinkler)], [*BOTH, "kr-ucb"]
     claim("boke", "Section 3.4 (practice)", 60, *(x for part in means for x in part[methods]))
     assert [part[methods[::-1]].is_monotonic_increasing for part in means] == [False, True, False]

@@ -171,6 +171,12 @@ def test_edges_driven_and_edges_of_the_networks():
     assert register("Section 1, real networks").ours == "3,003 and 5,680 edges"
 
 
+def test_variance_of_the_prior():
+    prior = eo.bandits.navigation_prior(eo.datasets.load_roads("monaco"))
+    said = f"mean variance {np.diag(prior.covariance).mean():,.0f} Wh^2 in Monaco"
+    assert register("Section 2.1, prior variance").ours.startswith(said)
+
+
 def test_good_paths_of_thompson_sampling():
     """Appendix C.2: a path is good if it costs at most 5 % more than the best one, rectified."""
     agents = study("agents")

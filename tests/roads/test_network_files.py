@@ -59,6 +59,7 @@ def test_luxembourg_is_found_in_the_data_folder(tmp_path, monkeypatch):
     net = eo.datasets.load_roads("luxembourg")
     assert net.n_edges == 5680
     assert "rebuild" in net.notes
+    assert datasets.ROUTES[net.name] == {"A": ("-31118#1", "--32646#1"), "B": ("-30436#1", "-30946")}
     for route in datasets.ROUTES[net.name].values():
         assert len(net.shortest_path(net.lengths, *route)) > 20
 

@@ -4,6 +4,7 @@ Each test writes the numbers of a row as the register prints them. A row whose s
 """
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scipy.stats.mstats import mjci
 import emsopt as eo
 from emsopt import study
 from emsopt.evaluators import approximate_hypercube, exact_hypercube
+from emsopt.optimizers.deployments.gp_pm import REPAIRS
 
 V2, V1 = "server locations", "server locations, version one"
 CLAIMS = eo.datasets.load_claims().set_index(["paper", "place"])
@@ -331,3 +333,19 @@ def test_share_of_deployments_evaluated(claim):
     distinct, listed = len(eo.evaluators.evaluate_all(city, 9, "approximate").values), math.comb(city.n_sites, 9)
     shares = [100 * (1 - 100 / count) for count in (distinct, listed)]
     claim(V1, "Section 7.1, share evaluated", 100, distinct, shares[0], listed, shares[1])
+
+
+def test_what_each_repair_of_gp_pm_contributes():
+    """Gains in percentage points at (50, 20), paired by city, as `benchmarks/RESULTS.md` lists them."""
+    file = Path(__file__).parents[1] / "benchmarks" / "RESULTS.md"
+    if not file.exists():
+        pytest.skip("benchmarks are not installed with the package")
+    ends = study.outcomes(eo.datasets.load_study("location_ablation"))
+    gaps = ends.pivot_table(index="seed", columns="method", values="gap")
+    assert gaps.shape == (5, 16)
+    assert gaps.notna().all(axis=None)
+    both = lambda gain: f"{gain.mean():.2f} ± {gain.sem():.2f}"
+    for repair in sorted(REPAIRS):
+        alone, without = gaps["gp-pm-literal"] - gaps[f"literal + {repair}"], gaps[f"gp-pm - {repair}"] - gaps["gp-pm"]
+        assert f"| `{repair}` | {both(alone)} | {both(without)} |" in file.read_text("utf-8")
+    assert f"| all | {both(gaps['gp-pm-literal'] - gaps['gp-pm'])} |" in file.read_text("utf-8")

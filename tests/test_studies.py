@@ -69,7 +69,7 @@ def test_rows_of_the_location_study(location, part):
     assert stored.tolist()[:known] == run.history["best"].tolist()[:known]
 
 
-@pytest.mark.parametrize("part", ["grid", "st_paul", "tables", "late", "long"])
+@pytest.mark.parametrize("part", ["grid", "st_paul", "tables", "late", "long", "ablation"])
 def test_a_part_of_the_methods_replaces_its_own_rows_only(location, part):
     """A better end of one run takes its place, nothing else moves; the instance's best known value follows."""
     stored = eo.datasets.load_study(f"location_{part}")
@@ -89,6 +89,16 @@ def test_a_part_of_the_methods_replaces_its_own_rows_only(location, part):
     here = (after[same] == first[same]).all(axis=1)
     assert set(after.loc[here, "best_known"]) == set(better["best"])
     assert not np.isin(after.loc[~here, "best_known"], better["best"]).any()
+
+
+def test_variants_of_gp_pm_have_the_repairs_that_they_name(location):
+    objective = location.problem("ablation", n_sites=10, units=5, seed=0)
+    has = lambda name: location.Ablated(objective, name, 0)._repairs
+    assert has("gp-pm") == has("gp-pm - cap") | {"cap"} == location.REPAIRS
+    assert has("literal + cap") == {"cap"}
+    assert has("gp-pm-literal") == set()
+    assert len({has(name) for name in location.COMPARED["ablation"]}) == len(location.COMPARED["ablation"]) == 16
+    assert location.Ablated(objective, "literal + climbs", 0).repeats is False  # nothing is evaluated twice
 
 
 def test_optimizers_in_the_readme_are_those_of_the_studies():
@@ -213,6 +223,7 @@ def test_outcomes_count_the_runs_that_never_got_there():
         ("st-paul", "local", 100, {"version": "embedded"}),
         ("long", "local", 300, {"n_sites": 50, "units": 20, "seed": 3}),
         ("late", "gp-pm", 20, {"version": "embedded", "minutes": 7.0}),  # its random deployments
+        ("ablation", "literal + cap", 20, {"n_sites": 50, "units": 20, "seed": 3}),
     ],
 )
 def test_stored_runs_can_be_repeated(location, part, method, budget, instance):

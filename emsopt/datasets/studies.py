@@ -25,7 +25,8 @@ def load_study(name: str) -> "pd.DataFrame":
         exact, min) over all deployments of St. Paul, summarised in one row. All are written by
         ``benchmarks/approximation_error.py``.
 
-        "location_grid", "location_st_paul", "location_late", "location_long": the ``best`` value of each run by
+        "location_grid", "location_st_paul", "location_late", "location_long", "location_ablation" (GP-pM with each of
+        its repairs alone and without each): the ``best`` value of each run by
         ``evaluation``, one row per improvement and one for the end, with the optimizer's ``cpu_seconds``, the best
         known value (``best_known``) and the value of the p-median deployment (``p_median``); "location_tables": only
         the last row of each run. Read them with `emsopt.study.outcomes`. Written by ``benchmarks/location_study.py``.

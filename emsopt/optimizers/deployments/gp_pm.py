@@ -66,11 +66,8 @@ GROW, SHRINK = (3, 1.5), (10, 2 / 3)
 BETA = 25
 SPREAD = 0.2
 LISTED = 20_000  # literal: largest number of deployments listed to find a centre
-PLAIN_STEPS, FIRST_STEPS, NEXT_STEPS = (
-    50,
-    15,
-    5,
-)  # steps to maximise the likelihood: literal; ours in first and later fits
+# Steps to maximise the likelihood: literal, and ours in the first fit and in later ones.
+PLAIN_STEPS, FIRST_STEPS, NEXT_STEPS = 50, 15, 5
 ALWAYS_FIT = 100  # up to this number of observations hyperparameters are trained with each, then less often
 REPAIRS = frozenset({"constant", "scale", "weights", "climbs", "centre", "cap", "start"})
 

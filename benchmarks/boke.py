@@ -7,8 +7,8 @@
 The points are random points of the unit cube with Hartmann's values. Times are median CPU seconds with one thread of
 linear algebra. Exponents are slopes on logarithmic axes over the largest three t, next to those of the paper's Table 1.
 The tables of the other parts are stored with the studies ("boke_complexity", "boke_runs"). The second part prepares
-boke-auto without the fit that is made when a tenth of the points is new; the steps of the first part include it, but their
-median does not show it.
+boke-auto without the fit that is made when a tenth of the points is new; the steps of the first part include it, but
+their median does not show it.
 """
 
 import argparse

@@ -4,12 +4,12 @@
     python benchmarks/boke_study.py --part noise-free --smoke                 # one minute, nothing stored
 
 ========== ========================================================================================================
-noise-free Figure 6: Forrester, Goldstein-Price, six-hump camel, Hartmann 3, Rosenbrock 4, Sphere 6; others by --problems
-noisy      Figure 7: the same, with noise of 5 % of each function's standard deviation over its box
-sprinkler  Figure 8: the spray range of the garden sprinkler, 8 inputs
-tuning     Figure 9: random forest and XGBoost on wine and California housing (needs emsopt[tuning])
-constant   BOKE and BOKE+ with other noise constants ς than the default, on Figures 6, 7 (F), 8 and 9 (C, D)
-fill       Figure 3: how well density, a Gaussian process, Latin hypercubes and uniform points fill cubes of 1, 2, 3 and
+noise-free Figure 6: Forrester, Goldstein-Price, six-hump camel, Hartmann 3, Rosenbrock 4, Sphere 6; others by
+--problems noisy      Figure 7: the same, with noise of 5 % of each function's standard deviation over its box sprinkler
+Figure 8: the spray range of the garden sprinkler, 8 inputs tuning     Figure 9: random forest and XGBoost on wine and
+California housing (needs emsopt[tuning]) constant   BOKE and BOKE+ with other noise constants ς than the default, on
+Figures 6, 7 (F), 8 and 9 (C, D) fill       Figure 3: how well density, a Gaussian process, Latin hypercubes and uniform
+points fill cubes of 1, 2, 3 and
            5 inputs
 noise      what a run returns with noise: the problems of Figure 7, and three with noise of another size
 seconds    CPU seconds of whole runs of all methods on the problems of Figures 6 to 8
@@ -21,19 +21,20 @@ but random search start with the same design. Constants are the defaults, which 
 (``benchmarks/boke_training.py``, which also says when boke-auto was changed after its first run here). ``_studies.py``
 says where the results go.
 
-Two tables are stored. "boke_noise_free_curves" (and so on for the other parts) has the mean, median and quartiles of the
-simple regret (2.4) after every other evaluation. "boke_noise_free_ends" has the regret of each run after its last evaluation.
-Those of the sprinkler also have the CPU seconds of the optimizer until then, without evaluations. Regret is that of the noise-free values at the points evaluated; in tuning, where no best value is known, it is 1 - R². "boke_fill" has
-the mean and quartiles of the fill distance (3.11) of 100 designs by number of points t. "boke_constant" has the regret of
-each run with another ς after its last evaluation; the default was not chosen by these runs. "boke_noise" has the
-noise-free regret of each run's recommended point ``run.x``, of the luckiest point ``run.best_observed`` and of the best
-point evaluated, which only these tables know. "boke_theory" has cumulative
-regret (2.3) and the bounds on it; see `on_finite_set`.
+Two tables are stored. "boke_noise_free_curves" (and so on for the other parts) has the mean, median and quartiles of
+the simple regret (2.4) after every other evaluation. "boke_noise_free_ends" has the regret of each run after its last
+evaluation. Those of the sprinkler also have the CPU seconds of the optimizer until then, without evaluations. Regret is
+that of the noise-free values at the points evaluated; in tuning, where no best value is known, it is 1 - R².
+"boke_fill" has the mean and quartiles of the fill distance (3.11) of 100 designs by number of points t. "boke_constant"
+has the regret of each run with another ς after its last evaluation; the default was not chosen by these runs.
+"boke_noise" has the noise-free regret of each run's recommended point ``run.x``, of the luckiest point
+``run.best_observed`` and of the best point evaluated, which only these tables know. "boke_theory" has cumulative regret
+(2.3) and the bounds on it; see `on_finite_set`.
 
-CPU seconds are compared across methods only within the parts "sprinkler" and "seconds" ("boke_seconds": mean and standard
-error), where the methods take turns in one process, run in one go. Tuning takes over three hours of one core, nearly all of
-it for growing trees, and can be resumed; its stored runs are of an earlier state of the code than the other tables, by which
-single runs of BOKE, KR-UCB and boke-auto differ.
+CPU seconds are compared across methods only within the parts "sprinkler" and "seconds" ("boke_seconds": mean and
+standard error), where the methods take turns in one process, run in one go. Tuning takes over three hours of one core,
+nearly all of it for growing trees, and can be resumed; its stored runs are of an earlier state of the code than the
+other tables, by which single runs of BOKE, KR-UCB and boke-auto differ.
 """
 
 import time
@@ -125,7 +126,7 @@ def search(problem_name, method, noisy, budget, seed, **constants):
 
 
 def curves(table):
-    """Return mean, median and quartiles of the regret over the seeds, and mean CPU seconds, at every other evaluation."""
+    """Return mean, median and quartiles of the regret over the seeds, and mean CPU seconds, every other evaluation."""
     table = table[table["evaluation"] % 2 == 0]
     groups = table.groupby(["problem_name", "method", "evaluation"], sort=False)
     result = groups["regret"].agg(mean="mean", median="median", **_studies.QUARTILES)
@@ -163,7 +164,7 @@ def fill(options):
 
 
 def returned(problem_name, method, noise_sd, budget, seed):
-    """Task: noise-free regrets of the recommended point, the luckiest point and the best of all points of a noisy run."""
+    """Task: noise-free regrets of the recommended, the luckiest and the best point of a noisy run."""
     f = problem(problem_name, True) if noise_sd is None else getattr(eo.problems, problem_name)(noise_sd=noise_sd)
     run = (eo.minimize if f.sense == "min" else eo.maximize)(f, method, budget=budget, rng=seed)
     points = {"recommended": run.x[None], "luckiest": run.best_observed[None]}

@@ -5,8 +5,8 @@
     python benchmarks/conditional.py --functions svm --samplers boke-auto random --seeds 3
 
 Every function has the optimum 0. How the sampler treats conditional parameters, and its share of random trials, were
-chosen on "branches", "layers", "optional" and "shared"; "svm" and "ladder" took no part in that. In "branches" and "svm"
-the branch that holds the optimum is the worse one on average.
+chosen on "branches", "layers", "optional" and "shared"; "svm" and "ladder" took no part in that. In "branches" and
+"svm" the branch that holds the optimum is the worse one on average.
 """
 
 import argparse

@@ -7,8 +7,8 @@ grid     Figure 3: six configurations (N, p), 10 random cities each (city and ru
 st-paul  St. Paul, 10 runs of 100 evaluations (SparBL 40; with a binary for each listed site 20)
 tables   ten loads of Table 1, thirteen service rates of Table 3; 5 runs each, until the optimum or 100 evaluations
 late     St. Paul, share of calls answered later than 7, 8, 9 min; 10 runs each, until the optimum or 100 evaluations
-ablation the cities of ``grid`` with (N, p) = (50, 20), GP-pM with each of its repairs alone and without each; 120 evaluations
-long     the cities of ``grid`` with (N, p) = (50, 20), by searches that learn no model; 5,000 evaluations
+ablation the cities of ``grid`` with (N, p) = (50, 20), GP-pM with each of its repairs alone and without each; 120
+evaluations long     the cities of ``grid`` with (N, p) = (50, 20), by searches that learn no model; 5,000 evaluations
 ======== ==========================================================================================================
 
 Sizes are the papers'. All values are those of the approximate evaluator. ``_studies.py`` says where the results go; the
@@ -18,8 +18,8 @@ also run on the demand that the papers' authors published (``EMSOPT_DATA``). In 
 
 Each run is stored as the evaluations at which its best value improved, and its last one. ``best_known`` is the proven
 optimum where there are at most a million deployments, otherwise the best of a long local search and of all runs;
-``p_median`` is the value of the p-median deployment, which needs no evaluation. ``cpu_seconds`` is the time the optimizer
-took until then, without evaluations.
+``p_median`` is the value of the p-median deployment, which needs no evaluation. ``cpu_seconds`` is the time the
+optimizer took until then, without evaluations.
 """
 
 import time

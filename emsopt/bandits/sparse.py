@@ -15,11 +15,11 @@ The paper does not specify how the inducing points change. Here, a new inducing 
 distribution conditional on the others, and a removed one is integrated out. Kernel and noise are known,
 because agent and environment have the same prior.
 
-**Inducing contexts.** In the paper the contexts of the inducing points move as well, by steps of Adam with rate 0.01, and
-return to those of the edges in the next round, as the points are chosen again. ``context_rate`` does this. q(v) does not
-change while they move, so that the evidence lower bound depends on them through A only. By default they do not move: one
-step per round moves a context by about the rate, in standard deviations of the contexts, and where every observed arm is
-an inducing point the bound's gradient is close to zero anyway.
+**Inducing contexts.** In the paper the contexts of the inducing points move as well, by steps of Adam with rate 0.01,
+and return to those of the edges in the next round, as the points are chosen again. ``context_rate`` does this. q(v)
+does not change while they move, so that the evidence lower bound depends on them through A only. By default they do not
+move: one step per round moves a context by about the rate, in standard deviations of the contexts, and where every
+observed arm is an inducing point the bound's gradient is close to zero anyway.
 
 With M at least the number of observed arms and enough steps the result equals `ExactGP`. With one step of
 size 0.1 per round it lags behind the data. This class is meant for comparison with the paper: it is neither
@@ -111,7 +111,7 @@ class SparseGP(Regression):
         self.step(self.steps)
 
     def elbo(self) -> float:
-        """Return the evidence lower bound of all observations, nats: line 5 of Algorithm 3, with the history as the batch.
+        """Return the evidence lower bound of all observations, nats (line 5 of Algorithm 3, all in one batch).
 
         It is at most the log likelihood of the observations under the prior, and equals it if the inducing points
         include all observed arms and q(u) has converged. Each step of natural gradient descent on the whole history

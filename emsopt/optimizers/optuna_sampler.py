@@ -45,10 +45,10 @@ class BOKEAutoSampler(BaseSampler):
     those of the first trial and those whose range changes.
 
     If some trials lack parameters of others (conditional parameters), one model has them all, with those that a trial
-    lacks in the middle of their ranges. One in five trials is then drawn at random, so that every branch is tried again.
-    On six functions with two to four branches, the median of 40 trials was nearer to the optimum than that of Optuna's
-    ``TPESampler`` and of random parameters, but some runs missed the best branch (``benchmarks/conditional.py``). More
-    branches were not tried.
+    lacks in the middle of their ranges. One in five trials is then drawn at random, so that every branch is tried
+    again. On six functions with two to four branches, the median of 40 trials was nearer to the optimum than that of
+    Optuna's ``TPESampler`` and of random parameters, but some runs missed the best branch
+    (``benchmarks/conditional.py``). More branches were not tried.
 
     Examples
     --------

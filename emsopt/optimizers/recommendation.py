@@ -1,9 +1,9 @@
-"""Which observed candidate to recommend if values are noisy: the one with the best posterior mean of a Gaussian process.
+"""Which observed candidate to recommend if values are noisy: the best posterior mean of a Gaussian process.
 
 The best of many noisy values is too good: noise, more than the candidate, made it the best. The process fits the noise
 and averages it over neighbours. `AskTell.recommend` uses `posterior_means` for deployments and `estimated_gains` for
-points of a box. Repeating the leading candidates with a part of the budget did not improve the recommendation on training
-functions (``benchmarks/RESULTS.md``), so runs do not.
+points of a box. Repeating the leading candidates with a part of the budget did not improve the recommendation on
+training functions (``benchmarks/RESULTS.md``), so runs do not.
 
 Limits. If few scattered points differ by far more than the noise, as on steep functions of many inputs, the process may
 take real differences for noise; the luckiest point is then the better one.
@@ -35,10 +35,10 @@ def posterior_means(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: Fl
     """Return the posterior mean of a Gaussian process at the observed points themselves, shape (n,).
 
     Kernel and noise have the largest likelihood that is reached from the given kernels. Observations of one point are
-    replaced by their mean, with the noise variance divided by their number, which changes no posterior mean (Lemma B.1 of
-    the BOKE paper). With more than ``CENTRES`` distinct points, the mean is that of the subset-of-regressors approximation
-    (Quiñonero-Candela and Rasmussen 2005), a sum of kernels around ``CENTRES`` of them that is fitted to all. Then time and
-    memory grow in proportion to n.
+    replaced by their mean, with the noise variance divided by their number, which changes no posterior mean (Lemma B.1
+    of the BOKE paper). With more than ``CENTRES`` distinct points, the mean is that of the subset-of-regressors
+    approximation (Quiñonero-Candela and Rasmussen 2005), a sum of kernels around ``CENTRES`` of them that is fitted to
+    all. Then time and memory grow in proportion to n.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArra
 
     The first is a process of the gains g. The second is one of -log(s + max g - g), where s is the distance of the best
     gain from the upper quartile; its mean is transformed back. It resolves small differences near the top of a function
-    that falls by orders of magnitude elsewhere. It is used if it predicts left-out gains clearly better: if the sum of its
-    squared errors is below ``CLEARLY`` times the other's. Errors are those of normal scores, negative ones raised to 0. Both
-    raise the worst gains first, as bad regions need no accurate model.
+    that falls by orders of magnitude elsewhere. It is used if it predicts left-out gains clearly better: if the sum of
+    its squared errors is below ``CLEARLY`` times the other's. Errors are those of normal scores, negative ones raised
+    to 0. Both raise the worst gains first, as bad regions need no accurate model.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 r"""The kernel k_G k_f + k_f' between road edges whose contexts may differ from those of the network.
 
 From "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 4.1 and appendix B.1. The graph kernel k_G
-depends on the edges only, the Matérn 5/2 kernels k_f and k_f' on the contexts x (length, speed and incline, each of unit
-variance), so that their slope in x is known in closed form:
+depends on the edges only, the Matérn 5/2 kernels k_f and k_f' on the contexts x (length, speed and incline, each of
+unit variance), so that their slope in x is known in closed form:
 
 .. math:: \partial k_f / \partial x_d = -\tfrac53 (1 + z) e^{-z} (x_d - x'_d) / ℓ_d^2
 """
@@ -25,8 +25,8 @@ class ContextKernel:
     contexts : ndarray, shape (n, d)
         Context of every arm.
     make_graph : callable
-        Returns the graph kernel between all E edges, shape (E, E). Called once, when it is first needed. Arm a is edge a
-        mod E.
+        Returns the graph kernel between all E edges, shape (E, E). Called once, when it is first needed. Arm a is edge
+        a mod E.
     outputscale, share : float
         Mean prior variance, and the fraction of it that the product has.
     lengthscales : tuple of two ndarrays, each broadcastable to shape (d,)
@@ -44,7 +44,7 @@ class ContextKernel:
         return self.make_graph()
 
     def between(self, arms: IntArray, contexts: FloatArray, others: IntArray, their_contexts: FloatArray) -> FloatArray:
-        """Return the covariances of arms at some contexts, shape (k, d), with others at theirs, shape (m, d): (k, m)."""
+        """Return the covariances of arms at some contexts, (k, d), with others at theirs, (m, d): shape (k, m)."""
         total = np.zeros((len(arms), len(others)))
         for weight, scale in self._terms(arms, others):
             z = _distance(contexts / scale, their_contexts / scale)
@@ -54,7 +54,7 @@ class ContextKernel:
     def slope(
         self, weights: FloatArray, arms: IntArray, contexts: FloatArray, others: IntArray, their_contexts: FloatArray
     ) -> FloatArray:
-        """Return the gradient in ``contexts`` of the sum of ``weights``, shape (k, m), times the covariances: (k, d)."""
+        """Return the gradient in ``contexts``, (k, d), of the sum of ``weights``, (k, m), times the covariances."""
         total = np.zeros(contexts.shape)
         for weight, scale in self._terms(arms, others):
             z = _distance(contexts / scale, their_contexts / scale)

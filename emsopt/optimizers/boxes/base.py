@@ -31,7 +31,8 @@ class BoxOptimizer(AskTell[FloatArray]):
     bounds : array_like, shape (d, 2); sequence or dict of inputs; or scipy.optimize.Bounds, optional
         Lowest and highest value of each input, see `Box`. Default: the ``bounds`` of ``f``.
     integers : sequence of int or str, optional
-        Indices or names of the inputs that are whole numbers. Default: the ``integers`` of ``f`` if it has them, else no input.
+        Indices or names of the inputs that are whole numbers. Default: the ``integers`` of ``f`` if it has them, else
+        no input.
     noisy : bool, optional
         Whether repeated evaluations of a point can give different values. Default: True if ``f`` has a ``noise_sd``
         above 0, else False.

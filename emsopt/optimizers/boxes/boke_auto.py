@@ -12,16 +12,16 @@ Here:
   functions with many peaks are close to a sum, or to an increasing function of one, which scores turn into a sum.
 - Of the other steps, by default at least half maximise an upper bound. Its mean is that of a Gaussian process with one
   lengthscale per input. The variance of the process would cost O(t²) per evaluation. It is replaced by a kernel density
-  V with half the lengthscales (k⁸ is the square of the kernel with these lengthscales). The exploration bonus is at most
-  κ s, and close to zero at an observed point without noise:
+  V with half the lengthscales (k⁸ is the square of the kernel with these lengthscales). The exploration bonus is at
+  most κ s, and close to zero at an observed point without noise:
 
 .. math:: x_{t+1} = \arg\max_x \; m(x) + κ \, s \, e^{-V(x) / 2}, \qquad
           V(x) = -\sum_i \log\Big(1 - \frac{k(x, x_i)^8}{1 + ν}\Big)
 
-- The remaining steps maximise a quadratic that is fitted by weighted least squares to the points nearest to a peak. This
-  is kernel regression of a higher order with a nearest-neighbour bandwidth. As points accumulate near the peak, the
-  bandwidth and the box in which the next point is sought both shrink. A *peak* is an observed point whose value is at
-  least that of its 2 (d + 1) nearest neighbours.
+- The remaining steps maximise a quadratic that is fitted by weighted least squares to the points nearest to a peak.
+  This is kernel regression of a higher order with a nearest-neighbour bandwidth. As points accumulate near the peak,
+  the bandwidth and the box in which the next point is sought both shrink. A *peak* is an observed point whose value is
+  at least that of its 2 (d + 1) nearest neighbours.
 - A peak is *known* if its quadratic predicts only a negligible gain, or if d + 1 points are closer to it than
   ``CROWDED``. If the best peak is known, half of the steps that would climb it climb the best unknown peak instead, or
   maximise the upper bound if there is no such peak. Without this rule, up to a third of 60 evaluations were spent on

@@ -62,9 +62,9 @@ def on_box(
     Parameters
     ----------
     f : Problem, BoxObjective or callable, optional
-        Left out if its values come from elsewhere. Its attributes of the same names are the defaults of ``bounds``, ``integers``, ``constraints`` and ``sense``;
-        ``noisy`` is True by default if its ``noise_sd`` is above 0. For a BoxObjective, which is returned unchanged,
-        the options below must be left out.
+        Left out if its values come from elsewhere. Its attributes of the same names are the defaults of ``bounds``,
+        ``integers``, ``constraints`` and ``sense``; ``noisy`` is True by default if its ``noise_sd`` is above 0. For a
+        BoxObjective, which is returned unchanged, the options below must be left out.
     bounds, integers, constraints
         As in `Box`.
     noisy : bool

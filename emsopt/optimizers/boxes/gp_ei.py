@@ -14,9 +14,9 @@ g       -                  best observed value; with noise, best posterior mean 
 φ, Φ    -                  density and distribution function of the standard normal distribution
 ======  =================  ===================================================================================
 
-Before every step the likelihood is maximised over one lengthscale per input, amplitude and (if there is any) noise, from
-the last fit, from broad lengthscales and from ``RESTARTS`` random ones. Preparing a step therefore costs O(t³) some
-hundred times, and an evaluation of the acquisition function O(t²).
+Before every step the likelihood is maximised over one lengthscale per input, amplitude and (if there is any) noise,
+from the last fit, from broad lengthscales and from ``RESTARTS`` random ones. Preparing a step therefore costs O(t³)
+some hundred times, and an evaluation of the acquisition function O(t²).
 """
 
 from collections.abc import Iterator

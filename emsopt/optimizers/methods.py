@@ -105,5 +105,7 @@ def goal_of(
         return objective if isinstance(objective, Objective) else on_box(objective, **box, sense=sense)
     goal = method.objective
     if objective is not goal and objective is not getattr(goal, "function", goal):
-        raise InputError("`method` must be an optimizer created for this `objective`; it was created for another one.")
+        raise InputError(
+            "`method` must be an optimizer created for this `objective`; it was created for another one, or for none."
+        )
     return goal

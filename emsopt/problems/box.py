@@ -94,8 +94,10 @@ class Box:
         self.dimension = d = len(self.bounds)
         if not np.iterable(integers) or isinstance(integers, str):
             raise InputError(f"`integers` must be the indices or names of whole-number inputs; got {integers!r}.")
-        numbers = {name: k for k, name in enumerate(self.names)}
-        whole = {numbers[k] if k in numbers else _validate.whole_number(k, "integers", 0, d - 1) for k in integers}
+        whole = {
+            self.names.index(k) if k in self.names else _validate.whole_number(k, "integers", 0, d - 1)
+            for k in integers
+        }
         pairs: list[tuple[float, float]] = self.bounds.tolist()
         self.inputs: tuple[Input, ...] = tuple(
             (Integer if k in whole else Real)(*row, log=one is not None and one.log)  # type: ignore[arg-type]

@@ -173,6 +173,8 @@ def test_whole_numbers_are_named_by_index_or_name():
     assert by_name.integers == Box({"a": (0, 1), "n": (0, 5)}, integers=[1]).integers == (1,)
     with pytest.raises(InputError, match="`integers` must be a whole number from 0 to 1; got 'm'"):
         Box({"a": (0, 1), "n": (0, 5)}, integers=["m"])
+    with pytest.raises(InputError, match=r"`integers` must be a whole number from 0 to 1; got \[0\]"):
+        Box({"a": (0, 1), "n": (0, 5)}, integers=[[0]])
 
 
 @pytest.mark.parametrize("bounds", [[(0, 5)], {"n": Integer(0, 5)}, {"n": Integer(1, 5, log=True)}])

@@ -15,14 +15,15 @@ exploration     Figures 6 to 9: which edges each of the six agents drove, how of
 =============== ===================================================================================================
 
 Sizes are the paper's: two routes each in Monaco and Luxembourg, five runs, 500 rounds; "agents" and "shifted" have
-fifteen further runs of 150 rounds, because five are too few to tell the agents apart by energy. "agents" takes about 45
-minutes of one processor. Four stored tables are smaller: "agents" has energies in Luxembourg up to round 150, and none
-of "gp-ts-joint"; "lengthscale" and "sparse" were run with ``--networks monaco --runs 3``, "optimism" with ``--networks
-monaco``. Runs of the same number face the same drawn energies and noise with every policy. Except in "sparse" the
-Gaussian process is exact. Luxembourg is left out if its file is not found (see `emsopt.datasets.load_roads`); Monaco's
-routes are our own choice, see `emsopt.datasets.ROUTES`. The paper added heights to Luxembourg, which is flat here;
-Monaco's heights are a surrogate. Regret is rectified (`emsopt.bandits.navigation`). The lengthscale is that of the
-Matérn kernel on length, speed and incline; the κ of the graph kernel stays 1.
+fifteen further runs of 150 rounds, because five are too few to tell the agents apart by energy. "agents" takes about 40
+minutes of one processor. Some stored tables hold less: "agents" has energies in Luxembourg up to round 150, and none of
+"gp-ts-joint"; "lengthscale" and "sparse" were run with ``--networks monaco --runs 3``, "optimism" with ``--networks
+monaco``; and "parametrisation", "lengthscale" and "sparse" were stored without energies. Runs of the same number face
+the same drawn energies and noise with every policy. Except in "sparse" the Gaussian process is exact. Luxembourg is
+left out if its file is not found (see `emsopt.datasets.load_roads`); Monaco's routes are our own choice, see
+`emsopt.datasets.ROUTES`. The paper added heights to Luxembourg, which is flat here; Monaco's heights are a surrogate.
+Regret is rectified (`emsopt.bandits.navigation`). The lengthscale is that of the Matérn kernel on length, speed and
+incline; the κ of the graph kernel stays 1.
 
 ``_studies.py`` says where the results go; the tables are "navigation_agents" and so on. Each row has the rectified
 regret up to a round, and the expected energy up to it above that of the path of least rectified cost (without a shift),

@@ -156,13 +156,14 @@ def convergent(t, width, rng):
 
 
 @pytest.mark.parametrize("kernel", BOUNDED)
-def test_exploration_explodes_away_from_the_data(kernel):
+def test_exploration_explodes_away_from_the_data(kernel, claim):
     """Lemma B.7 (a1) and (b1): farther than h from all data the density is 0, with shrinking h in the end anywhere."""
     X = np.linspace(0, 0.5, 50)[:, None]
     assert condition(X, np.zeros(50), 0.29, kernel=kernel).predict([[0.8]])[1][0] == -np.inf
     assert condition(X, np.zeros(50), 0.31, kernel=kernel).predict([[0.8]])[1][0] > -np.inf
     densities = [condition(X, np.zeros(50), scott(t, 1), kernel=kernel).predict([[0.6]])[1][0] for t in (1, 10**4)]
     assert densities[0] > -np.inf == densities[1]
+    claim("boke", "Lemma B.7 (b1)", 0.6 - X.max())
 
 
 @pytest.mark.parametrize("width", [0.1, "constructed"])
@@ -310,7 +311,7 @@ def test_a_tiny_bandwidth_gives_ucb1_with_half_its_bonus(study, claim):
 
 
 def test_the_bound_on_visits_is_of_ucb1s_order_and_twice_as_large(claim):
-    """Lemma 4.9 beside Theorem 1 of Auer et al., 8 log T / gap² + 1 + π² / 3 for values in an interval of width 1."""
+    """Arithmetic on the paper: Lemma 4.9 beside Theorem 1 of Auer et al., 8 log T / gap² + 1 + π² / 3 for values in an interval of width 1."""
     of_boke, of_ucb1 = 64 * 0.5**2, 8  # ς = 1/2, the least that Hoeffding's lemma gives for such values
     claim("boke", "Section 4.3.1 (bound beside UCB1's)", of_boke, 2 * np.pi**2 / 3, of_ucb1, np.pi**2 / 3)
     for T, apart in ((10, 0.9), (10**6, 0.01)):

@@ -18,7 +18,7 @@ def test_each_point_is_about_as_far_from_the_others_as_can_be(design):
         assert np.abs(X[t] - X[:t]).min() > 0.55 * gaps.max()
 
 
-def test_the_density_design_takes_the_emptiest_point_each_time():
+def test_the_density_design_takes_the_emptiest_point_each_time(claim):
     """(3.10) and (3.11) in two inputs, by plain sums on a grid; the bandwidth is that of BOKE."""
     X, side = density_design(12, 2, rng=0), np.linspace(0, 1, 51)
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
@@ -31,6 +31,7 @@ def test_the_density_design_takes_the_emptiest_point_each_time():
         assert log_density(X[t : t + 1], t)[0] <= log_density(grid, t).min() + 0.02
     nearest = np.linalg.norm(grid[:, None] - X, axis=2).min(axis=1)
     assert fill_distance(X) == pytest.approx(nearest.max(), abs=0.02)
+    claim("boke", "Section 3.2 (3.10)-(3.11)", len(X), 0.02, 0.02)
 
 
 def test_fill_distance_of_known_designs():

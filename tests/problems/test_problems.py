@@ -140,9 +140,10 @@ def test_noise_is_gaussian_reproducible_and_can_be_left_out():
     assert repr(f) == "<Problem hartmann3: 3 inputs, min -3.86278, noise 0.3>"
 
 
-def test_sprinkler_gives_the_known_value():
+def test_sprinkler_gives_the_known_value(claim):
     for output, value in (("consumption", 4.218397), ("range", 5.321142), ("speed", 3.124046)):
         assert eo.problems.sprinkler(output)(SPRINKLER) == pytest.approx(value, abs=5e-7)
+    claim("boke", "Section 5.2 (model)", eo.problems.sprinkler()(SPRINKLER), eo.problems.sprinkler().best_value)
 
 
 def test_sprinkler_stands_still_where_friction_wins():

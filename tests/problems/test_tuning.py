@@ -23,7 +23,7 @@ def test_the_data_are_those_published():
     assert len({tuple(row) for row in sample} - {tuple(row) for row in X}) == 0
 
 
-def test_a_forest_scores_as_by_hand():
+def test_a_forest_scores_as_by_hand(claim):
     """Five folds written out: 1 - residual over total sum of squares."""
     from sklearn.ensemble import RandomForestRegressor
 
@@ -38,6 +38,7 @@ def test_a_forest_scores_as_by_hand():
         scores.append(1 - (residual**2).sum() / ((y[test] - y[test].mean()) ** 2).sum())
     f = forest_tuning("wine")
     assert f(SMALL) == pytest.approx(np.mean(scores), abs=1e-12)
+    claim("boke", "Section 5.3 (score)", 1e-12)
     assert f(SMALL) == f([10.4, 2.7, 2.2, 1.0, 0.0])  # rounded
     assert f.sense == "max"
     assert f.best_value is None
@@ -46,12 +47,13 @@ def test_a_forest_scores_as_by_hand():
     assert "forest on wine" in repr(f)
 
 
-def test_scores_are_not_continuous():
+def test_scores_are_not_continuous(claim):
     """Section 4 of the BOKE paper assumes a continuous objective; a score jumps where a whole number changes."""
     f = forest_tuning("wine")
     left, right, flat = (f([10, depth, 2, 1.0, 0.0]) for depth in (2.499999, 2.500001, 2.3))
     assert left == flat
     assert abs(left - right) > 0.01
+    claim("boke", "Section 4, assumption on the function", 0.01)
 
 
 def test_boosted_trees_do_well_on_houses():

@@ -38,7 +38,7 @@ def test_posterior_and_likelihood_equal_scikit_learns(data, kernel):
     assert process.log_likelihood == pytest.approx(peer.log_marginal_likelihood_value_, abs=1e-8)
 
 
-def test_posterior_equals_the_papers_formulas(data):
+def test_posterior_equals_the_papers_formulas(data, claim):
     """(14) and (15) with a plain inverse."""
     X, y, prior, elsewhere, prior_elsewhere = data
     kernel = KERNELS[0]
@@ -49,6 +49,7 @@ def test_posterior_equals_the_papers_formulas(data):
     np.testing.assert_allclose(mean, prior_elsewhere + across @ inverse @ (y - prior), atol=1e-8)
     expected = kernel.diag(elsewhere) - np.diag(across @ inverse @ across.T)
     np.testing.assert_allclose(variance, process.amplitude * expected, atol=1e-8)
+    claim("boke", "Section A.1 (A.1)-(A.2)", 1e-8)
 
 
 def test_repeats_are_means_with_less_noise(claim):

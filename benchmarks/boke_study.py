@@ -4,12 +4,12 @@
     python benchmarks/boke_study.py --part noise-free --smoke                 # one minute, nothing stored
 
 ========== ========================================================================================================
-noise-free Figure 6: Forrester, Goldstein-Price, six-hump camel, Hartmann 3, Rosenbrock 4, Sphere 6; others by
---problems noisy      Figure 7: the same, with noise of 5 % of each function's standard deviation over its box sprinkler
-Figure 8: the spray range of the garden sprinkler, 8 inputs tuning     Figure 9: random forest and XGBoost on wine and
-California housing (needs emsopt[tuning]) constant   BOKE and BOKE+ with other noise constants ς than the default, on
-Figures 6, 7 (F), 8 and 9 (C, D) fill       Figure 3: how well density, a Gaussian process, Latin hypercubes and uniform
-points fill cubes of 1, 2, 3 and
+noise-free Figure 6: Forrester, Goldstein-Price, camel, Hartmann 3, Rosenbrock 4, Sphere 6; others by ``--problems``
+noisy      Figure 7: the same, with noise of 5 % of each function's standard deviation over its box
+sprinkler  Figure 8: the spray range of the garden sprinkler, 8 inputs
+tuning     Figure 9: random forest and XGBoost on wine and California housing (needs emsopt[tuning])
+constant   BOKE and BOKE+ with other noise constants ς than the default, on Figures 6, 7 (F), 8 and 9 (C, D)
+fill       Figure 3: how well density, a Gaussian process, Latin hypercubes and uniform points fill cubes of 1, 2, 3 and
            5 inputs
 noise      what a run returns with noise: the problems of Figure 7, and three with noise of another size
 seconds    CPU seconds of whole runs of all methods on the problems of Figures 6 to 8

@@ -96,7 +96,7 @@ WIDE = [
 ]
 TRIALS = {
     "boke": [{"noise_sd": noise} for noise in (5e-5, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 2e-2)]
-    + [{"scale": 0.07, "noise_sd": noise} for noise in (1e-3, 5e-3, 2e-2)],
+    + [{"scale": scale, "noise_sd": noise} for scale in (0.035, 0.07) for noise in (1e-3, 5e-3, 2e-2)],
     "boke+": [{"exploring": p} for p in (0.3, 0.5, 0.7, 0.9)],
     "boke-auto": [{}, {"confidence": 1.0}, {"exploring": 0.7}],
     "kr-ucb": [{"confidence": c, "closeness": tau} for c in (0.05, 0.2) for tau in (0.01, 0.1, 0.5)],

@@ -1,4 +1,4 @@
-"""Compare boke-auto with the yardstick gp-ei and with random points, on 20 functions that took no part in its training.
+"""Compare boke-auto with the yardstick gp-ei and with random points, on 20 functions of 2 to 10 inputs.
 
     python benchmarks/boxes.py                                # 20 seeds, about 25 min of CPU; resumes
     python benchmarks/boxes.py --methods boke-auto --seeds 5
@@ -6,9 +6,13 @@
 The functions are Goldstein-Price, six-hump camel, Beale, McCormick, drop wave, Hartmann 3 and 6, Rosenbrock 4 and 8,
 Shekel 10, Colville, Powell 4, Michalewicz 5, Rastrigin 5, Ackley 6 and 10, Levy 6, sphere 6, Alpine 8 and Trid 10, on
 their usual boxes and without noise. A run has 60 evaluations beyond the first design, from six inputs on 100 in all.
-The table shows the median regret over the seeds with its quartiles, mean CPU seconds of a run, and how often boke-auto
-ends below gp-ei from the same first design. Finished runs are kept in ``--folder``; results are in
-``benchmarks/RESULTS.md``.
+The table shows the median regret over the seeds with its quartiles, mean CPU seconds of a run, their ratio to those of
+gp-ei, and how often boke-auto ends below gp-ei from the same first design. Finished runs are kept in ``--folder``;
+results are in ``benchmarks/RESULTS.md``.
+
+No constant was chosen on these functions. But the form of boke-auto was changed after runs on some of them, or to do
+better on functions like them (`KNOWN`); counts are therefore shown without them, too. Michalewicz is in its training as
+well (``boke_training.py``): rotated, and with noise where it has five inputs.
 """
 
 import argparse
@@ -77,6 +81,8 @@ def trid(x):
     return ((x - 1) ** 2).sum(axis=1) - (x[:, 1:] * x[:, :-1]).sum(axis=1)
 
 
+KNOWN = ["goldstein_price", "six_hump_camel", "hartmann3", "rosenbrock4", "michalewicz5", "hartmann6", "ackley6"]
+KNOWN += ["levy6", "sphere6", "rosenbrock8", "ackley10"]
 FUNCTIONS = {
     # function (None: of the package), box, best value
     "goldstein_price": None,
@@ -153,12 +159,22 @@ def main():
             )
         )
     print("CPU seconds:")
-    print(table.pivot_table(values="cpu_seconds", aggfunc="mean", **by).round(2).to_string())
+    seconds = table.pivot_table(values="cpu_seconds", aggfunc="mean", **by)
+    print(seconds.round(2).to_string())
     if {"boke-auto", "gp-ei"} <= set(options.methods):
         ends = table.pivot_table(index=["name", "seed"], columns="method", values="regret", sort=False)
-        print(
-            (ends["boke-auto"] < ends["gp-ei"]).groupby("name", sort=False).sum().rename("boke-auto ahead").to_string()
+        medians = table.pivot_table(values="regret", aggfunc="median", **by)
+        pairs = pd.DataFrame(
+            {
+                "ahead": (ends["boke-auto"] < ends["gp-ei"]).groupby("name", sort=False).sum(),
+                "median lower": medians["boke-auto"] < medians["gp-ei"],
+                "time ratio": (seconds["boke-auto"] / seconds["gp-ei"]).round(2),
+            }
         )
+        print("boke-auto beside gp-ei:")
+        print(pairs.to_string())
+        for label, part in (("all", pairs), ("not in KNOWN", pairs[~pairs.index.isin(KNOWN)])):
+            print(f"{label}: median lower on {part['median lower'].sum()} of {len(part)}")
 
 
 if __name__ == "__main__":

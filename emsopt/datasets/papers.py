@@ -91,7 +91,7 @@ def load_claims(paper: str = "", place: str | tuple[str, ...] = "") -> "pd.DataF
     --------
     >>> claim = load_claims("server locations", "Section 7.2, optimum").iloc[0]
     >>> claim.theirs, claim.ours, claim.verdict
-    ('5.86 min', '5.86 min (published), 5.93 (embedded)', 'reproduced')
+    ('5.86 min', "5.86 min (authors' demand); 5.93 (proxy demand)", 'reproduced')
     """
     import pandas as pd
 

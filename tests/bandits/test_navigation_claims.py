@@ -33,7 +33,8 @@ def played(rule, *, runs=1500, rounds=40, prior=None, seed=0):
 
     ``best``, ``chosen``: value of the best set and of the chosen one; ``best_index``, ``index``: their upper confidence
     bounds; ``width``: √β_t times the sum of the standard deviations of the chosen arms; ``variance``: sum of their
-    variances; ``lost``: Σ_a E[(f(a) - U_t(a))₊]; ``gain``: information about the arms; ``same``: chosen set is the best.
+    variances; ``lost``: Σ_a E[(f(a) - U_t(a))₊]; ``gain``: information about the arms; ``same``: the best set is
+    chosen.
     """
     prior = correlated() if prior is None else prior
     rng, n, K = np.random.default_rng(seed), prior.n_arms, prior.covariance
@@ -94,7 +95,7 @@ def squared_exponential(X, lengthscale=0.3):
 
 
 def test_gain_is_over_observations_and_not_over_subsets():
-    """Equation (4): one arm observed T times gains ½ log(1 + T/ς²); as a subset of arms it could gain ½ log(1 + 1/ς²)."""
+    """Equation (4): one arm observed T times gains ½ log(1 + T/ς²); as a subset of arms, ½ log(1 + 1/ς²)."""
     one = bandits.Prior([0.0], [[1.0]], noise_variance=1.0)
     gain = bandits.cumulative_gain(one, [[0]] * 50)
     assert gain == pytest.approx(0.5 * np.log(1 + np.arange(1, 51)), rel=1e-9)
@@ -167,7 +168,7 @@ def test_bounds_grow_more_slowly_than_the_number_of_rounds(kernel, last):
 
 @pytest.mark.parametrize("rule", [bandits.UCB(), bandits.BayesUCB(1.5, 2.0), bandits.Thompson(joint=True)])
 def test_regret_splits_into_lost_optimism_and_width(rule):
-    """Lemma (9): the two sides differ by U_t of the chosen set minus U_t of the best one, 0 on average for joint draws."""
+    """Lemma (9): the sides differ by U_t of the chosen set minus U_t of the best, 0 on average for joint draws."""
     game = played(rule)
     difference, error = mean_and_error(game["index"] - game["best_index"])
     if isinstance(rule, bandits.Thompson):
@@ -257,7 +258,7 @@ def test_gap_of_thompson_sampling_is_at_most_twice_the_root():
 
 
 def test_variances_add_up_to_at_most_the_gain():
-    """Lemma (118) with the gain of each game itself; with subsets of arms, as equation (4) prints, it fails for one arm."""
+    """Lemma (118) with the gain of each game itself; with subsets, as equation (4) prints, it fails for one arm."""
     prior = correlated()
     eigenvalue = bandits.largest_eigenvalue(prior, SIZE)
     for rule in (bandits.UCB(), bandits.Thompson(joint=True)):
@@ -296,7 +297,7 @@ def test_learners_of_pairs_stay_below_the_bound_and_guessing_does_not(rule, shar
 
 
 def test_footnote_2_gives_more_than_the_square_root():
-    """ξ = ½ - δ and ω = 1 + δ: the additive term alone grows like T^(1 - ξ/ω), 0.64 for δ = 0.1; ξ = ω/2 would give ½."""
+    """ξ = ½ - δ, ω = 1 + δ: the additive term grows like T^(1 - ξ/ω), 0.64 for δ = 0.1; ξ = ω/2 would give ½."""
     facts = {"n_arms": 100, "size": 1, "noise_variance": 1.0, "eigenvalue": 1.0, "gain": np.zeros(2)}
 
     def growth(omega, xi):
@@ -309,7 +310,7 @@ def test_footnote_2_gives_more_than_the_square_root():
 
 
 def test_the_experiments_parameters_are_a_limit_of_valid_ones():
-    """ω = ξ = 1 is refused by the bound. With ω = 1 + δ and ξ = 1 + 2δ paths are the same, and the constant exceeds any use."""
+    """ω = ξ = 1 is refused by the bound. With ω = 1 + δ and ξ = 1 + 2δ paths are the same, but the constant is useless."""
     net = grid_roads(5, 5, jitter=0.3, rng=1)
     prior, valid = bandits.navigation_prior(net), bandits.BayesUCB(1 + 1e-9, 1 + 2e-9)
     options = {"horizon": 40, "rng": 0, "prior": prior}
@@ -356,7 +357,7 @@ def test_few_edges_lie_outside_of_the_largest_component(network, dropped):
 
 
 def test_drawn_networks_have_negative_cycles():
-    """In every one of 20 draws for Monaco a cycle of negative energy can be reached, so that Bellman-Ford finds no path."""
+    """In each of 20 draws for Monaco a cycle of negative energy can be reached, and Bellman-Ford finds no path."""
     net = eo.datasets.load_roads("monaco")
     prior = bandits.navigation_prior(net)
     start, end = net.connections.T.astype(np.int32)  # required by scipy before 1.15

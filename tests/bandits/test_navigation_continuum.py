@@ -87,11 +87,11 @@ def test_bounds_are_theorem_3_2s():
     [(bandits.UCB(), 50_000, 1.49), (bandits.BayesUCB(1.5, 2.0), 50_000, 1.30), (bandits.Thompson(True), 3_000, 0.26)],
 )
 def test_learners_on_an_interval_stay_below_the_bound_and_guessing_does_not(rule, rounds, share):
-    """Theorem 3.2: in each round forty of 150 places in [0, 1] are offered; the confidence parameter is that of its grid.
+    """Theorem 3.2: each round offers forty of 150 places in [0, 1]; the confidence parameter is that of its grid.
 
     ``share``: regret of guessing, relative to the bound.
 
-    For Thompson sampling, whose bound is twice as large, it would take too many rounds until guessing exceeds the bound.
+    For Thompson sampling, whose bound is twice as large, guessing would exceed it after too many rounds.
     """
     places, rng = np.linspace(0, 1, 150), np.random.default_rng(0)
     covariance = matern(places - places[:, None], 0.2)
@@ -125,7 +125,7 @@ def test_learners_on_an_interval_stay_below_the_bound_and_guessing_does_not(rule
 
 
 def test_largest_slopes_of_draws_have_gaussian_tails():
-    """Assumption (5) for the Matérn kernel 5/2 on [0, 1]: constants from Rice's formula; a tail a fifth shorter fails."""
+    """Assumption (5) for the Matérn kernel 5/2 on [0, 1]: constants by Rice's formula; a tail a fifth shorter fails."""
     places = np.linspace(0, 1, 401)
     K = matern(places - places[:, None])
     draws = np.linalg.cholesky(K + 1e-10 * np.eye(401)) @ np.random.default_rng(0).standard_normal((401, 4000))
@@ -204,7 +204,7 @@ def test_posterior_deviation_moves_little_though_the_step_of_the_proof_fails():
     """Lemma (67) in 1,000 random cases, and our shorter bound √(2 L d C_1 / τ), which needs no data.
 
     Step (85) of its proof bounds the difference of variances. It fails with an exponential kernel (L = 1) and one
-    observation of the arm itself, because (82) takes the difference of two quadratic forms for the form of the difference.
+    observation of the arm itself: (82) takes the difference of two quadratic forms for the form of the difference.
     """
     largest = 0.0
     for places, values, pair, step in cases(1000):

@@ -201,7 +201,8 @@ def test_runs_that_keep_to_a_bad_path():
     bad = {p: int(((wide[p, 200] - wide[p, 100]) > 2000).sum()) for p in ("gp-ts-joint", "gp-ts", "bi-ts")}
     row = register("Section 4.1, Thompson sampling")
     assert row.ours == (
-        f"runs of 20 that keep to a bad path: {bad['gp-ts-joint']} with joint samples, {bad['gp-ts']} with independent ones"
+        f"runs of 20 that keep to a bad path: {bad['gp-ts-joint']} with joint samples, "
+        f"{bad['gp-ts']} with independent ones"
     )
     assert bad["bi-ts"] == 3
 

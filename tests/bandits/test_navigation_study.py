@@ -27,7 +27,7 @@ def options(**change):
 
 
 def test_the_study_has_the_papers_size(navigation):
-    """Section 4.2: 6 agents x 5 runs x 2 routes a network; 4 parametrisations; lengthscales from 0.1 to 2. More is ours."""
+    """Section 4.2: 6 agents x 5 runs x 2 routes a network; 4 parametrisations; 6 lengthscales. More is ours."""
     sizes = {part: len(navigation.cases(part, options())) for part in navigation.COMPARED}
     assert sizes == {
         "agents": 280,

@@ -48,10 +48,10 @@ def load_study(name: str) -> "pd.DataFrame":
         radius of its estimate (``covered``), and the largest error of such an estimate (``cost_error``). On the
         airfoil there are three seeds instead of five, seven runs end after 700 plays, and 630 rows lack
         ``weighted_regret`` and ``restarts``. Read it with `emsopt.optimizers.control_verdicts` and `control_regrets`.
-        "bocvs_horizon": regrets by budget of the method for
-        unknown costs and of UCB-CVS. Both are written by ``benchmarks/bocvs_study.py``. "bocvs_bounds": regrets by
-        number of plays, with the bounds of the theorems; "bocvs_exploration": in how many plays exactly the acceptable
-        sets are feasible, by length of the exploration. Both are written by ``benchmarks/bocvs_theory_study.py``.
+        "bocvs_horizon": regrets by budget of the method for unknown costs and of UCB-CVS. Both are written by
+        ``benchmarks/bocvs_study.py``. "bocvs_bounds": regrets by number of plays, with the bounds of the theorems;
+        "bocvs_exploration": in how many plays exactly the acceptable sets are feasible, by length of the exploration.
+        Both are written by ``benchmarks/bocvs_theory_study.py``.
 
         "boke_noise_free_curves", "boke_noisy_curves", "boke_sprinkler_curves", "boke_tuning_curves": mean, median and
         quartiles of the simple regret (in tuning: 1 - R²) of the methods on boxes after every other ``evaluation``;

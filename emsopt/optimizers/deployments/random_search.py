@@ -17,5 +17,5 @@ class RandomSearch(Optimizer):
     ...     x = optimizer.ask()
     ...     optimizer.tell(x, objective(x))
     >>> optimizer
-    <RandomSearch: best 6.06744 of 10 observed, noisy=False>
+    <RandomSearch: sense='min', best 6.06744 of 10 observed, noisy=False>
     """

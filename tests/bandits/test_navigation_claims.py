@@ -310,7 +310,7 @@ def test_footnote_2_gives_more_than_the_square_root():
 
 
 def test_the_experiments_parameters_are_a_limit_of_valid_ones():
-    """ω = ξ = 1 is refused by the bound. With ω = 1 + δ and ξ = 1 + 2δ paths are the same, but the constant is useless."""
+    """ω = ξ = 1 is refused by the bound. With ω = 1 + δ, ξ = 1 + 2δ paths are the same, the constant useless."""
     net = grid_roads(5, 5, jitter=0.3, rng=1)
     prior, valid = bandits.navigation_prior(net), bandits.BayesUCB(1 + 1e-9, 1 + 2e-9)
     options = {"horizon": 40, "rng": 0, "prior": prior}

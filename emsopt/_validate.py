@@ -87,7 +87,7 @@ def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
         # None becomes NaN, and an int too large for a float becomes infinity; callers refuse both and name their index
         array = np.array([np.nan if v is None else as_float(v) for v in array.flat]).reshape(array.shape)
     if array.dtype.kind not in "iuf":
-        strange = next((v for v in array.flat if not is_real(v)), values)
+        strange = next((v for v in array.ravel().tolist() if not is_real(v)), values)  # as Python's own types
         raise InputError(f"`{name}` must be real numbers{_in(unit)}; got {shown(strange)}.")
     return np.array(array, dtype=float)
 

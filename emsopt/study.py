@@ -19,6 +19,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -26,6 +27,7 @@ import numpy as np
 from . import _validate
 from ._running.json_lines import json_lines
 from ._running.progress import bar
+from ._running.workers import as_completed
 from ._version import provenance
 from .errors import EmsoptError, InputError
 
@@ -118,7 +120,7 @@ def run(
     1       3      2       9
     """
     import pandas as pd
-    from joblib import Parallel, delayed, parallel_config
+    from joblib import parallel_config
 
     name = getattr(task, "__qualname__", None)
     if not callable(task) or name is None:
@@ -132,8 +134,7 @@ def run(
         failed: dict[str, tuple[str, str]] = {}
         show(len(rows))
         with parallel_config(**(settings if left else _SERIAL)):
-            work = Parallel(return_as="generator_unordered", batch_size=1)
-            for key, result, failure in work(delayed(_work)(task, key, case) for key, case in left.items()):
+            for key, result, failure in as_completed(partial(_work, task), left.items()):
                 if failure is None:
                     keep(by_key[key], result)
                     rows[key] = result
@@ -270,12 +271,13 @@ def _settings(backend: object, workers: int | None) -> dict[str, Any]:
 
 
 def _work(
-    task: Callable[..., object], key: str, case: Case
+    task: Callable[..., object], item: tuple[str, Case]
 ) -> tuple[str, list[Row], None] | tuple[str, None, tuple[str, str]]:
-    """Run one case; return its key, its rows (None if it failed), and (error, traceback) (None if it succeeded)."""
+    """Run one case, given with its key; return the key, its rows (None if it failed), and (error, traceback) (None if it succeeded)."""
     import scipy.linalg  # noqa: F401 - loads its BLAS now, so that the thread limit below covers it
     from threadpoolctl import threadpool_limits
 
+    key, case = item
     try:
         with threadpool_limits(1):
             return key, json.loads(json.dumps(_rows(task(**case), case), default=_plain)), None

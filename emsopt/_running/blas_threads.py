@@ -1,6 +1,5 @@
 """Distribute rows of work over threads, or restrict linear algebra to one thread."""
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +10,7 @@ import numpy as np
 from .._types import ArrayLike, FloatArray, IntArray, Progress
 from .._validate import whole_number
 from .progress import bar
+from .workers import cores
 
 
 class _OneThread:
@@ -72,8 +72,7 @@ def map_rows(
         True shows a bar; a function is called with (rows done, K) after each chunk.
     """
     rows = np.asarray(rows)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    workers = cores if workers is None else whole_number(workers, "workers")
+    workers = cores() if workers is None else whole_number(workers, "workers")
     size = max(1, min(512, -(-len(rows) // (4 * workers))))
     parts = [rows[:1], *(rows[k : k + size] for k in range(1, len(rows), size))]
     results = [np.empty(0)]

@@ -46,12 +46,16 @@ class Form:
         The keys under which a line stores what the method proposed in the step (``asked``) and the result of evaluating
         it (``told``). Each key has a function that returns whether a stored value is valid: `is_number`, `are_numbers`,
         `is_index` or `are_indices`.
+    loose : tuple of str
+        Keys of the first line whose values may differ when a run resumes; the caller compares them, see
+        `RunFile.header`.
     """
 
     kind: str
     step: str
     asked: dict[str, Callable[[object], bool]]
     told: dict[str, Callable[[object], bool]]
+    loose: tuple[str, ...] = ()
 
 
 class RunFile:
@@ -69,8 +73,12 @@ class RunFile:
     ----------
     seed : int
         Random seed of the run.
-    rows : list of dict
-        The steps that the file held when it was opened, in order.
+    header : dict
+        The first line of the file, which identifies the run; ``about`` and the seed if the file is new.
+    differing : dict of str to tuple
+        For the keys ``loose`` of the form: the value on file and that of this run, where they differ.
+    rows : dict of int to dict
+        The steps that the file held when it was opened, by number.
 
     Raises
     ------
@@ -81,20 +89,22 @@ class RunFile:
     """
 
     def __init__(self, log: JsonLines | None, form: Form, about: dict[str, Any]) -> None:
-        self.path, self.form, self.rows = log and log.path, form, list[dict[str, Any]]()
-        self._log, self._parted = log, False
+        self.path, self.form, self.rows = log and log.path, form, dict[int, dict[str, Any]]()
+        self._log, self._parted, self.differing = log, False, dict[str, tuple[Any, Any]]()
         if log is not None and log.lines:
-            about, (header, *self.rows) = {"seed": log.lines[0].get("seed")} | about, log.lines
-            self._check(header, about)
+            self.header = log.lines[0]
+            self._check({"seed": self.header.get("seed")} | about, log.lines[1:])
         else:
-            about = {"seed": run_seed(None)} | about
+            self.header = {"seed": run_seed(None)} | about
             if log is not None:
-                log.append({form.kind: _FORMAT, "version": provenance(), **about})
-        self.seed: int = about["seed"]
+                log.append({form.kind: _FORMAT, "version": provenance(), **self.header})
+        self.seed: int = self.header["seed"]
 
-    def _check(self, header: dict[str, Any], about: dict[str, Any]) -> None:
-        """Raise unless the first line matches the run and the other lines are its steps."""
-        if not is_index(header.get("seed")):
+    def _check(self, about: dict[str, Any], lines: list[dict[str, Any]]) -> None:
+        """Read the steps from the other ``lines``; raise unless they are steps and the first line matches ``about``."""
+        header, step = self.header, self.form.step
+        batch = header.get("batch", 1)  # the steps of a batch may be stored in any order, and some may be missing
+        if not is_index(header.get("seed")) or not is_index(batch):
             self.refuse(0)
         found = header[self.form.kind]
         if found != _FORMAT:
@@ -103,26 +113,32 @@ class RunFile:
                 f"Resume with emsopt {shown(header.get('version'), str)}, which wrote it, or name another file."
             )
         for key, value in json.loads(json.dumps(about)).items():
-            if not _alike(header.get(key), value):
+            if _alike(header.get(key), value):
+                continue
+            self.differing[key] = (header.get(key), value)
+            if key not in self.form.loose:
                 raise InputError(
                     f"the checkpoint {self.path} belongs to another run: its {key} is {shown(header.get(key))}, but "
                     f"that of this run is {shown(value)}. Resume with the same problem, method, options and rng, "
                     "or name another file."
                 )
-        checks = {self.form.step: is_index, **self.form.asked, **self.form.told, "seconds": is_number}
-        for number, row in enumerate(self.rows, 1):
-            fits = row.keys() == checks.keys() and row[self.form.step] == number
-            if not fits or not all(checks[name](value) for name, value in row.items()):
-                self.refuse(number)
+        checks = {step: is_index, **self.form.asked, **self.form.told, "seconds": is_number}
+        for line, row in enumerate(lines, 1):
+            if row.keys() != checks.keys() or not all(checks[name](value) for name, value in row.items()):
+                self.refuse(line)
+            number = row[step]
+            if not 1 <= number < line + batch or number in self.rows:
+                self.refuse(line)
+            self.rows[number] = row
 
     def refuse(self, number: int) -> NoReturn:
-        """Raise the error for stored step ``number``, from 1, that does not fit the problem; 0 is the first line."""
+        """Raise the error for a damaged line, counted from 0: the first one, and in order those of the steps."""
         assert self._log is not None
         self._log.refuse(number + 1)
 
     def compare(self, number: int, *asked: object) -> None:
         """Warn, once per run, if stored step ``number`` differs from ``asked``, which the run proposes now."""
-        before = [self.rows[number - 1][name] for name in self.form.asked]
+        before = [self.rows[number][name] for name in self.form.asked]
         if not self._parted and not _alike(before, list(asked)):
             self._parted = True
             warn.warn(

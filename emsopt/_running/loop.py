@@ -52,6 +52,8 @@ class Steps:
         One row per finished step: its number, the entries of ``row`` passed to `finish`, and ``seconds``.
     message : str
         Why the run ended.
+    ended : bool
+        Whether a reason to end was found.
     """
 
     def __init__(
@@ -60,27 +62,44 @@ class Steps:
         self.file, self.message = file, message
         self.number, self.seconds, self.rows = 0, 0.0, list[tuple[Any, ...]]()
         self._most, self._show, self._callback, self._time_limit = most, show, callback, time_limit
-        self._start, self._ended = 0.0, False
+        self._start, self.ended = time.perf_counter(), False
+        self._new = dict[int, float]()  # seconds of results that are stored already, by step
 
     def __iter__(self) -> Iterator[int]:
-        self._start = time.perf_counter()
-        while not self._ended and self.number != self._most:
+        while not self.ended and self.number != self._most:
             self.number += 1
             yield self.number
 
     @property
     def row(self) -> dict[str, Any] | None:
         """The current step as stored in the checkpoint before an interruption, or None if it is new."""
-        return self.file.rows[self.number - 1] if self.number <= len(self.file.rows) else None
+        return self.file.rows.get(self.number)
 
     def write(self, **values: object) -> None:
         """Store ``values`` of the current step unless the checkpoint already has the step, and set ``seconds``."""
-        if self.row is None:
-            self.seconds = round(time.perf_counter() - self._start, 6)
-            self.file.add(self.number, **values, seconds=self.seconds)
-        else:
-            self.seconds = self.row["seconds"]
+        if self.row is not None:
+            self.seconds = max(self.seconds, self.row["seconds"])
             self._start = time.perf_counter() - self.seconds
+            return
+        if self.number not in self._new:
+            self.store(self.number, **values)
+        self.seconds = max(self.seconds, self._new.pop(self.number))
+
+    def store(self, number: int, **values: object) -> None:
+        """Store ``values`` of a step, which may come before those of earlier steps; `write` them in its turn, too."""
+        self._new[number] = seconds = round(time.perf_counter() - self._start, 6)
+        self.file.add(number, **values, seconds=seconds)
+
+    def late(self) -> bool:
+        """Return whether the time limit is reached; if so, the run ends."""
+        late = time.perf_counter() - self._start >= self._time_limit
+        if late:
+            self._end(f"time limit of {self._time_limit:g} s reached")
+        return late
+
+    def _end(self, message: str) -> None:
+        if not self.ended:
+            self.message, self.ended = message, True
 
     def finish(self, row: tuple[Any, ...], seen: object, note: str, *, done: int | None = None, end: str = "") -> None:
         """Add a row to the history, show progress, and end the run if there is a reason to stop.
@@ -90,7 +109,8 @@ class Steps:
         row : tuple
             Entries to record in ``rows`` between the number of the step and the seconds.
         seen : object
-            Argument of the user's callback; if the callback returns a true value, the run ends.
+            Argument of the user's callback; if the callback returns a true value or raises
+            StopIteration, the run ends.
         note : str
             Text shown beside the progress bar.
         done : int, optional
@@ -100,13 +120,16 @@ class Steps:
         """
         self.rows.append((self.number, *row, self.seconds))
         self._show(self.number if done is None else done, note)
-        stopped = self._callback is not None and self._callback(seen)
-        if not end and self.seconds >= self._time_limit:
-            end = f"time limit of {self._time_limit:g} s reached"
-        elif not end and stopped:
-            end = "stopped by the callback"
+        try:
+            stopped = self._callback is not None and self._callback(seen)
+        except StopIteration:  # scipy's way to stop
+            stopped = True
         if end:
-            self.message, self._ended = end, True
+            self._end(end)
+        if self.seconds >= self._time_limit:
+            self._end(f"time limit of {self._time_limit:g} s reached")
+        if stopped:
+            self._end("stopped by the callback")
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import comb, prod
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -106,6 +106,7 @@ class DeploymentSpace:
     [[0, 1, 2], [0, 1, 3], [0, 2, 3]]
     """
 
+    names: ClassVar[tuple[str, ...]] = ()  # of inputs, which only boxes have
     city: City
     units: int
     colocation: bool | int = False
@@ -224,6 +225,14 @@ class DeploymentSpace:
     def deployment(self, counts: IntArray) -> IntArray:
         """Return the deployment with ``counts`` units in each twin group: lowest indices, sorted, shape (p,)."""
         return np.sort(np.concatenate([slots[:n] for slots, n in zip(self._groups, counts, strict=True)]))
+
+    def presented(self, sites: IntArray) -> IntArray:
+        """Return a deployment as the user writes it: the array itself."""
+        return sites
+
+    def shown(self, sites: IntArray) -> str:
+        """Return a deployment as text for a message."""
+        return _validate.shown(sites.tolist(), most=200)
 
     def canonical(self, sites: ArrayLike) -> IntArray:
         """Return a deployment with the lowest indices of its twin groups, sorted; raise unless it is allowed."""

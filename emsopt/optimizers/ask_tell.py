@@ -137,7 +137,7 @@ class AskTell(Generic[X]):
 
         Those already asked for or observed are skipped, unless the objective is noisy.
         """
-        self._queue += [self.space.canonical(x) for x in candidates(given)]
+        self._queue += candidates(given, self.space, "candidates")
 
     def _queued(self) -> X | None:
         """Return the next candidate of the queue that may be asked for, or None."""

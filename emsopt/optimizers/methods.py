@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from .. import _validate
 from ..errors import InputError
 from ..evaluators.objective import Objective
@@ -80,6 +82,7 @@ def chosen(
         raise InputError(
             f"`method` must be one of {', '.join(map(repr, methods))}, or an instance of {kind.__name__} created for "
             f"this objective; got {getattr(method, '__name__', type(method).__name__)}."
+            + (" To give inputs or a starting point, write bounds=... or x0=..." if np.iterable(method) else "")
         )
     known = method.objective if isinstance(method, AskTell) else objective
     own = getattr(known, "sense", None)

@@ -1,12 +1,9 @@
-"""Evaluate the candidates of a run: what counts as a value, which errors are caught, and batches in parallel.
+"""Evaluate a candidate of a run: what counts as a value, and which errors are caught.
 
 The outcome of an evaluation is a number, or a text if there is no value: "nan", "inf", "-inf", or the type and message
 of an error that the caller wants caught. Checkpoints store outcomes.
 """
 
-import os
-import warnings
-from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,10 +16,7 @@ from .boxes.box import BoxObjective
 
 Outcome: TypeAlias = float | str
 Catch: TypeAlias = type[Exception] | tuple[type[Exception], ...]
-Workers: TypeAlias = int | Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]
-"""What ``workers`` takes: a number of processes, or a function that is called like `map`."""
 
-BATCH = 4  # default number of points asked for at once if `workers` is a function
 LONGEST = 500  # characters of an error's message that are stored
 
 
@@ -32,7 +26,7 @@ def outcome_of(objective: Objective | BoxObjective, seed: int, catch: Catch, ite
     The noise of an Objective or a Problem depends only on the run's ``seed`` and this number.
     """
     number, x = item
-    at = objective.space.shown(x) if isinstance(objective, BoxObjective) else x.tolist()
+    at = objective.space.shown(x)
     if objective.noisy:
         noise = int(np.random.SeedSequence(seed, spawn_key=(number,)).generate_state(1, np.uint64)[0])
         objective = objective.seeded(noise)
@@ -74,29 +68,3 @@ def check_catch(catch: Any) -> Catch:
             "To catch all but Ctrl-C, pass Exception."
         )
     return errors
-
-
-def in_parallel(workers: Workers, batch: int | None) -> tuple[Callable[..., Iterable[Any]], int]:
-    """Return a function like `map` that distributes evaluations to workers, and the number of points in a batch."""
-    size = None if batch is None else _validate.whole_number(batch, "batch")
-    if callable(workers):
-        return workers, size or BATCH
-    if workers == -1:
-        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    number = _validate.whole_number(workers, "workers")
-    if number == 1:
-        return map, size or 1
-
-    def spread(function: Callable[..., Any], items: Iterable[Any]) -> Iterator[Any]:
-        from joblib import Parallel, delayed
-
-        results = Parallel(n_jobs=number, batch_size=1, return_as="generator")(delayed(function)(x) for x in items)
-        try:
-            for result in results:  # noqa: UP028 - `yield from` would close them itself, with the warning
-                yield result
-        finally:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that evaluations are cancelled if the run ends within a batch
-                results.close()
-
-    return spread, size or number

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _validate
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -20,9 +22,9 @@ class Run:
     x : ndarray or dict
         Recommended candidate: the sites of a deployment, shape (p,), or a point of a box, shape (d,); a dict from name
         to value if the inputs have names. Without noise it is the best one evaluated. With noise it is the evaluated
-        one with the best estimate of a model, see `AskTell.recommend`. None if no evaluation gave a finite value.
+        one with the best estimate of a model, see `AskTell.recommend`. None if no finite value is known.
     fun : float
-        Value of ``x``; with noise, the model's estimate of it. NaN if no evaluation gave a finite value.
+        Value of ``x``; with noise, the model's estimate of it. NaN if no finite value is known.
     best_observed : ndarray or dict
         Candidate with the best value observed. Without noise it is ``x``. With noise it is the luckiest one: its value
         is too good on average.
@@ -52,11 +54,16 @@ class Run:
 
     @property
     def success(self) -> bool:
-        """Whether any evaluation gave a finite value."""
+        """Whether a finite value is known, from an evaluation or from ``initial``."""
         return bool(np.isfinite(self.fun))
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the search."""
+        return self.message.startswith("interrupted")
+
     def __repr__(self) -> str:
-        found = f"{self.fun:.6g} at {_short(self.x)}" if self.success else "no finite value"
+        found = f"{self.fun:.6g} at {_validate.shown(_short(self.x), most=200)}" if self.success else "no finite value"
         return f"<Run: {found} after {self.nfev} evaluations, noisy={self.noisy}; {self.message}>"
 
 

@@ -1,6 +1,7 @@
 """Where a search of a user's own function starts, and which points it may evaluate."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from own_functions import BOX, METHODS, bowl, inside, recorded, same
 
@@ -60,17 +61,108 @@ def test_known_points_by_name():
     assert (run.x, run.fun) == ({"a": 0.0, "b": "x"}, 0.0)
 
 
+NAMED = {"a": (0, 1), "b": (0, 1)}
+
+
+def tilted(a, b):
+    return a + 2 * b
+
+
+def test_tables_and_series_are_read_by_name():
+    series = pd.Series({"b": 0.9, "a": 0.1})
+    first = [{"a": 0.1, "b": 0.9}, {"a": 0.4, "b": 0.3}]
+    for x0 in ([series, first[1]], pd.DataFrame(first)[["b", "a"]]):
+        run = eo.minimize(tilted, bounds=NAMED, budget=4, rng=0, x0=x0)
+        assert run.history.loc[:1, ["a", "b"]].to_dict("records") == first
+    run = eo.minimize(tilted, bounds=NAMED, budget=1, rng=0, x0=series)
+    assert run.x == first[0]
+    run = eo.minimize(bowl, bounds=BOX, budget=2, rng=0, x0=pd.DataFrame([[0.1, 0.9], [0.4, 0.3]]))
+    assert run.history["x"].tolist() == [(0.1, 0.9), (0.4, 0.3)]
+
+
+def test_a_run_starts_from_an_earlier_one():
+    """However it is given: as itself, its history, tables of it or its rows."""
+    fails = lambda a, b: np.nan if a < 0.5 else tilted(a, b)
+    one = eo.minimize(fails, bounds=NAMED, budget=12, rng=0)
+    assert one.history["value"].isna().any()
+    options = {"bounds": dict(reversed(NAMED.items())), "budget": 6, "rng": 1}
+    table, values = one.history[["a", "b"]], one.history["value"]
+    runs = [
+        eo.minimize(fails, **options, initial=initial)
+        for initial in (one, one.history, (table, values), (table.to_dict("records"), values.tolist()))
+    ]
+    assert all(same(run, runs[0]) for run in runs)
+    seen = one.history[["a", "b"]].to_records(index=False).tolist()
+    assert not set(seen) & set(runs[0].history[["a", "b"]].to_records(index=False).tolist())
+    assert runs[0].fun <= one.fun
+    plain = eo.minimize(bowl, bounds=BOX, budget=12, rng=0)
+    pairs = list(zip(plain.history["x"], plain.history["value"], strict=True))
+    for initial in (plain, plain.history, pairs):
+        assert eo.minimize(bowl, bounds=BOX, budget=3, rng=0, initial=initial).fun <= plain.fun
+    for nothing in ([], ([], []), plain.history.iloc[:0]):
+        assert same(eo.minimize(bowl, bounds=BOX, budget=12, rng=0, initial=nothing), plain)
+    city = eo.datasets.grid_city(8, 3, rng=0)
+    objective = eo.Objective(city, 3, "approximate")
+    one = eo.minimize(objective, "local", budget=9, rng=0)
+    run = eo.minimize(objective, "local", budget=9, rng=1, initial=one)
+    assert not set(run.history["sites"]) & set(one.history["sites"])
+
+
+def test_failures_known_before_resume(tmp_path):
+    options = {"bounds": BOX, "rng": 0, "initial": [([0.3, 0.3], np.nan), ([0.4, 0.4], np.inf)]}
+    full = eo.minimize(bowl, **options, budget=8)
+    eo.minimize(bowl, **options, budget=4, checkpoint=tmp_path / "run.jsonl")
+    assert same(eo.minimize(bowl, **options, budget=8, checkpoint=tmp_path / "run.jsonl"), full)
+
+
+@pytest.mark.parametrize("values", [[3.0, 1.0], [np.nan, 1.0], [np.nan, np.inf]])
+def test_nothing_is_evaluated_if_all_is_known(values):
+    inputs, known = {"a": Categorical(["x", "y"])}, [({"a": "x"}, values[0]), ({"a": "y"}, values[1])]
+    finite = bool(np.isfinite(values).any())
+    if not finite:
+        with pytest.raises(InputError, match="all 2 allowed points have been asked for"):
+            eo.minimize(bowl, bounds=inputs, budget=5, rng=0, initial=known)
+        return
+    run = eo.minimize(bowl, bounds=inputs, budget=5, rng=0, initial=known)
+    assert (run.x, run.fun, run.nfev, run.success) == ({"a": "y"}, 1.0, 0, True)
+    assert run.message == "every allowed point evaluated, so this is the optimum"
+    assert run.history.columns.tolist() == ["evaluation", "a", "value", "best", "seconds"]
+
+
+def test_a_target_that_is_known_to_be_reached_costs_nothing():
+    run = eo.minimize(bowl, bounds=BOX, budget=5, rng=0, initial=[([0.3, 0.4], 0.01)], target=0.02)
+    assert (run.nfev, run.x.tolist(), run.message) == (0, [0.3, 0.4], "target of 0.02 reached")
+
+
+def test_success_counts_what_was_known_before():
+    run = eo.minimize(lambda x: np.nan, bounds=BOX, budget=3, rng=0, initial=[([0.3, 0.4], 1.0)])
+    assert (run.success, run.fun, run.nfev) == (True, 1.0, 3)
+    assert "3 of 3 evaluations gave no finite value" in run.message
+
+
+def test_more_starts_than_the_budget_allows_are_not_dropped_in_silence():
+    with pytest.warns(UserWarning, match="`x0` has 3 candidates, but the budget is 2"):
+        run = eo.minimize(bowl, bounds=BOX, budget=2, rng=0, x0=[[0.1, 0.1], [0.2, 0.2], [0.3, 0.3]])
+    assert run.nfev == 2
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"x0": [2, 0]}, "`x` must lie in the box; input 0 is 2"),
-        ({"x0": [0.5]}, "`x` must have shape"),
-        ({"initial": [[0.5, 0.5]]}, "`x` must have shape"),
+        ({"x0": [2, 0]}, "`x0` must lie in the box; input 0 is 2"),
+        ({"x0": [0.5]}, "`x0` must have shape"),
+        ({"x0": [[0.5, 0.5], [0.5, 2]]}, r"`x0\[1\]` must lie in the box"),
+        ({"initial": [[0.5, 0.5]]}, r"`initial\[0\]` must have shape"),
         ({"initial": 3}, "`initial` must be pairs"),
-        ({"initial": [([0.5, 0.5], np.nan)]}, "`initial` must be a finite number"),
-        ({"initial": ([[0.1, 0.2]], [1.0, 2.0])}, "`initial` must be pairs"),
-        ({"bounds": {"a": (0, 1)}, "x0": {"b": 1}}, "`x` must have the inputs a; got b"),
-        ({"bounds": {"a": Categorical(["u", "v"])}, "x0": {"a": "w"}}, r"a must be one of \('u', 'v'\); got 'w'"),
+        ({"initial": [([0.5, 0.5], "low")]}, r"`initial\[0\]`: the value must be a number; got 'low'"),
+        ({"initial": pd.DataFrame({"a": [1]})}, "`initial` must have a column 'x', as the history of a run has"),
+        ({"initial": ([[0.1, 0.2]], [1.0, 2.0])}, "one value per candidate; got 1 candidates and 2 values"),
+        ({"bounds": {"a": (0, 1)}, "x0": {"b": 1}}, "`x0` must have the inputs a; got b"),
+        ({"bounds": {"a": Categorical(["u", "v"])}, "x0": {"a": "w"}}, r"`x0`: a must be one of \('u', 'v'\); got 'w'"),
+        (
+            {"bounds": {"a": (0, 1)}, "x0": ["high"]},
+            r"got 'high'\. As the inputs have names, give a dict with the keys a",
+        ),
     ],
 )
 def test_bad_starts_are_refused(options, message):
@@ -96,6 +188,17 @@ def test_constraints_are_never_violated(method, tmp_path):
     named = eo.minimize(lambda a, b, c: a, method, bounds=inputs, constraints=rule, budget=12, rng=0)
     assert "x" not in set(named.history["c"])
     assert (named.history["a"] * named.history["b"] > 1).all()
+
+
+def test_other_constraints_on_resuming_are_named_and_nothing_is_to_be_deleted(tmp_path):
+    options = {"bounds": BOX, "budget": 9, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
+    first = eo.minimize(bowl, **options)
+    content = options["checkpoint"].read_bytes()
+    with pytest.raises(InputError, match=r"evaluation 1 .* is not allowed in this run: .* return False at \[") as error:
+        eo.minimize(bowl, **options, constraints=lambda x: bool(x[1] > 0.9))
+    assert "elete" not in str(error.value)
+    assert options["checkpoint"].read_bytes() == content
+    assert same(eo.minimize(bowl, **options), first)
 
 
 def test_the_best_point_on_the_border_of_constraints_is_found():

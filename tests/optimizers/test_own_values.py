@@ -7,7 +7,7 @@ import pytest
 from own_functions import BOX, METHODS, bowl, evaluations_on_file, half, same, unstable
 
 import emsopt as eo
-from emsopt.errors import InputError
+from emsopt.errors import InputError, ResumeWarning
 from emsopt.optimizers import BOKEAuto
 
 # -- failures ----------------------------------------------------------------------------------------------------------
@@ -165,3 +165,59 @@ def test_two_values_at_one_point_name_noisy(tmp_path):
     eo.minimize(lambda x: rng.normal(), bounds=BOX, budget=3, rng=0, checkpoint=file)
     with pytest.raises(InputError, match=r"is of another function: at .* pass noisy=True"):
         eo.minimize(lambda x: rng.normal(), bounds=BOX, budget=5, rng=0, checkpoint=file)
+
+
+def test_a_lucky_value_does_not_reach_the_target_of_a_noisy_run():
+    """The bowl is at least 0: with noise, one value reaches -0.4 by luck, but not the mean of five at one point."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        noisy = lambda x, rng=rng: bowl(x) + 0.3 * rng.standard_normal()
+        run = eo.minimize(noisy, "random", bounds=BOX, budget=40, rng=seed, noisy=True, target=-0.4)
+        assert run.best_observed_value < -0.4
+        assert (run.nfev, run.message) == (40, "budget of 40 evaluations used")
+        assert run.history["x"].value_counts().max() == 5
+    run = eo.minimize(noisy, "random", bounds=BOX, budget=40, rng=0, noisy=True, target=0.3)
+    assert (run.message, run.fun <= 0.3, run.nfev < 40) == ("target of 0.3 reached", True, True)
+
+
+# -- ends -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_callback_may_stop_as_in_scipy():
+    def callback(optimizer):
+        if len(optimizer.values) == 3:
+            raise StopIteration
+
+    run = eo.minimize(bowl, bounds=BOX, budget=9, rng=0, callback=callback)
+    assert (run.nfev, run.message) == (3, "stopped by the callback")
+
+
+def test_bounds_in_the_place_of_the_method_are_recognised():
+    with pytest.raises(InputError, match=r"`method` must be .* got list\. To give inputs .* write bounds="):
+        eo.minimize(bowl, BOX, budget=3)
+
+
+def test_a_long_point_is_cut_in_the_representation():
+    inputs = {f"a long name {k}": (0, 1) for k in range(30)}
+    run = eo.minimize(lambda **inputs: 0.0, "random", bounds=inputs, budget=2, rng=0)
+    assert len(repr(run)) < 400
+
+
+# -- the function of a checkpoint -------------------------------------------------------------------------------------
+
+
+def test_a_function_with_another_name_resumes_if_it_has_the_same_value(tmp_path):
+    def renamed(x):
+        return bowl(x)
+
+    options = {"bounds": BOX, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
+    eo.minimize(bowl, **options, budget=5)
+    with pytest.warns(ResumeWarning, match="written with the function 'bowl', now it is 'test_a_function_with"):
+        run = eo.minimize(renamed, **options, budget=9)
+    assert same(run, eo.minimize(bowl, bounds=BOX, budget=9, rng=0))
+    with pytest.raises(InputError, match="is of another function"):
+        eo.minimize(lambda x: 1 + bowl(x), **options, budget=9)
+    noisy = {**options, "checkpoint": tmp_path / "noisy.jsonl", "noisy": True}
+    eo.minimize(bowl, **noisy, budget=3)
+    with pytest.raises(InputError, match="belongs to another run: its function is 'bowl'"):  # no value could tell
+        eo.minimize(renamed, **noisy, budget=3)

@@ -1,15 +1,18 @@
 """Evaluation in batches and in parallel."""
 
+import json
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
+from types import SimpleNamespace
 
 import joblib
 import pytest
-from own_functions import BOX, METHODS, bowl, half, same, unstable
+from own_functions import BOX, METHODS, bowl, half, recorded, same, unstable
 
 import emsopt as eo
-from emsopt.errors import InputError
+from emsopt._running import loop
+from emsopt.errors import InputError, ResumeWarning
 
 
 def test_workers_give_the_same_run_however_they_work(tmp_path):
@@ -23,8 +26,45 @@ def test_workers_give_the_same_run_however_they_work(tmp_path):
     with joblib.parallel_config("threading"):
         assert same(eo.minimize(bowl, **options, workers=2), serial)
     assert not same(eo.minimize(bowl, **(options | {"batch": 1})), serial)
-    of_two = eo.minimize(bowl, bounds=BOX, budget=8, rng=0, workers=2)
-    assert same(eo.minimize(bowl, bounds=BOX, budget=8, rng=0, batch=2), of_two)
+
+
+def test_the_number_of_workers_and_cores_does_not_change_a_run(tmp_path, monkeypatch):
+    options = {"bounds": BOX, "budget": 10, "rng": 0}
+    serial = eo.minimize(bowl, **options, batch=4)
+    assert same(eo.minimize(bowl, **options, workers=map), serial)
+    with joblib.parallel_config("threading"):
+        for workers in (2, 3, 4):
+            assert same(eo.minimize(bowl, **options, workers=workers), serial)
+        for cores in (1, 3, 9):
+            monkeypatch.setattr("emsopt._running.workers.cores", lambda cores=cores: cores)
+            assert same(eo.minimize(bowl, **options, workers=-1), serial)
+        with pytest.warns(UserWarning, match=r"only 4 of 5 workers are used, as batch=4\. Pass batch=5"):
+            assert same(eo.minimize(bowl, **options, workers=5), serial)
+
+
+@pytest.mark.parametrize("begun", [2, map])
+def test_a_run_resumes_with_other_workers(tmp_path, begun):
+    file, options = (
+        tmp_path / "run.jsonl",
+        {"bounds": BOX, "budget": 10, "rng": 0, "checkpoint": tmp_path / "run.jsonl"},
+    )
+    with joblib.parallel_config("threading"):
+        full = eo.minimize(bowl, **options, workers=begun)
+        lines = file.read_bytes().splitlines(keepends=True)
+        for workers in (1, 3, -1, map):
+            file.write_bytes(b"".join(lines[:6]))
+            assert same(eo.minimize(bowl, **options, workers=workers), full)
+        assert same(eo.minimize(bowl, **options, batch=4), full)
+
+
+def test_a_run_with_one_worker_resumes_with_one_candidate_at_a_time(tmp_path):
+    options = {"bounds": BOX, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
+    part = eo.minimize(bowl, **options, budget=5)
+    with pytest.warns(ResumeWarning, match="one candidate at a time, so `workers` has no effect.* as `initial`"):
+        run = eo.minimize(bowl, **options, budget=9, workers=3)
+    assert same(run, eo.minimize(bowl, bounds=BOX, budget=9, rng=0))
+    further = eo.minimize(bowl, bounds=BOX, budget=4, rng=0, workers=map, initial=part)
+    assert not set(further.history["x"]) & set(part.history["x"])
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -68,26 +108,92 @@ def test_ctrl_c_while_workers_evaluate(tmp_path):
             signal.raise_signal(signal.SIGINT)
 
     run = eo.minimize(bowl, **options, callback=press)
-    assert (run.nfev, run.message) == (3, "interrupted")
-    assert same(eo.minimize(bowl, **options), eo.minimize(bowl, bounds=BOX, budget=8, rng=0, batch=2))
+    assert (run.nfev, run.message, run.interrupted) == (3, "interrupted", True)
+    assert same(eo.minimize(bowl, **options), eo.minimize(bowl, bounds=BOX, budget=8, rng=0, batch=4))
 
 
-def test_workers_stop_where_the_run_does():
-    run = eo.minimize(bowl, bounds=BOX, budget=20, rng=0, workers=2, target=10.0)
-    assert (run.nfev, run.message) == (1, "target of 10 reached")
+@pytest.mark.parametrize("workers", [1, 2, map])
+def test_a_run_ends_with_the_batch_in_which_there_is_a_reason(workers):
+    """Whoever evaluates it: the values of a batch are all known, and the last can be the best."""
+    options = {"bounds": BOX, "budget": 20, "rng": 0, "workers": workers, "batch": 4}
+    run = eo.minimize(bowl, **options, target=10.0)
+    assert (run.nfev, run.message) == (4, "target of 10 reached")
+    assert run.fun == min(run.history["value"])
     seen = []
-    run = eo.minimize(
-        bowl, bounds=BOX, budget=20, rng=0, batch=5, callback=lambda opt: seen.append(opt) or len(seen) == 7
-    )
-    assert run.nfev == 7
+    run = eo.minimize(bowl, **options, callback=lambda optimizer: seen.append(optimizer) or len(seen) == 6)
+    assert (run.nfev, run.message) == (8, "stopped by the callback")
+
+
+def at_once(function, items):
+    """Evaluate all items before the first result is returned, the last item first, as if all took equally long."""
+    return [function(item) for item in reversed(items)]
+
+
+def test_evaluations_under_way_at_the_time_limit_are_kept(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(loop, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+
+    @wraps(bowl)
+    def slow(x):
+        now[0] += 1.0
+        return bowl(x)
+
+    options = {"bounds": BOX, "budget": 12, "rng": 0, "batch": 4, "checkpoint": tmp_path / "run.jsonl"}
+    run = eo.minimize(slow, **options, workers=at_once, time_limit=0.5)
+    assert (run.nfev, run.message) == (4, "time limit of 0.5 s reached")
+    assert run.history["seconds"].is_monotonic_increasing
+    again = eo.minimize(slow, **options, workers=1, time_limit=5.5)  # nothing of the batch is under way then
+    assert (again.nfev, again.message) == (6, "time limit of 5.5 s reached")
+    assert same(eo.minimize(bowl, **options), eo.minimize(bowl, **(options | {"checkpoint": None})))
+
+
+@pytest.mark.parametrize("workers", [4, at_once])
+@pytest.mark.parametrize("which", [1, 2, 4])
+def test_an_error_leaves_the_others_of_the_batch_on_file(workers, which, tmp_path):
+    full = eo.minimize(bowl, bounds=BOX, budget=12, rng=0, batch=4)
+    options = {"bounds": BOX, "budget": 12, "rng": 0, "batch": 4, "checkpoint": tmp_path / "run.jsonl"}
+    bad, seen = full.history["x"][4 + which - 1], []
+
+    @wraps(bowl)
+    def failing(x):
+        if tuple(x) == bad:
+            raise OSError("the licence server is away")
+        return bowl(x)
+
+    with joblib.parallel_config("threading"), pytest.raises(OSError, match="licence"):
+        eo.minimize(failing, **options, workers=workers)
+    numbers = [json.loads(line)["evaluation"] for line in options["checkpoint"].read_text().splitlines()[1:]]
+    assert sorted(numbers) == sorted({*range(1, 9)} - {4 + which})
+    with joblib.parallel_config("threading"), pytest.raises(OSError, match="licence"):
+        eo.minimize(failing, **options, workers=workers)
+    assert same(eo.minimize(recorded(seen), **options), full)
+    assert len(seen) == 1 + 5  # the first point again, as a check; then the one that failed and those of the last batch
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_keeps_what_has_arrived_after_what_has_not(tmp_path):
+    """The first of the second batch still runs; the others have ended."""
+
+    def pool(function, items):
+        for item in items[1:] if items[0][0] == 5 else items:
+            yield function(item)
+        if items[0][0] == 5:
+            raise KeyboardInterrupt
+
+    options = {"bounds": BOX, "budget": 12, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
+    run = eo.minimize(bowl, **options, workers=pool)
+    assert run.history["evaluation"].tolist() == [1, 2, 3, 4, 6, 7, 8]
+    assert (run.nfev, run.interrupted, run.fun) == (7, True, min(run.history["value"]))
+    assert same(eo.minimize(bowl, **options), eo.minimize(bowl, bounds=BOX, budget=12, rng=0, batch=4))
 
 
 def test_an_error_in_a_worker_is_the_error():
     with pytest.raises(ArithmeticError, match="too cold") as raised:
         eo.minimize(unstable, bounds=BOX, budget=12, rng=0, workers=2)
     assert raised.value.__notes__[0].startswith("This happened in evaluation")
+    assert any("in unstable" in note for note in raised.value.__notes__)  # where it happened in the other process
     run = eo.minimize(unstable, bounds=BOX, budget=12, rng=0, workers=2, catch=ArithmeticError)
-    assert same(run, eo.minimize(unstable, bounds=BOX, budget=12, rng=0, batch=2, catch=ArithmeticError))
+    assert same(run, eo.minimize(unstable, bounds=BOX, budget=12, rng=0, batch=4, catch=ArithmeticError))
 
 
 def test_deployments_in_parallel_are_counted_and_noise_is_that_of_the_evaluation():
@@ -103,7 +209,7 @@ def test_deployments_in_parallel_are_counted_and_noise_is_that_of_the_evaluation
 def test_dask_evaluates_too(client):
     serial = eo.minimize(bowl, bounds=BOX, budget=7, rng=0, batch=2)
     with joblib.parallel_config("dask"):
-        assert same(eo.minimize(bowl, bounds=BOX, budget=7, rng=0, workers=2), serial)
+        assert same(eo.minimize(bowl, bounds=BOX, budget=7, rng=0, workers=2, batch=2), serial)
     gathered = lambda f, items: client.gather(client.map(f, items))
     assert same(eo.minimize(bowl, bounds=BOX, budget=7, rng=0, workers=gathered, batch=2), serial)
 

@@ -1,0 +1,200 @@
+"""Evaluate the candidates of a run in batches, in parallel if wanted, and store each result when it arrives.
+
+Candidates are asked for, told and recorded in the order of their numbers, so that a run does not depend on how many
+workers evaluate a batch. Results are stored in the order in which they arrive: an interrupted run loses only the
+evaluations that were under way, and evaluates those again when it resumes.
+"""
+
+import os
+import traceback
+from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .._running.checkpoint import RunFile
+from .._running.loop import Steps
+from .._running.warn import warn
+from .._running.workers import Workers
+from .._types import FloatArray, IntArray
+from ..errors import InputError, ResumeWarning
+from ..evaluators.objective import Objective
+from ..problems import Problem
+from .ask_tell import AskTell
+from .outcomes import Outcome, value_of
+
+Candidate: TypeAlias = IntArray | FloatArray
+Item: TypeAlias = tuple[int, Candidate]
+Spread: TypeAlias = Callable[[Callable[[Item], Any], Iterable[Item]], Iterable[Any]]
+
+BATCH = 4
+"""Number of candidates asked for at once by default, with any number of workers but one."""
+
+
+def default_batch(workers: Workers) -> int:
+    """Return how many candidates a new run asks for at once if the user does not say."""
+    return 1 if workers == 1 else BATCH
+
+
+def batch_on_file(file: RunFile, workers: Workers, batch: int) -> int:
+    """Return how many candidates a run asks for at once: ``batch`` if the run is new. Warn if workers stay idle."""
+    size: int = file.header.get("batch", batch)
+    if size == 1 != workers and file.rows:
+        warn(
+            f"the checkpoint {file.path} is of a run that evaluates one candidate at a time, so `workers` has no effect. "
+            "To evaluate in parallel, start another run with its result as `initial`.",
+            ResumeWarning,
+        )
+    elif isinstance(workers, int) and workers > size:
+        message = f"only {size} of {workers} workers are used, as batch={size}. Pass batch={workers} to use all."
+        warn(message, UserWarning)
+    return size
+
+
+def evaluations(
+    steps: Steps,
+    optimizer: AskTell[Any],
+    task: Callable[[Item], Outcome],
+    spread: Spread,
+    batch: int,
+    budget: int,
+    reason: Callable[[], str],
+) -> Iterator[tuple[Candidate, Outcome]]:
+    """Yield each candidate with the outcome of its evaluation until there is a reason to end, which is set in ``steps``.
+
+    A batch is always completed, except if the time is up: then no further evaluation begins. Outcomes on file are used
+    instead of evaluating. If an evaluation raises an error, or at Ctrl-C, the results that have arrived are kept first.
+
+    Parameters
+    ----------
+    steps : Steps
+    optimizer : AskTell
+    task : callable
+        Returns the outcome of a candidate, given with its number.
+    spread : callable
+        Like `map`, but with results in any order.
+    batch, budget : int
+    reason : callable
+        Called before each batch; returns the reason to end, or "".
+    """
+    file = steps.file
+    while True:
+        if end := reason():
+            steps.message = end
+            return
+        if steps.ended or steps.number >= budget:
+            return
+        asked = [optimizer.space.canonical(x) for x in optimizer.ask(min(batch, budget - steps.number))]
+        numbered = dict(enumerate(asked, steps.number + 1))
+        left = [(number, x) for number, x in numbered.items() if number not in file.rows]
+        arriving, outcomes, pressed = _arriving(steps, optimizer, task, spread, left), dict[int, Outcome](), None
+        for number, x in numbered.items():
+            try:
+                while number not in file.rows and number not in outcomes and (pair := next(arriving, None)):
+                    outcomes.update([pair])
+            except KeyboardInterrupt as interrupt:
+                pressed = interrupt
+            if number in file.rows:
+                steps.number = number
+                yield _on_file(steps, optimizer, x, task)
+            elif number in outcomes:
+                steps.number = number
+                yield x, outcomes[number]
+            else:
+                optimizer.withdraw(x)
+        if pressed:
+            raise pressed
+
+
+def _arriving(
+    steps: Steps, optimizer: AskTell[Any], task: Callable[[Item], Outcome], spread: Spread, left: list[Item]
+) -> Generator[tuple[int, Outcome]]:
+    """Evaluate candidates, store each outcome when it arrives, and yield it with its number.
+
+    After an error nothing further begins. Evaluations under way are awaited if there is a checkpoint to store them; then
+    the error is raised.
+    """
+    objective, xs, failed = optimizer.objective, dict(left), dict[int, Exception]()
+    counted = getattr(objective, "evaluations", 0)
+
+    def begun() -> Iterator[Item]:
+        for k, item in enumerate(left):
+            if failed or (k > 0 and steps.late()):
+                return
+            yield item
+
+    results = spread(partial(_attempt, task, os.getpid()), begun())
+    try:
+        for number, outcome in results:
+            if isinstance(outcome, Exception):
+                failed[number] = outcome
+                if steps.file.path is None:
+                    break
+                continue
+            counted += 1
+            if isinstance(objective, Objective):  # copies with a seed and those in other processes count for themselves
+                objective.evaluations = max(objective.evaluations, counted)
+            steps.store(number, **{optimizer.column: xs[number].tolist()}, value=outcome)
+            yield number, outcome
+    except KeyboardInterrupt:
+        if not failed:
+            raise
+    finally:
+        getattr(results, "close", lambda: None)()
+    if failed:
+        raise failed[min(failed)]
+
+
+def _attempt(task: Callable[[Item], Outcome], process: int, item: Item) -> tuple[int, Outcome | Exception]:
+    """Return the number of an item and its outcome, or the error; ``process`` is the process that waits for it."""
+    try:
+        return item[0], task(item)
+    except Exception as error:  # noqa: BLE001 - raised again in the process that waits
+        if os.getpid() != process:
+            error.add_note(traceback.format_exc())  # as the traceback itself stays behind
+        return item[0], error
+
+
+def is_own(objective: Any) -> bool:
+    """Return whether an objective is a user's own function without noise, recognised by its value at a point."""
+    # objectives and problems are recognised by the first line, and the values of noisy functions vary
+    return not objective.noisy and not isinstance(getattr(objective, "function", objective), (Objective, Problem))
+
+
+def _on_file(
+    steps: Steps, optimizer: AskTell[Any], asked: Candidate, task: Callable[[Item], Outcome]
+) -> tuple[Candidate, Outcome]:
+    """Return the next candidate in the checkpoint, which replaces the one asked for, and its outcome.
+
+    ``asked`` is the candidate that the optimizer proposes now. Warn if the two differ. Raise if the stored candidate is
+    not allowed, or if, in the first evaluation, a user's own function without noise gives another value there than the
+    stored one.
+    """
+    number, objective, space, file = steps.number, optimizer.objective, optimizer.space, steps.file
+    row = file.rows[number]
+    try:
+        x = space.canonical(row[optimizer.column])
+    except InputError as error:
+        raise InputError(
+            f"evaluation {number} in the checkpoint {file.path} is not allowed in this run: {error} Resume with the "
+            "bounds, constraints and candidates of the run that wrote the file, or name another file."
+        ) from None
+    file.compare(number, asked.tolist())
+    if not np.array_equal(x, asked):
+        optimizer.withdraw(asked)
+    if number == 1 and is_own(objective):
+        value, again = value_of(row["value"]), value_of(task((number, x)))
+        if not np.isclose(again, value, rtol=1e-3, atol=1e-9, equal_nan=True):
+            raise InputError(
+                f"the checkpoint {file.path} is of another function: at {space.shown(x)} it has {value:.6g}, but this "
+                f"function gives {again:.6g}. Choose another file, or pass noisy=True if the values are noisy."
+            )
+        if "function" in file.differing:
+            before, now = file.differing["function"]
+            warn(
+                f"the checkpoint {file.path} was written with the function {before!r}, now it is {now!r}. They agree at "
+                "the first point on file, so the run goes on.",
+                ResumeWarning,
+            )
+    return x, row["value"]

@@ -112,8 +112,7 @@ def _arriving(
 ) -> Generator[tuple[int, Outcome]]:
     """Evaluate candidates, store each outcome when it arrives, and yield it with its number.
 
-    After an error nothing further begins. Evaluations under way are awaited if there is a checkpoint to store them; then
-    the error is raised.
+    After an error nothing further begins; it is raised when the evaluations under way have ended and are stored.
     """
     objective, xs, failed = optimizer.objective, dict(left), dict[int, Exception]()
     counted = getattr(objective, "evaluations", 0)
@@ -129,8 +128,6 @@ def _arriving(
         for number, outcome in results:
             if isinstance(outcome, Exception):
                 failed[number] = outcome
-                if steps.file.path is None:
-                    break
                 continue
             counted += 1
             if isinstance(objective, Objective):  # copies with a seed and those in other processes count for themselves

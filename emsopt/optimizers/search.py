@@ -86,8 +86,8 @@ def minimize(
         history. NaN and infinite values are failures.
     catch : exception or tuple of exceptions, optional
         Errors that count as a failed evaluation, such as ``(ValueError,)``. Failures are passed over like NaN; the
-        column ``error`` of the history then holds the message. All other errors end the run, after evaluations under way
-        are stored in its checkpoint, from which it can be resumed.
+        column ``error`` of the history then holds the message. Any other error ends the run as soon as evaluations
+        under way have ended; it can be resumed from its checkpoint.
     workers : int or callable, optional
         Number of processes that evaluate in parallel through joblib (-1: one per core), or a function that is called
         like `map`, such as ``pool.map``. It does not change the run: only ``batch`` does. Joblib's other backends are chosen by `joblib.parallel_config`, for instance

@@ -101,7 +101,7 @@ def test_ctrl_c_in_a_batch_keeps_what_is_done(tmp_path):
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_while_workers_evaluate(tmp_path):
-    options = {"bounds": BOX, "budget": 8, "rng": 0, "workers": 2, "checkpoint": tmp_path / "run.jsonl"}
+    options = {"bounds": BOX, "budget": 8, "rng": 0, "workers": 2, "batch": 2, "checkpoint": tmp_path / "run.jsonl"}
 
     def press(optimizer):
         if len(optimizer.values) == 3:
@@ -109,7 +109,7 @@ def test_ctrl_c_while_workers_evaluate(tmp_path):
 
     run = eo.minimize(bowl, **options, callback=press)
     assert (run.nfev, run.message, run.interrupted) == (3, "interrupted", True)
-    assert same(eo.minimize(bowl, **options), eo.minimize(bowl, bounds=BOX, budget=8, rng=0, batch=4))
+    assert same(eo.minimize(bowl, **options), eo.minimize(bowl, bounds=BOX, budget=8, rng=0, batch=2))
 
 
 @pytest.mark.parametrize("workers", [1, 2, map])

@@ -4,21 +4,21 @@
     python benchmarks/boke_training.py boke --seeds 3 --wide
 
 The training functions (`FAMILY`) are draws from Gaussian processes; Branin, Styblinski-Tang, Michalewicz, Griewank,
-Zakharov, a cubic-quartic Dixon-Price valley and a stretched bowl, each rotated and shifted at random; and sums of random
-Gaussian bumps, of which one is the highest but seldom the widest. They have 1 to 6 inputs, and some are noisy. In those
-called "ard" (automatic relevance determination) the inputs matter unequally, by factors of up to 16 (bumps: 32).
-``WIDE``, which ``--wide`` adds, has such functions of up to ten inputs, and some called "edge", whose optimum mostly lies
-on the border of the box: half of the inputs (rounded up) have their optimum outside of it, or gain ever less towards one
-side. None is a reported function: Forrester, Goldstein-Price, camel, Hartmann, Rosenbrock, Sphere, Ackley, Levy, the
-sprinkler and the tuning tasks. Seeds start at 1000, which no study uses.
+Zakharov, a cubic-quartic Dixon-Price valley and a stretched bowl, each rotated and shifted at random; and sums of
+random Gaussian bumps, of which one is the highest but seldom the widest. They have 1 to 6 inputs, and some are noisy.
+In those called "ard" (automatic relevance determination) the inputs matter unequally, by factors of up to 16 (bumps:
+32). ``WIDE``, which ``--wide`` adds, has such functions of up to ten inputs, and some called "edge", whose optimum
+mostly lies on the border of the box: half of the inputs (rounded up) have their optimum outside of it, or gain ever
+less towards one side. None is a reported function: Forrester, Goldstein-Price, camel, Hartmann, Rosenbrock, Sphere,
+Ackley, Levy, the sprinkler and the tuning tasks. Seeds start at 1000, which no study uses.
 
 A run has 60 evaluations. Its regret is that of the best point evaluated, without noise, divided by the median regret of
-60 random points. The table shows, over all training functions, the geometric mean (regrets below a thousandth count as a
-thousandth), the mean of the worst function, and the share of runs that were worse than random points. From the regret
+60 random points. The table shows, over all training functions, the geometric mean (regrets below a thousandth count as
+a thousandth), the mean of the worst function, and the share of runs that were worse than random points. From the regret
 relative to the function's range on its box it shows the share of runs above a tenth ("wrong": they climbed the wrong
-peak) and the mean of the worst tenth ("tail"). Finished runs are kept in ``emsopt-results/``. The chosen constants are at
-the top of ``boke.py``, ``boke_auto.py``, ``kr_ucb.py`` and ``gp_ucb.py`` in ``emsopt/optimizers/boxes/``. The trials and
-their results are in ``benchmarks/RESULTS.md``.
+peak) and the mean of the worst tenth ("tail"). Finished runs are kept in ``emsopt-results/``. The chosen constants are
+at the top of ``boke.py``, ``boke_auto.py``, ``kr_ucb.py`` and ``gp_ucb.py`` in ``emsopt/optimizers/boxes/``. The trials
+and their results are in ``benchmarks/RESULTS.md``.
 """
 
 import argparse

@@ -84,8 +84,8 @@ def load_claims(paper: str = "", place: str | tuple[str, ...] = "") -> "pd.DataF
     - "cannot be tested": nothing that we can run decides it; ``why`` gives the reason. A setting of ours that differs
       from the paper's never refutes a claim: the verdict is then this one or "in part".
 
-    Of St. Paul, "authors' demand" is ``load_st_paul("published")`` and "proxy demand" the default. GP-pM "as printed" is
-    ``GPpM(literal=True)``, and "with our repairs" the default. "The hill" is `problems.hill_control`.
+    Of St. Paul, "authors' demand" is ``load_st_paul("published")`` and "proxy demand" the default. GP-pM "as printed"
+    is ``GPpM(literal=True)``, and "with our repairs" the default. "The hill" is `problems.hill_control`.
 
     Examples
     --------

@@ -77,7 +77,8 @@ def minimize(
         Problem whether its ``noise_sd`` is above 0.
     constraints : callable, optional
         Boxes only: called like your function, it returns True if the point is allowed, else False. Points that are not
-        allowed are never evaluated. It should be fast, as it is called some hundred times per evaluation.
+        allowed are never evaluated. It should be fast, as it is called some hundred times per evaluation. If almost no
+        random point is allowed, pass one in ``x0`` or ``initial``.
     x0 : array_like, dict, Series, or a list or DataFrame of these, optional
         Candidate or candidates to evaluate first; a dict or Series if the inputs have names.
     initial : list of (candidate, value), tuple (X, y), Run or DataFrame, optional

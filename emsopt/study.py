@@ -273,7 +273,7 @@ def _settings(backend: object, workers: int | None) -> dict[str, Any]:
 def _work(
     task: Callable[..., object], item: tuple[str, Case]
 ) -> tuple[str, list[Row], None] | tuple[str, None, tuple[str, str]]:
-    """Run one case, given with its key; return the key, its rows (None if it failed), and (error, traceback) (None if it succeeded)."""
+    """Run one case, given with its key; return the key, its rows or None, and (error, traceback) or None."""
     import scipy.linalg  # noqa: F401 - loads its BLAS now, so that the thread limit below covers it
     from threadpoolctl import threadpool_limits
 

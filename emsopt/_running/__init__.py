@@ -1,6 +1,6 @@
 """Progress bars, time limits and checkpoints for long computations.
 
 `loop` runs the steps of a run; `checkpoint` stores them in a file of `json_lines`, from which a stopped run resumes.
-`progress` shows a bar, `workers` distributes calls over processes, `blas_threads` distributes rows of work over threads or restricts linear algebra to one thread,
-and `warn` issues warnings that point to the caller's line.
+`progress` shows a bar, `workers` distributes calls over processes, `blas_threads` distributes rows of work over threads
+or restricts linear algebra to one thread, and `warn` issues warnings that point to the caller's line.
 """

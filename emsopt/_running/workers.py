@@ -39,7 +39,8 @@ def as_completed(function: Callable[[Any], Any], items: Iterable[Any], **options
 def mapper(workers: Workers) -> Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]:
     """Return a function like `map` for what the user gives as ``workers``; its results may come in any order.
 
-    One worker takes an item only when its result is asked for. A function of the user gets all items at once, in a list.
+    One worker takes an item only when its result is asked for. A function of the user gets all items at once, in a
+    list.
     """
     if callable(workers):
         return lambda function, items: workers(function, list(items))

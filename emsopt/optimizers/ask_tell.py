@@ -23,7 +23,7 @@ DRAWS = 100  # random draws tried before the remaining candidates are listed
 
 
 class AskTell(Generic[X]):
-    """Store all observations, and ask for the same candidate twice only if the objective is noisy or ``repeats`` is True.
+    """Store all observations; ask for a candidate twice only if the objective is noisy or ``repeats`` is True.
 
     Parameters
     ----------

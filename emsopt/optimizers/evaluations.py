@@ -42,8 +42,8 @@ def batch_on_file(file: RunFile, workers: Workers, batch: int) -> int:
     size: int = file.header.get("batch", batch)
     if size == 1 != workers and file.rows:
         warn(
-            f"the checkpoint {file.path} is of a run that evaluates one candidate at a time, so `workers` has no effect. "
-            "To evaluate in parallel, start another run with its result as `initial`.",
+            f"the checkpoint {file.path} is of a run that evaluates one candidate at a time, so `workers` has no "
+            "effect. To evaluate in parallel, start another run with its result as `initial`.",
             ResumeWarning,
         )
     elif isinstance(workers, int) and workers > size:
@@ -61,7 +61,7 @@ def evaluations(
     budget: int,
     reason: Callable[[], str],
 ) -> Iterator[tuple[Candidate, Outcome]]:
-    """Yield each candidate with the outcome of its evaluation until there is a reason to end, which is set in ``steps``.
+    """Yield each candidate with the outcome of its evaluation until there is a reason to end, set in ``steps``.
 
     A batch is always completed, except if the time is up: then no further evaluation begins. Outcomes on file are used
     instead of evaluating. If an evaluation raises an error, or at Ctrl-C, the results that have arrived are kept first.
@@ -190,8 +190,8 @@ def _on_file(
         if "function" in file.differing:
             before, now = file.differing["function"]
             warn(
-                f"the checkpoint {file.path} was written with the function {before!r}, now it is {now!r}. They agree at "
-                "the first point on file, so the run goes on.",
+                f"the checkpoint {file.path} was written with the function {before!r}, now it is {now!r}. They agree "
+                "at the first point on file, so the run goes on.",
                 ResumeWarning,
             )
     return x, row["value"]

@@ -70,8 +70,8 @@ def minimize(
         Boxes only: the inputs, each a pair (low, high), `Real` or `Integer` (both also on a logarithmic scale), or, in
         a dict from name to input, `Categorical`. Default: the ``bounds`` of the objective.
     integers : sequence of int or str, optional
-        Boxes only: indices or names of further inputs that are whole numbers. Default: the ``integers`` of the objective, or
-        none.
+        Boxes only: indices or names of further inputs that are whole numbers. Default: the ``integers`` of the
+        objective, or none.
     noisy : bool, optional
         Boxes only: whether the same point can have different values. Default: False for your own function, for a
         Problem whether its ``noise_sd`` is above 0.
@@ -91,16 +91,16 @@ def minimize(
         under way have ended; it can be resumed from its checkpoint.
     workers : int or callable, optional
         Number of processes that evaluate in parallel through joblib (-1: one per core), or a function that is called
-        like `map`, such as ``pool.map``. It does not change the run: only ``batch`` does. Joblib's other backends are chosen by `joblib.parallel_config`, for instance
-        ``parallel_config("dask")`` to use a Dask cluster.
+        like `map`, such as ``pool.map``. It does not change the run: only ``batch`` does. Joblib's other backends are
+        chosen by `joblib.parallel_config`, for instance ``parallel_config("dask")`` to use a Dask cluster.
     batch : int, optional
         Number of candidates asked for at once. At most this many workers are busy, so give at least their number.
         Default: the batch of the checkpoint if there is one, else 1 with one worker and 4 with any other ``workers``.
         With one worker, larger batches only change which candidates the method asks for.
     rng : int or Generator, optional
-        Source of all randomness in the run, which also depends on ``batch``: the method (unless ``method`` is an optimizer, which has its own), the
-        calls that a noisy `Objective` simulates and the noise of a Problem, whatever their own ``rng``. The noise of
-        your own function is not controlled.
+        Source of all randomness in the run, which also depends on ``batch``: the method (unless ``method`` is an
+        optimizer, which has its own), the calls that a noisy `Objective` simulates and the noise of a Problem, whatever
+        their own ``rng``. The noise of your own function is not controlled.
     progress : bool or callable
         Whether to show a progress bar, or a function called with (evaluations done, budget).
     callback : callable, optional
@@ -111,12 +111,12 @@ def minimize(
         ``workers``, and yields the same result as an uninterrupted run; if ``rng`` or ``batch`` is omitted, the stored
         one is used. An optimizer must be in its original state. Unless it is noisy, your own function is evaluated once
         more at the first point on file, to check that it is the same function; if only its name differs, a
-        `ResumeWarning` says so. On another processor a method may ask for another candidate; the run then continues with
-        the stored one and issues a `ResumeWarning`. Only one run at a time may write to a file.
+        `ResumeWarning` says so. On another processor a method may ask for another candidate; the run then continues
+        with the stored one and issues a `ResumeWarning`. Only one run at a time may write to a file.
     target : float, optional
-        Stop after the batch in which ``run.fun`` reaches this: at most ``target`` in `minimize`, at least in `maximize`.
-        With noise, the recommended candidate is first evaluated again until it has five values, as a single lucky value
-        is not enough.
+        Stop after the batch in which ``run.fun`` reaches this: at most ``target`` in `minimize`, at least in
+        `maximize`. With noise, the recommended candidate is first evaluated again until it has five values, as a single
+        lucky value is not enough.
     time_limit : float, optional
         Wall-clock limit in seconds, after which no evaluation begins; those under way are completed. With a checkpoint,
         time spent before an interruption counts.

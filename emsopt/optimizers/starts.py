@@ -38,8 +38,8 @@ def pairs(initial: Any, space: Any, column: str) -> list[tuple[Any, float]]:
     if rows and not all(len(row) == 2 and np.ndim(row[1]) == 0 and not isinstance(row[1], Mapping) for row in rows):
         if len(rows) != 2 or not all(map(np.iterable, initial)):
             raise InputError(
-                "`initial` must be pairs (candidate, value), a tuple of candidates and values, or a Run or its history; "
-                f"got {_validate.shown(initial)}."
+                "`initial` must be pairs (candidate, value), a tuple of candidates and values, or a Run or its "
+                f"history; got {_validate.shown(initial)}."
             )
         if len(rows[0]) != len(rows[1]):
             counts = f"{len(rows[0])} candidates and {len(rows[1])} values"

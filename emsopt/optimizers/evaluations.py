@@ -6,6 +6,7 @@ evaluations that were under way, and evaluates those again when it resumes.
 """
 
 import os
+import pickle
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
@@ -149,7 +150,12 @@ def _attempt(task: Callable[[Item], Outcome], process: int, item: Item) -> tuple
         return item[0], task(item)
     except Exception as error:  # noqa: BLE001 - raised again in the process that waits
         if os.getpid() != process:
-            error.add_note(traceback.format_exc())  # as the traceback itself stays behind
+            text = traceback.format_exc()  # as the traceback itself stays behind
+            try:
+                pickle.loads(pickle.dumps(error))
+            except Exception:  # noqa: BLE001 - an error that cannot be sent would end the process
+                error = RuntimeError(f"{type(error).__name__}: {error}")
+            error.add_note(text)
         return item[0], error
 
 

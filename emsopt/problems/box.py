@@ -171,7 +171,13 @@ class Box:
 
     def call(self, function: Callable[..., Any], x: FloatArray) -> Any:
         """Call a function of the user at a point: with keyword arguments if the inputs have names, else the array."""
-        return function(**self.named(x)) if self.names else function(x)
+        if not self.names:
+            return function(x)
+        try:
+            return function(**self.named(x))
+        except TypeError as error:
+            error.add_note(f"Inputs that have names are passed as keyword arguments: {', '.join(self.names)}.")
+            raise
 
     def allows(self, x: FloatArray) -> bool:
         """Return whether the constraints allow a canonical point."""

@@ -198,3 +198,10 @@ def test_problems_take_inputs_without_names():
     assert abs(np.mean(x < -1) - 0.5) < 0.1  # half of the decades
     with pytest.raises(InputError, match="must have no names; name its inputs by `variables`"):
         eo.problems.Problem("named", lambda x: x[:, 0], {"a": (0, 1)}, "min")
+
+
+def test_a_function_of_one_dict_is_told_that_names_are_keywords():
+    for options in ({"objective": lambda p: 0.0}, {"objective": lambda a: a, "constraints": lambda p: True}):
+        with pytest.raises(TypeError) as raised:
+            eo.minimize(bounds={"a": (0, 1)}, budget=2, **options)
+        assert "Inputs that have names are passed as keyword arguments: a." in raised.value.__notes__

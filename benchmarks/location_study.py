@@ -54,7 +54,7 @@ COMPARED = {
     "long": PLAIN,
 }
 BUDGET = {"grid": 120, "st-paul": 100, "tables": 100, "late": 100, "ablation": 120, "long": 5000}
-RUNS = {"grid": 10, "st-paul": 10, "tables": 5, "late": 10, "ablation": 7, "long": 10}
+RUNS = {"grid": 10, "st-paul": 10, "tables": 5, "late": 10, "ablation": 10, "long": 10}
 MORE_RUNS = {("st-paul", "sparbl"): 40, ("st-paul", LISTED): 20}  # a median of ten runs is too uncertain
 RESTARTS = 24  # of the long local search
 TOLERANCE = 1e-9  # in value, for the optimum to count as found

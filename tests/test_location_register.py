@@ -347,7 +347,7 @@ def test_what_each_repair_of_gp_pm_contributes():
         pytest.skip("benchmarks are not installed with the package")
     ends = study.outcomes(eo.datasets.load_study("location_ablation"))
     gaps = ends.pivot_table(index="seed", columns="method", values="gap")
-    assert gaps.shape == (7, 16)
+    assert gaps.shape == (10, 16)
     assert gaps.notna().all(axis=None)
     both = lambda gain: f"{gain.mean():.2f} ± {gain.sem():.2f}"
     for repair in sorted(REPAIRS):

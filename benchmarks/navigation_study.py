@@ -18,7 +18,7 @@ Sizes are the paper's: two routes each in Monaco and Luxembourg, five runs, 500 
 fifteen further runs of 150 rounds, because five are too few to tell the agents apart by energy. "agents" takes about 40
 minutes of one processor. Some stored tables hold less: "agents" has energies in Luxembourg up to round 150, and none of
 "gp-ts-joint"; "lengthscale" and "sparse" were run with ``--networks monaco --runs 3``, "optimism" with ``--networks
-monaco``; and "parametrisation", "lengthscale" and "sparse" were stored without energies. Runs of the same number face
+monaco``; and "parametrisation" and "sparse" were stored without energies. Runs of the same number face
 the same drawn energies and noise with every policy. Except in "sparse" the Gaussian process is exact. Luxembourg is
 left out if its file is not found (see `emsopt.datasets.load_roads`); Monaco's routes are our own choice, see
 `emsopt.datasets.ROUTES`. The paper added heights to Luxembourg, which is flat here; Monaco's heights are a surrogate.

@@ -34,12 +34,13 @@ def load_study(name: str) -> "pd.DataFrame":
         "navigation_agents", "navigation_parametrisation", "navigation_lengthscale", "navigation_sparse": cumulative
         regret (Wh, rectified, as `emsopt.bandits.navigation` defines it) and the number of distinct edges driven, at
         every tenth round or less often, for five runs of every policy on each route; the last two cover only Monaco,
-        with three runs. "navigation_agents" also has ``excess_energy``, the expected energy up to the round above that
-        of the path of least rectified cost (Wh, not rectified; not for "gp-ts-joint", in Luxembourg up to round 150),
-        the rectified cost of that path (``best_cost``), and fifteen further runs of 150 rounds. "navigation_shifted":
-        the same in Monaco with the potential energy subtracted before rectifying. "navigation_optimism": UCB with
-        smaller confidence parameters, in Monaco. "navigation_exploration": each edge driven in the first of these runs,
-        with the number of visits and the round of the first visit. Written by ``benchmarks/navigation_study.py``.
+        with three runs. "navigation_agents" and "navigation_lengthscale" also have ``excess_energy``, the expected
+        energy up to the round above that of the path of least rectified cost (Wh, not rectified; not for "gp-ts-joint",
+        in Luxembourg up to round 150); "navigation_agents" has the rectified cost of that path (``best_cost``) and
+        fifteen further runs of 150 rounds. "navigation_shifted": the same in Monaco with the potential energy
+        subtracted before rectifying. "navigation_optimism": UCB with smaller confidence parameters, in Monaco.
+        "navigation_exploration": each edge driven in the first of these runs, with the number of visits and the round
+        of the first visit. Written by ``benchmarks/navigation_study.py``.
 
         "bocvs": which variables to control. One row per run and amount spent (``cost``): the number of ``plays`` so
         far, how many of them played the cheapest set whose value is within the tolerance (``on_target``), the regrets

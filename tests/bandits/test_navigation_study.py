@@ -123,5 +123,7 @@ def test_the_stored_studies_have_the_size_they_say(navigation, part):
         stored = stored[stored["run"] < 5]
     assert (stored.groupby(keys)["run"].nunique() == runs).all()
     assert stored["round"].max() == 500
-    assert part != "lengthscale" or stored["lengthscale"].nunique() == 6
+    if part == "lengthscale":
+        assert stored["lengthscale"].nunique() == 6
+        assert stored["excess_energy"].notna().all()
     assert (stored.groupby([*keys, "run"])["cumulative_regret"].diff().dropna() >= -1e-9).all()

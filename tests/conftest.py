@@ -1,13 +1,13 @@
 """What several test files need."""
 
 import importlib.util
-import re
 import signal
 import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from register_numbers import NUMBER, agrees
 
 from emsopt.datasets import load_claims
 
@@ -33,18 +33,6 @@ def script():
         return module
 
     return load
-
-
-NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?(?![\d.]*\d)")
-
-
-def agrees(printed, value):
-    """Return whether a value, rounded as a number is printed, gives that number: 0.0204 as 0.020, 42,685 as 43,000."""
-    mantissa, _, power = printed.replace(",", "").partition("e")
-    digits = len(mantissa.partition(".")[2])
-    if "," in printed and not digits:
-        digits -= len(mantissa) - len(mantissa.rstrip("0"))
-    return abs(float(printed.replace(",", "")) - value) <= 0.5000001 * 10.0 ** (int(power or 0) - digits)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import NUMBER, agrees
+from register_numbers import NUMBER, agrees
 
 import emsopt as eo
 

@@ -25,7 +25,7 @@ def polygon(ring):
 
 # (what is wrong, how to provoke it, words the message must hold)
 MALFORMED = [
-    ("complex array of rates", lambda: city(arrival_rates=np.array([1j, 1, 1])), ["arrival_rates", "complex"]),
+    ("complex array of rates", lambda: city(arrival_rates=np.array([1j, 1, 1])), ["arrival_rates", "1j"]),
     ("rates with a mask", lambda: city(arrival_rates=np.ma.masked_array(RATES, [0, 1, 0])), ["arrival_rates", "mask"]),
     ("rates that overflow", lambda: city(arrival_rates=[1e308] * 3), ["arrival_rates"]),
     ("theta that overflows", lambda: city().scaled(1e308), ["erlangs"]),

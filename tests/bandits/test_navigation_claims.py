@@ -178,7 +178,7 @@ def test_regret_splits_into_lost_optimism_and_width(rule):
         assert difference == pytest.approx(3.1 if isinstance(rule, bandits.UCB) else 2.8, abs=0.05)
 
 
-def test_independent_draws_do_not_choose_sets_as_often_as_they_are_best():
+def test_independent_draws_do_not_choose_sets_as_often_as_they_are_best(claim):
     """Theorem 3.1 (iii) needs that equality. By hand: a pair that varies together against one that does not.
 
     With mean -1, the pair is best with probability Φ(-1/2) = 0.31 under joint draws, Φ(-1/√2) = 0.24 under independent
@@ -191,6 +191,7 @@ def test_independent_draws_do_not_choose_sets_as_often_as_they_are_best():
         agent = bandits.Agent(bandits.ExactGP(prior, draws=4000), bandits.Thompson(joint), rng=0)
         draws = [agent.indices(1, np.arange(4)) for _ in range(4000)]
         assert np.mean([d[:2].sum() > d[2:].sum() for d in draws]) == pytest.approx(wanted, abs=0.03)
+    claim("navigation", "Theorem 3.1 (iii) and Algorithm 2", ndtr(-1 / math.sqrt(2)), ndtr(-0.5))
 
 
 def test_optimism_lost_is_at_most_pi_squared_over_6(claim):
@@ -253,8 +254,9 @@ def test_gap_of_thompson_sampling_is_at_most_twice_the_root():
     game = played(bandits.Thompson(joint=True))
     gap, error = mean_and_error(game["index"] - game["chosen"])
     assert 2 * root_of_theorem(correlated(), bandits.UCB(), 40) + math.pi**2 / 6 == pytest.approx(601, abs=0.5)
-    assert [gap, error] == pytest.approx([41.8, 0.2], abs=0.25)
-    assert abs(gap - game["width"].sum(axis=0).mean()) < 2 * error
+    width = game["width"].sum(axis=0).mean()
+    assert [gap, error, width] == pytest.approx([41.8, 0.2, 41.9], abs=0.25)
+    assert abs(gap - width) < 2 * error
 
 
 def test_variances_add_up_to_at_most_the_gain():
@@ -296,7 +298,7 @@ def test_learners_of_pairs_stay_below_the_bound_and_guessing_does_not(rule, shar
     assert guessing / bound == pytest.approx(shares[variance], abs=0.005)
 
 
-def test_footnote_2_gives_more_than_the_square_root():
+def test_footnote_2_gives_more_than_the_square_root(claim):
     """ξ = ½ - δ, ω = 1 + δ: the additive term grows like T^(1 - ξ/ω), 0.64 for δ = 0.1; ξ = ω/2 would give ½."""
     facts = {"n_arms": 100, "size": 1, "noise_variance": 1.0, "eigenvalue": 1.0, "gain": np.zeros(2)}
 
@@ -305,6 +307,7 @@ def test_footnote_2_gives_more_than_the_square_root():
         return math.log(high / low) / math.log(100)
 
     assert growth(1.1, 0.4) == pytest.approx(0.636, abs=1e-3)
+    claim("navigation", "Footnote 2", growth(1.1, 0.4), 0.1)
     assert all(growth(1 + delta, 0.5 - delta) > 0.5 for delta in (1e-4, 0.01, 0.2))
     assert growth(1.1, 0.55) == pytest.approx(0.5, abs=1e-9)
 

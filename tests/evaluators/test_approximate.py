@@ -194,7 +194,7 @@ def test_mean_wait_follows_from_the_chance_to_wait():
     assert e.mean_wait / exact.mean_wait == pytest.approx(e.queue_probability / exact.queue_probability, rel=1e-9)
 
 
-def test_theorem_4_needs_preference_by_response_time():
+def test_theorem_4_needs_preference_by_response_time(claim):
     """Section 3.1 leaves the order of preference free; by distance, a slow turnout counts for nothing.
 
     Site 0 is the nearest to both atoms but slow to leave. The p-median has it, for atom 1 only; by distance both atoms
@@ -208,7 +208,9 @@ def test_theorem_4_needs_preference_by_response_time():
     assert medians == [(4 + 10) / 2, (4 + 13) / 2]
     by_distance = light.replace(preference=city.travel_times)
     assert values(light, pairs, None, "approximate") == pytest.approx(medians, abs=1e-5)
-    assert values(by_distance, pairs, None, "approximate") == pytest.approx([(11 + 10) / 2, 8.5], abs=1e-5)
+    found = values(by_distance, pairs, None, "approximate")
+    assert found == pytest.approx([(11 + 10) / 2, 8.5], abs=1e-5)
+    claim("server locations", "Theorem 4, preference lists", found[1], found[0])
 
 
 def test_an_evaluation_of_thirty_units_is_a_few_dozen_sweeps_over_30_equations():

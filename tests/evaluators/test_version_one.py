@@ -17,6 +17,7 @@ from emsopt.evaluators.approximate import correction_factors
 
 pytestmark = pytest.mark.skipif("EMSOPT_DATA" not in os.environ, reason="EMSOPT_DATA is not set")
 
+V1 = "server locations, version one"
 # Stations where the text moves units, with the tracts by which it names them.
 AT = {"38-67": 0, "68": 3, "12": 4, "59-60": 8, "27-28-39": 9, "62": 10, "9": 12, "24": 13, "66": 14, "7-12": 15}
 
@@ -81,7 +82,7 @@ def test_table_1_holds_at_the_loads_of_the_data(version, ends, off):
     assert (printed - gap)[odd].between(0.055, 0.1).all()
 
 
-def test_table_3_agrees_to_the_printed_digit(city, median):
+def test_table_3_agrees_to_the_printed_digit(city, median, claim):
     """All thirteen rows of the optimum and of both bounds; the bounds close up from row to row."""
     table, rows = eo.datasets.paper_table(3), []
     for mu in table.mu_per_day:
@@ -98,9 +99,10 @@ def test_table_3_agrees_to_the_printed_digit(city, median):
     assert (upper - best)[:7].round(2).tolist() == [0.63, 0.35, 0.16, 0.11, 0.09, 0.05, 0.04]
     assert ((upper - best) / best).max() == pytest.approx(0.077, abs=2e-3)
     assert upper[-6:] - best[-6:] == pytest.approx(0, abs=0.0056)
+    claim(V1, "Section 7.3, upper bound", *(upper - best)[:7], 10, 50, *(upper - best)[[7, -1]])
 
 
-def test_footnote_3_counts_the_turnout_twice_and_has_another_service_rate(city, optimum):
+def test_footnote_3_counts_the_turnout_twice_and_has_another_service_rate(city, optimum, claim):
     """Its sum is turnout 5.86 + travel 1.75 + patient 26.85 = 34.46 min, so 1.741 calls an hour and a load of 22.5 %.
 
     But 5.86 is the mean *response*, with the turnout of 1.75 min in it: the three terms add up to 32.71 min. The data
@@ -113,6 +115,10 @@ def test_footnote_3_counts_the_turnout_twice_and_has_another_service_rate(city, 
     assert city.total_rate / (9 * 1.741) == pytest.approx(0.225, abs=5e-4)
     assert city.offered_load(9) == pytest.approx(0.223, abs=5e-4)
     assert [round(1440 / 42, 1), round(30_911 / 525_600, 3)] == [34.3, 0.059]  # Table 3's rate; Table 2 prints 0.07
+    service = city.service_times[0, 0]
+    claim(V1, "Section 7.2, footnote, service time", service, optimum.mean_response + 26.85)
+    claim(V1, "Section 7.2, footnote, load", 100 * city.offered_load(9), 1440 / service)
+    claim(V1, "Section 7.3, service time", 1440 / 42, service, 1440 / service)
 
 
 # -- Figures 4, 6 and 11: the optimum, at twice the rate, and the p-median ------------------------------------------

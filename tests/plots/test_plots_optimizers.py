@@ -81,7 +81,7 @@ def test_cut_graph_refuses_what_has_no_cut():
 # -- trust regions --------------------------------------------------------------------------------------------------
 
 
-def test_example_13_shows_what_the_paper_tells():
+def test_example_13_shows_what_the_paper_tells(claim):
     fig, axes = plots.example_13()
     words = [set(texts(ax)) for ax in axes]
     names = {"".join(map(str, row)) for row in SPACE}
@@ -90,6 +90,7 @@ def test_example_13_shows_what_the_paper_tells():
     assert words[1] == names | told | {"EI 0.08 min"}
     assert words[2] == names | told | {"4.71 min", "EI 0.19 min"}
     assert words[3] == names | told | {"4.71 min", "4.15 min"}
+    assert claim("server locations, version one", "Section 5.4, numbers").ours.split(" (")[0] in words[3]
     for ax in axes:
         assert overlaps(fig, ax) == []
     assert len(fig.legends) == 1

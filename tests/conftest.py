@@ -71,7 +71,7 @@ def client():
     distributed = pytest.importorskip("distributed", reason="needs emsopt[scale]")
 
     class Nanny(distributed.Nanny):
-        async def close(self, timeout=600, **reason):  # Dask's five seconds are too few on a busy machine
+        async def close(self, timeout=600, **reason):  # Dask's five seconds are too few under load
             return await super().close(timeout, **reason)
 
     with (

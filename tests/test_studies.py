@@ -25,6 +25,16 @@ def test_figures_quoted_from_the_study():
     assert (st_paul["spearman"] > 0.998).all()
 
 
+def test_every_stored_study_is_described():
+    from emsopt._files import locate
+
+    stored = {path.name.split(".")[0] for path in locate.package_file("studies").iterdir()}
+    described = set(re.findall(r'"(\w+)"', eo.datasets.load_study.__doc__))
+    parts = {f"boke_{part}_ends" for part in ("noisy", "sprinkler", "tuning")}  # "boke_noise_free_ends" and so on
+    assert stored - parts == described & stored
+    assert {name for name in described if "_" in name} <= stored
+
+
 def test_stored_rows_can_be_recomputed():
     stored = eo.datasets.load_study("approximation_error_15")
     for row in stored.sample(4, random_state=3).itertuples():

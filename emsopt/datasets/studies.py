@@ -59,9 +59,12 @@ def load_study(name: str) -> "pd.DataFrame":
         "boke_noise_free_ends" and so on: the final regret of each run, for thirty seeds, ten in tuning. Those of the
         sprinkler also have the optimizer's ``cpu_seconds``. "boke_seconds": mean CPU seconds of a run, with standard
         error, all methods measured in turn. "boke_noise": with noise, regrets of the recommended, the luckiest and the
-        best point of each run. "boke_fill": fill distance of designs. Written by ``benchmarks/boke_study.py``.
-        "boke_complexity": CPU seconds of the parts of an optimizer's step by number of points t, written by
-        ``benchmarks/boke.py``.
+        best point of each run. "boke_fill": fill distance of designs. "boke_constant": the final regret of each run of
+        BOKE and BOKE+ with other noise constants (``noise_sd``). "boke_theory": cumulative regret after t steps on
+        finite sets, with its bounds and how many steps exceed theirs (``violations``). All are written by
+        ``benchmarks/boke_study.py``.
+        "boke_complexity": CPU seconds of the parts of an optimizer's step by number of points t, "boke_runs":
+        CPU seconds of one run by number of ``evaluations``. Both are written by ``benchmarks/boke.py``.
 
     Returns
     -------

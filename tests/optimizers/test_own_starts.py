@@ -24,7 +24,7 @@ def test_x0_comes_first(method):
     assert run.history.loc[0, ["a", "b"]].tolist() == [0.5, "y"]
 
 
-def test_x0_of_deployments_is_one_of_today():
+def test_x0_and_known_values_may_be_deployments():
     objective = eo.Objective(eo.datasets.grid_city(8, 3, rng=0), 3, "approximate")
     run = eo.minimize(objective, "local", budget=9, rng=0, x0=[5, 6, 7])
     assert run.history["sites"][0] == (5, 6, 7)

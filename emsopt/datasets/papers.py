@@ -85,7 +85,8 @@ def load_claims(paper: str = "", place: str | tuple[str, ...] = "") -> "pd.DataF
       from the paper's never refutes a claim: the verdict is then this one or "in part".
 
     Of St. Paul, "authors' demand" is ``load_st_paul("published")`` and "proxy demand" the default. GP-pM "as printed"
-    is ``GPpM(literal=True)``, and "with our repairs" the default. "The hill" is `problems.hill_control`.
+    is ``GPpM(literal=True)``, and "with our repairs" the default. Tests of the authors' demand are skipped unless
+    ``$EMSOPT_DATA`` is the folder of their file (see `load_st_paul`). "The hill" is `problems.hill_control`.
 
     Examples
     --------

@@ -9,6 +9,10 @@ class InputError(EmsoptError, ValueError):
     """An argument, an option or the content of a file is invalid."""
 
 
+class NoneLeftError(InputError):
+    """Every allowed candidate has been asked for already, or no further one was found."""
+
+
 class NoWayError(InputError):
     """No open road leads from the start to the end. The message names the edges concerned and a remedy."""
 

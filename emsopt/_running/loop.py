@@ -54,6 +54,8 @@ class Steps:
         Why the run ended.
     ended : bool
         Whether a reason to end was found.
+    interrupted : bool
+        Whether Ctrl-C ended the run.
     """
 
     def __init__(
@@ -62,7 +64,7 @@ class Steps:
         self.file, self.message = file, message
         self.number, self.seconds, self.rows = 0, 0.0, list[tuple[Any, ...]]()
         self._most, self._show, self._callback, self._time_limit = most, show, callback, time_limit
-        self._start, self.ended = time.perf_counter(), False
+        self._start, self.ended, self.interrupted = time.perf_counter(), False, False
         self._new = dict[int, float]()  # seconds of results that are stored already, by step
 
     def __iter__(self) -> Iterator[int]:
@@ -177,4 +179,4 @@ def loop(
         except KeyboardInterrupt:
             if not run.rows:
                 raise
-            run.message = "interrupted"
+            run.message, run.interrupted = "interrupted", True

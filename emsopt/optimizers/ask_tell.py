@@ -5,6 +5,7 @@ simulator or by hand. A method implements `_propose` and, if it learns from valu
 """
 
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 from .. import _validate
 from .._running.blas_threads import one_thread
 from .._types import ArrayLike, FloatArray, Rng
-from ..errors import InputError
+from ..errors import InputError, NoneLeftError
+from ..problems.box import MOST_LISTED
 from .starts import candidates
 
 X = TypeVar("X", bound=NDArray[Any])
@@ -79,8 +81,9 @@ class AskTell(Generic[X]):
         """Return the observed candidate that is probably best, as `ask` returns it, and its estimated value.
 
         Without noise these are the best observed candidate and its value. With noise, the best observed value is too
-        good: the candidate is then the one with the best posterior mean of a Gaussian process with fitted noise
-        (`posterior_means`), and its estimated value is this mean.
+        good: the candidate is then the one with the best estimate by a Gaussian process with fitted noise. For
+        deployments the estimate is the posterior mean (`posterior_means`). For points of a box it may also be the mean
+        of logarithms of the values, transformed back, which is a median (`estimated_gains`).
 
         Parameters
         ----------
@@ -112,17 +115,18 @@ class AskTell(Generic[X]):
 
         Raises
         ------
-        InputError
-            If every allowed candidate has been asked for already; see `exhausted`.
+        NoneLeftError
+            If every allowed candidate has been asked for already, see `exhausted`, or no further one was found.
         """
         if n is not None:
             n = _validate.whole_number(n, "n")
             rows = [self.ask()]
-            while len(rows) < n and not self.exhausted:
-                rows.append(self.ask())
+            with suppress(NoneLeftError):
+                while len(rows) < n:
+                    rows.append(self.ask())
             return rows if isinstance(rows[0], dict) else np.array(rows)
         if self.exhausted:
-            raise InputError(f"all {self.space.count} allowed {self.noun}s have been asked for; none is left.")
+            raise NoneLeftError(f"all {self.space.count} allowed {self.noun}s have been asked for; none is left.")
         x = self._queued()
         if x is None:
             with one_thread:
@@ -189,14 +193,18 @@ class AskTell(Generic[X]):
         return tuple(np.asarray(x).tolist()) in self.taken
 
     def draw(self) -> X:
-        """Return a random allowed candidate; unless the objective is noisy, one not yet asked for or observed."""
+        """Return a random allowed candidate; unless the objective is noisy, one not yet asked for or observed.
+
+        If ``DRAWS`` candidates give none, it is drawn from the list of all, unless they are more than ``MOST_LISTED``.
+        """
         for _ in range(DRAWS):
             x = self._sample()
             if self.objective.noisy or not self.is_taken(x):
                 return x
-        left = [row for row in self.space.listing() if not self.is_taken(row)] if self.space.count < np.inf else []
+        every = self.space.listing() if self.space.count <= MOST_LISTED else []
+        left = [row for row in every if not self.is_taken(row)]
         if not left:
-            raise InputError(f"no {self.noun} was found that is allowed and has not been asked for yet.")
+            raise NoneLeftError(f"no {self.noun} was found that is allowed and has not been asked for yet.")
         return left[self.rng.integers(len(left))]
 
     def _sample(self) -> X:

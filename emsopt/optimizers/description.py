@@ -20,14 +20,16 @@ def describe(objective: Objective | BoxObjective, name: str, method: str | AskTe
 
 
 def _settings(optimizer: AskTell[Any]) -> dict[str, Any]:
-    """Return an optimizer's public attributes that are plain values, and a hash of its random generator's state."""
+    """Return an optimizer's public attributes that are plain values, its candidates, and a hash of its generator."""
     plain = {
         name: value
         for name, value in sorted(vars(optimizer).items())
         if name[0] != "_" and (value is None or isinstance(value, (bool, int, float, str)))
     }
     state = repr(optimizer.rng.bit_generator.state)
-    return {"settings": plain, "rng": sha256(state.encode()).hexdigest()[:16]}
+    points = getattr(optimizer.space, "points", None)  # of `BOKE(candidates=...)`
+    only = {} if points is None else {"candidates": summary(points)}
+    return {"settings": plain, **only, "rng": sha256(state.encode()).hexdigest()[:16]}
 
 
 def _deployments(objective: Objective) -> dict[str, Any]:

@@ -14,12 +14,12 @@ CONFIRMED = 5
 """Number of values that the recommended candidate of a noisy run must have before the target counts as reached."""
 
 
-def end_of(optimizer: AskTell[Any], target: float | None, given: Given) -> Callable[[], str]:
-    """Return a function that returns why to end after a batch, or "".
+def end_of(optimizer: AskTell[Any], target: float | None, given: Given) -> Callable[[bool], str]:
+    """Return a function that returns why to end after a batch, or "". Its argument says if the budget is used.
 
     With noise, values reach the target by chance. The candidate that the run would return must then reach it by the
     estimate of a model; it is evaluated again until it has ``CONFIRMED`` values. As fitting the model takes longer than
-    many an evaluation, this is checked again only when the number of values has grown by a twentieth.
+    many an evaluation, this is checked again only when the number of values has grown by a twentieth, or at the end.
 
     Parameters
     ----------
@@ -30,21 +30,25 @@ def end_of(optimizer: AskTell[Any], target: float | None, given: Given) -> Calla
     """
     best, read, due = -np.inf if optimizer.better is max else np.inf, 0, 0.0
 
-    def why() -> str:
+    def why(last: bool) -> str:
         nonlocal best, read, due
         best, read = optimizer.better([best, *(value for _, value in given[read:])]), len(given)
         value, missing = best, 0
-        if target is not None and optimizer.better(value, target) == value and len(given) >= due:
+        if target is not None and optimizer.better(value, target) == value and (last or len(given) >= due):
             if optimizer.objective.noisy:
                 x, value = recommended(optimizer, given)
                 due, missing = 1.05 * len(given), CONFIRMED - sum(np.array_equal(x, other) for other, _ in given)
             if optimizer.better(value, target) == value:
                 if missing <= 0:
                     return f"target of {target:g} reached"
-                optimizer.enqueue([x] * missing)
+                if not last:
+                    optimizer.enqueue([x] * missing)
                 due = len(given) + missing
-        if optimizer.exhausted and optimizer.values:
-            return f"every allowed {optimizer.noun} evaluated, so this is the optimum"
+        if optimizer.exhausted:
+            unknown = sum(value is None or not np.isfinite(value) for value in optimizer.taken.values())
+            if not unknown and optimizer.better([best, *optimizer.values]) == best:  # values may come from before
+                return f"every allowed {optimizer.noun} evaluated, so this is the optimum"
+            return f"every allowed {optimizer.noun} asked for" + (f"; {unknown} without a value" if unknown else "")
         return ""
 
     return why

@@ -19,7 +19,7 @@ from .._running.loop import Steps
 from .._running.warn import warn
 from .._running.workers import Workers
 from .._types import FloatArray, IntArray
-from ..errors import InputError, ResumeWarning
+from ..errors import InputError, NoneLeftError, ResumeWarning
 from ..evaluators.objective import Objective
 from ..problems import Problem
 from .ask_tell import AskTell
@@ -60,7 +60,7 @@ def evaluations(
     spread: Spread,
     batch: int,
     budget: int,
-    reason: Callable[[], str],
+    reason: Callable[[bool], str],
 ) -> Iterator[tuple[Candidate, Outcome]]:
     """Yield each candidate with the outcome of its evaluation until there is a reason to end, set in ``steps``.
 
@@ -77,35 +77,53 @@ def evaluations(
         Like `map`, but with results in any order.
     batch, budget : int
     reason : callable
-        Called before each batch; returns the reason to end, or "".
+        Called before each batch with whether the budget is used; returns the reason to end, or "".
+
+    Raises
+    ------
+    InputError
+        If ``spread`` returned fewer results than it was given candidates.
     """
     file = steps.file
-    while True:
-        if end := reason():
+    if file.rows:
+        _same_function(steps, optimizer, task)
+    while not steps.ended:
+        if end := reason(steps.number >= budget):
             steps.message = end
             return
-        if steps.ended or steps.number >= budget:
+        if steps.number >= budget:
             return
-        asked = [optimizer.space.canonical(x) for x in optimizer.ask(min(batch, budget - steps.number))]
+        try:
+            asked = [optimizer.space.canonical(x) for x in optimizer.ask(min(batch, budget - steps.number))]
+        except NoneLeftError as error:
+            steps.message = str(error).removesuffix(".")
+            return
         numbered = dict(enumerate(asked, steps.number + 1))
         left = [(number, x) for number, x in numbered.items() if number not in file.rows]
-        arriving, outcomes, pressed = _arriving(steps, optimizer, task, spread, left), dict[int, Outcome](), None
-        for number, x in numbered.items():
-            try:
-                while number not in file.rows and number not in outcomes and (pair := next(arriving, None)):
-                    outcomes.update([pair])
-            except KeyboardInterrupt as interrupt:
-                pressed = interrupt
-            if number in file.rows:
-                steps.number = number
-                yield _on_file(steps, optimizer, x, task)
-            elif number in outcomes:
-                steps.number = number
-                yield x, outcomes[number]
-            else:
+        arriving, outcomes = _arriving(steps, optimizer, task, spread, left), dict[int, Outcome]()
+        raised: BaseException | None = None
+        try:
+            for number, x in numbered.items():
+                try:
+                    while number not in file.rows and number not in outcomes and (pair := next(arriving, None)):
+                        outcomes.update([pair])
+                except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - raised below
+                    raised = error
+                if number in file.rows:
+                    steps.number = number
+                    yield _on_file(steps, optimizer, x), file.rows[number]["value"]
+                elif number in outcomes:
+                    steps.number = number
+                    yield x, outcomes[number]
+        finally:
+            for x in asked:  # those without an outcome
                 optimizer.withdraw(x)
-        if pressed:
-            raise pressed
+        if raised:
+            raise raised
+        if len(outcomes) < len(left) and not steps.ended:
+            raise InputError(
+                f"`workers` must return the result of every item, as `map` does; got {len(outcomes)} of {len(left)}."
+            )
 
 
 def _arriving(
@@ -120,7 +138,7 @@ def _arriving(
 
     def begun() -> Iterator[Item]:
         for k, item in enumerate(left):
-            if failed or (k > 0 and steps.late()):
+            if failed or ((k or steps.rows) and steps.late()):
                 return
             yield item
 
@@ -165,39 +183,43 @@ def is_own(objective: Any) -> bool:
     return not objective.noisy and not isinstance(getattr(objective, "function", objective), (Objective, Problem))
 
 
-def _on_file(
-    steps: Steps, optimizer: AskTell[Any], asked: Candidate, task: Callable[[Item], Outcome]
-) -> tuple[Candidate, Outcome]:
-    """Return the next candidate in the checkpoint, which replaces the one asked for, and its outcome.
+def _on_file(steps: Steps, optimizer: AskTell[Any], asked: Candidate) -> Candidate:
+    """Return the next candidate in the checkpoint, which replaces the one ``asked`` for; warn if the two differ."""
+    x = _stored(steps.file, steps.number, optimizer)
+    steps.file.compare(steps.number, asked.tolist())
+    if not np.array_equal(x, asked):
+        optimizer.withdraw(asked)
+    return x
 
-    ``asked`` is the candidate that the optimizer proposes now. Warn if the two differ. Raise if the stored candidate is
-    not allowed, or if, in the first evaluation, a user's own function without noise gives another value there than the
-    stored one.
-    """
-    number, objective, space, file = steps.number, optimizer.objective, optimizer.space, steps.file
-    row = file.rows[number]
+
+def _stored(file: RunFile, number: int, optimizer: AskTell[Any]) -> Candidate:
+    """Return the candidate of an evaluation in the checkpoint; raise if it is not allowed."""
     try:
-        x = space.canonical(row[optimizer.column])
+        x: Candidate = optimizer.space.canonical(file.rows[number][optimizer.column])
     except InputError as error:
         raise InputError(
             f"evaluation {number} in the checkpoint {file.path} is not allowed in this run: {error} Resume with the "
             "bounds, constraints and candidates of the run that wrote the file, or name another file."
         ) from None
-    file.compare(number, asked.tolist())
-    if not np.array_equal(x, asked):
-        optimizer.withdraw(asked)
-    if number == 1 and is_own(objective):
-        value, again = value_of(row["value"]), value_of(task((number, x)))
-        if not np.isclose(again, value, rtol=1e-3, atol=1e-9, equal_nan=True):
-            raise InputError(
-                f"the checkpoint {file.path} is of another function: at {space.shown(x)} it has {value:.6g}, but this "
-                f"function gives {again:.6g}. Choose another file, or pass noisy=True if the values are noisy."
-            )
-        if "function" in file.differing:
-            before, now = file.differing["function"]
-            warn(
-                f"the checkpoint {file.path} was written with the function {before!r}, now it is {now!r}. They agree "
-                "at the first point on file, so the run goes on.",
-                ResumeWarning,
-            )
-    return x, row["value"]
+    return x
+
+
+def _same_function(steps: Steps, optimizer: AskTell[Any], task: Callable[[Item], Outcome]) -> None:
+    """Raise if a user's own function without noise has another value at the first point on file than the stored one."""
+    file, number = steps.file, min(steps.file.rows)
+    x = _stored(file, number, optimizer)
+    if not is_own(optimizer.objective):
+        return
+    value, again = value_of(file.rows[number]["value"]), value_of(task((number, x)))
+    if not np.isclose(again, value, rtol=1e-3, atol=1e-9, equal_nan=True):
+        raise InputError(
+            f"the checkpoint {file.path} is of another function: at {optimizer.space.shown(x)} it has {value:.6g}, but "
+            f"this function gives {again:.6g}. Choose another file, or pass noisy=True if the values are noisy."
+        )
+    if "function" in file.differing:
+        before, now = file.differing["function"]
+        warn(
+            f"the checkpoint {file.path} was written with the function {before!r}, now it is {now!r}. They agree "
+            "at the first point on file, so the run goes on.",
+            ResumeWarning,
+        )

@@ -42,6 +42,8 @@ class Run:
         `best_deployment`, one row per step: ``evaluations`` so far and ``best``.
     noisy : bool
         Whether the same candidate could have different values.
+    interrupted : bool
+        Whether Ctrl-C ended the search.
     """
 
     x: Any
@@ -52,16 +54,12 @@ class Run:
     best_observed: Any
     best_observed_value: float
     noisy: bool = False
+    interrupted: bool = False
 
     @property
     def success(self) -> bool:
         """Whether a finite value is known, from an evaluation or from ``initial``."""
         return bool(np.isfinite(self.fun))
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether Ctrl-C ended the search."""
-        return self.message.startswith("interrupted")
 
     def __repr__(self) -> str:
         found = f"{self.fun:.6g} at {_validate.shown(_short(self.x), most=200)}" if self.success else "no finite value"

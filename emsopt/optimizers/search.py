@@ -91,8 +91,9 @@ def minimize(
         under way have ended; it can be resumed from its checkpoint.
     workers : int or callable, optional
         Number of processes that evaluate in parallel through joblib (-1: one per core), or a function that is called
-        like `map`, such as ``pool.map``. It does not change the run: only ``batch`` does. Joblib's other backends are
-        chosen by `joblib.parallel_config`, for instance ``parallel_config("dask")`` to use a Dask cluster.
+        like `map`, such as ``pool.imap_unordered`` of `multiprocessing`. With ``pool.map`` nothing of a batch is in the
+        checkpoint before all of it is evaluated. With the same ``batch``, workers do not change the run. Joblib's other
+        backends are chosen by `joblib.parallel_config`, for instance ``parallel_config("dask")`` for a Dask cluster.
     batch : int, optional
         Number of candidates asked for at once. At most this many workers are busy, so give at least their number.
         Default: the batch of the checkpoint if there is one, else 1 with one worker and 4 with any other ``workers``.
@@ -118,8 +119,8 @@ def minimize(
         `maximize`. With noise, the recommended candidate is first evaluated again until it has five values, as a single
         lucky value is not enough.
     time_limit : float, optional
-        Wall-clock limit in seconds, after which no evaluation begins; those under way are completed. With a checkpoint,
-        time spent before an interruption counts.
+        Wall-clock limit in seconds, after which no evaluation but the first begins; those under way are completed. With
+        a checkpoint, time spent before an interruption counts.
 
     Returns
     -------
@@ -273,11 +274,15 @@ def _search(
             row = (*inputs, value, best if given else np.nan, *(error if catch else ()))
             steps.finish(row, optimizer, f"best {best:.6g}")
     history, message = pd.DataFrame(steps.rows, columns=columns), steps.message
+    for k, name in enumerate(space.names, 1):
+        if space.inputs[k - 1].choices:  # else pandas turns None into NaN
+            history[name] = pd.Series([row[k] for row in steps.rows], dtype=object)
     if failed:
         message += f"; {len(failed)} of {len(history)} evaluations gave no finite value, the first {failed[0]}"
+    end = goal.noisy, steps.interrupted
     if not given:
-        return Run(None, np.nan, len(history), message, history, None, np.nan, goal.noisy)
+        return Run(None, np.nan, len(history), message, history, None, np.nan, *end)
     luckiest = next(x for x, value in given if value == best)
     x, fun = recommended(optimizer, given) if goal.noisy else (luckiest, best)
     x, luckiest = space.presented(x), space.presented(luckiest)
-    return Run(x, fun, len(history), message, history, luckiest, best, goal.noisy)
+    return Run(x, fun, len(history), message, history, luckiest, best, *end)

@@ -32,11 +32,12 @@ def pairs(initial: Any, space: Any, column: str) -> list[tuple[Any, float]]:
         columns = list(space.names) or [column]
         _validate.columns(initial, [*columns, "value"], "initial", "the history of a run")
         initial = (initial[columns] if space.names else initial[column], initial["value"])
-    if isinstance(initial, tuple) and len(initial) == 2:
+    table = isinstance(initial, tuple) and len(initial) == 2
+    if table:
         initial = tuple(_rows(part, space) for part in initial)
     rows = [list(row) if np.iterable(row) else [] for row in initial] if np.iterable(initial) else [[]]
-    if rows and not all(len(row) == 2 and np.ndim(row[1]) == 0 and not isinstance(row[1], Mapping) for row in rows):
-        if len(rows) != 2 or not all(map(np.iterable, initial)):
+    if not all(len(row) == 2 and not isinstance(row[1], Mapping) and not (table and np.ndim(row[1])) for row in rows):
+        if not (table and all(map(np.iterable, initial))):
             raise InputError(
                 "`initial` must be pairs (candidate, value), a tuple of candidates and values, or a Run or its "
                 f"history; got {_validate.shown(initial)}."

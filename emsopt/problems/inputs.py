@@ -54,8 +54,8 @@ class Categorical:
                 "`choices` must be a list of texts, numbers, truth values or None, such as ['adam', 'sgd']; got "
                 f"{_validate.shown(given)}.{why or ' For other objects, use names and look them up in your function.'}"
             )
-        if any(choices.index(choice) != k for k, choice in enumerate(choices)):
-            raise InputError(f"`choices` must be distinct; got {_validate.shown(given)}.")
+        if any(choices.index(choice) != k or choice != choice for k, choice in enumerate(choices)):  # noqa: PLR0124
+            raise InputError(f"`choices` must be distinct and not NaN; got {_validate.shown(given)}.")
         object.__setattr__(self, "choices", choices)
 
     @property

@@ -1,0 +1,191 @@
+"""How runs end: what is known then, what they claim, and what an error leaves behind."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+from own_functions import BOX, bowl, evaluations_on_file
+
+import emsopt as eo
+from emsopt.errors import InputError
+from emsopt.optimizers import BOKE, Categorical, Integer, RandomPoints
+from emsopt.optimizers.ends import end_of
+
+FOUR = {"k": Integer(0, 3)}
+
+
+# -- all candidates asked for ------------------------------------------------------------------------------------------
+
+
+def identity(k):
+    return float(k)
+
+
+def fails(k):
+    raise ValueError("never")
+
+
+@pytest.mark.parametrize(("function", "catch"), [(lambda k: np.nan, ()), (fails, ValueError)])
+def test_a_run_of_failures_alone_ends_when_all_points_were_tried(function, catch):
+    run = eo.minimize(function, bounds=FOUR, budget=10, rng=0, catch=catch)
+    assert (run.nfev, run.success) == (4, False)
+    assert run.message.startswith("every allowed point asked for; 4 without a value; 4 of 4 evaluations gave no")
+
+
+def test_the_optimum_is_claimed_only_if_every_value_is_known():
+    def f(k):
+        return np.nan if k == 2 else float(k)
+
+    assert eo.minimize(f, bounds=FOUR, budget=10, rng=0).message.startswith(
+        "every allowed point asked for; 1 without a value; 1 of 4 evaluations"
+    )
+    optimizer = RandomPoints(identity, bounds=FOUR, sense="min", rng=0)
+    optimizer.enqueue({"k": 0})
+    assert optimizer.ask() == {"k": 0}  # and its value is never told
+    run = eo.minimize(identity, optimizer, budget=10, rng=0)
+    assert (run.fun, run.message) == (1.0, "every allowed point asked for; 1 without a value")
+    optimizer = RandomPoints(identity, bounds=FOUR, sense="min", rng=0)
+    optimizer.tell({"k": 0}, 0.0)  # better than what the run finds
+    run = eo.minimize(identity, optimizer, budget=10, rng=0)
+    assert (run.fun, run.message) == (1.0, "every allowed point asked for")
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_a_run_ends_if_no_further_allowed_point_is_found(batch):
+    """Seven of a million points are allowed, too many to list."""
+    inputs, rule = {f"x{k}": Integer(0, 9) for k in range(6)}, lambda **x: sum(x.values()) <= 1
+    start = dict.fromkeys(inputs, 0)
+    run = eo.minimize(
+        lambda **x: sum(x.values()), bounds=inputs, constraints=rule, budget=20, rng=0, x0=start, batch=batch
+    )
+    assert (run.nfev, run.fun) == (7, 0.0)
+    assert run.message == "no point was found that is allowed and has not been asked for yet"
+    equality = {"bounds": BOX, "constraints": lambda x: bool(x.sum() == 0.5), "x0": [0.25, 0.25]}
+    run = eo.minimize(bowl, "random", **equality, budget=9, rng=0, batch=batch)
+    assert (run.nfev, run.x.tolist()) == (1, [0.25, 0.25])
+
+
+# -- errors, limits and workers ----------------------------------------------------------------------------------------
+
+
+def test_an_error_leaves_nothing_pending():
+    broken = True
+
+    def f(k):
+        if broken:
+            raise OSError("the disk is full")
+        return float(k)
+
+    optimizer = RandomPoints(f, bounds=FOUR, sense="min", rng=0)
+    with pytest.raises(OSError, match="the disk is full"):
+        eo.minimize(f, optimizer, budget=10, batch=4)
+    assert optimizer.taken == {}
+    broken = False
+    run = eo.minimize(f, optimizer, budget=10)
+    assert (run.fun, run.message) == (0.0, "every allowed point evaluated, so this is the optimum")
+
+
+def test_what_arrived_before_an_error_is_told():
+    def workers(function, items):
+        return [function(item) for item in reversed(items)]
+
+    def f(k):
+        if k == 2:
+            raise OSError("the disk is full")
+        return float(k)
+
+    optimizer = RandomPoints(f, bounds=FOUR, sense="min", rng=0)
+    with pytest.raises(OSError, match="the disk is full"):
+        eo.minimize(f, optimizer, budget=4, x0=[{"k": k} for k in (2, 1, 3, 0)], batch=4, workers=workers)
+    assert len(optimizer.values) == len(optimizer.taken) == 3
+
+
+def test_no_evaluation_but_the_first_begins_after_the_time_limit():
+    class Slow(RandomPoints):
+        def _propose(self):
+            time.sleep(0.3)
+            return super()._propose()
+
+    run = eo.minimize(bowl, Slow(bowl, bounds=BOX, sense="min", rng=0), budget=9, time_limit=0.4)
+    assert (run.nfev, run.message) == (1, "time limit of 0.4 s reached")
+
+
+def test_a_reason_to_stop_is_not_replaced_by_another():
+    run = eo.minimize(bowl, bounds=BOX, budget=9, rng=0, target=9.0, callback=lambda _: True)
+    assert (run.nfev, run.message) == (1, "stopped by the callback")
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_workers_that_return_too_little_are_named(kept):
+    with pytest.raises(InputError, match=f"`workers` must return the result of every item.* got {kept} of 4"):
+        eo.minimize(bowl, bounds=BOX, budget=9, rng=0, workers=lambda f, items: [f(x) for x in items[:kept]])
+
+
+def test_the_target_of_a_noisy_run_is_checked_at_its_end():
+    """A check that was made shortly before does not replace the last one."""
+
+    class Fixed(RandomPoints):
+        def _estimates(self):
+            return np.full(len(self.values), self.estimate)
+
+    optimizer, given = Fixed(bounds=BOX, sense="min", noisy=True, rng=0), []
+    reason = end_of(optimizer, 0.0, given)
+    for k in range(100):
+        optimizer.tell([0.5, 0.5], float(k - 50))
+        given.append((optimizer.told[-1], float(k - 50)))
+    optimizer.estimate = 1.0
+    assert reason(False) == ""
+    optimizer.estimate = -1.0
+    assert reason(False) == "", "checked again after five more values"
+    assert reason(True) == "target of 0 reached"
+
+
+def test_another_function_is_recognised_at_whatever_is_first_on_file(tmp_path):
+    """In parallel, later evaluations may be on file before the first."""
+    file, options = tmp_path / "run.jsonl", {"bounds": BOX, "budget": 8, "rng": 0, "batch": 4}
+    eo.minimize(bowl, **options, checkpoint=file)
+    head, *lines = file.read_text().splitlines(keepends=True)
+    kept = head + "".join(line for line in lines if json.loads(line)["evaluation"] in (2, 3, 4))
+    file.write_text(kept)
+    with pytest.raises(InputError, match="is of another function"):
+        eo.minimize(lambda x: 1 + bowl(x), **options, checkpoint=file)
+    assert file.read_text() == kept
+    assert len(evaluations_on_file(file)) == 3
+
+
+# -- choices and candidates --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("choices", [[None, 5, 10], ["a", None, "b"], [True, None]])
+def test_a_choice_of_none_stays_none_in_the_history(choices):
+    options = {"bounds": {"c": Categorical(choices), "x": (0, 1)}, "rng": 0}
+    run = eo.minimize(lambda c, x: x + (c is not None), **options, budget=12)
+    assert set(map(type, run.history["c"])) == set(map(type, choices))
+    further = eo.minimize(lambda c, x: x + (c is not None), **options, budget=2, initial=run)
+    assert further.fun <= run.fun
+
+
+def test_nan_is_no_choice():
+    with pytest.raises(InputError, match="must be distinct and not NaN"):
+        Categorical(["a", float("nan")])
+
+
+def test_values_known_before_may_be_arrays_of_one_number():
+    """A list holds pairs; only a tuple holds candidates and values."""
+    known = [([0.1], [0.7]), ([0.5], [0.2])]
+    run = eo.minimize(lambda x: 9.0, bounds=[(0, 1)], budget=1, rng=0, initial=known)
+    assert (run.x.tolist(), run.fun) == ([0.5], 0.2)
+    run = eo.minimize(lambda x: 9.0, bounds=[(0, 1)], budget=1, rng=0, initial=([[0.1], [0.5]], [[0.7], [0.2]]))
+    assert (run.x.tolist(), run.fun) == ([0.5], 0.2)
+    with pytest.raises(InputError, match=r"`initial\[1\]` must have shape"):
+        eo.minimize(lambda x: 9.0, bounds=[(0, 1)], budget=1, rng=0, initial=[[[0.1], [0.5]], [0.7, 0.2]])
+
+
+def test_a_checkpoint_knows_the_candidates_of_its_optimizer(tmp_path):
+    rows, file = np.linspace(0, 1, 9)[:, None], tmp_path / "run.jsonl"
+    options = {"budget": 4, "rng": 0, "checkpoint": file}
+    box = {"bounds": [(0, 1)], "sense": "min", "rng": 0}
+    eo.minimize(bowl, BOKE(bowl, **box, candidates=rows), **options)
+    with pytest.raises(InputError, match="belongs to another run: its candidates"):
+        eo.minimize(bowl, BOKE(bowl, **box, candidates=rows[:-1]), **options)

@@ -87,9 +87,10 @@ class NavigationRun:
         The agent's final posterior mean and standard deviation of each arm's expected energy, Wh.
     best_path : tuple of int
         Edges of the path of least rectified cost in the last round. The regret of this path is 0 by definition.
-    regression : Regression
+    regression : Regression or None
         The agent's posterior, from which a run on another route can start: ``run(..., regression=)``. With a Gaussian
-        process it holds a matrix of 8 n² bytes (260 MB for Luxembourg); drop it if many runs are kept.
+        process it holds a matrix of 8 n² bytes (260 MB for Luxembourg); if many runs are kept, drop it:
+        ``dataclasses.replace(run, regression=None)``.
     """
 
     history: pd.DataFrame
@@ -101,7 +102,7 @@ class NavigationRun:
     mean: FloatArray
     deviation: FloatArray
     best_path: tuple[int, ...]
-    regression: Regression
+    regression: Regression | None
 
     @property
     def regret(self) -> float:

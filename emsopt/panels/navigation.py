@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from ipywidgets import Dropdown, FloatLogSlider, FloatSlider, IntSlider, Text
 
 from .. import _validate, bandits
-from ..bandits.regression import Regression
 from ..errors import NoWayError
 from ..maps.roads import exploration_map
 from ..plots._style import look
@@ -114,7 +113,7 @@ class _NavigationPanel(Panel):
             options = {"horizon": at.horizon, "rng": at.seed, "closed": closed, "prior": prior}
             with self.bar:
                 latest = bandits.run(self.net, *self.route, at.agent, progress=self.bar.tell, **options)
-            latest = replace(latest, regression=Regression(prior))  # a posterior takes 8 n² bytes
+            latest = replace(latest, regression=None)  # a posterior takes 8 n² bytes
         self.settings, self.runs = settings, {**runs, at.agent: latest}
         return self.runs
 

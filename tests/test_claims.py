@@ -221,6 +221,10 @@ def test_claims_are_filtered_by_paper_and_place():
     assert set(both["place"].str[:7]) == {"Table 1", "Figure "}
     with pytest.raises(eo.EmsoptError, match="`paper` must be one of"):
         eo.datasets.load_claims("location")
+    with pytest.raises(
+        eo.errors.InputError, match="beginning of a claim's place of 'boke', such as 'Table 1'; got 'Table 99'"
+    ):
+        eo.datasets.load_claims("boke", "Table 99")
 
 
 @pytest.mark.parametrize(

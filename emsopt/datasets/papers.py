@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from .._files import locate
 from .._validate import choice, whole_number
+from ..errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,6 +72,11 @@ def load_claims(paper: str = "", place: str | tuple[str, ...] = "") -> "pd.DataF
         ``evidence`` is a test that holds the row (``tests/FILE.py::NAME``) or a section of a notebook
         (``notebooks/FILE.ipynb#HEADING``). All columns are strings; what does not apply is empty.
 
+    Raises
+    ------
+    InputError
+        If there is no such paper, or no claim at such a place.
+
     Notes
     -----
     The verdicts mean:
@@ -99,4 +105,8 @@ def load_claims(paper: str = "", place: str | tuple[str, ...] = "") -> "pd.DataF
     claims = pd.read_csv(locate.package_file("papers", "claims.csv"), dtype=str, keep_default_na=False)
     if paper:
         claims = claims[claims["paper"] == choice(paper, "paper", tuple(claims["paper"].unique()))]
-    return claims[claims["place"].str.startswith(place)]
+    found = claims[claims["place"].str.startswith(place)]
+    if found.empty:
+        where = f" of {paper!r}" if paper else ""
+        raise InputError(f"`place` must be the beginning of a claim's place{where}, such as 'Table 1'; got {place!r}.")
+    return found

@@ -181,7 +181,9 @@ def test_our_decimals_are_held_by_a_test():
 def test_a_decimal_that_is_not_in_the_evidence_is_found(place, number, other):
     row = eo.datasets.load_claims("server locations, version one", place).query("place == @place")
     assert number in row["ours"].item()
-    assert unbound(row.assign(ours=row["ours"].str.replace(number, other))) == [(PAPERS[1], place)]
+    unread = row.assign(place="of which no test reads a row")
+    assert unbound(unread) == []
+    assert unbound(unread.assign(ours=row["ours"].str.replace(number, other))) == [(PAPERS[1], *unread["place"])]
 
 
 def test_a_place_is_read_for_the_paper_that_the_call_names():

@@ -10,6 +10,7 @@ from emsopt.city.travel import great_circle_km
 from emsopt.evaluators import approximate_hypercube, bounds, evaluate_all, exact_hypercube, one_median, p_median, values
 
 pytestmark = pytest.mark.skipif("EMSOPT_DATA" not in os.environ, reason="EMSOPT_DATA is not set")
+V2, V1 = "server locations", "server locations, version one"
 MODELS = (approximate_hypercube, exact_hypercube)
 
 
@@ -24,14 +25,20 @@ def median(city):
 
 
 @pytest.mark.parametrize(("version", "values"), [("published", [5.33, 5.86, 5.92]), ("embedded", [5.37, 5.93, 5.94])])
-def test_bound_optimum_and_p_median_deployment(version, values):
+def test_bound_optimum_and_p_median_deployment(version, values, claim):
     """Version one, Table 3 and C.2, mu = 42.17: lower bound, optimum and p-median deployment, which is the upper bound."""
     city = eo.datasets.load_st_paul(version)
     b, best = bounds(city, 9, evaluator="approximate"), evaluate_all(city, 9, evaluator="approximate").values.min()
     assert [round(x, 2) for x in (b.lower, best, b.upper)] == values
     assert b.upper == approximate_hypercube(city, p_median(city, 9).sites).mean_response
+    for place, number in (("Theorem 2", b.lower), ("Lemma 3", b.upper), ("Section 7.2, p-median value", b.upper)):
+        claim(V2, place, number)
+    for place in ("Theorem 2", "Lemma 3", "Section 7.2, optimum"):
+        claim(V2, place, best)
     if version == "published":
         assert (best, b.upper) == pytest.approx((5.8630, 5.9165), abs=5e-5)
+        claim(V1, "Section 7.1, optimum", best, best)
+        claim(V1, "Section C.2, p-median", b.upper, b.upper)
 
 
 def test_service_rates_of_version_ones_table_3(city, median):
@@ -56,7 +63,7 @@ def test_loads_of_table_1(city):
         assert ours == pytest.approx(row.optimum_min, abs=0.03)
 
 
-def test_late_fractions(city, median):
+def test_late_fractions(city, median, claim):
     """The authors' fractions at 10 to 6 min: optimum of the late fraction at each threshold, and p-median.
 
     Version one prints 7.83 and 3.88 % for the optimum, 10.8 and 5.76 % for the p-median at 8 and 9 min; the other
@@ -66,7 +73,10 @@ def test_late_fractions(city, median):
     best = [evaluate_all(city, 9, evaluator="approximate", metric=("late", t)).values.min() for t in thresholds]
     assert best == pytest.approx([0.0172, 0.0388, 0.0783, 0.1703, 0.3475], abs=5.1e-5)
     at_median = approximate_hypercube(city, median.sites).late_fraction(thresholds)
-    assert at_median == pytest.approx([0.0366, 0.0577, 0.1090, 0.1994, 0.3634], abs=5.1e-5)
+    assert at_median == pytest.approx([0.0366, 0.0577, 0.1090, 0.1995, 0.3634], abs=5.1e-5)
+    claim(V1, "Figure 8", *(100 * x for x in (*best, *at_median)))
+    claim(V1, "Section 7.4, 8 min, optimum", 100 * best[2])
+    claim(V1, "Section 7.4, 9 min, both", 100 * best[1], 100 * at_median[1])
 
 
 def test_ranking_survives_the_approximation(city):
@@ -123,7 +133,7 @@ def test_figure_4d_sends_each_tract_to_one_station(city, median):
     assert alone.mean_response == pytest.approx(median.objective, abs=1e-4)
 
 
-def test_central_tracts_are_answered_faster(city, optimal):
+def test_central_tracts_are_answered_faster(city, optimal, claim):
     """Figure 4(c): response follows the nearest unit's time (rank correlation 0.97) more than the distance from the centre.
 
     The centre is that of the calls; degrees of longitude count cos 45° of those of latitude.
@@ -135,9 +145,10 @@ def test_central_tracts_are_answered_faster(city, optimal):
     near = spearmanr(optimal.response_times.min(axis=0), optimal.atom_response).statistic
     assert central == pytest.approx(0.46, abs=0.01)
     assert near == pytest.approx(0.97, abs=0.01)
+    claim(V2, "Figure 4(c), shading", central, near)
 
 
-def test_most_calls_of_a_tract_go_to_its_first_choice(city, optimal):
+def test_most_calls_of_a_tract_go_to_its_first_choice(city, optimal, claim):
     """Figure 4(c): 70 % or more in every tract, 76 % of all calls; 18 % go to the second choice, 6 % further on."""
     order = np.argsort(optimal.response_times, axis=0, kind="stable")
     by_rank = np.take_along_axis(optimal.dispatch_fractions, order, axis=0)
@@ -148,13 +159,17 @@ def test_most_calls_of_a_tract_go_to_its_first_choice(city, optimal):
     shares = optimal.dispatch_fractions @ city.demand_shares
     assert (shares.min(), shares.max()) == pytest.approx((0.076, 0.147), abs=5e-4)
     assert shares == pytest.approx(optimal.utilizations / optimal.utilizations.sum(), abs=3e-4)
+    first, second = (100 * by_rank @ city.demand_shares)[:2]
+    claim(V2, "Figure 4(c), first choice", 100 * by_rank[0].min(), first, second)
+    claim(V2, "Figure 4(c), shares of calls", 100 * shares.min(), 100 * shares.max())
 
 
-def test_central_tracts_lose_and_peripheral_ones_gain_under_the_p_median(city, median, optimal):
+def test_central_tracts_lose_and_peripheral_ones_gain_under_the_p_median(city, median, optimal, claim):
     """Section 7.2: tracts 7, 11 to 13 and 24 get slower, those around Stations 17 and 6 faster."""
     slower = approximate_hypercube(city, median.sites).atom_response - optimal.atom_response
-    assert slower[[7, 11, 12, 13, 24]] == pytest.approx([2.21, 1.89, 2.46, 0.89, 0.18], abs=0.01)
+    assert slower[[7, 11, 12, 13, 24]] == pytest.approx([2.22, 1.90, 2.46, 0.88, 0.18], abs=0.01)
     assert slower.argmax() == 12
+    claim(V2, "Section 7.2, tracts", *slower[[7, 11, 12, 13, 24]], 9, 62)
     assert slower[[9, 62]].max() < -0.5
     assert slower.argmin() == 63
     assert (slower > 0.01).sum() > (slower < -0.01).sum()
@@ -187,7 +202,7 @@ def test_gap_at_londons_utilisation(city, median, optimal, capacity, load, gap, 
     assert at_median.loss_probability == pytest.approx(1 / 3 if capacity == "loss" else 0, abs=0.001)
     assert at_median.mean_wait == pytest.approx(0 if capacity == "loss" else 12.46, abs=0.01)
     own = [f(city, median.sites).mean_response - f(city, optimal.sites).mean_response for f in MODELS]
-    claim("server locations", "Section 7.3.2, London", at_median.mean_response - best, *own)
+    claim(V2, "Section 7.3.2, London", at_median.mean_response - best, *own)
 
 
 def gini(values, weights):
@@ -198,7 +213,7 @@ def gini(values, weights):
     ("version", "moved", "unequal"),
     [("published", [0, 2, 3, 6, 8], [0.154, 0.174]), ("embedded", [0, 1, 2, 6, 8], [0.134, 0.175])],
 )
-def test_figure_5_units_move_to_the_centre_as_the_load_rises(version, moved, unequal):
+def test_figure_5_units_move_to_the_centre_as_the_load_rises(version, moved, unequal, claim):
     """θ = 0.001, 1, 2, 6 and 1000, units may share a site: units moved from the p-median, and their mean way to the centre.
 
     From θ = 2 to 6 the times of the nearest units become less equal, and so do the mean responses of the tracts.
@@ -225,4 +240,5 @@ def test_figure_5_units_move_to_the_centre_as_the_load_rises(version, moved, une
     assert values[-1] == pytest.approx(one_median(city).objective, rel=0.001)
     assert lost[2:4] == pytest.approx([0.014, 0.362], abs=1e-3)
     assert near[2:4] == pytest.approx(unequal, abs=6e-4)
+    claim(V2, "Section 7.3.1, balance", *near[2:4])
     assert far[3] > far[2]

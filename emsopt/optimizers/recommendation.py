@@ -1,4 +1,4 @@
-"""Which observed candidate to recommend if values are noisy: the best posterior mean of a Gaussian process.
+"""Which observed candidate to recommend if values are noisy: the best by a Gaussian process of all values.
 
 The best of many noisy values is too good: noise, more than the candidate, made it the best. The process fits the noise
 and averages it over neighbours. `AskTell.recommend` uses `posterior_means` for deployments and `estimated_gains` for

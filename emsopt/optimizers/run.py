@@ -44,6 +44,8 @@ class Run:
         Whether the same candidate could have different values.
     interrupted : bool
         Whether Ctrl-C ended the search.
+    sense : {"min", "max"}
+        Whether the smallest or the largest value was searched for.
     """
 
     x: Any
@@ -55,6 +57,7 @@ class Run:
     best_observed_value: float
     noisy: bool = False
     interrupted: bool = False
+    sense: str = "min"
 
     @property
     def success(self) -> bool:

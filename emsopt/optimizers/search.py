@@ -237,6 +237,12 @@ def _search(
     first, known = candidates(plan.x0, space), pairs(plan.initial, space, column)
     if len(first) > budget:
         warn(f"`x0` has {len(first)} candidates, but the budget is {budget}: the last are not evaluated.", UserWarning)
+    if isinstance(plan.initial, Run) and plan.initial.sense != sense:
+        warn(
+            f"`initial` is a run with the sense {plan.initial.sense!r}, but this one has {sense!r}: its values are "
+            "taken to be of the same function, not of its negative.",
+            UserWarning,
+        )
     names = space.names or (column,)
     columns = ["evaluation", *names, "value", "best", *(["error"] if catch else []), "seconds"]
     if len(set(columns)) < len(columns):
@@ -248,6 +254,7 @@ def _search(
         "initial": [[x.tolist(), value if np.isfinite(value) else str(value)] for x, value in known],
     }
     loose = (*(("batch",) if batch is None else ()), *(("function",) if is_own(goal) else ()))
+    loose += ("noisy",) if goal.noisy else ()  # noise may turn out only when a run resumes
     fits: Any = are_indices if kind is Optimizer else are_numbers
     form = Form("emsopt run", "evaluation", {column: fits}, {"value": is_outcome}, loose)
     message = f"budget of {budget} evaluations used"
@@ -279,7 +286,7 @@ def _search(
             history[name] = pd.Series([row[k] for row in steps.rows], dtype=object)
     if failed:
         message += f"; {len(failed)} of {len(history)} evaluations gave no finite value, the first {failed[0]}"
-    end = goal.noisy, steps.interrupted
+    end = goal.noisy, steps.interrupted, sense
     if not given:
         return Run(None, np.nan, len(history), message, history, None, np.nan, *end)
     luckiest = next(x for x, value in given if value == best)

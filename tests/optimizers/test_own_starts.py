@@ -218,3 +218,10 @@ def test_constraints_that_nothing_satisfies_are_named():
     whole = {"bounds": [(0, 4), (0, 4)], "integers": [0, 1], "constraints": lambda x: bool(x.sum() == 4)}
     run = eo.minimize(lambda x: x[0], **whole, budget=99, rng=0)
     assert (run.nfev, run.x.tolist()) == (5, [0.0, 4.0])
+
+
+def test_a_run_in_the_other_direction_is_told_as_values_of_the_same_function():
+    largest = eo.maximize(bowl, "random", bounds=BOX, budget=5, rng=0)
+    with pytest.warns(UserWarning, match="the sense 'max', but this one has 'min'"):
+        run = eo.minimize(bowl, "random", bounds=BOX, budget=1, rng=1, initial=largest)
+    assert run.fun <= largest.history["value"].min()

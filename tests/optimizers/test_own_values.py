@@ -165,6 +165,9 @@ def test_two_values_at_one_point_name_noisy(tmp_path):
     eo.minimize(lambda x: rng.normal(), bounds=BOX, budget=3, rng=0, checkpoint=file)
     with pytest.raises(InputError, match=r"is of another function: at .* pass noisy=True"):
         eo.minimize(lambda x: rng.normal(), bounds=BOX, budget=5, rng=0, checkpoint=file)
+    assert eo.minimize(lambda x: rng.normal(), bounds=BOX, budget=6, rng=0, checkpoint=file, noisy=True).nfev == 6
+    with pytest.raises(InputError, match="of another function"):
+        eo.minimize(lambda x: rng.normal(), bounds=BOX, budget=7, rng=0, checkpoint=file)
 
 
 def test_a_lucky_value_does_not_reach_the_target_of_a_noisy_run():

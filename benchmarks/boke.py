@@ -21,20 +21,13 @@ from _timing import median_seconds
 
 import emsopt as eo
 from emsopt._running.blas_threads import one_thread
-from emsopt.optimizers import BOKE, GPUCB, KRUCB, BOKEAuto, BOKEPlus, GPUCBFixed
+from emsopt.optimizers import BOX_METHODS
 from emsopt.optimizers.boxes.boke import exploration, log_upper_bound
 from emsopt.optimizers.boxes.boke_auto import upper_bound as auto_bound
 from emsopt.optimizers.boxes.gp_ucb import upper_bound
 
 STORED = Path(eo.__file__).parent / "data" / "studies"
-METHODS = {
-    "boke": BOKE,
-    "boke+": BOKEPlus,
-    "boke-auto": BOKEAuto,
-    "kr-ucb": KRUCB,
-    "gp-ucb-fixed": GPUCBFixed,
-    "gp-ucb": GPUCB,
-}
+METHODS = {name: BOX_METHODS[name] for name in ("boke", "boke+", "boke-auto", "kr-ucb", "gp-ucb-fixed", "gp-ucb")}
 SIZES = (50, 100, 200, 400, 800, 1600, 3200)
 LENGTHS = {"boke": (100, 200, 400, 800), "kr-ucb": (100, 200, 400), "gp-ucb-fixed": (100, 200, 400)}
 PAPER = {("boke", "evaluation"): 1, ("gp-ucb-fixed", "evaluation"): 2, ("gp-ucb-fixed", "preparation"): 3}

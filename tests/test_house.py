@@ -54,20 +54,20 @@ def module_of(file):
 MODULES = {module_of(file): file for file in FILES}
 
 
-def statements(node, late):
-    """Yield all nodes below one, except those under ``if TYPE_CHECKING:`` and, unless `late`, those in functions."""
+def statements(node):
+    """Yield all nodes below one, except those under ``if TYPE_CHECKING:``."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.If) and ast.unparse(child.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
-            yield from statements(ast.Module(child.orelse, []), late)
-        elif late or not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from statements(ast.Module(child.orelse, []))
+        else:
             yield child
-            yield from statements(child, late)
+            yield from statements(child)
 
 
-def imports(source, package, late=True):
+def imports(source, package):
     """Return the modules of emsopt that a source imports, with lines; `package` has the parts of where it is."""
     found = set()
-    for node in statements(ast.parse(source), late):
+    for node in statements(ast.parse(source)):
         if isinstance(node, ast.Import):
             names = [alias.name.split(".") for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -88,9 +88,9 @@ def module_with(parts):
     return parts or ("__init__",)
 
 
-def imports_of(module, late=True):
+def imports_of(module):
     file = MODULES[module]
-    found = imports(file.read_text("utf-8"), file.relative_to(PACKAGE).parts[:-1], late)
+    found = imports(file.read_text("utf-8"), file.relative_to(PACKAGE).parts[:-1])
     return {(target, line) for target, line in found if target != module}
 
 
@@ -115,9 +115,18 @@ class A:
         finally:
             pass
 """
-    at_once = {"city.travel", "study", "datasets", "city", "roads", "__init__", "plots", "calls.log"}
-    for late, expected in ((False, at_once), (True, at_once | {"panels._widgets"})):
-        assert {".".join(target) for target, _ in imports(source, ("roads",), late)} == expected
+    expected = {
+        "city.travel",
+        "study",
+        "datasets",
+        "city",
+        "roads",
+        "__init__",
+        "plots",
+        "calls.log",
+        "panels._widgets",
+    }
+    assert {".".join(target) for target, _ in imports(source, ("roads",))} == expected
 
 
 def test_every_room_has_its_floor():
@@ -143,7 +152,7 @@ def test_rooms_import_only_from_those_below():
 
 
 def test_files_do_not_import_each_other_in_a_circle():
-    graph = {module: {target for target, _ in imports_of(module, late=False)} for module in MODULES}
+    graph = {module: {target for target, _ in imports_of(module)} for module in MODULES}
     TopologicalSorter(graph).prepare()  # a CycleError shows the circle
 
 

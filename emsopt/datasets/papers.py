@@ -69,7 +69,7 @@ def load_claims(paper: str = "", place: str | tuple[str, ...] = "") -> "pd.DataF
         One row per claim, in the order of the papers. No two claims of a paper have the same ``place``. ``claim`` is
         in our words; ``theirs`` and ``ours`` are the numbers that the paper and this package give, with the ``error``
         of ours. ``verdict`` is one of `VERDICTS`, and ``why`` gives the reason.
-        ``evidence`` is a test that holds the row (``tests/FILE.py::NAME``) or a section of a notebook
+        ``evidence`` is a test of what the row says (``tests/FILE.py::NAME``) or a section of a notebook
         (``notebooks/FILE.ipynb#HEADING``). All columns are strings; what does not apply is empty.
 
     Raises

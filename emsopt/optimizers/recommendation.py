@@ -81,10 +81,8 @@ def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArra
     scores = ndtri((rankdata(gains[part]) - 0.5) / len(part))
 
     def error(process: GaussianProcess) -> float:
-        inverse_root = solve_triangular(process.factor, np.eye(len(part)), lower=True, check_finite=False)
-        left_out = process.residuals - process.coefficients / (inverse_root**2).sum(axis=0)
         order = np.argsort(process.residuals, kind="stable")
-        predicted = np.interp(left_out, process.residuals[order], scores[order])
+        predicted = np.interp(process.left_out, process.residuals[order], scores[order])
         return float(((np.maximum(predicted, 0) - np.maximum(scores, 0)) ** 2).sum())
 
     logarithms = -np.log(scale + top - cut)

@@ -17,7 +17,7 @@ by name.
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from .. import _validate
 from .._types import ArrayLike, FloatArray, Rng
 from ..errors import InputError
 from .inputs import Bounds, Input, Integer, Real, read_bounds
-
-if TYPE_CHECKING:
-    from .finite_set import FiniteSet
 
 ROUNDING = 1e-9
 """Tolerance for points outside the box, relative to its width; such points are moved to the border."""
@@ -71,7 +68,7 @@ class Box:
     sizes : list of int
         Number of coordinates of each input.
     points : ndarray, shape (n, d), or None
-        The only points that are allowed, see `subset`; None if all points within the bounds are.
+        The only points that are allowed, see `FiniteSet`; None if all points within the bounds are.
 
     Examples
     --------
@@ -194,12 +191,6 @@ class Box:
     def shown(self, x: FloatArray) -> str:
         """Return a point as text for a message."""
         return _validate.shown(self.named(x) if self.names else np.asarray(x).tolist(), most=200)
-
-    def subset(self, points: ArrayLike) -> "FiniteSet":
-        """Return the box with these points, shape (n, d), as the only ones that are allowed."""
-        from .finite_set import FiniteSet
-
-        return FiniteSet(self, points)
 
     def canonical(self, x: ArrayLike | Mapping[str, Any]) -> FloatArray:
         """Return a point as an array of numbers, shape (d,); its whole numbers may differ by rounding errors.

@@ -12,7 +12,7 @@ from .box import SAME, Box
 
 
 class FiniteSet(Box):
-    """Finite subset of a box: the only points that are allowed. Build it with `Box.subset`.
+    """Finite subset of a box: the only points that are allowed.
 
     Parameters
     ----------

@@ -122,6 +122,16 @@ class GaussianProcess:
         return replace(self, X=points, residuals=residuals, factor=factor, coefficients=_solve(factor, residuals))
 
     @property
+    def left_out(self) -> FloatArray:
+        """Prediction of each residual from all others, with unchanged hyperparameters, shape (n,).
+
+        Equation (5.12) of Rasmussen and Williams (2006): residual_i - [(K + ν I)⁻¹ residuals]_i / [(K + ν I)⁻¹]_ii.
+        """
+        inverse_root = solve_triangular(self.factor, np.eye(len(self.residuals)), lower=True, check_finite=False)
+        predicted: FloatArray = self.residuals - self.coefficients / (inverse_root**2).sum(axis=0)
+        return predicted
+
+    @property
     def log_likelihood(self) -> float:
         """Log marginal likelihood of the data."""
         fit = self.residuals @ self.coefficients / self.amplitude

@@ -381,7 +381,7 @@ def test_classes_are_few_even_and_cover_the_range(low, width):
     assert edges[0] <= low + slack
     assert edges[-1] >= low + width - slack
     assert 2 <= len(edges) <= 9
-    assert np.diff(edges) == pytest.approx(np.diff(edges)[0], rel=1e-6, abs=1e-14 * abs(low))
+    assert np.diff(edges) == pytest.approx(np.diff(edges)[0], rel=1e-6, abs=4 * np.spacing(np.abs(edges).max()))
 
 
 def luminance(colour):

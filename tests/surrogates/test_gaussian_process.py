@@ -77,6 +77,15 @@ def test_a_tiny_lengthscale_leaves_spikes(claim):
         claim("boke", place, 1e-12, 1e-6)
 
 
+def test_left_out_predictions_equal_those_of_processes_without_the_point(data):
+    X, y, prior, _, _ = data
+    process = condition(KERNELS[0], X, y, prior, noise_ratio=1e-3)
+    for k in range(0, len(y), 7):
+        rest = np.delete(np.arange(len(y)), k)
+        without = condition(KERNELS[0], X[rest], y[rest], prior[rest], noise_ratio=1e-3)
+        assert process.left_out[k] == pytest.approx(without.predict(X[k : k + 1])[0][0], abs=1e-8)
+
+
 def test_amplitude_left_out_is_the_likeliest(data):
     X, y, prior, *_ = data
     best = condition(KERNELS[0], X, y, prior, noise_ratio=1e-3)

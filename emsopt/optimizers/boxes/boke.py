@@ -43,6 +43,7 @@ import numpy as np
 from ... import _validate
 from ..._types import ArrayLike, FloatArray
 from ...errors import InputError
+from ...problems.finite_set import FiniteSet
 from ...surrogates.kernel_regression import KERNELS, KernelRegression, condition, scott, silverman
 from .._values import spread, standardized
 from ._search import Slopes
@@ -113,7 +114,7 @@ class BOKE(BoxOptimizer):
         )
         self.delta = DELTA
         if candidates is not None:
-            self.space, self.delta = self.space.subset(candidates), FINITE
+            self.space, self.delta = FiniteSet(self.space, candidates), FINITE
 
     def surrogate(self) -> KernelRegression:
         """Return the kernel regression and density of the points observed so far and of those still pending.

@@ -73,7 +73,6 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from scipy.linalg import solve_triangular
 
 from ... import _validate
 from ..._types import FloatArray, IntArray
@@ -254,10 +253,7 @@ def better_sum(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tu
     plain, scored = (condition_additive(X, y, LENGTHSCALES, NOISE_RATIOS) for y in (standardized(gains), scores))
     errors = [error_of_gains(each.left_out, gains) for each in plain] + [error(each.left_out) for each in scored]
     k = int(np.argmin(errors))
-    inverse_root = solve_triangular(process.factor, np.eye(len(X)), lower=True, check_finite=False)
-    cut = clipped(X, gains)
-    left_out = standardized(cut) - process.coefficients / (inverse_root**2).sum(axis=0)
-    if errors[k] > CLEARLY * error_of_gains(left_out, cut):
+    if errors[k] > CLEARLY * error_of_gains(process.left_out, clipped(X, gains)):
         return None
     best = [*plain, *scored][k]
     return k >= len(plain), best.lengthscale, best.noise_ratio

@@ -8,6 +8,8 @@ to the folder of the cases.
 import argparse
 from pathlib import Path
 
+import pandas as pd
+
 import emsopt
 from emsopt import study
 
@@ -36,6 +38,14 @@ def run(task, cases, name, options):
 def table_file(name, options, suffix=".csv"):
     """Return where the table of a study is stored."""
     return (options.folder if options.smoke else STORED) / f"{_full(name, options)}{suffix}"
+
+
+def beside_stored(table, file, keys):
+    """Return a table after the stored rows with other values of its keys, so that parts can be run one at a time."""
+    if not file.exists():
+        return table
+    stored, new = pd.read_csv(file), pd.MultiIndex.from_frame(table[keys])
+    return pd.concat([stored[~pd.MultiIndex.from_frame(stored[keys]).isin(new)], table], ignore_index=True)
 
 
 def _full(name, options):

@@ -42,7 +42,6 @@ from functools import cache
 
 import _studies
 import numpy as np
-import pandas as pd
 
 import emsopt as eo
 from emsopt import study
@@ -309,11 +308,8 @@ def results(name, options):
 
 
 def beside_stored(table, file):
-    """Return a table with the stored rows of other problems and methods, so that parts can be run one at a time."""
-    if file.exists():
-        stored = pd.read_csv(file)
-        new = pd.MultiIndex.from_frame(table[["problem", "method"]])
-        table = pd.concat([stored[~pd.MultiIndex.from_frame(stored[["problem", "method"]]).isin(new)], table])
+    """Return a table with the stored rows of other problems and methods, sorted."""
+    table = _studies.beside_stored(table, file, ["problem", "method"])
     rank = {name: k for k, name in enumerate([*FUNCTIONS, "noisy sphere6", "sprinkler", *TUNING, *METHODS])}
     return table.sort_values(["problem", "method"], key=lambda names: names.map(rank), kind="stable")
 

@@ -92,7 +92,9 @@ class Box:
         if not np.iterable(integers) or isinstance(integers, str):
             raise InputError(f"`integers` must be the indices or names of whole-number inputs; got {integers!r}.")
         whole = {
-            self.names.index(k) if k in self.names else _validate.whole_number(k, "integers", 0, d - 1)
+            self.names.index(_validate.choice(k, "integers", self.names))
+            if self.names and isinstance(k, str)
+            else _validate.whole_number(k, "integers", 0, d - 1)
             for k in integers
         }
         pairs: list[tuple[float, float]] = self.bounds.tolist()

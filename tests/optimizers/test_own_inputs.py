@@ -171,7 +171,7 @@ def test_fixed_inputs_are_passed_on_and_not_searched(method):
 def test_whole_numbers_are_named_by_index_or_name():
     by_name = Box({"a": (0, 1), "n": (0, 5)}, integers=["n"])
     assert by_name.integers == Box({"a": (0, 1), "n": (0, 5)}, integers=[1]).integers == (1,)
-    with pytest.raises(InputError, match="`integers` must be a whole number from 0 to 1; got 'm'"):
+    with pytest.raises(InputError, match="`integers` must be one of 'a', 'n'; got 'm'"):
         Box({"a": (0, 1), "n": (0, 5)}, integers=["m"])
     with pytest.raises(InputError, match=r"`integers` must be a whole number from 0 to 1; got \[0\]"):
         Box({"a": (0, 1), "n": (0, 5)}, integers=[[0]])

@@ -1,5 +1,7 @@
 """The embedded and the published data, and random cities."""
 
+import csv
+import gzip
 import hashlib
 import json
 import os
@@ -219,6 +221,40 @@ def test_a_file_that_only_bears_the_name_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
     with pytest.raises(DataUnavailableError, match=r"Saint_Paul.pkl is not the file.*2d75885d"):
         eo.datasets.load_st_paul("published")
+
+
+# -- San José -----------------------------------------------------------------------------------------------------
+
+
+def test_the_san_jose_log_is_the_published_one_without_what_identifies():
+    """data/README.md: 3,652 incidents in two weeks, 33 stations, three decimals, no incident number."""
+    calls, stations = eo.datasets.san_jose_calls()
+    assert (len(calls), calls.left_out, calls.clock) == (3652, {}, "local")
+    assert [str(calls.times[k]) for k in (0, -1)] == ["2015-01-01T00:05:00", "2015-01-14T23:46:00"]
+    assert np.array_equal(calls.locations, calls.locations.round(3))
+    assert stations.name.tolist() == [f"Station {k}" for k in (*range(1, 32), 34, 35)]
+    distance = travel.great_circle_km(stations[["lon", "lat"]].to_numpy(float), calls.locations)
+    assert distance.min(axis=0).max() < 11
+
+
+def test_the_script_rewrites_the_raw_san_jose_log_and_corrects_nothing(script):
+    """Row by row against the raw text: 12 AM is 0 h, 12 PM is 12 h; blanks stay blank."""
+    tables = script("data/build_san_jose.py").read_raw()
+    for name, table in tables.items():
+        with gzip.open(locate.package_file("san_jose", f"{name}.csv.gz"), "rt", newline="") as file:
+            assert file.read() == table.to_csv(index=False, lineterminator="\n")
+    with open(ROOT / "data/raw/san_jose/calls_2015-01-01_to_14.csv", encoding="utf-8", newline="") as file:
+        raw = list(csv.DictReader(file))
+    assert not {"Incident_No", "Final_Incident_Category"} & set(raw[0])
+    for row, cell in zip(raw, tables["calls"]["on_scene"].fillna(""), strict=True):
+        stamp = row["Unit_On_Scene_TimeStamp"]
+        if stamp:
+            month, day, year, hour, minute, half = re.fullmatch(
+                r"(\d+)/(\d+)/(\d+) (\d+):(\d+) ([AP]M)", stamp
+            ).groups()
+            hour = int(hour) % 12 + 12 * (half == "PM")
+            stamp = f"20{year}-{int(month):02}-{int(day):02} {hour:02}:{minute}"
+        assert stamp == cell
 
 
 # -- licences -----------------------------------------------------------------------------------------------------

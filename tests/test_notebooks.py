@@ -3,12 +3,17 @@
 That they run is checked with nbval: ``pytest --nbval-lax notebooks``.
 """
 
+import gzip
 import json
 import re
 from itertools import pairwise
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
+
+from emsopt._files.locate import package_file
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 DASHBOARD = FOLDER / "dashboard.ipynb"  # the one that is no lesson: a single panel, to be served by Voila
@@ -84,6 +89,22 @@ def test_maps_have_a_still_twin(path):
     for k, text in enumerate(code):
         if "deployment_map(" in text:
             assert "eo.plots.deployment" in code[k + 1]
+
+
+def test_your_city_runs_with_the_files_of_another_city(tmp_path):
+    """San José's files, put in as its second cell says: the line that reads a user's own two files, uncommented."""
+    notebook = nbformat.read(FOLDER / "06_your_city.ipynb", 4)
+    (cell,) = (cell for cell in notebook.cells if cell.source.startswith("calls, stations = "))
+    practice, own, *rest = cell.source.splitlines()
+    assert practice.endswith("practice_calls()")
+    cell.source = "\n".join([own.removeprefix("# or your own: "), *rest, "assert not practice"])
+    for name in ("calls", "stations"):
+        content = gzip.decompress(package_file("san_jose", f"{name}.csv.gz").read_bytes())
+        (tmp_path / f"{name}.csv").write_bytes(content)
+    client = NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}})
+    client.execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    assert sum("image/png" in output.get("data", ()) for output in outputs) >= 4
 
 
 def test_the_dashboard_is_one_panel_and_stored_as_the_others():

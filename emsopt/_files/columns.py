@@ -116,13 +116,13 @@ class Table(NamedTuple):
 
         return _numbers(self.frame[key].to_numpy(dtype=object), place, expected, blanks=blanks, **limits)
 
-    def degrees(self, *, blanks: bool = False) -> FloatArray:
-        """Return longitude and latitude in degrees, shape (rows, 2).
+    def degrees(self, x: str | None = None, y: str | None = None, *, blanks: bool = False) -> FloatArray:
+        """Return longitude and latitude in degrees, shape (rows, 2), from columns ``x`` and ``y``, or those so named.
 
         A blank cell raises an error; with ``blanks``, both numbers of its row become NaN.
         """
-        x = self.needed(LONGITUDE, "a column 'lon' beside 'lat' (degrees)")
-        y = self.needed(LATITUDE, "a column 'lat' beside 'lon' (degrees)")
+        x = x or self.needed(LONGITUDE, "a column 'lon' beside 'lat' (degrees)")
+        y = y or self.needed(LATITUDE, "a column 'lat' beside 'lon' (degrees)")
         try:
             lon = self.numbers(x, "degrees from -180 to 180", blanks=blanks, low=-180, high=180)
             lat = self.numbers(y, "degrees from -90 to 90", blanks=blanks, low=-90, high=90)
@@ -240,6 +240,12 @@ def others(bad: BoolArray) -> str:
     """Return the text " (and N more like it)", where N + 1 entries of ``bad`` are true; an empty text if N is 0."""
     more = int(bad.sum()) - 1
     return f" (and {more:,} more like it)" if more else ""
+
+
+def alike(names: Sequence[object], kept: Iterable[object]) -> list[int]:
+    """Return the positions of the names that are among ``kept``, in any case and with any blanks around them."""
+    wanted = {str(name).strip().lower() for name in kept}
+    return [k for k, name in enumerate(names) if str(name).strip().lower() in wanted]
 
 
 def label(frame: pd.DataFrame, argument: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
+import re
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -19,8 +22,10 @@ from .inflate import values_in
 from .shapes import check_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    Choose: TypeAlias = Callable[[Sequence[str], Mapping[str, Sequence[object]]], Collection[str]]
 
 # -- writing ------------------------------------------------------------------------------------------------------
 
@@ -72,6 +77,9 @@ MOST_CELLS = 10**7
 LONGEST_RECORD = 2**23  # characters per row, because cells are counted only after a row is read
 MOST_JSON_BYTES = 2**26
 MOST_VALUES = 8 * 10**6  # values in JSON, including empty lists and objects
+SAMPLE = 200  # rows from which columns are chosen
+SEPARATORS = ",;\t|^"
+MOST_ABOVE = 10  # lines above the header
 SPLIT = "Split it, for example by year."
 MOST_DIGITS = 300  # of an integer in JSON; more do not fit into a float
 
@@ -87,12 +95,8 @@ class Upload(NamedTuple):
         return io.BytesIO(self.content)
 
 
-def _content(file: Path | Upload, most: int, remedy: str) -> bytes:
-    """Return the bytes of a UTF-8 file, without the byte-order marks that spreadsheets write.
-
-    Raise if the file cannot be read, is not UTF-8, or has more than ``most`` bytes; ``remedy`` ends the message about
-    too many bytes.
-    """
+def content_of(file: Path | Upload, most: int, remedy: str) -> bytes:
+    """Return the bytes of a file; raise if it cannot be read or has more than ``most``; ``remedy`` ends the message."""
     try:
         with file.open("rb") as stream:
             content = stream.read(most + 1)
@@ -100,6 +104,24 @@ def _content(file: Path | Upload, most: int, remedy: str) -> bytes:
         raise InputError(f"{file.name} cannot be read: {error.strerror}.") from error
     if len(content) > most:
         raise InputError(f"{file.name} has more than {most / 2**20:g} MB, the maximum that is read. {remedy}")
+    return content
+
+
+def _content(file: Path | Upload, most: int, remedy: str, *, decode: bool = False) -> bytes:
+    """Return the bytes of a UTF-8 file, without the byte-order marks that spreadsheets write.
+
+    Raise as `content_of` does, and if the file is not UTF-8. With ``decode``, files in UTF-16 (with a byte-order mark)
+    and Windows-1252 are converted to UTF-8.
+    """
+    content = content_of(file, most, remedy)
+    if decode:
+        try:
+            if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                content = content.decode("utf-16").encode()
+            else:
+                content.decode()
+        except UnicodeDecodeError:
+            content = content.decode("cp1252", errors="replace").encode()
     try:
         marks = len(text := content.decode()) - len(text.lstrip("\ufeff"))
     except UnicodeDecodeError as error:
@@ -109,7 +131,13 @@ def _content(file: Path | Upload, most: int, remedy: str) -> bytes:
     return content[3 * marks :]
 
 
-def read_csv(path: Path | Upload, *, labelled: bool = False, kept: Collection[str] | None = None) -> pd.DataFrame:
+def read_csv(
+    path: Path | Upload,
+    *,
+    labelled: bool = False,
+    choose: Choose | None = None,
+    forgiving: bool = False,
+) -> pd.DataFrame:
     """Read a comma-separated file as a table of text.
 
     Parameters
@@ -117,26 +145,34 @@ def read_csv(path: Path | Upload, *, labelled: bool = False, kept: Collection[st
     path : pathlib.Path or Upload
     labelled : bool
         Whether the first of the columns kept becomes the index.
-    kept : collection of str, optional
-        Columns to keep, in lower case, to save memory. Default: all.
+    choose : callable, optional
+        Function that chooses the columns to keep, to save memory: from the names of all columns, and the first `SAMPLE`
+        cells of each by name, to names. Default: all.
+    forgiving : bool
+        Whether other separators (semicolon, tab, ``|``, ``^``) and encodings (UTF-16, Windows-1252), and lines above
+        the header are allowed.
 
     Raises
     ------
     InputError
         If the file is not UTF-8, not comma-separated, empty or too large, or its rows have unequal lengths.
     """
-    records = _records(path)
+    records = _table_records(path) if forgiving else _records(path)
     _, header = next(records, (0, None))
     if header is None:
         raise InputError(f"{path.name} is empty; its first line must name the columns.")
-    if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
+    if not forgiving and len(header) == 1 and (";" in header[0] or "\t" in header[0]):
         raise InputError(f"{path.name} must be separated by commas; its first line is {shown(header[0])}.")
     if len(header) > MOST_COLUMNS:
         raise InputError(f"{path.name} has {len(header):,} columns; at most {MOST_COLUMNS:,} are allowed.")
-    places = [k for k, key in enumerate(header) if kept is None or key.strip().lower() in kept]
+    first = list(islice(records, SAMPLE))
+    kept: Collection[str] = header
+    if choose is not None:
+        kept = choose(header, {key: [row[k] for _, row in first if k < len(row)] for k, key in enumerate(header)})
+    places = _columns.alike(header, kept)
     rows: list[list[str]] = []
     most_rows = min(MOST_ROWS, MOST_CELLS // max(len(places), 1))
-    for number, row in records:
+    for number, row in chain(first, records):
         if len(row) != len(header):
             raise InputError(f"{path.name}, line {number}: expected {len(header)} cells, but got {len(row)}.")
         if len(rows) == most_rows:
@@ -149,17 +185,42 @@ def read_csv(path: Path | Upload, *, labelled: bool = False, kept: Collection[st
     return table
 
 
-def _records(path: Path | Upload) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, cells) for each row of a comma-separated file that is not blank.
+def _table_records(path: Path | Upload) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a table of any separator and encoding as `_records` does, from the header on.
 
-    The number is that of the row's last line, if line ends in quotation marks spread it over several.
+    The header is the first row with at least two cells that are not blank, or else the first row.
     """
-    content = io.BytesIO(_content(path, MOST_BYTES, SPLIT))
+    content = _content(path, MOST_BYTES, SPLIT, decode=True)
+    start = (
+        content.decode().splitlines()[: MOST_ABOVE + 1]
+        if len(content) < 10**5
+        else content[: 10**5].decode(errors="ignore").splitlines()
+    )
+    start = [line for line in start if line.strip()][: MOST_ABOVE + 1]
+    said = re.fullmatch(r"sep=(.)", start[0].strip()) if start else None  # as Excel reads it
+    counts = {mark: max((line.count(mark) for line in start), default=0) for mark in SEPARATORS}
+    separator = said[1] if said else max(SEPARATORS, key=lambda mark: counts[mark])
+    records = _records(path, content, separator)
+    above = list(islice(records, MOST_ABOVE + 1))
+    full = (k for k, (_, row) in enumerate(above) if sum(bool(cell.strip()) for cell in row) > 1)
+    header = next(full, 0)
+    return chain(above[header:], records)
+
+
+def _records(
+    path: Path | Upload, content: bytes | None = None, separator: str = ","
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line number, cells) for each row of a file of separated values that is not blank.
+
+    The number is that of the row's last line, if line ends in quotation marks spread it over several. The content is read
+    from the file if it is not given.
+    """
+    stream = io.BytesIO(_content(path, MOST_BYTES, SPLIT) if content is None else content)
     size = 0
 
     def lines() -> Iterator[str]:
         nonlocal size
-        file = io.TextIOWrapper(content, encoding="utf-8", newline="")
+        file = io.TextIOWrapper(stream, encoding="utf-8", newline="")
         while line := file.readline(LONGEST_RECORD + 1):
             size += len(line)
             if size > LONGEST_RECORD:
@@ -169,7 +230,7 @@ def _records(path: Path | Upload) -> Iterator[tuple[int, list[str]]]:
                 )
             yield line
 
-    reader = csv.reader(lines(), strict=True)
+    reader = csv.reader(lines(), strict=True, delimiter=separator)
     try:
         for row in reader:
             size = 0

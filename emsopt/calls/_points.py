@@ -1,4 +1,4 @@
-"""Read tables of points from CSV, GeoJSON, a DataFrame or an upload, with limits on their size."""
+"""Read tables of points from files of several formats, a DataFrame or an upload, with limits on their size."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from .._files import formats as _formats
-from .._files.columns import FILE, FOUND, LATITUDE, LONGITUDE, Table, found, label, without_geometry
+from .._files.columns import FILE, FOUND, Table, alike, found, label, without_geometry
 from .._validate import existing_file, shown
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping, Sequence
     from typing import IO
 
     from .._types import PathLike
+    from ._roles import Choose
 
 
-def read_table(source: PathLike | IO[Any] | pd.DataFrame, argument: str, columns: Collection[str]) -> Table:
+def read_table(
+    source: PathLike | IO[Any] | pd.DataFrame, argument: str, choose: Choose
+) -> tuple[Table, dict[str, str]]:
     """Read a table of points.
 
     Parameters
@@ -28,24 +31,43 @@ def read_table(source: PathLike | IO[Any] | pd.DataFrame, argument: str, columns
         A .csv, .geojson or .json file; an object with ``name`` and ``read`` counts as a file.
     argument : str
         Name of the argument, for messages about a source without a name.
-    columns : collection of str
-        Lower-case names of the columns to read from a file besides the coordinates. Others are skipped to save memory.
-        A DataFrame keeps all its columns.
+    choose : callable
+        Function that chooses columns by role: from the names of all columns, and the first cells of each by name. Of a
+        file, only these columns are kept, to save memory.
+
+    Returns
+    -------
+    table : Table
+        Its columns have lower-case names.
+    taken : dict of str to str
+        Names of the chosen columns as they stand in the source, by role.
 
     Raises
     ------
     InputError
         If the file does not exist, or is of another type, too large, damaged or empty.
     """
+    taken: dict[str, str] = {}
+
+    def choosing(names: Sequence[str], cells: Mapping[str, Sequence[object]]) -> Collection[str]:
+        taken.update(choose(names, cells))
+        return taken.values()
+
     if isinstance(source, pd.DataFrame):
         frame, _ = without_geometry(source, argument, ("Point",))
+        if frame.index.name is not None and frame.index.nlevels == 1 and frame.index.name not in frame.columns:
+            frame = frame.reset_index()
+        head = frame.head(_formats.SAMPLE)
+        choosing(
+            [str(c) for c in frame.columns], {str(c): head.iloc[:, k].tolist() for k, c in enumerate(frame.columns)}
+        )
     else:
         file = open_file(source, argument)
         kind = Path(file.name).suffix.lower()
         if kind == ".csv":
-            frame = _formats.read_csv(file, kept={*LONGITUDE, *LATITUDE, *columns})
+            frame = _formats.read_csv(file, choose=choosing, forgiving=True)
         elif kind in (".geojson", ".json"):
-            frame = _from_geojson(file, columns)
+            frame = _from_geojson(file, choosing)
         else:
             hint = " Save the sheet as CSV." if kind in (".xls", ".xlsx", ".ods") else ""
             raise InputError(
@@ -55,7 +77,7 @@ def read_table(source: PathLike | IO[Any] | pd.DataFrame, argument: str, columns
         raise InputError(
             f"{label(frame, argument)} has {len(frame):,} rows; at most {_formats.MOST_ROWS:,} can be read."
         )
-    return Table.of(frame, argument)
+    return Table.of(frame, argument), taken
 
 
 def open_file(source: PathLike | IO[Any], argument: str) -> Path | _formats.Upload:
@@ -67,22 +89,33 @@ def open_file(source: PathLike | IO[Any], argument: str) -> Path | _formats.Uplo
     return _formats.Upload(Path(str(getattr(source, "name", "upload.csv"))).name, content)
 
 
-def _from_geojson(file: Path | _formats.Upload, columns: Collection[str]) -> pd.DataFrame:
-    """Return one row per feature, with the properties in ``columns`` and the coordinates of its Point.
+def _from_geojson(file: Path | _formats.Upload, choose: _formats.Choose) -> pd.DataFrame:
+    """Return one row per feature, with the chosen properties and the coordinates of its Point.
 
     The coordinates of a feature without geometry are None.
     """
-    rows: list[dict[str, Any]] = []
+    points: list[Any] = []
     features = _formats.read_features(file)
-    for k, (properties, geometry) in enumerate(features):
+    for k, (_, geometry) in enumerate(features):
         point: Any = [None, None]
         if geometry is not None:
             point = geometry.get("coordinates") if isinstance(geometry, dict) else None
             if not isinstance(point, list) or len(point) < 2 or geometry.get("type") != "Point":
                 raise InputError(f"{file.name}, feature {k + 1}: expected a Point, but got {shown(geometry, most=80)}.")
-        kept = {key: value for key, value in properties.items() if key.strip().lower() in columns}
-        rows.append(kept | {"lon": point[0], "lat": point[1]})
+        points.append(point)
+    head = range(min(len(features), _formats.SAMPLE))
+    names = list(
+        dict.fromkeys(
+            key for properties, _ in features for key in properties if key.strip().lower() not in ("lon", "lat")
+        )
+    )
+    cells = {name: [features[k][0].get(name) for k in head] for name in names}
+    cells |= {"lon": [points[k][0] for k in head], "lat": [points[k][1] for k in head]}
+    chosen = [names[k] for k in alike(names, choose([*names, "lon", "lat"], cells))]
+    rows = [
+        {name: properties[name] for name in chosen if name in properties} | {"lon": point[0], "lat": point[1]}
+        for (properties, _), point in zip(features, points, strict=True)
+    ]
     frame = pd.DataFrame(rows, dtype=object)
-    named = next((list(properties) for properties, _ in features if properties), [])
-    frame.attrs.update({FILE: file.name, FOUND: found([*named, "lon", "lat"])})
+    frame.attrs.update({FILE: file.name, FOUND: found([*names, "lon", "lat"])})
     return frame

@@ -1,15 +1,22 @@
 """Parse the times of calls, and convert them to the local time of a given time zone.
 
-A regular expression must match the whole text. A parser that guesses the form is not used, because a misread UTC offset
-would shift the hours of all calls.
+All cells of a column must have one form. A regular expression must match the whole text, because a misread date or UTC
+offset would shift the hours of all calls.
 
 =============  =====================================================================================================
 part           forms
 =============  =====================================================================================================
-date           ``2025-03-14``, ``2025/3/14``, ``2025.03.14``, ``20250314``
-time           ``16``, ``16:05``, ``16:05:30``, ``16:05:30.25``, ``1605``, ``160530``, after a T or a space
+ISO 8601       ``2025-03-14``, ``2025/3/14``, ``2025.03.14``, ``20250314``, and after a T or a space ``16``, ``16:05``,
+               ``16:05:30``, ``16:05:30.25``, ``1605``, ``160530``
+other dates    ``3/14/2025``, ``14.3.25``, ``14-MAR-25``, ``2025 Mar 14``, ``March 14, 2025``, after a weekday or not;
+               with these, also the times ``4:05 PM``, ``04.05.30 p.m.``
 offset         ``Z``, ``-05``, ``-0500``, ``-05:00``, only after a time; up to 14 hours
+numbers        seconds, ms, µs or ns since 1970 (in UTC); days since 30 December 1899, as in Excel; ``20250314160530``,
+               ``202503141605`` and ``031420251605``
 =============  =====================================================================================================
+
+Two-digit years are 1969 to 2068. Whether the day or the month comes first is decided by all cells of all columns of times:
+one number above 12 tells.
 """
 
 from __future__ import annotations
@@ -18,6 +25,7 @@ import datetime
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 import numpy as np
@@ -41,7 +49,43 @@ ISO = re.compile(
     r"\s*(?P<offset>[Zz]|[-+\u2212](?:0\d|1[0-4])(?::?[0-5]\d)?)?)?",
     re.ASCII,
 )
-PARTS = ("year", "month", "day", "hour", "minute", "second")
+OFFSET = r"(?P<offset>[Zz]|[-+\u2212](?:0\d|1[0-4])(?::?[0-5]\d)?)?"
+CLOCK = (
+    r"(?P<hour>\d\d?)(?:(?P<colon>[:.h]?)(?P<minute>\d\d)(?:(?P=colon)(?P<second>\d\d)(?:[.,:]\d+)?)?)?"
+    r"\s*(?P<half>[AaPp]\.?\s?[Mm]\.?)"
+)
+TIME = r"(?:(?:[T:]|,?\s+)" + CLOCK + "?" + r"\s*" + OFFSET + ")?"
+WEEKDAY, MONTH = r"(?:[A-Za-zÀ-ÿ]{2,10}\.?,?\s+)?", r"(?P<month>[A-Za-zä]{3,10})\.?"
+# The forms that a column may have. Of forms that fit as many cells, the first is taken.
+COMPACT = re.compile(
+    r"(?P<first>[0-3]?\d)(?P<middle>[0-3]\d)(?P<last>(?:19|20)\d\d)(?:(?P<hour>\d\d)(?P<minute>\d\d))?", re.ASCII
+)
+NUMERIC = re.compile(
+    WEEKDAY + r"(?P<first>\d\d?)([-/. ])(?P<middle>\d\d?)\2(?P<last>\d{4}|\d\d)" + TIME,
+    re.ASCII,
+)
+NUMBER = re.compile(r"\d{5,19}(?:\.\d*)?|\d\.\d+e\+1\d", re.ASCII)
+OTHERS = (
+    r"(?P<year>\d{4})([-/.])(?P<month>\d\d?)\2(?P<day>\d\d?)(?:T|\s+)" + CLOCK + r"\s*" + OFFSET,
+    WEEKDAY + r"(?P<day>\d\d?)(?:st|nd|rd|th)?[-/. ]\s*" + MONTH + r"[-/. ,]\s*(?P<year>\d{4}|\d\d)" + TIME,
+    WEEKDAY + MONTH + r"[-/ ]\s*(?P<day>\d\d?)(?:st|nd|rd|th)?(?:[-/ ]|,\s*)(?P<year>\d{4})" + TIME,
+    r"(?P<year>\d{4})[-/. ]" + MONTH + r"[-/. ](?P<day>\d\d?)" + TIME,
+    r"(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)?",
+)
+FORMS = (COMPACT, ISO, NUMERIC, *(re.compile(form, re.ASCII) for form in OTHERS), NUMBER)
+# Groups of COMPACT and NUMERIC that hold year, month and day.
+ORDERS = {"month first": ("last", "first", "middle"), "day first": ("last", "middle", "first")}
+ORDERS["year first"] = ("first", "middle", "last")  # only two-digit years
+MONTHS = {name: k + 1 for k, name in enumerate(["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"])}
+MONTHS |= {"mär": 3, "mrz": 3, "mai": 5, "okt": 10, "dez": 12}
+MOST_YEARS = 20  # a part of a date with more distinct values is not a year
+CLOCK_ONLY = re.compile(CLOCK + "?", re.ASCII)
+EPOCHS = (1.0, 1e-3, 1e-6, 1e-9)  # seconds per unit; times from 1980 to 2099 in these units do not overlap
+EPOCH_FIRST, EPOCH_LAST = 315_532_800, 4_102_444_800
+EXCEL_FIRST, EXCEL_LAST = 25_570, 73_051  # days from 30 December 1899 to 2 January 1970 and to 1 January 2100
+SECONDS = re.compile(r"\d{1,4}(?:\.\d*)?", re.ASCII)
+MIDNIGHT = re.compile(r"[T ]\s*(?:0?0:00(?::00(?:\.0+)?)?|12:00(?::00)?\s*[Aa][Mm])$")  # how programs end dates
+SAMPLE = 50  # cells that decide the form of a column
 # Text in the position of an offset, after a time or after a date alone; "PM" is not a zone.
 ZONE = re.compile(
     DAY + r"(?:(?:[Tt]|\s+)\d\d?(?::?\d\d){0,2}(?:[.,]\d+)?\s*(?![AaPp]\.?[Mm]\b)(?P<after_time>[-+\u2212\[(A-Za-z].*)"
@@ -54,7 +98,12 @@ FEW = 10  # calls; in shorter logs the check for remote times is skipped
 
 
 def read_times(
-    table: Table, key: str, time_zone: str | None, time_format: str | None, date: str | None = None
+    table: Table,
+    key: str,
+    time_zone: str | None,
+    time_format: str | None,
+    date: str | None = None,
+    beside: Iterable[str] = (),
 ) -> tuple[Times, str]:
     """Read a column of times.
 
@@ -67,6 +116,8 @@ def read_times(
         As for `emsopt.calls.read_calls`.
     date : str, optional
         Column of dates, if the times do not include them.
+    beside : iterable of str
+        Other columns of times, which may tell whether the day or the month comes first.
 
     Returns
     -------
@@ -78,22 +129,15 @@ def read_times(
     """
     cells = table.frame[key]
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
-        times = cells.dt.tz_localize(None).to_numpy().astype("datetime64[s]")
+        times, moments, clock = _typed(cells)
         _check_years(times, table.where, cells)
-        zone = getattr(cells.dtype, "tz", None)
-        return _in_zone(times, cells, "local" if zone is None else str(zone), time_zone)
-    written = _written(cells)
-    if date is not None:
-        # pandas writes a date with the time 00:00:00
-        days = [day and day.removesuffix(" 00:00:00") for day in _written(table.frame[date])]
-        written = [f"{day} {time}" if day and time else None for day, time in zip(days, written, strict=True)]
-    if time_format is None:
-        times, offsets = _from_iso(written)
-    else:
-        times, offsets = _by_format(written, time_format), np.full(len(written), np.nan)
+        return _in_zone(times, moments, clock, time_zone)
+    written = _dated(table, key, date)
+    where = f"{table.where}, column {key!r}"
+    times, offsets = _parse(written, time_format, where, (_written(table.frame[other]) for other in beside))
     there = np.array([text is not None for text in written])
     if (np.isnat(times) & there).any():
-        _refuse(f"{table.where}, column {key!r}", written, np.isnat(times) & there, time_format)
+        _refuse(where, written, np.isnat(times) & there, time_format)
     _check_years(times, table.where, written)
     local = there & np.isnan(offsets)
     if local.any() and not local[there].all():
@@ -102,10 +146,74 @@ def read_times(
             f"{table.where}, row {k + 1}: {shown(written[k])} has no offset, but others do. "
             "Write all times with an offset or all without."
         )
-    offsets = np.nan_to_num(offsets)
-    utc = pd.Series(times - offsets.astype("timedelta64[m]")).dt.tz_localize("UTC")
-    clock = "local" if local[there].all() else "as written" if offsets.any() else "UTC"
-    return _in_zone(times, utc, clock, time_zone)
+    clock = "local" if local[there].all() else "as written" if np.nan_to_num(offsets).any() else "UTC"
+    return _in_zone(times, _utc(times, offsets), clock, time_zone)
+
+
+def read_stamps(
+    table: Table, key: str, time_zone: str | None, time_format: str | None, beside: Iterable[str], calls: Times
+) -> Times:
+    """Read a column of times that a log may have beside the time of the call; what cannot be read becomes NaT.
+
+    Parameters
+    ----------
+    table, key, time_zone, time_format, beside
+        As for `read_times`. A format that fits no cell is ignored.
+    calls : ndarray of datetime64[s], shape (rows,)
+        Times of the calls. Stamps may also be times of day, or numbers: seconds since the call.
+
+    Returns
+    -------
+    ndarray of datetime64[s], shape (rows,)
+    """
+    cells = table.frame[key]
+    if pd.api.types.is_datetime64_any_dtype(cells.dtype):
+        times, moments, clock = _typed(cells)
+        return times if clock == "local" else _in_zone(times, moments, clock, time_zone)[0]
+    written = _written(cells)
+    what = kind(written)
+    if what == "clock":
+        return _next_clock(written, calls)
+    if what == "seconds":
+        seconds = np.array([float(text) if text and SECONDS.fullmatch(text) else np.nan for text in written])
+        return calls + _rounded(seconds)
+    where = f"{table.where}, column {key!r}"
+    others = [_written(table.frame[other]) for other in beside]
+    times, offsets = _parse(written, time_format, where, others)
+    if np.isnat(times).all() and time_format is not None:
+        times, offsets = _parse(written, None, where, others)
+    times[(times < EARLIEST) | (times >= LATEST)] = np.datetime64("NaT")
+    if time_zone is not None and not np.isnan(offsets).all():
+        times = _in_zone(times, _utc(times, offsets), "UTC", time_zone)[0]
+    return times
+
+
+def kind(cells: Iterable[object], time_format: str | None = None) -> str:
+    """Return what most of the first cells are: "moment", "date", "clock" (time of day), "seconds", "number", or ""."""
+    sample = list(islice((text for text in _written(pd.Series(list(cells), dtype=object)) if text), SAMPLE))
+    enough = 0.8 * len(sample)
+    if not sample:
+        return ""
+    if (
+        time_format is not None
+        and time_format not in ORDERS
+        and (~np.isnat(_by_format(sample, time_format))).mean() > 0.8
+    ):
+        return "moment"
+    if sum(CLOCK_ONLY.fullmatch(text) is not None and ":" in text for text in sample) >= enough:
+        return "clock"
+    if sum(SECONDS.fullmatch(text) is not None for text in sample) >= enough:
+        return "seconds"
+    form = _form(sample)
+    matches = [match for text in sample if (match := form.fullmatch(text))]
+    if len(matches) < enough:
+        return ""
+    clock = [group for group in ("hour", "minute", "second") if group in form.groupindex]
+    if all(text.replace(".", "", 1).isdigit() for text in sample) and form is not ISO:
+        return "number"
+    if any(any(int(part or 0) for part in match.group(*clock)) for match in matches):
+        return "moment"
+    return "date"
 
 
 def moment(value: object) -> np.datetime64:
@@ -113,7 +221,7 @@ def moment(value: object) -> np.datetime64:
     found: np.datetime64[Any] = np.datetime64("NaT", "s")
     aware = getattr(value, "tzinfo", None) is not None
     if isinstance(value, str):
-        (found,), (offset,) = _from_iso([value.strip()])
+        (found,), (offset,) = _assembled([ISO.fullmatch(value.strip())], ISO, ("year", "month", "day"))
         aware = not np.isnan(offset)
     elif isinstance(value, (datetime.date, np.datetime64)) and not aware and not pd.isna(value):
         found = np.datetime64(cast("datetime.date", value), "s")
@@ -164,33 +272,162 @@ def _written(cells: pd.Series[Any]) -> list[str | None]:
     return [None if empty else text for text, empty in zip(texts(listed), blank(listed), strict=True)]
 
 
-def _from_iso(written: Iterable[str | None]) -> tuple[Times, FloatArray]:
-    """Parse ISO 8601.
+def _dated(table: Table, key: str, date: str | None) -> list[str | None]:
+    """Return a column of times as texts, each after the text of its date if there is a column of dates."""
+    written = _written(table.frame[key])
+    if date is None:
+        return written
+    if all(text is None or text.isdigit() for text in written):  # 5 stands for 0:05, 1605 for 16:05
+        written = [text and f"{text.zfill(4)[:2]}:{text.zfill(4)[2:]}" for text in written]
+    days = [day and MIDNIGHT.sub("", day) for day in _written(table.frame[date])]
+    return [f"{day} {time}" if day and time else None for day, time in zip(days, written, strict=True)]
+
+
+def _typed(cells: pd.Series[Any]) -> tuple[Times, pd.Series[pd.Timestamp], str]:
+    """Return the times of a column of datetimes as written, the column itself, and its clock."""
+    zone = getattr(cells.dtype, "tz", None)
+    return cells.dt.tz_localize(None).to_numpy().astype("datetime64[s]"), cells, "local" if zone is None else str(zone)
+
+
+def _utc(times: Times, offsets: FloatArray) -> pd.Series[pd.Timestamp]:
+    """Return times with the given offsets (minutes; NaN for none) as a column of datetimes in UTC."""
+    return pd.Series(times - np.nan_to_num(offsets).astype("timedelta64[m]")).dt.tz_localize("UTC")
+
+
+def _next_clock(written: list[str | None], calls: Times) -> Times:
+    """Return times of day as the first such times after calls; up to 12 hours before a call count as wrong stamps."""
+    clocks = _assembled([text and CLOCK_ONLY.fullmatch(text) for text in written], CLOCK_ONLY, ())[0]
+    since = (clocks.astype(np.int64) - calls.astype(np.int64) + 43200) % 86400 - 43200
+    return np.where(np.isnat(clocks), clocks, calls + since.astype("timedelta64[s]"))
+
+
+def _form(sample: Sequence[str]) -> re.Pattern[str]:
+    """Return the form of most texts; `ISO` if no form fits any."""
+    fits = [sum(form.fullmatch(text) is not None for text in sample) for form in FORMS]
+    return FORMS[int(np.argmax(fits))] if any(fits) else ISO
+
+
+def _parse(
+    written: Sequence[str | None], time_format: str | None, where: str, beside: Iterable[Sequence[str | None]]
+) -> tuple[Times, FloatArray]:
+    """Return times as written, and their offsets, as `_assembled` does."""
+    if time_format is not None and time_format not in ORDERS:
+        return _by_format(written, time_format), np.full(len(written), np.nan)
+    form = _form(list(islice(filter(None, written), SAMPLE)))
+    if form is NUMBER:
+        return _from_numbers(written)
+    matches = [text and form.fullmatch(text) for text in written]
+    if form not in (COMPACT, NUMERIC):
+        return _assembled(matches, form, ("year", "month", "day"))
+    orders = {time_format} if time_format else _orders(written)
+    for column in beside:
+        if len(orders) == 1:
+            break
+        orders &= _orders(column) or orders
+    if len(orders) > 1:
+        options = " or ".join(f"time_format={order!r}" for order in sorted(orders))
+        raise InputError(
+            f"{where}: the values do not tell whether {' or '.join(order.split()[0] for order in sorted(orders))} comes "
+            f"first, as in {shown(next(filter(None, written)))}. Pass {options}."
+        )
+    return _assembled(matches, form, ORDERS[next(iter(orders))])
+
+
+def _dates(text: str) -> re.Match[str] | None:
+    """Return the match of a form in which the day or the month may come first."""
+    return NUMERIC.fullmatch(text) or COMPACT.fullmatch(text)
+
+
+def _orders(written: Iterable[str | None]) -> set[str]:
+    """Return the keys of `ORDERS` that are possible for a column; both of the usual ones if the cells contradict them."""
+    found = {match.group("first", "middle", "last") for text in written if text and (match := _dates(text))}
+    if not found:
+        return set()
+    first, middle, last = (np.array(part, dtype=int) for part in zip(*found, strict=True))
+    short = all(len(a) == len(b) == len(c) == 2 for a, b, c in found)
+    few = [len(np.unique(part)) <= MOST_YEARS for part in (first, last)]
+    fits = {
+        "month first": first.max() <= 12 and middle.max() <= 31 and few[1],
+        "day first": first.max() <= 31 and middle.max() <= 12 and few[1],
+        "year first": short and middle.max() <= 12 and last.max() <= 31 and few[0],
+    }
+    return {order for order, possible in fits.items() if possible} or {"month first", "day first"}
+
+
+def _from_numbers(written: Sequence[str | None]) -> tuple[Times, FloatArray]:
+    """Convert numbers to times, as days since 30 December 1899 or in the unit since 1970 in which most are in range."""
+    values = np.array([float(text) if text and NUMBER.fullmatch(text) else np.nan for text in written])
+    scaled = [np.where((values >= EXCEL_FIRST) & (values < EXCEL_LAST), 86400 * (values - 25_569), np.nan)]
+    for unit in EPOCHS:
+        seconds = np.floor(values * unit + 1e-6)
+        scaled.append(np.where((seconds >= EPOCH_FIRST) & (seconds < EPOCH_LAST), seconds, np.nan))
+    best = int(np.argmax([(~np.isnan(seconds)).sum() for seconds in scaled]))
+    offset = np.nan if best == 0 else 0.0
+    return np.datetime64(0, "s") + _rounded(scaled[best]), np.full(len(values), offset)
+
+
+def _rounded(seconds: FloatArray) -> NDArray[np.timedelta64]:
+    """Return seconds as timedelta64[s], with NaT for NaN."""
+    whole = np.round(np.nan_to_num(seconds)).astype("timedelta64[s]")
+    return np.where(np.isnan(seconds), np.timedelta64("NaT", "s"), whole)
+
+
+def _assembled(
+    matches: Sequence[re.Match[str] | str | None], form: re.Pattern[str], date: Sequence[str]
+) -> tuple[Times, FloatArray]:
+    """Return the times of matches of a form.
+
+    Parameters
+    ----------
+    matches : sequence of match, empty str or None, length K
+    form : pattern
+    date : sequence of str
+        Groups of the form that hold year, month and day; empty if it has only a time of day, which is then one of 1970.
 
     Returns
     -------
     times : ndarray of datetime64[s], shape (K,)
-        As written, ignoring the offset; NaT where the text has none of the forms in the module's table, or names a day
-        or time that does not exist.
+        As written, ignoring the offset; NaT without a match, and for days and times that do not exist.
     offsets : ndarray, shape (K,)
         Minutes to the east of UTC; NaN where there is no offset.
     """
-    moments, offsets = [], []
-    for text in written:
-        match = ISO.fullmatch(text) if text else None
-        moments.append(_moment(match) if match else None)
-        offsets.append(match["offset"] if match else None)
-    minutes = {offset: _minutes(offset) for offset in set(offsets)}
-    return np.array(moments, dtype="datetime64[s]"), np.array([minutes[offset] for offset in offsets])
+    known = np.array([bool(match) for match in matches], dtype=bool)
+    found = cast("list[re.Match[str]]", [match for match in matches if match])
 
+    def part(group: str) -> IntArray:
+        if group not in form.groupindex:
+            return np.zeros(len(found), dtype=np.int64)
+        texts = [match[group] or "0" for match in found]
+        if group == "month" and texts and not texts[0].isdigit():
+            return np.array([MONTHS.get(text[:3].lower(), 0) for text in texts], dtype=np.int64)
+        return np.array(texts, dtype="U4").astype(np.int64)
 
-def _moment(match: re.Match[str]) -> datetime.datetime | None:
-    """Return the date and time of a match of `ISO`, or None if such a day or time does not exist."""
-    try:
-        year, month, day, hour, minute, second = [int(part or 0) for part in match.group(*PARTS)]
-        return datetime.datetime(year, month, day, hour, minute, second)
-    except ValueError:
-        return None
+    year, month, day = (part(group) for group in date) if date else np.ones((3, len(found)), dtype=np.int64)
+    hour, minute, second = part("hour"), part("minute"), part("second")
+    if date:
+        short = np.array([len(match[date[0]]) == 2 for match in found], dtype=bool)
+        year = np.where(short, year + np.where(year < 69, 2000, 1900), year)
+    else:
+        year = year + 1969
+    if "half" in form.groupindex:
+        half = np.array([(match["half"] or " ")[0].lower() for match in found], dtype="U1")
+        hour = np.where((half == "p") & (hour < 12), hour + 12, np.where((half == "a") & (hour == 12), 0, hour))
+        hour = np.where((half == "a") & (hour > 12), 24, hour)
+    start = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
+    length = ((start + 1).astype("datetime64[D]") - start.astype("datetime64[D]")).astype(np.int64)
+    exists = (month >= 1) & (month <= 12) & (day >= 1) & (day <= length) & (hour < 24) & (minute < 60) & (second < 60)
+    moments = start.astype("datetime64[D]").astype("datetime64[s]") + (
+        86400 * (day - 1) + 3600 * hour + 60 * minute + second
+    ).astype("timedelta64[s]")
+    moments[~exists] = np.datetime64("NaT")
+    times = np.full(len(matches), np.datetime64("NaT", "s"))
+    times[known] = moments
+    offsets = np.full(len(matches), np.nan)
+    if "offset" in form.groupindex:
+        texts = [match["offset"] for match in found]
+        minutes = {text: _minutes(text) for text in set(texts)}
+        offsets[known] = [minutes[text] for text in texts]
+    return times, offsets
 
 
 def _minutes(offset: str | None) -> float:

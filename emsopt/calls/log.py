@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from html import escape
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
@@ -29,21 +30,16 @@ import numpy as np
 import pandas as pd
 
 from .. import _validate
-from .._files.columns import text
+from .._files.columns import blank, text, texts
 from .._types import PathLike
 from ..errors import InputError
-from . import _points, _times
+from . import _points, _roles, _times
 
 if TYPE_CHECKING:
     from .._types import ArrayLike, BoolArray, FloatArray, IntArray
 
 Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
-COLUMNS = {  # what a column of a log holds, and the names that it may have
-    "time": ("time", "datetime", "date_time", "timestamp"),
-    "date": ("date",),
-    "service_min": ("service_min",),
-}
-NAMES, MINUTES = ("name", "site", "station"), ("turnout_min", "service_min")
+MINUTES = ("turnout_min", "service_min")
 LONGEST_SERVICE_MIN = 24 * 60
 LONGEST_NAME = 200
 
@@ -69,6 +65,14 @@ class CallLog:
     left_out : mapping of str to int
         Number of rows of the file that were left out, by what they lack ("time" or "place"); a row that lacks both
         counts under "time".
+    details : DataFrame
+        One row per call, with a column for each further role that the log has: ``dispatched``, ``en_route``,
+        ``on_scene`` and ``cleared`` (datetime64[s] on the same clock, NaT where unknown), ``unit``, ``station`` and
+        ``priority`` (str, None where unknown) and ``units_sent`` (float, NaN where unknown).
+    taken : mapping of str to str
+        Name of the column that was taken for each role.
+    joined : int
+        Number of rows that were joined with an earlier row of the same incident.
     """
 
     times: _times.Times
@@ -78,6 +82,9 @@ class CallLog:
     rows: IntArray
     clock: str
     left_out: Mapping[str, int]
+    details: pd.DataFrame
+    taken: Mapping[str, str]
+    joined: int = 0
 
     def __len__(self) -> int:
         return len(self.times)
@@ -107,7 +114,8 @@ class CallLog:
             raise InputError(f"`kept` must be a mask of {len(self)} truth values; got shape {mask.shape}.")
         if not mask.any():
             raise InputError(f"none of the {len(self)} calls is selected; at least one is needed.")
-        return replace(self, **{name: v[mask] for name, v in vars(self).items() if isinstance(v, np.ndarray)})
+        arrays = {name: v[mask] for name, v in vars(self).items() if isinstance(v, np.ndarray)}
+        return replace(self, details=self.details[mask].reset_index(drop=True), **arrays)
 
     def between(self, start: object, end: object) -> CallLog:
         """Return the log of calls from ``start`` up to, but not including, ``end``.
@@ -128,16 +136,38 @@ class CallLog:
         return self.where(~self.repeated)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per call: ``time``, ``lon``, ``lat``, and ``service_min`` if the log has it."""
+        """Return one row per call: ``time``, ``lon``, ``lat``, ``service_min`` if known, and the columns of `details`."""
         columns = {"time": self.times, "lon": self.locations[:, 0], "lat": self.locations[:, 1]}
-        return pd.DataFrame(columns | ({} if self.service_min is None else {"service_min": self.service_min}))
+        columns |= {} if self.service_min is None else {"service_min": self.service_min}
+        return pd.DataFrame(columns).join(self.details)
+
+    def preview(self, rows: int = 5) -> pd.DataFrame:
+        """Return the first calls as they were read, with places rounded to 0.01 degrees.
+
+        It is meant for your own eyes: clear the output of the cell before you pass a notebook on.
+        """
+        return self.to_frame().head(rows).round({"lon": 2, "lat": 2})
 
     def __repr__(self) -> str:
         first, last = (str(t)[:10] for t in self.times[[0, -1]])
-        return f"<CallLog: {len(self):,} calls from {first} to {last}, {self.clock} time>"
+        said = ", ".join(f"{role} from {name!r}" for role, name in self.taken.items() if role != name.strip().lower())
+        said = f"; {said}" if said else ""
+        joined = f"; {self.joined:,} rows joined with others of their incident" if self.joined else ""
+        return f"<CallLog: {len(self):,} calls from {first} to {last}, {self.clock} time{joined}{said}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><td>{role}</td><td>{escape(name)}</td></tr>" for role, name in self.taken.items())
+        said = escape(repr(replace(self, taken={})).strip("<>"))
+        return f"<p>{said}</p><table><tr><th>taken for</th><th>column</th></tr>{rows}</table>"
 
 
-def read_calls(source: Source, *, time_zone: str | None = None, time_format: str | None = None) -> CallLog:
+def read_calls(
+    source: Source,
+    columns: Mapping[str, str | None] | None = None,
+    *,
+    time_zone: str | None = None,
+    time_format: str | None = None,
+) -> CallLog:
     """Read a log of calls.
 
     Parameters
@@ -145,11 +175,15 @@ def read_calls(source: Source, *, time_zone: str | None = None, time_format: str
     source : path_like, file, DataFrame or GeoDataFrame
         CSV or GeoJSON with the columns listed in the module's docstring, at most 256 MB (GeoJSON: 64 MB) and
         two million rows. An object with ``name`` and ``read`` counts as a file.
+    columns : mapping of str to str, optional
+        Names of columns by role, such as ``{"time": "Alarm", "unit": None}``; None leaves a role out. Columns of other
+        roles are found by their names and values, and `CallLog.taken` holds what was taken.
     time_zone : str, optional
         Time zone of the city, such as "America/Chicago", to which times with an offset are converted. Times without
         an offset are refused if it is given.
     time_format : str, optional
-        Format as for `datetime.strptime`, such as "%d.%m.%Y %H:%M", if times are not ISO 8601.
+        "day first" or "month first", if the times do not tell; or a format as for `datetime.strptime`, such as
+        "%d.%m.%Y %H:%M", if they have a form that is not recognised.
 
     Returns
     -------
@@ -160,7 +194,7 @@ def read_calls(source: Source, *, time_zone: str | None = None, time_format: str
     ------
     InputError
         If a column is missing, a cell cannot be parsed, or a few calls are far from all others in time. The
-        message names the row.
+        message names the row, counted from 1 below the header.
 
     Examples
     --------
@@ -168,17 +202,31 @@ def read_calls(source: Source, *, time_zone: str | None = None, time_format: str
     >>> read_calls(pd.DataFrame({"time": ["2025-03-14 16:05"], "lon": [-30.01], "lat": [45.02]}))
     <CallLog: 1 calls from 2025-03-14 to 2025-03-14, local time>
     """
-    table = _points.read_table(source, "calls", {name for names in COLUMNS.values() for name in names})
-    places = table.degrees(blanks=True)
-    column = {role: table.column(names) for role, names in COLUMNS.items()}
-    time, date = column["time"], column["date"]
-    if time is None:  # the log has dates without a time of day
-        time, date = table.needed(COLUMNS["date"], "a column 'time', such as 2025-03-14 16:05"), None
-    times, clock = _times.read_times(table, time, time_zone, time_format, date)
+    table, taken = _points.read_table(source, "calls", _roles.call_columns(columns, time_format))
+    _roles.check_complete(table, taken, ("time", "lon", "lat"))
+    key = {role: name.strip().lower() for role, name in taken.items()}
+    places = _roles.places(table, key)
+    beside = [key[role] for role in _roles.STAMPS if role in key]
+    times, clock = _times.read_times(table, key["time"], time_zone, time_format, key.get("date"), beside)
+    beside = [key["time"], *beside] if "date" not in key else [key["date"]]
+    details = pd.DataFrame(index=range(len(times)))
+    for role in _roles.STAMPS:
+        if role in key:
+            details[role] = _times.read_stamps(table, key[role], time_zone, time_format, beside, times)
+    for role in ("unit", "station", "priority"):
+        if role in key:
+            cells = table.frame[key[role]].tolist()
+            words = [None if empty else word for word, empty in zip(texts(cells), blank(cells), strict=True)]
+            details[role] = pd.Series(words, dtype=object)
+    if "units_sent" in key:
+        details["units_sent"] = table.numbers(key["units_sent"], "a number of units of at least 0", blanks=True, low=0)
     minutes = np.full(len(times), np.nan)
-    if column["service_min"] is not None:
+    if "service_min" in key:
         expected = f"minutes above 0, at most {LONGEST_SERVICE_MIN}"
-        minutes = table.numbers(column["service_min"], expected, blanks=True, high=LONGEST_SERVICE_MIN)
+        minutes = table.numbers(key["service_min"], expected, blanks=True, high=LONGEST_SERVICE_MIN)
+    elif {"dispatched", "cleared"} <= key.keys():
+        minutes = _minutes(details["cleared"].to_numpy() - details["dispatched"].to_numpy())
+        minutes[minutes > LONGEST_SERVICE_MIN] = np.nan
     no_service = minutes <= 0
     minutes[no_service] = np.nan
     no_time, no_place = np.isnat(times), np.isnan(places[:, 0])
@@ -196,10 +244,17 @@ def read_calls(source: Source, *, time_zone: str | None = None, time_format: str
         rows=order + 1,
         clock=clock,
         left_out=MappingProxyType({what: count for what, count in left_out.items() if count}),
+        details=details.iloc[order].reset_index(drop=True),
+        taken=MappingProxyType(taken),
     )
 
 
-def read_stations(source: Source) -> pd.DataFrame:
+def _minutes(spans: np.ndarray[Any, Any]) -> FloatArray:
+    """Return spans of time in minutes, with NaN for NaT."""
+    return np.where(np.isnat(spans), np.nan, spans / np.timedelta64(1, "m"))
+
+
+def read_stations(source: Source, columns: Mapping[str, str | None] | None = None) -> pd.DataFrame:
     """Read a table of candidate sites in the form that `City.from_frames` takes.
 
     Parameters
@@ -218,12 +273,14 @@ def read_stations(source: Source) -> pd.DataFrame:
     InputError
         If a column is missing, a place is blank, or a name is too long or contains invisible characters.
     """
-    table = _points.read_table(source, "stations", {*NAMES, *MINUTES})
-    lon, lat = table.degrees().T
-    frame = table.frame.rename(columns={table.column(NAMES): "name"})
+    table, taken = _points.read_table(source, "stations", _roles.station_columns(columns))
+    _roles.check_complete(table, taken, ("lon", "lat"))
+    key = {role: name.strip().lower() for role, name in taken.items()}
+    lon, lat = _roles.places(table, key, blanks=False).T
+    frame = table.frame.rename(columns={name: role for role, name in key.items()})
     for k, name in enumerate(frame.get("name", ()), 1):
         check_name(text(name), f"{table.where}, row {k}")
-    return frame[[c for c in ("name", *MINUTES) if c in frame]].assign(lon=lon, lat=lat)
+    return frame[[c for c in ("name", *MINUTES) if c in key]].assign(lon=lon, lat=lat)
 
 
 def check_name(name: str, where: str) -> None:

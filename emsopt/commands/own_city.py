@@ -26,11 +26,14 @@ if TYPE_CHECKING:
     from ..evaluators.objective import Objective
     from ..planning import Plan
 
-PRACTICE = {"units": 5, "speed": 40.0}  # defaults for the practice town
+EMBEDDED = {  # logs that ship with the package, and what is assumed about them unless given
+    "practice": {"units": 5, "speed": 40.0},
+    "san_jose": {"units": 16, "speed": 40.0, "turnout": 1.5},  # four times as many units as are busy on average
+}
 DESCRIPTION = (
     "Turn a log of past calls (CSV or GeoJSON: time, lon, lat, service_min) and a table of stations (name, lon, lat, "
     "turnout_min) into checks of the data, the best deployment, tables, a map, and a plan for the hours of the day. "
-    "Start with --templates FOLDER, or try --practice."
+    "Start with --templates FOLDER, or try --practice or --san-jose."
 )
 
 
@@ -40,6 +43,7 @@ def add_options(parser: ArgumentParser) -> None:
     add("calls", nargs="?", metavar="CALLS", help="log of calls, .csv or .geojson")
     add("stations", nargs="?", metavar="STATIONS", help="table of stations, .csv or .geojson")
     add("--practice", action="store_true", help="use a made-up town; units and speed have defaults")
+    add("--san-jose", action="store_true", help="use two weeks of a real city; units, speed and turnout have defaults")
     add("--templates", metavar="FOLDER", help="write templates of the input files to this folder, and exit")
     add("--units", type=int, metavar="P", help="fleet size")
     add("--name", default="city", help="title of maps and tables")
@@ -122,12 +126,12 @@ def run(options: Namespace) -> None:
 def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
     """Return the log and the stations."""
     from ..calls import read_calls, read_stations
-    from ..datasets import practice_calls
+    from ..datasets import practice_calls, san_jose_calls
 
-    if options.practice:
-        if options.calls is not None:
-            raise InputError("give either --practice or files; both were given.")
-        return practice_calls()
+    if options.practice or options.san_jose:
+        if options.calls is not None or (options.practice and options.san_jose):
+            raise InputError("give one of files, --practice and --san-jose; more were given.")
+        return practice_calls() if options.practice else san_jose_calls()
     if options.stations is None:
         raise InputError("give a log of calls and a table of stations: emsopt city calls.csv stations.csv")
     calls = read_calls(options.calls, time_zone=options.time_zone, time_format=options.time_format)
@@ -135,15 +139,17 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
 
 
 def _fill_in(options: Namespace) -> None:
-    """Assume a fleet size and a speed for the practice town; otherwise raise one error that lists missing options."""
+    """Assume what is not given for a log of the package; otherwise raise one error that lists missing options."""
+    assumed = next((values for name, values in EMBEDDED.items() if getattr(options, name)), {})
     missing = {} if options.units is not None else {"units": "--units P (fleet size)"}
     if options.speed is None and options.travel_times is None:
         missing["speed"] = "--speed KMH (driving speed) or --travel-times FILE"
-    if missing and not options.practice:
+    if missing and not assumed:
         raise InputError(f"missing options: {', and '.join(missing.values())}.")
+    missing |= {"turnout": ""} if options.turnout is None and "turnout" in assumed else {}
     for name in missing:
-        setattr(options, name, PRACTICE[name])
-        print(f"Assumed for the practice town: --{name} {PRACTICE[name]:g}")
+        setattr(options, name, assumed[name])
+        print(f"Assumed: --{name} {assumed[name]:g}")
 
 
 def _times(options: Namespace) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Loaders: cities, tables and claims of published papers, road networks, stored studies and practice data.
+"""Loaders: cities, tables and claims of published papers, road networks, stored studies and logs of calls.
 
 ==========================  ==================================================================================
 `load_st_paul`              St. Paul, Minnesota: 71 atoms, 17 sites for 9 units; demand is a proxy by default
@@ -8,16 +8,17 @@
 `load_study`                stored results of the package's own studies
 `load_roads`                the road networks of Monaco and Luxembourg, and `ROUTES` through them
 `practice_calls`            a log of calls and the stations of a fictitious town, with some errors to find
+`san_jose_calls`            two weeks of calls and the stations of a real city, with all recorded times
 `write_templates`           template files for your own calls and stations
 ==========================  ==================================================================================
 
-They are in the files `cities`, `papers`, `studies`, `roads` and `practice`. The embedded St. Paul is built by
+They are in the files `cities`, `papers`, `studies`, `roads` and `logs`. The embedded St. Paul is built by
 ``data/build_st_paul.py``. Sources and licences of all data are in ``emsopt/data/LICENSES.md``.
 """
 
 from .cities import grid_city, load_st_paul
+from .logs import practice_calls, san_jose_calls, write_templates
 from .papers import VERDICTS, load_claims, paper_table
-from .practice import practice_calls, write_templates
 from .roads import ROUTES, load_roads
 from .studies import load_study
 
@@ -31,5 +32,6 @@ __all__ = [
     "load_study",
     "paper_table",
     "practice_calls",
+    "san_jose_calls",
     "write_templates",
 ]

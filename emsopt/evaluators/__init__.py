@@ -7,12 +7,13 @@
 ``p_median, bounds``       the optimum if all units were always free, and bounds on the queueing optimum
 ``mclp, mexclp``           maximal covering and maximum expected covering
 ``evaluate_all``           evaluate every deployment; return the best one and those almost as good
+``evaluate_near``          evaluate the deployments within a few moves of one, if there are too many for all
 """
 
 from .approximate import approximate_hypercube
 from .by_name import EXACT_UP_TO, evaluate, values
 from .covering import Coverage, mclp, mexclp
-from .enumeration import Enumeration, evaluate_all
+from .enumeration import Enumeration, evaluate_all, evaluate_near
 from .evaluation import Evaluation
 from .exact import exact_hypercube
 from .median import Bounds, Location, bounds, one_median, p_median
@@ -31,6 +32,7 @@ __all__ = [
     "bounds",
     "evaluate",
     "evaluate_all",
+    "evaluate_near",
     "exact_hypercube",
     "mclp",
     "mexclp",

@@ -1,4 +1,4 @@
-"""Evaluate every deployment of a fleet: the optimum, its ties, and alternatives that are almost as good."""
+"""Evaluate every deployment of a fleet, or all near one: the optimum, its ties, and alternatives almost as good."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TIE = 1e-9  # values that differ by less than this are ties: the difference is r
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Enumeration:
-    """All distinct deployments of a fleet and their values.
+    """All distinct deployments of a fleet, or all within a few moves of one, and their values.
 
     Attributes
     ----------
@@ -174,14 +174,64 @@ def enumerate_objective(objective: Objective, workers: int | None = None, progre
 
     A noisy objective is given one seed, so that all deployments get the same calls.
     """
-    space, total = objective.space, objective.space.count
+    total = objective.space.count
     if total > MOST_DEPLOYMENTS:
         raise InputError(
             f"{total:,} deployments are too many to enumerate (at most {MOST_DEPLOYMENTS:,}). Pin or close sites, or "
             "search with emsopt.minimize."
         )
-    if objective.noisy:  # simulate the same calls for all deployments
+    return _evaluated(objective, objective.space.listing(), workers, progress)
+
+
+def evaluate_near(
+    objective: Objective, sites: Sites, moves: int = 2, *, workers: int | None = None, progress: Progress = False
+) -> Enumeration:
+    """Evaluate every allowed deployment within a few moves of a given one.
+
+    This finds the alternatives to the result of a search if there are too many deployments for `evaluate_all`. A better
+    deployment that differs in more units is not found.
+
+    Parameters
+    ----------
+    objective : Objective
+        Its counter ``evaluations`` is left unchanged.
+    sites : array_like of int, shape (p,)
+        The given deployment, which is evaluated too.
+    moves : int
+        Maximum number of units that are relocated.
+    workers, progress
+        As in `evaluate_all`.
+
+    Returns
+    -------
+    Enumeration
+
+    Raises
+    ------
+    InputError
+        If there are more than 20 million deployments, or ``sites`` is not allowed.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
+    >>> len(evaluate_near(objective, [0, 1], 1).values), len(evaluate_near(objective, [0, 1], 2).values)
+    (9, 15)
+    """
+    space = objective.space
+    near = fringe = {tuple(space.canonical(sites).tolist()): None}
+    for _ in range(_validate.whole_number(moves, "moves", low=0)):
+        rows = (tuple(row) for x in fringe for row in space.neighbours(x).tolist())
+        fringe = dict.fromkeys(row for row in rows if row not in near)
+        near = near | fringe
+        if len(near) > MOST_DEPLOYMENTS:
+            raise InputError(f"over {MOST_DEPLOYMENTS:,} deployments are too many to evaluate. Lower `moves`.")
+    return _evaluated(objective, np.array(list(near)), workers, progress)
+
+
+def _evaluated(objective: Objective, sites: IntArray, workers: int | None, progress: Progress) -> Enumeration:
+    """Return the values of deployments, shape (K, p); a noisy objective gets the same simulated calls for all."""
+    if objective.noisy:
         rng = _validate.generator(objective.options.get("rng"))
         objective = objective.seeded(int(rng.integers(2**63)))
-    sites = space.listing()
     return Enumeration(objective, sites, objective.ready(sites, workers=workers, progress=progress))

@@ -187,7 +187,7 @@ def test_whatever_else_is_refused_by_its_row(text):
     assert len(str(caught.value)) < 500
 
 
-@pytest.mark.parametrize("text", [f"{DAY} 24:00", f"{DAY} 16:05:60", f"{DAY} 4:05 PM", f"{DAY} noon"])
+@pytest.mark.parametrize("text", [f"{DAY} 24:00", f"{DAY} 16:05:60", f"{DAY} noon"])
 def test_part_of_a_date_is_not_taken_for_an_offset(text):
     with pytest.raises(InputError, match="Write times in this form, or describe theirs by `time_format`"):
         log(text)

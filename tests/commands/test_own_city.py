@@ -238,15 +238,25 @@ def test_practice_and_templates(tmp_path, capsys, no_figure):
 def test_practice_needs_no_further_option(tmp_path, capsys, no_figure):
     assert main(["city", "--practice", "--evaluator", "approximate", "--out", str(tmp_path / "o")]) == 0
     text = capsys.readouterr().out
-    assert "Assumed for the practice town: --units 5\nAssumed for the practice town: --speed 40\n" in text
+    assert "Assumed: --units 5\nAssumed: --speed 40\n" in text
     assert "city: 169 atoms, 10 sites, 5 units" in text
     assert "40 km/h on great-circle distance" in text
     given = ["--units", "2", "--evaluator", "approximate", "--cell", "5", "--out", str(tmp_path / "p")]
     assert main(["city", "--practice", *given]) == 0
     text = capsys.readouterr().out
-    assert "Assumed for the practice town: --speed 40" in text
-    assert "Assumed for the practice town: --units" not in text
+    assert "Assumed: --speed 40" in text
+    assert "Assumed: --units" not in text
     assert "2 units" in text
+
+
+def test_san_jose_needs_no_further_option(tmp_path, capsys, no_figure):
+    assert main(["city", "--san-jose", "--cell", "3", "--out", str(tmp_path / "o")]) == 0
+    text = capsys.readouterr().out
+    assert "3,652 calls, 33 stations" in text
+    assert "Assumed: --units 16\nAssumed: --speed 40\nAssumed: --turnout 1.5\n" in text
+    assert "33 sites, 16 units, 10.87 calls/h" in text
+    assert main(["city", "--san-jose", "--practice"]) == 2
+    assert "give one of files, --practice and --san-jose" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
@@ -261,7 +271,7 @@ def small(tmp_path_factory):
         ([], "give a log of calls"),
         (["calls.csv"], "give a log of calls"),
         (["no.csv", "no.csv"], "there is no file"),
-        (["--practice", "calls.csv"], "both were given"),
+        (["--practice", "calls.csv"], "more were given"),
         (["--practice"], "--units"),
         (["--practice", "--units", "3"], "--speed"),
         (["--practice", "--units", "3", "--speed", "40", "--time-format", "%Y%q"], "cannot be used"),

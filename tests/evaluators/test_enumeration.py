@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.evaluators import approximate_hypercube, evaluate_all, exact_hypercube, one_median, p_median
+from emsopt.errors import InputError
+from emsopt.evaluators import approximate_hypercube, evaluate_all, evaluate_near, exact_hypercube, one_median, p_median
 from emsopt.optimizers import best_deployment, local_search
 from emsopt.planning.sweeps import load_sweep, service_rate_sweep, sweep
 
@@ -63,6 +64,27 @@ def test_pinned_and_closed_sites(city):
     assert (everything.sites == 2).any(axis=1).all()
     assert not np.isin(everything.sites, [0, 5]).any()
     assert len(everything.values) == 15  # 2 more out of 6
+
+
+@pytest.mark.parametrize("moves", [0, 1, 2, 3])
+def test_near_deployments_are_those_of_all_that_differ_in_few_units(city, moves):
+    """Brute force: a deployment is k moves away if it lacks k of the given sites; pinned sites are kept."""
+    objective = eo.Objective(city, eo.DeploymentSpace(city, 3, pinned=[4], closed=[8]))
+    everything = evaluate_all(city, objective.space)
+    near = evaluate_near(objective, [0, 4, 7], moves)
+    away = np.array([3 - len({0, 4, 7} & set(row)) for row in everything.sites.tolist()])
+    expected = dict(zip(map(tuple, everything.sites[away <= moves]), everything.values[away <= moves], strict=True))
+    assert dict(zip(map(tuple, near.sites), near.values, strict=True)) == pytest.approx(expected, rel=1e-12)
+    assert objective.evaluations == 0
+    assert near.alternatives(3)["gap"].is_monotonic_increasing
+
+
+def test_near_deployments_that_are_too_many_or_not_allowed_are_refused(city, monkeypatch):
+    with pytest.raises(InputError):
+        evaluate_near(eo.Objective(city, eo.DeploymentSpace(city, 3, closed=[8])), [0, 1, 8])
+    monkeypatch.setattr("emsopt.evaluators.enumeration.MOST_DEPLOYMENTS", 10)
+    with pytest.raises(InputError, match=r"over 10 deployments.*Lower `moves`"):
+        evaluate_near(eo.Objective(city, 3), [0, 1, 2])
 
 
 def test_progress_reaches_the_end(city):

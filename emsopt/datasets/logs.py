@@ -1,4 +1,4 @@
-"""A fictitious town for practice, and templates for your own files."""
+"""Logs of calls with stations: a fictitious town, a real city, and templates for your own files."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +36,38 @@ def practice_calls() -> "tuple[CallLog, pd.DataFrame]":
 
     folder = locate.package_file("practice")
     return read_calls(folder / "calls.csv"), read_stations(folder / "stations.csv")
+
+
+def san_jose_calls() -> "tuple[CallLog, pd.DataFrame]":
+    """Return two weeks of calls to the fire department of San José, California, and its stations.
+
+    All 3,652 incidents from 1 to 14 January 2015 as they were recorded, with local times to the minute: of the call, of
+    the dispatch, of the first unit's departure and arrival, and of the end. Stamps that are missing or impossible were
+    left as they are. Engines and trucks are named after their home: E3 and T3 belong to Station 3.
+
+    Source: City of San José open data, published by Code for San Jose (github.com/codeforsanjose/dashboards, MIT
+    licence, (c) 2016 Code for San Jose). Incident numbers were dropped, and coordinates are rounded to three decimals,
+    about 100 m.
+
+    Returns
+    -------
+    calls : emsopt.calls.CallLog
+    stations : DataFrame
+        ``name``, ``lon``, ``lat``; the 33 stations.
+
+    Examples
+    --------
+    >>> calls, stations = san_jose_calls()
+    >>> calls
+    <CallLog: 3,652 calls from 2015-01-01 to 2015-01-14, local time>
+    """
+    import pandas as pd
+
+    from ..calls import read_calls, read_stations
+
+    folder = locate.package_file("san_jose")
+    calls, stations = (pd.read_csv(folder / f"{name}.csv.gz", dtype=object) for name in ("calls", "stations"))
+    return read_calls(calls), read_stations(stations)
 
 
 def write_templates(folder: PathLike) -> list[Path]:

@@ -102,8 +102,9 @@ class Demand:
             Minutes, or the source: the mean of the log ("calls") or the column ``service_min`` of the
             stations. Default: the one source that exists; if both or neither exist, an error is raised.
         speed_kmh, detour, **options
-            As for `City.from_frames`. ``travel_times`` may replace the speed; ``turnout_times`` is needed if the
-            stations have no column ``turnout_min``. ``notes`` has no effect: the city gets the notes on this demand.
+            As for `City.from_frames`. ``travel_times`` or ``roads`` may replace the speed; ``turnout_times`` is needed
+            if the stations have no column ``turnout_min``. ``notes`` has no effect: the city gets the notes on this
+            demand.
 
         Returns
         -------
@@ -119,6 +120,8 @@ class Demand:
         notes = self.notes
         if speed_kmh is not None:
             notes += f" Travel times: {speed_kmh:g} km/h on great-circle distance x {detour:g}; not measured."
+        if options.get("roads") is not None:
+            notes += f" Travel times: at the speed limits of the roads {options['roads'].name!r}; not measured."
         return city.replace(atom_shapes=self.shapes, notes=notes)
 
     def cities_by_hour(
@@ -279,7 +282,7 @@ def city_from_calls(calls: CallLog | Source, stations: Source, **options: Any) -
         As for `aggregate_calls`.
     **options
         As for `aggregate_calls` (``cell_km``, ``areas``, ``area_name``, ``reach_km``, ``empty_days``) and for
-        `Demand.city`: at least ``speed_kmh`` or ``travel_times``, and turnout and service times unless the files
+        `Demand.city`: ``speed_kmh``, ``travel_times`` or ``roads``, and turnout and service times unless the files
         have them.
 
     Returns

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .._types import ArrayLike, FloatArray, PathLike
+    from ..roads import RoadNetwork
 
 C = TypeVar("C")  # stands for `City`, which cannot be imported here because it imports this module
 
@@ -65,6 +66,7 @@ def from_frames(
     *,
     travel_times: pd.DataFrame | ArrayLike | travel.Law | None = None,
     speed_kmh: float | None = None,
+    roads: RoadNetwork | None = None,
     detour: float = 1.3,
     turnout_times: ArrayLike | None = None,
     service_times: pd.DataFrame | ArrayLike | None = None,
@@ -95,6 +97,8 @@ def from_frames(
         order of the tables; a callable converts road distance (km) to minutes (see `emsopt.city.travel`).
     speed_kmh : float, optional
         Constant speed (km/h), instead of ``travel_times``.
+    roads : RoadNetwork, optional
+        Roads that are driven at their speed limits (`RoadNetwork.travel_times`), instead of ``travel_times``.
     detour : float
         Ratio of road distance to straight-line distance, used if travel times are computed.
     turnout_times : float or array_like of shape (N,), optional
@@ -136,12 +140,16 @@ def from_frames(
     if len(kinds) > 1:
         both = f"{atoms.table.where} and {stations.table.where}"
         raise InputError(f"{both} must have the same kind of coordinates, either lon and lat or x and y.")
-    if (travel_times is None) == (speed_kmh is None):
-        given = "both" if speed_kmh is not None else "neither"
-        raise InputError(f"give exactly one of `travel_times` and `speed_kmh`; got {given}.")
+    options = {"travel_times": travel_times, "speed_kmh": speed_kmh, "roads": roads}
+    given = [f"`{key}`" for key, value in options.items() if value is not None]
+    if len(given) != 1:
+        got = f"both {' and '.join(given)}" if given else "neither"
+        raise InputError(f"give exactly one of `roads`, `travel_times` and `speed_kmh`; got {got}.")
     if speed_kmh is not None:
         travel_times = travel.constant_speed(_validate.positive_number(speed_kmh, "speed_kmh", "km/h"))
-    if callable(travel_times):
+    if roads is not None:
+        travel_times = _road_minutes(roads, stations, atoms)
+    elif callable(travel_times):
         travel_times = travel_times(_road_km(stations, atoms, detour))
 
     def by_site_and_atom(values: Any, argument: str, expected: str, **limits: Any) -> Any:
@@ -229,6 +237,30 @@ def _road_km(stations: _Places, atoms: _Places, detour: float) -> FloatArray:
     """Return straight-line distances times ``detour`` from each station to each atom, shape (N, M), km."""
     distance = travel.great_circle_km if stations.geographic else travel.plane_km
     return distance(stations.located(), atoms.located()) * _validate.finite_number(detour, "detour", low=1)
+
+
+def _road_minutes(roads: RoadNetwork, stations: _Places, atoms: _Places) -> FloatArray:
+    """Return the driving times from each station to each atom by road, shape (N, M); raise if there is no way."""
+    if not hasattr(roads, "travel_times"):
+        raise InputError(f"`roads` must be a RoadNetwork; got {type(roads).__name__}. Read one by `RoadNetwork.read`.")
+    places = stations.located(), atoms.located()
+    if roads.geographic != stations.geographic:
+        raise InputError("roads and places must have the same kind of coordinates, either lon and lat or x and y.")
+    metres = 1 if roads.geographic else 1000
+    try:
+        minutes = roads.travel_times(*(metres * points for points in places))
+    except InputError as error:
+        raise InputError(
+            f"travel times by `roads`, with sites as origins and atoms as destinations: {error}"
+        ) from error
+    unreachable = np.isinf(minutes)
+    if unreachable.any():
+        k, j = np.argwhere(unreachable)[0]
+        raise InputError(
+            f"no legal way leads from a site to an atom for {unreachable.sum():,} of {minutes.size:,} pairs, the first "
+            f"from {stations.table.names[k]!r} to {atoms.table.names[j]!r}. Pass `roads.largest_component()`."
+        )
+    return minutes
 
 
 # -- to a folder --------------------------------------------------------------------------------------------------

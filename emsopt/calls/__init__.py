@@ -5,6 +5,7 @@
 ``check_calls``      what looks wrong in them
 ``aggregate_calls``  calls per atom (cell or area), weekday and hour, as a `Demand`
 ``city_from_calls``  all steps at once
+``held_out_weeks``   rates of each week, and of all others, to judge decisions
 
 >>> import emsopt as eo
 >>> calls, stations = eo.datasets.practice_calls()
@@ -19,6 +20,7 @@ from .checks import Checks, Finding, check_calls
 from .demand import Demand, aggregate_calls, city_from_calls
 from .log import CallLog, read_calls, read_stations
 from .profile import WeeklyProfile
+from .weeks import HeldOut, held_out_weeks
 
-__all__ = ["CallLog", "Checks", "Demand", "Finding", "WeeklyProfile", "aggregate_calls", "check_calls"]
-__all__ += ["city_from_calls", "read_areas", "read_calls", "read_stations"]
+__all__ = ["CallLog", "Checks", "Demand", "Finding", "HeldOut", "WeeklyProfile", "aggregate_calls"]
+__all__ += ["check_calls", "city_from_calls", "held_out_weeks", "read_areas", "read_calls", "read_stations"]

@@ -349,6 +349,8 @@ def _variation(values: ArrayLike, name: str, shape: tuple[int, ...]) -> float | 
 
     One number per site is repeated to fill the shape. Raise if one is negative or above `MOST_VARIATION`.
     """
+    if _validate.is_real(values) and 0 <= values <= MOST_VARIATION:
+        return float(values)  # the usual case, a thousand times in a search for places
     array = _validate.floats(values, name)
     if array.shape == shape[:1]:
         array = np.broadcast_to(array.reshape(-1, *[1] * (len(shape) - 1)), shape)

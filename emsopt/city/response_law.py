@@ -57,6 +57,12 @@ class ResponseLaw:
             self.turnout[sites], self.travel[sites], self.turnout_spread[sites], self.travel_spread[sites]
         )
 
+    def pairs(self, sites: IntArray, atoms: IntArray) -> ResponseLaw:
+        """Return the law of n pairs of site and atom, as one of n units and one atom."""
+        law = self.at(sites)
+        row = np.arange(len(sites)), atoms
+        return ResponseLaw(law.turnout, law.travel[row][:, None], law.turnout_spread, law.travel_spread[row][:, None])
+
     def late(self, threshold: float) -> FloatArray:
         """Return the probability that a response takes ``threshold`` minutes or more, shape (n, M)."""
         return _late(float(threshold), self.turnout, self.travel, self.turnout_spread, self.travel_spread)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WAIT_NODES = 64  # of the quadrature over waits
+NEGLIGIBLE = 1e-10  # share of calls of a pair of unit and atom
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -202,7 +203,7 @@ class Evaluation:
         high = self.response_times.max()
         while self._late(np.array([high]))[0] > 1 - q / 100:
             high *= 2
-        return float(brentq(lambda t: self._late(np.array([t]))[0] - (1 - q / 100), 0, high, xtol=1e-9))
+        return float(brentq(lambda t: self._late(np.array([t]))[0] - 1 + max(q, 1e-9) / 100, 0, high, xtol=1e-9))
 
     @property
     def percentile_90(self) -> float:
@@ -245,8 +246,8 @@ class Evaluation:
     def _late(self, thresholds: FloatArray) -> FloatArray:
         """Return the fraction of answered calls whose response takes each threshold or more, shape (k,)."""
         if self._is_mixture:
-            shares = self.dispatch_fractions * self.demand_shares
-            return np.array([(shares * self._pairs_late(t)).sum() for t in thresholds]) / shares.sum()
+            law, weights = self._mixture
+            return np.array([weights @ law.late(t)[:, 0] for t in thresholds])
         times, weights = self._distribution
         before = np.r_[0.0, np.cumsum(weights)]
         return 1 - before[np.searchsorted(times, thresholds, side="left")]
@@ -267,6 +268,14 @@ class Evaluation:
         exceeded = first + (1 - first) * (1 + nodes) / 2
         parts = (w * self.law.late(threshold + mean_wait * np.log(v)) for v, w in zip(exceeded, weights, strict=True))
         return first + (1 - first) / 2 * sum(parts)
+
+    @cached_property
+    def _mixture(self) -> tuple[ResponseLaw, FloatArray]:
+        """The law of the n pairs of unit and atom that matter, as n units and one atom; their shares, shape (n,)."""
+        assert self.law is not None
+        shares = self.dispatch_fractions * self.demand_shares
+        units, atoms = np.nonzero(shares > NEGLIGIBLE)
+        return self.law.pairs(units, atoms), shares[units, atoms] / shares[units, atoms].sum()
 
     @cached_property
     def _distribution(self) -> tuple[FloatArray, FloatArray]:

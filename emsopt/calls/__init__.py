@@ -6,6 +6,10 @@
 ``aggregate_calls``  calls per atom (cell or area), weekday and hour, as a `Demand`
 ``city_from_calls``  all steps at once
 ``held_out_weeks``   rates of each week, and of all others, to judge decisions
+``calibrate``        turnout, travel and service times from the stamps of a log, as a `Fit`
+``back_test``        what a `Fit` says beside what a later log recorded
+``synthetic_log``    a log drawn from a known `Truth`
+``replay``           what would have happened to the calls of a log with another deployment
 
 >>> import emsopt as eo
 >>> calls, stations = eo.datasets.practice_calls()
@@ -16,11 +20,16 @@
 """
 
 from .areas import read_areas
+from .back_test import BackTest, back_test
+from .calibration import Fit, calibrate
 from .checks import Checks, Finding, check_calls
 from .demand import Demand, aggregate_calls, city_from_calls
 from .log import CallLog, read_calls, read_stations
 from .profile import WeeklyProfile
+from .replaying import Replay, replay
+from .synthetic import Truth, synthetic_log
 from .weeks import HeldOut, held_out_weeks
 
-__all__ = ["CallLog", "Checks", "Demand", "Finding", "HeldOut", "WeeklyProfile", "aggregate_calls"]
-__all__ += ["check_calls", "city_from_calls", "held_out_weeks", "read_areas", "read_calls", "read_stations"]
+__all__ = ["BackTest", "CallLog", "Checks", "Demand", "Finding", "Fit", "HeldOut", "Replay", "Truth", "WeeklyProfile"]
+__all__ += ["aggregate_calls", "back_test", "calibrate", "check_calls", "city_from_calls", "held_out_weeks"]
+__all__ += ["read_areas", "read_calls", "read_stations", "replay", "synthetic_log"]

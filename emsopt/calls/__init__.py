@@ -5,6 +5,11 @@
 ``check_calls``      what looks wrong in them
 ``aggregate_calls``  calls per atom (cell or area), weekday and hour, as a `Demand`
 ``city_from_calls``  all steps at once
+``held_out_weeks``   rates of each week, and of all others, to judge decisions
+``calibrate``        turnout, travel and service times from the stamps of a log, as a `Fit`
+``back_test``        what a `Fit` says beside what a later log recorded
+``synthetic_log``    a log drawn from a known `Truth`
+``replay``           what would have happened to the calls of a log with another deployment
 
 >>> import emsopt as eo
 >>> calls, stations = eo.datasets.practice_calls()
@@ -15,10 +20,16 @@
 """
 
 from .areas import read_areas
+from .back_test import BackTest, back_test
+from .calibration import Fit, calibrate
 from .checks import Checks, Finding, check_calls
 from .demand import Demand, aggregate_calls, city_from_calls
 from .log import CallLog, read_calls, read_stations
 from .profile import WeeklyProfile
+from .replaying import Replay, replay
+from .synthetic import Truth, synthetic_log
+from .weeks import HeldOut, held_out_weeks
 
-__all__ = ["CallLog", "Checks", "Demand", "Finding", "WeeklyProfile", "aggregate_calls", "check_calls"]
-__all__ += ["city_from_calls", "read_areas", "read_calls", "read_stations"]
+__all__ = ["BackTest", "CallLog", "Checks", "Demand", "Finding", "Fit", "HeldOut", "Replay", "Truth", "WeeklyProfile"]
+__all__ += ["aggregate_calls", "back_test", "calibrate", "check_calls", "city_from_calls", "held_out_weeks"]
+__all__ += ["read_areas", "read_calls", "read_stations", "replay", "synthetic_log"]

@@ -77,7 +77,8 @@ NEEDED = {"time": "such as 2025-03-14 16:05", "lon": "degrees", "lat": "degrees"
 ROLES = ("time", "date", "lon", "lat", "place", "service_min", *STAMPS, "unit", "station", "priority", "units_sent", "incident")  # fmt: skip
 _NUMERAL = r"[-+]?\d{1,3}(?:\.\d+)?"
 WKT = re.compile(
-    rf"(?:SRID=4326;)?POINT\s*(?:Z\s*)?\(\s*({_NUMERAL})[\s,]+({_NUMERAL})(?:\s+{_NUMERAL})?\s*\)", re.IGNORECASE | re.ASCII
+    rf"(?:SRID=4326;)?POINT\s*(?:Z\s*)?\(\s*({_NUMERAL})[\s,]+({_NUMERAL})(?:\s+{_NUMERAL})?\s*\)",
+    re.IGNORECASE | re.ASCII,
 )
 PAIR = re.compile(rf"[^()]*[(\[]?\s*({_NUMERAL})\s*,\s*({_NUMERAL})\s*[)\]]?", re.ASCII | re.DOTALL)
 DECIMAL = re.compile(r"^\s*([-+]?\d+),(\d+)\s*$", re.ASCII)  # a comma in degrees is a decimal comma

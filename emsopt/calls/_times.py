@@ -76,7 +76,10 @@ FORMS = (COMPACT, ISO, NUMERIC, *(re.compile(form, re.ASCII) for form in OTHERS)
 # Groups of COMPACT and NUMERIC that hold year, month and day.
 ORDERS = {"month first": ("last", "first", "middle"), "day first": ("last", "middle", "first")}
 ORDERS["year first"] = ("first", "middle", "last")  # only two-digit years
-MONTHS = {name: k + 1 for k, name in enumerate(["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"])}
+MONTHS = {
+    name: k + 1
+    for k, name in enumerate(["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"])
+}
 MONTHS |= {"mär": 3, "mrz": 3, "mai": 5, "okt": 10, "dez": 12}
 MOST_YEARS = 20  # a part of a date with more distinct values is not a year
 CLOCK_ONLY = re.compile(CLOCK + "?", re.ASCII)

@@ -81,6 +81,46 @@ class Demand:
             raise InputError("the log does not cover any of these hours. Choose others.")
         return self.counts[:, chosen].sum(axis=1) / watched
 
+    def rates_by_hour(self, *, weekdays: Iterable[int | str] | None = None, pattern: str = "shrunk") -> FloatArray:
+        """Return calls per hour from each atom at each hour of the day, shape (24, M).
+
+        Parameters
+        ----------
+        weekdays : sequence, optional
+            Weekdays whose calls count. Default: all.
+        pattern : {"shrunk", "same"}
+            Spatial pattern of an hour. "shrunk": the pattern of that hour's calls, shrunk towards the overall
+            pattern by an amount estimated from the log (`shrinkage`). "same": the overall pattern at every hour,
+            with only the number of calls changing.
+
+        Returns
+        -------
+        ndarray, shape (24, M)
+            An hour without calls gets the total rate of half a call in the time observed.
+
+        Raises
+        ------
+        InputError
+            If there are no calls on these weekdays, or the log does not cover every hour of the day.
+        """
+        _validate.choice(pattern, "pattern", ("shrunk", "same"))
+        days = slots(None, weekdays).any(axis=1)
+        counts, watched = self.counts[:, days].sum(axis=1), self.hours[days].sum(axis=0)  # (M, 24), (24,)
+        if (watched == 0).any():
+            hour, some = int(watched.argmin()), weekdays is not None
+            raise InputError(
+                f"every hour of the day must be covered by the log{' on the given weekdays' if some else ''}; no time "
+                f"from {hour}:00 to {hour + 1}:00 is. {'Give more weekdays or use' if some else 'Use'} a longer log."
+            )
+        if not counts.any():
+            raise InputError("there are no calls in these hours. Choose others.")
+        totals = counts.sum(axis=0)
+        shares = np.repeat(counts.sum(axis=1, keepdims=True) / counts.sum(), 24, axis=1)
+        concentration = shrinkage(counts) if pattern == "shrunk" else np.inf
+        if np.isfinite(concentration):
+            shares = (counts + concentration * shares) / (totals + concentration)
+        return (shares * np.maximum(totals, 0.5) / watched).T
+
     def city(
         self,
         *,
@@ -102,8 +142,9 @@ class Demand:
             Minutes, or the source: the mean of the log ("calls") or the column ``service_min`` of the
             stations. Default: the one source that exists; if both or neither exist, an error is raised.
         speed_kmh, detour, **options
-            As for `City.from_frames`. ``travel_times`` may replace the speed; ``turnout_times`` is needed if the
-            stations have no column ``turnout_min``. ``notes`` has no effect: the city gets the notes on this demand.
+            As for `City.from_frames`. ``travel_times`` or ``roads`` may replace the speed; ``turnout_times`` is needed
+            if the stations have no column ``turnout_min``. ``notes`` has no effect: the city gets the notes on this
+            demand.
 
         Returns
         -------
@@ -119,6 +160,8 @@ class Demand:
         notes = self.notes
         if speed_kmh is not None:
             notes += f" Travel times: {speed_kmh:g} km/h on great-circle distance x {detour:g}; not measured."
+        if options.get("roads") is not None:
+            notes += f" Travel times: at the speed limits of the roads {options['roads'].name!r}; not measured."
         return city.replace(atom_shapes=self.shapes, notes=notes)
 
     def cities_by_hour(
@@ -131,35 +174,19 @@ class Demand:
         weekdays : sequence, optional
             Weekdays whose calls count. Default: all.
         pattern : {"shrunk", "same"}
-            Spatial pattern of an hour. "shrunk": the pattern of that hour's calls, shrunk towards the overall
-            pattern by an amount estimated from the log (`shrinkage`). "same": the overall pattern at every hour,
-            with only the number of calls changing.
+            Spatial pattern of an hour, as in `rates_by_hour`.
         **options
             As for `city`, except ``hours``: every hour of the day gets its own demand.
 
         Returns
         -------
         dict of int to City
-            By hour of the day, 0 to 23. An hour without calls gets the total rate of half a call in the time observed.
+            By hour of the day, 0 to 23.
         """
-        _validate.choice(pattern, "pattern", ("shrunk", "same"))
         base = self.city(weekdays=weekdays, **options)
-        days = slots(None, weekdays).any(axis=1)
-        counts, watched = self.counts[:, days].sum(axis=1), self.hours[days].sum(axis=0)  # (M, 24), (24,)
-        if (watched == 0).any():
-            hour, some = int(watched.argmin()), weekdays is not None
-            raise InputError(
-                f"every hour of the day must be covered by the log{' on the given weekdays' if some else ''}; no time "
-                f"from {hour}:00 to {hour + 1}:00 is. {'Give more weekdays or use' if some else 'Use'} a longer log."
-            )
-        totals = counts.sum(axis=0)
-        shares = np.repeat(counts.sum(axis=1, keepdims=True) / counts.sum(), 24, axis=1)
-        concentration = shrinkage(counts) if pattern == "shrunk" else np.inf
-        if np.isfinite(concentration):
-            shares = (counts + concentration * shares) / (totals + concentration)
-        rates = shares * np.maximum(totals, 0.5) / watched
+        rates = self.rates_by_hour(weekdays=weekdays, pattern=pattern)
         names = [f"{base.name}, {hour:02d} to {hour + 1:02d} h" for hour in range(24)]
-        return {h: base.replace(arrival_rates=rates[:, h], name=name) for h, name in enumerate(names)}
+        return {h: base.replace(arrival_rates=rates[h], name=name) for h, name in enumerate(names)}
 
     def _service(self, source: float | str | None) -> tuple[pd.DataFrame, float | None]:
         """Return the stations and the service time (min) that ``source`` stands for, as in `city`.
@@ -230,6 +257,22 @@ def aggregate_calls(
     InputError
         If both ``areas`` and ``cell_km`` are given, no call is within reach, or there would be too many atoms.
     """
+    return counted_calls(
+        calls, stations, cell_km=cell_km, areas=areas, reach_km=reach_km, empty_days=empty_days, area_name=area_name
+    )[0]
+
+
+def counted_calls(
+    calls: CallLog | Source,
+    stations: Source,
+    *,
+    cell_km: float | None = None,
+    areas: Source | None = None,
+    reach_km: float = REACH_KM,
+    empty_days: str = "counted",
+    area_name: str | None = None,
+) -> tuple[Demand, CallLog, IntArray]:
+    """Return what `aggregate_calls` returns, the calls that it counted, and the atom of each of them, shape (K,)."""
     log = calls if isinstance(calls, CallLog) else read_calls(calls)
     stations = read_stations(stations)
     places = stations[["lon", "lat"]].to_numpy(dtype=float)
@@ -248,7 +291,7 @@ def aggregate_calls(
         atoms = _areas.within(log.locations[near], _areas.read_areas(areas, key=area_name))
     inside = atoms.index >= 0
     counted = log.where(near).where(inside)
-    counts = np.bincount(atoms.index[inside] * 168 + counted.hours_of_week, minlength=168 * len(atoms.names))
+    counts = counts_by_hour(counted, atoms.index[inside], len(atoms.names))
     minutes = counted.service_min
     left_out = {f"without {what}": n for what, n in log.left_out.items()}
     for reason, kept in ((f"over {reach_km:g} km from every station", near), ("in no area", inside)):
@@ -257,17 +300,23 @@ def aggregate_calls(
     notes = f"Demand: {len(counted):,} calls from {first} to {last} ({log.clock} time). {atoms.note}"
     if left_out:
         notes += f" Left out: {', '.join(f'{n:,} {reason}' for reason, n in left_out.items())}."
-    return Demand(
+    demand = Demand(
         atom_names=atoms.names,
         locations=atoms.locations,
         shapes=atoms.shapes,
-        counts=counts.reshape(-1, 7, 24),
+        counts=counts,
         hours=hours_watched(log.times, empty_days),
         stations=stations,
         service_min=None if minutes is None or np.isnan(minutes).all() else float(np.nanmean(minutes)),
         left_out=left_out,
         notes=notes,
     )
+    return demand, counted, atoms.index[inside]
+
+
+def counts_by_hour(calls: CallLog, index: IntArray, n_atoms: int) -> IntArray:
+    """Count calls by atom, weekday and hour, shape (n_atoms, 7, 24); ``index`` is the atom of each call, shape (K,)."""
+    return np.bincount(index * 168 + calls.hours_of_week, minlength=168 * n_atoms).reshape(-1, 7, 24)
 
 
 def city_from_calls(calls: CallLog | Source, stations: Source, **options: Any) -> City:
@@ -279,7 +328,7 @@ def city_from_calls(calls: CallLog | Source, stations: Source, **options: Any) -
         As for `aggregate_calls`.
     **options
         As for `aggregate_calls` (``cell_km``, ``areas``, ``area_name``, ``reach_km``, ``empty_days``) and for
-        `Demand.city`: at least ``speed_kmh`` or ``travel_times``, and turnout and service times unless the files
+        `Demand.city`: ``speed_kmh``, ``travel_times`` or ``roads``, and turnout and service times unless the files
         have them.
 
     Returns

@@ -86,11 +86,16 @@ def hours_watched(times: Times, empty_days: str = "counted") -> IntArray:
         "counted": days without calls were quiet and are counted. "missing": they were not recorded and are not
         counted.
     """
+    return np.bincount(hour_of_week(watched(times, empty_days)), minlength=168).reshape(7, 24)
+
+
+def watched(times: Times, empty_days: str = "counted") -> Times:
+    """Return the start of every hour that `hours_watched` counts."""
     _validate.choice(empty_days, "empty_days", ("counted", "missing"))
     hours = hours_between(times.min(), times.max())
     if empty_days == "missing":
         hours = hours[np.isin(hours.astype("datetime64[D]"), times.astype("datetime64[D]"))]
-    return np.bincount(hour_of_week(hours), minlength=168).reshape(7, 24)
+    return hours
 
 
 def hours_between(first: np.datetime64, last: np.datetime64) -> Times:

@@ -8,9 +8,15 @@ name                   symbol  shape       meaning
 ``turnout_times``      τ_i     (N,)        minutes from dispatch until a unit at site i leaves
 ``service_times``      1/μ_ij  (N, M)      mean minutes from dispatch until the unit is free again
 ``preference``                 (N, M)      preference of atom j for site i: smaller is preferred
+``travel_cv``                  or (N, M)   standard deviation of the travel time over its mean t_ij
+``turnout_cv``                 or (N,)     standard deviation of the turnout time over its mean τ_i
 =====================  ======  ==========  =====================================================
 
 An *atom* is a small area whose calls are all treated alike; a *site* is a place where units may wait.
+
+``travel_cv`` and ``turnout_cv`` are single numbers if they are the same everywhere. If they are above 0, travel and
+turnout times are lognormal around their means (`emsopt.city.response_law`). Late fractions and percentiles count this.
+Mean responses, dispatch (by mean response) and service times do not depend on it.
 """
 
 from __future__ import annotations
@@ -28,6 +34,7 @@ from .. import _validate
 from .._files.shapes import check_shapes
 from ..errors import InputError
 from . import tables, travel
+from .response_law import ResponseLaw
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,6 +45,7 @@ LONGEST_MIN = 24 * 60  # longer travel or service times are taken for seconds
 LONGEST_TURNOUT_MIN = 15  # longer turnout times, such as 60 and 90, are taken for seconds
 # Range of the offered work, in erlangs, in which every evaluator is accurate to at least six digits.
 LEAST_STUDIED, MOST_STUDIED = 1e-9, 1e9
+MOST_VARIATION = 3  # larger coefficients of variation are taken for percent; travel times have about 0.2 to 0.6
 MOST_APART_KM = 1000  # largest distance between the sites and the atoms of a city
 MOST_WORK = 500  # largest offered work in erlangs per site; all of New York City needs about 140
 
@@ -59,7 +67,13 @@ class City:
         and travel; above 0 and at most 1440.
     preference : array_like, shape (N, M), optional
         Rank or cost of site i for atom j; smaller is preferred, and ties go to the lower index. Default: the
-        response time.
+        mean response time.
+    travel_cv : array_like, shape (N, M) or (N,), or float
+        Coefficient of variation of the travel times, that is standard deviation over mean; 0 to 3. Travel times are
+        lognormal with the means ``travel_times``. The default, 0, is for variation that is not known: every drive then
+        takes the mean time, and late fractions and percentiles are too optimistic.
+    turnout_cv : array_like, shape (N,), or float
+        Coefficient of variation of the turnout times, likewise.
     atom_names, site_names : sequence of str, optional
         Distinct names.
     atom_locations, site_locations : array_like, shape (M, 2) and (N, 2), optional
@@ -90,6 +104,8 @@ class City:
     service_times: FloatArray
     _: dataclasses.KW_ONLY
     preference: FloatArray | None = None
+    travel_cv: float | FloatArray = 0.0
+    turnout_cv: float | FloatArray = 0.0
     atom_names: tuple[str, ...] = None  # type: ignore[assignment]  # numbered by default
     site_names: tuple[str, ...] = None  # type: ignore[assignment]
     atom_locations: FloatArray | None = None
@@ -109,6 +125,8 @@ class City:
             service_times: ArrayLike,
             *,
             preference: ArrayLike | None = None,
+            travel_cv: ArrayLike = 0.0,
+            turnout_cv: ArrayLike = 0.0,
             atom_names: Iterable[object] | None = None,
             site_names: Iterable[object] | None = None,
             atom_locations: ArrayLike | None = None,
@@ -142,6 +160,8 @@ class City:
         geographic = _validate.truth(self.geographic, "geographic")
         checked = vars(self)  # attributes of a frozen dataclass cannot be assigned
         checked.update(arrival_rates=rates, travel_times=travel_times, turnout_times=turnout, service_times=service)
+        checked["travel_cv"] = _variation(self.travel_cv, "travel_cv", (n_sites, n_atoms))
+        checked["turnout_cv"] = _variation(self.turnout_cv, "turnout_cv", (n_sites,))
         for key, n in (("atom", n_atoms), ("site", n_sites)):
             names, places = f"{key}_names", f"{key}_locations"
             checked[names] = _validate.names(checked[names], names, n, key)
@@ -183,8 +203,15 @@ class City:
 
     @cached_property
     def response_times(self) -> FloatArray:
-        """Turnout plus travel, τ_i + t_ij, shape (N, M), min."""
+        """Mean turnout plus travel, τ_i + t_ij, shape (N, M), min."""
         return _frozen(self.turnout_times[:, None] + self.travel_times)
+
+    @cached_property
+    def response_law(self) -> ResponseLaw | None:
+        """Distribution of turnout plus travel; None if the times do not vary."""
+        if not (np.any(self.travel_cv) or np.any(self.turnout_cv)):
+            return None
+        return ResponseLaw.of(self.turnout_times, self.travel_times, self.turnout_cv, self.travel_cv)
 
     @cached_property
     def mean_service_time(self) -> float:
@@ -218,10 +245,12 @@ class City:
     def twin_groups(self) -> IntArray:
         """For each site the index of its twin group, that is its group of interchangeable sites, shape (N,).
 
-        Two sites are interchangeable if all their times and preferences are equal. Typically they are one
-        station, listed once for each unit that it can hold.
+        Two sites are interchangeable if all their times, variations and preferences are equal. Typically they are
+        one station, listed once for each unit that it can hold.
         """
         parts = [self.travel_times, self.turnout_times[:, None], self.service_times]
+        law = self.response_law
+        parts += [] if law is None else [law.travel_spread, law.turnout_spread[:, None]]
         parts += [] if self.preference is None else [self.preference]
         rows: dict[bytes, int] = {}
         return _frozen(np.array([rows.setdefault(row.tobytes(), len(rows)) for row in np.hstack(parts)]))
@@ -287,7 +316,9 @@ class City:
 
     def __repr__(self) -> str:
         size = f"{self.n_atoms} atoms, {self.n_sites} sites, {self.total_rate:.3g} calls/h"
-        return f"<City {self.name!r}: {size}, {self.mean_service_time:.3g} min per call>"
+        law = self.response_law
+        varies = "" if law is None else f", travel cv {np.mean(self.travel_cv):.2g}"
+        return f"<City {self.name!r}: {size}, {self.mean_service_time:.3g} min per call{varies}>"
 
 
 def _frozen(array: Any) -> Any:
@@ -311,6 +342,23 @@ def _minutes(
     if array.max() > most:
         raise InputError(f"`{name}` must be at most {most} minutes; got {array.max():g}. Divide seconds by 60.")
     return array
+
+
+def _variation(values: ArrayLike, name: str, shape: tuple[int, ...]) -> float | FloatArray:
+    """Return coefficients of variation as one number if all are equal, else as an array of ``shape``.
+
+    One number per site is repeated to fill the shape. Raise if one is negative or above `MOST_VARIATION`.
+    """
+    if _validate.is_real(values) and 0 <= values <= MOST_VARIATION:
+        return float(values)  # the usual case, a thousand times in a search for places
+    array = _validate.floats(values, name)
+    if array.shape == shape[:1]:
+        array = np.broadcast_to(array.reshape(-1, *[1] * (len(shape) - 1)), shape)
+    array = _validate.real_array(array, name, shape if array.ndim else (), low=0)
+    if array.max() > MOST_VARIATION:
+        hint = "It is the standard deviation divided by the mean; divide percent by 100."
+        raise InputError(f"`{name}` must be from 0 to {MOST_VARIATION}; got {array.max():g}. {hint}")
+    return float(array.flat[0]) if (array == array.flat[0]).all() else array
 
 
 def _check_same_region(atoms: FloatArray, sites: FloatArray) -> None:

@@ -7,10 +7,12 @@ can write:
 ``city.json``          ``{"name": ..., "notes": ..., "geographic": true}``; all entries are optional. With
                        ``"speed_kmh"`` (and ``"detour"``) travel times are computed, and their table must be absent
 ``atoms.csv``          ``name, lon, lat, arrival_rate`` (calls/h)
-``sites.csv``          ``name, lon, lat, turnout_min, service_min``
+``sites.csv``          ``name, lon, lat, turnout_min, service_min``; optionally ``travel_cv, turnout_cv``, the
+                       coefficients of variation of travel and turnout times
 ``travel_times.csv``   minutes; one row per site, one column per atom, both by name
 ``service_times.csv``  same form; replaces ``service_min`` if service times also depend on the atom
 ``preference.csv``     same form; smaller is preferred. Needed only if atoms do not prefer the closest unit
+``travel_cv.csv``      same form; replaces the column if the variation also depends on the atom
 ``atoms.geojson``      one Polygon or MultiPolygon per atom, named by its property ``atom``
 =====================  =========================================================================================
 
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .._types import ArrayLike, FloatArray, PathLike
+    from ..roads import RoadNetwork
 
 C = TypeVar("C")  # stands for `City`, which cannot be imported here because it imports this module
 
@@ -47,8 +50,8 @@ WIDEST_PLANE_KM = 2000  # coordinates that span more than this are taken for met
 
 CITY, ATOMS, SITES = "city.json", "atoms.csv", "sites.csv"
 TRAVEL, SERVICE, PREFERENCE = "travel_times.csv", "service_times.csv", "preference.csv"
-SHAPES = "atoms.geojson"
-FILES = (CITY, ATOMS, SITES, TRAVEL, SERVICE, PREFERENCE, SHAPES)
+TRAVEL_CV, SHAPES = "travel_cv.csv", "atoms.geojson"
+FILES = (CITY, ATOMS, SITES, TRAVEL, SERVICE, PREFERENCE, TRAVEL_CV, SHAPES)
 CITY_KEYS: dict[str, type | tuple[type, ...]] = {"version": int, "name": str, "notes": str, "geographic": bool}
 CITY_KEYS |= dict.fromkeys(("speed_kmh", "detour"), (int, float))
 
@@ -63,10 +66,13 @@ def from_frames(
     *,
     travel_times: pd.DataFrame | ArrayLike | travel.Law | None = None,
     speed_kmh: float | None = None,
+    roads: RoadNetwork | None = None,
     detour: float = 1.3,
     turnout_times: ArrayLike | None = None,
     service_times: pd.DataFrame | ArrayLike | None = None,
     preference: pd.DataFrame | ArrayLike | None = None,
+    travel_cv: pd.DataFrame | ArrayLike | None = None,
+    turnout_cv: ArrayLike | None = None,
     period_hours: float | None = None,
     name: str = "city",
     notes: str = "",
@@ -91,6 +97,8 @@ def from_frames(
         order of the tables; a callable converts road distance (km) to minutes (see `emsopt.city.travel`).
     speed_kmh : float, optional
         Constant speed (km/h), instead of ``travel_times``.
+    roads : RoadNetwork, optional
+        Roads that are driven at their speed limits (`RoadNetwork.travel_times`), instead of ``travel_times``.
     detour : float
         Ratio of road distance to straight-line distance, used if travel times are computed.
     turnout_times : float or array_like of shape (N,), optional
@@ -99,6 +107,10 @@ def from_frames(
         Minutes, instead of the column ``service_min``.
     preference : DataFrame or array_like of shape (N, M), optional
         Preference of each atom for each site: smaller is preferred.
+    travel_cv : float, array_like of shape (N,) or (N, M), or DataFrame, optional
+        Coefficient of variation of the travel times, instead of a column ``travel_cv`` of ``sites``. Default: 0.
+    turnout_cv : float or array_like of shape (N,), optional
+        Coefficient of variation of the turnout times, instead of a column ``turnout_cv``. Default: 0.
     period_hours : float, optional
         Hours over which ``calls`` were counted, 8760 for a year.
     name, notes : str
@@ -128,12 +140,16 @@ def from_frames(
     if len(kinds) > 1:
         both = f"{atoms.table.where} and {stations.table.where}"
         raise InputError(f"{both} must have the same kind of coordinates, either lon and lat or x and y.")
-    if (travel_times is None) == (speed_kmh is None):
-        given = "both" if speed_kmh is not None else "neither"
-        raise InputError(f"give exactly one of `travel_times` and `speed_kmh`; got {given}.")
+    options = {"travel_times": travel_times, "speed_kmh": speed_kmh, "roads": roads}
+    given = [f"`{key}`" for key, value in options.items() if value is not None]
+    if len(given) != 1:
+        got = f"both {' and '.join(given)}" if given else "neither"
+        raise InputError(f"give exactly one of `roads`, `travel_times` and `speed_kmh`; got {got}.")
     if speed_kmh is not None:
         travel_times = travel.constant_speed(_validate.positive_number(speed_kmh, "speed_kmh", "km/h"))
-    if callable(travel_times):
+    if roads is not None:
+        travel_times = _road_minutes(roads, stations, atoms)
+    elif callable(travel_times):
         travel_times = travel_times(_road_km(stations, atoms, detour))
 
     def by_site_and_atom(values: Any, argument: str, expected: str, **limits: Any) -> Any:
@@ -148,6 +164,13 @@ def from_frames(
             raise stations.table.lacks(f"a column {column!r} (minutes) or else `{argument}`; got {got}")
         return values if given else stations.table.numbers(column, expected, **limits)
 
+    def variation(values: Any, column: str) -> Any:
+        if column in stations.table.frame:
+            if values is not None:
+                raise stations.table.lacks(f"either a column {column!r} or `{column}`; got both")
+            return stations.table.numbers(column, "a coefficient of variation", low=0)
+        return 0.0 if values is None else by_site_and_atom(values, column, "a coefficient of variation", low=0)
+
     above_0: dict[str, Any] = {"expected": "minutes above 0", "low": 0, "strictly": True}
     service_times = by_site(service_times, "service_times", "service_min", **above_0)
     return cls(
@@ -156,6 +179,8 @@ def from_frames(
         turnout_times=by_site(turnout_times, "turnout_times", "turnout_min", "minutes of at least 0", low=0),
         service_times=by_site_and_atom(service_times, "service_times", **above_0),
         preference=by_site_and_atom(preference, "preference", "a rank or a cost"),
+        travel_cv=variation(travel_cv, "travel_cv"),
+        turnout_cv=variation(turnout_cv, "turnout_cv"),
         atom_names=atoms.table.names,
         site_names=stations.table.names,
         atom_locations=atoms.points,
@@ -214,6 +239,30 @@ def _road_km(stations: _Places, atoms: _Places, detour: float) -> FloatArray:
     return distance(stations.located(), atoms.located()) * _validate.finite_number(detour, "detour", low=1)
 
 
+def _road_minutes(roads: RoadNetwork, stations: _Places, atoms: _Places) -> FloatArray:
+    """Return the driving times from each station to each atom by road, shape (N, M); raise if there is no way."""
+    if not hasattr(roads, "travel_times"):
+        raise InputError(f"`roads` must be a RoadNetwork; got {type(roads).__name__}. Read one by `RoadNetwork.read`.")
+    places = stations.located(), atoms.located()
+    if roads.geographic != stations.geographic:
+        raise InputError("roads and places must have the same kind of coordinates, either lon and lat or x and y.")
+    metres = 1 if roads.geographic else 1000
+    try:
+        minutes = roads.travel_times(*(metres * points for points in places))
+    except InputError as error:
+        raise InputError(
+            f"travel times by `roads`, with sites as origins and atoms as destinations: {error}"
+        ) from error
+    unreachable = np.isinf(minutes)
+    if unreachable.any():
+        k, j = np.argwhere(unreachable)[0]
+        raise InputError(
+            f"no legal way leads from a site to an atom for {unreachable.sum():,} of {minutes.size:,} pairs, the first "
+            f"from {stations.table.names[k]!r} to {atoms.table.names[j]!r}. Pass `roads.largest_component()`."
+        )
+    return minutes
+
+
 # -- to a folder --------------------------------------------------------------------------------------------------
 
 
@@ -263,6 +312,14 @@ def _as_files(city: Any) -> dict[str, str]:
         sites["service_min"] = city.service_times[:, 0]
     else:
         matrices[SERVICE] = city.service_times
+    if np.any(city.turnout_cv):
+        sites["turnout_cv"] = np.broadcast_to(city.turnout_cv, city.n_sites)
+    if np.any(city.travel_cv):
+        by_site = np.broadcast_to(city.travel_cv, city.travel_times.shape)
+        if (by_site == by_site[:, :1]).all():
+            sites["travel_cv"] = by_site[:, 0]
+        else:
+            matrices[TRAVEL_CV] = by_site
     files = {CITY: formats.json_text(about)}
     for name, columns in ((ATOMS, atoms), (SITES, sites)):
         files[name] = formats.csv_text(columns.keys(), columns.values())
@@ -312,7 +369,7 @@ def _load(cls: Callable[..., C], folder: Path) -> C:
     about = _read_about(folder / CITY)
     matrices = {
         Path(name).stem: formats.read_csv(folder / name, labelled=True)
-        for name in (TRAVEL, SERVICE, PREFERENCE)
+        for name in (TRAVEL, SERVICE, PREFERENCE, TRAVEL_CV)
         if (folder / name).is_file()
     }
     options = {key: value for key, value in about.items() if key not in ("version", "geographic")}

@@ -1,9 +1,12 @@
 """Confidence intervals of simulated measures, by batch means, widened for queues near saturation."""
 
+from dataclasses import dataclass
+from typing import Any, cast
+
 import numpy as np
 
 from .._running.warn import warn
-from .._types import FloatArray, IntArray
+from .._types import ArrayLike, FloatArray, IntArray
 from .._validate import positive_number
 from ..errors import AccuracyWarning, InputError
 
@@ -51,7 +54,53 @@ def queue_spread(load: float, squared_variation: float, calls: int) -> float:
     return float(spread)
 
 
-def response_moves(answered: IntArray, response_times: FloatArray, demand_shares: FloatArray) -> FloatArray:
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Response times of the answered calls of a simulation, in B batches.
+
+    Attributes
+    ----------
+    minutes : ndarray, shape (n,)
+        Response times.
+    calls : ndarray of int, shape (n,)
+        Number of calls with each of these times.
+    batches, atoms : ndarray of int, shape (n,)
+        Their batch and their atom.
+    n_batches, n_atoms : int
+        B and M.
+    level : float
+        Confidence level of the intervals.
+    """
+
+    minutes: FloatArray
+    calls: IntArray
+    batches: IntArray
+    atoms: IntArray
+    n_batches: int
+    n_atoms: int
+    level: float
+
+    def total(self, costs: ArrayLike = 1.0) -> FloatArray:
+        """Return the total cost of the calls, each with one of ``costs``, by batch and atom, shape (B, M)."""
+        cell = self.batches * self.n_atoms + self.atoms
+        totals: Any = np.bincount(cell, self.calls * np.asarray(costs), self.n_batches * self.n_atoms)
+        return cast("FloatArray", totals.reshape(-1, self.n_atoms))
+
+    def late(self, threshold: float) -> FloatArray:
+        """Return the fraction of each atom's calls with a response of ``threshold`` minutes or more; NaN if none."""
+        late, calls = self.total(self.minutes >= threshold).sum(axis=0), self.total().sum(axis=0)
+        return np.divide(late, calls, out=np.full(self.n_atoms, np.nan), where=calls > 0)
+
+    def late_interval(self, estimate: float, threshold: float, demand_shares: FloatArray) -> tuple[float, float]:
+        """Return the confidence interval of the late fraction, which is estimated by ``estimate``."""
+        moves = response_moves(self.total(self.minutes >= threshold), self.total(), demand_shares)
+        if np.any(moves):
+            return student(estimate, moves, self.level, high=1.0)
+        rare = 1 - (1 - self.level) ** (1 / int(self.calls.sum()))  # all alike, but others may occur
+        return max(estimate - rare, 0.0), min(estimate + rare, 1.0)
+
+
+def response_moves(minutes: FloatArray, calls: FloatArray | IntArray, demand_shares: FloatArray) -> FloatArray:
     """Return by how many minutes each of B batches of calls shifts the mean response, shape (B,).
 
     The mean response is Σ_j w_j · (mean response of atom j's answered calls), with the demand shares w_j. To first
@@ -59,11 +108,9 @@ def response_moves(answered: IntArray, response_times: FloatArray, demand_shares
     is the number of answered calls of atom j. Deviations from a mean of n_j calls have a variance that is too small by
     the factor (n_j - 1) / n_j, so w_j / √(n_j (n_j - 1)) is used instead; atoms with n_j < 2 are left out.
 
-    ``answered`` holds the number of calls of each atom that each unit answered in each batch, shape (B, p, M), and
-    ``response_times`` the minutes from each unit to each atom, shape (p, M).
+    ``minutes`` and ``calls`` hold the total response time, or another cost, and the number of the answered calls by
+    batch and atom, shape (B, M).
     """
-    calls = answered.sum(axis=1)  # (B, M)
-    minutes = np.einsum("bij,ij->bj", answered, response_times)
     n = calls.sum(axis=0)
     mean = minutes.sum(axis=0) / np.maximum(n, 1)
     weight = np.where(n > 1, demand_shares / np.sqrt(np.maximum(n * (n - 1.0), 1.0)), 0.0)

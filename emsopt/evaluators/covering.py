@@ -5,6 +5,9 @@ if that unit were always free. `mexclp`, maximum expected covering, assumes that
 probability, independently of the others, so that a second and a third unit in reach also help. Both ignore that units
 near the demand are busier than others: check their deployments with a queueing evaluator.
 
+If times vary (`City.travel_cv`), a unit covers an atom with the probability that it is there in time, and of several
+units the most probable one that is free counts (Ingolfsson et al. 2008, with one busy fraction for all).
+
 Both are solved exactly, as mixed-integer programs (HiGHS). As in `Evaluation.late_fraction`, a response that takes
 exactly the threshold is late.
 
@@ -14,6 +17,8 @@ Church, R. and ReVelle, C. (1974). The maximal covering location problem. Papers
     Association 32, 101-118.
 Daskin, M. S. (1983). A maximum expected covering location model: formulation, properties and heuristic solution.
     Transportation Science 17(1), 48-70.
+Ingolfsson, A., Budge, S. and Erkut, E. (2008). Optimal ambulance location with random delays and travel times.
+    Health Care Management Science 11, 262-274.
 """
 
 from dataclasses import dataclass
@@ -21,13 +26,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _validate
-from .._types import IntArray
+from .._types import BoolArray, FloatArray, IntArray
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ..errors import ConvergenceError, InputError
+from .metrics import late_probability
 
 BUSIEST = 0.99  # cap of the default busy fraction: if units are always busy, all deployments are equally good
 SCALE = 1e4  # of the objective: HiGHS stops at a gap of 1e-6, which is then 1e-10 of all calls
+
+TINY = 1e-14  # shares of calls that are rounding errors
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,8 +56,8 @@ class Coverage:
         Upper bound on the coverage of any deployment of the fleet.
     gap : float
         upper_bound - coverage; 0 if the sites are proven to be optimal.
-    reached_by : ndarray of int, shape (M,)
-        Number of units that reach each atom in time.
+    reached_by : ndarray, shape (M,)
+        Number of units that reach each atom in time; the expected number if times vary.
     """
 
     sites: IntArray
@@ -58,7 +66,7 @@ class Coverage:
     busy_fraction: float
     upper_bound: float
     gap: float
-    reached_by: IntArray
+    reached_by: IntArray | FloatArray
 
     def __repr__(self) -> str:
         proof = "optimal" if self.gap == 0 else f"at most {self.upper_bound:.2%} possible"
@@ -162,9 +170,10 @@ def mexclp(
     # Integer variables n_g are the units in each group of interchangeable sites; z_jk is 1 if atom j has a kth unit in
     # reach: maximise Σ_jk w_j (1-q) q^(k-1) z_jk with Σ_k z_jk <= the units that reach j. As later units contribute
     # less, z need not be declared integer. Atoms within reach of the same groups are merged.
-    reaches = city.response_times[np.unique(city.twin_groups, return_index=True)[1]] < threshold
-    patterns, pattern = np.unique(reaches, axis=1, return_inverse=True)
-    weights = np.bincount(pattern.ravel(), weights=city.demand_shares)
+    reaches, shares = _reaches(city, threshold)
+    groups = np.unique(city.twin_groups, return_index=True)[1]
+    patterns, pattern = np.unique(reaches[groups], axis=1, return_inverse=True)
+    weights = np.bincount(pattern.ravel(), weights=shares)
     worth = (1 - busy_fraction) * busy_fraction ** np.arange(space.units)
     worth = worth[worth > 0]
     n_groups, n_patterns = patterns.shape
@@ -183,7 +192,25 @@ def mexclp(
     if result.x is None:
         raise ConvergenceError(f"no deployment was found within `time_limit`: {result.message} Allow more seconds.")
     sites = space.deployment(np.rint(result.x[:n_groups]).astype(int))
-    reached_by = (city.response_times[sites] < threshold).sum(axis=0)
-    coverage = float(city.demand_shares @ (1 - busy_fraction**reached_by))
+    reached_by = reaches[sites].sum(axis=0)
+    coverage = float(shares @ (1 - busy_fraction**reached_by))
+    if city.response_law is not None:
+        reached_by = (1 - late_probability(city, threshold)[sites]).sum(axis=0)
     bound = coverage if result.status == 0 else max(coverage, -result.mip_dual_bound / SCALE)
     return Coverage(sites, coverage, threshold, busy_fraction, bound, bound - coverage, reached_by)
+
+
+def _reaches(city: City, threshold: float) -> tuple[BoolArray, FloatArray]:
+    """Return which sites reach each of L parts of the demand in time, shape (N, L), and the parts' shares, shape (L,).
+
+    The parts are the atoms. If times vary, an atom is divided: with π_1 > π_2 > ... the probabilities that sites are
+    there in time, a part of π_k - π_(k+1) is reached by the sites of probability π_k or more. The best of several sites
+    then covers its probability, the sum of its parts.
+    """
+    if city.response_law is None:
+        return city.response_times < threshold, city.demand_shares
+    in_time = 1 - late_probability(city, threshold)  # (N, M)
+    levels = -np.sort(-in_time, axis=0)
+    parts = (levels - np.vstack([levels[1:], np.zeros(city.n_atoms)])) * city.demand_shares
+    rank, atom = np.nonzero(parts > TINY)
+    return in_time[:, atom] >= levels[rank, atom], parts[rank, atom]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from types import MappingProxyType
@@ -14,10 +14,15 @@ import numpy as np
 from .._types import ArrayLike, FloatArray, IntArray
 from .._validate import choice, positive_number, real_array
 from ..city.city import City
+from ..city.response_law import ResponseLaw
 from ..errors import InputError, UnstableQueueError
+from ._intervals import Answers
 
 if TYPE_CHECKING:
     import pandas as pd
+
+WAIT_NODES = 64  # of the quadrature over waits
+NEGLIGIBLE = 1e-10  # share of calls of a pair of unit and atom
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,7 +30,9 @@ class Evaluation:
     """Performance of one deployment.
 
     Response time is turnout plus travel time of the unit that answers. If calls can queue, the wait for a free unit
-    comes before it and is reported separately, in ``mean_wait``.
+    comes before it and is reported separately, in ``mean_wait``. If times vary (`City.travel_cv`), late fractions and
+    percentiles are those of the varying times: their distribution is a mixture over pairs of unit and atom, which a
+    simulation draws from. Means are not changed by the variation.
 
     Attributes
     ----------
@@ -38,7 +45,7 @@ class Evaluation:
     site_names, atom_names : tuple of str
         Names of the p units' sites, and of the M atoms.
     response_times : ndarray, shape (p, M)
-        Turnout plus travel of each unit to each atom, min.
+        Mean turnout plus travel of each unit to each atom, min.
     demand_shares : ndarray, shape (M,)
         Share of the calls that come from each atom.
     loss_probability : float
@@ -61,6 +68,10 @@ class Evaluation:
         simulation.
     intervals : mapping of str to (float, float)
         Confidence intervals of simulated measures, by name of the measure; empty for the other evaluators.
+    law : ResponseLaw, optional
+        How the response times of the pairs vary around ``response_times``; None if they do not.
+    answers : Answers, optional
+        Response times of the calls of a simulation, for `late_interval` and `percentile_interval`.
     """
 
     evaluator: str
@@ -79,6 +90,8 @@ class Evaluation:
     iterations: int
     residual: float
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=lambda: MappingProxyType({}))
+    law: ResponseLaw | None = None
+    answers: Answers | None = None
 
     @classmethod
     def of(
@@ -92,7 +105,9 @@ class Evaluation:
         names, times = tuple(city.site_names[k] for k in sites), city.response_times[sites]
         lost, queued = (blocked, 0.0) if capacity == "loss" else (0.0, blocked)
         known = sites, names, city.atom_names, times, city.demand_shares
-        return cls(evaluator, capacity, *known, lost, queued, *measures)
+        law = None if city.response_law is None else city.response_law.at(sites)
+        made = cls(evaluator, capacity, *known, lost, queued, *measures)
+        return made if law is None else replace(made, law=law)
 
     @cached_property
     def atom_response(self) -> FloatArray:
@@ -117,7 +132,8 @@ class Evaluation:
         """Fraction of answered calls whose response takes ``threshold`` minutes or more.
 
         It is the sum of demand share times dispatch fraction over all pairs of unit and atom whose response time is at
-        least the threshold: equation (22) of the first version of "Optimizing Server Locations in Spatial Queues".
+        least the threshold: equation (22) of the first version of "Optimizing Server Locations in Spatial Queues". If
+        times vary, each pair counts with the probability that its response takes so long.
         With ``include_wait`` the time in queue is added: the wait of a queued call is taken as exponential (exact for
         the hypercube model, approximate for general service times).
 
@@ -135,23 +151,21 @@ class Evaluation:
         single = not np.iterable(threshold) or isinstance(threshold, str)
         given: Any = [threshold] if single else threshold
         thresholds = real_array(given, "threshold", (None,), unit="min", low=0)
-        times, weights = self._distribution
-        before = np.r_[0.0, np.cumsum(weights)]
-        late = 1 - before[np.searchsorted(times, thresholds, side="left")]
+        late = self._late(thresholds)
         if include_wait and self.queue_probability > 0:
             # Queued calls: replace the response time by the response time plus an exponential wait.
             waited = self.queue_probability * self.queued_shares[:, None] * self.demand_shares
             mean = self.mean_wait / self.queue_probability
             for k, t in enumerate(thresholds):
-                later = np.exp(-np.maximum(t - self.response_times, 0) / mean)
-                late[k] += (waited * (later - (self.response_times >= t))).sum()
+                late[k] += (waited * (self._later(t, mean) - self._pairs_late(t))).sum()
         late = np.clip(late, 0.0, 1.0)
         return float(late[0]) if single else late
 
     def atom_late(self, threshold: float) -> FloatArray:
         """Return the fraction of each atom's answered calls whose response takes ``threshold`` minutes or more.
 
-        The mean weighted by `demand_shares` is `late_fraction`. The time in queue is not included.
+        The mean weighted by `demand_shares` is `late_fraction`. The time in queue is not included. In a simulation of
+        times that vary, an atom without an answered call has the probability expected of it.
 
         Parameters
         ----------
@@ -168,24 +182,113 @@ class Evaluation:
             If ``threshold`` is not a number of at least 0.
         """
         threshold = positive_number(threshold, "threshold", "min", zero=True)
-        return np.where(self.response_times >= threshold, self.dispatch_fractions, 0).sum(axis=0)
+        expected = (self.dispatch_fractions * self._pairs_late(threshold)).sum(axis=0)
+        if self.law is None or self.answers is None:
+            return expected
+        found = self.answers.late(threshold)
+        return np.where(np.isnan(found), expected, found)
 
     def percentile(self, q: float) -> float:
         """Return the smallest response time that at least ``q`` percent of answered calls do not exceed, min."""
         q = positive_number(q, "q", "percent")
         if q > 100:
             raise InputError(f"`q` must be a percentage above 0 and at most 100; got {q:g}.")
-        times, weights = self._distribution
-        return float(times[np.searchsorted(np.cumsum(weights), min(q / 100, 1 - 1e-12))])
+        if not self._is_mixture:
+            times, weights = self._distribution
+            return float(times[np.searchsorted(np.cumsum(weights), min(q / 100, 1 - 1e-12))])
+        if q == 100:
+            return float("inf")
+        from scipy.optimize import brentq
+
+        high = self.response_times.max()
+        while self._late(np.array([high]))[0] > 1 - q / 100:
+            high *= 2
+        return float(brentq(lambda t: self._late(np.array([t]))[0] - 1 + max(q, 1e-9) / 100, 0, high, xtol=1e-9))
 
     @property
     def percentile_90(self) -> float:
         """90th percentile of response time, min."""
         return self.percentile(90)
 
+    def late_interval(self, threshold: float) -> tuple[float, float]:
+        """Return the confidence interval of `late_fraction` for one threshold (min), from batch means of a simulation.
+
+        Raise unless the evaluator is the simulation; its ``level`` is the confidence level.
+        """
+        estimate = self.late_fraction(positive_number(threshold, "threshold", "min", zero=True))
+        return self._simulated.late_interval(estimate, threshold, self.demand_shares)
+
+    def percentile_interval(self, q: float) -> tuple[float, float]:
+        """Return the confidence interval of `percentile` (min) from a simulation.
+
+        Its ends are the percentiles between which ``q`` lies with the confidence level (Woodruff 1952). Raise unless
+        the evaluator is the simulation.
+        """
+        t = self.percentile(q)
+        low, high = self._simulated.late_interval(1 - q / 100, t, self.demand_shares)
+        return self.percentile(max(100 * (1 - high), 1e-9)), self.percentile(100 * (1 - low))
+
+    @property
+    def _simulated(self) -> Answers:
+        """The answered calls of a simulation; raise if there are none."""
+        if self.answers is None:
+            raise InputError(
+                f"only a simulation has confidence intervals; this is an evaluation by the {self.evaluator} evaluator. "
+                "Use emsopt.evaluators.simulate."
+            )
+        return self.answers
+
+    @property
+    def _is_mixture(self) -> bool:
+        """Whether the response times are a mixture of continuous distributions, not a list of times with shares."""
+        return self.law is not None and self.answers is None
+
+    def _late(self, thresholds: FloatArray) -> FloatArray:
+        """Return the fraction of answered calls whose response takes each threshold or more, shape (k,)."""
+        if self._is_mixture:
+            law, weights = self._mixture
+            return np.array([weights @ law.late(t)[:, 0] for t in thresholds])
+        times, weights = self._distribution
+        before = np.r_[0.0, np.cumsum(weights)]
+        return 1 - before[np.searchsorted(times, thresholds, side="left")]
+
+    def _pairs_late(self, threshold: float) -> FloatArray:
+        """Return the probability that a response takes ``threshold`` or more for each unit and atom, shape (p, M)."""
+        return (self.response_times >= threshold).astype(float) if self.law is None else self.law.late(threshold)
+
+    def _later(self, threshold: float, mean_wait: float) -> FloatArray:
+        """Return the probability that an exponential wait plus a response takes ``threshold`` or more, shape (p, M).
+
+        It is ∫ P(response >= t - w) dF(w), by a quadrature in F(w) over w < t.
+        """
+        if self.law is None:
+            return np.exp(-np.maximum(threshold - self.response_times, 0) / mean_wait)
+        first = np.exp(-threshold / mean_wait)  # the probability that the wait alone takes so long
+        nodes, weights = np.polynomial.legendre.leggauss(WAIT_NODES)
+        exceeded = first + (1 - first) * (1 + nodes) / 2
+        parts = (w * self.law.late(threshold + mean_wait * np.log(v)) for v, w in zip(exceeded, weights, strict=True))
+        return first + (1 - first) / 2 * sum(parts)
+
+    @cached_property
+    def _mixture(self) -> tuple[ResponseLaw, FloatArray]:
+        """The law of the n pairs of unit and atom that matter, as n units and one atom; their shares, shape (n,)."""
+        assert self.law is not None
+        shares = self.dispatch_fractions * self.demand_shares
+        units, atoms = np.nonzero(shares > NEGLIGIBLE)
+        return self.law.pairs(units, atoms), shares[units, atoms] / shares[units, atoms].sum()
+
     @cached_property
     def _distribution(self) -> tuple[FloatArray, FloatArray]:
-        """Response times of all pairs of unit and atom (min), ascending, and their shares of the answered calls."""
+        """Response times (min), ascending, and their shares of the answered calls.
+
+        They are those of all pairs of unit and atom, or, if times vary, those drawn in a simulation, in which atoms
+        without an answered call are left out.
+        """
+        if self.law is not None and self.answers is not None:
+            by_call = self.demand_shares / np.maximum(self.answers.total().sum(axis=0), 1)
+            order = np.argsort(self.answers.minutes, kind="stable")
+            weights = by_call[self.answers.atoms[order]]
+            return self.answers.minutes[order], weights / weights.sum()
         order = np.argsort(self.response_times, axis=None, kind="stable")
         weights = (self.dispatch_fractions * self.demand_shares).ravel()[order]
         return self.response_times.ravel()[order], weights / weights.sum()

@@ -5,7 +5,8 @@ for a deployment is Σ_j w_j Σ_i q_ij c_ij, with the share w_j of calls that co
 atom j's answered calls that units at site i answer.
 
 ``"mean_response"``                            mean response time, min
-``("late", 8.0)``                              fraction of calls answered in 8 minutes or more
+``("late", 8.0)``                              fraction of calls answered in 8 minutes or more; if times vary, c_ij is
+                                               the probability of this
 ``{"mean_response": 1, ("late", 8.0): 20}``    weighted mix: here a late call counts as 20 extra minutes
 """
 
@@ -33,7 +34,7 @@ def metric_costs(city: City, metric: Metric) -> FloatArray:
     if isinstance(metric, str) and metric == "mean_response":
         return city.response_times
     if isinstance(metric, tuple) and len(metric) == 2 and isinstance(metric[0], str) and metric[0] == "late":
-        return (city.response_times >= _validate.positive_number(metric[1], "threshold", "min")).astype(float)
+        return late_probability(city, _validate.positive_number(metric[1], "threshold", "min"))
     if isinstance(metric, Mapping) and metric:
         if not any(metric.values()):
             raise InputError(f"at least one weight in `metric` must be above 0; got {metric!r}.")
@@ -44,6 +45,12 @@ def metric_costs(city: City, metric: Metric) -> FloatArray:
     raise InputError(
         f"`metric` must be 'mean_response', ('late', minutes) or a mapping from these to weights; got {metric!r}."
     )
+
+
+def late_probability(city: City, threshold: float) -> FloatArray:
+    """Return the probability that a response takes ``threshold`` minutes or more, shape (N, M): 0 or 1 if fixed."""
+    law = city.response_law
+    return (city.response_times >= threshold).astype(float) if law is None else law.late(threshold)
 
 
 def check_costs(city: City, costs: ArrayLike | None) -> FloatArray:

@@ -2,7 +2,8 @@
 
 A `City` holds the *mean* time that a call of atom j keeps a unit from site i busy. A service law adds the variation:
 the service time is that mean times a random factor with mean 1, drawn once per call, whichever unit answers. Travel is
-part of the service time and so varies in it, but response times are always the mean times of the city.
+part of the service time and varies in it. This variation does not enter response times: how they vary is given by
+`City.travel_cv`, and a simulation draws both independently.
 """
 
 from collections.abc import Callable

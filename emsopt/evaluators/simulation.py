@@ -6,6 +6,10 @@ in j's order of preference. That unit is busy for the mean service time of site 
 city's single queue; a unit that becomes free takes the call that has waited longest. This is the hypercube model of
 Larson (1974), generalised from exponential to any service times.
 
+If the city's turnout and travel times vary (`City.travel_cv`), they are drawn for each answered call, for late
+fractions and percentiles. Mean responses use their means. A service time is drawn from its own distribution and does
+not depend on them: the mean service time of the city includes turnout and travel.
+
 Limits: units are dispatched from their sites only (never on their way back), calls have no priorities, and
 arrival rates do not change with the hour.
 
@@ -13,9 +17,9 @@ No list of events is needed. The *release* of a unit is the time at which it wil
 it. The unit is free at time t if its release is at most t. As the queue is first come, first served, a call that finds
 every unit busy can be assigned at once to the unit that is released first.
 
-**Common random numbers.** Times, atoms and service factors of the calls come from separate streams, drawn before
-anything is dispatched. The same seed thus gives the same calls to every deployment, and differences between
-deployments are far more certain than the values themselves.
+**Common random numbers.** Times, atoms, service factors and drives of the calls come from separate streams that do not
+depend on the dispatch. The same seed thus gives the same calls to every deployment, and differences between deployments
+are far more certain than the values themselves.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -31,6 +35,7 @@ from .._types import ArrayLike, FloatArray, IntArray, Progress, Rng, Sites
 from .._validate import generator, whole_number
 from ..city.city import City
 from ..city.deployment_space import check_sites
+from ..city.response_law import ResponseLaw
 from ..errors import InputError
 from . import _intervals
 from ._order import unit_order
@@ -88,7 +93,7 @@ def simulate(
         With ``intervals`` for "mean_response", "mean_utilization", and "loss_probability" or "queue_probability" and
         "mean_wait". Units at one site, or at interchangeable sites, get their common average. If no call of an atom was
         answered, its dispatch fractions are estimated from all calls: the share answered by the first, second, ...
-        preferred unit.
+        preferred unit. `Evaluation.late_interval` and `Evaluation.percentile_interval` give further intervals.
 
     Raises
     ------
@@ -136,7 +141,9 @@ def simulate(
 
     ends = np.linspace(0, calls, batches + 1).astype(np.int64)
     batch_calls: IntArray = ends[1:] - ends[:-1]
-    answered, busy, totals = _play(city, sites[None], [warmup, *batch_calls], draw, queue, _seed(rng))
+    lengths, seed = [warmup, *batch_calls], _seed(rng)
+    law, sent = city.response_law, list[tuple[int, IntArray, IntArray]]()
+    answered, busy, totals = _play(city, sites[None], lengths, draw, queue, seed, None if law is None else sent)
     answered, busy = answered[0, 1:], busy[0, 1:]  # [0, 0] is the warm-up
     minutes, blocked, waited = totals[0, 1:].T
     average = twin_average(city, sites)
@@ -145,7 +152,8 @@ def simulate(
     measures = utilizations, fractions, float(waited.sum() / calls), queued_shares(city, sites), calls, float("nan")
     result = Evaluation.of(city, sites, "simulation", capacity, float(blocked.sum() / calls), *measures)
 
-    moves = _intervals.response_moves(answered, result.response_times, city.demand_shares)
+    minutes_of = np.einsum("bij,ij->bj", answered, result.response_times)
+    moves = _intervals.response_moves(minutes_of, answered.sum(axis=1), city.demand_shares)
     blocked_interval = _intervals.share(blocked, batch_calls, level, load, spread)
     wait_interval = _intervals.ratio(waited, batch_calls, level, least=spread * result.mean_wait)
     if not blocked.any():  # the batches do not vary, but the true probability may be above zero
@@ -158,7 +166,14 @@ def simulate(
     }
     if queue:
         intervals["mean_wait"] = wait_interval
-    return replace(result, intervals=MappingProxyType(intervals))
+    if law is None:
+        batch, unit, atom = np.nonzero(answered)
+        times = result.response_times[unit, atom], answered[batch, unit, atom]
+    else:
+        batch, atom, drawn = _drives(law.at(sites), sent, seed)
+        times = drawn, np.ones(len(atom), np.int64)
+    answers = _intervals.Answers(*times, batch, atom, batches, city.n_atoms, level)
+    return replace(result, intervals=MappingProxyType(intervals), answers=answers)
 
 
 def prepare(
@@ -232,9 +247,9 @@ def _seed(rng: Rng) -> IntArray:
     return generator(rng).integers(2**32, size=4)
 
 
-def _streams(seed: IntArray) -> list[np.random.Generator]:
-    """Return four Generators: for arrival times, atoms, service factors and the initial state."""
-    return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(4)]
+def _streams(seed: IntArray, n: int = 4) -> list[np.random.Generator]:
+    """Return n Generators, at most five: for arrival times, atoms, service factors, the initial state and drives."""
+    return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(n)]
 
 
 def _call_stream(
@@ -301,8 +316,12 @@ def _play(
     draw: Callable[..., FloatArray],
     queue: bool,
     seed: IntArray,
+    sent: list[tuple[int, IntArray, IntArray]] | None = None,
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     """Send one stream of calls, cut into S segments, to each of K deployments.
+
+    If a list ``sent`` is given, (segment, atoms, units) of consecutive calls are appended; the unit of a lost call is
+    -1.
 
     Returns
     -------
@@ -325,8 +344,11 @@ def _play(
             # Add the work left from before; the work left at the end is subtracted below.
             busy[k, s] += np.maximum(release, 0)
             unit = orders[k], service_times[k], queue, release, answered[k, s], busy[k, s]
-            totals[k, s] += _serve(gaps, atoms, factors, *unit)
+            units = np.full(0 if sent is None else len(gaps), -1)
+            totals[k, s] += _serve(gaps, atoms, factors, *unit, units)
             busy[k, s] -= np.maximum(release, 0)
+            if sent is not None:
+                sent.append((s, atoms, units))
     return answered, busy, totals
 
 
@@ -341,8 +363,11 @@ def _serve(
     release: FloatArray,
     answered: IntArray,
     busy: FloatArray,
+    units: IntArray,
 ) -> tuple[float, int, float]:
     """Dispatch calls one after the other; update ``release``, ``answered`` and ``busy`` in place.
+
+    ``units`` receives the unit of each answered call, unless it is empty.
 
     The whole service time of a call is added to ``busy``, even if it ends after the last call. Times in ``release`` are
     measured from the start of these calls on entry, and from the last call on return. Returns the minutes passed, the
@@ -371,9 +396,30 @@ def _serve(
         release[unit] = start + minutes
         busy[unit] += minutes
         answered[unit, j] += 1
+        if n < len(units):
+            units[n] = unit
     for i in range(len(release)):
         release[i] -= now
     return now, blocked, waited
+
+
+def _drives(
+    law: ResponseLaw, sent: list[tuple[int, IntArray, IntArray]], seed: IntArray
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Draw the response times of the calls that `_play` recorded, except those of segment 0, the warm-up.
+
+    Returns batch, atom and response time (min) of each answered call. The random numbers of the n-th call do not depend
+    on the unit.
+    """
+    rng, parts = _streams(seed, 5)[4], []
+    for segment, atoms, units in sent:
+        normal, answered = rng.standard_normal((len(units), 2)).T, units >= 0
+        if segment:
+            atoms, units = atoms[answered], units[answered]
+            minutes = law.sample(units, atoms, normal[:, answered])
+            parts.append((np.full(len(units), segment - 1), atoms, minutes))
+    batch, atom, minutes = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return batch, atom, minutes
 
 
 def _fractions(answered: IntArray, order: IntArray) -> FloatArray:

@@ -3,6 +3,8 @@
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
+
 from .._running.checkpoint import summary
 from ..evaluators.objective import Objective
 from .ask_tell import AskTell
@@ -40,6 +42,7 @@ def _deployments(objective: Objective) -> dict[str, Any]:
     city, space = objective.city, objective.space
     skipped = ("workers", "progress", *(("rng",) if objective.noisy else ()))
     numbers = [city.arrival_rates, city.travel_times, city.turnout_times, city.service_times, city.preference]
+    numbers += [] if city.response_law is None else [np.asarray(cv) for cv in (city.travel_cv, city.turnout_cv)]
     return {
         "city": summary(*(array for array in numbers if array is not None)),
         "units": space.units,

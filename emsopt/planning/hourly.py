@@ -5,14 +5,15 @@ over all calls, Σ_h λ_h f_h(x_h) / Σ_h λ_h, where f_h is the objective in ho
 units may move from one hour to the next (and from the last to the first, if the day repeats).
 
 Each hour is evaluated in steady state. The model ignores calls carried over from one hour to the next, and
-the time that relocated units spend on the road. Moves with little gain are therefore not worthwhile: compare a plan
-with plans that have fewer moves, and with `Plan.fixed_value`, the best value without moves.
+the time that relocated units spend on the road. A plan also follows chance in its log: `judge_plan` says what its moves
+gain in weeks that it was not made from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from .._types import FloatArray, IntArray, Progress, Rng
     from ..city.deployment_space import DeploymentSpace
     from ..evaluators.evaluation import Evaluation
+    from .held_out import HeldOutGain
 
 MOST_STATES = 50_000  # up to this number of deployments, all of them are evaluated
 MOST_STEPS = 30_000_000
@@ -79,6 +81,10 @@ class Plan:
         Description of what was searched and what is proven.
     objectives : tuple of Objective
         The objective of each hour.
+    cyclic : bool
+        Whether the first hour follows the last.
+    held_out : HeldOutGain or None
+        What the plan gains in weeks that it was not made from; None before `emsopt.planning.judge_plan`.
     """
 
     labels: tuple[object, ...]
@@ -95,6 +101,8 @@ class Plan:
     proven: bool
     message: str
     objectives: tuple[Objective, ...]
+    cyclic: bool = True
+    held_out: HeldOutGain | None = None
 
     def evaluation(self, k: int) -> Evaluation:
         """Return the full `Evaluation` of hour number ``k``, from 0."""
@@ -127,13 +135,32 @@ class Plan:
         ]
         return pd.DataFrame(rows, columns=["hour", "from", "to"])
 
+    @property
+    def verdict(self) -> str:
+        """Whether the moves are worth making, in a few sentences."""
+        if not self.moves.any():
+            return "No unit moves all day."
+        if self.held_out is not None:
+            return self.held_out.verdict
+        return "`emsopt.planning.judge_plan` says what the moves gain in weeks that the plan was not made from."
+
     def __repr__(self) -> str:
         return (
             f"<Plan: {len(self.labels)} hours, at most {self.most_moves} moves between hours, "
             f"{int(self.moves.sum())} in all; "
             f"{metric_label(self.objectives[0].metric)} {self.value:.4g}, {self.fixed_value:.4g} without moves; "
-            f"{self.message}>"
+            f"{self.message}. {self.verdict}>"
         )
+
+    def _repr_html_(self) -> str:
+        label = metric_label(self.objectives[0].metric)
+        limit = f"at most {self.most_moves} moves between hours, {int(self.moves.sum())} in all"
+        values = {"without moves": self.fixed_value, limit: self.value, "with unlimited moves": self.free_value}
+        rows = (
+            f"<tr><th style='text-align:left'>{name}</th><td>{value:.4g}</td></tr>" for name, value in values.items()
+        )
+        head = f"<tr><th>plan of {len(self.labels)} hours</th><th>{escape(label)}</th></tr>"
+        return f"<table>{head}{''.join(rows)}</table><p>{escape(self.message)}. <b>{escape(self.verdict)}</b></p>"
 
 
 def hourly_plan(
@@ -237,6 +264,7 @@ def hourly_plan(
         proven=walk.cost - walk.bound <= 1e-6,
         message=message,
         objectives=tuple(objectives),
+        cyclic=cyclic,
     )
 
 

@@ -183,12 +183,12 @@ def response_distribution(
     named = _colours.named_evaluations(None, evaluations)
     thresholds = np.sort(np.asarray(thresholds, dtype=float).ravel())
     end = 1.05 * max(_longest(named), *thresholds)
-    times = np.linspace(0, end, 600)
     fig, ax = figure(ax)
     for threshold in thresholds:
         ax.axvline(threshold, color="#999", linewidth=1, linestyle=":")
     for k, (name, e) in enumerate(named.items()):
-        draw_line(ax, times, 100 * e.late_fraction(times), k, step="post", label=name)
+        times = np.linspace(0, end, 600 if e.law is None else 150)  # steps, or a smooth curve that takes longer
+        draw_line(ax, times, 100 * e.late_fraction(times), k, step="post" if e.law is None else None, label=name)
         ax.plot(thresholds, 100 * e.late_fraction(thresholds), "o", markersize=6, color=look(k)["color"])
     whole_ticks(ax.xaxis, (1, 2, 5, 10))
     ax.set(xlabel="Response time t (min)", ylabel="Calls answered in t or later (%)")

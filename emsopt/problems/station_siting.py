@@ -165,6 +165,8 @@ def _with_stations(city: City, stations: FloatArray, law: TravelTime) -> City:
         travel_times=law(_crow_km(city, stations)),
         turnout_times=np.full(p, city.turnout_times.mean()),
         service_times=city.mean_service_time,
+        travel_cv=np.mean(city.travel_cv),
+        turnout_cv=np.mean(city.turnout_cv),
         preference=None,
         site_names=tuple(f"station {k}" for k in range(1, p + 1)),
         site_locations=stations,

@@ -1,7 +1,8 @@
 """Road networks, and the energy to drive on them.
 
-`network` holds validated road edges and legal turns, `line_graph` finds shortest paths and closures on them; `grid`
-makes networks for teaching and tests; `_sumo`, `_osm` and `_file` read networks in the formats of SUMO, OpenStreetMap
+`network` holds validated road edges and legal turns, `line_graph` finds shortest paths and closures on them;
+`snapping` finds the roads nearest to points and `quickest` the times between many of them; `grid` makes networks for
+teaching and tests; `_sumo`, `_osm`, `_tables` and `_file` read networks in the formats of SUMO, OpenStreetMap, tables
 and emsopt; `energy` computes the energy use of an electric car.
 """
 

@@ -1,10 +1,10 @@
 """Road networks of rectangular blocks, for teaching and tests."""
 
 import numpy as np
-import pandas as pd
 
 from .. import _validate
 from .._types import Rng
+from .line_graph import legal_turns
 from .network import RoadNetwork
 
 ARTERIAL_M_S, RESIDENTIAL_M_S = 70 / 3.6, 50 / 3.6
@@ -81,14 +81,10 @@ def grid_roads(
     rise = heights[heads] - heights[tails]
     across = np.hypot(*(places[heads] - places[tails]).T)
     arterial = np.where(row[tails] == row[heads], row[tails], column[tails]) % ARTERIAL_EVERY == 0
-    edges = pd.DataFrame({"edge": range(len(ends)), "tail": tails, "head": heads})
-    turns = edges.merge(edges, left_on="head", right_on="tail", suffixes=("", "_next"))
-    onward = turns["head_next"] != turns["tail"]
-    dead_end = ~turns["edge"].isin(turns["edge"][onward])
     return RoadNetwork(
         np.hypot(across, rise),
         np.where(arterial, ARTERIAL_M_S, RESIDENTIAL_M_S),
-        turns.loc[onward | dead_end, ["edge", "edge_next"]],
+        legal_turns(tails, heads),
         inclines=np.arctan2(rise, across),
         ids=[f"r{row[a]}c{column[a]}-r{row[b]}c{column[b]}" for a, b in ends],
         classes=np.where(arterial, "arterial", "residential").tolist(),

@@ -179,3 +179,17 @@ def checked_connections(values: ArrayLike, n: int) -> IntArray:
     array = np.unique(array.astype(np.int64), axis=0)
     array.flags.writeable = False
     return array
+
+
+def legal_turns(tails: ArrayLike, heads: ArrayLike) -> IntArray:
+    """Return connections between edges, given the nodes at their ends: all turns but U-turns, shape (C, 2).
+
+    An edge back to the node where an edge began is a U-turn, which is legal if there is no other exit.
+    """
+    import pandas as pd
+
+    edges = pd.DataFrame({"edge": np.arange(np.size(tails)), "tail": tails, "head": heads})
+    turns = edges.merge(edges, left_on="head", right_on="tail", suffixes=("", "_next"))
+    onward = turns["head_next"] != turns["tail"]
+    dead_end = ~turns["edge"].isin(turns["edge"][onward])
+    return turns.loc[onward | dead_end, ["edge", "edge_next"]].to_numpy()

@@ -96,6 +96,15 @@ MALFORMED = [
     ("service of each atom", lambda: city(service_times=[40] * 3), ["service_times", "(4, 3)", "(3,)"]),
     ("NaN service", lambda: city(service_times=[40, 40, 40, np.nan]), ["service_times", "finite", "(3, 0)"]),
     ("transposed service", lambda: city(service_times=TRAVEL.T), ["service_times", "(4, 3)", "(3, 4)"]),
+    ("negative variation", lambda: city(travel_cv=-0.1), ["travel_cv", "at least 0", "-0.1"]),
+    ("NaN variation", lambda: city(travel_cv=[0.1, 0.2, np.nan, 0]), ["travel_cv", "finite", "(2, 0)"]),
+    ("variation in percent", lambda: city(travel_cv=40), ["travel_cv", "from 0 to 3", "got 40", "divide percent by 100"]),
+    ("variation of each atom", lambda: city(travel_cv=[0.1, 0.2, 0.3]), ["travel_cv", "(4, 3)", "(3,)"]),
+    ("transposed variation", lambda: city(travel_cv=TRAVEL.T / 9), ["travel_cv", "(4, 3)", "(3, 4)"]),
+    ("variation is text", lambda: city(travel_cv="wide"), ["travel_cv", "numbers", "wide"]),
+    ("variation is None", lambda: city(travel_cv=None), ["travel_cv"]),
+    ("turnout variation of each pair", lambda: city(turnout_cv=TRAVEL / 9), ["turnout_cv", "(4,)", "(4, 3)"]),
+    ("infinite turnout variation", lambda: city(turnout_cv=np.inf), ["turnout_cv", "finite"]),
     ("NaN preference", lambda: city(preference=TRAVEL * np.nan), ["preference", "finite"]),
     ("transposed preference", lambda: city(preference=TRAVEL.T), ["preference", "(4, 3)", "(3, 4)"]),
     ("preference is text", lambda: city(preference="closest"), ["preference", "numbers"]),
@@ -246,6 +255,28 @@ def test_preferred_order_is_by_response_then_by_lower_index():
     assert given.preferred_order.tolist() == [[3, 2, 1, 0]] * 3
     slow_starter = city(turnout_times=[6, 0, 0, 0])  # turnout counts: 9 min for site 0 to reach atom 0
     assert slow_starter.preferred_order[0].tolist() == [3, 2, 0, 1]
+
+
+def test_variation_is_one_number_if_it_is_the_same_everywhere():
+    assert city().travel_cv == city().turnout_cv == 0
+    assert city().response_law is None
+    for same in (0.4, [0.4] * 4, np.full((4, 3), 0.4)):
+        assert isinstance(city(travel_cv=same).travel_cv, float)
+    by_site = city(travel_cv=[0.1, 0.2, 0.3, 0.4], turnout_cv=[0, 0, 0, 1])
+    np.testing.assert_array_equal(by_site.travel_cv, np.repeat([[0.1], [0.2], [0.3], [0.4]], 3, axis=1))
+    assert by_site.turnout_cv.tolist() == [0, 0, 0, 1]
+    np.testing.assert_array_equal(by_site.scaled(2).replace(name="b").travel_cv, by_site.travel_cv)
+    assert "travel cv 0.25" in repr(by_site)
+    assert "cv" not in repr(city())
+    np.testing.assert_array_equal(by_site.response_times, city().response_times)
+    np.testing.assert_array_equal(by_site.preferred_order, city().preferred_order)
+
+
+def test_twins_vary_alike():
+    rows = city(travel_times=TRAVEL[[0, 1, 0, 1]])
+    assert rows.replace(travel_cv=0.4, turnout_cv=0.1).twin_groups.tolist() == [0, 1, 0, 1]
+    assert rows.replace(travel_cv=[0.4, 0.4, 0.3, 0.4]).twin_groups.tolist() == [0, 1, 2, 1]
+    assert rows.replace(turnout_cv=[0.4, 0.4, 0.3, 0.4]).twin_groups.tolist() == [0, 1, 2, 1]
 
 
 def test_twins_are_alike_in_every_time_and_preference():

@@ -56,6 +56,8 @@ def assert_equal(one, other):
     assert np.array_equal(one.travel_times, other.travel_times)
     assert np.array_equal(one.turnout_times, other.turnout_times)
     assert np.array_equal(one.service_times, other.service_times)
+    assert np.array_equal(one.travel_cv, other.travel_cv)
+    assert np.array_equal(one.turnout_cv, other.turnout_cv)
     for key in ("preference", "atom_locations", "site_locations"):
         first, second = getattr(one, key), getattr(other, key)
         assert (first is None) == (second is None), key
@@ -487,6 +489,8 @@ def full_city():
         [0, 1 / 7],
         [[40, 41, 42.5], [30, 31, 1e3]],
         preference=[[1, 2, 3], [3, 2, -1e9]],
+        travel_cv=[[0.1, 1 / 3, 0], [0.5, 0.6, 3]],
+        turnout_cv=[0.2, 1 / 7],
         atom_names=["Nord, oben", 'the "East"', " South\u00a0end "],
         site_names=["site", "Fluß"],
         atom_locations=[[0.1, 0.2], [1 / 3, -5], [7, 8]],
@@ -508,6 +512,35 @@ def test_a_saved_city_comes_back_to_the_last_digit(tmp_path):
     assert_equal(eo.City.load(tmp_path / "new" / "city"), city)
     assert sorted(path.name for path in (tmp_path / "new" / "city").iterdir()) == sorted(tables.FILES)
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["city"]
+
+
+@pytest.mark.parametrize("cv", [0.3, [0.3, 0.5]])
+def test_variation_by_site_is_a_column_of_the_sites(tmp_path, cv):
+    city = eo.City([1.0], [[2.0], [3.0]], 1.0, 30.0, travel_cv=cv, turnout_cv=0.2)
+    city.save(tmp_path / "city")
+    assert not (tmp_path / "city" / tables.TRAVEL_CV).exists()
+    assert (
+        (tmp_path / "city" / tables.SITES).read_text().startswith("name,turnout_min,service_min,turnout_cv,travel_cv\n")
+    )
+    assert_equal(eo.City.load(tmp_path / "city"), city)
+    city.replace(travel_cv=0, turnout_cv=0).save(tmp_path / "city")
+    assert "cv" not in (tmp_path / "city" / tables.SITES).read_text()
+
+
+def test_frames_take_variation_as_argument_or_column():
+    def made(sites, **options):
+        return eo.City.from_frames(demand_frame(), sites, travel_times=matrix_frame(), **options)
+
+    assert made(site_frame()).travel_cv == made(site_frame()).turnout_cv == 0
+    assert made(site_frame(), travel_cv=0.4, turnout_cv=[0.1, 0.2]).turnout_cv.tolist() == [0.1, 0.2]
+    table = matrix_frame() / 10
+    np.testing.assert_array_equal(made(site_frame(), travel_cv=table).travel_cv, made(site_frame()).travel_times / 10)
+    by_site = made(site_frame().assign(travel_cv=[0.1, 0.2]))
+    np.testing.assert_array_equal(by_site.travel_cv, [[0.1] * 3, [0.2] * 3])
+    with pytest.raises(InputError, match="either a column 'travel_cv' or `travel_cv`; got both"):
+        made(site_frame().assign(travel_cv=0.1), travel_cv=0.4)
+    with pytest.raises(InputError, match=r"`sites`, column 'travel_cv', row 2 \('.*'\)"):
+        made(site_frame().assign(travel_cv=[0.1, -0.2]))
 
 
 def test_a_bare_city_needs_no_more_files_than_it_has_to_say(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 import emsopt as eo
 from emsopt.errors import ConvergenceError, InputError
 from emsopt.evaluators import approximate_hypercube, mclp, mexclp
+from emsopt.evaluators.metrics import metric_costs
 
 
 def plane_city(n_sites, n_atoms, rng):
@@ -27,6 +28,13 @@ def tied_city(n_sites, n_atoms, rng):
     return eo.City(rates, times, 0.0, 30.0)
 
 
+def covered(city, sites, threshold, busy):
+    """Expected share of calls reached in time: of the free units, the most probable to be in time answers."""
+    in_time = -np.sort(metric_costs(city, ("late", threshold))[sites] - 1, axis=0)
+    chance = (1 - busy) * np.power(busy, np.arange(len(sites)))
+    return city.demand_shares @ (chance @ in_time)
+
+
 def brute_force(city, units, threshold, busy=0.0, colocation=False, pinned=(), closed=()):
     """Largest (expected) share of calls in reach over every deployment of listed sites."""
     pinned = list(pinned)
@@ -34,6 +42,9 @@ def brute_force(city, units, threshold, busy=0.0, colocation=False, pinned=(), c
     choose = combinations_with_replacement if colocation else combinations
     best = 0.0
     for rest in choose(free, units - len(pinned)):
+        if city.response_law is not None:
+            best = max(best, covered(city, pinned + list(rest), threshold, busy))
+            continue
         n = (city.response_times[pinned + list(rest)] < threshold).sum(axis=0)
         best = max(best, city.demand_shares @ (1 - np.power(busy, n)))
     return best
@@ -76,6 +87,22 @@ def test_mexclp_by_brute_force(make, colocation):
         assert found.coverage == pytest.approx(expected, abs=1e-9)
         assert found.gap == 0
         assert found.sites in space
+
+
+@pytest.mark.parametrize("busy", [0.0, 0.35])
+def test_covering_with_random_travel_by_brute_force(busy):
+    rng = np.random.default_rng(2)
+    for seed in range(12):
+        n = int(rng.integers(2, 6))
+        city = (plane_city, tied_city)[seed % 2](n, int(rng.integers(2, 10)), seed)
+        city = city.replace(travel_cv=rng.uniform(0, 0.8, city.travel_times.shape) if seed % 3 else 0.4)
+        units, threshold = int(rng.integers(1, n + 1)), float(rng.uniform(1, 9))
+        space = eo.DeploymentSpace(city, units, colocation=busy > 0)
+        found = mexclp(city, space, threshold, busy)
+        assert found.coverage == pytest.approx(brute_force(city, units, threshold, busy, busy > 0), abs=1e-9)
+        assert found.coverage == pytest.approx(covered(city, found.sites, threshold, busy), abs=1e-9)
+        in_time = 1 - metric_costs(city, ("late", threshold))[found.sites]
+        np.testing.assert_allclose(found.reached_by, in_time.sum(axis=0))
 
 
 def test_mexclp_with_idle_units_is_mclp():

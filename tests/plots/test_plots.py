@@ -318,6 +318,17 @@ def test_response_distribution_falls_as_late_fractions_do(both, doubled):
     assert "(%)" in ax.get_ylabel()
 
 
+def test_response_distribution_of_times_that_vary_is_a_smooth_curve(city, both):
+    varying = approximate_hypercube(city.replace(travel_cv=0.4), both.sites)
+    _, ax = plots.response_distribution({"fixed": both, "varying": varying})
+    lines = {line.get_label(): line for line in ax.lines}
+    assert lines["fixed"].get_drawstyle() == "steps-post"
+    assert lines["varying"].get_drawstyle() == "default"
+    t, y = lines["varying"].get_data()
+    assert y == pytest.approx(100 * varying.late_fraction(t))
+    assert (np.diff(y) <= 1e-9).all()
+
+
 # -- bars, boxes, correction ----------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 import inspect
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 import emsopt as eo
@@ -10,6 +11,8 @@ from emsopt.errors import InputError
 
 CITY = eo.datasets.grid_city(n_sites=5, units=2, size=3, rng=0)
 SQUARE = eo.RoadNetwork([100.0, 200.0, 300.0, 400.0], [10.0] * 4, [(0, 1), (1, 2), (0, 3), (3, 2)])
+PLAN = eo.planning.hourly_plan([CITY, CITY.scaled(2)], 2, 1)
+WEEK = eo.calls.HeldOut(np.tile(CITY.arrival_rates, (2, 1)), np.ones((2, CITY.n_atoms)))
 AIRFOIL = eo.problems.airfoil_control(costs="cheap", variance=0.02)
 
 
@@ -34,6 +37,7 @@ TASKS = {
     ),
     "optimizers.minimize": lambda **p: eo.minimize(eo.Objective(CITY, 2), "random", budget=3, rng=0, **p),
     "planning.hourly_plan": lambda **p: eo.planning.hourly_plan([CITY, CITY.scaled(2)], 2, 1, **p),
+    "planning.judge_plan": lambda **p: eo.planning.judge_plan(PLAN, [WEEK, WEEK], **p),
     "study.run": lambda **p: eo.study.run(square, [{"side": 1}, {"side": 2}], **p),
     "planning.sweep": lambda **p: eo.planning.sweep({"now": CITY, "later": CITY.scaled(2)}, 2, **p),
 }

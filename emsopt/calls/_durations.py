@@ -1,0 +1,245 @@
+r"""Durations between two recorded times: their rounding, their spread, and records that are wrong.
+
+A clock that writes times to the minute shortens or lengthens every duration by up to a minute. With resolutions
+:math:`r_1` of the start and :math:`r_2` of the end, a true duration x is recorded as :math:`k = x + u_1 - u_2`, where
+:math:`u_i` is uniform on :math:`[0, r_i]`; it does not matter whether the clock rounds or truncates. With G the second
+integral of the density of x, the density of k is
+
+.. math:: h(k) = [G(k + r_2) - G(k) - G(k + r_2 - r_1) + G(k - r_1)] / (r_1 r_2).
+
+For the lognormal distribution with mean m and log standard deviation s, with :math:`z = \ln(x/m)/s + s/2`,
+
+.. math:: G(x) = x \Phi(z) - m \Phi(z - s), \quad G_m = -\Phi(z - s), \quad G_s = m \varphi(z - s).
+
+The mean of k is that of x, and its variance exceeds that of x by :math:`(r_1^2 + r_2^2)/12`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from scipy import special
+from scipy.optimize import minimize
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from .._types import FloatArray
+    from ._times import Times
+
+RESOLUTIONS = (3600, 1800, 900, 600, 300, 60, 30, 15, 10, 5, 2, 1)  # seconds
+SAME = 0.98  # share of the times that a resolution must divide
+Z90 = 1.6448536269514722  # normal quantile of a two-sided interval of 90 %
+FEWEST = 10  # durations; fewer give no estimate
+
+LogDensity: TypeAlias = "Callable[[FloatArray], tuple[FloatArray, FloatArray]]"
+"""A function from parameters to log densities, shape (K,), and their gradients, shape (K, P)."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A positive number estimated from calls, with the standard error of its logarithm."""
+
+    value: float
+    log_error: float
+    calls: int
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval of 90 %."""
+        reach = np.exp(Z90 * self.log_error)
+        return self.value / reach, self.value * reach
+
+    def draw(self, rng: np.random.Generator) -> Estimate:
+        """Draw a value from what the calls leave open."""
+        return replace(self, value=float(self.value * np.exp(self.log_error * rng.standard_normal())))
+
+
+@dataclass(frozen=True)
+class Duration:
+    """A kind of duration, such as turnout.
+
+    Attributes
+    ----------
+    mean, cv : Estimate
+        Mean (min) and coefficient of variation, the latter within groups.
+    wrong : float
+        Share of wrong records.
+    groups : tuple of Estimate
+        Mean of each group; empty if there are no groups.
+    """
+
+    mean: Estimate
+    cv: Estimate
+    wrong: float
+    groups: tuple[Estimate, ...] = ()
+
+    def draw(self, rng: np.random.Generator) -> Duration:
+        """Draw mean and coefficient of variation from what the calls leave open."""
+        groups = tuple(estimate.draw(rng) for estimate in self.groups)
+        return replace(self, mean=self.mean.draw(rng), cv=self.cv.draw(rng), groups=groups)
+
+
+def resolution(times: Times) -> float:
+    """Return the resolution of recorded times in minutes: the coarsest that divides nearly all of them."""
+    seconds = times[~np.isnat(times)].astype("datetime64[s]").astype(np.int64)
+    return next((r for r in RESOLUTIONS if len(seconds) and (seconds % r == 0).mean() >= SAME), 1) / 60
+
+
+def minutes_between(start: Times, end: Times) -> FloatArray:
+    """Return the minutes from ``start`` to ``end``, shape (K,); NaN where one of them is unknown."""
+    minutes = (end - start).astype("timedelta64[s]").astype(float) / 60
+    minutes[np.isnat(start) | np.isnat(end)] = np.nan
+    return minutes
+
+
+# -- densities of recorded durations ------------------------------------------------------------------------------
+
+
+def lognormal_density(
+    minutes: FloatArray, mean: FloatArray, spread: float, start: float, end: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the density of recorded durations, and its derivatives by the mean and the spread.
+
+    Parameters
+    ----------
+    minutes, mean : ndarray, broadcast against each other
+        Recorded durations and means of the true ones.
+    spread : float
+        Standard deviation of the logarithm of the true durations.
+    start, end : float
+        Resolutions (min) of the times at the start and at the end.
+
+    Returns
+    -------
+    density, by_mean, by_spread : ndarray
+    """
+    total, by_mean, by_spread = (np.zeros(np.broadcast_shapes(minutes.shape, mean.shape)) for _ in range(3))
+    for shift, sign in ((end, 1), (0.0, -1), (end - start, -1), (-start, 1)):
+        x = np.maximum(minutes + shift, 1e-9)
+        z = np.log(x / mean) / spread + spread / 2
+        tail, density = special.ndtr(z - spread), np.exp(-((z - spread) ** 2) / 2) / np.sqrt(2 * np.pi)
+        total += sign * (x * special.ndtr(z) - mean * tail)
+        by_mean -= sign * tail
+        by_spread += sign * mean * density
+    area = start * end
+    return np.maximum(total, 0) / area, by_mean / area, by_spread / area
+
+
+def gamma_density(minutes: FloatArray, mean: float, cv: float, start: float, end: float) -> FloatArray:
+    """Return the density of recorded durations that are gamma distributed, shape (K,)."""
+    shape = cv**-2
+    total = np.zeros_like(minutes)
+    for shift, sign in ((end, 1), (0.0, -1), (end - start, -1), (-start, 1)):
+        x = np.maximum(minutes + shift, 0)
+        scaled = x * shape / mean
+        total += sign * (x * special.gammainc(shape, scaled) - mean * special.gammainc(shape + 1, scaled))
+    return np.maximum(total, 0) / (start * end)
+
+
+# -- estimation ---------------------------------------------------------------------------------------------------
+
+
+def maximise(
+    log_density: LogDensity, first: FloatArray, second: tuple[float | None, float | None] = (None, None)
+) -> tuple[FloatArray, FloatArray, float]:
+    """Maximise a likelihood; return parameters, the influence of each call on them, and the log likelihood.
+
+    The search starts at ``first``; ``second`` are bounds of the second parameter.
+
+    The influences, shape (K, P), are the calls' gradients times the inverse of the observed information. The sum of
+    their outer products is the robust covariance, which holds if the distribution is not exactly the assumed one (White
+    1982).
+    """
+
+    def misfit(parameters: FloatArray) -> tuple[float, FloatArray]:
+        logs, slopes = log_density(parameters)
+        return -float(logs.sum()), -slopes.sum(axis=0)
+
+    scale = len(log_density(first)[0])
+
+    def mean_misfit(parameters: FloatArray) -> Any:
+        value, slope = misfit(parameters)
+        return value / scale, slope / scale
+
+    bounds = [(None, None), second, *[(None, None)] * (len(first) - 2)]
+    options: Any = {"ftol": 1e-12, "gtol": 1e-7}
+    best = minimize(mean_misfit, first, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    steps = 1e-4 * np.eye(len(first))
+    information = np.array([misfit(best.x + step)[1] - misfit(best.x - step)[1] for step in steps]) / 2e-4
+    information = (information + information.T) / 2
+    inverse = np.linalg.pinv(information, hermitian=True)
+    return best.x, log_density(best.x)[1] @ inverse, -misfit(best.x)[0]
+
+
+def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, group: Any = None) -> Duration:
+    """Estimate mean and spread of a kind of duration from recorded ones.
+
+    A record is good or, with a small probability, wrong and then uniform between 0 and ``longest``. Good durations are
+    gamma or lognormal, whichever is likelier. That only decides how likely each record is to be good: mean and variance
+    are those of the records with these probabilities as weights, so that they hardly depend on the assumption.
+
+    Parameters
+    ----------
+    minutes : ndarray, shape (K,)
+        Recorded durations, all from 0 to ``longest``.
+    start, end : float
+        Resolutions (min) of the times at the start and at the end.
+    longest : float
+        Longest possible duration (min).
+    group : ndarray of int, shape (K,), optional
+        0 or 1. Durations of the two groups may have different means; the coefficient of variation is within groups.
+
+    Returns
+    -------
+    Duration
+    """
+    if len(minutes) < FEWEST:
+        raise InputError(f"at least {FEWEST} durations are needed for an estimate; got {len(minutes)}.")
+    values, index, counts = np.unique(minutes, return_inverse=True, return_counts=True)
+    middle, noise = max(float(np.median(minutes)), end / 4), (start**2 + end**2) / 12
+    wrong = 1 / longest
+
+    def mixture(family: Any, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        share = special.expit(p[2])
+        if family is gamma_density:
+            good = (1 - share) * gamma_density(values, np.exp(p[0]), np.exp(p[1]), start, end)
+        else:
+            spread = np.sqrt(np.log1p(np.exp(2 * p[1])))
+            good = (1 - share) * lognormal_density(values, np.exp(p[:1]), spread, start, end)[0]
+        return good, good + share * wrong
+
+    def misfit(p: FloatArray, family: Any) -> float:
+        # a prior worth one record keeps the share of wrong ones above 0
+        return float(-(counts * np.log(mixture(family, np.clip(p, -12, 8))[1])).sum() + np.log1p(np.exp(-p[2])))
+
+    options: Any = {"xatol": 1e-3, "fatol": 1e-3}
+    fits, first = [], np.array([np.log(middle), np.log(0.6), -4.0])
+    for family in (gamma_density, lognormal_density):
+        best = minimize(partial(misfit, family=family), first, method="Nelder-Mead", options=options)
+        fits.append((best.fun, family, best.x))
+        first = best.x
+    _, family, p = min(fits, key=lambda fit: fit[0])
+    good, total = mixture(family, np.clip(p, -12, 8))
+    weight = (good / total)[index]
+
+    split, group = group is not None, np.zeros(len(minutes), int) if group is None else group
+    within, counts = np.bincount(group, weight, 1 + split), np.bincount(group, minlength=1 + split)
+    means = np.bincount(group, weight * minutes, 1 + split) / np.maximum(within, 1e-9)
+    mean, apart = float(weight @ minutes / weight.sum()), minutes - means[group]
+    variance = max(float(weight @ apart**2 / weight.sum()) - noise, 1e-4 * mean**2)
+    # influence of each record on the logarithms of the means and of the coefficient of variation
+    on_mean = weight * (minutes - mean) / (weight.sum() * mean)
+    on_cv = weight * (apart**2 - noise - variance) / (2 * weight.sum() * variance) - on_mean
+    errors = np.sqrt(np.bincount(group, (weight * apart) ** 2, 1 + split)) / np.maximum(within * means, 1e-9)
+    parts = zip(means.tolist(), errors.tolist(), counts.tolist(), strict=True)
+    return Duration(
+        mean=Estimate(mean, float(np.sqrt((on_mean**2).sum())), len(minutes)),
+        cv=Estimate(float(np.sqrt(variance) / mean), float(np.sqrt((on_cv**2).sum())), len(minutes)),
+        wrong=float(1 - weight.mean()),
+        groups=tuple(Estimate(*part) for part in parts) if split else (),
+    )

@@ -1,0 +1,281 @@
+r"""Law of travel times over distance, fitted to recorded drives.
+
+A drive over distance d (km as the crow flies, or minutes at free flow on roads) takes a lognormal time with mean
+m(d) g(h), where g(h) is the factor of the hour of the day, with mean one over the drives, and log standard deviation
+s. Two laws m are fitted, and the likelier is kept:
+
+- "linear", :math:`m(d) = a + b d`: the fixed part covers getting out and to the door;
+- "accelerating" (Kolesar, Walker and Hausner 1975), :math:`m(d) = 2 \sqrt{d D} / v` for :math:`d \le D`, else
+  :math:`(d + D) / v`: a drive needs the distance D to reach its cruising speed v and to stop again.
+
+A small share of drives did not start where the unit is stationed ("strays"): they take any time around the median,
+independent of distance. Another small share has wrong records: any time between 0 and two hours is as likely.
+
+Where the station is not known, the unit comes from the r-th closest with a probability proportional to
+:math:`\rho^r`, and the density of a drive is the sum over these stations.
+
+References
+----------
+Kolesar, P., Walker, W. and Hausner, J. (1975). Determining the relation between fire engine travel times and travel
+distances in New York City. Operations Research 23(4), 614-627.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import expit
+
+from ..errors import InputError
+from ._durations import Z90, Estimate, lognormal_density, maximise
+
+if TYPE_CHECKING:
+    from .._types import ArrayLike, FloatArray, IntArray
+    from ._durations import LogDensity
+
+LONGEST_MIN = 120.0  # recorded drives that are longer are left out as impossible
+FEWEST = 30  # drives
+STRAY_SPREAD = 1.0  # log standard deviation of drives that did not start at home
+SHORTEST_MIN = 0.05  # a law is at least this, where an extrapolation would be negative
+FOR_HOURS = 3.0  # log likelihood by which factors of the hours must improve the fit
+FOR_CURVE = 2.0  # log likelihood by which the accelerating law must beat the linear one
+PASSES = 3  # of the factors of the hours
+
+
+@dataclass(frozen=True, eq=False)
+class TravelLaw:
+    """A law of travel times with what the drives leave open.
+
+    Attributes
+    ----------
+    kind : {"linear", "accelerating"}
+    parameters : ndarray, shape (P,)
+        Linear: log of the mean minutes over the ``middle`` distance, the share of them that is proportional to
+        distance, log of s. Accelerating: logs of v and of c, log of s. Then the log odds of a stray drive and, where
+        stations were not known, of ρ.
+    covariance : ndarray, shape (P, P)
+    middle : float
+        Median distance of the drives.
+    hours : ndarray, shape (24,)
+        Logarithms of the factors of the hours of the day; all 0 if hours do not differ more than by chance.
+    hour_errors : ndarray, shape (24,)
+        Their standard errors.
+    drives : int
+        Number of drives behind the law.
+    log_likelihood : float
+    """
+
+    kind: str
+    parameters: FloatArray
+    covariance: FloatArray
+    middle: float
+    hours: FloatArray
+    hour_errors: FloatArray
+    drives: int
+    log_likelihood: float
+
+    def mean(self, distance: ArrayLike) -> FloatArray:
+        """Return the mean minutes of a drive over a distance, averaged over the hours of the day."""
+        return mean_minutes(self.kind, self.parameters, np.asarray(distance, float), self.middle)[0]
+
+    @property
+    def spread(self) -> float:
+        """Log standard deviation of a drive within an hour of the day."""
+        return float(np.exp(self.parameters[2]))
+
+    @property
+    def hour_factors(self) -> FloatArray:
+        """Ratio of travel times at each hour of the day to their mean, shape (24,)."""
+        return np.exp(self.hours)
+
+    @property
+    def wrong(self) -> float:
+        """Share of wrong records."""
+        return float(expit(self.parameters[3]))
+
+    @property
+    def per_distance(self) -> Estimate:
+        """Minutes per unit of distance; of the accelerating law, at cruising speed."""
+        if self.kind == "linear":
+            level, share = self.parameters[:2]
+            gradient = np.array([1.0, 1 / share]) if share > 0 else np.array([1.0, np.inf])
+            value = float(np.exp(level) * share / self.middle)
+        else:
+            gradient, value = np.array([-1.0, 0.0]), float(np.exp(-self.parameters[0]))
+        return Estimate(value, float(np.sqrt(gradient @ self.covariance[:2, :2] @ gradient)), self.drives)
+
+    @property
+    def fixed(self) -> tuple[float, float, float]:
+        """Minutes that do not depend on distance, and their interval of 90 %; of the accelerating law, D / v."""
+        first, second = self.parameters[:2]
+        if self.kind == "linear":
+            value = np.exp(first) * (1 - second)
+            gradient = np.array([value, -np.exp(first)])
+        else:
+            value = np.exp(second - first)
+            gradient = np.array([-value, value])
+        reach = Z90 * np.sqrt(gradient @ self.covariance[:2, :2] @ gradient)
+        return tuple(float(max(v, 0.0)) for v in (value, value - reach, value + reach))  # type: ignore[return-value]
+
+    @cached_property
+    def cv(self) -> Estimate:
+        """Coefficient of variation of a drive within an hour of the day."""
+        squared = self.spread**2
+        value = np.sqrt(np.expm1(squared))
+        slope = squared * np.exp(squared) / np.expm1(squared)  # d log cv / d log s
+        return Estimate(float(value), float(slope * np.sqrt(self.covariance[2, 2])), self.drives)
+
+    def draw(self, rng: np.random.Generator) -> TravelLaw:
+        """Draw a law from what the drives leave open."""
+        parameters = rng.multivariate_normal(self.parameters, self.covariance, method="eigh")
+        hours = self.hours + self.hour_errors * rng.standard_normal(24)
+        return replace(self, parameters=parameters, hours=hours)
+
+
+def mean_minutes(
+    kind: str, parameters: FloatArray, distance: FloatArray, middle: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the mean minutes of a law over distances, and their derivatives by its first two parameters."""
+    first, second = parameters[:2]
+    if kind == "linear":
+        level, relative = np.exp(first), distance / middle - 1
+        mean = level * (1 + second * relative)
+        held = mean < SHORTEST_MIN
+        zero = np.where(held, 0.0, 1.0)
+        return np.where(held, SHORTEST_MIN, mean), mean * zero, level * relative * zero
+    v, reach = np.exp(first), np.exp(second)
+    near = distance <= reach
+    mean = np.where(near, 2 * np.sqrt(distance * reach), distance + reach) / v
+    return np.maximum(mean, SHORTEST_MIN), -mean, np.where(near, mean / 2, reach / v)
+
+
+def fit_law(
+    minutes: FloatArray,
+    distance: FloatArray,
+    hour: IntArray,
+    start: float,
+    end: float,
+    *,
+    mean_as_recorded: bool = False,
+) -> TravelLaw:
+    """Fit a law of travel times to recorded drives.
+
+    Parameters
+    ----------
+    minutes : ndarray, shape (K,)
+        Recorded minutes, from 0 to `LONGEST_MIN`.
+    distance : ndarray, shape (K,) or (K, R)
+        Distance of each drive; with R columns, from the closest, second closest, ... station from which the unit may
+        have come.
+    hour : ndarray of int, shape (K,)
+        Hour of the day, 0 to 23.
+    start, end : float
+        Resolutions (min) of the times at the start and at the end.
+    mean_as_recorded : bool
+        Scale the law so that its mean over the drives is the recorded one, strays included and wrong records left out.
+        Predictions of the mean then do not depend on how well the distribution fits. Needs one column of distances.
+
+    Returns
+    -------
+    TravelLaw
+
+    Raises
+    ------
+    InputError
+        If there are fewer than 30 drives.
+    """
+    if len(minutes) < FEWEST:
+        raise InputError(f"a travel law needs at least {FEWEST} recorded drives; got {len(minutes)}.")
+    distance = distance if distance.ndim == 2 else distance[:, None]
+    middle, ranks = max(float(np.median(distance[:, 0])), 1e-3), np.arange(distance.shape[1])
+    typical = max(float(np.median(minutes)), end / 2)
+    away = lognormal_density(minutes, np.array([typical]), STRAY_SPREAD, start, end)[0]
+
+    def likelihood(kind: str, hours: FloatArray) -> LogDensity:
+        factor = np.exp(hours[hour])[:, None]
+
+        def log_density(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
+            parameters = np.clip(parameters, -15, 15)
+            spread, wrong = np.exp(np.clip(parameters[2], -4, 1)), expit(parameters[3])
+            mean, by_first, by_second = (v * factor for v in mean_minutes(kind, parameters, distance, middle))
+            density, by_mean, by_spread = lognormal_density(minutes[:, None], mean, spread, start, end)
+            rho = expit(parameters[-1])
+            chance = rho**ranks / (rho**ranks).sum() if unsure else np.ones(1)
+            home, share = density @ chance, expit(parameters[4])
+            good = (1 - share) * home + share * away
+            total = np.maximum((1 - wrong) * good + wrong / LONGEST_MIN, 1e-300)
+            right = (1 - wrong) * (1 - share)
+            slopes = [right * ((by * of) @ chance) for by, of in ((by_mean, by_first), (by_mean, by_second))]
+            slopes += [right * spread * (by_spread @ chance), wrong * (1 - wrong) * (1 / LONGEST_MIN - good)]
+            slopes += [right * share * (away - home)]
+            slopes += [right * (density @ (chance * (ranks - chance @ ranks))) * (1 - rho)] if unsure else []
+            gradient = np.column_stack(slopes) / total[:, None]
+            # a prior worth one drive keeps both shares above 0, where they have an error
+            gradient[:, 3:5] += (1 - np.array([wrong, share])) / len(minutes)
+            return np.log(total) + np.log(wrong * share) / len(minutes), gradient
+
+        return log_density
+
+    unsure = len(ranks) > 1
+    odds = [-4.0, -3.0] + [-1.5] * unsure
+    flat = np.zeros(24)
+    starts = {
+        "linear": np.array([np.log(typical), 0.5, np.log(0.4), *odds]),
+        "accelerating": np.array([np.log(2 * middle / typical), np.log(middle), np.log(0.4), *odds]),
+    }
+    # beyond the distances of the drives, D would be an extrapolation
+    low, high = np.log(np.maximum(np.quantile(distance[:, 0], (0.02, 0.75)), 1e-3))
+    bounds = {"linear": (None, None), "accelerating": (low, high + 1e-6)}
+    fits = {kind: maximise(likelihood(kind, flat), first, bounds[kind]) for kind, first in starts.items()}
+    gain = fits["accelerating"][2] - fits["linear"][2]
+    kind = "accelerating" if gain > FOR_CURVE else "linear"
+    parameters, influence, best = fits[kind]
+    hours, errors = flat, flat
+    for _ in range(PASSES):
+        _, slopes = likelihood(kind, hours)(parameters)
+        hours, errors = _hour_effects(hours, slopes[:, 0] if kind == "linear" else -slopes[:, 0], hour)
+        if not hours.any():
+            break
+        parameters, influence, best = maximise(likelihood(kind, hours), parameters, bounds[kind])
+    if mean_as_recorded:
+        wrong, logs = expit(parameters[3]), likelihood(kind, hours)(parameters)[0]
+        weight = 1 - wrong / LONGEST_MIN / np.exp(logs)
+        mean, *by_parameter = (v * np.exp(hours[hour]) for v in mean_minutes(kind, parameters, distance[:, 0], middle))
+        scale = weight @ minutes / (weight @ mean)
+        direction = np.zeros(len(parameters))
+        direction[0] = 1 if kind == "linear" else -1
+        on_scale = weight * (minutes / scale - mean) - influence[:, :2] @ [weight @ slope for slope in by_parameter]
+        influence = influence + np.outer(on_scale / (weight @ mean), direction)
+        parameters = parameters + np.log(scale) * direction
+    covariance = influence.T @ influence
+    return TravelLaw(kind, parameters, covariance, middle, hours, errors, len(minutes), best)
+
+
+def _hour_effects(hours: FloatArray, level: FloatArray, hour: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the logarithms of the factors of the hours and their standard errors, both shape (24,).
+
+    Each factor is estimated by one Newton step and shrunk towards one: factors are normal around one with a variance
+    estimated from all hours (empirical Bayes). All are one if that variance does not improve the fit by `FOR_HOURS`.
+    """
+    information = np.bincount(hour, level**2, 24)
+    seen = information > 0
+    error2 = np.where(seen, 1 / np.where(seen, information, 1), np.inf)
+    raw = np.where(seen, hours + np.bincount(hour, level, 24) * np.where(seen, error2, 0), 0.0)
+    raw = np.where(seen, raw - np.average(raw, weights=information), 0.0)
+
+    def misfit(variance: float) -> float:
+        total = variance + error2[seen]
+        return float((np.log(total) + raw[seen] ** 2 / total).sum() / 2)
+
+    best = minimize_scalar(lambda t: misfit(np.exp(2 * t)), bounds=(-7, 0), method="bounded")
+    variance = float(np.exp(2 * best.x))
+    if misfit(0.0) - best.fun < FOR_HOURS:
+        return np.zeros(24), np.zeros(24)
+    shrink = np.where(seen, variance / (variance + np.where(seen, error2, 1)), 0.0)
+    effects = raw * shrink
+    effects -= np.log(np.exp(effects[hour]).mean())
+    return effects, np.sqrt(variance * (1 - shrink))

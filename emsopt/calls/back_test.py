@@ -1,0 +1,417 @@
+"""Compare what a calibrated model says with what a later log recorded.
+
+The later calls are replayed (`emsopt.calls.replaying`) many times, each time with times drawn from what the fit leaves
+open. The model's response times are rounded as the log's stamps are, so that like is compared with like. The mean over
+the draws is the modelled value, and 90 % of the draws lie between ``low`` and ``high``: a correct model leaves the
+recorded value there nine times in ten. These intervals do not count that calls of a day, a unit or a street are alike
+for reasons outside the model.
+
+The response is the time from dispatch to the first unit on scene. Late means more minutes than the threshold. Quantiles
+of times in whole minutes are interpolated: k minutes stand for all from k - 1/2 to k + 1/2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from .. import _validate
+from .._files import atomic
+from ..errors import InputError
+from ..evaluators.approximate import approximate_hypercube
+from ..evaluators.exact import exact_hypercube
+from . import _page
+from ._durations import minutes_between, resolution
+from .calibration import Fit, distances
+from .log import CallLog, Source, read_calls
+from .replaying import Replay, check_deployment, replay
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .._types import BoolArray, FloatArray, IntArray, PathLike, Rng
+    from ._times import Times
+
+THRESHOLDS = (4, 6, 8, 10, 12)  # minutes
+CLOSE = {"mean_response_min": 0.05, "percentile_90_min": 0.10, "late_over_8_min": 0.04}  # the last in absolute terms
+DRAWS, LEAST_DRAWS, MOST_VALUES = 200, 40, 20_000_000
+FEWEST = 5  # calls of an hour or a zone that is shown
+LONGEST_MIN, TIMES_TYPICAL = 60.0, 10  # a response beyond both 60 min and ten times the median is impossible
+SAMPLE = 200_000  # draws from the distribution of the hypercube model
+EXACT_UP_TO = 12  # units
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BackTest:
+    """Recorded beside modelled response times and workloads.
+
+    Attributes
+    ----------
+    overall, by_hour, by_zone, by_station, distribution : DataFrame
+        Columns ``recorded``, ``modelled``, ``low``, ``high`` and, except in the first, the ``calls`` behind the
+        recorded values. ``overall`` is what `to_frame` returns. Mean response (min) by hour of the day, and by zone,
+        named by the station that is closest to the call; only rows with at least 5 calls. Share of the time that units
+        of a station are busy with calls that they answered. Share of responses by minutes.
+    deployment : ndarray of int, shape (p,)
+        Station of each unit of the model.
+    calls : int
+        Number of calls with a recorded response.
+    left_out : mapping of str to int
+        Number of calls that were replayed but not compared, by reason.
+    verdict : tuple of str
+        What the model may be used for, and where not, in sentences.
+    period : str
+        First and last day of the calls.
+    """
+
+    overall: pd.DataFrame
+    by_hour: pd.DataFrame
+    by_zone: pd.DataFrame
+    by_station: pd.DataFrame
+    distribution: pd.DataFrame
+    deployment: IntArray
+    calls: int
+    left_out: Mapping[str, int]
+    verdict: tuple[str, ...]
+    period: str
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per measure, indexed by name: ``recorded``, ``modelled``, ``low``, ``high``, ``city_model``.
+
+        ``city_model`` is what the hypercube model says of `Fit.city`, with the log's demand instead of the later calls.
+        """
+        return self.overall.copy()
+
+    @property
+    def html(self) -> str:
+        """The report as one self-contained page."""
+        figures = (
+            _page.bars(self.distribution, "Response times", "min", "share of calls"),
+            _page.dots(self.by_hour, "Mean response by hour of the day", "min"),
+            _page.dots(self.by_zone, "Mean response by zone (closest station)", "min"),
+            _page.dots(self.by_station, "Share of time that units are busy, by station", ""),
+        )
+        left_out = ", ".join(f"{n:,} {reason}" for reason, n in self.left_out.items())
+        notes = [
+            f"{self.calls:,} calls, {self.period}; {len(self.deployment)} units. Not compared: {left_out or 'none'}.",
+            "Intervals of 90 %: what chance allows if the model is right. Its times are rounded like the stamps.",
+        ]
+        return _page.page("Back-test", self.verdict, self.overall, figures, notes)
+
+    def save(self, path: PathLike) -> Path:
+        """Write the report as one self-contained HTML file and return its path.
+
+        Raises
+        ------
+        InputError, WriteError
+            If the path is invalid or the file cannot be written. An existing file is left unchanged.
+        """
+        return atomic.write_file(path, self.html)
+
+    def __repr__(self) -> str:
+        mean, high = self.overall.loc["mean_response_min"], self.overall.loc["percentile_90_min"]
+        return (
+            f"<BackTest: {self.calls:,} calls; mean response {mean['recorded']:.2f} min recorded, "
+            f"{mean['modelled']:.2f} modelled; 90th percentile {high['recorded']:.2f} and {high['modelled']:.2f}>"
+        )
+
+    def _repr_html_(self) -> str:
+        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.verdict)
+        return said + self.overall.round(3).to_html()
+
+
+def back_test(
+    fit: Fit,
+    later_calls: CallLog | Source,
+    deployment: Sequence[int] | IntArray | None = None,
+    *,
+    draws: int | None = None,
+    rng: Rng = 0,
+) -> BackTest:
+    """Compare what a calibrated model says with what a later log recorded.
+
+    Parameters
+    ----------
+    fit : Fit
+        As `calibrate` returns it, from other calls than ``later_calls``.
+    later_calls : CallLog, or whatever `read_calls` takes
+        With the roles ``dispatched`` and ``on_scene``.
+    deployment : array_like of int, shape (p,), optional
+        Index into ``fit.stations`` of the station of each unit; repeat it for several units. Default: the units that
+        the log of the fit shows.
+    draws : int, optional
+        Number of replays. Default: 200, fewer for more than 100,000 calls.
+    rng : numpy.random.Generator or seed
+        Fixed by default, so that a report can be repeated.
+
+    Returns
+    -------
+    BackTest
+
+    Raises
+    ------
+    InputError
+        If the later log lacks the stamps or has no usable response.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, stations = eo.datasets.san_jose_calls()
+    >>> fit = eo.calls.calibrate(calls.between("2015-01-01", "2015-01-10"), stations)
+    >>> report = eo.calls.back_test(fit, calls.between("2015-01-10", "2015-01-15"))
+    >>> row = report.to_frame().loc["mean_response_min"]
+    >>> bool(abs(row["modelled"] / row["recorded"] - 1) < 0.05)
+    True
+    """
+    log = later_calls if isinstance(later_calls, CallLog) else read_calls(later_calls)
+    missing = [role for role in ("dispatched", "on_scene") if role not in log.details]
+    if missing:
+        raise InputError(f"a back-test needs the times of dispatch and of arrival; the log lacks {missing[0]!r}.")
+    sites = check_deployment(fit, deployment)
+    if draws is None:
+        draws = int(np.clip(MOST_VALUES // max(len(log), 1), LEAST_DRAWS, DRAWS))
+    rng = _validate.generator(rng)
+    played = replay(fit, log, sites, draws=draws, rng=rng)
+    log = played.calls
+    stamps = [log.details[role].to_numpy("datetime64[s]") for role in ("dispatched", "on_scene")]
+    exact = [resolution(times) for times in stamps]
+    recorded, left_out = _recorded(minutes_between(*stamps))
+    known = ~np.isnan(recorded)
+    rounded = _as_stamped(played.response, exact, rng)
+    rounded[:, ~known] = np.nan
+    lattice = exact[0] if exact[0] == exact[1] else 0.0
+    days = max((log.times.max() - log.times.min()).astype("timedelta64[s]").astype(float) / 86400, 1 / 24)
+
+    reach = distances(fit.stations, log.locations, fit.roads)
+    names = fit.stations["name"].tolist()
+    zone = reach.argmin(axis=1)
+    used = np.unique(sites)
+    units = np.bincount(sites, minlength=len(names))[used]
+    minutes_each = units * days * 1440
+    modelled_busy = np.array([np.bincount(sites, row, len(names))[used] for row in played.busy]) / minutes_each
+    recorded_busy, answered = _workload(fit, log, len(names))
+
+    overall = _rows(_measures(recorded[known], lattice), [_measures(row[~np.isnan(row)], lattice) for row in rounded])
+    if answered is not None:
+        busy_overall = recorded_busy.sum() / (len(sites) * days * 1440)
+        by_draw = (played.busy.sum(axis=1) / (len(sites) * days * 1440)).tolist()
+        overall.loc["utilization"] = (busy_overall, np.mean(by_draw), *np.quantile(by_draw, (0.05, 0.95)))
+    overall["city_model"] = pd.Series(_city_model(fit, sites, exact, lattice, rng))
+    hours = [f"{h:02d} h" for h in range(24)]
+    by_hour = _by_group(recorded, rounded, _hours(stamps[0]), hours)
+    by_zone = _by_group(recorded, rounded, zone, names)
+    by_station = pd.DataFrame({"modelled": modelled_busy.mean(axis=0)}, index=[names[k] for k in used])
+    by_station[["low", "high"]] = np.quantile(modelled_busy, (0.05, 0.95), axis=0).T
+    by_station.insert(0, "recorded", np.nan if answered is None else recorded_busy[used] / minutes_each)
+    by_station["calls"] = 0 if answered is None else answered[used]
+    first, last = (str(t)[:10] for t in log.times[[0, -1]])
+    return BackTest(
+        overall=overall,
+        by_hour=by_hour,
+        by_zone=by_zone,
+        by_station=by_station,
+        distribution=_shares(recorded[known], rounded),
+        deployment=sites,
+        calls=int(known.sum()),
+        left_out=MappingProxyType(left_out),
+        verdict=_verdict(fit, overall, by_hour, by_zone, by_station, played),
+        period=f"{first} to {last}",
+    )
+
+
+# -- measures -----------------------------------------------------------------------------------------------------
+
+
+def percentile(minutes: FloatArray, q: float, lattice: float) -> float:
+    """Return the q-th percentile of recorded minutes, interpolated within steps of ``lattice`` minutes (0: none)."""
+    if lattice == 0:
+        return float(np.percentile(minutes, q))
+    values, counts = np.unique(minutes, return_counts=True)
+    below = np.cumsum(counts) / len(minutes)
+    k = int(np.searchsorted(below, q / 100))
+    share = counts[k] / len(minutes)
+    return float(values[k] + lattice * ((q / 100 - below[k]) / share + 0.5))
+
+
+def _measures(minutes: FloatArray, lattice: float) -> dict[str, float]:
+    """Return the mean, the median, the 90th percentile and the late fractions of response times."""
+    if len(minutes) == 0:
+        raise InputError("no call of the later log has a usable response time. Check its columns and its dates.")
+    late = {f"late_over_{t}_min": float((minutes > t + 1e-9).mean()) for t in THRESHOLDS}
+    middle, high = (percentile(minutes, q, lattice) for q in (50, 90))
+    return {"mean_response_min": float(minutes.mean()), "percentile_50_min": middle, "percentile_90_min": high} | late
+
+
+def _rows(recorded: Mapping[str, float], drawn: Sequence[Mapping[str, float]]) -> pd.DataFrame:
+    """Return one row per measure: recorded, mean over the draws, and the 5 % and 95 % quantiles of the draws."""
+    table = pd.DataFrame(list(drawn))
+    low, high = table.quantile(0.05), table.quantile(0.95)
+    return pd.DataFrame({"recorded": pd.Series(recorded), "modelled": table.mean(), "low": low, "high": high})
+
+
+def _recorded(minutes: FloatArray) -> tuple[FloatArray, dict[str, int]]:
+    """Return recorded responses with NaN for impossible ones, and the number left out by reason."""
+    unknown = np.isnan(minutes)
+    typical = float(np.median(minutes[~unknown])) if not unknown.all() else 0.0
+    longest = max(LONGEST_MIN, TIMES_TYPICAL * typical)
+    reasons = {
+        "without dispatch or arrival": unknown,
+        "arrived before dispatch": minutes < 0,
+        f"over {longest:.0f} min": minutes > longest,
+    }
+    kept = np.where((minutes < 0) | (minutes > longest), np.nan, minutes)
+    return kept, {reason: int(which.sum()) for reason, which in reasons.items() if which.any()}
+
+
+def _as_stamped(minutes: FloatArray, exact: Sequence[float], rng: np.random.Generator) -> FloatArray:
+    """Return durations as a clock with these resolutions (min) of start and end would record them."""
+    start, end = exact
+    begun = start * rng.random(minutes.shape)
+    if start == end:
+        return np.floor((begun + minutes) / end) * end
+    return np.maximum(minutes + begun - end * rng.random(minutes.shape), 0)
+
+
+def _hours(times: Times) -> IntArray:
+    """Return the hour of the day of each time, -1 where unknown."""
+    return np.where(np.isnat(times), -1, times.astype("datetime64[h]").astype(np.int64) % 24)
+
+
+def _by_group(recorded: FloatArray, drawn: FloatArray, group: IntArray, names: Sequence[str]) -> pd.DataFrame:
+    """Return the mean response of each group of calls that has at least `FEWEST` recorded ones."""
+    n = len(names)
+
+    def means(minutes: FloatArray) -> FloatArray:
+        kept = ~np.isnan(minutes) & (group >= 0)
+        with np.errstate(invalid="ignore"):
+            return np.bincount(group[kept], minutes[kept], n) / np.bincount(group[kept], minlength=n)
+
+    counts = np.bincount(group[~np.isnan(recorded) & (group >= 0)], minlength=n)
+    shown = counts >= FEWEST
+    table = np.array([means(row) for row in drawn])[:, shown]
+    low, high = np.nanquantile(table, (0.05, 0.95), axis=0)
+    columns = {"recorded": means(recorded)[shown], "modelled": np.nanmean(table, axis=0), "low": low, "high": high}
+    return pd.DataFrame(columns | {"calls": counts[shown]}, index=np.array(names)[shown])
+
+
+def _shares(recorded: FloatArray, drawn: FloatArray) -> pd.DataFrame:
+    """Return the share of responses of each whole number of minutes, the last row standing for all longer ones."""
+    last = int(np.ceil(np.quantile(recorded, 0.995)))
+
+    def shares(minutes: FloatArray) -> FloatArray:
+        minutes = minutes[~np.isnan(minutes)]
+        counts = np.bincount(np.minimum(np.round(minutes), last).astype(np.int64), minlength=last + 1)
+        return counts / len(minutes)
+
+    table = np.array([shares(row) for row in drawn])
+    low, high = np.quantile(table, (0.05, 0.95), axis=0)
+    counts = np.round(shares(recorded) * len(recorded)).astype(int)
+    names = [*map(str, range(last)), f"{last}+"]
+    columns = {"recorded": shares(recorded), "modelled": table.mean(axis=0), "low": low, "high": high, "calls": counts}
+    return pd.DataFrame(columns, index=names)
+
+
+def _workload(fit: Fit, log: CallLog, n: int) -> tuple[FloatArray, IntArray | None]:
+    """Return the busy minutes and the number of calls by station of the unit that answered, both shape (N,).
+
+    The second is None if homes of units are not known. Calls without a service time count with the mean.
+    """
+    if not fit.homes or "unit" not in log.details or log.service_min is None:
+        return np.zeros(n), None
+    place = {name: k for k, name in enumerate(fit.stations["name"])}
+    home = np.array([place.get(fit.homes.get(unit, ""), -1) for unit in log.details["unit"]])
+    minutes = np.where(np.isnan(log.service_min), np.nanmean(log.service_min), log.service_min)
+    known = home >= 0
+    calls: IntArray = np.bincount(home[known], minlength=n)
+    return np.bincount(home[known], weights=minutes[known], minlength=n).astype(float), calls
+
+
+def _city_model(
+    fit: Fit, sites: IntArray, exact: Sequence[float], lattice: float, rng: np.random.Generator
+) -> dict[str, float]:
+    """Return the measures of the hypercube model of the fit's city, with times recorded as by the log's clock."""
+    city = fit.city()
+    model = exact_hypercube if len(sites) <= EXACT_UP_TO else approximate_hypercube
+    evaluation = model(city, sites)
+    weights = (evaluation.dispatch_fractions * evaluation.demand_shares).ravel()
+    pairs = rng.choice(weights.size, SAMPLE, p=weights / weights.sum())
+    unit, atom = np.unravel_index(pairs, evaluation.dispatch_fractions.shape)
+    total = np.zeros(SAMPLE)
+    for mean, cv in (
+        (city.turnout_times[sites[unit]], fit.turnout.cv.value if fit.turnout is not None else 0.0),
+        (city.travel_times[sites[unit], atom], fit.answer_law.cv.value),
+    ):
+        spread = np.sqrt(np.log1p(np.asarray(cv, float) ** 2))
+        total += mean * np.exp(spread * rng.standard_normal(SAMPLE) - spread**2 / 2)
+    result = _measures(_as_stamped(total, exact, rng), lattice)
+    return result | {"utilization": float(evaluation.utilizations.mean())}
+
+
+# -- verdict ------------------------------------------------------------------------------------------------------
+
+
+def _outside(frame: pd.DataFrame) -> BoolArray:
+    """Return whether each recorded value is outside the interval of the model, shape (rows,)."""
+    return ((frame["recorded"] < frame["low"]) | (frame["recorded"] > frame["high"])).to_numpy()
+
+
+def _too_many(frame: pd.DataFrame) -> bool:
+    """Return whether more rows are outside their intervals of 90 % than chance allows, at a level of 1 %."""
+    from scipy.stats import binom
+
+    return bool(_outside(frame).sum() > binom.ppf(0.99, len(frame), 0.1))
+
+
+def _verdict(
+    fit: Fit,
+    overall: pd.DataFrame,
+    by_hour: pd.DataFrame,
+    by_zone: pd.DataFrame,
+    by_station: pd.DataFrame,
+    played: Replay,
+) -> tuple[str, ...]:
+    """Return in sentences what the model may be used for, and where not."""
+    said = []
+    for name, title, unit, form in (
+        ("mean_response_min", "Mean response", " min", "{:.2f}"),
+        ("percentile_90_min", "90th percentile", " min", "{:.2f}"),
+        ("late_over_8_min", "Share over 8 minutes", "", "{:.1%}"),
+    ):
+        row, limit = overall.loc[name], CLOSE[name]
+        off = row["modelled"] - row["recorded"]
+        off, size = (off, f"{100 * off:+.1f} points") if not unit else (off / row["recorded"], "")
+        size = size or f"{100 * off:+.1f} %"
+        inside = row["low"] <= row["recorded"] <= row["high"]
+        use = "usable" if abs(off) <= limit else "do not use"
+        chance = "within" if inside else "more than"
+        values = (f"{form.format(row[column])}{unit}" for column in ("recorded", "modelled"))
+        said.append(f"{title}: {' recorded, '.join(values)} modelled ({size}; {chance} what chance explains): {use}.")
+    for frame, what, advice in (
+        (by_hour, "hours", "Do not compare hours of the day by this model"),
+        (by_zone, "zones", "Do not promise response times to single zones"),
+        (by_station, "stations by workload", "Do not compare the workloads of stations"),
+    ):
+        frame = frame.dropna()
+        if frame.empty:
+            said.append(f"The {what} could not be compared: the log lacks units with known homes.")
+            continue
+        outside = _outside(frame)
+        far = (frame["recorded"] - frame["modelled"]).abs()[outside].sort_values(ascending=False)
+        worst = f", most of all {', '.join(far.index[:3])}" if outside.any() else ""
+        text = (
+            f"{outside.sum()} of {len(frame)} {what} are outside their intervals (chance: about {len(frame) / 10:.0f})"
+        )
+        said.append(f"{text}{worst}. {advice if _too_many(frame) else 'That is what chance allows'}.")
+    if fit.units_per_call > 1.2:
+        said.append(f"{fit.units_per_call:.1f} units go to a call, but the model sends one: true workloads are higher.")
+    if played.loss_fraction > 0.01:
+        said.append(
+            f"In {played.loss_fraction:.1%} of the replayed calls all units were busy, and the call was left out."
+        )
+    return tuple(said)

@@ -1,0 +1,468 @@
+"""Calibrate turnout, travel and service times from the stamps of a log of calls.
+
+=====================  ==================================  =========================================================
+duration               from, to                            estimated
+=====================  ==================================  =========================================================
+call handling          ``time`` to ``dispatched``          mean and coefficient of variation
+turnout                ``dispatched`` to ``en_route``      the same, also by day and by night (22 to 7 h)
+travel                 ``en_route`` to ``on_scene``        a law over distance, with its spread, by hour of the day
+service                ``dispatched`` to ``cleared``       mean and coefficient of variation
+response               ``dispatched`` to ``on_scene``      not estimated: it is what `back_test` compares
+=====================  ==================================  =========================================================
+
+**Two laws of travel.** The *law of a drive* says how long a unit takes from its home station. The *law of an answer*
+says how long callers wait for travel if the closest free unit's home is at this distance. They differ where other units
+answer or units start elsewhere. Models that send the closest free unit, as all evaluators do, need the second one:
+`Fit.city` uses it. It is fitted to the distances of the units that such a rule would have sent to the calls of the log.
+
+**Rounding and wrong stamps.** Likelihoods count the rounding of stamps (`emsopt.calls._durations`) and a share of wrong
+records. Durations that are negative or absurdly long are left out and counted.
+
+Intervals are of 90 %, from the robust covariance of the estimates. They do not count that a unit's times are alike
+for reasons that distance does not explain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from .. import _validate
+from ..city import travel
+from ..city.city import City
+from ..errors import InputError
+from . import _dispatch, _durations, _homes, _travel_law
+from ._durations import Duration, fit_duration, minutes_between, resolution
+from ._travel_law import TravelLaw, fit_law
+from .demand import Demand, aggregate_calls
+from .log import CallLog, Source, read_calls, read_stations
+from .profile import slots
+
+if TYPE_CHECKING:
+    from .._types import ArrayLike, BoolArray, FloatArray, IntArray
+    from ..roads import RoadNetwork
+
+NIGHT = np.array([h >= 22 or h < 7 for h in range(24)])
+LONGEST = {"call handling": 60.0, "turnout": 30.0, "travel": _travel_law.LONGEST_MIN, "service": 1440.0}
+DURATIONS = {  # from, to
+    "call handling": ("time", "dispatched"),
+    "turnout": ("dispatched", "en_route"),
+    "travel": ("en_route", "on_scene"),
+    "service": ("dispatched", "cleared"),
+}
+STAMPS = ("dispatched", "en_route", "on_scene", "cleared")
+POSSIBLE = 5  # stations from which a unit of unknown home may have come
+SELDOM = 0.05  # of the median number of calls of a unit; units with fewer are not part of the deployment
+ALIKE = 4000  # calls at a time whose distances to all stations are computed
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit:
+    """What the stamps of a log say about call handling, turnout, travel and service.
+
+    Attributes
+    ----------
+    stations : DataFrame
+        As `read_stations` returns it, with names.
+    calls : CallLog
+        Calls to which a unit was sent.
+    call_handling, turnout, service : Duration or None
+        None if the log has no such stamps. ``turnout.groups`` has the means by day and by night.
+    law, answer_law : TravelLaw
+        Minutes of a drive from the unit's home, and minutes of travel if the closest free unit's home is at this
+        distance; see the module's docstring. Distances are km as the crow flies, or minutes at free flow on ``roads``.
+    homes : mapping of str to str
+        Station of each unit, where known.
+    homes_from : str
+        "given", "station column", "numbers", "log" or "unknown".
+    deployment : ndarray of int, shape (p,)
+        Station of each unit that the log shows: today's deployment. Where homes are unknown, one unit per station.
+    units_per_call : float
+        Mean number of units sent to a call.
+    drives : DataFrame
+        ``distance`` and ``minutes`` of the recorded drives of units with known homes; of others, the distance of the
+        closest station.
+    left_out : mapping of str to int
+        Number of records left out, by reason.
+    roads : RoadNetwork or None
+    """
+
+    stations: pd.DataFrame
+    calls: CallLog
+    call_handling: Duration | None
+    turnout: Duration | None
+    service: Duration | None
+    law: TravelLaw
+    answer_law: TravelLaw
+    homes: Mapping[str, str]
+    homes_from: str
+    deployment: IntArray
+    units_per_call: float
+    drives: pd.DataFrame
+    left_out: Mapping[str, int]
+    roads: RoadNetwork | None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per estimate, indexed by name: ``estimate``, ``low`` and ``high`` (90 %), ``calls``."""
+        rows: dict[str, tuple[float, float, float, int]] = {}
+
+        def add(name: str, estimate: _durations.Estimate) -> None:
+            rows[name] = (estimate.value, *estimate.interval, estimate.calls)
+
+        for name in ("call_handling", "turnout", "service"):
+            duration = getattr(self, name)
+            if duration is not None:
+                add(f"{name}_min", duration.mean)
+                add(f"{name}_cv", duration.cv)
+                for part, estimate in zip(("day", "night"), duration.groups, strict=False):
+                    if estimate.calls:
+                        add(f"{name}_{part}_min", estimate)
+        for name, law in (("", self.law), ("answer_", self.answer_law)):
+            slope = law.per_distance
+            rows[f"{name}fixed_min"] = (*law.fixed, law.drives)
+            add(f"{name}{'minutes_per_km' if self.roads is None else 'road_factor'}", slope)
+            if self.roads is None:
+                low, high = slope.interval
+                rows[f"{name}speed_kmh"] = (60 / slope.value, 60 / high, 60 / low, law.drives)
+            add(f"{name or 'travel_'}cv", law.cv)
+        frame = pd.DataFrame.from_dict(rows, orient="index", columns=["estimate", "low", "high", "calls"])
+        return frame.astype({"calls": int})
+
+    def travel_minutes(self, km: ArrayLike) -> FloatArray:
+        """Return the mean minutes of a drive over a great-circle distance (km) from the unit's home, same shape.
+
+        Raises
+        ------
+        InputError
+            If the law is one of road minutes, because roads were given, or a distance is negative.
+        """
+        if self.roads is not None:
+            raise InputError("this law converts minutes on roads, not km. Use `fit.city` or `fit.law.mean(minutes)`.")
+        distance = _validate.floats(km, "km", "km")
+        if not (distance >= 0).all():
+            raise InputError(f"`km` must be at least 0; got {distance.min():g}.")
+        return self.law.mean(distance)
+
+    def distances(self, places: FloatArray) -> FloatArray:
+        """Return what the laws take from each station to each place: km or minutes at free flow, shape (N, M).
+
+        ``places`` are longitudes and latitudes, shape (M, 2).
+        """
+        return distances(self.stations, places, self.roads).T
+
+    def demand(self, **options: Any) -> Demand:
+        """Return the demand of the calls to which a unit was sent; ``options`` are those of `aggregate_calls`."""
+        return aggregate_calls(self.calls, self.stations, **options)
+
+    def city(
+        self,
+        *,
+        hours: Iterable[int] | None = None,
+        weekdays: Iterable[int | str] | None = None,
+        demand: Demand | None = None,
+        cell_km: float | None = None,
+        areas: Source | None = None,
+        **options: Any,
+    ) -> City:
+        """Return the city with the log's demand and the calibrated times.
+
+        Parameters
+        ----------
+        hours, weekdays : sequence, optional
+            Hours of the day (0 to 23) and weekdays ("Mon" or 0 to "Sun" or 6) that count. Default: all.
+        demand : Demand, optional
+            Result of `Fit.demand`, to save computing it again.
+        cell_km, areas : optional
+            As for `aggregate_calls`, if ``demand`` is not given.
+        **options
+            As for `Demand.city`; ``turnout_times`` and ``service_times`` replace calibrated ones, and are needed where
+            the log has no stamps for them.
+
+        Returns
+        -------
+        City
+            Travel times are those of ``answer_law``, with its spread as ``travel_cv``. Distances are to the middle of
+            each cell, which overstates the mean response a little: in San José by 0.3 % with cells of 1 km and by 1 %
+            with cells of 2 km.
+        """
+        demand = self.demand(cell_km=cell_km, areas=areas) if demand is None else demand
+        reach = self.distances(demand.locations)
+        chosen = slots(hours, weekdays)
+        weights = demand.counts.sum(axis=0)[chosen]  # calls in each chosen hour of the week
+        hour = np.broadcast_to(np.arange(24), (7, 24))[chosen]
+        factors = self.answer_law.hour_factors[hour]
+        if weights.sum() == 0:
+            raise InputError("there are no calls in these hours. Choose others.")
+        factor = np.average(factors, weights=weights)
+        among = np.average((factors / factor - 1) ** 2, weights=weights)  # spread among the hours
+        options = {"travel_times": self.answer_law.mean(reach) * factor} | options
+        stations = demand.stations
+        for name, column, duration in (
+            ("turnout_times", "turnout_min", float(np.average(self.turnout_minutes(hour), weights=weights))),
+            ("service_times", "service_min", None if self.service is None else self.service.mean.value),
+        ):
+            if name not in options and duration is not None:
+                options[name] = duration
+                stations = stations.drop(columns=column, errors="ignore")
+        city = replace(demand, stations=stations).city(hours=hours, weekdays=weekdays, **options)
+        spread = float(np.sqrt((1 + self.answer_law.cv.value**2) * (1 + among) - 1))
+        law = f"{self.law.fixed[0]:.2g} min + {self.law.per_distance.value:.2g} min per "
+        law += "km" if self.roads is None else "minute at free flow"
+        notes = f"{city.notes} Travel times: calibrated from {self.law.drives:,} recorded drives ({law})."
+        variation = 0.0 if self.turnout is None else self.turnout.cv.value
+        return city.replace(travel_cv=spread, turnout_cv=variation, notes=notes)
+
+    def turnout_minutes(self, hour: IntArray) -> FloatArray:
+        """Return the mean turnout (min) at some hours of the day, same shape."""
+        if self.turnout is None:
+            return np.zeros(np.shape(hour))
+        day, night = (part.value if part.calls else self.turnout.mean.value for part in self.turnout.groups)
+        return np.where(NIGHT[hour], night, day)
+
+    def draw(self, rng: np.random.Generator) -> Fit:
+        """Return a fit drawn from what the calls leave open: means, laws and spreads, but not the demand."""
+        durations = ("call_handling", "turnout", "service")
+        drawn = {name: d.draw(rng) for name in durations if (d := getattr(self, name)) is not None}
+        return replace(self, **drawn, law=self.law.draw(rng), answer_law=self.answer_law.draw(rng))
+
+    def __repr__(self) -> str:
+        parts = [f"{self.law.drives:,} drives"]
+        if self.turnout is not None:
+            parts.append(f"turnout {self.turnout.mean.value:.2g} min")
+        per = "min/km" if self.roads is None else "x road minutes"
+        parts.append(f"travel {self.law.fixed[0]:.2g} min + {self.law.per_distance.value:.2g} {per}")
+        parts.append(f"cv {self.law.cv.value:.2g}")
+        if self.service is not None:
+            parts.append(f"service {self.service.mean.value:.3g} min")
+        return f"<Fit: {', '.join(parts)}; homes: {self.homes_from}>"
+
+    def _repr_html_(self) -> str:
+        return self.to_frame().round(3).to_html()
+
+
+def calibrate(
+    calls: CallLog | Source,
+    stations: Source,
+    homes: Mapping[str, str] | None = None,
+    roads: RoadNetwork | None = None,
+) -> Fit:
+    """Calibrate call handling, turnout, travel and service times from the stamps of a log.
+
+    Parameters
+    ----------
+    calls : CallLog, or whatever `read_calls` takes
+        With at least the roles ``dispatched`` and ``on_scene``; see `read_calls`.
+    stations : DataFrame, or whatever `read_stations` takes
+    homes : mapping of str to str, optional
+        Name of the home station of each unit. Default: the log's column ``station``; or the stations whose numbers the
+        units have, as E14 has that of Station 14; or, with units, the stations that the log makes most likely; or,
+        without units, any of the five closest stations.
+    roads : RoadNetwork, optional
+        Roads with free-flow speeds. Default: distances are as the crow flies.
+
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    InputError
+        If the log lacks the stamps, has fewer than 30 usable drives, or ``homes`` names a station that does not exist.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, stations = eo.datasets.san_jose_calls()
+    >>> fit = eo.calls.calibrate(calls, stations)
+    >>> fit.homes_from, fit.homes["E14"]
+    ('numbers', 'Station 14')
+    """
+    log = calls if isinstance(calls, CallLog) else read_calls(calls)
+    stations = _named(read_stations(stations))
+    details = log.details
+    missing = [role for role in ("dispatched", "on_scene") if role not in details]
+    if missing:
+        needed = " and ".join(f"'{role}'" for role in missing)
+        remedy = "Name its columns by `read_calls(..., columns={...})`, or give a speed to `city_from_calls`."
+        raise InputError(f"calibration needs the times of dispatch and of arrival; the log lacks {needed}. {remedy}")
+    log = log.where(sent(log))
+    details = log.details
+    stamps = {name: details[name].to_numpy("datetime64[s]") for name in STAMPS if name in details}
+    stamps["time"] = log.times
+    if "en_route" not in stamps:  # the law then covers turnout too
+        stamps["en_route"] = stamps["dispatched"]
+    exact = {name: resolution(times) for name, times in stamps.items()}
+    left_out: dict[str, int] = {}
+    minutes = {name: minutes_between(stamps[a], stamps[b]) for name, (a, b) in DURATIONS.items() if b in stamps}
+    if log.service_min is not None:
+        minutes["service"] = np.array(log.service_min)
+    for name, values in minutes.items():
+        for reason, bad in ((f"{name} below 0", values < 0), (f"{name} too long", values > LONGEST[name])):
+            left_out |= {reason: int(bad.sum())} if bad.any() else {}
+            values[bad] = np.nan
+
+    def duration(name: str, group: IntArray | None = None) -> Duration | None:
+        values = minutes.get(name)
+        if values is None or (name == "turnout" and "en_route" not in details):
+            return None
+        known = ~np.isnan(values)
+        if known.sum() < _durations.FEWEST:
+            return None
+        start, end = (exact.get(stamp, 1 / 60) for stamp in DURATIONS[name])
+        return fit_duration(values[known], start, end, LONGEST[name], None if group is None else group[known])
+
+    hour = (stamps["dispatched"].astype("datetime64[h]").astype(np.int64) % 24).astype(np.int64)
+    hour[np.isnat(stamps["dispatched"])] = log.hours[np.isnat(stamps["dispatched"])]
+
+    reach = distances(stations, log.locations, roads)
+    travelled = minutes["travel"]
+    home, names, source = _home(homes, details, stations, reach, travelled)
+    start, end = exact["en_route"], exact["on_scene"]
+    if home is None:
+        close = np.sort(reach, axis=1)[:, :POSSIBLE]
+        known, apart = ~np.isnan(travelled), close
+    else:
+        known = ~np.isnan(travelled) & (home >= 0)
+        apart = reach[np.arange(len(home)), np.maximum(home, 0)][:, None]
+    law = fit_law(travelled[known], apart[known], hour[known], start, end)
+    deployment = _deployment(names, details, stations)
+    units = units_sent(log)
+    service = minutes.get("service", np.full(len(log), np.nan))
+    typical = float(np.nanmean(service)) if (~np.isnan(service)).any() else 0.0
+    busy = np.where(np.isnan(service), typical, service)
+    answer = _answers(stamps["dispatched"], log.times, reach, deployment, busy)
+    usable = ~np.isnan(travelled) & ~np.isnan(answer)
+    answer_law = fit_law(travelled[usable], answer[usable], hour[usable], start, end, mean_as_recorded=True)
+    return Fit(
+        stations=stations,
+        calls=log,
+        call_handling=duration("call handling"),
+        turnout=duration("turnout", NIGHT[hour].astype(np.int64)),
+        service=duration("service"),
+        law=law,
+        answer_law=answer_law,
+        homes=MappingProxyType(names),
+        homes_from=source,
+        deployment=deployment,
+        units_per_call=float(units.mean()),
+        drives=pd.DataFrame({"distance": apart[known, 0], "minutes": travelled[known]}),
+        left_out=MappingProxyType(left_out),
+        roads=roads,
+    )
+
+
+# -- parts of a log -----------------------------------------------------------------------------------------------
+
+
+def sent(log: CallLog) -> BoolArray:
+    """Return whether a unit was sent to each call, shape (K,): it has a stamp, a unit, or a number of units above 0."""
+    details = log.details
+    signs = [details[name].notna().to_numpy() for name in (*STAMPS, "unit") if name in details]
+    if "units_sent" in details:
+        signs.append(details["units_sent"].to_numpy(float) > 0)
+    return np.any(signs, axis=0)
+
+
+def units_sent(log: CallLog) -> IntArray:
+    """Return the number of units sent to each call, at least 1; 1 where unknown, shape (K,)."""
+    if "units_sent" not in log.details:
+        return np.ones(len(log), np.int64)
+    return np.maximum(np.nan_to_num(log.details["units_sent"].to_numpy(float), nan=1.0), 1).astype(np.int64)
+
+
+def distances(stations: pd.DataFrame, places: FloatArray, roads: RoadNetwork | None) -> FloatArray:
+    """Return km as the crow flies, or minutes at free flow on roads, from stations to places, shape (K, N)."""
+    points = stations[["lon", "lat"]].to_numpy(float)
+    if roads is not None:
+        return np.ascontiguousarray(roads.travel_times(points, places).T)
+    parts = [travel.great_circle_km(places[k : k + ALIKE], points) for k in range(0, len(places), ALIKE)]
+    return np.concatenate(parts)
+
+
+def _named(stations: pd.DataFrame) -> pd.DataFrame:
+    """Return the stations with distinct names as text."""
+    names = _validate.names(stations.get("name"), "names of stations", len(stations), "site")
+    return stations.assign(name=list(names))
+
+
+def _home(
+    homes: Mapping[str, str] | None,
+    details: pd.DataFrame,
+    stations: pd.DataFrame,
+    reach: FloatArray,
+    travelled: FloatArray,
+) -> tuple[IntArray | None, dict[str, str], str]:
+    """Return the station of the unit that answered each call (-1 unknown), those of all units, and how they are known.
+
+    The first is None if no home is known.
+    """
+    names = stations["name"].tolist()
+    words = {name: details[name] for name in ("unit", "station") if name in details and details[name].notna().any()}
+    if homes is not None and "unit" not in words:
+        raise InputError("`homes` needs a log with a column of units; this log has none.")
+    home = np.full(len(details), -1)
+    if homes is None and "station" in words:
+        place = {name.casefold(): k for k, name in enumerate(names)}
+        home = np.array([place.get(str(word).strip().casefold(), -1) for word in words["station"]])
+    code, units = np.full(len(details), -1), list[str]()
+    if "unit" in words:
+        code, found = pd.factorize(words["unit"], sort=True)
+        units = [str(unit) for unit in found]
+    has = code >= 0
+    if homes is None and (home >= 0).mean() > 0.5:
+        index = np.full(len(units), -1)
+        both = has & (home >= 0)
+        table = np.zeros((len(units), len(names)))
+        np.add.at(table, (code[both], home[both]), 1)
+        index = np.where(table.any(axis=1), table.argmax(axis=1), -1)
+        return home, _as_names(units, index, names), "station column"
+    if not units:
+        return None, {}, "unknown"
+    source = "given"
+    if homes is not None:
+        index = _homes.by_mapping(homes, units, names)
+    else:
+        numbered = _homes.by_number(units, np.bincount(code[has], minlength=len(units)), names)
+        drives = has & ~np.isnan(travelled)
+        source = "log" if numbered is None else "numbers"
+        index = _homes.by_log(code[drives], reach[drives], travelled[drives]) if numbered is None else numbered
+        index = np.r_[index, np.full(len(units) - len(index), -1)]  # units without drives
+    if (index < 0).all():
+        return None, {}, "unknown"
+    return np.where(has, index[code], -1), _as_names(units, index, names), source
+
+
+def _as_names(units: list[str], index: IntArray, names: list[str]) -> dict[str, str]:
+    """Return the name of the station of each unit with a known one."""
+    return {unit: names[k] for unit, k in zip(units, index.tolist(), strict=True) if k >= 0}
+
+
+def _deployment(homes: Mapping[str, str], details: pd.DataFrame, stations: pd.DataFrame) -> IntArray:
+    """Return the station of each unit that answers calls regularly, or all stations if no home is known, shape (p,)."""
+    if not homes:
+        return np.arange(len(stations))
+    place = {name: k for k, name in enumerate(stations["name"])}
+    calls = details["unit"].value_counts() if "unit" in details else pd.Series(dtype=float)
+    counts = calls.reindex(list(homes)).fillna(0)
+    regular = counts[counts >= SELDOM * counts.median()]
+    return np.sort([place[homes[unit]] for unit in regular.index])
+
+
+def _answers(dispatched: Any, called: Any, reach: FloatArray, deployment: IntArray, busy: FloatArray) -> FloatArray:
+    """Return the distance of the closest free unit of a deployment from each call; NaN where all are busy, shape (K,).
+
+    Units are busy for the recorded time of the calls to which this rule sends them.
+    """
+    when = np.where(np.isnat(dispatched), called, dispatched)
+    order = np.argsort(when, kind="stable")
+    minutes = (when[order] - when[order[0]]).astype("timedelta64[s]").astype(float) / 60
+    preferred = _dispatch.closest_first(reach[order], deployment)
+    answered = _dispatch.send(minutes, preferred, busy[order])
+    result = np.full(len(when), np.nan)
+    result[order] = np.where(answered >= 0, reach[order, deployment[np.maximum(answered, 0)]], np.nan)
+    return result

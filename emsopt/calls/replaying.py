@@ -1,0 +1,162 @@
+"""Replay the calls of a log with a deployment: what would have happened with units there.
+
+Each call, in order, gets the closest free unit of the deployment, which takes turnout, travel and service times drawn
+from a `Fit`. A call that finds all units busy is lost to others. Units do not start from where they were last, and one
+unit goes to each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import _validate
+from ..errors import InputError
+from . import _dispatch
+from .calibration import Fit, distances, sent
+from .log import CallLog, Source, read_calls
+
+if TYPE_CHECKING:
+    from .._types import FloatArray, IntArray, Rng
+    from ._durations import Duration
+    from ._times import Times
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Replay:
+    """Draws of what would have happened to the calls of a log.
+
+    Attributes
+    ----------
+    calls : CallLog
+        Those of the log to which a unit was sent, in order of time.
+    deployment : ndarray of int, shape (p,)
+        Station of each unit.
+    response : ndarray, shape (draws, K)
+        Turnout plus travel minutes; NaN for calls that found all units busy.
+    unit : ndarray of int, shape (draws, K)
+        Unit that answers, as an index into ``deployment``; -1 for calls that found all units busy.
+    busy : ndarray, shape (draws, p)
+        Minutes for which each unit is busy.
+    """
+
+    calls: CallLog
+    deployment: IntArray
+    response: FloatArray
+    unit: IntArray
+    busy: FloatArray
+
+    @property
+    def mean_response(self) -> float:
+        """Mean minutes from dispatch to arrival over all draws."""
+        return float(np.nanmean(self.response))
+
+    @property
+    def percentile_90(self) -> float:
+        """90th percentile of the minutes from dispatch to arrival over all draws."""
+        return float(np.nanquantile(self.response, 0.9))
+
+    def late_fraction(self, threshold: float) -> float:
+        """Return the share of answered calls whose response takes ``threshold`` minutes or more."""
+        threshold = _validate.positive_number(threshold, "threshold", "min", zero=True)
+        return float((self.response[self.unit >= 0] >= threshold).mean())
+
+    @property
+    def loss_fraction(self) -> float:
+        """Share of the calls that found all units busy."""
+        return float((self.unit < 0).mean())
+
+    def __repr__(self) -> str:
+        draws, calls = self.response.shape
+        return (
+            f"<Replay: {calls:,} calls, {len(self.deployment)} units, {draws} draws: mean response "
+            f"{self.mean_response:.2f} min, 90th percentile {self.percentile_90:.2f} min>"
+        )
+
+
+def replay(
+    fit: Fit,
+    calls: CallLog | Source | None = None,
+    deployment: Sequence[int] | IntArray | None = None,
+    *,
+    draws: int = 20,
+    rng: Rng = None,
+) -> Replay:
+    """Replay the calls of a log with a deployment.
+
+    Parameters
+    ----------
+    fit : Fit
+        As `calibrate` returns it. Every draw takes its own times from what the fit leaves open (`Fit.draw`).
+    calls : CallLog, or whatever `read_calls` takes, optional
+        Default: the calls of the fit.
+    deployment : array_like of int, shape (p,), optional
+        Index into ``fit.stations`` of the station of each unit; repeat it for several units. Default: today's.
+    draws : int
+    rng : numpy.random.Generator or seed, optional
+        The same seed gives the same times to the same calls whatever the deployment.
+
+    Returns
+    -------
+    Replay
+    """
+    fit = _validate.instance(fit, "fit", Fit, "emsopt.calls.Fit")
+    log = fit.calls if calls is None else calls if isinstance(calls, CallLog) else read_calls(calls)
+    if fit.service is None:
+        raise InputError("a replay needs service times: a log with the role 'cleared' or a column 'service_min'.")
+    log, sites = log.where(sent(log)), check_deployment(fit, deployment)
+    rng, draws = _validate.generator(rng), _validate.whole_number(draws, "draws")
+    when = dispatch_times(log)
+    order = np.argsort(when, kind="stable")
+    minutes = (when - when.min()).astype("timedelta64[s]").astype(float)[order] / 60
+    hour = (when.astype("datetime64[h]").astype(np.int64) % 24)[order]
+    reach = distances(fit.stations, log.locations[order], fit.roads)
+    preferred = _dispatch.closest_first(reach, sites)
+    response, unit = np.full((draws, len(log)), np.nan), np.full((draws, len(log)), -1)
+    busy = np.zeros((draws, len(sites)))
+    for b, child in enumerate(rng.spawn(draws)):
+        drawn = fit.draw(child)
+        service = _random(drawn.service, child, len(log))
+        turnout = drawn.turnout_minutes(hour) * _random(drawn.turnout, child, len(log), mean=1.0)
+        noise = child.standard_normal(len(log))
+        sent_to = _dispatch.send(minutes, preferred, service)
+        answered = sent_to >= 0
+        law = drawn.answer_law
+        spread = np.sqrt(np.log1p(law.cv.value**2))
+        mean = law.mean(reach[np.arange(len(log)), sites[sent_to]]) * law.hour_factors[hour]
+        total = turnout + mean * np.exp(spread * noise - spread**2 / 2)
+        response[b, order], unit[b, order] = np.where(answered, total, np.nan), sent_to
+        busy[b] = np.bincount(sent_to[answered], service[answered], len(sites))
+    return Replay(log, sites, response, unit, busy)
+
+
+def dispatch_times(log: CallLog) -> Times:
+    """Return when units were dispatched to the calls; the time of the call where that is unknown, shape (K,)."""
+    if "dispatched" not in log.details:
+        return log.times
+    dispatched = log.details["dispatched"].to_numpy("datetime64[s]")
+    return np.where(np.isnat(dispatched), log.times, dispatched)
+
+
+def check_deployment(fit: Fit, deployment: Sequence[int] | IntArray | None) -> IntArray:
+    """Return a deployment as sorted indices of stations; None stands for today's."""
+    if deployment is None:
+        return fit.deployment
+    sites = np.asarray(deployment)
+    if sites.ndim != 1 or len(sites) == 0 or sites.dtype.kind not in "iu":
+        raise InputError(f"`deployment` must be a list of indices of stations; got {_validate.shown(deployment)}.")
+    if sites.min() < 0 or sites.max() >= len(fit.stations):
+        raise InputError(f"`deployment` must have indices from 0 to {len(fit.stations) - 1}; got {sites.tolist()}.")
+    return np.sort(sites.astype(np.int64))
+
+
+def _random(duration: Duration | None, rng: np.random.Generator, n: int, mean: float | None = None) -> FloatArray:
+    """Draw n lognormal durations; ``mean`` replaces the duration's own."""
+    if duration is None:
+        return np.zeros(n)
+    spread = np.sqrt(np.log1p(duration.cv.value**2))
+    mean = duration.mean.value if mean is None else mean
+    return mean * np.exp(spread * rng.standard_normal(n) - spread**2 / 2)

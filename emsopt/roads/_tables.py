@@ -1,0 +1,186 @@
+"""Read a road network from two tables: nodes with coordinates, and arcs with distances and times.
+
+Column names are case-insensitive, and the first of these that a table has is used:
+
+========  ===============================================================================================
+nodes     name `NODE`; coordinates ``lon, lat`` or ``x, y`` (degrees, or metres on a plane); optional:
+          ``offRoadAccess``, 0 where vehicles cannot leave the road
+arcs      ends `TAIL` and `HEAD`; distance `DISTANCES`, by default the straight line; time `MINUTES` or speed
+          `SPEEDS` in km/h; optional: class `CLASS` and id `NODE`
+========  ===============================================================================================
+
+An arc leads straight from node to node. All turns are legal except U-turns, which are legal if there is no other exit.
+Files may begin with other lines before the names of the columns, as those of the simulator JEMSS do.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from .. import _validate
+from .._files.columns import LATITUDE, LONGITUDE, Table, texts
+from .._files.formats import MOST_BYTES, Upload, read_csv
+from .._types import FloatArray, PathLike
+from ..city.travel import EARTH_RADIUS_KM, central_angle
+from ..errors import InputError
+from ._limits import LONGEST_M, MOST_M_S
+from .line_graph import legal_turns
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NODE = ("index", "id", "node", "name", "osmid")
+TAIL = ("fromnode", "from_node", "from", "source", "tail", "u")
+HEAD = ("tonode", "to_node", "to", "target", "head", "v")
+CLASS = ("class", "road_class", "highway", "type")
+DISTANCES = {"distance": 1000.0, "distance_km": 1000.0, "length_km": 1000.0, "distance_m": 1.0, "length_m": 1.0}
+DISTANCES |= {"length": 1.0}  # metres, as osmnx writes them
+MINUTES = {"minutes": 1.0, "time_min": 1.0, "seconds": 1 / 60, "time_s": 1 / 60, "travel_time": 1 / 60}
+MINUTES |= {"hours": 60.0, "time_h": 60.0, "mode_1": 1440.0}  # days, as JEMSS writes them
+SPEEDS = ("speed_kmh", "speed_kph", "maxspeed")
+METRES_IN = {"m": 1.0, "km": 1000.0, "mi": 1609.344}
+MINUTES_IN = {"s": 1 / 60, "min": 1.0, "h": 60.0, "day": 1440.0}
+SHORTEST_M = 0.1
+FILES = ("nodes.csv", "arcs.csv")
+
+
+def read_tables(
+    nodes: pd.DataFrame | PathLike,
+    arcs: pd.DataFrame | PathLike | None,
+    *,
+    time: str | None,
+    time_unit: str,
+    distance: str | None,
+    distance_unit: str,
+    two_way: bool,
+    geographic: bool | None,
+) -> dict[str, Any]:
+    """Return the arguments of a `RoadNetwork`."""
+    frames = _frames(nodes, arcs)
+    node = Table.of(frames[0], "nodes")
+    arc = Table.of(frames[1], "arcs")
+    names = _names(node, NODE, "a column 'index' or 'id', the name of each node")
+    row = pd.Series(np.arange(len(names)), index=pd.Index(_validate.names(names, "nodes", len(names), "node")))
+    points, geographic = _points(node, geographic)
+    ends = []
+    for options, what in ((TAIL, "a column 'fromNode'"), (HEAD, "a column 'toNode'")):
+        named = _names(arc, options, what)
+        found = row.reindex(named)
+        if found.isna().any():
+            k = int(found.isna().to_numpy().argmax())
+            raise InputError(f"{arc.where}, row {k + 1}: there is no node {named[k]!r} in {node.where}.")
+        ends.append(found.to_numpy(dtype=np.int64))
+    tails, heads = ends
+    lengths = _metres(arc, distance, distance_unit)
+    if lengths is None:
+        a, b = points[tails], points[heads]
+        lengths = 1000 * EARTH_RADIUS_KM * central_angle(a, b) if geographic else np.hypot(*(b - a).T)
+    lengths = np.maximum(lengths, SHORTEST_M)
+    speeds = _speeds(arc, lengths, time, time_unit)
+    key = arc.column(CLASS)
+    if key is not None:
+        classes = np.array(texts(arc.frame[key]))
+    else:
+        open_ = np.ones(len(names))
+        if "offroadaccess" in node.frame:
+            open_ = node.numbers("offroadaccess", "0 or 1", low=0, high=1)
+        # `emsopt.roads.snapping` treats motorways as roads that cannot be left
+        classes = np.where((open_[tails] == 0) & (open_[heads] == 0), "motorway", "unknown")
+    ids = _names(arc, NODE, "") if arc.column(NODE) else [f"arc {k + 1}" for k in range(len(tails))]
+    if _validate.truth(two_way, "two_way"):
+        tails, heads = np.append(tails, heads), np.append(heads, tails)
+        lengths, speeds, classes = np.tile(lengths, 2), np.tile(speeds, 2), np.tile(classes, 2)
+        ids += [f"-{name}" for name in ids]
+    return {
+        "lengths": lengths,
+        "speed_limits": speeds,
+        "connections": legal_turns(tails, heads),
+        "ids": ids,
+        "classes": classes.tolist(),
+        "polylines": list(points[np.column_stack([tails, heads])]),
+        "geographic": geographic,
+        "notes": f"From tables of {len(names):,} nodes and {len(arc.frame):,} arcs, which are straight lines.",
+    }
+
+
+def _frames(nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | None) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return both tables; without ``arcs``, ``nodes`` is a folder or a .zip file that holds `FILES`."""
+    if arcs is not None:
+        first = nodes if isinstance(nodes, pd.DataFrame) else _read(_validate.existing_file(nodes, "nodes", FILES[0]))
+        return first, arcs if isinstance(arcs, pd.DataFrame) else _read(_validate.existing_file(arcs, "arcs", FILES[1]))
+    if isinstance(nodes, pd.DataFrame):
+        raise InputError("`arcs` is missing: give a table of nodes and a table of arcs.")
+    path = _validate.path(nodes, "nodes")
+    if path.is_dir():
+        return _frames(path / FILES[0], path / FILES[1])
+    path = _validate.existing_file(path, "nodes", f"a folder or a .zip file with {' and '.join(FILES)}")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [name for file in FILES for name in archive.namelist() if name.split("/")[-1] == file]
+            if len(members) != len(FILES):
+                raise InputError(
+                    f"{path} must hold {' and '.join(FILES)}; it holds {', '.join(archive.namelist()[:9])}."
+                )
+            contents = []
+            for member in members:
+                with archive.open(member) as file:
+                    contents.append(Upload(member, file.read(MOST_BYTES + 1)))
+    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+        raise InputError(f"{path} is damaged or not a .zip file ({error}).") from error
+    return _read(contents[0]), _read(contents[1])
+
+
+def _read(file: Path | Upload) -> pd.DataFrame:
+    """Read a table from a file, without the lines before the names of the columns."""
+    with file.open("rb") as stream:
+        lines = stream.read(MOST_BYTES + 1).splitlines()
+    for k, line in enumerate(lines[:20]):
+        cells = {cell.strip(b' "').lower().decode(errors="replace") for cell in line.split(b",")}
+        if k and (cells.intersection(TAIL) or cells.intersection(("x", *LONGITUDE))):
+            rows = [line.rstrip(b","), *(row for row in lines[k + 1 :] if row.strip(b", "))]
+            return read_csv(Upload(file.name, b"\n".join(rows)))
+    return read_csv(file)
+
+
+def _names(table: Table, options: tuple[str, ...], what: str) -> list[str]:
+    """Return the cells of the first column in ``options`` as text; whole numbers have no decimals."""
+    return [cell.removesuffix(".0") for cell in texts(table.frame[table.needed(options, what)])]
+
+
+def _points(nodes: Table, geographic: bool | None) -> tuple[FloatArray, bool]:
+    """Return the coordinates of the nodes, shape (n, 2), and whether they are degrees."""
+    if nodes.column(LONGITUDE + LATITUDE):
+        return nodes.degrees(), True
+    x, y = (nodes.needed((key,), "columns 'lon' and 'lat', or 'x' and 'y'") for key in "xy")
+    points = np.column_stack([nodes.numbers(key, "degrees or metres") for key in (x, y)])
+    if geographic is None:
+        geographic = bool((np.abs(points) <= (180, 90)).all())
+    if _validate.truth(geographic, "geographic"):
+        _validate.degrees(points, f"{nodes.where}, columns 'x' and 'y',")
+    return points, geographic
+
+
+def _metres(arcs: Table, column: str | None, unit: str) -> FloatArray | None:
+    """Return the lengths of arcs, or None if there is no column for them."""
+    factor = METRES_IN[_validate.choice(unit, "distance_unit", METRES_IN)]
+    key = arcs.column(DISTANCES) if column is None else arcs.needed([column.lower()], f"a column {column!r}")
+    if key is None:
+        return None
+    factor = DISTANCES[key] if column is None else factor
+    return factor * arcs.numbers(key, "a distance of at least 0", low=0, high=LONGEST_M / factor)
+
+
+def _speeds(arcs: Table, lengths: FloatArray, column: str | None, unit: str) -> FloatArray:
+    """Return the speeds of arcs in m/s, from their times or else from a column of speeds."""
+    factor = MINUTES_IN[_validate.choice(unit, "time_unit", MINUTES_IN)]
+    key = arcs.column(MINUTES) if column is None else arcs.needed([column.lower()], f"a column {column!r}")
+    above_0: dict[str, Any] = {"low": 0.0, "strictly": True}
+    if key is not None:
+        minutes = arcs.numbers(key, "a time above 0", **above_0) * (MINUTES[key] if column is None else factor)
+        return np.minimum(lengths / minutes / 60, MOST_M_S)
+    what = f"a column of times ({', '.join(MINUTES)}; or any, with `time` and `time_unit`) or 'speed_kmh'"
+    return arcs.numbers(arcs.needed(SPEEDS, what), "km/h above 0", **above_0) / 3.6

@@ -1,0 +1,199 @@
+"""Places on the roads that are nearest to given points.
+
+A *place* is an edge and a fraction of it, 0 at its start and 1 at its end. A point usually has several places: both
+directions of a two-way street, or all edges that meet at a junction. A point belongs to a junction if its nearest place
+lies within `JUNCTION_M` of an end of the edge. Motorways can be entered only from points within `ROADSIDE_M` of them;
+other points belong to the nearest road of another class.
+
+The nearest place is exact: lines are cut into pieces of at most `PIECE_M`, a k-d tree of their centres finds the few
+that can be nearest, and the point is projected onto each of these.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import _validate
+from .._types import ArrayLike, BoolArray, FloatArray, IntArray
+from ..city.travel import EARTH_RADIUS_KM
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from .network import RoadNetwork
+
+PIECE_M = 100.0
+JUNCTION_M = 0.1
+TIE_M = 0.01  # roads whose distances differ by less are equally near
+OPPOSITE_M = 20.0  # largest distance between the two directions of a street: SUMO draws every lane
+ROADSIDE_M = 25.0
+MOTORWAYS = ("motorway", "motorway_link", "highway.motorway", "highway.motorway_link")
+BLOCK = 2000  # points at a time, to save memory
+
+
+class Places(NamedTuple):
+    """Places of K points; those of point k are the entries ``first[k]`` to ``first[k + 1] - 1`` of the next two."""
+
+    first: IntArray  # (K + 1,)
+    edges: IntArray
+    fractions: FloatArray
+    distances: FloatArray  # (K,) from each point to its places, m
+
+
+class Snapper:
+    """Finds the places nearest to points on a network with polylines."""
+
+    def __init__(self, net: RoadNetwork) -> None:
+        if net.polylines is None:
+            raise InputError("the network has no `polylines`, which are needed to find the road nearest to a point.")
+        points = np.concatenate(net.polylines)
+        sizes = np.array([len(line) for line in net.polylines])
+        self._geographic, self._scale = net.geographic, np.ones(2)
+        if net.geographic:  # metres per degree at the middle latitude
+            shrinking = np.cos(np.radians((points[:, 1].min() + points[:, 1].max()) / 2))
+            self._scale = 1000 * np.radians(EARTH_RADIUS_KM) * np.array([shrinking, 1.0])
+        self._junctions = _junctions(net, points[np.cumsum(sizes) - sizes], points[np.cumsum(sizes) - 1])
+        ends = self._junctions.T.ravel()  # at the start of edge e, and at E + e at its end
+        self._meeting = np.argsort(ends, kind="stable")
+        self._first_meeting = np.searchsorted(ends[self._meeting], np.arange(ends.max() + 2))
+        line = np.repeat(np.arange(net.n_edges), sizes)
+        inside = line[1:] == line[:-1]
+        points = points * self._scale
+        self._edge, self._start = line[:-1][inside], points[:-1][inside]
+        self._step = np.diff(points, axis=0)[inside]
+        self._length = np.hypot(*self._step.T)
+        self._total = np.bincount(self._edge, self._length)
+        travelled = np.cumsum(self._length) - self._length
+        self._before = travelled - travelled[np.searchsorted(self._edge, self._edge)]
+        self._is_motorway = np.isin(net.classes, MOTORWAYS)
+        self._all = self._tree(np.arange(len(self._edge)))
+        self._local = self._tree(np.flatnonzero(~self._is_motorway[self._edge]))
+
+    def _tree(self, segments: IntArray) -> tuple[Any, IntArray]:
+        """Return a k-d tree of the centres of the pieces of segments, and the segment of each piece."""
+        from scipy.spatial import cKDTree
+
+        parts = np.maximum(np.ceil(self._length[segments] / PIECE_M), 1).astype(np.int64)
+        segment, parts_of = np.repeat(segments, parts), np.repeat(parts, parts)
+        number = np.arange(len(segment)) - np.repeat(np.cumsum(parts) - parts, parts)
+        centres = self._start[segment] + ((number + 0.5) / parts_of)[:, None] * self._step[segment]
+        return cKDTree(centres), segment
+
+    def places(self, points: ArrayLike, name: str, off_road_km: float) -> Places:
+        """Return the nearest places of points, shape (K, 2).
+
+        Raises
+        ------
+        InputError
+            If a point is farther than ``off_road_km`` from every road, or is not a valid longitude and latitude.
+        """
+        limit_m = 1000 * _validate.positive_number(off_road_km, "off_road_km", "km")
+        points = _validate.real_array(points, name, (None, 2))
+        if self._geographic:
+            _validate.degrees(points, f"`{name}`")
+        at_least = self._all[0].query(points * self._scale)[0] - PIECE_M / 2
+        self._check_near(points, name, at_least, limit_m)
+        blocks = range(0, len(points), BLOCK)
+        found = [self._places(points[k : k + BLOCK] * self._scale, limit_m) for k in blocks]
+        distances = np.concatenate([part[3] for part in found])
+        self._check_near(points, name, distances, limit_m)
+        point = np.concatenate([part[0] + k for part, k in zip(found, blocks, strict=True)])
+        edges, fractions = (np.concatenate([part[k] for part in found]) for k in (1, 2))
+        return Places(np.searchsorted(point, np.arange(len(points) + 1)), edges, fractions, distances)
+
+    def _check_near(self, points: FloatArray, name: str, distances: FloatArray, limit_m: float) -> None:
+        """Raise if a distance exceeds the limit, with a hint if the coordinates are swapped."""
+        far = distances > limit_m
+        if not far.any():
+            return
+        k = int(distances.argmax())
+        swapped = np.median(self._all[0].query(points[:, ::-1] * self._scale)[0]) < np.median(distances) / 10
+        hint = "Coordinates look swapped: longitude (or x) comes first." if swapped else ""
+        raise InputError(
+            f"`{name}` must lie within {limit_m / 1000:g} km of a road (`off_road_km`), but {far.sum():,} of "
+            f"{len(points):,} points do not. The farthest, {points[k].tolist()} at index {k}, is "
+            f"{distances[k] / 1000:.3g} km away. {hint or 'Correct them, load a larger network or raise the limit.'}"
+        )
+
+    def _places(self, points: FloatArray, limit_m: float) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+        """Return places of points in metres as arrays (point, edge, fraction), and the distance of each point."""
+        point, edge, fraction, distance, nearest = self._near(points, *self._all)
+        at_motorway = np.ones(len(points), dtype=bool)
+        at_motorway[point[(distance <= nearest[point] + TIE_M) & ~self._is_motorway[edge]]] = False
+        moved = np.flatnonzero(at_motorway & (nearest > ROADSIDE_M))
+        if len(moved) and len(self._local[1]):
+            p, e, f, d, n = self._near(points[moved], *self._local)
+            better = n <= limit_m
+            kept, new = ~np.isin(point, moved[better]), better[p]
+            point, edge = np.append(point[kept], moved[p[new]]), np.append(edge[kept], e[new])
+            fraction, distance = np.append(fraction[kept], f[new]), np.append(distance[kept], d[new])
+            nearest[moved[better]] = n[better]
+        is_nearest = distance <= nearest[point] + TIE_M
+        to_end = np.minimum(fraction, 1 - fraction) * self._total[edge]
+        at_junction = is_nearest & (to_end <= JUNCTION_M)
+        meeting = self._junctions[edge[at_junction], np.rint(fraction[at_junction]).astype(np.int64)]
+        p, e, f = self._of_junctions(point[at_junction], meeting)
+        along = (is_nearest | self._is_opposite(point, edge, is_nearest, distance - nearest[point])) & ~np.isin(
+            point, p
+        )
+        point, edge = np.append(point[along], p), np.append(edge[along], e)
+        order = np.argsort(point, kind="stable")
+        return point[order], edge[order], np.append(fraction[along], f)[order], nearest
+
+    def _near(
+        self, points: FloatArray, tree: Any, segments: IntArray
+    ) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
+        """Return edges near points as arrays (point, edge, fraction, distance), and the nearest distance of each point.
+
+        All edges are listed that are at most `OPPOSITE_M` farther than the nearest, and some others; each once per
+        point, with its nearest place.
+        """
+        reach = tree.query(points)[0] + PIECE_M / 2 + OPPOSITE_M
+        found = tree.query_ball_point(points, reach)
+        point = np.repeat(np.arange(len(points)), [len(pieces) for pieces in found])
+        segment = segments[np.concatenate(found).astype(np.int64)]
+        offset, step, length = points[point] - self._start[segment], self._step[segment], self._length[segment]
+        along = np.einsum("ij,ij->i", offset, step) / np.maximum(length, 1e-9) ** 2
+        along = np.clip(along, 0, 1)
+        distance = np.hypot(*(offset - along[:, None] * step).T)
+        edge = self._edge[segment]
+        fraction = (self._before[segment] + along * length) / np.maximum(self._total[edge], 1e-9)
+        order = np.lexsort((distance, edge, point))
+        point, edge = point[order], edge[order]
+        first = np.append(True, (np.diff(point) > 0) | (np.diff(edge) != 0))
+        point, edge, fraction, distance = point[first], edge[first], fraction[order][first], distance[order][first]
+        nearest = np.minimum.reduceat(distance, np.searchsorted(point, np.arange(len(points))))
+        return point, edge, np.minimum(fraction, 1.0), distance, nearest
+
+    def _is_opposite(self, point: IntArray, edge: IntArray, is_nearest: BoolArray, beyond: FloatArray) -> BoolArray:
+        """Return which entries are the other direction of a point's nearest street, at most `OPPOSITE_M` farther."""
+        n, (start, end) = len(self._first_meeting), self._junctions[edge].T
+        forth, back = (point * n + start) * n + end, (point * n + end) * n + start
+        return np.isin(back, forth[is_nearest]) & (beyond <= OPPOSITE_M)
+
+    def _of_junctions(self, points: IntArray, junctions: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return the ends of all edges that meet at the junctions of points, as arrays (point, edge, fraction)."""
+        pairs = np.unique(np.column_stack([points, junctions]), axis=0)
+        first, n = self._first_meeting[pairs[:, 1]], np.diff(self._first_meeting)[pairs[:, 1]]
+        entry = np.repeat(first - np.cumsum(n) + n, n) + np.arange(n.sum())
+        at_end, edge = np.divmod(self._meeting[entry], len(self._junctions))
+        return np.repeat(pairs[:, 0], n), edge, at_end.astype(float)
+
+
+def _junctions(net: RoadNetwork, starts: FloatArray, ends: FloatArray) -> IntArray:
+    """Return the number of the junction at the start and the end of every edge, shape (E, 2).
+
+    Ends of edges meet at a junction if they have the same coordinates or a connection between them.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    n = net.n_edges
+    _, spot = np.unique(np.vstack([starts, ends]), axis=0, return_inverse=True)
+    before, after = net.connections.T
+    tail = np.concatenate([np.arange(2 * n), n + before])
+    head = np.concatenate([2 * n + spot.ravel(), after])
+    size = 4 * n
+    _, part = connected_components(coo_array((np.ones(len(tail)), (tail, head)), shape=(size, size)), directed=False)
+    return np.unique(part[: 2 * n], return_inverse=True)[1].reshape(2, n).T

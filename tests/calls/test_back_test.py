@@ -1,0 +1,139 @@
+"""Back-tests on San José and on logs with a known truth."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import emsopt as eo
+from emsopt.calls import Truth, synthetic_log
+from emsopt.calls.back_test import percentile
+from emsopt.errors import InputError
+
+CLOSE = (0.05, 0.10)  # of the mean and of the 90th percentile
+
+
+@pytest.fixture(scope="module")
+def san_jose():
+    return eo.datasets.san_jose_calls()
+
+
+def halves(log):
+    """Return the ways in which the two weeks are cut: what is fitted, what is predicted."""
+    odd = log.times.astype("datetime64[D]").astype(int) % 2 == 1
+    late = {day: log.times >= np.datetime64(f"2015-01-{day:02d}") for day in (8, 10)}
+    return {"1 to 9": (~late[10], late[10]), "second week": (late[8], ~late[8]), "odd days": (odd, ~odd)}
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["homes by names", "homes by the log"])
+@pytest.mark.parametrize("cut", ["1 to 9", "second week", "odd days"])
+def test_san_jose_is_predicted(san_jose, cut, known):
+    calls, stations = san_jose
+    if not known:
+        letters = {
+            unit: f"u{chr(97 + k % 26)}{chr(97 + k // 26)}" for k, unit in enumerate(calls.details["unit"].unique())
+        }
+        calls = dataclasses.replace(calls, details=calls.details.assign(unit=calls.details["unit"].map(letters)))
+    fitted, predicted = halves(calls)[cut]
+    report = eo.calls.back_test(eo.calls.calibrate(calls.where(fitted), stations), calls.where(predicted), draws=40)
+    frame = report.to_frame()
+    for name, limit in zip(("mean_response_min", "percentile_90_min"), CLOSE, strict=True):
+        for column in ("modelled", "city_model"):
+            assert abs(frame.loc[name, column] / frame.loc[name, "recorded"] - 1) < limit
+    assert abs(frame.loc["late_over_8_min", "modelled"] - frame.loc["late_over_8_min", "recorded"]) < 0.04
+    assert frame.loc["mean_response_min", "low"] < frame.loc["mean_response_min", "modelled"]
+
+
+@pytest.fixture(scope="module")
+def stations():
+    rng = np.random.default_rng(1)
+    names = [f"Station {k + 1}" for k in range(8)]
+    return pd.DataFrame({"name": names, "lon": rng.uniform(0, 0.15, 8), "lat": 45 + rng.uniform(0, 0.12, 8)})
+
+
+@pytest.fixture(scope="module")
+def report(stations):
+    fit = eo.calls.calibrate(synthetic_log(stations, rng=1), stations)
+    return eo.calls.back_test(fit, synthetic_log(stations, Truth(wrong=0), days=14, rng=2), draws=100)
+
+
+def test_a_true_model_passes(report):
+    frame = report.to_frame()
+    assert ((frame["recorded"] >= frame["low"]) & (frame["recorded"] <= frame["high"])).mean() > 0.6
+    for name in ("mean_response_min", "percentile_90_min"):
+        assert frame.loc[name, "modelled"] == pytest.approx(frame.loc[name, "recorded"], rel=0.04)
+        assert frame.loc[name, "city_model"] == pytest.approx(frame.loc[name, "modelled"], rel=0.04)
+    for table in (report.by_hour, report.by_zone, report.by_station):
+        assert ((table["recorded"] >= table["low"]) & (table["recorded"] <= table["high"])).mean() > 0.7
+    assert report.distribution["recorded"].sum() == pytest.approx(1)
+    assert all("usable" in sentence for sentence in report.verdict[:3])
+
+
+def test_a_wrong_model_fails(stations):
+    fit = eo.calls.calibrate(synthetic_log(stations, rng=1), stations)
+    slow = synthetic_log(stations, Truth(minutes_per_km=2.2), days=14, rng=2)
+    report = eo.calls.back_test(fit, slow, draws=40)
+    assert "do not use" in report.verdict[0]
+    assert "more than what chance explains" in report.verdict[0]
+    assert "Do not promise" in report.verdict[4]
+
+
+def test_quantiles_of_whole_minutes_lie_within_the_minute():
+    """Uniform minutes that are truncated at both ends keep their quantiles to the width of the rounding."""
+    assert percentile(np.array([5.0]), 50, 1.0) == 5.0
+    assert percentile(np.array([5.0, 6.0]), 50, 1.0) == 5.5
+    rng = np.random.default_rng(0)
+    x = rng.gamma(4, 2, 100_000)
+    rounded = np.floor(x + rng.random(len(x)))
+    assert percentile(rounded, 90, 1.0) == pytest.approx(np.quantile(x, 0.9), abs=0.05)
+    assert percentile(x, 90, 0.0) == np.percentile(x, 90)
+
+
+def test_impossible_responses_are_left_out_and_counted(stations):
+    log = synthetic_log(stations, days=14, rng=1)
+    fit = eo.calls.calibrate(log, stations)
+    details = log.details.copy()
+    details.loc[:2, "on_scene"] = details["dispatched"][:3] - pd.Timedelta(minutes=1)
+    details.loc[3:6, "on_scene"] = pd.NaT
+    details.loc[7, "on_scene"] = details["dispatched"][7] + pd.Timedelta(hours=20)
+    report = eo.calls.back_test(fit, dataclasses.replace(log, details=details), draws=10)
+    assert list(report.left_out.values()) == [4, 3, 1]
+    assert report.calls == len(log) - 8
+
+
+def test_the_page_is_self_contained_and_has_no_single_call(report, tmp_path):
+    page = report.save(tmp_path / "page.html").read_text("utf-8")
+    assert page.count("<svg") >= 4
+    assert "http" not in page.replace("http-equiv", "")
+    assert "default-src 'none'" in page
+    assert report.verdict[0].split(":")[0] in page
+    assert "BackTest" in repr(report)
+    assert (report.by_zone["calls"] >= 5).all()
+
+
+def test_more_units_answer_sooner_in_a_replay(stations):
+    fit = eo.calls.calibrate(synthetic_log(stations, calls_per_day=200, days=10, rng=1), stations)
+    few, many = (eo.calls.replay(fit, deployment=units, draws=5, rng=0) for units in ([0, 1, 2], [*range(8)] * 2))
+    assert many.mean_response < few.mean_response
+    assert many.loss_fraction == 0 < few.loss_fraction
+    assert many.late_fraction(8) < few.late_fraction(8)
+    assert np.isnan(few.response[few.unit < 0]).all()
+    again = eo.calls.replay(fit, deployment=[0, 1, 2], draws=5, rng=0)
+    assert np.array_equal(again.response, few.response, equal_nan=True)
+
+
+def test_a_replay_of_a_lone_unit_is_the_law_itself(stations):
+    """With a unit at every station and hardly a call, the mean is turnout plus the law at the closest station."""
+    log = synthetic_log(stations, Truth(service_min=10), calls_per_day=60, days=60, rng=4)
+    fit = eo.calls.calibrate(log, stations)
+    played = eo.calls.replay(fit, draws=30, rng=1)
+    km = eo.city.travel.great_circle_km(log.locations, stations[["lon", "lat"]]).min(axis=1)
+    assert played.mean_response == pytest.approx(fit.turnout.mean.value + fit.answer_law.mean(km).mean(), rel=0.03)
+
+
+def test_deployments_must_be_stations(stations):
+    fit = eo.calls.calibrate(synthetic_log(stations, days=7, rng=1), stations)
+    for wrong in ([99], [], ["Station 1"], [[0]]):
+        with pytest.raises(InputError, match="deployment"):
+            eo.calls.replay(fit, deployment=wrong)

@@ -1,0 +1,252 @@
+"""Calibration against closed forms, known truths and San José's recorded times."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import integrate, stats
+
+import emsopt as eo
+from emsopt.calls import Truth, _dispatch, _durations, _homes, _travel_law, synthetic_log
+from emsopt.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def stations():
+    rng = np.random.default_rng(1)
+    names = [f"Station {k + 1}" for k in range(9)]
+    return pd.DataFrame({"name": names, "lon": rng.uniform(0, 0.15, 9), "lat": 45 + rng.uniform(0, 0.12, 9)})
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return Truth(hour_factors=1 + 0.15 * np.sin(np.arange(24) / 24 * 2 * np.pi), wrong=0.02)
+
+
+@pytest.fixture(scope="module")
+def log(stations, truth):
+    return synthetic_log(stations, truth, rng=2)
+
+
+@pytest.fixture(scope="module")
+def fit(log, stations):
+    return eo.calls.calibrate(log, stations)
+
+
+@pytest.fixture(scope="module")
+def san_jose():
+    return eo.datasets.san_jose_calls()
+
+
+# -- densities of recorded durations ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("start", "end"), [(1.0, 1.0), (1.0, 1 / 60), (1 / 60, 1.0)])
+@pytest.mark.parametrize("minutes", [0.4, 3.0, 9.0])
+def test_rounded_densities_equal_the_double_integral_over_both_roundings(minutes, start, end):
+    """h(k) is the mean of f(k - u1 + u2), u1 and u2 uniform on the two resolutions."""
+    mean, spread = 4.0, 0.5
+    lognormal = stats.lognorm(spread, scale=mean * np.exp(-(spread**2) / 2))
+    gamma = stats.gamma(4, scale=mean / 4)
+    got = _durations.lognormal_density(np.array([minutes]), np.array([mean]), spread, start, end)[0][0]
+    for law, value in (
+        (lognormal, got),
+        (gamma, _durations.gamma_density(np.array([minutes]), mean, 0.5, start, end)[0]),
+    ):
+        area = integrate.dblquad(lambda u, v, law=law: law.pdf(minutes - u + v), 0, end, 0, start, epsabs=1e-10)[0]
+        assert value == pytest.approx(area / (start * end), rel=1e-4)
+
+
+def test_derivatives_of_the_density_are_those_of_differences():
+    minutes, mean, spread = np.array([0.0, 2.0, 7.0]), np.full(3, 4.0), 0.4
+    _, by_mean, by_spread = _durations.lognormal_density(minutes, mean, spread, 1, 1)
+    for got, change in ((by_mean, (1e-5, 0)), (by_spread, (0, 1e-5))):
+        up, down = (
+            _durations.lognormal_density(minutes, mean + s * change[0], spread + s * change[1], 1, 1)[0]
+            for s in (1, -1)
+        )
+        assert got == pytest.approx((up - down) / 2e-5, rel=1e-4, abs=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["linear", "accelerating"])
+def test_derivatives_of_the_laws_are_those_of_differences(kind):
+    parameters, km = np.array([0.3, 0.4, -1.0]), np.array([0.1, 1.0, 6.0])
+    mean, *slopes = _travel_law.mean_minutes(kind, parameters, km, 2.0)
+    assert (np.diff(mean) > 0).all()
+    for k, slope in enumerate(slopes):
+        step = 1e-6 * np.eye(3)[k]
+        up, down = (_travel_law.mean_minutes(kind, parameters + s * step, km, 2.0)[0] for s in (1, -1))
+        assert slope == pytest.approx((up - down) / 2e-6, rel=1e-5)
+
+
+def test_resolution_is_the_coarsest_that_divides_the_times():
+    start = np.datetime64("2024-01-01", "s")
+    for seconds in (1, 15, 60, 300):
+        times = start + (np.random.default_rng(0).integers(0, 9999, 500) * seconds).astype("timedelta64[s]")
+        assert _durations.resolution(times) * 60 == seconds
+
+
+@pytest.mark.parametrize("resolution", [1.0, 1 / 60])
+@pytest.mark.parametrize("law", [stats.gamma(4, scale=0.4), stats.lognorm(0.6, scale=1.4)], ids=["gamma", "lognormal"])
+def test_means_do_not_depend_on_rounding_family_or_wrong_records(law, resolution):
+    rng = np.random.default_rng(3)
+    true = law.rvs(6000, random_state=rng)
+    minutes = np.floor((rng.random(6000) * resolution + true) / resolution) * resolution
+    minutes[:120] = rng.uniform(0, 30, 120)
+    duration = _durations.fit_duration(minutes, resolution, resolution, 30.0)
+    assert abs(np.log(duration.mean.value / law.mean())) < 3 * duration.mean.log_error
+    assert abs(np.log(duration.cv.value * law.mean() / law.std())) < 4 * duration.cv.log_error
+    assert duration.wrong == pytest.approx(0.02, abs=0.01)
+
+
+def test_too_few_durations_are_refused():
+    with pytest.raises(InputError, match="at least 10"):
+        _durations.fit_duration(np.ones(3), 1, 1, 30)
+    with pytest.raises(InputError, match="at least 30"):
+        _travel_law.fit_law(np.ones(3), np.ones(3), np.zeros(3, int), 1, 1)
+
+
+# -- the fit ------------------------------------------------------------------------------------------------------
+
+
+def test_a_known_truth_is_within_three_standard_errors(fit, truth):
+    """Single intervals miss one time in ten; `benchmarks/calibration_study.py` measures their coverage."""
+    frame = fit.to_frame()
+    for name, value in {
+        "turnout_day_min": truth.turnout_min,
+        "turnout_night_min": truth.turnout_night_min,
+        "turnout_cv": truth.turnout_cv,
+        "service_min": truth.service_min,
+        "call_handling_min": truth.handling_min,
+        "fixed_min": truth.fixed_min,
+        "minutes_per_km": truth.minutes_per_km,
+        "speed_kmh": 60 / truth.minutes_per_km,
+        "travel_cv": truth.travel_cv,
+    }.items():
+        low, high = frame.loc[name, ["low", "high"]]
+        assert low - (high - low) / 2 < value < high + (high - low) / 2, name
+    assert np.corrcoef(fit.law.hour_factors, truth.hour_factors)[0, 1] > 0.8
+    assert fit.travel_minutes(3.0) == pytest.approx(truth.fixed_min + 3 * truth.minutes_per_km, rel=0.05)
+
+
+def test_hours_that_do_not_differ_get_no_factors(stations):
+    fit = eo.calls.calibrate(synthetic_log(stations, rng=5), stations)
+    assert (fit.law.hour_factors == 1).all()
+
+
+def test_both_laws_are_one_where_the_closest_free_unit_always_comes(fit):
+    km = np.array([0.5, 2.0, 5.0])
+    assert fit.answer_law.mean(km) == pytest.approx(fit.law.mean(km), rel=0.03)
+
+
+def test_the_accelerating_law_is_found_where_it_is_true():
+    """Kolesar, Walker and Hausner (1975): square root at short, line at long distances."""
+    rng = np.random.default_rng(0)
+    km = rng.gamma(2, 1.0, 4000)
+    v, reach = 1.0, 2.0
+    mean = np.where(km <= reach, 2 * np.sqrt(km * reach), km + reach) / v
+    minutes = np.floor(rng.random(4000) + mean * np.exp(0.3 * rng.standard_normal(4000) - 0.045))
+    law = _travel_law.fit_law(minutes, km, rng.integers(0, 24, 4000), 1, 1)
+    assert law.kind == "accelerating"
+    assert law.mean(np.array([1.0, 4.0])) == pytest.approx([2 * np.sqrt(2), 6], rel=0.05)
+    low, high = law.per_distance.interval
+    assert low < 1 / v < high
+
+
+def test_homes_are_found_by_numbers_by_mapping_by_the_log_or_not_at_all(log, stations, fit):
+    names = {unit: f"Station {unit[1:]}" for unit in log.details["unit"].unique()}
+    assert fit.homes_from == "numbers"
+    assert dict(fit.homes) == names
+    given = eo.calls.calibrate(log, stations, homes=names)
+    assert given.homes_from == "given"
+    assert given.to_frame().equals(fit.to_frame())
+    letters = dict(zip(names, "abcdefghi", strict=True))
+    unnamed = dataclasses.replace(log, details=log.details.assign(unit=log.details["unit"].map(letters)))
+    found = eo.calls.calibrate(unnamed, stations)
+    assert found.homes_from == "log"
+    assert dict(found.homes) == {letters[unit]: name for unit, name in names.items()}
+    without = eo.calls.calibrate(dataclasses.replace(log, details=log.details.drop(columns="unit")), stations)
+    assert without.homes_from == "unknown"
+    assert without.travel_minutes(3.0) == pytest.approx(fit.travel_minutes(3.0), rel=0.06)
+    column = log.details["unit"].map({unit: name.upper() for unit, name in names.items()})
+    by_column = dataclasses.replace(log, details=log.details.drop(columns="unit").assign(station=column))
+    assert eo.calls.calibrate(by_column, stations).homes_from == "station column"
+
+
+def test_numbers_must_tell():
+    assert _homes.by_number(["A", "B"], np.array([5, 5]), ["Station 1", "Station 2"]) is None
+    assert _homes.by_number(["E1", "E2"], np.array([5, 5]), ["North", "South"]) is None
+    assert _homes.by_number(["E1", "T02A"], np.array([5, 5]), ["Station 1", "Station 2"]).tolist() == [0, 1]
+
+
+def test_what_is_missing_is_said(log, stations):
+    with pytest.raises(InputError, match="'on_scene'"):
+        eo.calls.calibrate(dataclasses.replace(log, details=log.details.drop(columns="on_scene")), stations)
+    with pytest.raises(InputError, match="Did you mean 'Station 1'"):
+        eo.calls.calibrate(log, stations, homes={"E1": "station 1"})
+    with pytest.raises(InputError, match="none of the units"):
+        eo.calls.calibrate(log, stations, homes={"X": "Station 1"})
+
+
+def test_without_departures_the_law_covers_turnout(log, stations, truth):
+    details = log.details.drop(columns="en_route")
+    fit = eo.calls.calibrate(dataclasses.replace(log, details=details), stations)
+    assert fit.turnout is None
+    assert fit.city().turnout_times.max() == 0
+    assert fit.law.mean(0.0) == pytest.approx(truth.fixed_min + 1.5, abs=0.4)
+
+
+def test_impossible_stamps_are_left_out_and_counted(log, stations):
+    details = log.details.copy()
+    details.loc[:4, "on_scene"] = details["dispatched"][:5] - pd.Timedelta(minutes=3)
+    fit = eo.calls.calibrate(dataclasses.replace(log, details=details), stations)
+    assert fit.left_out["travel below 0"] == 5
+
+
+def test_the_city_has_the_calibrated_times(fit, log, stations):
+    city = fit.city(cell_km=1)
+    assert city.site_names == tuple(stations["name"])
+    assert city.turnout_times[0] == pytest.approx(fit.turnout.mean.value, rel=1e-3)
+    assert city.service_times[0, 0] == fit.service.mean.value
+    assert np.ravel(city.travel_cv)[0] > fit.answer_law.cv.value  # the hours add to the spread of a drive
+    assert city.total_rate == pytest.approx(len(log) / 28 / 24, rel=0.02)
+    night = fit.city(cell_km=1, hours=[23, 0, 1, 2])
+    assert night.turnout_times[0] == pytest.approx(fit.turnout.groups[1].value)
+    assert fit.city(demand=fit.demand(cell_km=1), service_times=50).service_times[0, 0] == 50
+
+
+def test_draws_have_the_stated_errors(fit):
+    draws = [fit.draw(child) for child in np.random.default_rng(0).spawn(400)]
+    frame = fit.to_frame()
+    for name, values in {
+        "turnout_min": [d.turnout.mean.value for d in draws],
+        "minutes_per_km": [d.law.per_distance.value for d in draws],
+        "travel_cv": [d.law.cv.value for d in draws],
+    }.items():
+        assert np.quantile(values, (0.05, 0.95)) == pytest.approx(frame.loc[name, ["low", "high"]].to_numpy(), rel=0.02)
+
+
+def test_units_that_are_busy_are_passed_over():
+    order = np.array([[0, 1], [0, 1], [0, 1], [1, 0]], np.int32)
+    answered = _dispatch.send(np.array([0.0, 1.0, 2.0, 20.0]), order, np.array([10.0, 10.0, 10.0, 10.0]))
+    assert answered.tolist() == [0, 1, -1, 1]
+
+
+def test_san_jose_gives_its_homes_away(san_jose):
+    """Without their names, the log alone puts units at the stations after which they are named."""
+    calls, stations = san_jose
+    fit = eo.calls.calibrate(calls, stations)
+    assert fit.homes_from == "numbers"
+    letters = {unit: f"{'abcdefghijklmnopqrstuvwxyz'[k % 26]}{chr(97 + k // 26)}" for k, unit in enumerate(fit.homes)}
+    unnamed = dataclasses.replace(calls, details=calls.details.assign(unit=calls.details["unit"].map(letters)))
+    found = eo.calls.calibrate(unnamed, stations)
+    assert found.homes_from == "log"
+    counts = calls.details["unit"].value_counts()
+    same = [found.homes.get(letters[unit]) == home for unit, home in fit.homes.items()]
+    assert counts[list(fit.homes)].to_numpy() @ same > 0.9 * counts[list(fit.homes)].sum()
+
+
+def test_nothing_of_a_single_call_is_in_the_repr(fit):
+    assert "Fit" in repr(fit)
+    assert "minutes_per_km" in fit._repr_html_()

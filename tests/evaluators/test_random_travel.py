@@ -1,0 +1,183 @@
+"""Late fractions and percentiles if times vary: closed forms, the simulation, and what must not change."""
+
+import numpy as np
+import pytest
+from scipy.stats import lognorm
+
+import emsopt as eo
+from emsopt.errors import InputError
+from emsopt.evaluators import approximate_hypercube, evaluate_all, exact_hypercube, simulate, values
+from emsopt.evaluators.metrics import metric_costs
+
+CITY = eo.City(
+    [2.0, 1.0, 1.5],
+    [[3.0, 9.0, 6.0], [8.0, 2.0, 5.0], [4.0, 5.0, 9.0]],
+    turnout_times=[1.0, 1.5, 0.5],
+    service_times=30.0,
+    travel_cv=[[0.3, 0.4, 0.5], [0.2, 0.6, 0.4], [0.5, 0.5, 0.5]],
+    turnout_cv=[0.0, 0.4, 0.2],
+)
+FIXED = CITY.replace(travel_cv=0, turnout_cv=0)
+EVALUATORS = [exact_hypercube, approximate_hypercube]
+
+
+@pytest.fixture(scope="module")
+def study(script):
+    return script("benchmarks/random_travel.py")
+
+
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+def test_one_unit_and_one_atom_by_the_lognormal(evaluator):
+    city = eo.City([1.0], [[5.0]], turnout_times=1.5, service_times=30.0, travel_cv=0.4)
+    e, sigma = evaluator(city, [0]), np.sqrt(np.log(1.16))
+    law = lognorm(sigma, loc=1.5, scale=5 * np.exp(-(sigma**2) / 2))
+    times = np.array([1.0, 3.0, 6.5, 8.0, 20.0])
+    np.testing.assert_allclose(e.late_fraction(times), law.sf(times), atol=1e-12)
+    np.testing.assert_allclose(e.atom_late(8.0), [law.sf(8)], atol=1e-12)
+    for q in (1e-3, 10, 50, 90, 99.9):
+        assert e.percentile(q) == pytest.approx(law.ppf(q / 100), abs=1e-6)
+    assert e.percentile(100) == np.inf
+    assert e.mean_response == 6.5
+    assert city.with_offered_load(0.5, 1).response_law.late(8.0)[0, 0] == pytest.approx(law.sf(8))
+
+
+@pytest.mark.parametrize("capacity", ["loss", "queue"])
+@pytest.mark.parametrize("evaluator", [*EVALUATORS, lambda *args, **options: simulate(*args, rng=3, **options)])
+def test_all_but_the_distribution_of_response_is_as_without_variation(evaluator, capacity):
+    """The same numbers, bit by bit."""
+    e, fixed = (evaluator(city, [0, 1, 2], capacity=capacity) for city in (CITY, FIXED))
+    for name in ("mean_response", "loss_probability", "queue_probability", "mean_wait", "intervals"):
+        assert getattr(e, name) == getattr(fixed, name)
+    for name in ("utilizations", "dispatch_fractions", "response_times", "atom_response"):
+        np.testing.assert_array_equal(getattr(e, name), getattr(fixed, name))
+    assert e.late_fraction(8.0) != fixed.late_fraction(8.0)
+    assert fixed.law is None
+
+
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+def test_percentiles_and_atoms_belong_to_the_late_fraction(evaluator):
+    e = evaluator(CITY, [0, 1, 1])
+    for q in (5, 50, 90, 99):
+        assert e.late_fraction(e.percentile(q)) == pytest.approx(1 - q / 100, abs=1e-7)
+    for t in (0, 3.0, 8.0):
+        assert e.atom_late(t) @ e.demand_shares == pytest.approx(e.late_fraction(t), abs=1e-12)
+    assert e.summary()["late_over_8_min"] == e.late_fraction(8.0)
+    assert e.late_fraction(0) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("evaluator", ["exact", "approximate"])
+def test_the_metric_is_the_late_fraction(evaluator):
+    found = evaluate_all(CITY, 2, evaluator, metric=("late", 8.0))
+    late = [found.evaluation(sites).late_fraction(8.0) for sites in found.sites]
+    np.testing.assert_allclose(found.values, late, atol=1e-12)
+    mix = metric_costs(CITY, {"mean_response": 1, ("late", 8.0): 20})
+    np.testing.assert_allclose(mix, CITY.response_times + 20 * CITY.response_law.late(8.0))
+    simulated = values(CITY, [[0, 1]], metric_costs(CITY, ("late", 8.0)), "simulation", rng=0)
+    assert simulated[0] == pytest.approx(simulate(CITY, [0, 1], rng=0).late_fraction(8.0), abs=0.005)
+
+
+def test_twins_share_their_work_as_before():
+    rows = [0, 1, 0]
+    city = CITY.replace(travel_times=CITY.travel_times[rows], turnout_times=1.0, travel_cv=CITY.travel_cv[rows])
+    city = city.replace(turnout_cv=0.3)
+    one, other = (exact_hypercube(city, sites) for sites in ([0, 1], [2, 1]))
+    assert one.percentile_90 == other.percentile_90
+
+
+@pytest.mark.parametrize("seed", range(7))
+def test_exact_lies_within_the_interval_of_a_simulation(study, seed):
+    """Fleets of 2 to 8 units; benchmarks/random_travel.py has 20 cities and a million calls."""
+    assert study.inside(seed + 13, calls=200_000, level=0.999).all()
+
+
+def test_the_approximation_is_as_accurate_as_without_variation(study):
+    with_variation, without = np.mean([study.approximation_errors(seed) for seed in range(40, 60)], axis=0)
+    assert (with_variation <= 1.5 * without).all()
+    assert with_variation[0] < 0.08  # minutes
+    assert (with_variation[1:] < 0.005).all()
+
+
+def test_the_wait_in_queue_adds_to_varying_responses():
+    """M/M/2 with stations alike: the wait exceeds t with C exp(-(2μ - λ) t), drawn here beside the response."""
+    city = eo.City([3.0], np.full((2, 1), 5.0), 1.0, 25.0, travel_cv=0.5, turnout_cv=0.3)
+    e = exact_hypercube(city, [0, 1], capacity="queue")
+    rng, n = np.random.default_rng(0), 400_000
+    response = city.response_law.sample(np.zeros(n, int), np.zeros(n, int), rng.standard_normal((2, n)))
+    queued = rng.random(n) < e.queue_probability
+    total = response + queued * rng.exponential(e.mean_wait / e.queue_probability, n)
+    for t in (2.0, 6.0, 10.0, 40.0):
+        late = (total >= t).mean()
+        found = e.late_fraction(t, include_wait=True)
+        assert found == pytest.approx(late, abs=4 * np.sqrt(late * (1 - late) / n) + 1e-6)
+        assert found >= e.late_fraction(t)
+
+
+# -- the simulation -----------------------------------------------------------------------------------------------
+
+
+def test_a_simulation_draws_the_times():
+    run, again = (simulate(CITY, [0, 1], calls=50_000, rng=4) for _ in range(2))
+    assert run.answers.calls.sum() == len(run.answers.minutes)
+    assert len(np.unique(run.answers.minutes)) == len(run.answers.minutes)
+    assert run.percentile_90 == again.percentile_90
+    assert run.percentile(100) == run.answers.minutes.max()
+    assert run.atom_late(8.0) @ run.demand_shares == pytest.approx(run.late_fraction(8.0), abs=1e-9)
+    by_hand = [(run.answers.minutes[run.answers.atoms == j] >= 8).mean() for j in range(3)]
+    np.testing.assert_allclose(run.atom_late(8.0), by_hand, rtol=1e-12)
+
+
+@pytest.mark.parametrize("city", [CITY, FIXED], ids=["varying", "fixed"])
+def test_95_percent_intervals_of_late_fraction_and_percentile(city):
+    """200 short runs; the share that cover the exact value must be from 90 to 99 percent."""
+    exact, held = exact_hypercube(city, [0, 1]), np.zeros(2, int)
+    for child in np.random.SeedSequence(5).spawn(200):
+        run = simulate(city, [0, 1], calls=10_000, rng=child)
+        low, high = run.late_interval(8.0)
+        assert low <= run.late_fraction(8.0) <= high
+        held[0] += low <= exact.late_fraction(8.0) <= high
+        low, high = run.percentile_interval(75)
+        assert low <= run.percentile(75) <= high
+        held[1] += low <= exact.percentile(75) <= high
+    assert 180 <= held[0] <= 198
+    assert held[1] >= 180  # of fixed times, which are few, an interval often covers more
+    assert city is FIXED or held[1] <= 198
+
+
+def test_a_run_without_late_calls_does_not_claim_that_there_are_none():
+    run = simulate(CITY, [0, 1], calls=1000, rng=0)
+    answered = len(run.answers.minutes)
+    assert run.late_interval(1e3) == (0.0, pytest.approx(3.0 / answered, rel=0.01))  # rule of three
+    assert run.late_interval(0.0) == (pytest.approx(1 - 3.0 / answered, rel=0.01), 1.0)
+
+
+def test_only_simulations_have_intervals():
+    for ask in (lambda e: e.late_interval(8.0), lambda e: e.percentile_interval(90)):
+        with pytest.raises(InputError, match=r"only a simulation has confidence intervals.* exact evaluator"):
+            ask(exact_hypercube(CITY, [0, 1]))
+
+
+def test_atoms_never_heard_of_have_the_late_fraction_expected_of_them():
+    city = CITY.replace(arrival_rates=[1.0, 0.0, 1e-12])
+    run = simulate(city, [0, 1], calls=2000, rng=0)
+    assert 0 < run.atom_late(8.0)[1] < 1
+    assert run.late_fraction(8.0) == pytest.approx(run.atom_late(8.0)[0])
+
+
+# -- runs and files -----------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_not_resumed_in_a_city_that_varies_otherwise(tmp_path):
+    file = tmp_path / "run.jsonl"
+    eo.minimize(eo.Objective(CITY, 2, "approximate"), "random", budget=3, rng=0, checkpoint=file)
+    assert eo.minimize(eo.Objective(CITY, 2, "approximate"), "random", budget=3, rng=0, checkpoint=file).nfev == 3
+    for city in (FIXED, CITY.replace(travel_cv=0.4), CITY.replace(turnout_cv=0.1)):
+        with pytest.raises(InputError, match="city"):
+            eo.minimize(eo.Objective(city, 2, "approximate"), "random", budget=3, rng=0, checkpoint=file)
+
+
+def test_sited_cities_keep_the_mean_variation():
+    base = eo.datasets.grid_city(rng=0)
+    for cv in (0.4, np.linspace(0.2, 0.6, base.n_sites)):
+        sited = eo.problems.station_siting.sited_city(base.replace(travel_cv=cv, turnout_cv=0.2), [2.5, 5.0, 7.5, 5.0])
+        assert sited.travel_cv == pytest.approx(0.4)
+        assert sited.turnout_cv == pytest.approx(0.2)

@@ -1,0 +1,403 @@
+"""Road times: against Dijkstra on nodes (scipy) and on edges (brute force), closed forms, readers, and bad input."""
+
+import heapq
+import os
+import zipfile
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import dijkstra
+from scipy.spatial import Delaunay
+
+from emsopt import City, datasets
+from emsopt.calls import city_from_calls
+from emsopt.errors import InputError, NoWayError
+from emsopt.roads import RoadNetwork, grid_roads
+from emsopt.roads.line_graph import legal_turns
+
+
+def ends_of(net):
+    """Coordinates of the nodes, and the node at the start and the end of each edge."""
+    points = np.array([line[[0, -1]] for line in net.polylines])
+    nodes, index = np.unique(points.reshape(-1, 2), axis=0, return_inverse=True)
+    return nodes, index.reshape(-1, 2)
+
+
+def node_times(n, ends, minutes, origins):
+    """Times from nodes to all nodes by scipy's Dijkstra, without turns; of parallel edges the fastest counts."""
+    table = pd.DataFrame({"a": ends[:, 0], "b": ends[:, 1], "t": minutes}).groupby(["a", "b"])["t"].min().reset_index()
+    graph = coo_array((table["t"], (table["a"], table["b"])), shape=(n, n))
+    return dijkstra(graph.tocsr(), indices=origins)
+
+
+def delaunay_roads(rng, n=300):
+    """Two-way and one-way streets between random towns, as tables in degrees with times."""
+    nodes = pd.DataFrame(rng.uniform([10.0, 50.0], [10.4, 50.2], (n, 2)), columns=["lon", "lat"]).assign(id=range(n))
+    edges = np.unique(np.sort(Delaunay(nodes[["lon", "lat"]]).simplices[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2)), axis=0)
+    edges = np.vstack([edges, edges[rng.random(len(edges)) < 0.7, ::-1]])
+    arcs = pd.DataFrame(edges, columns=["from", "to"]).assign(minutes=rng.exponential(9.0, len(edges)) + 1)
+    return RoadNetwork.from_tables(nodes, arcs)
+
+
+def free_monaco():
+    """Monaco with all turns but U-turns."""
+    net = datasets.load_roads("monaco")
+    return replace(net, connections=legal_turns(*ends_of(net)[1].T)).largest_component()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rng: grid_roads(9, 12, one_way=0.4, jitter=0.4, rng=rng),
+        delaunay_roads,
+        lambda _: free_monaco(),
+    ],
+    ids=["grid", "tables", "monaco"],
+)
+def test_times_between_junctions_are_those_on_nodes(make):
+    rng = np.random.default_rng(0)
+    net = make(rng)
+    nodes, ends = ends_of(net)
+    speeds = net.speed_limits * rng.uniform(0.3, 1.5, net.n_edges)
+    few, many = rng.choice(len(nodes), 15), rng.choice(len(nodes), 80)
+    expected = node_times(len(nodes), ends, net.lengths / speeds / 60, np.append(few, many))
+    np.testing.assert_allclose(
+        net.travel_times(nodes[few], nodes[many], speeds=speeds), expected[:15, many], rtol=0, atol=1e-9
+    )
+    np.testing.assert_allclose(
+        net.travel_times(nodes[many], nodes[few], speeds=speeds), expected[15:, few], rtol=0, atol=1e-9
+    )
+
+
+def test_times_between_points_on_edges_are_those_to_nodes_put_there():
+    rng = np.random.default_rng(1)
+    net = grid_roads(7, 6, one_way=0.4, jitter=0.3, rng=rng)
+    nodes, ends = ends_of(net)
+    minutes, streets = net.edge_minutes(), np.unique(np.sort(ends, axis=1), axis=0)
+    n, places = len(nodes), []
+    for street in streets[rng.choice(len(streets), 30, replace=False)]:  # one new node per street, in both directions
+        share = rng.uniform(0.05, 0.95)
+        places.append((1 - share) * nodes[street[0]] + share * nodes[street[1]])
+        for edge in np.flatnonzero((np.sort(ends, axis=1) == street).all(axis=1)):
+            part = share if ends[edge, 0] == street[0] else 1 - share
+            new = n + len(places) - 1
+            ends = np.vstack([ends, [[ends[edge, 0], new], [new, ends[edge, 1]]]])
+            minutes = np.append(minutes, [part * minutes[edge], (1 - part) * minutes[edge]])
+    origins = np.arange(n, n + 30)
+    expected = node_times(n + 30, ends, minutes, origins)
+    np.testing.assert_allclose(net.travel_times(places, nodes), expected[:, :n], atol=1e-9)
+    np.testing.assert_allclose(net.travel_times(places, places), expected[:, n:], atol=1e-9)
+    np.testing.assert_allclose(net.travel_times(places, places[:5]), expected[:, n : n + 5], atol=1e-9)
+
+
+def brute_force(net, minutes, starts):
+    """Times at the end of each edge by Dijkstra on edges, from the start of the given edges."""
+    onto = [[] for _ in range(net.n_edges)]
+    for a, b in net.connections.tolist():
+        onto[a].append(b)
+    best = np.full(net.n_edges, np.inf)
+    best[starts] = minutes[starts]
+    heap = [(best[e], e) for e in starts]
+    heapq.heapify(heap)
+    while heap:
+        now, edge = heapq.heappop(heap)
+        for new in onto[edge] if now == best[edge] else ():
+            if now + minutes[new] < best[new]:
+                best[new] = now + minutes[new]
+                heapq.heappush(heap, (best[new], new))
+    return best
+
+
+def test_forbidden_turns_are_obeyed_in_monaco():
+    net, rng = datasets.load_roads("monaco"), np.random.default_rng(2)
+    nodes, ends = ends_of(net)
+    minutes = net.edge_minutes()
+    origins, targets = rng.choice(len(nodes), 25), rng.choice(len(nodes), 300)
+    expected = np.zeros((25, 300))
+    for k, origin in enumerate(origins):
+        best = brute_force(net, minutes, np.flatnonzero(ends[:, 0] == origin).tolist())
+        for j, target in enumerate(targets):
+            expected[k, j] = 0 if target == origin else best[ends[:, 1] == target].min()
+    np.testing.assert_allclose(net.travel_times(nodes[origins], nodes[targets]), expected, atol=1e-9)
+    np.testing.assert_allclose(net.travel_times(nodes[origins], nodes[targets[:9]]), expected[:, :9], atol=1e-9)
+    assert (expected > node_times(len(nodes), ends, minutes, origins)[:, targets] + 0.5).any()  # turns matter
+
+
+def auckland():
+    folder = os.environ.get("EMSOPT_DATA")
+    file = Path(folder or "", "auckland", "roads.zip")
+    if not folder or not file.is_file():
+        pytest.skip("needs auckland/roads.zip of JEMSS in the folder that EMSOPT_DATA names")
+    return RoadNetwork.from_tables(file)
+
+
+def test_times_in_auckland_are_those_on_nodes():
+    net, rng = auckland(), np.random.default_rng(3)
+    assert net.geographic
+    assert 90_000 < net.n_edges <= 90_638
+    nodes, ends = ends_of(net)
+    assert len(nodes) == 54_370
+    origins, targets = rng.choice(len(nodes), 20), rng.choice(len(nodes), 4222)
+    expected = node_times(len(nodes), ends, net.edge_minutes(), origins)[:, targets]
+    np.testing.assert_allclose(net.travel_times(nodes[origins], nodes[targets]), expected, rtol=0, atol=1e-6)
+
+
+def test_ways_add_up_to_times_and_are_connected():
+    net, rng = datasets.load_roads("monaco"), np.random.default_rng(4)
+    origins, destinations = rng.uniform([7.41, 43.735], [7.43, 43.745], (2, 150, 2))
+    destinations[:10] = origins[:10] + 1e-5  # on the same edge, ahead or behind
+    speeds = rng.uniform(3, 20, net.n_edges)
+    legal = set(map(tuple, net.connections.tolist()))
+    for some in (destinations, np.repeat(destinations[:5], 30, axis=0)):
+        ways = net.ways(origins, some, speeds=speeds)
+        times = np.diag(net.travel_times(origins, some, speeds=speeds, off_road_kmh=np.inf))
+        np.testing.assert_allclose(ways @ net.edge_minutes(speeds), times, atol=1e-9)
+        np.testing.assert_allclose(net.minutes_by_class(origins, some, speeds=speeds).sum(axis=1), times, atol=1e-9)
+        for way in ways:
+            used = set(way.indices.tolist())
+            followed = sum(any((a, b) in legal for b in used) for a in used)
+            assert followed >= len(used) - 1  # all but the last turn onto another of the way
+    assert list(net.minutes_by_class(origins[:1], origins[1:2])) == sorted(set(net.classes))
+
+
+# -- where points are -----------------------------------------------------------------------------------------------
+
+
+def road(*lines, classes=None, speed=10.0, two_way=True, offset=0.0):
+    """Roads on a plane along lines of two points, with all turns legal where ends meet; lanes are ``offset`` apart."""
+    lines = np.array(lines, dtype=float)
+    ends = np.vstack([lines, lines[:, ::-1]]) if two_way else lines
+    tails, heads = np.unique(ends.reshape(-1, 2), axis=0, return_inverse=True)[1].reshape(-1, 2).T
+    side = (ends[:, 1] - ends[:, 0])[:, ::-1] * [1, -1]
+    drawn = ends + offset / 2 * (side / np.hypot(*side.T)[:, None])[:, None]
+    lengths = np.hypot(*(ends[:, 1] - ends[:, 0]).T)
+    classes = None if classes is None else list(classes) * (2 if two_way else 1)
+    return RoadNetwork(lengths, [speed] * len(ends), legal_turns(tails, heads), polylines=list(drawn), classes=classes)
+
+
+def test_the_line_to_the_road_is_driven_slowly_or_ignored():
+    net = road([(0, 0), (6000, 0)])
+    a, b = [(1000, 300)], [(4000, -200)]
+    assert net.travel_times(a, b, off_road_kmh=30.0)[0, 0] == pytest.approx(5 + 0.5 * 60 / 30)
+    assert net.travel_times(a, b)[0, 0] == pytest.approx(5 + 0.5 * 60 / 20)
+    assert net.travel_times(a, b, off_road_kmh=np.inf)[0, 0] == pytest.approx(5)
+    assert net.travel_times([(-300, 400)], [(0, 0)], off_road_kmh=60)[0, 0] == pytest.approx(0.5)  # beyond the end
+
+
+def test_streets_are_left_in_both_directions_even_if_lanes_are_drawn_apart():
+    for offset in (0.0, 6.0):
+        net = road([(0, 0), (6000, 0)], offset=offset)
+        times = net.travel_times([(3000, 1), (3000, -1)], [(0, 0), (6000, 0)], off_road_kmh=np.inf)
+        np.testing.assert_allclose(times, 5)
+    one_way = road([(0, 0), (600, 0)], [(600, 0), (600, 600)], [(600, 600), (0, 0)], two_way=False)
+    times = one_way.travel_times([(300, 0)], [(100, 0), (500, 0), (300, 0)])
+    np.testing.assert_allclose(times * 600, [[300 + 600 + np.hypot(600, 600) + 100, 200, 0]])
+
+
+def test_a_junction_comes_before_a_road_that_passes_over_it():
+    bridge = [(0, 0), (2000, 0)]
+    net = road([(0, 0), (1000, 0)], [(1000, 0), (1000, 1000)], [(1000, 1000), (2000, 0)], bridge)
+    assert net.travel_times([(1000, 0)], [(2000, 0)])[0, 0] * 600 == pytest.approx(1000 + np.hypot(1000, 1000))
+
+
+def test_motorways_are_entered_from_the_roadside_only():
+    lines = [(0, 0), (3000, 0)], [(0, 0), (0, 400)], [(0, 400), (3000, 400)]
+    net = road(*lines, classes=["motorway", "residential", "residential"])
+    near, apart = net.travel_times([(1500, 20), (1500, 30)], [(0, 0)], off_road_kmh=np.inf)[:, 0] * 600
+    assert (near, apart) == pytest.approx((1500, 1900))
+    only = road(lines[0], classes=["motorway"])
+    assert only.travel_times([(1500, 100)], [(0, 0)], off_road_kmh=np.inf)[0, 0] * 600 == pytest.approx(1500)
+
+
+def test_roads_far_shorter_or_longer_than_a_piece_are_found():
+    rng = np.random.default_rng(5)
+    line = np.cumsum(rng.exponential(1.0, (60, 2)) ** 4, axis=0)  # steps from millimetres to hundreds of metres
+    net = RoadNetwork([1000.0], [10.0], [], polylines=[line])
+    lengths = np.hypot(*np.diff(line, axis=0).T)
+    points = rng.uniform(line.min(axis=0), line.max(axis=0), (200, 2))
+    fine = np.concatenate([np.linspace(a, b, 400) for a, b in pairwise(line)])
+    nearest = np.hypot(*(points[:, None] - fine).transpose(2, 0, 1)).min(axis=1)
+    found = net._snapper.places(points, "points", 1000.0)
+    assert (found.distances <= nearest + 1e-6).all()
+    np.testing.assert_allclose(found.distances, nearest, atol=lengths.max() / 400)
+
+
+# -- speeds, errors and cities --------------------------------------------------------------------------------------
+
+
+def test_speeds_are_by_edge_or_by_class():
+    net = grid_roads(4, 4, block=1000)
+    places = [(0, 0)], [(1000, -1000), (0, -3000)]
+    by_class = {"residential": 5.0, "arterial": 8.0}
+    speeds = [by_class[name] for name in net.classes]
+    np.testing.assert_array_equal(net.travel_times(*places, speeds=by_class), net.travel_times(*places, speeds=speeds))
+    np.testing.assert_allclose(net.travel_times(*places, speeds=10.0), [[2000 / 600, 5.0]])
+    slower = net.travel_times(*places, speeds={"arterial": 1.0})
+    assert (slower > net.travel_times(*places)).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"origins": []}, "`origins` must have shape"),
+        ({"origins": np.empty((0, 2))}, "`origins` is empty"),
+        ({"destinations": [(np.nan, 43.7)]}, "`destinations` must be finite"),
+        ({"origins": [(43.735, 7.42)]}, "within 5 km of a road.*1 of 1 points do not.*km away.*look swapped"),
+        ({"origins": [(7.42, 43.735), (8.0, 44)]}, r"1 of 2 points.*\[8.0, 44.0\] at index 1, is 48.\d km.*larger"),
+        ({"origins": [(7.42, 43.735)], "off_road_km": 0.001}, "within 0.001 km of a road"),
+        ({"origins": [(43.7, 174.7)]}, "degrees.*swapped"),
+        ({"speeds": 0.0}, "`speeds` must be greater than 0"),
+        ({"speeds": -1.0}, "`speeds` must be greater than 0"),
+        ({"speeds": [10.0]}, "`speeds` must have shape"),
+        ({"speeds": {"primary": -1.0}}, "`speeds` must be greater than 0"),
+        ({"speeds": {"highway": 9.0}}, "'highway' is none of living_street, "),
+        ({"speeds": "fast"}, "`speeds` must be real numbers"),
+        ({"off_road_kmh": 0}, "`off_road_kmh` must be a number above 0"),
+        ({"off_road_km": np.inf}, "`off_road_km` must be"),
+    ],
+)
+def test_bad_input_is_refused(change, message):
+    net = datasets.load_roads("monaco")
+    arguments = {"origins": [(7.42, 43.735)], "destinations": [(7.43, 43.74)], **change}
+    with pytest.raises(InputError, match=message):
+        net.travel_times(arguments.pop("origins"), arguments.pop("destinations"), **arguments)
+
+
+def test_a_network_without_geometry_has_no_places():
+    with pytest.raises(InputError, match="no `polylines`"):
+        RoadNetwork([1.0], [1.0], []).travel_times([(0, 0)], [(1, 1)])
+
+
+def frames():
+    demand = pd.DataFrame({"name": ["a", "b"], "x": [0.5, 3.0], "y": [0.0, -1.0], "arrival_rate": 1.0})
+    return demand, pd.DataFrame({"name": ["s"], "x": 0.0, "y": 0.0, "turnout_min": 1.0, "service_min": 30.0})
+
+
+def test_cities_take_their_times_from_roads():
+    net = grid_roads(4, 4, block=1000)  # in metres, whereas places are in km
+    demand, sites = frames()
+    city = City.from_frames(demand, sites, roads=net)
+    np.testing.assert_array_equal(city.travel_times, net.travel_times([(0, 0)], [(500, 0), (3000, -1000)]))
+    with pytest.raises(InputError, match=r"exactly one of.*got both `speed_kmh` and `roads`"):
+        City.from_frames(demand, sites, roads=net, speed_kmh=30)
+    with pytest.raises(InputError, match="must be a RoadNetwork; got str"):
+        City.from_frames(demand, sites, roads="town.osm")
+    with pytest.raises(InputError, match="same kind of coordinates"):
+        City.from_frames(demand, sites, roads=datasets.load_roads("monaco"))
+    with pytest.raises(InputError, match=r"sites as origins.*`destinations` must lie within 5 km"):
+        City.from_frames(demand.assign(y=90.0), sites, roads=net)
+
+
+def test_cities_of_a_log_take_their_times_from_roads():
+    net = datasets.load_roads("monaco")
+    calls = pd.DataFrame(
+        {"time": ["2025-01-01 10:00", "2025-01-02 11:00"], "lon": [7.42, 7.43], "lat": [43.735, 43.742]}
+    )
+    stations = pd.DataFrame({"name": ["s"], "lon": [7.424], "lat": [43.738], "turnout_min": 1.0, "service_min": 30.0})
+    city = city_from_calls(calls, stations, roads=net, cell_km=0.5)
+    np.testing.assert_allclose(city.travel_times, net.travel_times(city.site_locations, city.atom_locations))
+    assert "speed limits of the roads 'monaco'" in city.notes
+
+
+def test_unreachable_places_are_infinitely_far_and_no_city():
+    net = road([(0, 0), (1000, 0)], [(3000, -1000), (3000, 1000)])
+    assert net.travel_times([(0, 0)], [(500, 0), (3000, 0)]).tolist() == [[pytest.approx(50 / 60), np.inf]]
+    with pytest.raises(InputError, match=r"1 of 2 pairs, the first from 's' to 'b'.*largest_component"):
+        City.from_frames(*frames(), roads=net)
+    with pytest.raises(NoWayError, match="1 of 2 trips have no legal way; the first is at index 1"):
+        net.ways([(0, 0), (0, 0)], [(500, 0), (3000, 0)])
+
+
+# -- tables of nodes and arcs ---------------------------------------------------------------------------------------
+
+NODES = "nodes,,,\nindex,x,y,offRoadAccess,\n1.0,174.7,-36.7,1.0\n2.0,174.8,-36.7,0.0\n3.0,174.9,-36.7,0.0\n"
+ARCS = (
+    "miscData,,,\narcForm,numModes,\ndirected,2\n,\narcs,,,\nindex,fromNode,toNode,distance,mode_1,mode_2,\n"
+    "1.0,1.0,2.0,9.0,0.0125,0.02\n2.0,2.0,3.0,9.5,0.004,0.008\n3.0,3.0,1.0,19.0,0.01,0.02\n,\n"
+)
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["folder", "zip"])
+def test_jemss_files_are_read(packed, tmp_path):
+    (tmp_path / "nodes.csv").write_text(NODES)
+    (tmp_path / "arcs.csv").write_text(ARCS)
+    place = tmp_path
+    if packed:
+        place = tmp_path / "town.zip"
+        with zipfile.ZipFile(place, "w") as archive:
+            for file in ("arcs.csv", "nodes.csv"):
+                archive.write(tmp_path / file, f"auckland/{file}")
+    net = RoadNetwork.read(place)
+    assert (net.geographic, net.ids, net.classes) == (True, ("1", "2", "3"), ("unknown", "motorway", "unknown"))
+    np.testing.assert_allclose(net.lengths, [9000, 9500, 19000])
+    np.testing.assert_allclose(net.edge_minutes(), np.array([0.0125, 0.004, 0.01]) * 1440)
+    second = RoadNetwork.from_tables(place, time="mode_2", time_unit="day", name="regular")
+    np.testing.assert_allclose(second.edge_minutes(), np.array([0.02, 0.008, 0.02]) * 1440)
+    assert second.name == "regular"
+
+
+def test_tables_take_units_speeds_and_both_directions():
+    nodes = pd.DataFrame({"lon": [10.0, 10.0, 10.0], "lat": [50.0, 50.01, 50.02]}, index=["a", "b", "c"])
+    arcs = pd.DataFrame({"u": ["a", "b"], "v": ["b", "c"], "speed_kmh": [36.0, 72.0], "highway": ["primary", "road"]})
+    net = RoadNetwork.from_tables(nodes, arcs, two_way=True)
+    np.testing.assert_allclose(net.lengths, 1111.95, atol=0.01)  # a hundredth of a degree on the meridian
+    np.testing.assert_allclose(net.speed_limits, [10, 20, 10, 20])
+    assert net.classes == ("primary", "road", "primary", "road")
+    miles = RoadNetwork.from_tables(nodes, arcs.assign(far=[1, 2]), two_way=True, distance="far", distance_unit="mi")
+    np.testing.assert_allclose(miles.lengths, [1609.344, 3218.688] * 2)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "arcs", "options", "message"),
+    [
+        ({}, {"to": [1, 7]}, {}, "`arcs`, row 2: there is no node '7' in `nodes`"),
+        ({}, {"minutes": [1, 0]}, {}, "`arcs`, column 'minutes', row 2: expected a time above 0"),
+        ({}, {"minutes": [1, "x"]}, {}, "expected a time above 0, but got 'x'"),
+        ({}, {"distance": [1, -2]}, {}, "column 'distance', row 2: expected a distance of at least 0"),
+        ({}, {"minutes": None}, {}, "a column of times .*; columns found: from, to, distance"),
+        ({}, {"to": None}, {}, "needs a column 'toNode'"),
+        ({"id": [1, 1]}, {}, {}, "are both '1'"),
+        ({"x": None}, {}, {}, "needs columns 'lon' and 'lat', or 'x' and 'y'"),
+        ({}, {}, {"time": "mode_1"}, "needs a column 'mode_1'"),
+        ({}, {}, {"time_unit": "weeks"}, "`time_unit` must be one of"),
+        ({}, {}, {"distance_unit": "feet"}, "`distance_unit` must be one of"),
+        ({"y": [0, 95.0]}, {}, {"geographic": True}, "must be longitude and latitude"),
+        ({}, {"minutes": [0.001, 0.001]}, {}, "does not hold a valid network.*median"),
+    ],
+)
+def test_bad_tables_are_refused(nodes, arcs, options, message):
+    def table(columns, change):
+        columns = {**columns, **change}
+        return pd.DataFrame({key: values for key, values in columns.items() if values is not None})
+
+    node_table = table({"id": [1, 2], "x": [0.0, 1.0], "y": [0.0, 1.0]}, nodes)
+    arc_table = table({"from": [1, 2], "to": [2, 1], "distance": [1.0, 1.0], "minutes": [1.0, 1.0]}, arcs)
+    with pytest.raises(InputError, match=message):
+        RoadNetwork.from_tables(node_table, arc_table, **options)
+
+
+def test_other_files_are_refused(tmp_path):
+    (tmp_path / "town.zip").write_bytes(b"PK\3\4 broken")
+    with pytest.raises(InputError, match=r"damaged or not a \.zip"):
+        RoadNetwork.read(tmp_path / "town.zip")
+    with zipfile.ZipFile(tmp_path / "town.zip", "w") as archive:
+        archive.writestr("readme.txt", "")
+    with pytest.raises(InputError, match=r"must hold nodes.csv and arcs.csv; it holds readme.txt"):
+        RoadNetwork.read(tmp_path / "town.zip")
+    with pytest.raises(InputError, match=r"there is no file.*nodes.csv"):
+        RoadNetwork.read(tmp_path)
+    with pytest.raises(InputError, match=r"by its name \(.osm.pbf, .*got 'town.txt'"):
+        RoadNetwork.read("town.txt")
+    with pytest.raises(InputError, match="`arcs` is missing"):
+        RoadNetwork.from_tables(pd.DataFrame({"x": [1]}))
+
+
+def test_networks_are_read_by_the_name_of_their_file(tmp_path):
+    net = grid_roads(3, 3)
+    net.save(tmp_path / "town.json.gz")
+    assert RoadNetwork.read(tmp_path / "town.json.gz").ids == net.ids

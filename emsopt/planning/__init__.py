@@ -1,17 +1,21 @@
-"""Optimal deployments at several loads, and plans with a deployment for each hour.
+"""Optimal deployments at several loads, plans with a deployment for each hour, and comparisons under uncertainty.
 
 `sweeps` finds the best deployment at each load or service rate; `hourly` plans a deployment for each hour of
 a day with few moves of units (`_moves` finds the cheapest sequence); `held_out` judges the plan on weeks that it was
-not made from; `scenarios` builds the rows of tables for spreadsheets.
+not made from; `comparison` says how sure it is that one
+deployment is better than another; `scenarios` builds the rows of tables for spreadsheets.
 """
 
+from .comparison import Comparison, compare
 from .held_out import HeldOutGain, judge_plan
 from .hourly import Plan, hourly_plan
 from .sweeps import evaluate_table, load_sweep, service_rate_sweep, sweep
 
 __all__ = [
+    "Comparison",
     "HeldOutGain",
     "Plan",
+    "compare",
     "evaluate_table",
     "hourly_plan",
     "judge_plan",

@@ -15,6 +15,7 @@ the interactive maps (`emsopt.maps`) and distinguishable for colour-blind reader
 from ._style import STYLE
 from .bandits import confidence_parameters, cumulative_regret
 from .boke import boke_step
+from .comparison import comparison
 from .control import control_bounds, control_run, control_sets, control_study
 from .curves import convergence, load_sweep, response_distribution, response_histogram
 from .maps import deployment, deployments
@@ -29,6 +30,7 @@ __all__ = [
     "STYLE",
     "approximation_error",
     "boke_step",
+    "comparison",
     "confidence_parameters",
     "control_bounds",
     "control_run",

@@ -1,0 +1,426 @@
+r"""Compare deployments while rates, travel times and service times are uncertain.
+
+A log of a few weeks leaves open how many calls each atom has, how fast units drive and how long calls take. `compare`
+draws many cities from what the log leaves open and evaluates every deployment in each of them. All deployments meet the
+same cities (common random numbers), so that only what concerns their difference makes it uncertain.
+
+**More data.** Let V be the variance of the difference over the draws, and F the part of it that stays however long the
+log becomes, such as the travel times from sites that never had a unit. After k times as many weeks the variance is
+about F + (V - F) / k. The 90 % interval of a difference D then excludes 0 if D is more than 1.645 standard deviations,
+hence from k = (V - F) / ((D / 1.645)² - F) on, if D stays what it is. If the denominator is not positive, no amount of
+data of this kind settles it.
+
+**Limits.** Only what the calibration draws is uncertain: the errors of the queueing model, and whether the future will
+be like the log, are not counted. `emsopt.calls.back_test` shows the former, `robustness` some of the latter.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import pandas as pd
+
+from .. import _validate
+from .._running.progress import bar
+from ..city.deployment_space import check_sites
+from ..errors import AccuracyWarning, InputError
+from ..evaluators.by_name import check_evaluator, evaluate
+from ..evaluators.evaluation import is_queue
+from ..evaluators.metrics import Metric, metric_costs, metric_label
+
+if TYPE_CHECKING:
+    from .._types import FloatArray, IntArray, Progress, Rng, Sites
+    from ..city.city import City
+
+LEVEL = 0.9
+TAIL = (1 - LEVEL) / 2
+NORMAL = 1.6448536269514722  # quantile of the normal distribution at 0.95
+LEAST_DRAWS = 100  # below, the 5 % and 95 % quantiles are too uncertain
+SOURCES = {"demand": "demand", "travel": "travel times", "service": "service times"}
+LONGEST_WEEKS = 520  # more data than this are not worth waiting for
+
+
+@runtime_checkable
+class UncertainCity(Protocol):
+    """What `compare` needs: a city that is not known exactly, as `emsopt.calls.calibrate` estimates it.
+
+    ``city()`` is the estimate and ``weeks`` the length of the log. ``draws(n, rng)`` yields n cities with the same
+    atoms and sites; only the sources in ``vary`` differ between them, and with ``more`` the log counts as ``more``
+    times as long (it may be infinite). The same ``rng`` gives each source the same draws, whatever else varies.
+    """
+
+    @property
+    def weeks(self) -> float:
+        """Weeks that the log covers."""
+
+    def city(self, **options: Any) -> City:
+        """Return the estimated city."""
+
+    def draws(
+        self, n: int, rng: Rng = None, *, vary: Iterable[str] = tuple(SOURCES), more: float = 1.0, **options: Any
+    ) -> Iterator[City]:
+        """Yield n cities drawn from what the log leaves open."""
+
+
+class Interval(NamedTuple):
+    """Mean and 90 % interval of an uncertain number."""
+
+    mean: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: FloatArray) -> Interval:
+        """Return the mean of draws, and their 5 % and 95 % quantiles."""
+        return cls(float(values.mean()), *map(float, np.quantile(values, [TAIL, 1 - TAIL])))
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether 0 lies outside the interval."""
+        return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """How deployments differ, and how sure that is. Differences are to the first deployment; negative is better.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the K deployments, in the order given.
+    sites : tuple of ndarray of int
+        Their sites.
+    metric : str, tuple or mapping
+        What is compared; smaller is better.
+    evaluator, capacity : str
+        How it is computed.
+    values : ndarray, shape (draws, K)
+        Metric of each deployment in each drawn city. In a row the city is the same.
+    by_atom : DataFrame
+        One row per atom, for the last deployment against the first: calls per hour, mean difference of the metric
+        with its 90 % interval, probability that it is lower, and ``verdict``, "gains" or "loses" if the interval
+        excludes 0, else "unclear", or "same" if there is no difference in any draw.
+    variances : Series
+        Variance over the draws of the difference of the last deployment to the first: "all"; with only "demand",
+        "travel" or "service" drawn; and "unlimited", what would remain with an unlimited log of the same kind.
+    weeks : float
+        Length of the log.
+    """
+
+    names: tuple[str, ...]
+    sites: tuple[IntArray, ...]
+    metric: Metric
+    evaluator: str
+    capacity: str
+    values: FloatArray
+    by_atom: pd.DataFrame
+    variances: pd.Series[float]
+    weeks: float
+
+    @property
+    def difference(self) -> Interval:
+        """Metric of the last deployment minus that of the first: mean, low and high (90 %)."""
+        return Interval.of(self.values[:, -1] - self.values[:, 0])
+
+    @property
+    def probability_better(self) -> float:
+        """Probability that the last deployment is better than the first; equal values count half."""
+        return _probability_below(self.values[:, -1] - self.values[:, 0])
+
+    @property
+    def more_weeks(self) -> float:
+        """Weeks of further data after which the interval of the difference would exclude 0, if its mean stays.
+
+        0 if it does so already, infinite if no amount of such data would.
+        """
+        if self.difference.excludes_zero:
+            return 0.0
+        now, unlimited = self.variances["all"], self.variances["unlimited"]
+        spare = (self.difference.mean / NORMAL) ** 2 - unlimited
+        return float(self.weeks * max((now - unlimited) / spare - 1, 0)) if spare > 0 else np.inf
+
+    @property
+    def tied(self) -> tuple[str, ...]:
+        """The deployment with the lowest mean, and those that the log cannot tell from it, the lowest mean first."""
+        order = np.argsort(self.values.mean(axis=0), kind="stable")
+        gaps = (self.values[:, k] - self.values[:, order[0]] for k in order)
+        return tuple(self.names[k] for k, gap in zip(order, gaps, strict=True) if not Interval.of(gap).excludes_zero)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per deployment: number of units, metric, difference to the first, and probabilities.
+
+        ``probability_better`` is the probability of being better than the first deployment, ``probability_best`` that
+        of being the best of all; deployments that are equally good share it.
+        """
+        best = self.values == self.values.min(axis=1, keepdims=True)
+        rows = {}
+        for k, name in enumerate(self.names):
+            gap = self.values[:, k] - self.values[:, 0]
+            row: dict[str, float] = {"units": len(self.sites[k])}
+            row |= zip(("value", "low", "high"), Interval.of(self.values[:, k]), strict=True)
+            row |= zip(("difference", "difference_low", "difference_high"), Interval.of(gap), strict=True)
+            row["probability_better"] = _probability_below(gap) if k else np.nan
+            row["probability_best"] = float((best[:, k] / best.sum(axis=1)).mean())
+            rows[name] = row
+        return pd.DataFrame.from_dict(rows, orient="index").astype({"units": int}).rename_axis("deployment")
+
+    def __str__(self) -> str:
+        sentences = [*_of_difference(self), *_of_zones(self.by_atom), *_of_sources(self.variances), *_of_all(self)]
+        return " ".join(sentences)
+
+    def __repr__(self) -> str:
+        gap, (scale, unit, _) = self.difference, _wording(self.metric)
+        numbers = f"{scale * gap.mean:+.3g} ({scale * gap.low:+.3g} to {scale * gap.high:+.3g}){unit}"
+        return (
+            f"<Comparison of {', '.join(self.names)}: {numbers}, better with probability {self.probability_better:.3g}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(str(self))}</p>" + self.to_frame().round(3).to_html()
+
+
+def compare(
+    fit: UncertainCity,
+    deployments: Mapping[str, Sites],
+    *,
+    draws: int = 1000,
+    rng: Rng = None,
+    evaluator: str | None = None,
+    capacity: str = "loss",
+    metric: Metric = "mean_response",
+    progress: Progress = False,
+    **options: Any,
+) -> Comparison:
+    """Compare deployments in cities drawn from what a log leaves open.
+
+    Parameters
+    ----------
+    fit : what `emsopt.calls.calibrate` returns, or another `UncertainCity`
+    deployments : mapping from str to sites
+        Two or more named deployments, as site indices or names; today's first. The fleets may differ.
+    draws : int
+        Number of cities drawn, at least 100.
+    rng : int or Generator, optional
+        Random seed.
+    evaluator : {"exact", "approximate"}, optional
+        Default: exact if no deployment has more than 12 units, else approximate.
+    capacity : {"loss", "queue"}
+        What happens to calls that find every unit busy.
+    metric : str, tuple or mapping
+        "mean_response", ("late", minutes), or a weighted mix, as for `Objective`.
+    progress : bool or callable
+        Whether to show a bar, or a function called with (cities evaluated, number of cities).
+    **options
+        Passed to ``fit.city`` and ``fit.draws``, such as ``cell_km``.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two deployments or 100 draws, or a site or option is unknown.
+    UnstableQueueError
+        If calls queue and some drawn city has more of them than the units can serve.
+    """
+    if not isinstance(fit, UncertainCity):
+        raise InputError(f"`fit` must be what emsopt.calls.calibrate returns; got {_validate.shown(fit)}.")
+    draws = _validate.whole_number(draws, "draws", LEAST_DRAWS)
+    centre = fit.city(**options)
+    chosen = _checked(centre, deployments)
+    evaluator = check_evaluator(evaluator, max(map(len, chosen.values())))
+    if evaluator == "simulation":
+        raise InputError(
+            "`evaluator` must be 'exact' or 'approximate': the noise of a simulation would hide differences."
+        )
+    is_queue(capacity)
+    for sites in chosen.values():  # warns once of what the evaluator cannot do
+        evaluate(centre, sites, evaluator, capacity=capacity)
+    seed, few = int(_validate.generator(rng).integers(2**62)), max(LEAST_DRAWS, draws // 4)
+    parts: dict[str, dict[str, Any]] = {source: {"vary": (source,)} for source in SOURCES}
+    parts |= {"unlimited": {"more": np.inf}}
+    pair = {name: chosen[name] for name in (next(iter(chosen)), list(chosen)[-1])}
+    how = evaluator, capacity, metric
+    with bar(progress, draws + few * len(parts), "city") as show:
+        values, changes = _evaluated(_counted(fit.draws(draws, seed, **options), show, 0), chosen, *how)
+        variances = {"all": _variance(values)}
+        for k, (part, what) in enumerate(parts.items()):
+            cities = _counted(fit.draws(few, seed, **what, **options), show, draws + k * few)
+            variances[part] = min(_variance(_evaluated(cities, pair, *how)[0]), variances["all"])
+    return Comparison(
+        names=tuple(chosen),
+        sites=tuple(chosen.values()),
+        metric=metric,
+        evaluator=evaluator,
+        capacity=capacity,
+        values=values,
+        by_atom=_by_atom(centre, changes),
+        variances=pd.Series(variances),
+        weeks=float(fit.weeks),
+    )
+
+
+def _checked(city: City, deployments: object) -> dict[str, IntArray]:
+    """Return the deployments by name; raise unless there are two or more and all sites are known."""
+    if not isinstance(deployments, Mapping) or len(deployments) < 2:
+        wanted = 'two or more named deployments, such as {"today": sites, "proposed": sites}'
+        raise InputError(f"`deployments` must map names to sites, {wanted}; got {_validate.shown(deployments)}.")
+    if strange := [name for name in deployments if not isinstance(name, str) or not name.strip()]:
+        raise InputError(f"names in `deployments` must be text; got {_validate.shown(strange[0])}.")
+    return {name: check_sites(city, sites, f"deployments[{name!r}]") for name, sites in deployments.items()}
+
+
+def _counted(cities: Iterable[City], show: Any, before: int) -> Iterator[City]:
+    """Yield cities and report how many have been yielded, after those ``before``."""
+    for done, city in enumerate(cities, before + 1):
+        yield city
+        show(done)
+
+
+def _evaluated(
+    cities: Iterable[City], deployments: Mapping[str, IntArray], evaluator: str, capacity: str, metric: Metric
+) -> tuple[FloatArray, FloatArray]:
+    """Evaluate all deployments in each city.
+
+    Returns the metric, shape (draws, K), and by how much the last deployment changes that of each atom compared with
+    the first, shape (draws, M).
+    """
+    values, changes = [], []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AccuracyWarning)  # said once, of the estimated city
+        for city in cities:
+            costs = metric_costs(city, metric)
+            atoms = [
+                np.einsum(
+                    "ij,ij->j", evaluate(city, sites, evaluator, capacity=capacity).dispatch_fractions, costs[sites]
+                )
+                for sites in deployments.values()
+            ]
+            values.append(atoms @ city.demand_shares)
+            changes.append(atoms[-1] - atoms[0])
+    return np.array(values), np.array(changes)
+
+
+def _variance(values: FloatArray) -> float:
+    """Return the variance over draws of the difference of the last column to the first."""
+    return float((values[:, -1] - values[:, 0]).var(ddof=1))
+
+
+def _probability_below(gaps: FloatArray) -> float:
+    """Return the share of draws below 0; zeros count half."""
+    return float((gaps < 0).mean() + (gaps == 0).mean() / 2)
+
+
+def _by_atom(city: City, changes: FloatArray) -> pd.DataFrame:
+    """Return the table ``by_atom`` of a comparison; ``changes`` has one row per draw."""
+    low, high = np.quantile(changes, [TAIL, 1 - TAIL], axis=0)
+    verdict = np.select([~changes.any(axis=0), high < 0, low > 0], ["same", "gains", "loses"], "unclear")
+    better = (changes < 0).mean(axis=0) + (changes == 0).mean(axis=0) / 2
+    columns = {"calls_per_hour": city.arrival_rates, "difference": changes.mean(axis=0), "low": low, "high": high}
+    columns |= {"probability_better": better, "verdict": verdict}
+    return pd.DataFrame({"atom": city.atom_names, **columns})
+
+
+# -- in words ---------------------------------------------------------------------------------------------------------
+
+
+def _wording(metric: Metric) -> tuple[float, str, str]:
+    """Return the factor and unit in which differences of a metric are told, and the metric in words."""
+    if metric == "mean_response":
+        return 1, " min", "mean response"
+    if isinstance(metric, tuple):
+        return 100, " percentage points", f"share of responses of {metric[1]:g} min or more"
+    return 1, "", metric_label(metric)
+
+
+def _change(value: float, unit: str = "") -> str:
+    """Return a difference in words: "0.12 min lower"."""
+    return f"{abs(value):.2g}{unit} {'lower' if value < 0 else 'higher'}"
+
+
+def _percent(probability: float, draws: int) -> str:
+    """Return a probability in words, of which ``draws`` draws tell no more than 1 / draws."""
+    if probability in (0, 1):
+        return f"{'more than ' if probability else 'less than '}{100 * abs(probability - 1 / draws):.3g} %"
+    return f"{100 * probability:.3g} %"
+
+
+def _range(gap: Interval, scale: float, unit: str) -> str:
+    """Return the interval of a difference in words: "0.05 to 0.19 min lower", "0.02 lower to 0.1 min higher"."""
+    low, high = sorted((scale * gap.low, scale * gap.high), key=abs)
+    if gap.excludes_zero:
+        return f"{abs(low):.2g} to {_change(high, unit)}"
+    return f"{_change(scale * gap.low)} to {_change(scale * gap.high, unit)}"
+
+
+def _of_difference(answer: Comparison) -> Iterator[str]:
+    """Yield sentences on the difference of the last deployment to the first."""
+    (first, last), gap = (answer.names[0], answer.names[-1]), answer.difference
+    scale, unit, what = _wording(answer.metric)
+    if len(answer.sites[0]) != len(answer.sites[-1]):
+        yield f"The fleets differ: {last!r} has {len(answer.sites[-1])} units, {first!r} has {len(answer.sites[0])}."
+    if gap.low == gap.high == 0:
+        yield f"The {what} of {last!r} equals that of {first!r} in every drawn city: the deployments are the same."
+        return
+    better = _percent(answer.probability_better, len(answer.values))
+    yield f"The {what} of {last!r} is {_change(scale * gap.mean, unit)} than that of {first!r} (90 % interval: " + (
+        f"{_range(gap, scale, unit)}). The probability that {last!r} is better is {better}."
+    )
+    if gap.excludes_zero:
+        yield "The log settles which of the two is better."
+        return
+    yield "The log cannot tell which of the two is better."
+    more, largest = answer.more_weeks, scale * max(-gap.low, gap.high)
+    if more <= LONGEST_WEEKS:
+        yield f"If the difference is what it seems, about {max(more, 1):.0f} more weeks of such data would settle it."
+    elif np.isfinite(more):
+        yield f"More than ten further years of data would be needed: the difference is within {largest:.2g}{unit}."
+    else:
+        rest = scale * NORMAL * np.sqrt(answer.variances["unlimited"])
+        yield (
+            f"No amount of such data would settle it: the difference is within {largest:.2g}{unit}, and {rest:.2g}"
+            f"{unit} either way would stay unknown, as travel times where no unit has driven."
+        )
+
+
+def _of_zones(by_atom: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on who gains and who loses."""
+    if (by_atom["verdict"] == "same").all():
+        return
+    calls = by_atom.groupby("verdict")["calls_per_hour"].agg(["size", "sum"])
+    share = 100 / by_atom["calls_per_hour"].sum()
+    told = [
+        f"{calls['size'][verdict]} ({share * calls['sum'][verdict]:.0f} % of the calls) {words}"
+        for verdict, words in (
+            ("gains", "gain"),
+            ("loses", "lose"),
+            ("unclear", "are unclear"),
+            ("same", "stay the same"),
+        )
+        if verdict in calls.index
+    ]
+    yield f"Of {len(by_atom)} zones, {', '.join(told)}."
+
+
+def _of_sources(variances: pd.Series[float]) -> Iterator[str]:
+    """Yield a sentence on where the uncertainty comes from."""
+    parts = variances[list(SOURCES)]
+    if parts.sum() > 0:
+        shares = (100 * parts / parts.sum()).sort_values(ascending=False)
+        told = [f"{share:.0f} % from {SOURCES[str(source)]}" for source, share in shares.items()]
+        yield f"The uncertainty (variance) comes {', '.join(told)}."
+
+
+def _of_all(answer: Comparison) -> Iterator[str]:
+    """Yield a sentence on which deployments of several can be told apart."""
+    if len(answer.names) > 2:
+        best, *others = map(repr, answer.tied)
+        yield f"The best on average is {best}" + (
+            f"; the log cannot tell it from {', '.join(others)}." if others else "."
+        )

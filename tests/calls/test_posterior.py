@@ -1,0 +1,95 @@
+"""What a log leaves open: coverage on known truth, limits for long logs, and closed forms."""
+
+import numpy as np
+import pytest
+
+from emsopt.calls.posterior import PairEffects, RatePosterior
+from emsopt.errors import InputError
+
+
+def test_rates_without_excess_variation_have_the_moments_of_gamma_and_dirichlet():
+    counts = np.tile([[3, 1, 2], [1, 2, 3]], (1, 7))
+    posterior = RatePosterior.of(counts)
+    assert posterior.share_dispersion == posterior.total_dispersion == 1
+    draws = np.array([posterior.draw(np.random.default_rng(k)) for k in range(4000)])
+    assert draws.mean(axis=0) == pytest.approx([2, 2], abs=0.05)
+    assert draws.sum(axis=1).std() == pytest.approx(np.sqrt(84) / 21, rel=0.05)  # Poisson: √N / D
+    shares = draws[:, 0] / draws.sum(axis=1)
+    assert shares.std() == pytest.approx(0.5 / np.sqrt(85), rel=0.05)  # Dirichlet(42, 42)
+
+
+def test_days_that_vary_widen_the_rates():
+    rng = np.random.default_rng(0)
+    calm = rng.poisson(5.0, (10, 60))
+    wild = rng.poisson(5.0 * rng.gamma(2, 0.5, (10, 60)))  # each atom and day has its own rate
+    assert RatePosterior.of(calm).share_dispersion < 1.2
+    assert RatePosterior.of(wild).share_dispersion == pytest.approx(1 + 5 / 2, rel=0.25)
+    together = rng.poisson(5.0 * rng.gamma(2, 0.5, 60), (10, 60))  # all atoms of a day
+    assert RatePosterior.of(together).total_dispersion == pytest.approx(1 + 50 / 2, rel=0.4)
+
+
+def test_a_longer_log_knows_the_rates_better():
+    posterior = RatePosterior.of(np.random.default_rng(1).poisson(4.0, (6, 28)))
+    draws = {
+        more: np.array([posterior.draw(np.random.default_rng(k), more) for k in range(1500)]).std(axis=0)
+        for more in (1.0, 9.0)
+    }
+    assert draws[1.0] / draws[9.0] == pytest.approx(3, rel=0.1)
+    np.testing.assert_array_equal(posterior.draw(np.random.default_rng(0), np.inf), posterior.counts / 28)
+
+
+def test_counts_without_calls_are_refused():
+    with pytest.raises(InputError, match="at least one call"):
+        RatePosterior.of(np.zeros((2, 3)))
+
+
+def _world(seed, sites=8, atoms=40, drives=1500):
+    """Return drives on a plane whose route times deviate from the law as the model says, and the true factors."""
+    rng = np.random.default_rng(seed)
+    places = rng.uniform(0, 12, (sites + atoms, 2))
+    km = np.hypot(*(places[:, None] - places).transpose(2, 0, 1))
+    between, among = km[:sites, :sites], km[sites:, sites:]
+    roots = [np.linalg.cholesky(np.exp(-d / 4.0) + 1e-9 * np.eye(len(d))) for d in (between, among)]
+    true = 1 + 0.15 * roots[0] @ rng.standard_normal((sites, atoms)) @ roots[1].T
+    true += 0.05 * rng.standard_normal((sites, atoms))
+    law = 1 + 1.5 * km[:sites, sites:]
+    site, atom = rng.integers(0, sites - 2, drives), rng.integers(0, atoms, drives)  # two sites never had a unit
+    s = np.sqrt(np.log(1 + 0.3**2))
+    minutes = law[site, atom] * true[site, atom] * rng.lognormal(-(s**2) / 2, s, drives)
+    return true / true[site, atom].mean(), PairEffects.of(site, atom, minutes, law[site, atom], between, among)
+
+
+def test_intervals_of_road_effects_cover_the_truth_and_know_driven_pairs_better():
+    covered, error, spread = [], [], []
+    for seed in range(8):
+        true, effects = _world(seed)
+        rng = np.random.default_rng(seed)
+        draws = np.array([effects.draw(rng) for _ in range(200)])
+        low, high = np.quantile(draws, [0.05, 0.95], axis=0)
+        covered.append(((true >= low) & (true <= high)).mean(axis=1))
+        error.append(((effects.mean - true) ** 2).mean(axis=1))
+        spread.append(draws.var(axis=0).mean(axis=1))
+    covered, error, spread = (np.mean(part, axis=0) for part in (covered, error, spread))
+    assert 0.84 < covered.mean() < 0.96
+    assert error[:-2].mean() < 0.6 * error[-2:].mean()
+    assert spread == pytest.approx(error, rel=0.5)
+
+
+def test_unlimited_drives_leave_open_only_where_no_unit_was():
+    _, effects = _world(3)
+    draws = np.array([effects.draw(np.random.default_rng(k), np.inf) for k in range(50)])
+    driven = effects.weight > 0
+    assert draws.std(axis=0)[driven].max() < 1e-3
+    assert draws.std(axis=0)[-2:].min() > 0.01
+    assert draws[0][driven] == pytest.approx(1 + effects.deviation[driven], abs=1e-3)
+
+
+def test_wrong_stamps_do_not_move_the_effects():
+    rng = np.random.default_rng(5)
+    km = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+    site, atom = rng.integers(0, 4, 2000), rng.integers(0, 4, 2000)
+    minutes = 5 * rng.lognormal(-0.02, 0.2, 2000)
+    wrong = rng.random(2000) < 0.02
+    right = PairEffects.of(site, atom, minutes, np.full(2000, 5.0), km, km)
+    minutes[wrong] = rng.uniform(60, 120, wrong.sum())
+    assert PairEffects.of(site, atom, minutes, np.full(2000, 5.0), km, km).mean == pytest.approx(right.mean, abs=0.02)

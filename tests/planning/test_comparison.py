@@ -1,0 +1,145 @@
+"""Comparisons under uncertainty: a city with a known posterior, symmetry, dominance, closed forms and messages."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt.errors import InputError
+from emsopt.planning import Comparison, compare
+
+
+@dataclass(frozen=True)
+class Known:
+    """Two sites and two atoms far apart; the share of the first atom is uncertain, normal with a known variance."""
+
+    share: float = 0.5
+    sd: float = 0.05
+    travel_sd: float = 0.0  # of the time of site 1, which no log tells
+    weeks: float = 4.0
+
+    def city(self):
+        return self.at(self.share, 0.0)
+
+    def at(self, share, extra):
+        travel = [[2.0, 12.0], [12.0 + extra, 2.0]]
+        rates = [share * 1e-3, (1 - share) * 1e-3]  # so few calls that units are always free
+        return eo.City(rates, travel, turnout_times=1, service_times=30)
+
+    def draws(self, n, rng=None, *, vary=("demand", "travel", "service"), more=1.0):
+        demand, travel = (
+            np.random.default_rng(seed).standard_normal(n) for seed in np.random.SeedSequence(rng).spawn(2)
+        )
+        for d, t in zip(demand, travel, strict=True):
+            share = self.share + ("demand" in vary) * self.sd / np.sqrt(more) * d
+            yield self.at(share, ("travel" in vary) * self.travel_sd * t)
+
+
+def test_difference_and_probability_are_those_of_the_closed_form():
+    """One unit answers all calls: the difference is 10 (2 s - 1) min with the share s of atom 0, normal."""
+    known = Known(share=0.48)
+    answer = compare(known, {"at 0": [0], "at 1": [1]}, draws=4000, rng=1)
+    mean, sd = 10 * (2 * 0.48 - 1), 10 * 2 * 0.05
+    assert answer.difference.mean == pytest.approx(mean, abs=4 * sd / np.sqrt(4000))
+    assert answer.difference.low == pytest.approx(mean - 1.645 * sd, abs=0.1)
+    assert answer.difference.high == pytest.approx(mean + 1.645 * sd, abs=0.1)
+    assert answer.probability_better == pytest.approx(0.6554, abs=0.03)  # Φ(0.4)
+    assert answer.variances["demand"] == pytest.approx(answer.variances["all"], rel=0.1)
+    assert answer.variances["travel"] == answer.variances["service"] == 0
+
+
+def test_the_weeks_that_would_settle_it_follow_from_the_variance():
+    """The interval excludes 0 if 0.4 > 1.645 sd / sqrt(k): k = (1.645 / 0.4)² times the four weeks."""
+    answer = compare(Known(share=0.48), {"at 0": [0], "at 1": [1]}, draws=4000, rng=1)
+    expected = 4 * (answer.variances["all"] * (1.6449 / answer.difference.mean) ** 2 - 1)
+    assert answer.more_weeks == pytest.approx(expected, rel=1e-3)
+    assert f"about {answer.more_weeks:.0f} more weeks" in str(answer)
+    assert compare(Known(share=0.3), {"at 0": [0], "at 1": [1]}, draws=100, rng=1).more_weeks == 0
+
+
+def test_what_no_log_tells_is_never_settled():
+    answer = compare(Known(share=0.5, sd=0.01, travel_sd=2.0), {"at 0": [0], "at 1": [1]}, draws=400, rng=2)
+    assert answer.variances["unlimited"] == pytest.approx(answer.variances["travel"], rel=1e-6)
+    assert answer.more_weeks == np.inf
+    assert "No amount of such data would settle it" in str(answer)
+
+
+def test_the_same_deployment_twice_differs_by_exactly_nothing():
+    answer = compare(Known(), {"a": [0, 1], "b": [0, 1]}, draws=100, rng=0)
+    assert answer.difference == (0, 0, 0)
+    assert answer.probability_better == 0.5
+    assert (answer.by_atom["verdict"] == "same").all()
+    assert "the deployments are the same" in str(answer)
+
+
+def test_swapping_two_deployments_mirrors_the_answer():
+    one = compare(Known(share=0.48), {"a": [0], "b": [1]}, draws=300, rng=3)
+    other = compare(Known(share=0.48), {"b": [1], "a": [0]}, draws=300, rng=3)
+    assert one.probability_better == pytest.approx(1 - other.probability_better, abs=1e-12)
+    assert one.difference == pytest.approx((-other.difference.mean, -other.difference.high, -other.difference.low))
+    assert one.more_weeks == pytest.approx(other.more_weeks)
+
+
+def test_more_units_are_better_in_every_draw():
+    answer = compare(Known(), {"one": [0], "two": [0, 1]}, draws=100, rng=0)
+    assert answer.probability_better == 1
+    assert answer.difference.high < 0
+    assert "The fleets differ: 'two' has 2 units, 'one' has 1." in str(answer)
+    assert "more than 99 %" in str(answer)
+    assert answer.by_atom["verdict"][1] == "gains"
+    assert answer.by_atom["difference"][1] == pytest.approx(-10, rel=1e-3)
+
+
+def test_several_deployments_are_compared_with_the_first_and_ties_are_named():
+    answer = compare(Known(share=0.49), {"a": [0], "b": [1], "both": [0, 1]}, draws=500, rng=0)
+    table = answer.to_frame()
+    assert table["probability_best"].sum() == pytest.approx(1)
+    assert table.loc["both", "probability_better"] == 1
+    assert np.isnan(table.loc["a", "probability_better"])
+    assert answer.tied == ("both",)
+    assert set(compare(Known(share=0.49), {"a": [0], "b": [1]}, draws=500, rng=0).tied) == {"a", "b"}
+
+
+def test_lateness_is_told_in_percentage_points():
+    answer = compare(Known(share=0.4, sd=0.01), {"a": [0], "b": [1]}, draws=100, rng=0, metric=("late", 8.0))
+    assert answer.difference.mean == pytest.approx(2 * 0.4 - 1, abs=0.01)
+    assert "20 percentage points lower" in str(answer)
+
+
+@pytest.mark.parametrize("evaluator", ["exact", "approximate"])
+def test_values_are_those_of_the_evaluator(evaluator):
+    known = replace(Known(), sd=0.0)
+    answer = compare(known, {"a": [0], "b": [0, 1]}, draws=100, evaluator=evaluator)
+    for k, sites in enumerate(answer.sites):
+        value = eo.evaluators.by_name.evaluate(known.city(), sites, evaluator).mean_response
+        assert answer.values[:, k] == pytest.approx(value, rel=1e-12)
+
+
+def test_the_same_seed_gives_the_same_answer_and_shows_in_a_notebook():
+    first, again = (compare(Known(), {"a": [0], "b": [1]}, draws=100, rng=5) for _ in range(2))
+    np.testing.assert_array_equal(first.values, again.values)
+    assert isinstance(first, Comparison)
+    assert "<table" in first._repr_html_()
+    assert repr(first).startswith("<Comparison of a, b")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"deployments": {"a": [0], "b": [7]}}, r"`deployments\['b'\]` must be whole site indices from 0 to 1; got 7"),
+        ({"deployments": {"a": [0]}}, "two or more named deployments"),
+        ({"deployments": [[0], [1]]}, "two or more named deployments"),
+        ({"deployments": {1: [0], 2: [1]}}, "names in `deployments` must be text; got 1"),
+        ({"deployments": {"a": [0], "b": ["nowhere"]}}, "no site is named 'nowhere'"),
+        ({"draws": 20}, "`draws` must be a whole number of at least 100; got 20"),
+        ({"evaluator": "simulation"}, "must be 'exact' or 'approximate'"),
+        ({"capacity": "wait"}, "`capacity` must be one of"),
+        ({"metric": "median"}, "`metric` must be"),
+        ({"fit": 3}, "`fit` must be what emsopt.calls.calibrate returns; got 3"),
+    ],
+)
+def test_messages_say_what_is_wrong(arguments, message):
+    arguments = {"fit": Known(), "deployments": {"a": [0], "b": [1]}} | arguments
+    with pytest.raises(InputError, match=message):
+        compare(**arguments)

@@ -3,18 +3,18 @@
 =====================  ======  ========  ===============================================================
 name                   symbol  shape     meaning
 =====================  ======  ========  ===============================================================
-``turnout``            τ_i     (n, 1)    mean minutes from dispatch until the unit leaves
+``turnout``            τ_i     (n,)      mean minutes from dispatch until the unit leaves
 ``travel``             t_ij    (n, M)    mean minutes of travel
-``turnout_spread``             (n, 1)    standard deviation of the logarithm of the turnout time
+``turnout_spread``             (n,)      standard deviation of the logarithm of the turnout time
 ``travel_spread``      σ_ij    (n, M)    standard deviation of the logarithm of the travel time
 =====================  ======  ========  ===============================================================
 
 A lognormal time with mean m and coefficient of variation c is m exp(σ Z - σ² / 2), with σ² = log(1 + c²) and Z standard
-normal. With a fixed turnout time the response time of a pair is thus a lognormal time shifted by the turnout time. With
-a random one, its distribution is the integral over the narrower of the two times.
+normal. With a fixed turnout time, the response time of a pair is a lognormal time shifted by the turnout time. With a
+random one, its distribution is an integral over the narrower of the two times, computed by a quadrature.
 
-The mean service time of a `City` includes turnout and travel, and it is not changed by these variations: a call that is
-slow to reach does not keep its unit longer.
+The mean service time of a `City` includes turnout and travel. Service times do not depend on these variations: a call
+that takes long to reach does not keep its unit longer.
 """
 
 from __future__ import annotations

@@ -221,8 +221,9 @@ class Evaluation:
     def percentile_interval(self, q: float) -> tuple[float, float]:
         """Return the confidence interval of `percentile` (min) from a simulation.
 
-        Its ends are the percentiles between which ``q`` lies with the confidence level (Woodruff 1952). Raise unless
-        the evaluator is the simulation.
+        Its ends are the percentiles at the ends of the confidence interval of ``q`` (Woodruff, R. S. 1952, Confidence
+        intervals for medians and other position measures, Journal of the American Statistical Association 47(260),
+        635-646). Raise unless the evaluator is the simulation.
         """
         t = self.percentile(q)
         low, high = self._simulated.late_interval(1 - q / 100, t, self.demand_shares)

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 REQUIRED = os.environ.get("EMSOPT_BROWSER_REQUIRED") == "1"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-MAPLESS = ("04", "05")  # notebooks that show no map
+MAPLESS = ("04", "05", "07")  # notebooks that show no map
 PATIENCE = 180_000  # ms, for a whole notebook
 TOKEN = "t"
 

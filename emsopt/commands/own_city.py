@@ -49,6 +49,7 @@ def add_options(parser: ArgumentParser) -> None:
     add("--name", default="city", help="title of maps and tables")
     add = parser.add_argument_group("times").add_argument
     add("--speed", type=float, metavar="KMH", help="driving speed for computing travel times")
+    add("--roads", metavar="FILE", help="roads to drive at their speed limits, .osm.pbf, .net.xml, .zip, ...")
     add("--detour", type=float, default=1.3, metavar="X", help="road distance / straight-line distance (1.3)")
     add("--travel-times", metavar="FILE", help="table of minutes: one row per station, one column per atom, .csv")
     add("--turnout", type=float, metavar="MIN", help="minutes until a unit leaves, if not in STATIONS")
@@ -116,7 +117,7 @@ def run(options: Namespace) -> None:
         written = [write_file(out / f"{name}.csv", table_text(table)) for name, table in tables.items()]
         return [city.save(out / "city"), *written]
 
-    inputs = [options.calls, options.stations, options.areas, options.travel_times]
+    inputs = [options.calls, options.stations, options.areas, options.travel_times, options.roads]
     _shared.solve(city, options.units, options, inputs, write_tables)
 
 
@@ -142,8 +143,8 @@ def _fill_in(options: Namespace) -> None:
     """Assume what is not given for a log of the package; otherwise raise one error that lists missing options."""
     assumed = next((values for name, values in EMBEDDED.items() if getattr(options, name)), {})
     missing = {} if options.units is not None else {"units": "--units P (fleet size)"}
-    if options.speed is None and options.travel_times is None:
-        missing["speed"] = "--speed KMH (driving speed) or --travel-times FILE"
+    if options.speed is None and options.travel_times is None and options.roads is None:
+        missing["speed"] = "--speed KMH (driving speed), --roads FILE or --travel-times FILE"
     if missing and not assumed:
         raise InputError(f"missing options: {', and '.join(missing.values())}.")
     missing |= {"turnout": ""} if options.turnout is None and "turnout" in assumed else {}
@@ -155,6 +156,7 @@ def _fill_in(options: Namespace) -> None:
 def _times(options: Namespace) -> dict[str, Any]:
     """Return the options of travel and service as arguments of `Demand.city`."""
     from .._files.formats import read_csv
+    from ..roads import RoadNetwork
 
     table, service = None, options.service
     if options.travel_times is not None:
@@ -167,7 +169,8 @@ def _times(options: Namespace) -> dict[str, Any]:
             raise InputError(
                 f"`--service` must be a number of minutes, 'calls' or 'stations'; got {service!r}."
             ) from error
-    travel = {"speed_kmh": options.speed, "detour": options.detour, "travel_times": table}
+    roads = None if options.roads is None else RoadNetwork.read(options.roads)
+    travel = {"speed_kmh": options.speed, "detour": options.detour, "travel_times": table, "roads": roads}
     return {**travel, "turnout_times": options.turnout, "service_times": service}
 
 

@@ -155,6 +155,25 @@ def test_areas_a_matrix_and_other_options(tmp_path, capsys, no_figure):
     assert (table.loc[table["site"] == "A", "deployment"].nunique()) == 2
 
 
+def test_units_drive_on_given_roads(tmp_path, no_figure):
+    calls, stations, _ = write_log(tmp_path)
+    lon, lat = np.meshgrid(np.linspace(-30.06, -29.94, 13), np.linspace(44.95, 45.05, 11))
+    nodes = pd.DataFrame({"id": np.arange(143), "lon": lon.ravel(), "lat": lat.ravel()})
+    east, north = nodes["id"][(nodes["id"] + 1) % 13 > 0], nodes["id"][:-13]
+    arcs = pd.DataFrame(
+        {"from": [*east, *east + 1, *north, *north + 13], "to": [*east + 1, *east, *north + 13, *north]}
+    )
+    (tmp_path / "town").mkdir()
+    nodes.to_csv(tmp_path / "town" / "nodes.csv", index=False)
+    arcs.assign(speed_kmh=40).to_csv(tmp_path / "town" / "arcs.csv", index=False)
+    given = ["--units", "2", "--roads", str(tmp_path / "town"), "--out", str(tmp_path / "out")]
+    assert main(["city", calls, stations, *given]) == 0
+    city = eo.City.load(tmp_path / "out" / "city")
+    roads = eo.RoadNetwork.read(tmp_path / "town")
+    np.testing.assert_allclose(city.travel_times, roads.travel_times(city.site_locations, city.atom_locations))
+    assert "at the speed limits of the roads 'town'" in city.notes
+
+
 def test_nobody_who_called_is_in_what_is_written(done):
     """Places, times, files and other columns of the log: none is in the map or in any table."""
     folder, out, frame, _ = done

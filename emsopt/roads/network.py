@@ -435,11 +435,16 @@ class RoadNetwork(LineGraph):
         [[2.57, 0.86], [2.14, 1.29]]
         """
         minutes = self.edge_minutes(speeds)
-        is_ignored = _validate.is_real(off_road_kmh) and off_road_kmh == np.inf
-        per_m = 0.0 if is_ignored else 0.06 / _validate.positive_number(off_road_kmh, "off_road_kmh", "km/h")
+        per_m = _minutes_per_m(off_road_kmh)
         start = self._snapper.places(origins, "origins", off_road_km)
         end = self._snapper.places(destinations, "destinations", off_road_km)
         return self._way_finder.times(start, end, minutes) + per_m * (start.distances[:, None] + end.distances)
+
+    def off_road_minutes(
+        self, points: ArrayLike, off_road_kmh: float = OFF_ROAD_KMH, off_road_km: float = OFF_ROAD_KM
+    ) -> FloatArray:
+        """Return the minutes on the straight line from each point to its road, shape (K,), as in `travel_times`."""
+        return _minutes_per_m(off_road_kmh) * self._snapper.places(points, "points", off_road_km).distances
 
     def ways(
         self,
@@ -530,6 +535,12 @@ class RoadNetwork(LineGraph):
     def __repr__(self) -> str:
         edges = f"{self.n_edges} edges, {len(self.connections)} connections"
         return f"<RoadNetwork {self.name!r}: {edges}, {self.lengths.sum() / 1000:.3g} km>"
+
+
+def _minutes_per_m(kmh: float) -> float:
+    """Return the minutes per metre at a speed, which may be infinite."""
+    is_infinite = _validate.is_real(kmh) and kmh == np.inf
+    return 0.0 if is_infinite else 0.06 / _validate.positive_number(kmh, "off_road_kmh", "km/h")
 
 
 def _checked_polylines(values: Sequence[ArrayLike], n: int, geographic: bool) -> tuple[FloatArray, ...]:

@@ -38,7 +38,7 @@ class Atoms(NamedTuple):
     """Atoms, and the atom that each point (place of a call) belongs to.
 
     ``index`` is the index of the atom of each point, -1 for points outside all atoms. ``note`` is a sentence that says
-    what the atoms are.
+    what the atoms are, and ``width_km`` the width of cells, None for areas.
     """
 
     names: list[str]
@@ -46,6 +46,7 @@ class Atoms(NamedTuple):
     shapes: list[dict[str, Any]]  # GeoJSON
     index: IntArray  # type: ignore[assignment]  # (K,): -1 for points outside all atoms
     note: str
+    width_km: float | None = None
 
 
 def cells(points: FloatArray, stations: FloatArray, width_km: float | None = None) -> Atoms:
@@ -92,6 +93,7 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
         shapes=[{"type": "Polygon", "coordinates": [ring.tolist()]} for ring in rings],
         index=index,
         note=f"Atoms are cells of {width_km:g} km with at least one call, named by km from the middle of the stations.",
+        width_km=width_km,
     )
 
 

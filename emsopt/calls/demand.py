@@ -21,7 +21,7 @@ from ..city.city import City
 from ..errors import InputError
 from . import areas as _areas
 from .log import CallLog, Source, read_calls, read_stations
-from .profile import WeeklyProfile, hours_watched, shrinkage, slots
+from .profile import WeeklyProfile, described, hours_watched, shrinkage, slots
 
 if TYPE_CHECKING:
     from .._types import FloatArray, IntArray
@@ -52,6 +52,8 @@ class Demand:
         Number of calls left out, by reason.
     notes : str
         Notes on the data for readers of the results.
+    cell_km : float or None
+        Width of the cells; None for areas.
     """
 
     atom_names: list[str]
@@ -63,6 +65,7 @@ class Demand:
     service_min: float | None
     left_out: dict[str, int]
     notes: str
+    cell_km: float | None = None
 
     @property
     def profile(self) -> WeeklyProfile:
@@ -157,7 +160,7 @@ class Demand:
         demand = pd.DataFrame({"name": self.atom_names, "lon": lon, "lat": lat, "arrival_rate": rates})
         stations, minutes = self._service(service_times)
         city = City.from_frames(demand, stations, service_times=minutes, speed_kmh=speed_kmh, detour=detour, **options)
-        notes = self.notes
+        notes = self.notes + described(hours, weekdays)
         if speed_kmh is not None:
             notes += f" Travel times: {speed_kmh:g} km/h on great-circle distance x {detour:g}; not measured."
         if options.get("roads") is not None:
@@ -310,6 +313,7 @@ def counted_calls(
         service_min=None if minutes is None or np.isnan(minutes).all() else float(np.nanmean(minutes)),
         left_out=left_out,
         notes=notes,
+        cell_km=atoms.width_km,
     )
     return demand, counted, atoms.index[inside]
 

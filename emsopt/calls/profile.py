@@ -7,7 +7,7 @@ may be excluded. The relative standard error of a rate from n calls is about 1/s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -117,6 +117,27 @@ def slots(hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | No
     chosen = np.zeros((7, 24), dtype=bool)
     chosen[np.ix_(days, clock)] = True
     return chosen
+
+
+def described(hours: Iterable[int] | None, weekdays: Iterable[int | str] | None) -> str:
+    """Return a sentence that says which hours of the week count, with a space before it; empty if all do."""
+    chosen, parts = slots(hours, weekdays), []
+    if weekdays is not None:
+        parts.append(
+            "on "
+            + _ranges(
+                np.flatnonzero(chosen.any(axis=1)), lambda a, b: "-".join(dict.fromkeys((WEEKDAYS[a], WEEKDAYS[b])))
+            )
+        )
+    if hours is not None:
+        parts.append("from " + _ranges(np.flatnonzero(chosen.any(axis=0)), lambda a, b: f"{a} to {b + 1} h"))
+    return f" Only calls {' '.join(parts)} count." if parts else ""
+
+
+def _ranges(numbers: IntArray, text: Callable[[int, int], str]) -> str:
+    """Return runs of consecutive numbers as text, such as "0 to 6 h and 22 to 24 h"; ``text`` takes first and last."""
+    runs = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
+    return " and ".join(text(int(run[0]), int(run[-1])) for run in runs)
 
 
 def shrinkage(counts: IntArray) -> float:

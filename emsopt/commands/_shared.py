@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections import Counter
 from io import BytesIO
 from typing import TYPE_CHECKING, cast
 
@@ -14,13 +15,20 @@ from ..errors import InputError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from .._types import IntArray
     from ..city.city import City
     from ..evaluators.evaluation import Evaluation
     from ..evaluators.objective import Objective
+
+
+# All files that the commands write. Those of an earlier run would mislead beside new ones.
+RESULTS = (
+    *("deployments.html", "deployments.png", "by_load.csv", "by_service_rate.csv", "checks.csv", "profile.csv"),
+    *("calibration.csv", "deployments.csv", "scenarios.csv", "plan.csv", "plan_moves.csv"),
+)
 
 
 def add_fleet_options(parser: ArgumentParser) -> None:
@@ -49,8 +57,11 @@ def solve(
     options: Namespace,
     inputs: list[str | None],
     write_tables: Callable[[Objective, dict[str, Evaluation], Path], list[Path]],
+    today: IntArray | None = None,
 ) -> None:
     """Find the best deployment, print it, and write tables, a map and a figure.
+
+    Files of an earlier run that are not written again are removed from the folder.
 
     Parameters
     ----------
@@ -64,6 +75,8 @@ def solve(
     write_tables : callable
         Prints and writes the tables of a command. Takes the objective, the evaluations of deployments by name and
         the folder; returns the files.
+    today : ndarray of int, optional
+        Today's deployment, to compare with.
     """
     from ..city.deployment_space import DeploymentSpace
     from ..evaluators.objective import Objective
@@ -76,8 +89,10 @@ def solve(
     capacity = "queue" if options.queue else "loss"
     objective = Objective(city, space, options.evaluator, metric, capacity=capacity)
     out = results_folder(options.out, inputs)
-    found = find_deployments(objective, options.threshold)
+    found = find_deployments(objective, options.threshold, today)
     written = [*write_tables(objective, found, out), *draw(objective, found, out)]
+    for stale in {out / name for name in RESULTS} - set(written):
+        stale.unlink(missing_ok=True)
     print(f"\nDone in {time.perf_counter() - start:.0f} s. Written to {out.resolve()}:")
     print(*(f"  {path.name}" for path in written), sep="\n")
 
@@ -107,20 +122,22 @@ def describe(city: City, units: int) -> None:
         f"offered load {city.offered_load(units):.3f} per unit (share of time busy if no call were lost)"
     )
     closest = city.response_times.min(axis=0) @ city.demand_shares
-    print(f"Closest site: {closest:.1f} min away on average; a call takes {city.mean_service_time:.1f} min.")
-    if closest > city.mean_service_time:
+    service = city.mean_service_time
+    print(f"Closest site: {closest:.1f} min away on average, turnout included; a call takes {service:.1f} min.")
+    if closest > service:
         print("This is impossible, because service times include travel. Are all times in minutes?")
     if city.notes:
         print(city.notes)
 
 
-def find_deployments(objective: Objective, threshold: float) -> dict[str, Evaluation]:
+def find_deployments(objective: Objective, threshold: float, today: IntArray | None = None) -> dict[str, Evaluation]:
     """Find and print the optimum and the p-median deployment; return their evaluations by name.
 
     ``threshold`` is the response time (min) from which a call is late. The optimum is named "best found" unless it is
-    proven.
+    proven. With ``today``, sites of today's units, "today" comes first, and what the optimum gains over it is printed.
     """
-    from ..evaluators import p_median
+    from ..evaluators import EXACT_UP_TO, p_median
+    from ..evaluators.by_name import evaluate
     from ..optimizers import best_deployment
     from ..planning.sweeps import evaluate_table
 
@@ -128,17 +145,42 @@ def find_deployments(objective: Objective, threshold: float) -> dict[str, Evalua
     run = best_deployment(objective, rng=0, progress=sys.stderr.isatty())
     median = p_median(city, space)
     best = "optimum" if "proven" in run.message else "best found"
-    deployments = {best: cast("IntArray", run.x), "p-median": median.sites}
+    deployments = {} if today is None else {"today": today}
+    deployments |= {best: cast("IntArray", run.x), "p-median": median.sites}
     print(f"\n{best.capitalize()} by {objective.label} ({objective.evaluator} hypercube, {capacity}): {run.message}.")
     idle = space.units - int((space.capacities > 0).sum())
     if idle > 0:
         print(f"{idle} of the units do not improve the p-median; their sites are arbitrary.")
     for name, sites in deployments.items():
-        print(f"  {name:10}", ", ".join(city.site_names[k] for k in sites))
-    for evaluator in dict.fromkeys([objective.evaluator, "approximate"]):
+        print(f"  {name:10}", _counted(city.site_names[k] for k in sites))
+    largest = max(map(len, deployments.values()))
+    common = "approximate" if largest > max(EXACT_UP_TO, space.units) else objective.evaluator
+    for evaluator in dict.fromkeys([common, "approximate"]):
         table = evaluate_table(city, deployments, threshold=threshold, evaluator=evaluator, capacity=capacity)
         print(f"\n{evaluator} hypercube:\n{table.T.round(4).to_string()}")
-    return {name: objective.evaluation(sites) for name, sites in deployments.items()}
+    found = {name: evaluate(city, sites, common, capacity=capacity) for name, sites in deployments.items()}
+    if today is not None:
+        print(f"\n{gain(found['today'], found[best], best, threshold)}")
+    return found
+
+
+def gain(today: Evaluation, new: Evaluation, name: str, threshold: float) -> str:
+    """Return a sentence that says what a deployment gains over today's."""
+    if sorted(today.site_names) == sorted(new.site_names):
+        return f"Today's deployment is the {name}: no unit needs another station."
+    units = f" ({len(new.sites)} units instead of {len(today.sites)})" if len(new.sites) != len(today.sites) else ""
+    minutes = today.mean_response - new.mean_response
+    late = [e.late_fraction(threshold) for e in (today, new)]
+    return (
+        f"Gain of the {name} over today{units}: {minutes:+.3f} min of mean response ({today.mean_response:.3f} to "
+        f"{new.mean_response:.3f}), {100 * (late[0] - late[1]):+.2f} points of responses of {threshold:g} min or more "
+        f"({late[0]:.2%} to {late[1]:.2%})."
+    )
+
+
+def _counted(names: Iterable[str]) -> str:
+    """Return names separated by commas, with the number of those that occur several times."""
+    return ", ".join(name if n == 1 else f"{name} x {n}" for name, n in Counter(names).items())
 
 
 def draw(objective: Objective, found: dict[str, Evaluation], out: Path) -> list[Path]:

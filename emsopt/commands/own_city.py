@@ -8,71 +8,116 @@ from typing import TYPE_CHECKING, Any
 
 from .._files.atomic import write_file
 from .._files.formats import table_text
-from .._validate import existing_file, path, whole_number
+from .._validate import path, whole_number
 from ..city.tables import check_replaceable
-from ..errors import InputError
+from ..errors import EmsoptError, InputError
 from ..planning.scenarios import scenario
-from . import _shared
+from . import _from_log, _shared
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable
     from pathlib import Path
 
     import pandas as pd
 
-    from ..calls import CallLog
+    from ..calls import CallLog, Checks, Demand, HeldOut
     from ..city.city import City
     from ..evaluators.evaluation import Evaluation
     from ..evaluators.objective import Objective
     from ..planning import Plan
+    from ._from_log import MakeCity
 
-EMBEDDED = {  # logs that ship with the package, and what is assumed about them unless given
-    "practice": {"units": 5, "speed": 40.0},
-    "san_jose": {"units": 16, "speed": 40.0, "turnout": 1.5},  # four times as many units as are busy on average
-}
 DESCRIPTION = (
-    "Turn a log of past calls (CSV or GeoJSON: time, lon, lat, service_min) and a table of stations (name, lon, lat, "
-    "turnout_min) into checks of the data, the best deployment, tables, a map, and a plan for the hours of the day. "
-    "Start with --templates FOLDER, or try --practice or --san-jose."
+    "Turn a log of past calls (time, lon, lat and whatever else it has) and a table of stations (name, lon, lat) into "
+    "checks of the data, the best deployment and its gain over today's, tables, a map, and a plan for the hours of the "
+    "day. What the log does not say is assumed and printed. Start with --templates FOLDER, or try --practice or "
+    "--san-jose."
 )
+PRACTICE = {"drop_repeats": True, "skip_empty_days": True, "accept_findings": True}
+OPTIONS = {  # arguments of functions that messages name, and the options of this command
+    "columns": "--columns",
+    "time_zone": "--time-zone",
+    "time_format": "--time-format",
+    "cell_km": "--cell",
+    "reach_km": "--reach",
+    "area_name": "--area-name",
+    "areas": "--areas",
+    "speed_kmh": "--speed",
+    "detour": "--detour",
+    "turnout_times": "--turnout",
+    "service_times": "--service",
+    "travel_times": "--travel-times",
+    "threshold": "--threshold",
+    "pinned": "--pinned",
+    "closed": "--closed",
+    "moves": "--moves",
+}
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command."""
     add = parser.add_argument
-    add("calls", nargs="?", metavar="CALLS", help="log of calls, .csv or .geojson")
-    add("stations", nargs="?", metavar="STATIONS", help="table of stations, .csv or .geojson")
-    add("--practice", action="store_true", help="use a made-up town; units and speed have defaults")
-    add("--san-jose", action="store_true", help="use two weeks of a real city; units, speed and turnout have defaults")
+    add("calls", nargs="?", metavar="CALLS", help="log of calls: .csv, .geojson and others")
+    add("stations", nargs="?", metavar="STATIONS", help="table of stations: .csv, .geojson and others")
+    add("--practice", action="store_true", help="use a made-up town, with mistakes in its data")
+    add("--san-jose", action="store_true", help="use two weeks of San José's fire department")
     add("--templates", metavar="FOLDER", help="write templates of the input files to this folder, and exit")
-    add("--units", type=int, metavar="P", help="fleet size")
+    add("--units", type=int, metavar="P", help="fleet size (default: as many as today, or as the load needs)")
+    add(
+        "--today",
+        nargs="+",
+        metavar="SITE",
+        help="today's deployment, to compare with: the station of each unit, or a .csv file with a column 'station' "
+        "(default: the home stations of the units in the log, if it tells)",
+    )
     add("--name", default="city", help="title of maps and tables")
-    add = parser.add_argument_group("times").add_argument
-    add("--speed", type=float, metavar="KMH", help="driving speed for computing travel times")
-    add("--roads", metavar="FILE", help="roads to drive at their speed limits, .osm.pbf, .net.xml, .zip, ...")
+    add = parser.add_argument_group(
+        "times (default: calibrated from the log, if it has dispatch and arrival)"
+    ).add_argument
+    add("--speed", type=float, metavar="KMH", help="driving speed for computing travel times (40)")
     add("--detour", type=float, default=1.3, metavar="X", help="road distance / straight-line distance (1.3)")
+    add(
+        "--roads",
+        metavar="FILE",
+        help="roads to drive on, .osm.pbf, .net.xml, .zip, ...; at speed limits if not calibrated",
+    )
     add("--travel-times", metavar="FILE", help="table of minutes: one row per station, one column per atom, .csv")
-    add("--turnout", type=float, metavar="MIN", help="minutes until a unit leaves, if not in STATIONS")
+    add("--turnout", type=float, metavar="MIN", help="minutes until a unit leaves, if not in STATIONS (1.5)")
     add("--service", metavar="MIN", help="minutes that a call keeps a unit busy, or 'calls' or 'stations'")
     add = parser.add_argument_group("calls").add_argument
+    for name in ("--columns", "--station-columns"):
+        what = "CALLS, such as time=Alarm unit=Rig" if name == "--columns" else "STATIONS"
+        add(name, nargs="+", metavar="ROLE=NAME", help=f"columns of {what} that are not found by their names")
     add("--cell", type=float, metavar="KM", help="width of the cells in which calls are counted")
     add("--areas", metavar="FILE", help="GeoJSON polygons to count calls in, instead of cells")
     add("--area-name", metavar="KEY", help="property of the areas that holds their names")
     add("--reach", type=float, default=50.0, metavar="KM", help="leave out calls over KM from every station (50)")
     add("--time-zone", metavar="ZONE", help="time zone, such as America/Chicago, if times have an offset")
-    add("--time-format", metavar="FORMAT", help="such as %%d.%%m.%%Y %%H:%%M, if times are not ISO 8601")
+    add("--time-format", metavar="FORMAT", help="'day first', 'month first', or a format such as %%d.%%m.%%Y %%H:%%M")
     add("--hours", metavar="H-H", help="count only calls of these hours, such as 7-19 (until 19:00) or 22-6")
     add("--weekdays", metavar="D-D", help="count only calls of these days, such as Mon-Fri or Sat,Sun")
     add("--drop-repeats", action="store_true", help="count calls with the same time and place only once")
     add("--skip-empty-days", action="store_true", help="treat days without calls as not recorded")
+    add("--accept-findings", action="store_true", help="go on although checks of the data find something wrong")
     add = parser.add_argument_group("plan").add_argument
     add("--moves", type=int, metavar="K", help="plan the day, with at most K units moved between two hours")
     _shared.add_fleet_options(parser)
 
 
 def run(options: Namespace) -> None:
-    """Run the command: read, check, optimise, plan and write."""
+    """Run the command: read, check, calibrate, optimise, plan and write. Errors name the command's options."""
+    try:
+        _run(options)
+    except EmsoptError as error:
+        error.args = (_in_options(str(error)), *error.args[1:])
+        raise
+
+
+def _run(options: Namespace) -> None:
+    """Run the command; errors may name arguments of functions."""
     from ..calls import aggregate_calls, check_calls
+    from ..roads import RoadNetwork
 
     if options.templates is not None:
         from ..datasets import write_templates
@@ -88,37 +133,66 @@ def run(options: Namespace) -> None:
             raise InputError("`--moves` plans all hours of the day. Leave out --hours.")
     calls, stations = _read(options)
     checks = check_calls(calls, stations, reach_km=options.reach)
-    print(f"{len(calls):,} calls, {len(stations)} stations. What looks wrong in them:\n{checks}\n")
-    _fill_in(options)
-    demand = aggregate_calls(
-        calls.without_repeats() if options.drop_repeats else calls,
-        stations,
-        cell_km=options.cell,
-        areas=options.areas,
-        area_name=options.area_name,
-        reach_km=options.reach,
-        empty_days="missing" if options.skip_empty_days else "counted",
-    )
-    times = {"weekdays": weekdays, "name": options.name, **_times(options)}
-    city = demand.city(hours=hours, **times)
+    print(f"{calls!r}".strip("<>"))
+    print(f"{len(stations)} stations. What looks wrong in the data:\n{_in_options(str(checks))}\n")
+    _stop_if_wrong(checks, options)
+    calls = calls.without_repeats() if options.drop_repeats else calls
+    roads = None if options.roads is None else RoadNetwork.read(options.roads)
+    fit = _from_log.calibrated(options, calls, stations, roads)
+    calls = calls if fit is None else fit.calls  # those to which a unit was sent
+    counting: dict[str, Any] = {
+        "areas": options.areas,
+        "area_name": options.area_name,
+        "reach_km": options.reach,
+        "empty_days": "missing" if options.skip_empty_days else "counted",
+    }
+    demand = aggregate_calls(calls, stations, cell_km=options.cell, **counting)
+    make = _from_log.city_maker(options, demand, fit, roads)
+    city = make(demand, hours=hours, weekdays=weekdays)
+    today = _from_log.todays_sites(options, city, fit, calls.details)
+    units = _from_log.fleet(options, city, today)
     # raises an error before the long search starts
-    by_hour = None if options.moves is None else demand.cities_by_hour(**times)
+    by_hour = None if options.moves is None else _by_hour(make, demand, weekdays)
     check_replaceable(path(options.out, "--out") / "city")
 
     def write_tables(objective: Objective, found: dict[str, Evaluation], out: Path) -> list[Path]:
         import pandas as pd
 
-        rows = [scenario(city, name, e, options.metric, options.threshold) for name, e in found.items()]
+        base = found.get("today")
+        rows = [scenario(city, name, e, options.metric, options.threshold, base) for name, e in found.items()]
         tables = {"checks": checks.to_frame(), "profile": demand.profile.to_frame()}
+        tables |= {} if fit is None else {"calibration": fit.to_frame().rename_axis("quantity").reset_index()}
         tables |= {"deployments": _deployment_table(found), "scenarios": pd.DataFrame(rows)}
+        if demand.cell_km is not None and options.travel_times is None:
+            _finer(
+                demand.cell_km,
+                calls,
+                stations,
+                found,
+                objective,
+                options,
+                lambda d: make(d, hours=hours, weekdays=weekdays),
+                counting,
+            )
         if by_hour is not None:
-            plan = _plan(by_hour, objective, options)
+            weeks = _held_out(calls, stations, weekdays, demand.cell_km, counting)
+            plan = _plan(by_hour, weeks, objective, found, options)
             tables |= {"plan": plan.to_frame(), "plan_moves": plan.changes()}
         written = [write_file(out / f"{name}.csv", table_text(table)) for name, table in tables.items()]
         return [city.save(out / "city"), *written]
 
     inputs = [options.calls, options.stations, options.areas, options.travel_times, options.roads]
-    _shared.solve(city, options.units, options, inputs, write_tables)
+    _shared.solve(city, units, options, inputs, write_tables, today)
+
+
+def _in_options(text: str) -> str:
+    """Return a message with the command's options in place of Python arguments."""
+    text = re.sub(r"\w+\(\),? or (?=[-\w]+)", "", text)  # without_repeats() or --drop-repeats
+    text = re.sub(r"[`\w]+(?:=\S+)? \((--[\w-]+)\)", r"\1", text)  # `time_zone` (--time-zone)
+    text = re.sub(r"columns=\{(.*?)\}", lambda m: "--columns " + re.sub(r"'(\w+)': (\S+?)(,|$)", r"\1=\2", m[1]), text)
+    names = "|".join(OPTIONS)
+    text = re.sub(rf"\b({names})=('[^']*')", lambda m: f"{OPTIONS[m[1]]} {m[2]}", text)
+    return re.sub(rf"`({names})`", lambda m: f"`{OPTIONS[m[1]]}`", text)
 
 
 # -- reading ------------------------------------------------------------------------------------------------------
@@ -129,49 +203,38 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
     from ..calls import read_calls, read_stations
     from ..datasets import practice_calls, san_jose_calls
 
-    if options.practice or options.san_jose:
-        if options.calls is not None or (options.practice and options.san_jose):
-            raise InputError("give one of files, --practice and --san-jose; more were given.")
-        return practice_calls() if options.practice else san_jose_calls()
+    if options.practice + options.san_jose + (options.calls is not None) > 1:
+        raise InputError("give --practice, --san-jose or files, only one of them.")
+    if options.practice:
+        print("The practice town: repeated calls and empty days are left out, and other mistakes accepted.")
+        vars(options).update(PRACTICE)
+        return practice_calls()
+    if options.san_jose:
+        return san_jose_calls()
     if options.stations is None:
         raise InputError("give a log of calls and a table of stations: emsopt city calls.csv stations.csv")
-    calls = read_calls(options.calls, time_zone=options.time_zone, time_format=options.time_format)
-    return calls, read_stations(options.stations)
+    columns, station_columns = (_columns(options, name) for name in ("columns", "station_columns"))
+    calls = read_calls(options.calls, columns, time_zone=options.time_zone, time_format=options.time_format)
+    return calls, read_stations(options.stations, station_columns)
 
 
-def _fill_in(options: Namespace) -> None:
-    """Assume what is not given for a log of the package; otherwise raise one error that lists missing options."""
-    assumed = next((values for name, values in EMBEDDED.items() if getattr(options, name)), {})
-    missing = {} if options.units is not None else {"units": "--units P (fleet size)"}
-    if options.speed is None and options.travel_times is None and options.roads is None:
-        missing["speed"] = "--speed KMH (driving speed), --roads FILE or --travel-times FILE"
-    if missing and not assumed:
-        raise InputError(f"missing options: {', and '.join(missing.values())}.")
-    missing |= {"turnout": ""} if options.turnout is None and "turnout" in assumed else {}
-    for name in missing:
-        setattr(options, name, assumed[name])
-        print(f"Assumed: --{name} {assumed[name]:g}")
+def _columns(options: Namespace, name: str) -> dict[str, str] | None:
+    """Return the columns by role that ROLE=NAME options give."""
+    pairs = [text.partition("=") for text in getattr(options, name) or ()]
+    if not all(role and sign for role, sign, _ in pairs):
+        raise InputError(f"`--{name.replace('_', '-')}` must have the form ROLE=NAME, such as time=Alarm.")
+    return {role: column for role, _, column in pairs} or None
 
 
-def _times(options: Namespace) -> dict[str, Any]:
-    """Return the options of travel and service as arguments of `Demand.city`."""
-    from .._files.formats import read_csv
-    from ..roads import RoadNetwork
-
-    table, service = None, options.service
-    if options.travel_times is not None:
-        file = existing_file(options.travel_times, "--travel-times", "a table of travel times, .csv")
-        table = read_csv(file, labelled=True)
-    if service not in (None, "calls", "stations"):
-        try:
-            service = float(service)
-        except ValueError as error:
-            raise InputError(
-                f"`--service` must be a number of minutes, 'calls' or 'stations'; got {service!r}."
-            ) from error
-    roads = None if options.roads is None else RoadNetwork.read(options.roads)
-    travel = {"speed_kmh": options.speed, "detour": options.detour, "travel_times": table, "roads": roads}
-    return {**travel, "turnout_times": options.turnout, "service_times": service}
+def _stop_if_wrong(checks: Checks, options: Namespace) -> None:
+    """Raise if findings are wrong, unless they are accepted; gaps are, if empty days are skipped."""
+    skipped = {"gaps in time"} if options.skip_empty_days else set()
+    wrong = [finding.what for finding in checks if finding.level == "wrong" and finding.what not in skipped]
+    if wrong and not options.accept_findings:
+        raise InputError(
+            f"something is wrong in the data: {', '.join(wrong)} (see above). Correct the files, or go on with "
+            "--accept-findings."
+        )
 
 
 def _hours(text: str) -> list[int]:
@@ -209,29 +272,94 @@ def _deployment_table(found: dict[str, Evaluation]) -> pd.DataFrame:
     return table[["deployment", "site", "utilization", "share_of_calls", "mean_response_min"]]
 
 
-def _plan(cities: dict[int, City], objective: Objective, options: Namespace) -> Plan:
-    """Plan the day and print what changes."""
-    from ..planning import hourly_plan
+def _finer(
+    width: float,
+    calls: CallLog,
+    stations: pd.DataFrame,
+    found: dict[str, Evaluation],
+    objective: Objective,
+    options: Namespace,
+    make: Callable[[Demand], City],
+    counting: dict[str, Any],
+) -> None:
+    """Evaluate the deployments with cells half as wide, and print how far the figures depend on the width."""
+    from ..calls import aggregate_calls
+    from ..evaluators.by_name import evaluate
+
+    name, coarse = next((n, e) for n, e in found.items() if n != "today")
+    try:
+        city = make(aggregate_calls(calls, stations, cell_km=width / 2, **counting))
+    except InputError:  # too many cells, or too narrow ones
+        return
+    fine = evaluate(city, coarse.sites, coarse.evaluator, **objective.options)
+    late = [e.late_fraction(options.threshold) for e in (coarse, fine)]
+    print(
+        f"\nCells: with {width / 2:g} km instead of {width:g} km, the {name} has a mean response of "
+        f"{fine.mean_response:.2f} min instead of {coarse.mean_response:.2f}, and {late[1]:.1%} of responses of "
+        f"{options.threshold:g} min or more instead of {late[0]:.1%}."
+    )
+    if abs(late[1] - late[0]) > 0.005:
+        print(f"The late fraction depends on the cells: use --cell {width / 2:g} or less for it.")
+
+
+def _by_hour(make: MakeCity, demand: Demand, weekdays: list[int] | None) -> dict[int, City]:
+    """Return the city at each hour of the day."""
+    rates = demand.rates_by_hour(weekdays=weekdays)
+    city = make(demand, weekdays=weekdays)
+    names = [f"{city.name}, {hour:02d} to {hour + 1:02d} h" for hour in range(24)]
+    return {h: city.replace(arrival_rates=rates[h], name=name) for h, name in enumerate(names)}
+
+
+def _held_out(
+    calls: CallLog, stations: pd.DataFrame, weekdays: list[int] | None, cell_km: float | None, counting: dict[str, Any]
+) -> list[HeldOut]:
+    """Return the weeks to judge the plan on; none if the log is too short."""
+    from ..calls import held_out_weeks
+
+    try:
+        return held_out_weeks(calls, stations, weekdays=weekdays, cell_km=cell_km, **counting)
+    except InputError as error:
+        print(f"\nThe plan is not judged on days held out: {error}")
+        return []
+
+
+def _plan(
+    cities: dict[int, City],
+    weeks: list[HeldOut],
+    objective: Objective,
+    found: dict[str, Evaluation],
+    options: Namespace,
+) -> Plan:
+    """Plan the day, judge the plan, and print what changes."""
+    from ..planning import hourly_plan, judge_plan
 
     rules = {"metric": objective.metric, "rng": 0, "progress": sys.stderr.isatty(), **objective.options}
     plan = hourly_plan(cities, objective.space, options.moves, options.evaluator, **rules)
+    if weeks:
+        plan = judge_plan(plan, weeks, rng=0, progress=sys.stderr.isatty())
     evaluator = plan.objectives[0].evaluator
     print(
         f"\nPlan of the day, at most {options.moves} unit(s) moved between hours ({evaluator} hypercube): "
         f"{plan.message}.\n  {objective.label}, mean over all calls: {plan.value:.4g}; without moves "
         f"{_against(plan.fixed_value, plan)}; with unlimited moves {_against(plan.free_value, plan)}."
     )
-    changes = plan.changes()
-    if changes.empty:
-        print("  No unit moves all day.")
-    for hour, old, new in changes.itertuples(index=False):
+    print(
+        f"  Without moves, the same units have {objective(plan.fixed_sites):.4g} at the mean load of the day, as in "
+        f"the tables above,\n  and {plan.fixed_value:.4g} hour by hour: busy hours have more calls, which wait longer, "
+        "and each hour has its own pattern."
+    )
+    if "today" in found and len(found["today"].sites) == objective.units:
+        now = sum(w * o(found["today"].sites) for w, o in zip(plan.weights, plan.objectives, strict=True))
+        print(f"  Today's deployment, hour by hour: {_against(float(now), plan)}.")
+    print(f"  {plan.verdict}")
+    for hour, old, new in plan.changes().itertuples(index=False):
         print(f"  {hour:02d}:00  {old} -> {new}")
     return plan
 
 
 def _against(value: float, plan: Plan) -> str:
-    """Return a value as text, with its relative difference from the value of the plan."""
+    """Return a value as text, with its difference from the value of the plan, and in percent if that is visible."""
     if not plan.value:
         return f"{value:.4g}"
     percent = round(100 * (value / plan.value - 1), 1) + 0.0  # not -0.0
-    return f"{value:.4g} ({percent:+.1f} %)"
+    return f"{value:.4g} ({value - plan.value:+.2g}{f', {percent:+.1f} %' if percent else ''})"

@@ -13,12 +13,12 @@ from .._files.atomic import errors_explained, write_folder
 from ..calls import Checks, check_calls, city_from_calls, read_calls, read_stations
 from ..city.city import City
 from ..city.tables import ATOMS, CITY, FILES, SITES
+from ..city.travel import PLAUSIBLE_KMH
 from ..errors import InputError
 
 NAME = "Your city"  # if the files do not name the city
 MOST_MB = 8  # all files together; notebook servers accept messages of up to 10 MB
 MOST_ROWS = {SITES: 200, ATOMS: 2000}
-SLOWEST, FASTEST = 5, 150  # km/h, plausible average speeds of ambulances
 POINTS = (".csv", ".geojson", ".json")
 WANTED = (
     f"Choose either {CITY}, {ATOMS} and {SITES}, as City.save writes them, or a log of calls and a table of stations, "
@@ -109,9 +109,10 @@ def _check_rows(rows: int, file: str, most: int | None) -> None:
 
 def _from_calls(files: dict[str, bytes], speed_kmh: float) -> tuple[City, Checks]:
     """Return the city of a log of calls and a table of stations, and the checks of these data."""
-    if not SLOWEST <= speed_kmh <= FASTEST:
+    slowest, fastest = PLAUSIBLE_KMH
+    if not slowest <= speed_kmh <= fastest:
         raise InputError(
-            f"the speed must be from {SLOWEST} to {FASTEST} km/h; got {speed_kmh:g}. "
+            f"the speed must be from {slowest} to {fastest} km/h; got {speed_kmh:g}. "
             "Change it, then choose and read the files again."
         )
     tables = [file for file in files if file.lower().endswith(POINTS)]

@@ -2,11 +2,12 @@
 
 `sweeps` finds the best deployment at each load or service rate; `hourly` plans a deployment for each hour of
 a day with few moves of units (`_moves` finds the cheapest sequence); `held_out` judges the plan on weeks that it was
-not made from; `comparison` says how sure it is that one
-deployment is better than another; `scenarios` builds the rows of tables for spreadsheets.
+not made from; `comparison` says how sure it is that one deployment is better than another; `fleet` says how many units
+the load needs; `scenarios` builds the rows of tables for spreadsheets.
 """
 
 from .comparison import Comparison, compare
+from .fleet import units_needed
 from .held_out import HeldOutGain, judge_plan
 from .hourly import Plan, hourly_plan
 from .sweeps import evaluate_table, load_sweep, service_rate_sweep, sweep
@@ -22,4 +23,5 @@ __all__ = [
     "load_sweep",
     "service_rate_sweep",
     "sweep",
+    "units_needed",
 ]

@@ -4,7 +4,8 @@ A plan follows the log that it is made from, chance included, so its own value p
 With W weeks, a plan is made from all weeks but one, and so is the best deployment without moves. Both then answer the
 calls of the week left out: the model gives the mean response of each atom at each hour of the day, at the rates of the
 whole log, and the calls of the week say how often each counts. The gain g_w is the value without moves minus the value
-of the plan. The mean of the g_w estimates what the plan gains. Its standard error is s sqrt(1/W + 1/(W - 1)), with the
+of the plan; it may exceed what the plan itself promises, whose rates by hour are shrunk towards those of the whole day.
+The mean of the g_w estimates what the plan gains. Its standard error is s sqrt(1/W + 1/(W - 1)), with the
 standard deviation s of the g_w: the second term is there because any two plans share most of their weeks (Nadeau and
 Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003).
 """

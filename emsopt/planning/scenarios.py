@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from ..evaluators.evaluation import Evaluation
 
 
-def scenario(city: City, name: str, evaluation: Evaluation, metric: str, threshold: float) -> dict[str, Any]:
+def scenario(
+    city: City, name: str, evaluation: Evaluation, metric: str, threshold: float, baseline: Evaluation | None = None
+) -> dict[str, Any]:
     """Return one row of a table of scenarios, with the objective and the results of a deployment.
 
     Parameters
@@ -22,6 +24,8 @@ def scenario(city: City, name: str, evaluation: Evaluation, metric: str, thresho
         Name of the metric that was minimised.
     threshold : float
         Responses of this many minutes or more are late.
+    baseline : Evaluation, optional
+        Deployment to compare with, such as today's: columns say what is gained over it.
 
     Returns
     -------
@@ -31,6 +35,10 @@ def scenario(city: City, name: str, evaluation: Evaluation, metric: str, thresho
     e, units = evaluation, len(evaluation.sites)
     figures = e.summary(threshold)
     late = figures.pop(f"late_over_{threshold:g}_min")  # a column name must not depend on the threshold
+    gains = {}
+    if baseline is not None:
+        gains["gain_min"] = baseline.mean_response - e.mean_response
+        gains["gain_late_fraction"] = baseline.late_fraction(threshold) - late
     return {
         "city": city.name,
         "deployment": name,
@@ -43,5 +51,6 @@ def scenario(city: City, name: str, evaluation: Evaluation, metric: str, thresho
         "threshold_min": threshold,
         "late_fraction": late,
         **figures,
+        **gains,
         "sites": "; ".join(e.site_names),
     }

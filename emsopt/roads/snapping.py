@@ -2,8 +2,8 @@
 
 A *place* is an edge and a fraction of it, 0 at its start and 1 at its end. A point usually has several places: both
 directions of a two-way street, or all edges that meet at a junction. A point belongs to a junction if its nearest place
-lies within `JUNCTION_M` of an end of the edge. Motorways can be entered only from points within `ROADSIDE_M` of them;
-other points belong to the nearest road of another class.
+lies within `JUNCTION_M` of an end of the edge, and in its first or last tenth. Motorways can be entered only from
+points within `ROADSIDE_M` of them; other points belong to the nearest road of another class.
 
 The nearest place is exact: lines are cut into pieces of at most `PIECE_M`, a k-d tree of their centres finds the few
 that can be nearest, and the point is projected onto each of these.
@@ -17,15 +17,15 @@ import numpy as np
 
 from .. import _validate
 from .._types import ArrayLike, BoolArray, FloatArray, IntArray
-from ..city.travel import EARTH_RADIUS_KM
+from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError
 
 if TYPE_CHECKING:
     from .network import RoadNetwork
 
 PIECE_M = 100.0
-JUNCTION_M = 0.1
-TIE_M = 0.01  # roads whose distances differ by less are equally near
+JUNCTION_M = 0.02  # coordinates of seven decimals are off by up to 8 mm
+TIE_M = 1e-4  # roads whose distances differ by less are equally near
 OPPOSITE_M = 20.0  # largest distance between the two directions of a street: SUMO draws every lane
 ROADSIDE_M = 25.0
 MOTORWAYS = ("motorway", "motorway_link", "highway.motorway", "highway.motorway_link")
@@ -59,12 +59,16 @@ class Snapper:
         self._first_meeting = np.searchsorted(ends[self._meeting], np.arange(ends.max() + 2))
         line = np.repeat(np.arange(net.n_edges), sizes)
         inside = line[1:] == line[:-1]
+        lengths = np.hypot(*np.diff(points, axis=0).T)
+        if net.geographic:
+            lengths = 1000 * EARTH_RADIUS_KM * central_angle(points[:-1], points[1:])
         points = points * self._scale
+        self._metres = lengths[inside]  # along the sphere; the others are on a plane, on which the nearest is found
         self._edge, self._start = line[:-1][inside], points[:-1][inside]
         self._step = np.diff(points, axis=0)[inside]
         self._length = np.hypot(*self._step.T)
-        self._total = np.bincount(self._edge, self._length)
-        travelled = np.cumsum(self._length) - self._length
+        self._total = np.bincount(self._edge, self._metres)
+        travelled = np.cumsum(self._metres) - self._metres
         self._before = travelled - travelled[np.searchsorted(self._edge, self._edge)]
         self._is_motorway = np.isin(net.classes, MOTORWAYS)
         self._all = self._tree(np.arange(len(self._edge)))
@@ -130,8 +134,8 @@ class Snapper:
             fraction, distance = np.append(fraction[kept], f[new]), np.append(distance[kept], d[new])
             nearest[moved[better]] = n[better]
         is_nearest = distance <= nearest[point] + TIE_M
-        to_end = np.minimum(fraction, 1 - fraction) * self._total[edge]
-        at_junction = is_nearest & (to_end <= JUNCTION_M)
+        to_end = np.minimum(fraction, 1 - fraction)
+        at_junction = is_nearest & (to_end <= 0.1) & (to_end * self._total[edge] <= JUNCTION_M)
         meeting = self._junctions[edge[at_junction], np.rint(fraction[at_junction]).astype(np.int64)]
         p, e, f = self._of_junctions(point[at_junction], meeting)
         along = (is_nearest | self._is_opposite(point, edge, is_nearest, distance - nearest[point])) & ~np.isin(
@@ -158,7 +162,7 @@ class Snapper:
         along = np.clip(along, 0, 1)
         distance = np.hypot(*(offset - along[:, None] * step).T)
         edge = self._edge[segment]
-        fraction = (self._before[segment] + along * length) / np.maximum(self._total[edge], 1e-9)
+        fraction = (self._before[segment] + along * self._metres[segment]) / np.maximum(self._total[edge], 1e-9)
         order = np.lexsort((distance, edge, point))
         point, edge = point[order], edge[order]
         first = np.append(True, (np.diff(point) > 0) | (np.diff(edge) != 0))

@@ -85,8 +85,8 @@ class Fit:
     units_per_call : float
         Mean number of units sent to a call.
     drives : DataFrame
-        ``distance`` and ``minutes`` of the recorded drives of units with known homes; of others, the distance of the
-        closest station.
+        ``call`` (its position in ``calls``), ``station``, ``distance`` and ``minutes`` of the recorded drives of units
+        with known homes; where no home is known, station and distance are those of the closest one.
     left_out : mapping of str to int
         Number of records left out, by reason.
     roads : RoadNetwork or None
@@ -350,7 +350,14 @@ def calibrate(
         homes_from=source,
         deployment=deployment,
         units_per_call=float(units.mean()),
-        drives=pd.DataFrame({"distance": apart[known, 0], "minutes": travelled[known]}),
+        drives=pd.DataFrame(
+            {
+                "call": np.flatnonzero(known),
+                "station": (reach.argmin(axis=1) if home is None else home)[known],
+                "distance": apart[known, 0],
+                "minutes": travelled[known],
+            }
+        ),
         left_out=MappingProxyType(left_out),
         roads=roads,
     )

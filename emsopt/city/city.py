@@ -276,6 +276,15 @@ class City:
             raise InputError(f"a city has no field {unknown[0]!r}; its fields are {', '.join(known)}.")
         return dataclasses.replace(self, **changes)
 
+    def _varied(self, **arrays: FloatArray) -> City:
+        """Return a copy with other arrays of the same shapes, without validation, for drawing many cities."""
+        city = copy(self)
+        known = [field.name for field in dataclasses.fields(self)]
+        for name in set(vars(city)) - set(known):  # cached values, which depend on the arrays
+            del vars(city)[name]
+        vars(city).update({name: _frozen(array) for name, array in arrays.items()})
+        return city
+
     def scaled(self, theta: float) -> City:
         """Return the city with every arrival rate multiplied by ``theta``, a number above 0.
 

@@ -27,6 +27,8 @@ import pandas as pd
 
 from .. import _validate
 from .._running.progress import bar
+from ..calls.calibration import Fit
+from ..calls.drawn_cities import drawn_cities
 from ..city.deployment_space import check_sites
 from ..errors import AccuracyWarning, InputError
 from ..evaluators.by_name import check_evaluator, evaluate
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 LEVEL = 0.9
 TAIL = (1 - LEVEL) / 2
 NORMAL = 1.6448536269514722  # quantile of the normal distribution at 0.95
+NEGLIGIBLE = 0.01  # of the metric: smaller changes of an atom are not told
 LEAST_DRAWS = 100  # below, the 5 % and 95 % quantiles are too uncertain
 SOURCES = {"demand": "demand", "travel": "travel times", "service": "service times"}
 LONGEST_WEEKS = 520  # more data than this are not worth waiting for
@@ -58,11 +61,11 @@ class UncertainCity(Protocol):
     def weeks(self) -> float:
         """Weeks that the log covers."""
 
-    def city(self, **options: Any) -> City:
+    def city(self) -> City:
         """Return the estimated city."""
 
     def draws(
-        self, n: int, rng: Rng = None, *, vary: Iterable[str] = tuple(SOURCES), more: float = 1.0, **options: Any
+        self, n: int, rng: Rng = None, *, vary: Iterable[str] = tuple(SOURCES), more: float = 1.0
     ) -> Iterator[City]:
         """Yield n cities drawn from what the log leaves open."""
 
@@ -103,8 +106,8 @@ class Comparison:
         Metric of each deployment in each drawn city. In a row the city is the same.
     by_atom : DataFrame
         One row per atom, for the last deployment against the first: calls per hour, mean difference of the metric
-        with its 90 % interval, probability that it is lower, and ``verdict``, "gains" or "loses" if the interval
-        excludes 0, else "unclear", or "same" if there is no difference in any draw.
+        with its 90 % interval, probability that it is lower, and ``verdict``: "same" if the interval is within 1 % of
+        the first deployment's metric, "gains" or "loses" if it excludes 0, else "unclear".
     variances : Series
         Variance over the draws of the difference of the last deployment to the first: "all"; with only "demand",
         "travel" or "service" drawn; and "unlimited", what would remain with an unlimited log of the same kind.
@@ -185,7 +188,7 @@ class Comparison:
 
 
 def compare(
-    fit: UncertainCity,
+    fit: Fit | UncertainCity,
     deployments: Mapping[str, Sites],
     *,
     draws: int = 1000,
@@ -216,7 +219,7 @@ def compare(
     progress : bool or callable
         Whether to show a bar, or a function called with (cities evaluated, number of cities).
     **options
-        Passed to ``fit.city`` and ``fit.draws``, such as ``cell_km``.
+        As for `Fit.city`, such as ``cell_km``.
 
     Returns
     -------
@@ -229,10 +232,9 @@ def compare(
     UnstableQueueError
         If calls queue and some drawn city has more of them than the units can serve.
     """
-    if not isinstance(fit, UncertainCity):
-        raise InputError(f"`fit` must be what emsopt.calls.calibrate returns; got {_validate.shown(fit)}.")
     draws = _validate.whole_number(draws, "draws", LEAST_DRAWS)
-    centre = fit.city(**options)
+    known = uncertain(fit, **options)
+    centre = known.city()
     chosen = _checked(centre, deployments)
     evaluator = check_evaluator(evaluator, max(map(len, chosen.values())))
     if evaluator == "simulation":
@@ -242,16 +244,16 @@ def compare(
     is_queue(capacity)
     for sites in chosen.values():  # warns once of what the evaluator cannot do
         evaluate(centre, sites, evaluator, capacity=capacity)
-    seed, few = int(_validate.generator(rng).integers(2**62)), max(LEAST_DRAWS, draws // 4)
+    seed, few = int(_validate.generator(rng).integers(2**62)), max(LEAST_DRAWS // 2, draws // 4)
     parts: dict[str, dict[str, Any]] = {source: {"vary": (source,)} for source in SOURCES}
     parts |= {"unlimited": {"more": np.inf}}
     pair = {name: chosen[name] for name in (next(iter(chosen)), list(chosen)[-1])}
     how = evaluator, capacity, metric
     with bar(progress, draws + few * len(parts), "city") as show:
-        values, changes = _evaluated(_counted(fit.draws(draws, seed, **options), show, 0), chosen, *how)
+        values, changes = _evaluated(_counted(known.draws(draws, seed), show, 0), chosen, *how)
         variances = {"all": _variance(values)}
         for k, (part, what) in enumerate(parts.items()):
-            cities = _counted(fit.draws(few, seed, **what, **options), show, draws + k * few)
+            cities = _counted(known.draws(few, seed, **what), show, draws + k * few)
             variances[part] = min(_variance(_evaluated(cities, pair, *how)[0]), variances["all"])
     return Comparison(
         names=tuple(chosen),
@@ -260,10 +262,21 @@ def compare(
         evaluator=evaluator,
         capacity=capacity,
         values=values,
-        by_atom=_by_atom(centre, changes),
+        by_atom=_by_atom(centre, changes, float(values[:, 0].mean())),
         variances=pd.Series(variances),
-        weeks=float(fit.weeks),
+        weeks=float(known.weeks),
     )
+
+
+def uncertain(fit: object, **options: Any) -> UncertainCity:
+    """Return what a fit leaves open about its city; ``options`` are as for `Fit.city`."""
+    if isinstance(fit, Fit):
+        return drawn_cities(fit, **options)
+    if not isinstance(fit, UncertainCity):
+        raise InputError(f"`fit` must be what emsopt.calls.calibrate returns; got {_validate.shown(fit)}.")
+    if options:
+        raise InputError(f"option {min(options)!r} needs a fit by emsopt.calls.calibrate; got {_validate.shown(fit)}.")
+    return fit
 
 
 def _checked(city: City, deployments: object) -> dict[str, IntArray]:
@@ -317,10 +330,11 @@ def _probability_below(gaps: FloatArray) -> float:
     return float((gaps < 0).mean() + (gaps == 0).mean() / 2)
 
 
-def _by_atom(city: City, changes: FloatArray) -> pd.DataFrame:
-    """Return the table ``by_atom`` of a comparison; ``changes`` has one row per draw."""
+def _by_atom(city: City, changes: FloatArray, size: float) -> pd.DataFrame:
+    """Return the table ``by_atom`` of a comparison; ``changes`` has one row per draw, ``size`` is the metric itself."""
     low, high = np.quantile(changes, [TAIL, 1 - TAIL], axis=0)
-    verdict = np.select([~changes.any(axis=0), high < 0, low > 0], ["same", "gains", "loses"], "unclear")
+    small = np.maximum(-low, high) <= NEGLIGIBLE * size
+    verdict = np.select([small, high < 0, low > 0], ["same", "gains", "loses"], "unclear")
     better = (changes < 0).mean(axis=0) + (changes == 0).mean(axis=0) / 2
     columns = {"calls_per_hour": city.arrival_rates, "difference": changes.mean(axis=0), "low": low, "high": high}
     columns |= {"probability_better": better, "verdict": verdict}

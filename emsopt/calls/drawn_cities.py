@@ -1,0 +1,173 @@
+"""Draw cities from what a log leaves open, for decisions that should not depend on chance.
+
+======== ======================================================================================
+source   what is drawn
+======== ======================================================================================
+demand   calls per hour of the city and shares of the atoms: `RatePosterior`
+travel   turnout, the law of travel times, and the roads' deviations from it: `PairEffects`
+service  the mean service time
+======== ======================================================================================
+
+Units are sent in the order of the estimated response times in all drawn cities: a dispatcher does not know better. If
+the order followed the drawn times, the closest of many uncertain units would come out closer than any is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _validate
+from ..city import travel
+from ._durations import resolution
+from .demand import counted_calls
+from .posterior import PairEffects, RatePosterior
+from .profile import slots
+
+if TYPE_CHECKING:
+    from .._types import FloatArray, IntArray, Rng
+    from ..city.city import City
+    from .calibration import Fit
+    from .log import Source
+
+SOURCES = ("demand", "travel", "service")
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnCities:
+    """A city as a log leaves it open.
+
+    Attributes
+    ----------
+    fit : Fit
+    estimate : City
+        The city of the fit, with the mean deviations of the roads.
+    rates : RatePosterior
+    effects : PairEffects
+    distances : ndarray, shape (N, M)
+        What the law of travel times takes from each site to each atom.
+    weeks : float
+        Length of the log.
+    """
+
+    fit: Fit
+    estimate: City
+    rates: RatePosterior
+    effects: PairEffects
+    distances: FloatArray
+    weeks: float
+
+    def city(self) -> City:
+        """Return the estimated city."""
+        return self.estimate
+
+    def draws(self, n: int, rng: Rng = None, *, vary: Iterable[str] = SOURCES, more: float = 1.0) -> Iterator[City]:
+        """Yield drawn cities, with the atoms and sites of the estimate.
+
+        Parameters
+        ----------
+        n : int
+            Number of cities.
+        rng : int or Generator, optional
+            Random seed. The same seed gives each source the same draws, whatever else varies.
+        vary : sequence of {"demand", "travel", "service"}
+            What is drawn; all else stays at the estimate.
+        more : float
+            Draw as if the log were this many times as long, with the same estimates; it may be infinite.
+
+        Yields
+        ------
+        City
+        """
+        chosen = [_validate.choice(source, "vary", SOURCES) for source in vary]
+        seed = int(_validate.generator(rng).integers(2**62))
+        demand, roads, service = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(3))
+        estimate, fit = self.estimate, self.fit
+        usual, mean = fit.answer_law.mean(self.distances), self.effects.mean
+        per_hour = estimate.total_rate / self.rates.counts.sum() * self.rates.days
+        base = estimate.replace(atom_shapes=None, preference=_preference(estimate))
+        for _ in range(n):
+            drawn: dict[str, FloatArray] = {}
+            if "demand" in chosen:
+                drawn["arrival_rates"] = self.rates.draw(demand, more) * per_hour
+            if "travel" in chosen:
+                law = _longer(fit.answer_law.draw(roads).mean(self.distances) / usual, more)
+                drawn["travel_times"] = estimate.travel_times * law * self.effects.draw(roads, more) / mean
+                if fit.turnout is not None:
+                    factor = _longer(fit.turnout.mean.draw(roads).value / fit.turnout.mean.value, more)
+                    drawn["turnout_times"] = estimate.turnout_times * factor
+            if "service" in chosen and fit.service is not None:
+                factor = _longer(fit.service.mean.draw(service).value / fit.service.mean.value, more)
+                drawn["service_times"] = estimate.service_times * factor
+            yield base._varied(**drawn)
+
+    def __repr__(self) -> str:
+        return f"<DrawnCities around {self.estimate!r}, from {self.weeks:.3g} weeks>"
+
+
+def drawn_cities(
+    fit: Fit,
+    *,
+    hours: Iterable[int] | None = None,
+    weekdays: Iterable[int | str] | None = None,
+    cell_km: float | None = None,
+    areas: Source | None = None,
+    **options: Any,
+) -> DrawnCities:
+    """Find what a log leaves open about its city.
+
+    Parameters
+    ----------
+    fit : Fit
+    hours, weekdays, cell_km, areas, **options
+        As for `Fit.city`. The time of a draw grows with the square of the number of atoms; 200 take milliseconds.
+
+    Returns
+    -------
+    DrawnCities
+    """
+    demand, calls, atom = counted_calls(fit.calls, fit.stations, cell_km=cell_km, areas=areas)
+    city = fit.city(hours=hours, weekdays=weekdays, demand=demand, **options)
+    week = slots(hours, weekdays)
+    day = calls.times.astype("datetime64[D]").astype(np.int64)
+    watched = np.arange(fit.calls.times[0].astype("datetime64[D]").astype(np.int64), day.max() + 1)
+    chosen = watched[week.any(axis=1)[(watched + 3) % 7]]  # 1970-01-01 was a Thursday
+    counted = week.ravel()[calls.hours_of_week]
+    column = np.searchsorted(chosen, day[counted])
+    counts = np.bincount(atom[counted] * len(chosen) + column, minlength=city.n_atoms * len(chosen))
+    points = fit.stations[["lon", "lat"]].to_numpy(float)
+    between, among = (travel.great_circle_km(p, p) for p in (points, demand.locations))
+    effects = PairEffects.of(*_drives(fit, calls.rows, atom), between, among, _rounding(fit))
+    city = city.replace(travel_times=city.travel_times * effects.mean)
+    rates = RatePosterior.of(counts.reshape(city.n_atoms, len(chosen)))
+    return DrawnCities(fit, city, rates, effects, fit.distances(demand.locations), len(watched) / 7)
+
+
+def _drives(fit: Fit, rows: IntArray, atom: IntArray) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+    """Return site, atom, minutes and expected minutes of the drives to the calls in these rows of the log."""
+    atom_of_row = np.full(int(fit.calls.rows.max()) + 1, -1)
+    atom_of_row[rows] = atom
+    call, station, distance, minutes = (
+        fit.drives[name].to_numpy() for name in ("call", "station", "distance", "minutes")
+    )
+    where = atom_of_row[fit.calls.rows[call]]
+    expected = fit.law.mean(distance) * fit.law.hour_factors[fit.calls.hours[call]]
+    return tuple(values[where >= 0] for values in (station, where, minutes, expected))
+
+
+def _rounding(fit: Fit) -> float:
+    """Return the unit of the stamps at the end of a drive, in minutes."""
+    return resolution(fit.calls.details["on_scene"].to_numpy("datetime64[s]"))
+
+
+def _longer(factor: Any, more: float) -> Any:
+    """Return a factor drawn around 1 as a log that is ``more`` times as long would give it."""
+    return factor ** (1 / np.sqrt(more))
+
+
+def _preference(city: City) -> FloatArray:
+    """Return the order in which units are sent in all drawn cities: that of the estimate."""
+    return city.response_times if city.preference is None else city.preference

@@ -3,8 +3,8 @@
     python benchmarks/comparison_study.py
 
 Each log is drawn from the embedded city: Poisson calls at the atoms, answered by the free unit that is closest by road,
-for two, four or eight weeks, with turnouts and drives that vary, exponential service, stamps to the minute, and one wrong
-stamp in a hundred calls. `calibrate` sees straight lines instead of roads. Two deployments are compared:
+for two, four or eight weeks, with turnouts and drives that vary, exponential service, stamps to the minute, and one
+wrong stamp in a hundred calls. `calibrate` sees straight lines instead of roads. Two deployments are compared:
 
 ======== ==========================================================================================================
 random   a random deployment within 15 % of the optimum drove, and is compared with a random one whose true mean
@@ -71,7 +71,13 @@ def draw_log(city, sites, weeks, rng):
     cleared = np.maximum(called + service * city.service_times[site, atom], arrived)
     wrong = rng.random(len(site)) < WRONG
     arrived[wrong] = left[wrong] + rng.uniform(0, 60, wrong.sum())
-    stamps = {"time": called - rng.exponential(1, len(site)), "dispatched": called, "en_route": left, "on_scene": arrived, "cleared": cleared}
+    stamps = {
+        "time": called - rng.exponential(1, len(site)),
+        "dispatched": called,
+        "en_route": left,
+        "on_scene": arrived,
+        "cleared": cleared,
+    }
     start = np.datetime64("2024-01-01", "m")
     columns = {name: start + np.floor(minutes).astype("timedelta64[m]") for name, minutes in stamps.items()}
     lon, lat = city.atom_locations[atom].T

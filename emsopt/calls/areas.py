@@ -70,14 +70,8 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
     InputError
         If there are more than 5,000 cells, ``width_km`` is below 0.05, or the stations are near a pole.
     """
-    middle = np.round(np.median(stations, axis=0), 2)
-    stretch = np.array([np.cos(np.radians(middle[1])), 1.0]) * KM_PER_DEGREE  # km per degree
-    if not stretch[0] > 1:
-        raise InputError(f"cells cannot be formed near the poles; stations are at latitude {middle[1]:g}.")
-    offsets = (points - middle) * stretch
-    if width_km is None:
-        fitting = (width for width in WIDTHS_KM if len(_cells(offsets, width)[0]) <= ENOUGH_ATOMS)
-        width_km = next(fitting, WIDTHS_KM[-1])
+    offsets, middle, stretch = _offsets(points, stations)
+    width_km = _automatic_width(offsets) if width_km is None else width_km
     width_km = _validate.positive_number(width_km, "cell_km", "km")
     if width_km < LEAST_WIDTH_KM:
         raise InputError(f"`cell_km` must be at least {LEAST_WIDTH_KM:g}: smaller cells could identify callers.")
@@ -95,6 +89,26 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
         note=f"Atoms are cells of {width_km:g} km with at least one call, named by km from the middle of the stations.",
         width_km=width_km,
     )
+
+
+def automatic_width_km(points: FloatArray, stations: FloatArray) -> float:
+    """Return the width that `cells` chooses, km."""
+    return _automatic_width(_offsets(points, stations)[0])
+
+
+def _automatic_width(offsets: FloatArray) -> float:
+    """Return the smallest width that gives at most `ENOUGH_ATOMS` cells, or the largest; ``offsets`` as in `_cells`."""
+    fitting = (width for width in WIDTHS_KM if len(_cells(offsets, width)[0]) <= ENOUGH_ATOMS)
+    return float(next(fitting, WIDTHS_KM[-1]))
+
+
+def _offsets(points: FloatArray, stations: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return points in km from the middle of the stations, the middle (degrees), and km per degree, shape (2,)."""
+    middle = np.round(np.median(stations, axis=0), 2)
+    stretch = np.array([np.cos(np.radians(middle[1])), 1.0]) * KM_PER_DEGREE
+    if not stretch[0] > 1:
+        raise InputError(f"cells cannot be formed near the poles; stations are at latitude {middle[1]:g}.")
+    return (points - middle) * stretch, middle, stretch
 
 
 def _cells(offsets: FloatArray, width_km: float) -> tuple[FloatArray, IntArray]:

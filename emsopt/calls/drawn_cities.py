@@ -134,7 +134,7 @@ def drawn_cities(
     week = slots(hours, weekdays)
     day = calls.times.astype("datetime64[D]").astype(np.int64)
     watched = np.arange(fit.calls.times[0].astype("datetime64[D]").astype(np.int64), day.max() + 1)
-    chosen = watched[week.any(axis=1)[(watched + 3) % 7]]  # 1970-01-01 was a Thursday
+    chosen = watched[np.isin((watched + 3) % 7, np.flatnonzero(week.any(axis=1)))]  # 1970-01-01 was a Thursday
     counted = week.ravel()[calls.hours_of_week]
     column = np.searchsorted(chosen, day[counted])
     counts = np.bincount(atom[counted] * len(chosen) + column, minlength=city.n_atoms * len(chosen))

@@ -2,25 +2,29 @@
 
 `sweeps` finds the best deployment at each load or service rate; `hourly` plans a deployment for each hour of
 a day with few moves of units (`_moves` finds the cheapest sequence); `held_out` judges the plan on weeks that it was
-not made from; `comparison` says how sure it is that one deployment is better than another; `fleet` says how many units
-the load needs; `scenarios` builds the rows of tables for spreadsheets.
+not made from; `comparison` says how sure it is that one deployment is better than another, and `robustness` whether
+the advice survives other speeds, cells and parts of the log; `fleet` says how many units the load needs; `scenarios`
+builds the rows of tables for spreadsheets.
 """
 
 from .comparison import Comparison, compare
 from .fleet import units_needed
 from .held_out import HeldOutGain, judge_plan
 from .hourly import Plan, hourly_plan
+from .robustness import Robustness, robustness
 from .sweeps import evaluate_table, load_sweep, service_rate_sweep, sweep
 
 __all__ = [
     "Comparison",
     "HeldOutGain",
     "Plan",
+    "Robustness",
     "compare",
     "evaluate_table",
     "hourly_plan",
     "judge_plan",
     "load_sweep",
+    "robustness",
     "service_rate_sweep",
     "sweep",
     "units_needed",

@@ -32,7 +32,6 @@ from ..calls.drawn_cities import drawn_cities
 from ..city.deployment_space import check_sites
 from ..errors import AccuracyWarning, InputError
 from ..evaluators.by_name import check_evaluator, evaluate
-from ..evaluators.evaluation import is_queue
 from ..evaluators.metrics import Metric, metric_costs, metric_label
 
 if TYPE_CHECKING:
@@ -133,7 +132,7 @@ class Comparison:
     @property
     def probability_better(self) -> float:
         """Probability that the last deployment is better than the first; equal values count half."""
-        return _probability_below(self.values[:, -1] - self.values[:, 0])
+        return probability_below(self.values[:, -1] - self.values[:, 0])
 
     @property
     def more_weeks(self) -> float:
@@ -167,7 +166,7 @@ class Comparison:
             row: dict[str, float] = {"units": len(self.sites[k])}
             row |= zip(("value", "low", "high"), Interval.of(self.values[:, k]), strict=True)
             row |= zip(("difference", "difference_low", "difference_high"), Interval.of(gap), strict=True)
-            row["probability_better"] = _probability_below(gap) if k else np.nan
+            row["probability_better"] = probability_below(gap) if k else np.nan
             row["probability_best"] = float((best[:, k] / best.sum(axis=1)).mean())
             rows[name] = row
         return pd.DataFrame.from_dict(rows, orient="index").astype({"units": int}).rename_axis("deployment")
@@ -235,31 +234,23 @@ def compare(
     draws = _validate.whole_number(draws, "draws", LEAST_DRAWS)
     known = uncertain(fit, **options)
     centre = known.city()
-    chosen = _checked(centre, deployments)
-    evaluator = check_evaluator(evaluator, max(map(len, chosen.values())))
-    if evaluator == "simulation":
-        raise InputError(
-            "`evaluator` must be 'exact' or 'approximate': the noise of a simulation would hide differences."
-        )
-    is_queue(capacity)
-    for sites in chosen.values():  # warns once of what the evaluator cannot do
-        evaluate(centre, sites, evaluator, capacity=capacity)
+    chosen = checked(centre, deployments)
+    how = options_of(centre, chosen, evaluator, capacity, metric)
     seed, few = int(_validate.generator(rng).integers(2**62)), max(LEAST_DRAWS // 2, draws // 4)
     parts: dict[str, dict[str, Any]] = {source: {"vary": (source,)} for source in SOURCES}
     parts |= {"unlimited": {"more": np.inf}}
     pair = {name: chosen[name] for name in (next(iter(chosen)), list(chosen)[-1])}
-    how = evaluator, capacity, metric
     with bar(progress, draws + few * len(parts), "city") as show:
-        values, changes = _evaluated(_counted(known.draws(draws, seed), show, 0), chosen, *how)
+        values, changes = evaluated(_counted(known.draws(draws, seed), show, 0), chosen, *how)
         variances = {"all": _variance(values)}
         for k, (part, what) in enumerate(parts.items()):
             cities = _counted(known.draws(few, seed, **what), show, draws + k * few)
-            variances[part] = min(_variance(_evaluated(cities, pair, *how)[0]), variances["all"])
+            variances[part] = min(_variance(evaluated(cities, pair, *how)[0]), variances["all"])
     return Comparison(
         names=tuple(chosen),
         sites=tuple(chosen.values()),
         metric=metric,
-        evaluator=evaluator,
+        evaluator=how[0],
         capacity=capacity,
         values=values,
         by_atom=_by_atom(centre, changes, float(values[:, 0].mean())),
@@ -279,7 +270,7 @@ def uncertain(fit: object, **options: Any) -> UncertainCity:
     return fit
 
 
-def _checked(city: City, deployments: object) -> dict[str, IntArray]:
+def checked(city: City, deployments: object) -> dict[str, IntArray]:
     """Return the deployments by name; raise unless there are two or more and all sites are known."""
     if not isinstance(deployments, Mapping) or len(deployments) < 2:
         wanted = 'two or more named deployments, such as {"today": sites, "proposed": sites}'
@@ -289,6 +280,19 @@ def _checked(city: City, deployments: object) -> dict[str, IntArray]:
     return {name: check_sites(city, sites, f"deployments[{name!r}]") for name, sites in deployments.items()}
 
 
+def options_of(
+    city: City, deployments: Mapping[str, IntArray], evaluator: str | None, capacity: str, metric: Metric
+) -> tuple[str, str, Metric]:
+    """Return evaluator, capacity and metric; evaluate each deployment once, which warns of what is inaccurate."""
+    evaluator = check_evaluator(evaluator, max(map(len, deployments.values())))
+    if evaluator == "simulation":
+        raise InputError("`evaluator` must be 'exact' or 'approximate': chance in a simulation hides differences.")
+    metric_costs(city, metric)
+    for sites in deployments.values():
+        evaluate(city, sites, evaluator, capacity=capacity)
+    return evaluator, capacity, metric
+
+
 def _counted(cities: Iterable[City], show: Any, before: int) -> Iterator[City]:
     """Yield cities and report how many have been yielded, after those ``before``."""
     for done, city in enumerate(cities, before + 1):
@@ -296,7 +300,7 @@ def _counted(cities: Iterable[City], show: Any, before: int) -> Iterator[City]:
         show(done)
 
 
-def _evaluated(
+def evaluated(
     cities: Iterable[City], deployments: Mapping[str, IntArray], evaluator: str, capacity: str, metric: Metric
 ) -> tuple[FloatArray, FloatArray]:
     """Evaluate all deployments in each city.
@@ -325,7 +329,7 @@ def _variance(values: FloatArray) -> float:
     return float((values[:, -1] - values[:, 0]).var(ddof=1))
 
 
-def _probability_below(gaps: FloatArray) -> float:
+def probability_below(gaps: FloatArray) -> float:
     """Return the share of draws below 0; zeros count half."""
     return float((gaps < 0).mean() + (gaps == 0).mean() / 2)
 

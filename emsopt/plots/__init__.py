@@ -15,7 +15,7 @@ the interactive maps (`emsopt.maps`) and distinguishable for colour-blind reader
 from ._style import STYLE
 from .bandits import confidence_parameters, cumulative_regret
 from .boke import boke_step
-from .comparison import comparison
+from .comparison import comparison, robustness
 from .control import control_bounds, control_run, control_sets, control_study
 from .curves import convergence, load_sweep, response_distribution, response_histogram
 from .maps import deployment, deployments
@@ -50,6 +50,7 @@ __all__ = [
     "regret_curves",
     "response_distribution",
     "response_histogram",
+    "robustness",
     "routes",
     "search_steps",
     "study_curves",

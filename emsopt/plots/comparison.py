@@ -9,9 +9,11 @@ import numpy as np
 from .. import _validate
 from ..evaluators.metrics import metric_label
 from ..planning.comparison import Comparison
-from ._style import AxesArray, AxLike, look, panels, styled
+from ..planning.robustness import Robustness
+from ._style import AxesArray, AxLike, figure, look, panels, styled
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MOST_ATOMS = 15
@@ -58,3 +60,33 @@ def comparison(answer: Comparison, ax: AxLike = None) -> tuple[Figure, AxesArray
     right.set_yticks(rows, atoms["atom"].tolist())
     right.set(xlabel=f"{label}, {answer.names[-1]} minus {answer.names[0]}")
     return fig, axes
+
+
+@styled()
+def robustness(answer: Robustness, ax: AxLike = None) -> tuple[Figure, Axes]:
+    """Draw the difference of the last deployment to the first in each variant, with 90 % intervals.
+
+    Dots are filled if the interval excludes 0.
+
+    Parameters
+    ----------
+    answer : emsopt.planning.Robustness
+    ax : matplotlib Axes or empty Figure, optional
+
+    Returns
+    -------
+    fig, ax
+    """
+    _validate.instance(answer, "answer", Robustness, "emsopt.planning.Robustness")
+    table = answer.to_frame()
+    fig, ax = figure(ax, (8, 1.6 + 0.4 * len(table)))
+    rows, clear = np.arange(len(table)), (table["low"] > 0) | (table["high"] < 0)
+    colours = [look(int(gap >= 0))["color"] for gap in table["difference"]]
+    ax.hlines(rows, table["low"], table["high"], colors=colours, linewidth=2.5)
+    faces = [colour if sure else "white" for colour, sure in zip(colours, clear, strict=True)]
+    ax.scatter(table["difference"], rows, c=faces, edgecolors=colours, zorder=3)
+    ax.axvline(0, color="black", linewidth=1)
+    ax.set_yticks(rows, table.index.tolist())
+    ax.invert_yaxis()
+    ax.set(xlabel=f"{metric_label(answer.metric)}, {answer.names[-1]} minus {answer.names[0]}")
+    return fig, ax

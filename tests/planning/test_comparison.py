@@ -3,11 +3,13 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import emsopt as eo
+from emsopt.calls.drawn_cities import drawn_cities
 from emsopt.errors import InputError
-from emsopt.planning import Comparison, compare
+from emsopt.planning import Comparison, Robustness, compare, robustness
 
 
 @dataclass(frozen=True)
@@ -39,19 +41,19 @@ class Known:
 def test_difference_and_probability_are_those_of_the_closed_form():
     """One unit answers all calls: the difference is 10 (2 s - 1) min with the share s of atom 0, normal."""
     known = Known(share=0.48)
-    answer = compare(known, {"at 0": [0], "at 1": [1]}, draws=4000, rng=1)
+    answer = compare(known, {"at 0": [0], "at 1": [1]}, draws=1500, rng=1)
     mean, sd = 10 * (2 * 0.48 - 1), 10 * 2 * 0.05
-    assert answer.difference.mean == pytest.approx(mean, abs=4 * sd / np.sqrt(4000))
-    assert answer.difference.low == pytest.approx(mean - 1.645 * sd, abs=0.1)
-    assert answer.difference.high == pytest.approx(mean + 1.645 * sd, abs=0.1)
-    assert answer.probability_better == pytest.approx(0.6554, abs=0.03)  # Φ(0.4)
-    assert answer.variances["demand"] == pytest.approx(answer.variances["all"], rel=0.1)
+    assert answer.difference.mean == pytest.approx(mean, abs=4 * sd / np.sqrt(1500))
+    assert answer.difference.low == pytest.approx(mean - 1.645 * sd, abs=0.15)
+    assert answer.difference.high == pytest.approx(mean + 1.645 * sd, abs=0.15)
+    assert answer.probability_better == pytest.approx(0.6554, abs=0.05)  # Φ(0.4)
+    assert answer.variances["demand"] == pytest.approx(answer.variances["all"], rel=0.2)
     assert answer.variances["travel"] == answer.variances["service"] == 0
 
 
 def test_the_weeks_that_would_settle_it_follow_from_the_variance():
     """The interval excludes 0 if 0.4 > 1.645 sd / sqrt(k): k = (1.645 / 0.4)² times the four weeks."""
-    answer = compare(Known(share=0.48), {"at 0": [0], "at 1": [1]}, draws=4000, rng=1)
+    answer = compare(Known(share=0.48), {"at 0": [0], "at 1": [1]}, draws=1500, rng=1)
     expected = 4 * (answer.variances["all"] * (1.6449 / answer.difference.mean) ** 2 - 1)
     assert answer.more_weeks == pytest.approx(expected, rel=1e-3)
     assert f"about {answer.more_weeks:.0f} more weeks" in str(answer)
@@ -143,3 +145,93 @@ def test_messages_say_what_is_wrong(arguments, message):
     arguments = {"fit": Known(), "deployments": {"a": [0], "b": [1]}} | arguments
     with pytest.raises(InputError, match=message):
         compare(**arguments)
+
+
+# -- variants ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_advice_holds_at_other_speeds_if_only_shares_matter():
+    answer = robustness(Known(share=0.4, sd=0.01), {"a": [0], "b": [1]}, rng=0)
+    table = answer.to_frame()
+    assert table.index.tolist() == ["as estimated", "speeds 25% lower", "speeds 25% higher"]
+    assert answer.holds
+    assert table["difference"].tolist() == pytest.approx([-2, -2 / 0.75, -2 / 1.25], rel=0.03)
+    assert "so it has in all 2 variants" in str(answer)
+    assert compare(Known(share=0.4, sd=0.01), {"a": [0], "b": [1]}, draws=200, rng=0).difference == pytest.approx(
+        tuple(table.iloc[0, :3])
+    )
+
+
+def test_a_reversed_variant_is_told():
+    gaps = np.linspace(-1, -0.5, 100)
+    values = {"as estimated": gaps, "one": gaps + 2, "two": gaps + 0.8}
+    values = {name: np.column_stack([np.zeros(100), column]) for name, column in values.items()}
+    answer = Robustness(("a", "b"), "mean_response", values, {"three": "too few drives"})
+    assert not answer.holds
+    assert answer.to_frame()["verdict"].tolist() == ["same", "reversed", "open"]
+    assert "With one it is 'a', beyond chance." in str(answer)
+    assert "With two it is 'a', though not beyond chance." in str(answer)
+    assert "three (too few drives)" in str(answer)
+
+
+def test_cells_and_halves_of_a_log_are_variants(small_fit):
+    fit, today = small_fit
+    answer = robustness(fit, {"today": today, "all at one": [0] * len(today)}, draws=100, rng=0)
+    table = answer.to_frame()
+    assert table.index.tolist() == [
+        *("as estimated", "speeds 25% lower", "speeds 25% higher", "cells of 0.5 km", "cells of 2 km"),
+        *("the first half of the log", "the second half of the log"),
+    ]
+    assert answer.holds
+    assert (table["best"] == "today").all()
+    assert not answer.left_out
+
+
+# -- calibrated logs --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def small_fit():
+    """Three weeks of a synthetic log of four stations, calibrated."""
+    stations = pd.DataFrame({"name": list("ABCD"), "lon": [0.0, 0.06, 0.0, 0.06], "lat": [45.0, 45.0, 45.04, 45.04]})
+    log = eo.calls.synthetic_log(stations, calls_per_day=60, days=21, spread_km=1.0, rng=1)
+    return eo.calls.calibrate(log, stations), [0, 1, 2, 3]
+
+
+def test_a_calibrated_log_is_compared_by_itself(small_fit):
+    fit, today = small_fit
+    answer = compare(fit, {"today": today, "two at A": ["A", "A", "C", "D"]}, draws=200, rng=0)
+    assert answer.weeks == pytest.approx(3, abs=0.2)
+    assert answer.evaluator == "exact"
+    assert answer.probability_better < 0.01
+    assert answer.difference.low > 0
+    assert (answer.variances[["demand", "travel", "service"]] > 0).all()
+    assert answer.variances["unlimited"] < answer.variances["all"]
+    gaining = answer.by_atom.set_index("atom")["verdict"]
+    assert {"gains", "loses"} >= set(gaining) - {"same", "unclear"}
+
+
+def test_drawn_cities_scatter_around_the_estimate_and_each_source_keeps_its_draws(small_fit):
+    cities = drawn_cities(small_fit[0])
+    estimate, drawn = cities.city(), list(cities.draws(300, 4))
+    only = list(cities.draws(300, 4, vary=["demand"]))
+    np.testing.assert_array_equal(drawn[7].arrival_rates, only[7].arrival_rates)
+    np.testing.assert_array_equal(only[7].travel_times, estimate.travel_times)
+    for name, relative in (("arrival_rates", 0.1), ("travel_times", 0.02), ("service_times", 0.01)):
+        mean = np.mean([getattr(city, name) for city in drawn], axis=0)
+        assert mean == pytest.approx(getattr(estimate, name), rel=relative, abs=0.02)
+    unlimited = next(cities.draws(1, 4, vary=["demand", "service"], more=np.inf))
+    assert unlimited.arrival_rates == pytest.approx(estimate.arrival_rates)
+    np.testing.assert_array_equal(unlimited.service_times, estimate.service_times)
+    with pytest.raises(InputError, match="`vary` must be one of 'demand', 'travel', 'service'; got 'speed'"):
+        next(cities.draws(1, 0, vary=["speed"]))
+
+
+def test_hours_and_cells_are_those_of_the_city_of_the_fit(small_fit):
+    fit, _ = small_fit
+    options = {"hours": range(8, 20), "weekdays": ["Mon", "Tue"], "cell_km": 1.0}
+    cities, city = drawn_cities(fit, **options), fit.city(**options)
+    assert cities.city().atom_names == city.atom_names
+    rates = np.mean([drawn.arrival_rates for drawn in cities.draws(400, 0, vary=["demand"])], axis=0)
+    assert rates.sum() == pytest.approx(city.total_rate, rel=0.03)
+    assert rates == pytest.approx(city.arrival_rates, abs=0.03)

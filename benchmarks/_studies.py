@@ -2,8 +2,8 @@
 
 Finished cases are kept in ``emsopt-results/``, so that an interrupted study can be resumed. If a method has changed,
 remove its file there. A study that takes hours and is not complete has its finished cases in ``benchmarks/partial``,
-from which a new folder starts. Tables go to where `emsopt.datasets.load_study` finds them, those of a tiny study (``--smoke``)
-to the folder of the cases.
+from which a new folder starts. Tables go to where `emsopt.datasets.load_study` finds them, those of a tiny study
+(``--smoke``) to the folder of the cases.
 """
 
 import argparse

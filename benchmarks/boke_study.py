@@ -33,8 +33,8 @@ has the regret of each run with another ς after its last evaluation; the defaul
 
 CPU seconds are compared across methods only within the parts "sprinkler" and "seconds" ("boke_seconds": mean and
 standard error), where the methods take turns in one process, run in one go. Tuning takes over three hours of one core,
-nearly all of it for growing trees, and is resumed from ``benchmarks/partial``; its stored runs are of an earlier state of the code than the
-other tables, by which single runs of BOKE, KR-UCB and boke-auto differ.
+nearly all of it for growing trees, and is resumed from ``benchmarks/partial``; its stored runs are of an earlier state
+of the code than the other tables, by which single runs of BOKE, KR-UCB and boke-auto differ.
 """
 
 import time

@@ -13,7 +13,20 @@ CITY = eo.datasets.grid_city(n_sites=5, units=2, size=3, rng=0)
 SQUARE = eo.RoadNetwork([100.0, 200.0, 300.0, 400.0], [10.0] * 4, [(0, 1), (1, 2), (0, 3), (3, 2)])
 PLAN = eo.planning.hourly_plan([CITY, CITY.scaled(2)], 2, 1)
 WEEK = eo.calls.HeldOut(np.tile(CITY.arrival_rates, (2, 1)), np.ones((2, CITY.n_atoms)))
+TWO = {"a": [0, 1], "b": [2, 3]}
 AIRFOIL = eo.problems.airfoil_control(costs="cheap", variance=0.02)
+
+
+class Certain:
+    """A city that a log of one week leaves no doubt about."""
+
+    weeks = 1.0
+
+    def city(self):
+        return CITY
+
+    def draws(self, n, rng=None, *, vary=(), more=1.0):
+        return iter([CITY] * n)
 
 
 def some(rng):
@@ -27,6 +40,7 @@ def square(side):
 TASKS = {
     "bandits.run": lambda **p: eo.bandits.run(SQUARE, 0, 2, horizon=3, rng=0, **p),
     "evaluators.evaluate_all": lambda **p: eo.evaluators.evaluate_all(CITY, 2, **p),
+    "evaluators.evaluate_near": lambda **p: eo.evaluators.evaluate_near(eo.Objective(CITY, 2), some(0)[0], 1, **p),
     "evaluators.p_median": lambda **p: eo.evaluators.p_median(CITY, 2, **p),
     "evaluators.values": lambda **p: eo.evaluators.values(CITY, some(0), **p),
     "optimizers.best_deployment": lambda **p: eo.optimizers.best_deployment(eo.Objective(CITY, 2), **p),
@@ -36,8 +50,10 @@ TASKS = {
         lambda x: -(x[0] ** 2), "random", bounds=[(0, 1)], budget=3, rng=0, **p
     ),
     "optimizers.minimize": lambda **p: eo.minimize(eo.Objective(CITY, 2), "random", budget=3, rng=0, **p),
+    "planning.compare": lambda **p: eo.planning.compare(Certain(), TWO, draws=100, rng=0, **p),
     "planning.hourly_plan": lambda **p: eo.planning.hourly_plan([CITY, CITY.scaled(2)], 2, 1, **p),
     "planning.judge_plan": lambda **p: eo.planning.judge_plan(PLAN, [WEEK, WEEK], **p),
+    "planning.robustness": lambda **p: eo.planning.robustness(Certain(), TWO, draws=100, rng=0, **p),
     "study.run": lambda **p: eo.study.run(square, [{"side": 1}, {"side": 2}], **p),
     "planning.sweep": lambda **p: eo.planning.sweep({"now": CITY, "later": CITY.scaled(2)}, 2, **p),
 }

@@ -16,12 +16,14 @@ The mean of k is that of x, and its variance exceeds that of x by :math:`(r_1^2 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numba import njit
 from scipy import special
 from scipy.optimize import minimize
 
@@ -35,6 +37,9 @@ RESOLUTIONS = (3600, 1800, 900, 600, 300, 60, 30, 15, 10, 5, 2, 1)  # seconds
 SAME = 0.98  # share of the times that a resolution must divide
 Z90 = 1.6448536269514722  # normal quantile of a two-sided interval of 90 %
 FEWEST = 10  # durations; fewer give no estimate
+
+HALF_ROOT, ROOT_2_PI = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
+MOST_VALUES = 300  # distinct durations whose densities are computed
 
 LogDensity: TypeAlias = "Callable[[FloatArray], tuple[FloatArray, FloatArray]]"
 """A function from parameters to log densities, shape (K,), and their gradients, shape (K, P)."""
@@ -118,16 +123,35 @@ def lognormal_density(
     -------
     density, by_mean, by_spread : ndarray
     """
-    total, by_mean, by_spread = (np.zeros(np.broadcast_shapes(minutes.shape, mean.shape)) for _ in range(3))
-    for shift, sign in ((end, 1), (0.0, -1), (end - start, -1), (-start, 1)):
-        x = np.maximum(minutes + shift, 1e-9)
-        z = np.log(x / mean) / spread + spread / 2
-        tail, density = special.ndtr(z - spread), np.exp(-((z - spread) ** 2) / 2) / np.sqrt(2 * np.pi)
-        total += sign * (x * special.ndtr(z) - mean * tail)
-        by_mean -= sign * tail
-        by_spread += sign * mean * density
-    area = start * end
-    return np.maximum(total, 0) / area, by_mean / area, by_spread / area
+    shape = np.broadcast_shapes(minutes.shape, mean.shape)
+    minutes, mean = (np.ascontiguousarray(np.broadcast_to(v, shape), float).ravel() for v in (minutes, mean))
+    density, by_mean, by_spread = (v.reshape(shape) for v in _lognormal(minutes, mean, spread, start, end))
+    return density, by_mean, by_spread
+
+
+@njit(cache=True, nogil=True)
+def _lognormal(
+    minutes: FloatArray, mean: FloatArray, spread: float, start: float, end: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Compute what `lognormal_density` returns, for two arrays of one shape (n,)."""
+    n, area = len(minutes), start * end
+    total, by_mean, by_spread = np.zeros(n), np.zeros(n), np.zeros(n)
+    shifts, signs = np.array([end, 0.0, end - start, -start]), np.array([1.0, -1.0, -1.0, 1.0]) / area
+    if start == end:  # the two in the middle are one
+        shifts, signs = np.array([end, 0.0, -start]), np.array([1.0, -2.0, 1.0]) / area
+    for i in range(n):
+        for k in range(len(shifts)):
+            x = minutes[i] + shifts[k]
+            if x <= 0:
+                continue
+            z = math.log(x / mean[i]) / spread + spread / 2
+            w = z - spread
+            tail = 0.5 * math.erfc(-w * HALF_ROOT)
+            total[i] += signs[k] * (x * 0.5 * math.erfc(-z * HALF_ROOT) - mean[i] * tail)
+            by_mean[i] -= signs[k] * tail
+            by_spread[i] += signs[k] * mean[i] * math.exp(-w * w / 2) * ROOT_2_PI
+        total[i] = max(total[i], 0.0)
+    return total, by_mean, by_spread
 
 
 def gamma_density(minutes: FloatArray, mean: float, cv: float, start: float, end: float) -> FloatArray:
@@ -201,6 +225,10 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
     if len(minutes) < FEWEST:
         raise InputError(f"at least {FEWEST} durations are needed for an estimate; got {len(minutes)}.")
     values, index, counts = np.unique(minutes, return_inverse=True, return_counts=True)
+    if len(values) > MOST_VALUES:
+        step = max(float(np.median(minutes)) / 50, 1e-3)
+        values, index, counts = np.unique(np.round(minutes / step), return_inverse=True, return_counts=True)
+        values = values * step
     middle, noise = max(float(np.median(minutes)), end / 4), (start**2 + end**2) / 12
     wrong = 1 / longest
 

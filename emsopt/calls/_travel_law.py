@@ -8,8 +8,9 @@ s. Two laws m are fitted, and the likelier is kept:
 - "accelerating" (Kolesar, Walker and Hausner 1975), :math:`m(d) = 2 \sqrt{d D} / v` for :math:`d \le D`, else
   :math:`(d + D) / v`: a drive needs the distance D to reach its cruising speed v and to stop again.
 
-A small share of drives did not start where the unit is stationed ("strays"): they take any time around the median,
-independent of distance. Another small share has wrong records: any time between 0 and two hours is as likely.
+Three small shares of drives are different, independent of distance: wrong records, for which any time up to two hours
+is as likely; departures that were recorded on arrival, so that the drive seems to take no time; and, if that improves
+the fit clearly, "strays" that did not start where the unit is stationed and take any time around the median.
 
 Where the station is not known, the unit comes from the r-th closest with a probability proportional to
 :math:`\rho^r`, and the density of a drive is the sum over these stations.
@@ -24,14 +25,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from ..errors import InputError
-from ._durations import Z90, Estimate, lognormal_density, maximise
+from ._durations import Z90, Estimate, gamma_density, lognormal_density, maximise
 
 if TYPE_CHECKING:
     from .._types import ArrayLike, FloatArray, IntArray
@@ -41,6 +42,8 @@ LONGEST_MIN = 120.0  # recorded drives that are longer are left out as impossibl
 FEWEST = 30  # drives
 STRAY_SPREAD = 1.0  # log standard deviation of drives that did not start at home
 SHORTEST_MIN = 0.05  # a law is at least this, where an extrapolation would be negative
+AT_ONCE_MIN = 0.3  # mean minutes of a drive whose departure was recorded on arrival
+FOR_STRAYS = 4.0  # log likelihood by which strays must improve the fit
 FOR_HOURS = 3.0  # log likelihood by which factors of the hours must improve the fit
 FOR_CURVE = 2.0  # log likelihood by which the accelerating law must beat the linear one
 PASSES = 3  # of the factors of the hours
@@ -64,6 +67,8 @@ class TravelLaw:
         Logarithms of the factors of the hours of the day; all 0 if hours do not differ more than by chance.
     hour_errors : ndarray, shape (24,)
         Their standard errors.
+    others : tuple of float
+        Shares of wrong records, of departures recorded on arrival and, if there are any, of strays.
     drives : int
         Number of drives behind the law.
     log_likelihood : float
@@ -75,6 +80,7 @@ class TravelLaw:
     middle: float
     hours: FloatArray
     hour_errors: FloatArray
+    others: tuple[float, ...]
     drives: int
     log_likelihood: float
 
@@ -91,11 +97,6 @@ class TravelLaw:
     def hour_factors(self) -> FloatArray:
         """Ratio of travel times at each hour of the day to their mean, shape (24,)."""
         return np.exp(self.hours)
-
-    @property
-    def wrong(self) -> float:
-        """Share of wrong records."""
-        return float(expit(self.parameters[3]))
 
     @property
     def per_distance(self) -> Estimate:
@@ -193,36 +194,33 @@ def fit_law(
     distance = distance if distance.ndim == 2 else distance[:, None]
     middle, ranks = max(float(np.median(distance[:, 0])), 1e-3), np.arange(distance.shape[1])
     typical = max(float(np.median(minutes)), end / 2)
-    away = lognormal_density(minutes, np.array([typical]), STRAY_SPREAD, start, end)[0]
+    others = [np.full(len(minutes), 1 / LONGEST_MIN), gamma_density(minutes, AT_ONCE_MIN, 1.0, start, end)]
+    strays = lognormal_density(minutes, np.array([typical]), STRAY_SPREAD, start, end)[0]
 
-    def likelihood(kind: str, hours: FloatArray) -> LogDensity:
-        factor = np.exp(hours[hour])[:, None]
+    def likelihood(kind: str, hours: FloatArray, other: FloatArray) -> LogDensity:
+        factor, n_others = np.exp(hours[hour])[:, None], other.shape[1]
 
         def log_density(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
-            parameters = np.clip(parameters, -15, 15)
-            spread, wrong = np.exp(np.clip(parameters[2], -4, 1)), expit(parameters[3])
+            spread, odds = np.exp(np.clip(parameters[2], -4, 1)), np.exp(np.clip(parameters[3 : 3 + n_others], -12, 3))
             mean, by_first, by_second = (v * factor for v in mean_minutes(kind, parameters, distance, middle))
             density, by_mean, by_spread = lognormal_density(minutes[:, None], mean, spread, start, end)
             rho = expit(parameters[-1])
             chance = rho**ranks / (rho**ranks).sum() if unsure else np.ones(1)
-            home, share = density @ chance, expit(parameters[4])
-            good = (1 - share) * home + share * away
-            total = np.maximum((1 - wrong) * good + wrong / LONGEST_MIN, 1e-300)
-            right = (1 - wrong) * (1 - share)
-            slopes = [right * ((by * of) @ chance) for by, of in ((by_mean, by_first), (by_mean, by_second))]
-            slopes += [right * spread * (by_spread @ chance), wrong * (1 - wrong) * (1 / LONGEST_MIN - good)]
-            slopes += [right * share * (away - home)]
-            slopes += [right * (density @ (chance * (ranks - chance @ ranks))) * (1 - rho)] if unsure else []
+            at_home = 1 / (1 + odds.sum())
+            share = odds * at_home
+            total = np.maximum(at_home * (density @ chance) + other @ share, 1e-300)
+            slopes = [at_home * ((by * of) @ chance) for by, of in ((by_mean, by_first), (by_mean, by_second))]
+            slopes += [at_home * spread * (by_spread @ chance), *(share * (other - total[:, None])).T]
+            slopes += [at_home * (density @ (chance * (ranks - chance @ ranks))) * (1 - rho)] if unsure else []
             gradient = np.column_stack(slopes) / total[:, None]
-            # a prior worth one drive keeps both shares above 0, where they have an error
-            gradient[:, 3:5] += (1 - np.array([wrong, share])) / len(minutes)
-            return np.log(total) + np.log(wrong * share) / len(minutes), gradient
+            # a prior worth one drive keeps the shares above 0, where they have an error
+            gradient[:, 3 : 3 + n_others] += (1 - n_others * share) / len(minutes)
+            return np.log(total) + np.log(share).sum() / len(minutes), gradient
 
         return log_density
 
     unsure = len(ranks) > 1
-    odds = [-4.0, -3.0] + [-1.5] * unsure
-    flat = np.zeros(24)
+    odds, flat = [-4.0, -4.0] + [-1.5] * unsure, np.zeros(24)
     starts = {
         "linear": np.array([np.log(typical), 0.5, np.log(0.4), *odds]),
         "accelerating": np.array([np.log(2 * middle / typical), np.log(middle), np.log(0.4), *odds]),
@@ -230,20 +228,31 @@ def fit_law(
     # beyond the distances of the drives, D would be an extrapolation
     low, high = np.log(np.maximum(np.quantile(distance[:, 0], (0.02, 0.75)), 1e-3))
     bounds = {"linear": (None, None), "accelerating": (low, high + 1e-6)}
-    fits = {kind: maximise(likelihood(kind, flat), first, bounds[kind]) for kind, first in starts.items()}
+
+    def best_of(kind: str, hours: FloatArray, other: FloatArray, first: FloatArray) -> Any:
+        return maximise(likelihood(kind, hours, other), first, bounds[kind])
+
+    other = np.column_stack(others)
+    fits = {kind: best_of(kind, flat, other, first) for kind, first in starts.items()}
     gain = fits["accelerating"][2] - fits["linear"][2]
     kind = "accelerating" if gain > FOR_CURVE else "linear"
     parameters, influence, best = fits[kind]
+    more = np.column_stack([other, strays])
+    with_strays = best_of(kind, flat, more, np.insert(parameters, 5, -4.0))
+    if with_strays[2] > best + FOR_STRAYS:
+        (parameters, influence, best), other = with_strays, more
     hours, errors = flat, flat
     for _ in range(PASSES):
-        _, slopes = likelihood(kind, hours)(parameters)
+        _, slopes = likelihood(kind, hours, other)(parameters)
         hours, errors = _hour_effects(hours, slopes[:, 0] if kind == "linear" else -slopes[:, 0], hour)
         if not hours.any():
             break
-        parameters, influence, best = maximise(likelihood(kind, hours), parameters, bounds[kind])
+        parameters, influence, best = best_of(kind, hours, other, parameters)
+    odds = np.exp(parameters[3 : 3 + other.shape[1]])
+    share = odds / (1 + odds.sum())
     if mean_as_recorded:
-        wrong, logs = expit(parameters[3]), likelihood(kind, hours)(parameters)[0]
-        weight = 1 - wrong / LONGEST_MIN / np.exp(logs)
+        logs = likelihood(kind, hours, other)(parameters)[0]
+        weight = 1 - share[0] / LONGEST_MIN / np.exp(logs)
         mean, *by_parameter = (v * np.exp(hours[hour]) for v in mean_minutes(kind, parameters, distance[:, 0], middle))
         scale = weight @ minutes / (weight @ mean)
         direction = np.zeros(len(parameters))
@@ -252,7 +261,7 @@ def fit_law(
         influence = influence + np.outer(on_scale / (weight @ mean), direction)
         parameters = parameters + np.log(scale) * direction
     covariance = influence.T @ influence
-    return TravelLaw(kind, parameters, covariance, middle, hours, errors, len(minutes), best)
+    return TravelLaw(kind, parameters, covariance, middle, hours, errors, tuple(share.tolist()), len(minutes), best)
 
 
 def _hour_effects(hours: FloatArray, level: FloatArray, hour: IntArray) -> tuple[FloatArray, FloatArray]:

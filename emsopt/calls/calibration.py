@@ -39,7 +39,7 @@ from ..errors import InputError
 from . import _dispatch, _durations, _homes, _travel_law
 from ._durations import Duration, fit_duration, minutes_between, resolution
 from ._travel_law import TravelLaw, fit_law
-from .demand import Demand, aggregate_calls
+from .demand import REACH_KM, Demand, aggregate_calls, nearest_km
 from .log import CallLog, Source, read_calls, read_stations
 from .profile import slots
 
@@ -58,6 +58,7 @@ DURATIONS = {  # from, to
 STAMPS = ("dispatched", "en_route", "on_scene", "cleared")
 POSSIBLE = 5  # stations from which a unit of unknown home may have come
 SELDOM = 0.05  # of the median number of calls of a unit; units with fewer are not part of the deployment
+AT_ONCE_MIN = 0.99  # a unit that drives for less was reported en route on arrival
 ALIKE = 4000  # calls at a time whose distances to all stations are computed
 
 
@@ -290,14 +291,15 @@ def calibrate(
         needed = " and ".join(f"'{role}'" for role in missing)
         remedy = "Name its columns by `read_calls(..., columns={...})`, or give a speed to `city_from_calls`."
         raise InputError(f"calibration needs the times of dispatch and of arrival; the log lacks {needed}. {remedy}")
-    log = log.where(sent(log))
+    near = nearest_km(log.locations, stations[["lon", "lat"]].to_numpy(float)) <= REACH_KM
+    log, left_out = log.where(sent(log) & near), dict[str, int]()
+    left_out |= {} if near.all() else {f"calls over {REACH_KM} km from every station": int((~near).sum())}
     details = log.details
     stamps = {name: details[name].to_numpy("datetime64[s]") for name in STAMPS if name in details}
     stamps["time"] = log.times
     if "en_route" not in stamps:  # the law then covers turnout too
         stamps["en_route"] = stamps["dispatched"]
     exact = {name: resolution(times) for name, times in stamps.items()}
-    left_out: dict[str, int] = {}
     minutes = {name: minutes_between(stamps[a], stamps[b]) for name, (a, b) in DURATIONS.items() if b in stamps}
     if log.service_min is not None:
         minutes["service"] = np.array(log.service_min)
@@ -305,6 +307,9 @@ def calibrate(
         for reason, bad in ((f"{name} below 0", values < 0), (f"{name} too long", values > LONGEST[name])):
             left_out |= {reason: int(bad.sum())} if bad.any() else {}
             values[bad] = np.nan
+
+    if "turnout" in minutes:  # departures recorded on arrival say nothing about turnout
+        minutes["turnout"][minutes["travel"] <= max(exact["en_route"], AT_ONCE_MIN)] = np.nan
 
     def duration(name: str, group: IntArray | None = None) -> Duration | None:
         values = minutes.get(name)
@@ -329,6 +334,7 @@ def calibrate(
     else:
         known = ~np.isnan(travelled) & (home >= 0)
         apart = reach[np.arange(len(home)), np.maximum(home, 0)][:, None]
+    known &= np.isfinite(apart).all(axis=1)
     law = fit_law(travelled[known], apart[known], hour[known], start, end)
     deployment = _deployment(names, details, stations)
     units = units_sent(log)
@@ -336,7 +342,7 @@ def calibrate(
     typical = float(np.nanmean(service)) if (~np.isnan(service)).any() else 0.0
     busy = np.where(np.isnan(service), typical, service)
     answer = _answers(stamps["dispatched"], log.times, reach, deployment, busy)
-    usable = ~np.isnan(travelled) & ~np.isnan(answer)
+    usable = ~np.isnan(travelled) & np.isfinite(answer)
     answer_law = fit_law(travelled[usable], answer[usable], hour[usable], start, end, mean_as_recorded=True)
     return Fit(
         stations=stations,
@@ -386,7 +392,7 @@ def distances(stations: pd.DataFrame, places: FloatArray, roads: RoadNetwork | N
     """Return km as the crow flies, or minutes at free flow on roads, from stations to places, shape (K, N)."""
     points = stations[["lon", "lat"]].to_numpy(float)
     if roads is not None:
-        return np.ascontiguousarray(roads.travel_times(points, places).T)
+        return np.ascontiguousarray(roads.travel_times(points, places, off_road_km=REACH_KM).T)
     parts = [travel.great_circle_km(places[k : k + ALIKE], points) for k in range(0, len(places), ALIKE)]
     return np.concatenate(parts)
 

@@ -17,6 +17,7 @@ from .. import _validate
 from ..errors import InputError
 from . import _dispatch
 from .calibration import Fit, distances, sent
+from .demand import REACH_KM, nearest_km
 from .log import CallLog, Source, read_calls
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Replay:
     Attributes
     ----------
     calls : CallLog
-        Those of the log to which a unit was sent, in order of time.
+        Those of the log to which a unit was sent, at most 50 km from a station.
     deployment : ndarray of int, shape (p,)
         Station of each unit.
     response : ndarray, shape (draws, K)
@@ -107,7 +108,8 @@ def replay(
     log = fit.calls if calls is None else calls if isinstance(calls, CallLog) else read_calls(calls)
     if fit.service is None:
         raise InputError("a replay needs service times: a log with the role 'cleared' or a column 'service_min'.")
-    log, sites = log.where(sent(log)), check_deployment(fit, deployment)
+    near = nearest_km(log.locations, fit.stations[["lon", "lat"]].to_numpy(float)) <= REACH_KM
+    log, sites = log.where(sent(log) & near), check_deployment(fit, deployment)
     rng, draws = _validate.generator(rng), _validate.whole_number(draws, "draws")
     when = dispatch_times(log)
     order = np.argsort(when, kind="stable")

@@ -48,12 +48,13 @@ def figures(
     evaluations: dict[str, Evaluation],
     threshold: float,
     means: Mapping[str, Iterable[Evaluation]] | None = None,
+    baseline: str | None = None,
 ) -> str:
     """Return a table that compares deployments, one column each.
 
     ``threshold`` is the response time (min) from which a call is late. There is one row of mean responses for each key
     of ``means``, which holds the evaluations of the same deployments by several models; by default there is one row,
-    from ``evaluations``.
+    from ``evaluations``. With ``baseline``, one of the names, rows say what each deployment gains over that one.
     """
     shown = evaluations.values()
     rows = {"units": [str(len(e.sites)) for e in shown]}
@@ -66,6 +67,11 @@ def figures(
         "units busy, on average": [f"{e.utilizations.mean():.1%}" for e in shown],
         "busiest unit": [f"{e.utilizations.max():.1%}" for e in shown],
     }
+    if baseline is not None:
+        base = evaluations[baseline]
+        rows[f"gain over {baseline} (min)"] = [f"{base.mean_response - e.mean_response:+.3f}" for e in shown]
+        late = [base.late_fraction(threshold) - e.late_fraction(threshold) for e in shown]
+        rows[f"gain over {baseline}, points of {threshold:g} min or more"] = [f"{100 * gain:+.2f}" for gain in late]
     caption += f" Figures: {MODELS[next(iter(shown)).evaluator]}; calls that find no unit free are lost."
     return table(caption, evaluations, rows.items())
 
@@ -88,10 +94,13 @@ def responses(evaluations: dict[str, Evaluation], threshold: float) -> str:
     return picture(draw, "How long responses take", alt, size=(6.2, 3.9), box=(0.13, 0.16, 0.83, 0.71))
 
 
-def alternatives(everything: Enumeration | None, k: int, threshold: float) -> str:
+def alternatives(
+    everything: Enumeration | None, k: int, threshold: float, baseline: tuple[str, Evaluation] | None = None
+) -> str:
     """Return a table of the ``k`` best deployments in an enumeration, or a sentence if ``everything`` is None.
 
-    ``threshold`` is the response time (min) from which a call is late.
+    ``threshold`` is the response time (min) from which a call is late. ``baseline`` is the name of a deployment and its
+    evaluation by the approximate model; a column says what is gained over it.
     """
     if everything is None:
         return lines("There are too many deployments to evaluate all at every change, so none are listed here.")
@@ -100,6 +109,8 @@ def alternatives(everything: Enumeration | None, k: int, threshold: float) -> st
         move = f"{row['moved_from']} → {row['moved_to']}" if row["moved_from"] else "the optimum"
         mean, late = f"{row['mean_response_min']:.3f}", f"{row[f'late_over_{threshold:g}_min']:.2%}"
         slowest, busiest = f"{row['percentile_90_min']:.2f}", f"{row['max_utilization']:.1%}"
-        rows[f"{row['rank']}. {move}"] = [mean, late, slowest, busiest]
+        gain = [] if baseline is None else [f"{baseline[1].mean_response - row['mean_response_min']:+.3f}"]
+        rows[f"{row['rank']}. {move}"] = [mean, *gain, late, slowest, busiest]
     columns = ["mean response (min)", f"{threshold:g} min or more", "90th percentile (min)", "busiest unit"]
+    columns[1:1] = [] if baseline is None else [f"gain over {baseline[0]} (min)"]
     return table(f"The {len(rows)} best deployments by the approximate model", columns, rows.items())

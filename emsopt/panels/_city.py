@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from ..city.city import City
 
-MOST_UNITS = 20
 OBJECTIVES = (("mean response", "mean_response"), ("late fraction", "late"))
 
 
@@ -29,7 +28,7 @@ def city_controls(city: City, units: int, decades: int, step: float, models: tup
     either side of 1, in steps of ``step`` powers of ten. ``models`` are the evaluators to choose from.
     """
     factor = f"Factor on all call rates, from {10.0**-decades:g} to {10**decades:g}"
-    most, options = max(units, min(city.n_sites, MOST_UNITS)), [(MODELS[name], name) for name in models]
+    most, options = max(units, city.n_sites), [(MODELS[name], name) for name in models]
     best, valued = "What the best deployment minimises", "Model that evaluates the deployments"
     return {
         "load": control(FloatLogSlider, 1.0, "Load θ", factor, (-decades, decades, step)),

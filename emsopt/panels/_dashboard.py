@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from ipywidgets import HTML, BoundedFloatText, Dropdown, FileUpload, IntSlider, Text, VBox
@@ -12,17 +12,20 @@ from .. import datasets, plots
 from .._files.formats import table_text
 from ..calls import aggregate_calls
 from ..maps.deployments import deployment_map
+from ..planning import units_needed
 from ._panel import Panel
 from ._uploads import MOST_MB, POINTS, city_from_uploads, summary
 from ._widgets import button, control, lines, png, seed_input, table
 from ._workbench import Workbench
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..city.city import City
 
 ST_PAUL, GRID, PRACTICE, UPLOAD = CITIES = "St. Paul", "Random grid city", "Practice town", "Your own files"
-UNITS = {ST_PAUL: 9, PRACTICE: 5, UPLOAD: 5}
-PRACTICE_SPEED_KMH = 40
+UNITS = {ST_PAUL: 9, PRACTICE: 5}
+PRACTICE_TIMES: dict[str, Any] = {"speed_kmh": 40.0, "detour": 1.3}
 MOST_ROWS = 300
 SHOWN = {  # columns of the table of scenarios: title and format
     "city": "{city}",
@@ -32,6 +35,8 @@ SHOWN = {  # columns of the table of scenarios: title and format
     "figures by": "{evaluator}",
     "lost": "{loss_probability:.2%}",
     "mean response (min)": "{mean_response_min:.3f}",
+    "gain (min)": "{gain_min:+.3f}",
+    "over": "{baseline}",
     "late": "{late_fraction:.2%}",
     "late from (min)": "{threshold_min:g}",
     "busiest unit": "{max_utilization:.1%}",
@@ -51,9 +56,10 @@ FILES = (
 def dashboard() -> Panel:
     """Make the dashboard, which evaluates and optimises deployments of a city.
 
-    If the deployments can be enumerated quickly, the optimum is the best of all by the approximate model. Otherwise it
-    is the p-median deployment. A thorough search, which runs in the background and can be cancelled, replaces either by
-    its result for as long as the settings stay the same. The chosen model evaluates the deployments shown.
+    If the deployments can be enumerated quickly, the optimum is the best of all by the approximate model. Otherwise
+    there is none until a thorough search, which runs in the background and can be cancelled; its result stays for as
+    long as the settings do. The chosen model evaluates the deployments shown. The user's deployment follows the fleet
+    size.
 
     Returns
     -------
@@ -71,9 +77,10 @@ def dashboard() -> Panel:
         The rest belongs to the city shown and is replaced with every city. Inputs: ``load`` (factor on all call rates),
         ``units`` (fleet size), ``objective`` (what the optimum minimises), ``threshold`` (minutes from which a response
         is late), ``evaluator`` (model that evaluates the deployments), ``pinned`` and ``closed`` (sites that keep a
-        unit or get none in the optimum and the p-median) and ``count`` (how many of the best deployments to list). The
-        user's deployment: ``sites`` (a list of checkboxes), ``places`` (the invisible buttons that the map presses),
-        and the buttons ``optimum`` and ``p_median``, which copy that deployment. The search: ``search`` and ``cancel``
+        unit or get none in the optimum and the p-median), ``baseline`` (deployment over which tables say the gain) and
+        ``count`` (how many of the best deployments to list). The user's deployment: ``sites`` (a list of checkboxes),
+        ``places`` (the invisible buttons that the map presses), the buttons ``optimum`` and ``p_median``, which copy
+        that deployment, and ``keep``, which makes the user's deployment today's. The search: ``search`` and ``cancel``
         (buttons), ``progress`` (a bar) and ``wait``, a function that waits until the search has ended. Results:
         ``answer`` (a second message line), ``figures`` (table that compares the deployments), ``busy`` (utilisation of
         each unit), ``responses`` (histogram of response times), ``alternatives`` (table of the best deployments),
@@ -122,15 +129,16 @@ class _Dashboard(Panel):
                 self.refs[name].layout.display = "" if chosen == owner else "none"
         if chosen == UPLOAD:
             return "Choose files, then press Read files. Until then the previous city stays."
+        about: dict[str, Any] = {}
         if chosen == ST_PAUL:
             city = datasets.load_st_paul()
         elif chosen == PRACTICE:
             calls, stations = datasets.practice_calls()
             demand = aggregate_calls(calls.without_repeats(), stations, cell_km=1, empty_days="missing")
-            city = demand.city(speed_kmh=PRACTICE_SPEED_KMH, name=chosen)
+            city, about = demand.city(**PRACTICE_TIMES, name=chosen), PRACTICE_TIMES
         else:
             city = datasets.grid_city(sites, sites // 2, rng=self.at.seed)
-        self._show(city, UNITS.get(chosen, sites // 2))
+        self._show(city, UNITS.get(chosen, sites // 2), about=about)
         return ""
 
     def _read(self) -> str:
@@ -138,15 +146,24 @@ class _Dashboard(Panel):
         self.show(checks="")
         # Forget the files: they need memory, and would be read again if the next upload failed.
         uploads, self.controls["files"].value = self.at.files, ()
-        city, checks = city_from_uploads(uploads, speed_kmh=self.at.speed)
+        city, checks, today, about, said = city_from_uploads(uploads, speed_kmh=self.at.speed)
         self.show(checks="" if checks is None else checks._repr_html_())
-        self._show(city, min(UNITS[UPLOAD], city.n_sites))
-        return f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {summary(uploads)}."
+        units = units_needed(city) if today is None or len(set(today)) < len(today) else len(today)
+        self._show(city, min(units, city.n_sites), today, about)
+        return (
+            f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {summary(uploads)}. {said}".strip()
+        )
 
-    def _show(self, city: City, units: int) -> None:
+    def _show(
+        self,
+        city: City,
+        units: int,
+        today: tuple[int, ...] | None = None,
+        about: Mapping[str, float] | None = None,
+    ) -> None:
         """Replace the workbench by a new one for this city."""
         before = self.place.children
-        self.bench = Workbench(city, units)
+        self.bench = Workbench(city, units, today, about)
         self.show(links="")
         for name in ("figures", "busy"):  # remove links to results that have changed
             self.bench.outputs[name].observe(lambda _: self.show(links=""), "value")

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import _validate
 from .._files.atomic import errors_explained, write_folder
-from ..calls import Checks, check_calls, city_from_calls, read_calls, read_stations
+from ..calls import Checks, calibrate, check_calls, city_from_calls, read_calls, read_stations
 from ..city.city import City
 from ..city.tables import ATOMS, CITY, FILES, SITES
 from ..city.travel import PLAUSIBLE_KMH
@@ -25,9 +25,25 @@ WANTED = (
     "with 'call' and 'station' in their names."
 )
 Uploads = Sequence[Mapping[str, Any]]
+DETOUR, TURNOUT_MIN = 1.3, 1.5  # assumed
 
 
-def city_from_uploads(uploads: Uploads, *, speed_kmh: float) -> tuple[City, Checks | None]:
+class Uploaded(NamedTuple):
+    """The city of uploaded files.
+
+    ``checks`` says what looks wrong, and is None for the files of a city, which raise an error if anything is wrong.
+    ``today`` is the site of each of the units in the log, ``about`` how travel times were made, and ``said`` what was
+    calibrated or assumed.
+    """
+
+    city: City
+    checks: Checks | None
+    today: tuple[int, ...] | None
+    about: dict[str, float]
+    said: str
+
+
+def city_from_uploads(uploads: Uploads, *, speed_kmh: float) -> Uploaded:
     """Return the city that uploaded files describe, and what looks wrong in them.
 
     Parameters
@@ -36,13 +52,11 @@ def city_from_uploads(uploads: Uploads, *, speed_kmh: float) -> tuple[City, Chec
         Each with ``name`` and ``content`` (bytes), as `ipywidgets.FileUpload` has them.
     speed_kmh : float
         Average driving speed, from 5 to 150 km/h; used for travel times if the files are a log of calls and a table
-        of stations.
+        of stations, and the log does not have the times to calibrate it.
 
     Returns
     -------
-    city : City
-    checks : emsopt.calls.Checks or None
-        None for the files of a city: these raise an error if anything is wrong.
+    Uploaded
 
     Raises
     ------
@@ -52,7 +66,7 @@ def city_from_uploads(uploads: Uploads, *, speed_kmh: float) -> tuple[City, Chec
     """
     files = _named(uploads)
     if {CITY, ATOMS, SITES} & set(map(str.lower, files)):
-        return _from_folder(files), None
+        return Uploaded(_from_folder(files), None, None, {}, "")
     return _from_calls(files, speed_kmh)
 
 
@@ -107,7 +121,7 @@ def _check_rows(rows: int, file: str, most: int | None) -> None:
         raise InputError(f"{file} has {rows:,} rows; the dashboard takes at most {most:,}. Remove some rows.")
 
 
-def _from_calls(files: dict[str, bytes], speed_kmh: float) -> tuple[City, Checks]:
+def _from_calls(files: dict[str, bytes], speed_kmh: float) -> Uploaded:
     """Return the city of a log of calls and a table of stations, and the checks of these data."""
     slowest, fastest = PLAUSIBLE_KMH
     if not slowest <= speed_kmh <= fastest:
@@ -126,4 +140,16 @@ def _from_calls(files: dict[str, bytes], speed_kmh: float) -> tuple[City, Checks
     _check_rows(len(stations), table.name, MOST_ROWS[SITES])
     if calls.service_min is not None and "service_min" in stations:
         raise InputError("calls and stations both have a column 'service_min'. Remove one of them.")
-    return city_from_calls(calls, stations, speed_kmh=speed_kmh, name=NAME), check_calls(calls, stations)
+    checks = check_calls(calls, stations)
+    try:
+        fit = calibrate(calls, stations)
+        today = None if fit.homes_from == "unknown" else tuple(fit.deployment.tolist())
+        said = f"Travel times are calibrated from {fit.law.drives:,} drives in the log; the speed is not used."
+        return Uploaded(fit.city(name=NAME), checks, today, {}, said)
+    except InputError:  # no stamps, or too few
+        pass
+    options: dict[str, float] = {"speed_kmh": speed_kmh, "detour": DETOUR}
+    said = "" if "turnout_min" in stations else f"Turnout is assumed to take {TURNOUT_MIN:g} min."
+    turnout = {"turnout_times": TURNOUT_MIN} if said else {}
+    city = city_from_calls(calls, stations, **options, **turnout, name=NAME)
+    return Uploaded(city, checks, None, options | turnout, said)

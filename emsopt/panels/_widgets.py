@@ -354,6 +354,7 @@ class MapView(widgets.VBox):
         limits = float(np.floor(city.response_times.min())), float(np.ceil(np.percentile(center, 90)))
         self.options: dict[str, Any] = {"limits": limits, "height": 480, "key": uuid4().hex, "edit": edit}
         self.map: Any = None
+        self.names: list[str] = []
         self.places = []
         if clicked is not None and city.site_locations is not None:
             which, locations = stations(city)
@@ -367,10 +368,12 @@ class MapView(widgets.VBox):
         super().__init__([self.shown, self.feed, widgets.Box(self.places, layout={"display": "none"})])
 
     def show(self, city: City, evaluations: dict[str, Evaluation]) -> None:
-        """Show these evaluations by name. The names must be the same in every call."""
+        """Show these evaluations by name. Other names than before make a new map, which forgets zoom and layers."""
+        names = list(evaluations)
         if city.atom_locations is None or city.site_locations is None:
             self.shown.value = "<p>This city has no coordinates, so there is no map.</p>"
-        elif self.map is None:
+        elif self.map is None or names != self.names:
+            self.names = names
             self.map = deployment_map(city, evaluations, **self.options)
             self.shown.value = self.map._repr_html_()
         else:

@@ -6,26 +6,29 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
-from ipywidgets import IntSlider, SelectMultiple
+from ipywidgets import Dropdown, IntSlider, SelectMultiple
 
 from ..city import City, DeploymentSpace
+from ..errors import InputError
 from ..evaluators import Evaluation, evaluate_all, p_median
 from ..evaluators.by_name import evaluate
 from ..evaluators.objective import Objective
 from ..optimizers import best_deployment
+from ..planning import units_needed
 from ..planning.scenarios import scenario
 from . import _charts
 from ._city import OwnPanel, city_controls
 from ._job import Job
-from ._widgets import control
+from ._widgets import button, control
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ..evaluators.enumeration import Enumeration
 
 QUICK = 1.2e7  # limit on deployments times atoms times units to enumerate: about a third of a second
 PATIENCE = 2.0  # time limit of the p-median in seconds; if it is reached, the incumbent is used
+MUCH_LOST = 0.05  # share of calls lost from which a message says that the fleet is too small
 SIMULATED = {"calls": _charts.CALLS, "rng": 1}  # the same calls for all, so that differences are precise
 
 
@@ -37,6 +40,10 @@ class Workbench(OwnPanel):
     city : City
     units : int
         Initial fleet size.
+    today : sequence of int, optional
+        Site of each of today's units, to compare with.
+    about : mapping, optional
+        What the city was made with, such as its speed; further columns of the table of scenarios.
 
     Attributes
     ----------
@@ -44,7 +51,14 @@ class Workbench(OwnPanel):
         The search in the background.
     """
 
-    def __init__(self, city: City, units: int) -> None:
+    def __init__(
+        self,
+        city: City,
+        units: int,
+        today: tuple[int, ...] | None = None,
+        about: Mapping[str, object] | None = None,
+    ) -> None:
+        self.today, self.about, self.follows = today, dict(about or {}), ""
         self.found: dict[tuple[Any, ...], tuple[tuple[int, ...], str]] = {}
         self.solve = lru_cache(maxsize=64)(self._solve)
         self.evaluate = lru_cache(maxsize=1024)(self._evaluate)
@@ -56,7 +70,13 @@ class Workbench(OwnPanel):
             "pinned": control(SelectMultiple, (), "Keep a unit at", pinned, options=sites, rows=4),
             "closed": control(SelectMultiple, (), "Close", closed, options=sites, rows=4),
         }
+        controls["units"].action = self.resize
+        tip, base = "Deployment over which tables say the gain", "p-median" if today is None else "today"
+        controls["baseline"] = control(
+            Dropdown, base, "Gain over", tip, options=("today", "p-median", "optimum", "yours")
+        )
         inputs = list(controls.values())
+        controls["keep"] = button("Yours is today's", "Compare with your deployment from now on", self.keep)
         controls["count"] = control(IntSlider, 5, "Alternatives", "How many of the best to list", (1, 20))
         super().__init__(city, controls, ("figures", "busy", "responses", "alternatives"))
         self.message.layout.min_height = "2.8em"  # keeps the map in place when a message appears
@@ -66,7 +86,8 @@ class Workbench(OwnPanel):
         column = widgets.VBox(inputs, layout={"width": "min(34em, 100%)"})
         answers = widgets.VBox([self.outputs["figures"], self.job], layout={"max_width": "100%"})
         own = widgets.HTML("<h4 style='margin:0.6em 0 0'>Your deployment</h4>")
-        rows = "column answers | message | map | own | sites | optimum p_median | busy responses | count | alternatives"
+        rows = "column answers | message | map | own | sites | optimum p_median keep"
+        rows += " | busy responses | count | alternatives"
         self.arrange("", "", rows, column=column, answers=answers, own=own, sites=self.sites)
         self.take("p-median")
 
@@ -96,16 +117,56 @@ class Workbench(OwnPanel):
         return evaluate(self.city.scaled(load), list(sites), evaluator, **options)
 
     def known(self) -> dict[str, tuple[int, ...]]:
-        return {"optimum": self._best()[0], "p-median": self.solve(*self.settings())[0]}
+        best = self._best()[0]
+        found = {} if best is None else {"optimum": best}
+        found["p-median"] = self.solve(*self.settings())[0]
+        return found if self.today is None else found | {"today": self.today}
 
-    def _best(self) -> tuple[tuple[int, ...], str]:
-        """Return the sites of the best known deployment, and a text on how it was found."""
+    def take(self, name: str) -> None:
+        """Make a known deployment the user's, which then follows the fleet size."""
+        if name not in self.known():
+            raise InputError("there is no optimum yet: press Search thoroughly first.")
+        super().take(name)
+        self.follows = name
+
+    def moved(self) -> None:
+        self.follows = ""
+        super().moved()
+
+    def keep(self) -> None:
+        """Make the user's deployment today's, and compare with it."""
+        self.today = self.deployments()["yours"]
+        if self.at.baseline == "today":
+            self.respond()
+        else:
+            self.controls["baseline"].value = "today"
+
+    def resize(self) -> None:
+        """Give the user's deployment as many units as the fleet has, at sites of the best one where it may choose."""
+        try:
+            known = self.known()
+        except InputError:
+            self.respond()  # shows the error
+            return
+        if self.follows in known and self.follows != "today":
+            self.take(self.follows)
+            return
+        best, units = next(iter(known.values())), self.at.units
+        kept = sorted(self.sites.chosen, key=lambda site: site not in best)[:units]
+        self.sites.take([*kept, *(site for site in best if site not in kept)][:units])
+
+    def _base(self, answer: Mapping[str, object]) -> str:
+        """Return the name of the deployment to compare with; the p-median if the chosen one does not exist."""
+        return self.at.baseline if self.at.baseline in answer else "p-median"
+
+    def _best(self) -> tuple[tuple[int, ...] | None, str]:
+        """Return the sites of the best deployment found, None before a search, and a text on how it was found."""
         settings = self.settings()
-        median, everything = self.solve(*settings)
+        everything = self.solve(*settings)[1]
         if settings in self.found:
             return self.found[settings]
         if everything is None:
-            return median, "so far that of the p-median; press Search thoroughly to look for a better one"
+            return None, "not searched yet; press Search thoroughly"
         how = f"best of all {len(everything.values):,} deployments by the approximate model"
         return tuple(everything.best_sites.tolist()), how
 
@@ -117,29 +178,41 @@ class Workbench(OwnPanel):
     def draw(self, answer: dict[str, Evaluation]) -> str:
         city, at, everything = self.city.scaled(self.at.load), self.at, self.solve(*self.settings())[1]
         caption = f"{city.name}: {city.total_rate:.3g} calls per hour. Optimum: {self._best()[1]}."
-        self.show(figures=_charts.figures(caption, answer, at.threshold))
+        base = self._base(answer)
+        self.show(figures=_charts.figures(caption, answer, at.threshold, baseline=base))
         self.view.show(city, answer)
-        alternatives = _charts.alternatives(everything, at.count, at.threshold)
+        alike = self.evaluate(at.load, tuple(answer[base].sites.tolist()), "approximate")
+        alternatives = _charts.alternatives(everything, at.count, at.threshold, (base, alike))
         self.show(busy=_charts.busy(answer), alternatives=alternatives)
         self.show(responses=_charts.responses(answer, at.threshold))  # last, as it takes longest
-        return self._remark()
+        return self._remark(answer)
 
-    def _remark(self) -> str:
-        """Return a message if the user's deployment departs from the settings or the chosen model was not used."""
-        said, names, at, chosen = [], self.city.site_names, self.at, self.sites.chosen
+    def _remark(self, answer: dict[str, Evaluation]) -> str:
+        """Return a message if the user's deployment departs from the settings, or results need an explanation."""
+        said: list[str] = []
+        lost = answer["p-median"].loss_probability
+        if lost > MUCH_LOST:
+            needed = units_needed(self.city.scaled(self.at.load))
+            said.append(f"{self.at.units} units lose {lost:.0%} of the calls; the load needs {needed}.")
+        if self.at.baseline not in answer:
+            said.append(f"There is no {self.at.baseline} yet, so gains are over the p-median.")
+        names, at, chosen = self.city.site_names, self.at, self.sites.chosen
         if len(chosen) != at.units:
             said.append(f"You placed {len(chosen)} of {at.units} units.")
         if missing := [names[site] for site in at.pinned if site not in chosen]:
             said.append(f"Your deployment has no unit at {', '.join(missing)}, which is to keep one.")
         if taken := [names[site] for site in at.closed if site in chosen]:
             said.append(f"Your deployment has a unit at {', '.join(taken)}, which is closed.")
-        said.append(self.evaluator(max(len(chosen), at.units))[1])
+        said.append(self.evaluator(max(map(len, self.deployments().values())))[1])
         return " ".join(filter(None, said))
 
     def scenarios(self) -> list[dict[str, object]]:
         """Return one row of the table of scenarios for each deployment: the user's, the optimum and the p-median."""
-        at, city = self.at, self.city.scaled(self.at.load)
-        return [scenario(city, name, e, at.objective, at.threshold) for name, e in self.compute().items()]
+        at, city, answer, names = self.at, self.city.scaled(self.at.load), self.compute(), self.city.site_names
+        base = self._base(answer)
+        sites = {name: "; ".join(names[site] for site in getattr(at, name)) for name in ("pinned", "closed")}
+        more = {"baseline": base, "load_factor": at.load, **sites, **self.about}
+        return [scenario(city, name, e, at.objective, at.threshold, answer[base]) | more for name, e in answer.items()]
 
     # -- the search ---------------------------------------------------------------------------------------------------
 

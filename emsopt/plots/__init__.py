@@ -15,6 +15,7 @@ the interactive maps (`emsopt.maps`) and distinguishable for colour-blind reader
 from ._style import STYLE
 from .bandits import confidence_parameters, cumulative_regret
 from .boke import boke_step
+from .calibration import back_test, recorded_drives
 from .comparison import comparison, robustness
 from .control import control_bounds, control_run, control_sets, control_study
 from .curves import convergence, load_sweep, response_distribution, response_histogram
@@ -29,6 +30,7 @@ from .small_multiples import line_panels, study_curves
 __all__ = [
     "STYLE",
     "approximation_error",
+    "back_test",
     "boke_step",
     "comparison",
     "confidence_parameters",
@@ -47,6 +49,7 @@ __all__ = [
     "hourly_plan",
     "line_panels",
     "load_sweep",
+    "recorded_drives",
     "regret_curves",
     "response_distribution",
     "response_histogram",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from contextlib import suppress
 from itertools import islice
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 LONGITUDE, LATITUDE = ("lon", "longitude", "lng"), ("lat", "latitude")
 BLANK = ("", "na", "n/a", "nan", "null", "none", "-")  # how programs write a missing value
+DECIMAL = re.compile(r"([-+]?\d+),(\d+)", re.ASCII)  # a number with a decimal comma, or with a thousands separator
 MOST_SAID = 20  # maximum number of columns listed in a message
 FILE = "emsopt_file"  # key of `DataFrame.attrs`: the name of the file that a table was read from
 FOUND = "emsopt_found"  # key of `DataFrame.attrs`: the columns of the file, for messages
@@ -116,11 +118,25 @@ class Table(NamedTuple):
 
         return _numbers(self.frame[key].to_numpy(dtype=object), place, expected, blanks=blanks, **limits)
 
-    def degrees(self, x: str | None = None, y: str | None = None, *, blanks: bool = False) -> FloatArray:
-        """Return longitude and latitude in degrees, shape (rows, 2), from columns ``x`` and ``y``, or those so named.
+    def with_points(self, key: str, *, always: bool = False) -> Table:
+        """Return the table with decimal commas of a column replaced by points.
 
-        A blank cell raises an error; with ``blanks``, both numbers of its row become NaN.
+        A comma before three digits may separate thousands. Unless ``always``, cells are changed only if some cell has
+        another number of digits after its comma.
         """
+        cells = self.frame[key].tolist()
+        commas = [DECIMAL.fullmatch(cell.strip()) if isinstance(cell, str) and "," in cell else None for cell in cells]
+        if not any(match is not None and (always or len(match[2]) != 3) for match in commas):
+            return self
+        changed = [f"{match[1]}.{match[2]}" if match else cell for cell, match in zip(cells, commas, strict=True)]
+        return self._replace(frame=self.frame.assign(**{key: changed}))
+
+    def degrees(self, x: str | None = None, y: str | None = None) -> FloatArray:
+        """Return longitude and latitude in degrees, shape (rows, 2).
+
+        If their columns are given, a blank cell makes both numbers of its row NaN; otherwise it raises an error.
+        """
+        blanks = x is not None
         x = x or self.needed(LONGITUDE, "a column 'lon' beside 'lat' (degrees)")
         y = y or self.needed(LATITUDE, "a column 'lat' beside 'lon' (degrees)")
         try:

@@ -18,7 +18,7 @@ from .. import _validate
 from .._validate import shown
 from ..errors import InputError
 from . import columns as _columns
-from .inflate import values_in
+from .inflate import DAMAGED, pieces, values_in
 from .shapes import check_shape
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ MOST_VALUES = 8 * 10**6  # values in JSON, including empty lists and objects
 SAMPLE = 200  # rows from which columns are chosen
 SEPARATORS = ",;\t|^"
 MOST_ABOVE = 10  # lines above the header
+LONGEST_START = 2**17  # bytes from which the separator is found
 SPLIT = "Split it, for example by year."
 MOST_DIGITS = 300  # of an integer in JSON; more do not fit into a float
 
@@ -98,10 +99,14 @@ class Upload(NamedTuple):
 def content_of(file: Path | Upload, most: int, remedy: str) -> bytes:
     """Return the bytes of a file; raise if it cannot be read or has more than ``most``; ``remedy`` ends the message."""
     try:
+        if file.name.lower().endswith(".gz"):
+            return b"".join(pieces(file, most, remedy))
         with file.open("rb") as stream:
             content = stream.read(most + 1)
-    except OSError as error:
-        raise InputError(f"{file.name} cannot be read: {error.strerror}.") from error
+    except InputError as error:
+        raise InputError(f"{file.name} cannot be read: {error}") from error
+    except DAMAGED as error:
+        raise InputError(f"{file.name} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
     if len(content) > most:
         raise InputError(f"{file.name} has more than {most / 2**20:g} MB, the maximum that is read. {remedy}")
     return content
@@ -132,11 +137,7 @@ def _content(file: Path | Upload, most: int, remedy: str, *, decode: bool = Fals
 
 
 def read_csv(
-    path: Path | Upload,
-    *,
-    labelled: bool = False,
-    choose: Choose | None = None,
-    forgiving: bool = False,
+    path: Path | Upload, *, labelled: bool = False, choose: Choose | None = None, forgiving: bool = False
 ) -> pd.DataFrame:
     """Read a comma-separated file as a table of text.
 
@@ -146,8 +147,7 @@ def read_csv(
     labelled : bool
         Whether the first of the columns kept becomes the index.
     choose : callable, optional
-        Function that chooses the columns to keep, to save memory: from the names of all columns, and the first `SAMPLE`
-        cells of each by name, to names. Default: all.
+        As for `table_of`.
     forgiving : bool
         Whether other separators (semicolon, tab, ``|``, ``^``) and encodings (UTF-16, Windows-1252), and lines above
         the header are allowed.
@@ -157,15 +157,43 @@ def read_csv(
     InputError
         If the file is not UTF-8, not comma-separated, empty or too large, or its rows have unequal lengths.
     """
-    records = _table_records(path) if forgiving else _records(path)
+    if not forgiving:
+        table = table_of(_records(path), path.name, choose)
+    else:
+        content = _content(path, MOST_BYTES, SPLIT, decode=True)
+        table = table_of(from_header(_records(path, content, _separator(content))), path.name, choose, units=True)
+    if labelled:
+        table = table.set_axis(table.iloc[:, 0].to_numpy(), axis=0).iloc[:, 1:]
+    return table
+
+
+def table_of(
+    records: Iterator[tuple[int, list[str]]], name: str, choose: Choose | None = None, *, units: bool = False
+) -> pd.DataFrame:
+    """Return rows of text as a table.
+
+    Parameters
+    ----------
+    records : iterator of (int, list of str)
+        Number and cells of each line; the first is the header.
+    name : str
+        Name of the file.
+    choose : callable, optional
+        Function that chooses the columns to keep, to save memory: from the names of all columns, and the first
+        `SAMPLE` cells of each by name, to names. Default: all.
+    units : bool
+        Whether a first row that has no digit, above one that has, holds units of measurement; its cells become blank.
+    """
     _, header = next(records, (0, None))
     if header is None:
-        raise InputError(f"{path.name} is empty; its first line must name the columns.")
-    if not forgiving and len(header) == 1 and (";" in header[0] or "\t" in header[0]):
-        raise InputError(f"{path.name} must be separated by commas; its first line is {shown(header[0])}.")
+        raise InputError(f"{name} is empty; its first line must name the columns.")
+    if len(header) == 1 and any(mark in header[0] for mark in ";\t") and not units:
+        raise InputError(f"{name} must be separated by commas; its first line is {shown(header[0])}.")
     if len(header) > MOST_COLUMNS:
-        raise InputError(f"{path.name} has {len(header):,} columns; at most {MOST_COLUMNS:,} are allowed.")
+        raise InputError(f"{name} has {len(header):,} columns; at most {MOST_COLUMNS:,} are allowed.")
     first = list(islice(records, SAMPLE))
+    if units and len(first) > 1 and not _digits(first[0][1]) and _digits(first[1][1]):
+        first[0] = (first[0][0], [""] * len(header))
     kept: Collection[str] = header
     if choose is not None:
         kept = choose(header, {key: [row[k] for _, row in first if k < len(row)] for k, key in enumerate(header)})
@@ -174,37 +202,42 @@ def read_csv(
     most_rows = min(MOST_ROWS, MOST_CELLS // max(len(places), 1))
     for number, row in chain(first, records):
         if len(row) != len(header):
-            raise InputError(f"{path.name}, line {number}: expected {len(header)} cells, but got {len(row)}.")
+            raise InputError(f"{name}, line {number}: expected {len(header)} cells, but got {len(row)}.")
         if len(rows) == most_rows:
-            raise InputError(f"{path.name} has more than {most_rows:,} rows. {SPLIT}")
+            raise InputError(f"{name} has more than {most_rows:,} rows. {SPLIT}")
         rows.append([row[k] for k in places])
     table = pd.DataFrame(rows, columns=[header[k] for k in places], dtype=object)
-    if labelled:
-        table = table.set_axis(table.iloc[:, 0].to_numpy(), axis=0).iloc[:, 1:]
-    table.attrs.update({_columns.FILE: path.name, _columns.FOUND: _columns.found(header)})
+    table.attrs.update({_columns.FILE: name, _columns.FOUND: _columns.found(header)})
     return table
 
 
-def _table_records(path: Path | Upload) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a table of any separator and encoding as `_records` does, from the header on.
-
-    The header is the first row with at least two cells that are not blank, or else the first row.
-    """
-    content = _content(path, MOST_BYTES, SPLIT, decode=True)
-    start = (
-        content.decode().splitlines()[: MOST_ABOVE + 1]
-        if len(content) < 10**5
-        else content[: 10**5].decode(errors="ignore").splitlines()
-    )
-    start = [line for line in start if line.strip()][: MOST_ABOVE + 1]
-    said = re.fullmatch(r"sep=(.)", start[0].strip()) if start else None  # as Excel reads it
-    counts = {mark: max((line.count(mark) for line in start), default=0) for mark in SEPARATORS}
-    separator = said[1] if said else max(SEPARATORS, key=lambda mark: counts[mark])
-    records = _records(path, content, separator)
+def from_header(records: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
+    """Return rows without those above the header: the first with two cells that are not blank, if one is near."""
     above = list(islice(records, MOST_ABOVE + 1))
     full = (k for k, (_, row) in enumerate(above) if sum(bool(cell.strip()) for cell in row) > 1)
-    header = next(full, 0)
-    return chain(above[header:], records)
+    return chain(above[next(full, 0) :], records)
+
+
+def _digits(row: Iterable[str]) -> bool:
+    """Return whether any cell has a digit."""
+    return re.search("[0-9]", "".join(row)) is not None
+
+
+def _separator(content: bytes) -> str:
+    """Return the most frequent separator of the header, or the one that a line for Excel names.
+
+    The header is the first line with a separator that the next line has as often, or more.
+    """
+    lines = content[:LONGEST_START].decode(errors="ignore").split("\n")
+    start = [line for line in lines if line.strip()][: MOST_ABOVE + 1]
+    said = re.fullmatch(r"sep=(.)\s*", start[0]) if start else None
+    if said:
+        return said[1]
+    for line, below in zip(start, [*start[1:], start[-1]] if start else [], strict=True):
+        mark = max(SEPARATORS, key=line.count)
+        if 0 < line.count(mark) <= below.count(mark):
+            return mark
+    return ","
 
 
 def _records(
@@ -212,8 +245,8 @@ def _records(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number, cells) for each row of a file of separated values that is not blank.
 
-    The number is that of the row's last line, if line ends in quotation marks spread it over several. The content is read
-    from the file if it is not given.
+    The number is that of the row's last line, if line ends in quotation marks spread it over several. The content is
+    read from the file if it is not given.
     """
     stream = io.BytesIO(_content(path, MOST_BYTES, SPLIT) if content is None else content)
     size = 0

@@ -5,12 +5,18 @@ size, or its ratio to the compressed size, exceeds that of any genuine file. Rea
 whether the parsed values would fit into memory.
 """
 
+from __future__ import annotations
+
 import gzip
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import InputError
+
+if TYPE_CHECKING:
+    from .formats import Upload
 
 DAMAGED = (OSError, EOFError, zlib.error)  # errors raised by truncated or unreadable files
 GZIP_START = b"\x1f\x8b"
@@ -24,14 +30,16 @@ def values_in(text: bytes) -> int:
     return sum(map(text.count, (b",", b"[", b"{")))
 
 
-def pieces(path: Path, most: int) -> Iterator[bytes]:
+def pieces(path: Path | Upload, most: int, remedy: str = "Cut out the area you need.") -> Iterator[bytes]:
     """Yield the content of a file, decompressed if necessary, in pieces of at most `PIECE` bytes.
 
     Parameters
     ----------
-    path : pathlib.Path
+    path : pathlib.Path or Upload
     most : int
         Maximum number of bytes of content.
+    remedy : str
+        What to do about longer content, for the message.
 
     Raises
     ------
@@ -48,7 +56,7 @@ def pieces(path: Path, most: int) -> Iterator[bytes]:
         while piece := stream.read(PIECE):
             total += len(piece)
             if total > most:
-                raise InputError(f"It has more than {most / 1e6:g} MB. Cut out the area you need.")
+                raise InputError(f"It has more than {most / 1e6:g} MB. {remedy}")
             if packed and total > max(FREE, RATIO * file.tell()):
                 raise InputError(f"It is compressed more than {RATIO} times. Decompress it first.")
             yield piece

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from .._files import formats as _formats
-from .._files.columns import FILE, FOUND, Table, alike, found, label, without_geometry
+from .._files import sheets
+from .._files.columns import FILE, FOUND, Table, alike, blank, found, label, texts, without_geometry
 from .._validate import existing_file, shown
 from ..errors import InputError
+from ._roles import PAIR, WKT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from typing import IO
 
-    from .._types import PathLike
+    from .._types import FloatArray, PathLike
     from ._roles import Choose
+
+TEXT, GEOJSON = (".csv", ".tsv", ".tab", ".txt"), (".geojson", ".json")
 
 
 def read_table(
@@ -28,12 +34,13 @@ def read_table(
     Parameters
     ----------
     source : path_like, file, DataFrame or GeoDataFrame
-        A .csv, .geojson or .json file; an object with ``name`` and ``read`` counts as a file.
+        A file with an ending of `TEXT`, `GEOJSON` or `sheets.READERS`, the first two also with .gz behind it; an object
+        with ``name`` and ``read`` counts as a file.
     argument : str
         Name of the argument, for messages about a source without a name.
     choose : callable
-        Function that chooses columns by role: from the names of all columns, and the first cells of each by name. Of a
-        file, only these columns are kept, to save memory.
+        Function that chooses columns by role, as `_roles.call_columns` returns it. Of a file, only these columns are
+        kept, to save memory.
 
     Returns
     -------
@@ -48,36 +55,73 @@ def read_table(
         If the file does not exist, or is of another type, too large, damaged or empty.
     """
     taken: dict[str, str] = {}
+    where = ""
 
     def choosing(names: Sequence[str], cells: Mapping[str, Sequence[object]]) -> Collection[str]:
-        taken.update(choose(names, cells))
+        taken.update(choose(where, names, cells))
         return taken.values()
 
     if isinstance(source, pd.DataFrame):
+        where = label(source, argument)
         frame, _ = without_geometry(source, argument, ("Point",))
-        if frame.index.name is not None and frame.index.nlevels == 1 and frame.index.name not in frame.columns:
+        if frame.index.nlevels == 1 and frame.index.name is not None and frame.index.name not in frame.columns:
             frame = frame.reset_index()
-        head = frame.head(_formats.SAMPLE)
-        choosing(
-            [str(c) for c in frame.columns], {str(c): head.iloc[:, k].tolist() for k, c in enumerate(frame.columns)}
-        )
+        if len(frame) > 0:
+            head = frame.head(_formats.SAMPLE)
+            cells = {str(name): head.iloc[:, k].tolist() for k, name in enumerate(frame.columns)}
+            choosing(list(map(str, frame.columns)), cells)
     else:
         file = open_file(source, argument)
-        kind = Path(file.name).suffix.lower()
-        if kind == ".csv":
+        where = file.name
+        *_, kind = ("", *Path(where.lower().removesuffix(".gz")).suffixes)
+        if kind in TEXT:
             frame = _formats.read_csv(file, choose=choosing, forgiving=True)
-        elif kind in (".geojson", ".json"):
+        elif kind in GEOJSON:
             frame = _from_geojson(file, choosing)
+        elif kind in sheets.READERS:
+            frame = sheets.READERS[kind](file, choosing)
         else:
-            hint = " Save the sheet as CSV." if kind in (".xls", ".xlsx", ".ods") else ""
-            raise InputError(
-                f"{file.name}: expected a file ending in .csv, .geojson or .json; got {kind or 'no ending'!r}.{hint}"
-            )
+            kinds = ", ".join([*TEXT, *GEOJSON, *sheets.READERS])
+            hint = " Save the sheet as .xlsx or .csv." if kind in (".xls", ".xlsb", ".ods") else ""
+            raise InputError(f"{where}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.{hint}")
     if len(frame) > _formats.MOST_ROWS:
-        raise InputError(
-            f"{label(frame, argument)} has {len(frame):,} rows; at most {_formats.MOST_ROWS:,} can be read."
-        )
+        raise InputError(f"{where} has {len(frame):,} rows; at most {_formats.MOST_ROWS:,} can be read.")
     return Table.of(frame, argument), taken
+
+
+def places(table: Table, key: Mapping[str, str]) -> FloatArray:
+    """Return longitude and latitude in degrees from two columns, or from one that holds both, shape (rows, 2).
+
+    Places of rows with a blank cell are NaN. ``key`` has the columns by role: "lon" and "lat", or "place".
+    """
+    if "place" not in key:
+        return (
+            table.with_points(key["lon"], always=True)
+            .with_points(key["lat"], always=True)
+            .degrees(key["lon"], key["lat"])
+        )
+    cells = table.frame[key["place"]].tolist()
+    points = []
+    for k, (cell, empty) in enumerate(zip(texts(cells), blank(cells), strict=True), 1):
+        wkt, pair = WKT.fullmatch(cell), PAIR.fullmatch(cell)
+        if not (wkt or pair or empty):
+            expected = "a place such as POINT (-93.1 44.9) or (44.9, -93.1)"
+            raise InputError(
+                f"{table.where}, column {key['place']!r}, row {k}: expected {expected}, but got {shown(cell)}."
+            )
+        points.append((wkt[1], wkt[2]) if wkt else (pair[2], pair[1]) if pair else (None, None))
+    return table._replace(frame=pd.DataFrame(points, columns=["lon", "lat"], dtype=object)).degrees("lon", "lat")
+
+
+@contextmanager
+def rows_explained() -> Iterator[None]:
+    """Say in errors that name a row of a file how rows are counted."""
+    try:
+        yield
+    except InputError as error:
+        if not re.match(r"[^`].*, row \d", str(error), re.DOTALL):
+            raise
+        raise InputError(f"{error} (Rows are counted from 1, without the header.)") from error
 
 
 def open_file(source: PathLike | IO[Any], argument: str) -> Path | _formats.Upload:

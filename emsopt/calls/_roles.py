@@ -1,93 +1,173 @@
 """Find which column of a table holds what, by its name and its first values.
 
-Names are compared in lower case without spaces and signs: ``Date_Time_Of_Event`` as "datetimeofevent". A name that fits is
-not enough for a column of times: its values must be times, too.
+Names are compared in lower case, without spaces and signs: ``Date_Time_Of_Event`` as "datetimeofevent". A fitting name
+is not enough: the cells of a column of times must be times, and those of a column of numbers numbers.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-import pandas as pd
-
-from .._files.columns import Table, blank, texts
+from .._files.columns import DECIMAL, blank, found, texts
 from .._validate import shown
 from ..errors import InputError
 from . import _times
 
-if TYPE_CHECKING:
-    from .._types import FloatArray
+Cells: TypeAlias = Mapping[str, Sequence[object]]
+Choose: TypeAlias = Callable[[str, Sequence[str], Cells], dict[str, str]]
 
-    Choose: TypeAlias = Callable[[Sequence[str], Mapping[str, Sequence[object]]], dict[str, str]]
+# Words around the telling one in names such as First_Unit_On_Scene_DtTm, Longitude_WGS84 and IncidentNumber.
+_BEFORE = (
+    r"(?:date|time|dt|tm|stamp|and|of|the|to|first|1st|initial|unit|pump|crew|vehicle|call|incident|event|alarm|cad)*"
+)
+_AFTER = r"(?:date|time|dt|tm|ts|stamp|and|at|on|to|scene|unit|first|utc|local|actual)*"
+_GEO = r"(?:geo|gps|wgs|84|incident|call|event|scene|address|location|site|map|start|centroid|point|decimal)*"
+_DEGREES = r"(?:wgs84|dd|deg|degrees|decimal|coord|coordinate)*"
+_ID = r"(?:no|num|nbr|number|id|key)"
+_MINUTES = r"(?:time|duration)?(?:in)?(?:min|mins|minutes)"
 
-_BEFORE = "(?:date|time|dt|tm|stamp|and|of|the|first|1st|initial|unit|pump|crew|vehicle|call|incident|event|alarm|cad|is|was)*"
-_AFTER = "(?:date|time|dt|tm|ts|stamp|and|at|on|utc|local|actual|scene|unit|first)*"
-_GEO = "(?:geo|gps|wgs|84|incident|call|event|scene|address|location|site|map|start|centroid|intpt|point|epsg4326|4326|my|dec|decimal)*"
-_DEGREES = "(?:wgs84|dd|deg|degrees|decimal|coord|coordinate|public)*"
-
-
-def _stamp(words: str) -> tuple[str, ...]:
-    return (rf"{_BEFORE}(?:{words}){_AFTER}",)
-
-
-# What a column may hold, and patterns for its name; an earlier pattern is preferred.
-STAMPS = {
-    "dispatched": _stamp("dispatch(?:ed)?|assign(?:ed|ment)?|alert(?:ed)?|mobili[sz](?:ed|ation)?|toned|paged|notified|sent"),
-    "en_route": _stamp(
-        "enroute|ontheway|respond(?:ed|ing)?|response|mobile|roll(?:ed|ing)?|wheelsrolling|depart(?:ed|ure)?"
-        "|leftstation|activation|activated|underway"
-    ),
-    "on_scene": _stamp("(?:on|at)scene|arriv(?:ed|al|ing|e)?|scenearriv(?:ed|al)|attend(?:ed|ance)|arrivingattendance|reached"),
-    "cleared": _stamp(
-        "clear(?:ed)?|luclear|available|closed?|releas(?:ed?)|free|inservice|end(?:ed)?|finish(?:ed)?|complet(?:ed?|ion)"
-        "|returned"
-    ),
-}  # fmt: skip
-TIMES = (
+# Patterns of names by role; an earlier pattern is preferred.
+_CALL = "call|event|incident|alarm|report(?:ed)?|creat(?:ed?|ion)|open(?:ed)?|entry|entered|start(?:ed)?|request(?:ed)?"
+TIME = (
     "time|datetime|timestamp|dttm",
     rf"{_BEFORE}(?:receiv(?:ed)?|recvd|receipt|pickup|ofcall){_AFTER}",
-    rf"{_BEFORE}(?:call|event|incident|alarm|report(?:ed)?|creat(?:ed?|ion)|open(?:ed)?|entry|entered|start(?:ed)?"
-    rf"|occur(?:red)?|ring|problem|request(?:ed)?){_AFTER}",
+    rf"{_BEFORE}(?:{_CALL}){_AFTER}",
     rf"{_BEFORE}(?:date|day){_AFTER}|{_BEFORE}{_AFTER}",
 )
-_NUMBER = "(?:no|num|nbr|number|id|key|code)"
-WORDS = {
-    "lon": ("lon|longitude|lng|long", rf"{_GEO}(?:lon|longitude|lng|long){_DEGREES}", rf"{_GEO}x(?:{_DEGREES})|easting(?:m|rounded)?"),
-    "lat": ("lat|latitude", rf"{_GEO}(?:lat|latitude){_DEGREES}", rf"{_GEO}y(?:{_DEGREES})|northing(?:m|rounded)?"),
-    "service_min": ("servicemin", "(?:service|busy|occupied)(?:time|duration)?(?:in)?(?:min|mins|minutes)"),
+DATE = ("date", *TIME)
+STAMPS = {
+    "dispatched": "dispatch(?:ed)?|assign(?:ed|ment)?|alert(?:ed)?|mobili[sz](?:ed|ation)?|toned|paged|notified|sent",
+    "en_route": "enroute|ontheway|respond(?:ed|ing)?|response|mobile|roll(?:ed|ing)?|depart(?:ed)?|activat(?:ed|ion)",
+    "on_scene": "(?:on|at)scene|arriv(?:ed|al|ing|e)?|scenearriv(?:ed|al)|attend(?:ed|ance)?|reached",
+    "cleared": "(?:lu)?clear(?:ed)?|available|closed?|released?|free|inservice|end(?:ed)?|finish(?:ed)?|completed?",
+}
+STAMP = {role: rf"{_BEFORE}(?:{words}){_AFTER}" for role, words in STAMPS.items()}
+_UNITS = "(?:units|pumps|vehicles|apparatus)(?:sent|attending|dispatched|assigned|responding)?"
+NUMBERS = {
+    "service_min": ("servicemin", rf"(?:service|busy|occupied){_MINUTES}"),
+    "units_sent": ("unitssent", rf"unitcount|{_UNITS}(?:count)?|(?:numberof|noof|num|no|count){_UNITS}"),
+    "turnout_min": ("turnoutmin", rf"turnout{_MINUTES}"),
+}
+LABELS = {
+    "incident": (rf"(?:cad|starfire)?inc(?:ident)?{_ID}|cad{_ID}", rf"(?:event|call|case|run|job|masterincident){_ID}"),
     "unit": (
         "onsceneunit|firstunit(?:onscene|arrived)?|firstarrivingunit",
-        rf"(?:unit|apparatus|vehicle|callsign|resource)(?:{_NUMBER}|name|sign)?|radioname",
+        rf"(?:unit|apparatus|vehicle|resource)(?:{_ID}|name)?|callsign|radioname",
     ),
     "station": (
-        "station|homestation|stationname|firststation|firstpumparrivingdeployedfromstation|deployedfromstationname",
-        rf"station(?:area|{_NUMBER})|stationground|incidentstationground",
+        "station|stationname|homestation|firststation",
+        rf"station(?:area|{_ID})|.*deployedfromstation(?:name)?|(?:incident)?stationground",
     ),
-    "priority": ("priority|finalpriority|prioritylevel|callpriority|initialpriority|originalpriority", "severity|finalseverity(?:level)?code|urgency|prioritydescription"),
-    "units_sent": ("unitssent|unitcount|units|unitsdispatched", "(?:num(?:ber)?of|num|no|nbr|count)(?:units|pumps|vehicles|apparatus)(?:sent|attending|dispatched|assigned|responding)?|numpumpsattending|unitsassigned(?:count)?"),
-    "incident": (rf"incident{_NUMBER}|cadincident{_NUMBER}|cad{_NUMBER}|starfireincident{_NUMBER}", rf"(?:incident|event|call|case|run|job|master(?:incident)?){_NUMBER}"),
-}  # fmt: skip
-PLACE = (
-    "point|location|coordinates|geometry|geom|latlon|latlong|latlng|lonlat|wkt|place",
-    ".*(?:location|point|coordinates|geom|geometry|latlon|geocode)",
+    "priority": (
+        "(?:final)?priority(?:level)?",
+        "(?:call|initial|original)priority(?:level)?|(?:final)?severity(?:level)?(?:code)?|urgency",
+    ),
+}
+NAME = (
+    "name|site|station",
+    "(?:station|site|facility|depot|base|post|hospital)(?:name|label)|label",
+    rf"(?:station|site|facility|depot|base|post)(?:{_ID})?",
+    _ID,
 )
-NEEDED = {"time": "such as 2025-03-14 16:05", "lon": "degrees", "lat": "degrees"}
-ROLES = ("time", "date", "lon", "lat", "place", "service_min", *STAMPS, "unit", "station", "priority", "units_sent", "incident")  # fmt: skip
+LON = ("lon|longitude|lng|long", rf"{_GEO}(?:lon|longitude|lng|long){_DEGREES}", rf"{_GEO}x{_DEGREES}|easting.*")
+LAT = ("lat|latitude", rf"{_GEO}(?:lat|latitude){_DEGREES}", rf"{_GEO}y{_DEGREES}|northing.*")
+PLACE = (".*(?:location|point|coord.*|geom|geometry|lat(?:itude)?lon.*|latlng|lonlat|wkt|geocode|place)",)
+
+CALL_ROLES = ("time", "date", "lon", "lat", "place", *STAMPS, "service_min", "units_sent", *LABELS)
+SITE_ROLES = ("name", "lon", "lat", "place", "turnout_min", "service_min")
+EXPLAINED = {"time": "such as 2025-03-14 16:05", "lon": "longitude in degrees", "lat": "latitude in degrees"}
 _NUMERAL = r"[-+]?\d{1,3}(?:\.\d+)?"
 WKT = re.compile(
-    rf"(?:SRID=4326;)?POINT\s*(?:Z\s*)?\(\s*({_NUMERAL})[\s,]+({_NUMERAL})(?:\s+{_NUMERAL})?\s*\)",
-    re.IGNORECASE | re.ASCII,
+    rf"(?:SRID=4326;)?\s*POINT\s*Z?\s*\(\s*({_NUMERAL})[\s,]+({_NUMERAL})(?:\s+\S+)?\s*\)", re.IGNORECASE | re.ASCII
 )
-PAIR = re.compile(rf"[^()]*[(\[]?\s*({_NUMERAL})\s*,\s*({_NUMERAL})\s*[)\]]?", re.ASCII | re.DOTALL)
-DECIMAL = re.compile(r"^\s*([-+]?\d+),(\d+)\s*$", re.ASCII)  # a comma in degrees is a decimal comma
-ENOUGH = 0.8  # share of the first cells that must have the form
+PAIR = re.compile(rf"[^()]*[(\[]?\s*({_NUMERAL})\s*[,;]\s*({_NUMERAL})\s*[)\]]?", re.ASCII)  # latitude, longitude
+NUMERIC = re.compile(r"[-+]?\d+(?:[.,]\d+)?", re.ASCII)
+SHORT = re.compile(r"[-+]?\d{1,3}(?:[.,]\d{0,2})?", re.ASCII)
+FINE = re.compile(r"[-+]?\d{1,3}[.,]\d{3,}", re.ASCII)
+ENOUGH = 0.8  # share of the first cells that must have a form
 
 
-def call_columns(
-    columns: Mapping[str, str | None] | None, time_format: str | None, argument: str = "columns"
-) -> Choose:
+class _Search:
+    """The columns of one table: those taken so far, by role, and those that are still free."""
+
+    def __init__(
+        self, given: Mapping[str, str | None], names: Sequence[str], cells: Cells, time_format: str | None = None
+    ) -> None:
+        self.given, self.cells, self.time_format = given, cells, time_format
+        self.taken = _named(given, names)
+        self.free = [name for name in names if name not in self.taken.values()]
+        self.kinds: dict[str, str] = {}
+
+    def kind(self, name: str) -> str:
+        """Return what a column holds, as `_times.kind`; numbers are times only if the name says so."""
+        if name not in self.kinds:
+            kind = _times.kind(self.cells[name], self.time_format)
+            timed = re.search("time|date|stamp|dt|alarm|arriv|clear", _plain(name))
+            self.kinds[name] = kind if kind != "number" else "moment" if timed else ""
+        return self.kinds[name]
+
+    def first(self, patterns: Iterable[str], fits: Callable[[str], bool] = lambda _: True) -> str | None:
+        """Return the first free column whose name has the first possible pattern and that fits; None without one."""
+        return next(
+            (name for p in patterns for name in self.free if re.fullmatch(p, _plain(name)) and fits(name)), None
+        )
+
+    def take(self, role: str, name: str | None) -> None:
+        """Take a column for a role, unless it is None or the user decided on the role."""
+        if name is not None and role not in self.given:
+            self.taken[role] = name
+            self.free.remove(name)
+
+    def take_place(self) -> None:
+        """Take columns of longitude and latitude, or one that holds both."""
+        if "place" not in self.taken:
+            self.take("lon", self.first(LON, self._coordinate))
+            self.take("lat", self.first(LAT, self._coordinate))
+        if not {"lon", "lat"} <= self.taken.keys() and "place" not in self.given:
+            both = self.first(PLACE, lambda name: self._is(WKT, name) or self._is(PAIR, name))
+            self.take("place", both or next((name for name in self.free if self._is(WKT, name)), None))
+
+    def take_numbers(self, *roles: str) -> None:
+        """Take columns of numbers; the usual name is enough, so that cells that are no numbers are found."""
+        for role in roles:
+            usual, *further = NUMBERS[role]
+            self.take(role, self.first([usual]) or self.first(further, lambda name: self._is(NUMERIC, name)))
+
+    def _coordinate(self, name: str) -> bool:
+        """Return whether a column may hold one coordinate; x and y with few decimals look like km."""
+        if len(_plain(name)) == 1:
+            return not self._is(SHORT, name)
+        return _plain(name) in ("lon", "lat") or self._is(DECIMAL, name) or not self._is(PAIR, name)
+
+    def _is(self, form: re.Pattern[str], name: str) -> bool:
+        cells = list(self.cells[name])
+        filled = [text for text, empty in zip(texts(cells), blank(cells), strict=True) if not empty]
+        return bool(filled) and sum(form.fullmatch(text) is not None for text in filled) >= ENOUGH * len(filled)
+
+    def check(self, where: str, names: Sequence[str], needed: Iterable[str]) -> dict[str, str]:
+        """Return the columns taken; raise one error that names everything missing, and the option that fills it."""
+        absent = [role for role in needed if role not in self.taken]
+        if "place" in self.taken:
+            absent = [role for role in absent if role not in ("lon", "lat")]
+        if not absent:
+            return self.taken
+        times = [name for name in self.free if self.kind(name) in ("moment", "date")] if "time" in absent else []
+        fine = [name for name in self.free if self._is(FINE, name)] if {"lon", "lat"} & set(absent) else []
+        wanted = {role: repr(times[0]) if role == "time" and times else "..." for role in absent}
+        option = ", ".join(f"{role!r}: {name}" for role, name in wanted.items())
+        likely = f" (perhaps {', '.join(map(shown, [*times[1:], *fine][:5]))})" if times[1:] or fine else ""
+        lacks = " and ".join(f"a column {role!r} ({EXPLAINED[role]})" for role in absent)
+        hint = ""
+        if "time" in absent and self.first(["demand|calls|count|population"]):
+            hint = " Demand by place is not a log: pass it to `City.from_frames` with a column 'arrival_rate'."
+        raise InputError(
+            f"{where} needs {lacks}. Name the right one(s) by columns={{{option}}}{likely}; {found(names)}.{hint}"
+        )
+
+
+def call_columns(columns: Mapping[str, str | None] | None, time_format: str | None) -> Choose:
     """Return the function that chooses the columns of a log of calls.
 
     Parameters
@@ -100,186 +180,87 @@ def call_columns(
     Returns
     -------
     callable
-        From the names of the columns, and the first values of each, to the names of columns by role.
+        From the name of the table, the names of its columns and the first cells of each, to names of columns by role.
     """
-    given = _checked(columns, ROLES, argument)
+    given = _checked(columns, CALL_ROLES)
 
-    def choose(names: Sequence[str], cells: Mapping[str, Sequence[object]]) -> dict[str, str]:
-        taken = _named(given, names)
-        free = [name for name in names if name not in taken.values()]
-        kinds: dict[str, str] = {}
-
-        def kind(name: str) -> str:
-            if name not in kinds:
-                found = _times.kind(cells[name], time_format)
-                timed = re.search("time|date|stamp|dt|alarm|arriv|clear", plain(name))
-                kinds[name] = ("moment" if timed else "") if found == "number" else found
-            return kinds[name]
-
-        def first(patterns: Iterable[str], fits: Callable[[str], bool]) -> str | None:
-            return next((name for p in patterns for name in free if re.fullmatch(p, plain(name)) and fits(name)), None)
-
-        def take(role: str, name: str | None) -> None:
-            if name is not None and role not in given:
-                taken[role] = name
-                free.remove(name)
-
-        for role in ("lon", "lat"):
-            take(role, first(WORDS[role], lambda name: _one_number(name, cells[name])))
-        _take_place(taken, given, free, cells)
-        if "time" not in given:
-            moment = first(TIMES, lambda name: kind(name) == "moment")
-            day = first(("date", *TIMES), lambda name: kind(name) == "date")
-            clock = first(TIMES, lambda name: kind(name) == "clock" or (kind(name) == "seconds" and day is not None))
-            usual = first(TIMES[:1], lambda name: True)
-            if moment is None and day is not None and clock is not None:
-                take("date", day)
-                moment = clock
-            take("time", moment or day or usual)
-        elif kind(taken["time"]) == "clock" if "time" in taken else False:
-            take("date", first(("date", *TIMES), lambda name: kind(name) == "date"))
-        for role, patterns in STAMPS.items():
-            take(role, first(patterns, lambda name: kind(name) in ("moment", "clock")))
-            if role == "on_scene" and role not in taken:
-                take(role, first((r".*attendance_?time(?:seconds)?",), lambda name: kind(name) == "seconds"))
-        if "time" not in taken and "time" not in given:
-            times = [name for name in free if kind(name) == "moment"]
-            if "dispatched" in taken:
-                taken["time"] = taken["dispatched"]  # the log has no earlier time of the call
-            elif len(times) == 1:
-                take("time", times[0])
-        for role in ("service_min", "units_sent"):
-            take(role, first(WORDS[role], lambda name: _numeric(cells[name]) or role == "service_min"))
-        for role in ("incident", "unit", "station", "priority"):
-            take(role, first(WORDS[role], lambda name: kind(name) in ("", "seconds")))
-        return taken
+    def choose(where: str, names: Sequence[str], cells: Cells) -> dict[str, str]:
+        search = _Search(given, names, cells, time_format)
+        kind, taken = search.kind, search.taken
+        search.take_place()
+        _take_time(search)
+        for role in STAMPS:
+            search.take(role, search.first([STAMP[role]], lambda name: kind(name) in ("moment", "clock")))
+        search.take("on_scene", search.first([".*attendancetime(?:seconds)?"], lambda name: kind(name) == "seconds"))
+        times = [name for name in search.free if kind(name) == "moment"]
+        if "time" not in taken and "time" not in given and "dispatched" in taken:
+            taken["time"] = taken["dispatched"]  # the log has no earlier time of the call
+        elif "time" not in taken and len(times) == 1:
+            search.take("time", times[0])
+        search.take_numbers("service_min", "units_sent")
+        for role, names_of in LABELS.items():
+            search.take(role, search.first(names_of))
+        return search.check(where, names, ("time", "lon", "lat"))
 
     return choose
 
 
-STATION_ROLES = {
-    "name": ("name|site|station", "(?:station|site|facility|depot|base|postal?|unit)?(?:name|label)", rf"(?:station|site|facility|base)(?:{_NUMBER})?|label|postname", "no|num|number|id|key"),
-    "turnout_min": ("turnoutmin", "turnout(?:time)?(?:in)?(?:min|mins|minutes)"),
-    "service_min": WORDS["service_min"],
-}  # fmt: skip
-
-
-def station_columns(columns: Mapping[str, str | None] | None) -> Choose:
-    """Return the function that chooses the columns of a table of stations, as `call_columns` does."""
-    given = _checked(columns, ("lon", "lat", "place", *STATION_ROLES), "columns")
-
-    def choose(names: Sequence[str], cells: Mapping[str, Sequence[object]]) -> dict[str, str]:
-        taken = _named(given, names)
-        free = [name for name in names if name not in taken.values()]
-        for role in ("lon", "lat", *STATION_ROLES):
-            if role not in given:
-                patterns = STATION_ROLES.get(role) or WORDS[role]
-                fits = (name for p in patterns for name in free if re.fullmatch(p, plain(name)))
-                fits = (name for name in fits if role not in ("lon", "lat") or _one_number(name, cells[name]))
-                name = next(fits, None)
-                if name is not None:
-                    taken[role] = name
-                    free.remove(name)
-        _take_place(taken, given, free, cells)
-        return taken
-
-    return choose
-
-
-def _take_place(
-    taken: dict[str, str], given: Mapping[str, str | None], free: list[str], cells: Mapping[str, Sequence[object]]
-) -> None:
-    """Add a column that holds both coordinates to ``taken`` if they have no columns of their own."""
-    if "place" in given or {"lon", "lat"} <= taken.keys():
+def _take_time(search: _Search) -> None:
+    """Take a column of times, or one of times of day beside one of dates, or one of dates."""
+    kind = search.kind
+    day = search.first(DATE, lambda name: kind(name) == "date")
+    if "time" in search.given:
+        if "time" in search.taken and kind(search.taken["time"]) in ("clock", "seconds"):
+            search.take("date", day)
         return
-    named = [name for p in PLACE for name in free if re.fullmatch(p, plain(name))]
-    both = [name for name in named if _is(WKT, cells[name]) or _is(PAIR, cells[name])]
-    both += [name for name in free if _is(WKT, cells[name])]
-    if both:
-        taken["place"] = both[0]
-        free.remove(both[0])
-        taken.pop("lon", None), taken.pop("lat", None)
+    moment = search.first(TIME, lambda name: kind(name) == "moment")
+    clock = search.first(TIME, lambda name: kind(name) in ("clock", "seconds"))
+    if moment is None and clock is not None and (day is not None or "date" in search.taken):
+        search.take("date", day)
+        moment = clock
+    # whatever has the usual name is taken for the time, so that cells that are no times are found
+    search.take("time", moment or day or search.first([*TIME[:1], "date"]))
 
 
-def check_complete(table: Table, taken: Mapping[str, str], needed: Sequence[str]) -> None:
-    """Raise one error that names everything the table lacks, with the option that fills it.
+def site_columns(columns: Mapping[str, str | None] | None) -> Choose:
+    """Return the function that chooses the columns of a table of stations, as `call_columns` does."""
+    given = _checked(columns, SITE_ROLES)
 
-    ``needed`` are roles; "lon" and "lat" may be replaced by "place".
-    """
-    absent = [role for role in needed if role not in taken and not (role in ("lon", "lat") and "place" in taken)]
-    if absent:
-        option = ", ".join(f"{role!r}: ..." for role in absent)
-        what = " and ".join(f"a column {role!r} ({NEEDED[role]})" for role in absent)
-        raise table.lacks(f"{what}. Name the column(s) by columns={{{option}}}")
+    def choose(where: str, names: Sequence[str], cells: Cells) -> dict[str, str]:
+        search = _Search(given, names, cells)
+        search.take_place()
+        search.take("name", search.first(NAME))
+        search.take_numbers("turnout_min", "service_min")
+        return search.check(where, names, ("lon", "lat"))
 
-
-def places(table: Table, key: Mapping[str, str], *, blanks: bool = True) -> FloatArray:
-    """Return longitude and latitude in degrees, shape (rows, 2), from two columns or from one that holds both."""
-    if "place" in key:
-        pairs = []
-        for text in texts(table.frame[key["place"]].tolist()):
-            wkt, pair = WKT.search(text), PAIR.fullmatch(text)
-            pairs.append((wkt[1], wkt[2]) if wkt else (pair[2], pair[1]) if pair else (None, None))
-        frame = pd.DataFrame(pairs, columns=["lon", "lat"], dtype=object)
-        return table._replace(frame=frame).degrees(blanks=blanks)
-    for column in (key["lon"], key["lat"]):
-        cells = table.frame[column]
-        if any(isinstance(cell, str) and "," in cell for cell in cells):
-            table.frame[column] = [DECIMAL.sub(r"\1.\2", cell) if isinstance(cell, str) else cell for cell in cells]
-    return table.degrees(key["lon"], key["lat"], blanks=blanks)
+    return choose
 
 
-def plain(name: str) -> str:
+def _plain(name: str) -> str:
     """Return a name in lower case, with letters and digits only."""
     return re.sub(r"[\W_]+", "", name.lower())
 
 
-def _checked(columns: Mapping[str, str | None] | None, roles: Sequence[str], argument: str) -> dict[str, str | None]:
+def _checked(columns: Mapping[str, str | None] | None, roles: Sequence[str]) -> dict[str, str | None]:
     """Return the columns that the user named; raise if they are not a mapping from roles to names."""
-    if columns is None:
-        return {}
-    wanted = f"`{argument}` must map {', '.join(roles)} to names of columns (or None)"
-    if not isinstance(columns, Mapping):
-        raise InputError(f"{wanted}; got {shown(columns)}.")
-    for role, name in columns.items():
-        if role not in roles:
-            raise InputError(f"{wanted}; got the unknown word {shown(role)}.")
-        if name is not None and not isinstance(name, str):
-            raise InputError(f"{wanted}; for {role!r} got {shown(name)}.")
-    return dict(columns)
+    given = {} if columns is None else columns
+    if not isinstance(given, Mapping) or not all(name is None or isinstance(name, str) for name in given.values()):
+        wrong: object = columns
+    else:
+        wrong = next((role for role in given if role not in roles), None)
+        if wrong is None:
+            return dict(given)
+    raise InputError(f"`columns` must map words of {', '.join(roles)} to names of columns or None; got {shown(wrong)}.")
 
 
 def _named(given: Mapping[str, str | None], names: Sequence[str]) -> dict[str, str]:
     """Return the columns that the user named as they stand in the table; raise if the table lacks one."""
-    exact, simple = {name.lower().strip(): name for name in names}, {plain(name): name for name in names}
+    known = {_plain(name): name for name in names} | {name.strip().lower(): name for name in names}
     taken = {}
     for role, name in given.items():
         if name is not None:
-            known = exact.get(name.lower().strip(), simple.get(plain(name)))
-            if known is None:
-                listed = ", ".join(shown(n, str) for n in names[:20])
-                raise InputError(f"there is no column {shown(name)} for {role!r}; columns found: {listed}.")
-            taken[role] = known
+            column = known.get(name.strip().lower()) or known.get(_plain(name))
+            if column is None:
+                raise InputError(f"there is no column {shown(name)} to take for {role!r}; {found(names)}.")
+            taken[role] = column
     return taken
-
-
-def _filled(cells: Iterable[object]) -> list[str]:
-    listed = list(cells)
-    return [text for text, empty in zip(texts(listed), blank(listed), strict=True) if not empty][: _times.SAMPLE]
-
-
-def _is(form: re.Pattern[str], cells: Iterable[object]) -> bool:
-    """Return whether enough of the cells have the form, and there are any."""
-    filled = _filled(cells)
-    return bool(filled) and sum(form.fullmatch(text) is not None for text in filled) >= ENOUGH * len(filled)
-
-
-def _one_number(name: str, cells: Sequence[object]) -> bool:
-    """Return whether a column may hold one coordinate; if named x or y, its values must not look like km."""
-    if plain(name) in ("x", "y"):
-        return not _is(re.compile(r"[-+]?\d{1,3}(?:[.,]\d{0,2})?", re.ASCII), cells)
-    return plain(name) in ("lon", "lat") or not _is(PAIR, cells) or _is(DECIMAL, cells)
-
-
-def _numeric(cells: Iterable[object]) -> bool:
-    return _is(re.compile(r"\d+(?:[.,]\d+)?"), cells)

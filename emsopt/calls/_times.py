@@ -15,8 +15,8 @@ numbers        seconds, ms, µs or ns since 1970 (in UTC); days since 30 Decembe
                ``202503141605`` and ``031420251605``
 =============  =====================================================================================================
 
-Two-digit years are 1969 to 2068. Whether the day or the month comes first is decided by all cells of all columns of times:
-one number above 12 tells.
+Two-digit years are 1969 to 2068. Whether the day or the month comes first is decided by all cells of all columns of
+times: one number above 12 tells.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ NUMERIC = re.compile(
 NUMBER = re.compile(r"\d{5,19}(?:\.\d*)?|\d\.\d+e\+1\d", re.ASCII)
 OTHERS = (
     r"(?P<year>\d{4})([-/.])(?P<month>\d\d?)\2(?P<day>\d\d?)(?:T|\s+)" + CLOCK + r"\s*" + OFFSET,
-    WEEKDAY + r"(?P<day>\d\d?)(?:st|nd|rd|th)?[-/. ]\s*" + MONTH + r"[-/. ,]\s*(?P<year>\d{4}|\d\d)" + TIME,
+    WEEKDAY + r"(?P<day>\d\d?)(?:st|nd|rd|th)?[-/. ]?\s*" + MONTH + r"[-/. ,]?\s*(?P<year>\d{4}|\d\d)" + TIME,
     WEEKDAY + MONTH + r"[-/ ]\s*(?P<day>\d\d?)(?:st|nd|rd|th)?(?:[-/ ]|,\s*)(?P<year>\d{4})" + TIME,
     r"(?P<year>\d{4})[-/. ]" + MONTH + r"[-/. ](?P<day>\d\d?)" + TIME,
     r"(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)?",
@@ -181,10 +181,14 @@ def read_stamps(
         seconds = np.array([float(text) if text and SECONDS.fullmatch(text) else np.nan for text in written])
         return calls + _rounded(seconds)
     where = f"{table.where}, column {key!r}"
-    others = [_written(table.frame[other]) for other in beside]
-    times, offsets = _parse(written, time_format, where, others)
-    if np.isnat(times).all() and time_format is not None:
-        times, offsets = _parse(written, None, where, others)
+    columns = list(beside)
+    for layout in dict.fromkeys([time_format, None]):
+        times, offsets = _parse(written, layout, where, (_written(table.frame[other]) for other in columns))
+        if not np.isnat(times).all():
+            break
+    there = np.array([text is not None for text in written])
+    if there.any() and np.isnat(times).all():
+        _refuse(where, written, there, time_format)
     times[(times < EARLIEST) | (times >= LATEST)] = np.datetime64("NaT")
     if time_zone is not None and not np.isnan(offsets).all():
         times = _in_zone(times, _utc(times, offsets), "UTC", time_zone)[0]
@@ -280,7 +284,9 @@ def _dated(table: Table, key: str, date: str | None) -> list[str | None]:
     written = _written(table.frame[key])
     if date is None:
         return written
-    if all(text is None or text.isdigit() for text in written):  # 5 stands for 0:05, 1605 for 16:05
+    if all(
+        text is None or (text.isdigit() and len(text) <= 4) for text in written
+    ):  # 5 stands for 0:05, 1605 for 16:05
         written = [text and f"{text.zfill(4)[:2]}:{text.zfill(4)[2:]}" for text in written]
     days = [day and MIDNIGHT.sub("", day) for day in _written(table.frame[date])]
     return [f"{day} {time}" if day and time else None for day, time in zip(days, written, strict=True)]
@@ -326,12 +332,13 @@ def _parse(
     for column in beside:
         if len(orders) == 1:
             break
-        orders &= _orders(column) or orders
+        orders = (orders & _orders(column)) or orders
     if len(orders) > 1:
+        parts = " or ".join(order.split()[0] for order in sorted(orders))
         options = " or ".join(f"time_format={order!r}" for order in sorted(orders))
+        example = shown(next(filter(None, written)))
         raise InputError(
-            f"{where}: the values do not tell whether {' or '.join(order.split()[0] for order in sorted(orders))} comes "
-            f"first, as in {shown(next(filter(None, written)))}. Pass {options}."
+            f"{where}: no value tells whether {parts} comes first in times such as {example}. Pass {options}."
         )
     return _assembled(matches, form, ORDERS[next(iter(orders))])
 
@@ -342,7 +349,7 @@ def _dates(text: str) -> re.Match[str] | None:
 
 
 def _orders(written: Iterable[str | None]) -> set[str]:
-    """Return the keys of `ORDERS` that are possible for a column; both of the usual ones if the cells contradict them."""
+    """Return the keys of `ORDERS` that all cells of a column allow; the first two if there is none."""
     found = {match.group("first", "middle", "last") for text in written if text and (match := _dates(text))}
     if not found:
         return set()

@@ -30,18 +30,20 @@ import numpy as np
 import pandas as pd
 
 from .. import _validate
-from .._files.columns import blank, text, texts
+from .._files.columns import blank, text
 from .._types import PathLike
 from ..errors import InputError
 from . import _points, _roles, _times
 
 if TYPE_CHECKING:
+    from .._files.columns import Table
     from .._types import ArrayLike, BoolArray, FloatArray, IntArray
 
 Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
 MINUTES = ("turnout_min", "service_min")
 LONGEST_SERVICE_MIN = 24 * 60
 LONGEST_NAME = 200
+MOST_UNITS = 10  # rows per incident, on average
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,7 +138,7 @@ class CallLog:
         return self.where(~self.repeated)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per call: ``time``, ``lon``, ``lat``, ``service_min`` if known, and the columns of `details`."""
+        """Return one row per call: ``time``, ``lon``, ``lat``, ``service_min`` if known, and those of `details`."""
         columns = {"time": self.times, "lon": self.locations[:, 0], "lat": self.locations[:, 1]}
         columns |= {} if self.service_min is None else {"service_min": self.service_min}
         return pd.DataFrame(columns).join(self.details)
@@ -202,22 +204,27 @@ def read_calls(
     >>> read_calls(pd.DataFrame({"time": ["2025-03-14 16:05"], "lon": [-30.01], "lat": [45.02]}))
     <CallLog: 1 calls from 2025-03-14 to 2025-03-14, local time>
     """
-    table, taken = _points.read_table(source, "calls", _roles.call_columns(columns, time_format))
-    _roles.check_complete(table, taken, ("time", "lon", "lat"))
+    with _points.rows_explained():
+        return _log(
+            *_points.read_table(source, "calls", _roles.call_columns(columns, time_format)), time_zone, time_format
+        )
+
+
+def _log(table: Table, taken: dict[str, str], time_zone: str | None, time_format: str | None) -> CallLog:
+    """Return the log in a table, with the names of its columns by role."""
     key = {role: name.strip().lower() for role, name in taken.items()}
-    places = _roles.places(table, key)
-    beside = [key[role] for role in _roles.STAMPS if role in key]
-    times, clock = _times.read_times(table, key["time"], time_zone, time_format, key.get("date"), beside)
-    beside = [key["time"], *beside] if "date" not in key else [key["date"]]
+    for role in {"service_min", "units_sent"} & key.keys():
+        table = table.with_points(key[role])
+    places = _points.places(table, key)
+    stamps = [role for role in _roles.STAMPS if role in key]
+    columns = [key["date"] if "date" in key else key["time"], *(key[role] for role in stamps)]
+    times, clock = _times.read_times(table, key["time"], time_zone, time_format, key.get("date"), columns)
     details = pd.DataFrame(index=range(len(times)))
-    for role in _roles.STAMPS:
-        if role in key:
-            details[role] = _times.read_stamps(table, key[role], time_zone, time_format, beside, times)
+    for role in stamps:
+        details[role] = _times.read_stamps(table, key[role], time_zone, time_format, columns, times)
     for role in ("unit", "station", "priority"):
         if role in key:
-            cells = table.frame[key[role]].tolist()
-            words = [None if empty else word for word, empty in zip(texts(cells), blank(cells), strict=True)]
-            details[role] = pd.Series(words, dtype=object)
+            details[role] = _words(table, key[role])
     if "units_sent" in key:
         details["units_sent"] = table.numbers(key["units_sent"], "a number of units of at least 0", blanks=True, low=0)
     minutes = np.full(len(times), np.nan)
@@ -225,8 +232,8 @@ def read_calls(
         expected = f"minutes above 0, at most {LONGEST_SERVICE_MIN}"
         minutes = table.numbers(key["service_min"], expected, blanks=True, high=LONGEST_SERVICE_MIN)
     elif {"dispatched", "cleared"} <= key.keys():
-        minutes = _minutes(details["cleared"].to_numpy() - details["dispatched"].to_numpy())
-        minutes[minutes > LONGEST_SERVICE_MIN] = np.nan
+        minutes = (details["cleared"] - details["dispatched"]).dt.total_seconds().to_numpy() / 60
+        minutes = np.where(minutes > LONGEST_SERVICE_MIN, np.nan, minutes)
     no_service = minutes <= 0
     minutes[no_service] = np.nan
     no_time, no_place = np.isnat(times), np.isnan(places[:, 0])
@@ -236,6 +243,15 @@ def read_calls(
     order = np.argsort(times, kind="stable")
     order = order[~(no_time | no_place)[order]]
     _times.check_far(times[order], order + 1, table.where)
+    joined = 0
+    if "incident" in key:
+        incident, first, units = _incidents(_words(table, key["incident"]).to_numpy()[order], times[order])
+        kept = _first_on_scene(incident, details["on_scene"].to_numpy()[order] if "on_scene" in key else times[order])
+        joined = len(order) - len(kept)
+        if joined and "units_sent" not in key:
+            details.loc[order, "units_sent"] = units.astype(float)
+        times[order], order = times[order][first], order[kept]
+        order = order[np.argsort(times[order], kind="stable")]
     return CallLog(
         times=times[order],
         locations=places[order],
@@ -246,12 +262,42 @@ def read_calls(
         left_out=MappingProxyType({what: count for what, count in left_out.items() if count}),
         details=details.iloc[order].reset_index(drop=True),
         taken=MappingProxyType(taken),
+        joined=joined,
     )
 
 
-def _minutes(spans: np.ndarray[Any, Any]) -> FloatArray:
-    """Return spans of time in minutes, with NaN for NaT."""
-    return np.where(np.isnat(spans), np.nan, spans / np.timedelta64(1, "m"))
+def _words(table: Table, key: str) -> pd.Series[Any]:
+    """Return a column as text, with None for blank cells."""
+    cells = table.frame[key].tolist()
+    words = [None if empty else text(cell).strip() for cell, empty in zip(cells, blank(cells), strict=True)]
+    return pd.Series(words, dtype=object)
+
+
+def _incidents(names: np.ndarray[Any, Any], times: _times.Times) -> tuple[IntArray, IntArray, IntArray]:
+    """Return numbers for the incidents of rows in order of time; a name that returns after a day is a new incident.
+
+    Returns
+    -------
+    incident, first, rows : ndarray of int, shape (K,)
+        Number of the incident of each row, its first row, and how many rows it has. Rows without a name are incidents
+        of their own. So are all rows if names have over `MOST_UNITS` rows on average: they do not name incidents.
+    """
+    code = pd.factorize(names)[0]  # -1 for None
+    code = np.where(code < 0, code.max(initial=-1) + 1 + np.arange(len(code)), code)
+    by_name = np.argsort(code, kind="stable")
+    new = np.r_[True, (np.diff(code[by_name]) > 0) | (np.diff(times[by_name]) > np.timedelta64(1, "D"))]
+    incident = np.empty(len(code), dtype=np.int64)
+    incident[by_name] = np.cumsum(new) - 1
+    if new.sum() * MOST_UNITS < len(code):
+        incident = np.arange(len(code))
+    _, first, rows = np.unique(incident, return_index=True, return_counts=True)
+    return incident, first[incident], rows[incident]
+
+
+def _first_on_scene(incident: IntArray, on_scene: _times.Times) -> IntArray:
+    """Return, in ascending order, the row of each incident with the earliest time; without any, its first row."""
+    order = np.lexsort((np.arange(len(incident)), np.where(np.isnat(on_scene), _times.LATEST, on_scene), incident))
+    return np.sort(order[np.unique(incident[order], return_index=True)[1]])
 
 
 def read_stations(source: Source, columns: Mapping[str, str | None] | None = None) -> pd.DataFrame:
@@ -273,14 +319,21 @@ def read_stations(source: Source, columns: Mapping[str, str | None] | None = Non
     InputError
         If a column is missing, a place is blank, or a name is too long or contains invisible characters.
     """
-    table, taken = _points.read_table(source, "stations", _roles.station_columns(columns))
-    _roles.check_complete(table, taken, ("lon", "lat"))
-    key = {role: name.strip().lower() for role, name in taken.items()}
-    lon, lat = _roles.places(table, key, blanks=False).T
-    frame = table.frame.rename(columns={name: role for role, name in key.items()})
-    for k, name in enumerate(frame.get("name", ()), 1):
-        check_name(text(name), f"{table.where}, row {k}")
-    return frame[[c for c in ("name", *MINUTES) if c in key]].assign(lon=lon, lat=lat)
+    with _points.rows_explained():
+        table, taken = _points.read_table(source, "stations", _roles.site_columns(columns))
+        key = {role: name.strip().lower() for role, name in taken.items()}
+        for role in key.keys() & set(MINUTES):
+            table = table.with_points(key[role])
+        points = _points.places(table, key)
+        frame = table.frame.rename(columns={name: role for role, name in key.items()})
+        filled = np.array([not blank(row).all() for row in frame[list(key)].to_numpy(dtype=object)])
+        if (np.isnan(points[:, 0]) & filled).any() or not filled.any():
+            k = int(np.argmax(np.isnan(points[:, 0]) & filled))
+            raise InputError(f"{table.where}, row {k + 1}: expected degrees, but a cell of the place is blank.")
+        for k, name in enumerate(frame.get("name", ()), 1):
+            check_name(text(name), f"{table.where}, row {k}")
+        found = frame[[c for c in ("name", *MINUTES) if c in key]].assign(lon=points[:, 0], lat=points[:, 1])
+        return found if filled.all() else found[filled].reset_index(drop=True)
 
 
 def check_name(name: str, where: str) -> None:

@@ -1,0 +1,100 @@
+"""Read tables from Excel workbooks and Parquet files, with the packages of the extra "tables"."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import zipfile
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ..errors import InputError, MissingDependencyError
+from . import columns, formats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from .formats import Choose, Upload
+
+MOST_UNPACKED = 2**29  # bytes in a workbook
+
+
+def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
+    """Return the first sheet of a workbook as a table of text.
+
+    Parameters
+    ----------
+    file : pathlib.Path or Upload
+    choose : callable
+        As for `formats.table_of`.
+
+    Raises
+    ------
+    InputError
+        If the file is not a workbook, damaged or too large.
+    MissingDependencyError
+        If openpyxl is not installed.
+    """
+    with _package("openpyxl", file, "an Excel workbook") as (openpyxl, content):
+        with zipfile.ZipFile(content) as parts:  # which reads no more of a part than the size it declares
+            if sum(part.file_size for part in parts.infolist()) > MOST_UNPACKED:
+                raise InputError(f"{file.name} unpacks to more than {MOST_UNPACKED / 2**20:g} MB. {formats.SPLIT}")
+        sheet = openpyxl.load_workbook(content, read_only=True, data_only=True).worksheets[0]
+        rows = enumerate(sheet.iter_rows(values_only=True), 1)
+        filled = (
+            (k, [columns.text(cell).strip() for cell in row]) for k, row in rows if any(c is not None for c in row)
+        )
+        return formats.table_of(_even(formats.from_header(filled)), file.name, choose, units=True)
+
+
+def read_parquet(file: Path | Upload, choose: Choose) -> pd.DataFrame:
+    """Return the chosen columns of a Parquet file as a table; parameters and errors are those of `read_xlsx`."""
+    with _package("pyarrow.parquet", file, "a Parquet file") as (parquet, content):
+        table = parquet.ParquetFile(content)
+        if table.metadata.num_rows > formats.MOST_ROWS:
+            raise InputError(
+                f"{file.name} has {table.metadata.num_rows:,} rows; at most {formats.MOST_ROWS:,} can be read."
+            )
+        names = table.schema_arrow.names
+        head = next(table.iter_batches(formats.SAMPLE), None)
+        cells = {name: [] if head is None else head.column(k).to_pylist() for k, name in enumerate(names)}
+        frame = table.read([names[k] for k in columns.alike(names, choose(names, cells))]).to_pandas(
+            ignore_metadata=True
+        )
+    frame.attrs.update({columns.FILE: file.name, columns.FOUND: columns.found(names)})
+    return frame
+
+
+READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx, ".parquet": read_parquet}
+
+
+@contextmanager
+def _package(module: str, file: Path | Upload, kind: str) -> Iterator[tuple[Any, io.BytesIO]]:
+    """Import an optional module, and open a file for it; errors that it raises become an `InputError`."""
+    try:
+        package = importlib.import_module(module)
+    except ImportError as error:
+        name = module.split(".")[0]
+        raise MissingDependencyError(
+            f"{file.name} needs {name}, which is not installed: pip install 'emsopt[tables]'. Or save it as CSV."
+        ) from error
+    content = io.BytesIO(formats.content_of(file, formats.MOST_BYTES, formats.SPLIT))
+    try:
+        yield package, content
+    except InputError:
+        raise
+    except Exception as error:  # these packages raise many kinds of errors for damaged files
+        raise InputError(f"{file.name} is not {kind}, or is damaged: {error}.") from error
+
+
+def _even(records: Iterable[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
+    """Yield rows with as many cells as the first has without blank ones at its end, or more if they are not blank."""
+    width = None
+    for number, row in records:
+        while row and not row[-1] and (width is None or len(row) > width):
+            row.pop()
+        width = width or len(row)
+        yield number, row + [""] * (width - len(row))

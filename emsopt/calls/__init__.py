@@ -1,6 +1,6 @@
 """Build a `City` from a log of past calls and a table of stations.
 
-``read_calls``       a log (time, longitude, latitude, service minutes) from CSV or GeoJSON
+``read_calls``       a log (time, place, stamps) from CSV, Excel, Parquet or GeoJSON
 ``read_stations``    where units may wait
 ``check_calls``      what looks wrong in them
 ``aggregate_calls``  calls per atom (cell or area), weekday and hour, as a `Demand`

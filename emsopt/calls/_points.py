@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ._roles import Choose
 
 TEXT, GEOJSON = (".csv", ".tsv", ".tab", ".txt"), (".geojson", ".json")
+ENDINGS = (*TEXT, *GEOJSON, *(ending + ".gz" for ending in (*TEXT, *GEOJSON)), *sheets.READERS)
 
 
 def read_table(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import _validate
+from ._roles import STAMPS
 from ._times import hour_of_week
 from .demand import REACH_KM, nearest_km
 from .log import CallLog, Source, read_calls, read_stations
@@ -149,7 +150,8 @@ def _rows(log: CallLog) -> Iterator[Finding]:
         text = f"The total rate is uncertain by {error:.0f} % (two standard errors), local rates by more."
         yield Finding("look", "few calls", text, len(log))
     text = "repeat the time and place of an earlier one. "
-    text += "If each row is a unit sent, use without_repeats() or --drop-repeats."
+    text += "If each row is a unit sent, name the column of incidents by columns={'incident': ...} (--columns), or use "
+    text += "without_repeats() (--drop-repeats)."
     yield from _some("look", "repeated calls", log, log.repeated, text)
 
 
@@ -293,5 +295,22 @@ def _service_times(log: CallLog) -> Iterator[Finding]:
     yield from _some("look", "long service", log, log.service_min > longest, text)
 
 
+def _stamps(log: CallLog) -> Iterator[Finding]:
+    known = [log.details[stamp].to_numpy() for stamp in STAMPS if stamp in log.details]
+    latest, backward = log.times, np.zeros(len(log), dtype=bool)
+    for times in known:
+        backward |= times < latest  # false for NaT
+        latest = np.fmax(latest, times)
+    level = "wrong" if backward.mean() > 0.2 else "look"
+    text = "have stamps out of order, such as on scene before dispatched."
+    yield from _some(level, "stamps out of order", log, backward, text)
+    stamps = np.concatenate([np.empty(0, "datetime64[s]"), *known])
+    seconds = stamps[~np.isnat(stamps)].astype(np.int64) % 60
+    if len(seconds) >= 50 and (seconds == 0).mean() > 0.9:
+        share = (seconds == 0).mean()
+        text = f"{share:.0%} of the stamps are full minutes. A response time of 8 min is then one of 7 to 9 min."
+        yield Finding("look", "stamps to the minute", text, len(log))
+
+
 # The checks that need only the log, each a function from a log to findings.
-CHECKS = (_rows, _one_place, _gaps, _clock, _silent_weekdays, _steadiness, _service_times)
+CHECKS = (_rows, _one_place, _gaps, _clock, _silent_weekdays, _steadiness, _service_times, _stamps)

@@ -1,14 +1,26 @@
 """Read logs of past calls: when and where each call came, and how long it kept a unit busy.
 
 ======================  ==========================================================================================
-column                  content
+role of a column        content
 ======================  ==========================================================================================
-``time``                ISO 8601, ``2025-03-14 16:05`` or ``2025-03-14T16:05:00-05:00``; or a time beside ``date``
+``time``                when the call came, in any form that `emsopt.calls._times` lists; or a time beside ``date``
 ``lon``, ``lat``        degrees (WGS 84); in GeoJSON, the Point of each feature
-``service_min``         optional: minutes from dispatch until the unit was free again; blank if unknown
+``place``               instead of ``lon`` and ``lat``: ``POINT (-93.1 44.9)``, or ``(44.9, -93.1)``, latitude first
+``dispatched``,         optional: times of the unit that was first on scene, or of all units in a row of their own;
+``en_route``,           times of day and seconds since the call are also read
+``on_scene``,
+``cleared``
+``service_min``         optional: minutes from dispatch until the unit was free again; blank if unknown. Default: from
+                        ``dispatched`` to ``cleared``
+``unit``, ``station``,  optional: words
+``priority``
+``units_sent``          optional: number of units sent. Default: number of rows of the incident
+``incident``            optional: name of the incident, if there may be one row per unit sent. Its rows are joined:
+                        the first unit on scene is kept, with the earliest time of the call
 ======================  ==========================================================================================
 
-Other columns are ignored. Only aggregated counts leave the log, never individual calls.
+Columns are found by their names and values, as `CallLog.taken` says. Only aggregated counts leave the log, never
+individual calls; `CallLog.to_frame` and `CallLog.preview` are the exceptions.
 
 **Service times** of 0 or less are recording errors, such as an end before the beginning. The call still
 counts, its service time is treated as unknown, and `check_calls` reports the rows.
@@ -43,6 +55,7 @@ Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
 MINUTES = ("turnout_min", "service_min")
 LONGEST_SERVICE_MIN = 24 * 60
 LONGEST_NAME = 200
+FILES = _points.ENDINGS  # endings of files that can be read
 MOST_UNITS = 10  # rows per incident, on average
 
 
@@ -175,8 +188,10 @@ def read_calls(
     Parameters
     ----------
     source : path_like, file, DataFrame or GeoDataFrame
-        CSV or GeoJSON with the columns listed in the module's docstring, at most 256 MB (GeoJSON: 64 MB) and
-        two million rows. An object with ``name`` and ``read`` counts as a file.
+        With the columns listed in the module's docstring, at most 256 MB (GeoJSON: 64 MB) and two million rows. A file
+        ends in .csv, .tsv or .txt (separated by commas, semicolons, tabs, ``|`` or ``^``), .geojson or .json, all of
+        these also with .gz, or .xlsx or .parquet (``pip install 'emsopt[tables]'``). An object with ``name`` and
+        ``read`` counts as a file.
     columns : mapping of str to str, optional
         Names of columns by role, such as ``{"time": "Alarm", "unit": None}``; None leaves a role out. Columns of other
         roles are found by their names and values, and `CallLog.taken` holds what was taken.
@@ -306,8 +321,10 @@ def read_stations(source: Source, columns: Mapping[str, str | None] | None = Non
     Parameters
     ----------
     source : path_like, file, DataFrame or GeoDataFrame
-        CSV or GeoJSON with ``lon``, ``lat`` and, optionally, ``name`` (or ``site`` or ``station``), ``turnout_min`` and
-        ``service_min``.
+        Formats as for `read_calls`, with ``lon`` and ``lat`` (or ``place``) and, optionally, ``name``, ``turnout_min``
+        and ``service_min``. Columns are found by their names, such as ``X`` and ``Y`` or ``Facility_Name``.
+    columns : mapping of str to str, optional
+        Names of columns by role, as for `read_calls`.
 
     Returns
     -------

@@ -11,10 +11,11 @@ from ipywidgets import HTML, BoundedFloatText, Dropdown, FileUpload, IntSlider, 
 from .. import datasets, plots
 from .._files.formats import table_text
 from ..calls import aggregate_calls
+from ..calls.log import FILES as ENDINGS
 from ..maps.deployments import deployment_map
 from ..planning import units_needed
 from ._panel import Panel
-from ._uploads import MOST_MB, POINTS, city_from_uploads, summary
+from ._uploads import MOST_MB, city_from_uploads, summary
 from ._widgets import button, control, lines, png, seed_input, table
 from ._workbench import Workbench
 
@@ -48,8 +49,7 @@ EXPLANATION = (
 )
 FILES = (
     "Choose city.json, atoms.csv and sites.csv (and travel_times.csv) together, or a log of calls and a table of "
-    f'stations with "call" and "station" in their names; at most {MOST_MB} MB together. Nothing is kept '
-    "once the page is closed."
+    f"stations; at most {MOST_MB} MB together. Nothing is kept once the page is closed."
 )
 
 
@@ -104,7 +104,7 @@ class _Dashboard(Panel):
             "city": control(Dropdown, ST_PAUL, "City", *city, options=CITIES),
             "sites_count": control(IntSlider, 12, "Sites", *sites),
             "seed": seed_input(0, "Another number makes another city", self._choose),
-            "files": FileUpload(description="Choose files", tooltip=hint, accept=",".join(POINTS), multiple=True),
+            "files": FileUpload(description="Choose files", tooltip=hint, accept=",".join(ENDINGS), multiple=True),
             "speed": control(BoundedFloatText, 40.0, "Speed (km/h)", speed, (0.0, 1000.0)),
             "read": button("Read files", "Make a city of the files", self._read),
             "label": control(Text, "", "Name it", named, placeholder="as it is"),

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from .. import _validate
 from .._files.atomic import errors_explained, write_folder
 from ..calls import Checks, calibrate, check_calls, city_from_calls, read_calls, read_stations
+from ..calls.log import FILES as ENDINGS
 from ..city.city import City
 from ..city.tables import ATOMS, CITY, FILES, SITES
 from ..city.travel import PLAUSIBLE_KMH
@@ -19,10 +20,8 @@ from ..errors import InputError
 NAME = "Your city"  # if the files do not name the city
 MOST_MB = 8  # all files together; notebook servers accept messages of up to 10 MB
 MOST_ROWS = {SITES: 200, ATOMS: 2000}
-POINTS = (".csv", ".geojson", ".json")
 WANTED = (
-    f"Choose either {CITY}, {ATOMS} and {SITES}, as City.save writes them, or a log of calls and a table of stations, "
-    "with 'call' and 'station' in their names."
+    f"Choose either {CITY}, {ATOMS} and {SITES}, as City.save writes them, or a log of calls and a table of stations."
 )
 Uploads = Sequence[Mapping[str, Any]]
 DETOUR, TURNOUT_MIN = 1.3, 1.5  # assumed
@@ -129,13 +128,12 @@ def _from_calls(files: dict[str, bytes], speed_kmh: float) -> Uploaded:
             f"the speed must be from {slowest} to {fastest} km/h; got {speed_kmh:g}. "
             "Change it, then choose and read the files again."
         )
-    tables = [file for file in files if file.lower().endswith(POINTS)]
-    logs, places = ([file for file in tables if what in file.lower()] for what in ("call", "station"))
-    if len(files) != 2 or len(logs) != 1 or len(places) != 1 or logs == places:
+    if len(files) != 2 or not all(file.lower().endswith(ENDINGS) for file in files):
         got = ", ".join(sorted(files))[:200]
-        raise InputError(f"one file of calls and one of stations ({', '.join(POINTS)}) are needed; got {got}. {WANTED}")
-    log, table = (BytesIO(files[file]) for file in (*logs, *places))
-    log.name, table.name = *logs, *places
+        raise InputError(
+            f"one file of calls and one of stations ({', '.join(ENDINGS)}) are needed; got {got}. {WANTED}"
+        )
+    log, table = _log_first(files)
     calls, stations = read_calls(log), read_stations(table)
     _check_rows(len(stations), table.name, MOST_ROWS[SITES])
     if calls.service_min is not None and "service_min" in stations:
@@ -153,3 +151,20 @@ def _from_calls(files: dict[str, bytes], speed_kmh: float) -> Uploaded:
     turnout = {"turnout_times": TURNOUT_MIN} if said else {}
     city = city_from_calls(calls, stations, **options, **turnout, name=NAME)
     return Uploaded(city, checks, None, options | turnout, said)
+
+
+def _log_first(files: dict[str, bytes]) -> list[BytesIO]:
+    """Return the log of calls and the table of stations: as their names say, or else the first that reads as a log."""
+    opened = []
+    for file, content in files.items():
+        opened.append(BytesIO(content))
+        opened[-1].name = file
+    said = [("call" in file.lower()) - ("station" in file.lower()) for file in files]
+    if said[0] == said[1]:
+        try:
+            read_calls(opened[1])
+            said = [0, 1]
+        except InputError:
+            said = [1, 0]
+        opened[1].seek(0)
+    return opened if said[0] > said[1] else opened[::-1]

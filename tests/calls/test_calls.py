@@ -172,7 +172,7 @@ MALFORMED = [
     (upload("PK", "calls.xlsx"), "not an Excel workbook, or is damaged"),
     (upload("PK", "calls.ods"), "Save the sheet as .xlsx or .csv"),
     (upload("PK", "calls.parquet"), "not a Parquet file, or is damaged"),
-    (upload("PK", "calls.csv.gz"), "calls.csv.gz cannot be read"),
+    (upload(b"\x1f\x8bPK", "calls.csv.gz"), "calls.csv.gz cannot be read"),
     (upload("x", "calls"), "file ending in .csv, .tsv, .tab, .txt, .geojson, .json, .xlsx, .xlsm, .parquet; got"),
     (upload(point('["a"]')[:-1] + ', "type": "x"}', "c.json"), "the entry 'type' more than once"),
     (upload(point("9" * 400), "c.json"), "a number of 400 digits, 99999999999999999999"),

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import emsopt as eo
 from emsopt import calls as ec
 from emsopt.errors import InputError
 
@@ -93,28 +92,28 @@ DATES = {
 # Contents, the file's name, the option that helps (and is then named in the refusal), and what else is to be found.
 TABLES = {
     "Montgomery County, 911": (
-        "lat,lng,desc,zip,title,timeStamp,twp,addr,e\n"
-        "44.9,-93.1,A & B,19401,EMS: FALL,2015-01-14 00:05:00,X,Y,1\n44.8,-93.2,C,,Fire: ALARM,2015-01-14 13:20:00,X,Y,1\n",
+        ("lat,lng,desc,zip,title,timeStamp,twp,addr,e\n"
+        "44.9,-93.1,A & B,19401,EMS: FALL,2015-01-14 00:05:00,X,Y,1\n44.8,-93.2,C,,Fire: ALARM,2015-01-14 13:20:00,X,Y,1\n"),
         "911.csv", {}, {},
     ),
     "San José": (
-        '"Incident_No","Date_Time_Of_Event","Dispatched_Time","Unit_On_The_Way_Time","Unit_On_Scene_TimeStamp","On_Scene_Unit",'
+        ('"Incident_No","Date_Time_Of_Event","Dispatched_Time","Unit_On_The_Way_Time","Unit_On_Scene_TimeStamp","On_Scene_Unit",'
         '"Cleared_TimeStamp","Unit_Count","Priority","Final_Incident_Type","Latitude","Longitude"\n'
         '"F1","1/14/15 12:05 AM","1/14/15 12:07 AM","1/14/15 12:08 AM","1/14/15 12:13 AM","E3","1/14/15 12:27 AM","2","Priority 2","M","44.9","-93.1"\n'
-        '"F2","1/14/15 1:20 PM","1/14/15 1:21 PM","","","","1/14/15 1:22 PM","1","Priority 1","M","44.8","-93.2"\n',
+        '"F2","1/14/15 1:20 PM","1/14/15 1:21 PM","","","","1/14/15 1:22 PM","1","Priority 1","M","44.8","-93.2"\n'),
         "sj.csv", {}, {"dispatched": "00:07", "en_route": "00:08", "on_scene": "00:13", "cleared": "00:27", "unit": "E3", "units_sent": 2, "priority": "Priority 2", "service_min": 20},
     ),
     "San Francisco, one row per unit": (
-        "Call Number,Unit ID,Incident Number,Call Type,Call Date,Watch Date,Received DtTm,Entry DtTm,Dispatch DtTm,Response DtTm,On Scene DtTm,"
+        ("Call Number,Unit ID,Incident Number,Call Type,Call Date,Watch Date,Received DtTm,Entry DtTm,Dispatch DtTm,Response DtTm,On Scene DtTm,"
         "Transport DtTm,Hospital DtTm,Available DtTm,Station Area,Final Priority,Number of Alarms,case_location\n"
         "1,E07,11,M,01/14/2015,01/13/2015,01/14/2015 12:05:00 AM,01/14/2015 12:06:00 AM,01/14/2015 12:07:00 AM,01/14/2015 12:08:00 AM,01/14/2015 12:19:00 AM,,,01/14/2015 12:41:00 AM,07,3,1,POINT (-93.1 44.9)\n"
         "1,M43,11,M,01/14/2015,01/13/2015,01/14/2015 12:05:00 AM,01/14/2015 12:06:00 AM,01/14/2015 12:07:00 AM,01/14/2015 12:08:30 AM,01/14/2015 12:13:00 AM,,,01/14/2015 12:27:00 AM,07,3,1,POINT (-93.1 44.9)\n"
-        "2,E08,12,M,01/14/2015,01/14/2015,01/14/2015 01:20:00 PM,01/14/2015 01:21:00 PM,,,,,,,08,2,1,POINT (-93.2 44.8)\n",
+        "2,E08,12,M,01/14/2015,01/14/2015,01/14/2015 01:20:00 PM,01/14/2015 01:21:00 PM,,,,,,,08,2,1,POINT (-93.2 44.8)\n"),
         "sf.csv", {}, {"dispatched": "00:07", "en_route": "00:08", "on_scene": "00:13", "unit": "M43", "station": "07", "units_sent": 2, "priority": "3", "service_min": 20},
     ),
     "Seattle, Fire 911": (
-        "Address,Type,Datetime,Latitude,Longitude,Report Location,Incident Number\n"
-        "A,Aid,01/14/2015 12:05:00 AM,44.9,-93.1,POINT (-93.1 44.9),F15\nB,Aid,01/14/2015 01:20:00 PM,44.8,-93.2,POINT (-93.2 44.8),F16\n",
+        ("Address,Type,Datetime,Latitude,Longitude,Report Location,Incident Number\n"
+        "A,Aid,01/14/2015 12:05:00 AM,44.9,-93.1,POINT (-93.1 44.9),F15\nB,Aid,01/14/2015 01:20:00 PM,44.8,-93.2,POINT (-93.2 44.8),F16\n"),
         "seattle.csv", {}, {},
     ),
     "Seattle, place in one column": (
@@ -122,31 +121,31 @@ TABLES = {
         "seattle.csv", {}, {},
     ),
     "London Fire Brigade": (
-        "IncidentNumber,DateOfCall,CalYear,TimeOfCall,HourOfCall,IncidentGroup,Easting_rounded,Northing_rounded,Latitude,Longitude,"
+        ("IncidentNumber,DateOfCall,CalYear,TimeOfCall,HourOfCall,IncidentGroup,Easting_rounded,Northing_rounded,Latitude,Longitude,"
         "FirstPumpArriving_AttendanceTime,FirstPumpArriving_DeployedFromStation,NumPumpsAttending\n"
-        "1-15,14 Jan 2015,2015,00:05:00,0,Fire,530050,180050,44.9,-93.1,480,Soho,2\n2-15,14 Jan 2015,2015,13:20:00,13,Fire,1,2,44.8,-93.2,,,\n",
+        "1-15,14 Jan 2015,2015,00:05:00,0,Fire,530050,180050,44.9,-93.1,480,Soho,2\n2-15,14 Jan 2015,2015,13:20:00,13,Fire,1,2,44.8,-93.2,,,\n"),
         "lfb.csv", {}, {"on_scene": "00:13", "station": "Soho", "units_sent": 2},
     ),
     "New York, EMS": (
-        "CAD_INCIDENT_ID,INCIDENT_DATETIME,INITIAL_SEVERITY_LEVEL_CODE,FINAL_SEVERITY_LEVEL_CODE,FIRST_ASSIGNMENT_DATETIME,DISPATCH_RESPONSE_SECONDS_QY,"
+        ("CAD_INCIDENT_ID,INCIDENT_DATETIME,INITIAL_SEVERITY_LEVEL_CODE,FINAL_SEVERITY_LEVEL_CODE,FIRST_ASSIGNMENT_DATETIME,DISPATCH_RESPONSE_SECONDS_QY,"
         "FIRST_ACTIVATION_DATETIME,FIRST_ON_SCENE_DATETIME,INCIDENT_TRAVEL_TM_SECONDS_QY,FIRST_HOSP_ARRIVAL_DATETIME,INCIDENT_CLOSE_DATETIME,ZIPCODE,ZIP_X,ZIP_Y\n"
         "150140001,01/14/2015 12:05:00 AM,2,3,01/14/2015 12:07:00 AM,120,01/14/2015 12:08:00 AM,01/14/2015 12:13:00 AM,300,01/14/2015 12:20:00 AM,01/14/2015 12:27:00 AM,10001,-93.1000,44.9000\n"
-        "150140002,01/14/2015 01:20:00 PM,2,2,01/14/2015 01:21:00 PM,60,,,,,01/14/2015 01:22:00 PM,10002,-93.2000,44.8000\n",
+        "150140002,01/14/2015 01:20:00 PM,2,2,01/14/2015 01:21:00 PM,60,,,,,01/14/2015 01:22:00 PM,10002,-93.2000,44.8000\n"),
         "fdny.csv", {"columns": {"lon": "ZIP_X", "lat": "ZIP_Y"}}, {"dispatched": "00:07", "en_route": "00:08", "on_scene": "00:13", "priority": "3", "service_min": 20},
     ),
     "NFIRS": (
-        "STATE^FDID^INC_DATE^INC_NO^EXP_NO^ALARM^ARRIVAL^INC_CONT^LU_CLEAR^LATITUDE^LONGITUDE\n"
-        "MN^1^1142015^1^0^11420150005^11420150013^^11420150027^44.9^-93.1\nMN^1^1142015^2^0^11420151320^^^^44.8^-93.2\n",
+        ("STATE^FDID^INC_DATE^INC_NO^EXP_NO^ALARM^ARRIVAL^INC_CONT^LU_CLEAR^LATITUDE^LONGITUDE\n"
+        "MN^1^1142015^1^0^11420150005^11420150013^^11420150027^44.9^-93.1\nMN^1^1142015^2^0^11420151320^^^^44.8^-93.2\n"),
         "nfirs.txt", {}, {"on_scene": "00:13", "cleared": "00:27"},
     ),
     "NEMSIS": (
-        "eTimes.03 Unit Notified by Dispatch Date/Time,Unit En Route Date Time,Unit Arrived on Scene Date Time,Unit Back in Service,Scene GPS Latitude,Scene GPS Longitude\n"
-        "2015-01-14T00:05:00,2015-01-14T00:08:00,2015-01-14T00:13:00,2015-01-14T00:27:00,44.9,-93.1\n2015-01-14T13:20:00,,,,44.8,-93.2\n",
+        ("eTimes.03 Unit Notified by Dispatch Date/Time,Unit En Route Date Time,Unit Arrived on Scene Date Time,Unit Back in Service,Scene GPS Latitude,Scene GPS Longitude\n"
+        "2015-01-14T00:05:00,2015-01-14T00:08:00,2015-01-14T00:13:00,2015-01-14T00:27:00,44.9,-93.1\n2015-01-14T13:20:00,,,,44.8,-93.2\n"),
         "nemsis.csv", {"columns": {"time": "eTimes.03 Unit Notified by Dispatch Date/Time"}}, {"en_route": "00:08", "on_scene": "00:13"},
     ),
     "times of day beside one date": (
-        "Incident Number,Call Date,Call Time,Dispatched,En Route,On Scene,Cleared,X,Y\n"
-        "1,1/14/2015,0:05,0:07,0:08,0:13,0:27,-93.10000,44.90000\n2,1/14/2015,13:20,13:21,,,13:50,-93.20000,44.80000\n",
+        ("Incident Number,Call Date,Call Time,Dispatched,En Route,On Scene,Cleared,X,Y\n"
+        "1,1/14/2015,0:05,0:07,0:08,0:13,0:27,-93.10000,44.90000\n2,1/14/2015,13:20,13:21,,,13:50,-93.20000,44.80000\n"),
         "cad.csv", {}, {"dispatched": "00:07", "en_route": "00:08", "on_scene": "00:13", "service_min": 20},
     ),
     "hours and minutes as numbers": ("date,time,lon,lat\n2015-01-14,5,-93.1,44.9\n2015-01-14,1320,-93.2,44.8\n", "c.csv", {}, {}),

@@ -359,6 +359,13 @@ def test_a_log_of_calls_and_stations_are_read_and_checked(refs):
     assert refs["checks"].value == ""
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_names_of_files_need_not_tell_which_is_the_log(refs, order):
+    files = {"january.csv": LOG["my_calls.csv"].replace(",", ";"), "houses.csv": LOG["my_stations.csv"]}
+    read(refs, dict(list(files.items())[::order]))
+    assert "Read Your city: 2 atoms, 2 sites" in refs["message"].value
+
+
 @pytest.mark.parametrize("speed", [0.0, 4.0, 151.0, 1e300])
 def test_a_speed_out_of_its_range_is_said(refs, speed):
     refs["speed"].value = speed
@@ -482,6 +489,7 @@ def malformed():
     yield "three files", LOG | {"other.csv": "a,b\n"}
     yield "two logs", LOG | {"more_calls.csv": LOG["my_calls.csv"]}
     yield "spreadsheet", changed(changed(LOG, "my_calls.csv", None), "calls.xlsx", b"PK\x03\x04")
+    yield "no log", {"a.csv": LOG["my_stations.csv"], "b.csv": LOG["my_stations.csv"]}
     yield "no endings", {"calls": "a", "stations": "b"}
     yield "one file for both", {"calls_and_stations.csv": "a"}
     yield "path", {"../../etc/passwd": "root"}

@@ -101,16 +101,19 @@ def degrees(points: FloatArray, name: str) -> FloatArray:
     return points
 
 
-def degrees_hint(points: FloatArray) -> str:
-    """Return a space and a sentence that guesses why coordinates are not degrees; an empty string if unknown."""
+def degrees_hint(points: FloatArray, *, plane: bool = True) -> str:
+    """Return a space and a sentence that guesses why coordinates are not degrees; an empty string if unknown.
+
+    ``plane`` is whether coordinates in km may be given instead.
+    """
     known = np.abs(points[~np.isnan(points).any(axis=1)])
     longitude, latitude = np.median(known, axis=0) if len(known) else (0, 0)
     if longitude <= 90 < latitude <= 180:
         return " Latitude and longitude look swapped: longitude comes first."
     if max(longitude, latitude) > 180:
         return (
-            " Convert projected coordinates to degrees (a GeoDataFrame without a CRS needs `set_crs`). "
-            "Coordinates in km need columns x and y, or geographic=False."
+            " Convert projected coordinates to degrees (a GeoDataFrame without a CRS needs `set_crs`)."
+            + " Coordinates in km need columns x and y, or geographic=False." * plane
         )
     return ""
 

@@ -22,7 +22,8 @@ Choose: TypeAlias = Callable[[str, Sequence[str], Cells], dict[str, str]]
 _BEFORE = (
     r"(?:date|time|dt|tm|stamp|and|of|the|to|first|1st|initial|unit|pump|crew|vehicle|call|incident|event|alarm|cad)*"
 )
-_AFTER = r"(?:date|time|dt|tm|ts|stamp|and|at|on|to|scene|unit|first|utc|local|actual)*"
+_TIMED = r"(?:date|time|dt|tm|ts|stamp|and|at|utc|local|actual)*"
+_AFTER = r"(?:date|time|dt|tm|ts|stamp|and|at|utc|local|actual|on|to|scene|unit|first)*"
 _GEO = r"(?:geo|gps|wgs|84|incident|call|event|scene|address|location|site|map|start|centroid|point|decimal)*"
 _DEGREES = r"(?:wgs84|dd|deg|degrees|decimal|coord|coordinate)*"
 _ID = r"(?:no|num|nbr|number|id|key)"
@@ -32,9 +33,9 @@ _MINUTES = r"(?:time|duration)?(?:in)?(?:min|mins|minutes)"
 _CALL = "call|event|incident|alarm|report(?:ed)?|creat(?:ed?|ion)|open(?:ed)?|entry|entered|start(?:ed)?|request(?:ed)?"
 TIME = (
     "time|datetime|timestamp|dttm",
-    rf"{_BEFORE}(?:receiv(?:ed)?|recvd|receipt|pickup|ofcall){_AFTER}",
-    rf"{_BEFORE}(?:{_CALL}){_AFTER}",
-    rf"{_BEFORE}(?:date|day){_AFTER}|{_BEFORE}{_AFTER}",
+    rf"{_BEFORE}(?:receiv(?:ed)?|recvd|receipt|pickup|ofcall){_TIMED}",
+    rf"{_BEFORE}(?:{_CALL}){_TIMED}",
+    rf"{_BEFORE}(?:date|day|time){_TIMED}",
 )
 DATE = ("date", *TIME)
 STAMPS = {
@@ -86,6 +87,8 @@ PAIR = re.compile(rf"[^()]*[(\[]?\s*({_NUMERAL})\s*[,;]\s*({_NUMERAL})\s*[)\]]?"
 NUMERIC = re.compile(r"[-+]?\d+(?:[.,]\d+)?", re.ASCII)
 SHORT = re.compile(r"[-+]?\d{1,3}(?:[.,]\d{0,2})?", re.ASCII)
 FINE = re.compile(r"[-+]?\d{1,3}[.,]\d{3,}", re.ASCII)
+WIDEST_DEGREES = 3
+LONGEST_NAME = 80
 ENOUGH = 0.8  # share of the first cells that must have a form
 
 
@@ -136,9 +139,10 @@ class _Search:
             self.take(role, self.first([usual]) or self.first(further, lambda name: self._is(NUMERIC, name)))
 
     def _coordinate(self, name: str) -> bool:
-        """Return whether a column may hold one coordinate; x and y with few decimals look like km."""
-        if len(_plain(name)) == 1:
-            return not self._is(SHORT, name)
+        """Return whether a column may hold one coordinate; x and y look like km if rounded and spread widely."""
+        if len(_plain(name)) == 1 and self._is(SHORT, name):
+            values = [float(cell.replace(",", ".")) for cell in texts(self.cells[name]) if SHORT.fullmatch(cell)]
+            return max(values) - min(values) < WIDEST_DEGREES and any(value % 1 for value in values)
         return _plain(name) in ("lon", "lat") or self._is(DECIMAL, name) or not self._is(PAIR, name)
 
     def _is(self, form: re.Pattern[str], name: str) -> bool:
@@ -146,8 +150,11 @@ class _Search:
         filled = [text for text, empty in zip(texts(cells), blank(cells), strict=True) if not empty]
         return bool(filled) and sum(form.fullmatch(text) is not None for text in filled) >= ENOUGH * len(filled)
 
-    def check(self, where: str, names: Sequence[str], needed: Iterable[str]) -> dict[str, str]:
-        """Return the columns taken; raise one error that names everything missing, and the option that fills it."""
+    def check(self, where: str, names: Sequence[str], needed: Iterable[str], command: str) -> dict[str, str]:
+        """Return the columns taken; raise one error that names everything missing, and the option that fills it.
+
+        ``command`` is the same option of the command line.
+        """
         absent = [role for role in needed if role not in self.taken]
         if "place" in self.taken:
             absent = [role for role in absent if role not in ("lon", "lat")]
@@ -163,7 +170,7 @@ class _Search:
         if "time" in absent and self.first(["demand|calls|count|population"]):
             hint = " Demand by place is not a log: pass it to `City.from_frames` with a column 'arrival_rate'."
         raise InputError(
-            f"{where} needs {lacks}. Name the right one(s) by columns={{{option}}}{likely}; {found(names)}.{hint}"
+            f"{where} needs {lacks}. Name each by columns={{{option}}} ({command}){likely}; {found(names)}.{hint}"
         )
 
 
@@ -200,7 +207,7 @@ def call_columns(columns: Mapping[str, str | None] | None, time_format: str | No
         search.take_numbers("service_min", "units_sent")
         for role, names_of in LABELS.items():
             search.take(role, search.first(names_of))
-        return search.check(where, names, ("time", "lon", "lat"))
+        return search.check(where, names, ("time", "lon", "lat"), "--columns")
 
     return choose
 
@@ -213,7 +220,8 @@ def _take_time(search: _Search) -> None:
         if "time" in search.taken and kind(search.taken["time"]) in ("clock", "seconds"):
             search.take("date", day)
         return
-    moment = search.first(TIME, lambda name: kind(name) == "moment")
+    moment = search.first(TIME[:1], lambda name: kind(name) in ("moment", "date"))
+    moment = moment or search.first(TIME, lambda name: kind(name) == "moment")
     clock = search.first(TIME, lambda name: kind(name) in ("clock", "seconds"))
     if moment is None and clock is not None and (day is not None or "date" in search.taken):
         search.take("date", day)
@@ -231,14 +239,14 @@ def site_columns(columns: Mapping[str, str | None] | None) -> Choose:
         search.take_place()
         search.take("name", search.first(NAME))
         search.take_numbers("turnout_min", "service_min")
-        return search.check(where, names, ("lon", "lat"))
+        return search.check(where, names, ("lon", "lat"), "--station-columns")
 
     return choose
 
 
 def _plain(name: str) -> str:
-    """Return a name in lower case, with letters and digits only."""
-    return re.sub(r"[\W_]+", "", name.lower())
+    """Return a name in lower case, with letters and digits only, and not longer than a name of a column may be."""
+    return re.sub(r"[\W_]+", "", name.lower())[:LONGEST_NAME]
 
 
 def _checked(columns: Mapping[str, str | None] | None, roles: Sequence[str]) -> dict[str, str | None]:

@@ -338,7 +338,8 @@ def _parse(
         options = " or ".join(f"time_format={order!r}" for order in sorted(orders))
         example = shown(next(filter(None, written)))
         raise InputError(
-            f"{where}: no value tells whether {parts} comes first in times such as {example}. Pass {options}."
+            f"{where}: no value tells whether {parts} comes first in times such as {example}. "
+            f"Pass {options} (--time-format)."
         )
     return _assembled(matches, form, ORDERS[next(iter(orders))])
 

@@ -13,9 +13,11 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from emsopt import calls as ec
-from emsopt.errors import InputError
+from emsopt.errors import InputError, MissingDependencyError
 
 PLACES = ("-93.1,44.9", "-93.2,44.8")
 
@@ -197,3 +199,194 @@ def test_tables(form):
     for role, value in found.items():
         cell = log.service_min[0] if role == "service_min" else log.details[role][0]
         assert (cell.strftime("%H:%M") if isinstance(cell, pd.Timestamp) else cell) == value, role
+
+
+# -- stations -----------------------------------------------------------------------------------------------------
+
+STATIONS = {
+    "ArcGIS": ("X,Y,OBJECTID,NAME,ADDRESS\n-93.1,44.9,1,A,Main\n-93.2,44.8,2,B,Main\n", "A"),
+    "San José": ("name,latitude,longitude,address\nA,44.9,-93.1,Main\nB,44.8,-93.2,Main\n", "A"),
+    "without names": ("latitude, longitude, address\n44.9,-93.1,Main\n44.8,-93.2,Main\n", None),
+    "lokigi": ("Facility_Name,Latitude,Longitude,Existing\nA,44.9,-93.1,Yes\nB,44.8,-93.2,No\n,,,\n", "A"),
+    "numbers": ("STATION_NO;LONG;LAT;turnout_min\n7;-93,1;44,9;1,5\n8;-93,2;44,8;2,0\n", "7"),
+    "Socrata": ('Station Name,Location\nA,"(44.9, -93.1)"\nB,"(44.8, -93.2)"\n', "A"),
+    "tabs": ("site\tlng\tlat\nA\t-93.1\t44.9\nB\t-93.2\t44.8\n", "A"),
+}
+
+
+@pytest.mark.parametrize("form", STATIONS)
+def test_stations(form):
+    text, name = STATIONS[form]
+    frame = ec.read_stations(file(text, "stations.csv"))
+    assert frame[["lon", "lat"]].to_numpy().tolist() == [[-93.1, 44.9], [-93.2, 44.8]]
+    assert ("name" in frame) == (name is not None)
+    assert name is None or frame["name"][0] == name
+
+
+def test_projected_coordinates_and_km_are_refused():
+    with pytest.raises(
+        InputError,
+        match=r"column 'x', row 1.*Convert projected coordinates to degrees .*`set_crs`\).* without the header",
+    ):
+        ec.read_stations(file("Station,X,Y\nA,500000,4900000\n", "s.csv"))
+    with pytest.raises(InputError, match=r"columns=\{'lon': ..., 'lat': ...\} \(--station-columns\)"):
+        ec.read_stations(file("Station,X,Y\nA,1.5,12\nB,9.5,20\n", "s.csv"))
+    assert len(ec.read_stations(file("Station,X,Y\nA,1.5,12\nB,9.5,20\n", "s.csv"), {"lon": "X", "lat": "Y"})) == 2
+
+
+def test_demand_by_place_is_no_log():
+    """The table of areas of lokigi: the refusal names what takes it."""
+    with pytest.raises(InputError, match=r"City\.from_frames.*'arrival_rate'"):
+        ec.read_calls(file("LSOA,demand\nNorth 1A,3627\nNorth 1B,2323\n", "demand.csv"))
+
+
+# -- columns ------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_taken_is_said_and_nothing_of_a_single_call():
+    content, name, _, _ = TABLES["San José"]
+    log = ec.read_calls(file(content, name))
+    assert log.taken["on_scene"] == "Unit_On_Scene_TimeStamp"
+    assert "on_scene from 'Unit_On_Scene_TimeStamp'" in repr(log)
+    page = log._repr_html_()
+    assert "Unit_On_Scene_TimeStamp" in page
+    for secret in ("44.9", "-93.1", "00:05", "E3"):
+        assert secret not in page + repr(log)
+    rows = log.preview()
+    assert len(rows) == 2
+    assert rows["lon"].tolist() == [-93.1, -93.2]
+    assert len(log.where(np.array([False, True])).details) == 1
+    again = ec.read_calls(log.to_frame())
+    pd.testing.assert_frame_equal(again.details, log.details)
+
+
+def test_columns_decide_over_names():
+    content = "time,lon,lat,Alarm,unit\n2020-01-01,-93.1,44.9,2015-01-14 00:05,E1\n2020-01-01,-93.2,44.8,2015-01-14 13:20,E2\n"
+    log = ec.read_calls(file(content), {"time": "alarm", "unit": None})
+    check(log)
+    assert "unit" not in log.details
+    for columns, words in (
+        ({"when": "Alarm"}, "must map words of time, date, lon"),
+        ({"time": 3}, "must map"),
+        ("time", "must map"),
+        ({"time": "Alert"}, "no column 'Alert' to take for 'time'; columns found: time, lon"),
+    ):
+        with pytest.raises(InputError, match=words):
+            ec.read_calls(file(content), columns)
+
+
+def test_wrong_stamps_do_not_break_reading_and_are_found():
+    frame = pd.DataFrame(
+        {
+            "time": pd.date_range("2025-01-01", periods=200, freq="h"),
+            "lon": -93.123456,
+            "lat": np.linspace(44.812345, 44.912345, 200),
+        }
+    )
+    frame["dispatched"] = (frame["time"] + pd.Timedelta("1min")).astype(str)
+    frame["on_scene"] = (frame["time"] + pd.Timedelta("9min")).astype(str)
+    frame["cleared"] = (frame["time"] + pd.Timedelta("41min")).astype(str)
+    frame.loc[:2, "on_scene"] = frame.loc[:2, "time"].astype(str)
+    frame.loc[3, "on_scene"] = "CANCELLED"
+    frame.loc[4, "on_scene"] = "1900-01-01 00:00:00"
+    frame.loc[5, "cleared"] = frame.loc[5, "dispatched"]
+    frame.loc[6, "cleared"] = "2025-02-14 00:00:00"
+    log = ec.read_calls(frame)
+    assert log.details["on_scene"].isna().sum() == 2
+    assert np.isnan(log.service_min[[5, 6]]).all()
+    assert log.no_service.tolist() == [k == 5 for k in range(200)]
+    assert np.nanmean(log.service_min) == 40
+    findings = {finding.what: finding for finding in ec.check_calls(log)}
+    assert findings["stamps out of order"].rows == (1, 2, 3, 6)
+    assert "100%" in findings["stamps to the minute"].text
+    with pytest.raises(InputError, match="row 1: expected a time"):
+        ec.read_calls(frame.assign(x="never"), {"en_route": "x"})
+
+
+def test_rows_of_an_incident_are_joined():
+    """Independently: incidents by hand, in a random order of rows; a number that returns after days is another incident."""
+    rng = np.random.default_rng(4)
+    rows, kept = [], []
+    for k in range(120):
+        start = pd.Timestamp("2025-01-01") + pd.Timedelta(minutes=int(rng.integers(0, 50_000)))
+        units = int(rng.integers(1, 4))
+        waits = rng.permutation(np.arange(5, 5 + units))
+        for u, wait in enumerate(waits):
+            at = start + pd.Timedelta(minutes=int(wait)) if rng.random() < 0.8 else pd.NaT
+            rows.append((f"I{k}", start + pd.Timedelta(seconds=u), at, f"U{u}", -93.1, 44.9))
+        mine = [row for row in rows if row[0] == f"I{k}"]
+        there = [row for row in mine if row[2] is not pd.NaT]
+        kept.append((start, min(there, key=lambda row: row[2])[3] if there else "U0", units))
+    rows += [
+        ("I0", pd.Timestamp("2025-03-20"), pd.NaT, "U9", -93.1, 44.9),
+        (None, pd.Timestamp("2025-03-01"), pd.NaT, "U8", -93.1, 44.9),
+    ]
+    kept += [(pd.Timestamp("2025-03-20"), "U9", 1), (pd.Timestamp("2025-03-01"), "U8", 1)]
+    frame = pd.DataFrame(rows, columns=["incident_number", "time", "on_scene", "unit", "lon", "lat"])
+    log = ec.read_calls(frame.sample(frac=1, random_state=1))
+    assert len(log) == 122
+    assert log.joined == len(rows) - 122
+    assert "rows joined" in repr(log)
+    got = sorted(zip(log.times, log.details["unit"], log.details["units_sent"], strict=True))
+    assert got == sorted((np.datetime64(t, "s"), unit, n) for t, unit, n in kept)
+    assert (np.diff(log.times) >= np.timedelta64(0, "s")).all()
+    types = frame.assign(incident_number=np.where(frame["unit"] == "U0", "a", "b")).assign(
+        time=pd.Timestamp("2025-01-01")
+    )
+    assert ec.read_calls(types).joined == 0  # two names for 240 rows are kinds, not incidents
+
+
+def test_missing_packages_are_named(monkeypatch):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr("importlib.import_module", missing)
+    for name, package in (("c.xlsx", "openpyxl"), ("c.parquet", "pyarrow")):
+        with pytest.raises(MissingDependencyError, match=rf"{package}.*emsopt\[tables\].*CSV"):
+            ec.read_calls(file(b"PK", name))
+
+
+# -- dates --------------------------------------------------------------------------------------------------------
+
+FORMATS = [
+    "%m/%d/%Y %I:%M:%S %p", "%d/%m/%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%d-%b-%Y %H:%M:%S", "%Y %b %d %I:%M:%S %p", "%B %d, %Y %H:%M:%S",
+    "%Y%m%d%H%M%S", "%Y-%m-%d %I:%M:%S%p", "%a %d %b %Y, %H:%M:%S", "%d%b%Y:%H:%M:%S", "%b %d %Y %I:%M:%S %p",
+]  # fmt: skip
+
+
+@given(
+    st.lists(st.datetimes(datetime.datetime(2001, 1, 1), datetime.datetime(2068, 1, 1)), min_size=1, max_size=5),
+    st.sampled_from(FORMATS),
+)
+@settings(max_examples=300, deadline=None)
+def test_every_form_gives_the_moment_that_was_written(moments, layout):
+    """Independently: `strftime` writes what is read. A last cell tells which of day and month comes first."""
+    moments = [moment.replace(microsecond=0) for moment in [*moments, moments[0].replace(day=28)]]
+    frame = pd.DataFrame({"time": [moment.strftime(layout) for moment in moments], "lon": -93.1, "lat": 44.9})
+    order = np.argsort(moments, kind="stable")
+    assert [t.item() for t in ec.read_calls(frame).times] == [moments[k] for k in order]
+
+
+@given(
+    st.lists(st.dates(datetime.date(2015, 1, 1), datetime.date(2016, 1, 1)), min_size=1, max_size=8),
+    st.sampled_from(["%d/%m/%Y", "%m/%d/%Y", "%m/%d/%y"]),
+)
+@settings(max_examples=200, deadline=None)
+def test_day_and_month_are_never_mixed_up(days, layout):
+    """Read right if a day is after the twelfth, and otherwise refused with an option that works."""
+    frame = pd.DataFrame({"time": [day.strftime(layout) for day in days], "lon": -93.1, "lat": 44.9})
+    right = sorted(days)
+    option = "day first" if layout.startswith("%d") else "month first"
+    if max(day.day for day in days) <= 12:
+        with pytest.raises(InputError, match=f"time_format='{option}'"):
+            ec.read_calls(frame)
+    else:
+        assert ec.read_calls(frame).times.astype("datetime64[D]").tolist() == right
+    assert ec.read_calls(frame, time_format=option).times.astype("datetime64[D]").tolist() == right
+
+
+def test_a_second_column_of_times_may_tell_what_the_first_does_not():
+    frame = pd.DataFrame({"time": ["1/12/2015 23:50"], "lon": -93.1, "lat": 44.9, "cleared": ["1/13/2015 0:20"]})
+    log = ec.read_calls(frame)
+    assert str(log.times[0]) == "2015-01-12T23:50:00"
+    assert str(log.details["cleared"][0]) == "2015-01-13 00:20:00"

@@ -150,11 +150,8 @@ class _Search:
         filled = [text for text, empty in zip(texts(cells), blank(cells), strict=True) if not empty]
         return bool(filled) and sum(form.fullmatch(text) is not None for text in filled) >= ENOUGH * len(filled)
 
-    def check(self, where: str, names: Sequence[str], needed: Iterable[str], command: str) -> dict[str, str]:
-        """Return the columns taken; raise one error that names everything missing, and the option that fills it.
-
-        ``command`` is the same option of the command line.
-        """
+    def check(self, where: str, names: Sequence[str], needed: Iterable[str]) -> dict[str, str]:
+        """Return the columns taken; raise one error that names everything missing, and the option that fills it."""
         absent = [role for role in needed if role not in self.taken]
         if "place" in self.taken:
             absent = [role for role in absent if role not in ("lon", "lat")]
@@ -169,9 +166,7 @@ class _Search:
         hint = ""
         if "time" in absent and self.first(["demand|calls|count|population"]):
             hint = " Demand by place is not a log: pass it to `City.from_frames` with a column 'arrival_rate'."
-        raise InputError(
-            f"{where} needs {lacks}. Name each by columns={{{option}}} ({command}){likely}; {found(names)}.{hint}"
-        )
+        raise InputError(f"{where} needs {lacks}. Name each by columns={{{option}}}{likely}; {found(names)}.{hint}")
 
 
 def call_columns(columns: Mapping[str, str | None] | None, time_format: str | None) -> Choose:
@@ -207,7 +202,7 @@ def call_columns(columns: Mapping[str, str | None] | None, time_format: str | No
         search.take_numbers("service_min", "units_sent")
         for role, names_of in LABELS.items():
             search.take(role, search.first(names_of))
-        return search.check(where, names, ("time", "lon", "lat"), "--columns")
+        return search.check(where, names, ("time", "lon", "lat"))
 
     return choose
 
@@ -239,7 +234,7 @@ def site_columns(columns: Mapping[str, str | None] | None) -> Choose:
         search.take_place()
         search.take("name", search.first(NAME))
         search.take_numbers("turnout_min", "service_min")
-        return search.check(where, names, ("lon", "lat"), "--station-columns")
+        return search.check(where, names, ("lon", "lat"))
 
     return choose
 

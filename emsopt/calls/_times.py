@@ -32,7 +32,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .._files.columns import blank, others, texts
+from .._files.columns import BLANK, others, texts
 from .._validate import shown
 from ..errors import InputError
 
@@ -88,6 +88,7 @@ EPOCH_FIRST, EPOCH_LAST = 315_532_800, 4_102_444_800
 EXCEL_FIRST, EXCEL_LAST = 25_570, 73_051  # days from 30 December 1899 to 2 January 1970 and to 1 January 2100
 SECONDS = re.compile(r"\d{1,4}(?:\.\d*)?", re.ASCII)
 MIDNIGHT = re.compile(r"[T ]\s*(?:0?0:00(?::00(?:\.0+)?)?|12:00(?::00)?\s*[Aa][Mm])$")  # how programs end dates
+MISSING = (*BLANK, "nat", "<na>")  # blank cells, also as `texts` writes those that pandas marks
 SAMPLE = 50  # cells that decide the form of a column
 # Text in the position of an offset, after a time or after a date alone; "PM" is not a zone.
 ZONE = re.compile(
@@ -275,8 +276,7 @@ def check_far(times: Times, rows: IntArray, where: str) -> None:
 
 def _written(cells: pd.Series[Any]) -> list[str | None]:
     """Return a column as texts, with None for blank cells."""
-    listed = cells.tolist()  # faster to iterate than a Series
-    return [None if empty else text for text, empty in zip(texts(listed), blank(listed), strict=True)]
+    return [None if len(text) < 5 and text.lower() in MISSING else text for text in texts(cells.tolist())]
 
 
 def _dated(table: Table, key: str, date: str | None) -> list[str | None]:
@@ -328,18 +328,17 @@ def _parse(
     matches = [text and form.fullmatch(text) for text in written]
     if form not in (COMPACT, NUMERIC):
         return _assembled(matches, form, ("year", "month", "day"))
-    orders = {time_format} if time_format else _orders(written)
+    orders = {time_format} if time_format else _orders(matches)
     for column in beside:
         if len(orders) == 1:
             break
-        orders = (orders & _orders(column)) or orders
+        orders = (orders & _orders([text and _dates(text) for text in column])) or orders
     if len(orders) > 1:
         parts = " or ".join(order.split()[0] for order in sorted(orders))
         options = " or ".join(f"time_format={order!r}" for order in sorted(orders))
         example = shown(next(filter(None, written)))
         raise InputError(
-            f"{where}: no value tells whether {parts} comes first in times such as {example}. "
-            f"Pass {options} (--time-format)."
+            f"{where}: no value tells whether {parts} comes first in times such as {example}. Pass {options}."
         )
     return _assembled(matches, form, ORDERS[next(iter(orders))])
 
@@ -349,13 +348,13 @@ def _dates(text: str) -> re.Match[str] | None:
     return NUMERIC.fullmatch(text) or COMPACT.fullmatch(text)
 
 
-def _orders(written: Iterable[str | None]) -> set[str]:
+def _orders(matches: Iterable[re.Match[str] | str | None]) -> set[str]:
     """Return the keys of `ORDERS` that all cells of a column allow; the first two if there is none."""
-    found = {match.group("first", "middle", "last") for text in written if text and (match := _dates(text))}
-    if not found:
+    parts = {match.group("first", "middle", "last") for match in matches if isinstance(match, re.Match)}
+    if not parts:
         return set()
-    first, middle, last = (np.array(part, dtype=int) for part in zip(*found, strict=True))
-    short = all(len(a) == len(b) == len(c) == 2 for a, b, c in found)
+    first, middle, last = (np.array(part, dtype=int) for part in zip(*parts, strict=True))
+    short = all(len(a) == len(b) == len(c) == 2 for a, b, c in parts)
     few = [len(np.unique(part)) <= MOST_YEARS for part in (first, last)]
     fits = {
         "month first": first.max() <= 12 and middle.max() <= 31 and few[1],
@@ -404,24 +403,29 @@ def _assembled(
     """
     known = np.array([bool(match) for match in matches], dtype=bool)
     found = cast("list[re.Match[str]]", [match for match in matches if match])
+    groups = [group for group in (*date, "hour", "minute", "second", "half", "offset") if group in form.groupindex]
+    cells = (
+        dict(zip(groups, zip(*(match.group(*groups) for match in found), strict=True), strict=True)) if found else {}
+    )
 
     def part(group: str) -> IntArray:
-        if group not in form.groupindex:
-            return np.zeros(len(found), dtype=np.int64)
-        texts = [match[group] or "0" for match in found]
-        if group == "month" and texts and not texts[0].isdigit():
-            return np.array([MONTHS.get(text[:3].lower(), 0) for text in texts], dtype=np.int64)
-        return np.array(texts, dtype="U4").astype(np.int64)
+        return np.array([int(cell) if cell else 0 for cell in cells.get(group, ["0"] * len(found))], dtype=np.int64)
 
-    year, month, day = (part(group) for group in date) if date else np.ones((3, len(found)), dtype=np.int64)
     hour, minute, second = part("hour"), part("minute"), part("second")
-    if date:
-        short = np.array([len(match[date[0]]) == 2 for match in found], dtype=bool)
+    year, month, day = (
+        np.full(len(found), 1970),
+        np.ones(len(found), dtype=np.int64),
+        np.ones(len(found), dtype=np.int64),
+    )
+    if found and date:
+        names = cells[date[1]]
+        worded = names[0][0].isalpha()
+        month = np.array([MONTHS.get(name[:3].lower(), 0) for name in names]) if worded else part(date[1])
+        year, day = part(date[0]), part(date[2])
+        short = np.array([len(cell) == 2 for cell in cells[date[0]]])
         year = np.where(short, year + np.where(year < 69, 2000, 1900), year)
-    else:
-        year = year + 1969
-    if "half" in form.groupindex:
-        half = np.array([(match["half"] or " ")[0].lower() for match in found], dtype="U1")
+    if "half" in cells:
+        half = np.array([cell[0].lower() if cell else "" for cell in cells["half"]], dtype="U1")
         hour = np.where((half == "p") & (hour < 12), hour + 12, np.where((half == "a") & (hour == 12), 0, hour))
         hour = np.where((half == "a") & (hour > 12), 24, hour)
     start = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
@@ -434,10 +438,9 @@ def _assembled(
     times = np.full(len(matches), np.datetime64("NaT", "s"))
     times[known] = moments
     offsets = np.full(len(matches), np.nan)
-    if "offset" in form.groupindex:
-        texts = [match["offset"] for match in found]
-        minutes = {text: _minutes(text) for text in set(texts)}
-        offsets[known] = [minutes[text] for text in texts]
+    if "offset" in cells:
+        minutes = {cell: _minutes(cell) for cell in set(cells["offset"])}
+        offsets[known] = [minutes[cell] for cell in cells["offset"]]
     return times, offsets
 
 

@@ -150,8 +150,8 @@ def _rows(log: CallLog) -> Iterator[Finding]:
         text = f"The total rate is uncertain by {error:.0f} % (two standard errors), local rates by more."
         yield Finding("look", "few calls", text, len(log))
     text = "repeat the time and place of an earlier one. "
-    text += "If each row is a unit sent, name the column of incidents by columns={'incident': ...} (--columns), or use "
-    text += "without_repeats() (--drop-repeats)."
+    text += "If each row is a unit sent, use without_repeats() or --drop-repeats; or name the column of incidents by "
+    text += "columns={'incident': ...}, so that the rows of an incident are joined."
     yield from _some("look", "repeated calls", log, log.repeated, text)
 
 

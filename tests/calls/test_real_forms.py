@@ -229,7 +229,7 @@ def test_projected_coordinates_and_km_are_refused():
         match=r"column 'x', row 1.*Convert projected coordinates to degrees .*`set_crs`\).* without the header",
     ):
         ec.read_stations(file("Station,X,Y\nA,500000,4900000\n", "s.csv"))
-    with pytest.raises(InputError, match=r"columns=\{'lon': ..., 'lat': ...\} \(--station-columns\)"):
+    with pytest.raises(InputError, match=r"columns=\{'lon': ..., 'lat': ...\}"):
         ec.read_stations(file("Station,X,Y\nA,1.5,12\nB,9.5,20\n", "s.csv"))
     assert len(ec.read_stations(file("Station,X,Y\nA,1.5,12\nB,9.5,20\n", "s.csv"), {"lon": "X", "lat": "Y"})) == 2
 

@@ -81,7 +81,8 @@ def draw_log(city, sites, weeks, rng):
     start = np.datetime64("2024-01-01", "m")
     columns = {name: start + np.floor(minutes).astype("timedelta64[m]") for name, minutes in stamps.items()}
     lon, lat = city.atom_locations[atom].T
-    return pd.DataFrame(columns | {"lon": lon, "lat": lat, "station": np.array(city.site_names)[site]})
+    names = {"unit": [f"U{k}" for k in unit], "station": np.array(city.site_names)[site]}
+    return pd.DataFrame(columns | {"lon": lon, "lat": lat} | names)
 
 
 def compare(rule, log, draws):

@@ -10,11 +10,14 @@ alike, so that a prior of equal shares would shift all deployments of one part o
 **Roads.** The mean travel time from site i to atom j is a law of distance times :math:`1 + a_i + b_{ij} + c_{ij}`,
 because roads are not straight. The effects of a site a and of a pair c are independent; b is alike for neighbouring
 sites and neighbouring atoms, as a river or a motorway concerns them all: its covariance is
-:math:`\exp(-(d_{ii'} + d_{jj'}) / r)`. All are normal with mean 0, and their variances and the reach r maximise the
-likelihood of the recorded drives. Pairs that were often driven are known well, sites that never had a unit are not.
+:math:`\exp(-(d_{ii'} + d_{jj'}) / r)`. All are normal with mean 0; their standard deviations and the reach r are
+estimated from the recorded drives, and drawn too, because few sites tell little about them. Pairs that were often driven
+are known well, sites that never had a unit are not.
 
 References
 ----------
+Chung, Y. et al. (2013). A nondegenerate penalized likelihood estimator for variance parameters in multilevel models.
+Psychometrika 78(4), 685-709.
 Gelman, A. et al. (2013). Bayesian Data Analysis, 3rd edition, chapter 3.
 Rasmussen, C. E. and Williams, C. K. I. (2006). Gaussian Processes for Machine Learning, chapters 2 and 5.
 Wilson, J. T. et al. (2021). Pathwise conditioning of Gaussian processes. Journal of Machine Learning Research 22(105).
@@ -35,12 +38,16 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from .._types import ArrayLike, FloatArray, IntArray
 
+USUAL_SCALES = 0.07, 0.1, 0.07, 0.3  # of sites, routes, pairs; reach as a share of the extent of the atoms
+PRIOR_SDS = np.array([1.0, 1.0, 1.0, 0.7])  # of the logarithms of the scales
+SCALES = 8  # drawn scales
+CURVE_STEP = 0.1
 PASSES = 2  # of leaving out wrong drives
 ENOUGH_DRIVES = 30  # beyond the first of a pair, to tell the variation within pairs
 LEAST_CV = 0.05
 LEAST_FACTOR = 0.2  # of a travel time, so that a draw far from the mean stays a time
 FURTHEST = 4.0  # standard deviations of a single drive, beyond which its stamps are taken for wrong
-ENOUGH_PAIRS, MOST_PAIRS = 300, 1500  # pairs from which the scales of effects are estimated, and the effects
+ENOUGH_PAIRS, MOST_PAIRS = 300, 1000  # pairs from which the scales of effects are estimated, and the effects
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,18 +102,16 @@ class PairEffects:
         Mean relative deviation of the drives of each pair of site and atom, and its inverse variance; 0 without drives.
     sites_km, atoms_km : ndarray, shape (N, N) and (M, M)
         Distances between sites and between atoms.
-    sds : (float, float, float)
-        Standard deviations of the effects of a site, of a route and of a pair.
-    reach_km : float
-        Distance over which effects of routes are alike.
+    scales : ndarray, shape (H, 4)
+        Standard deviations of the effects of a site, of a route and of a pair, and the distance (km) over which effects
+        of routes are alike. The first row is the most probable one, the others are drawn around it.
     """
 
     deviation: FloatArray
     weight: FloatArray
     sites_km: FloatArray
     atoms_km: FloatArray
-    sds: tuple[float, float, float]
-    reach_km: float
+    scales: FloatArray
 
     @classmethod
     def of(
@@ -149,8 +154,7 @@ class PairEffects:
         weight: FloatArray = np.bincount(pair, each, minlength=size).astype(float).reshape(shape)
         total: FloatArray = np.bincount(pair, each * relative, minlength=size).astype(float).reshape(shape)
         deviation = np.divide(total, weight, out=np.zeros_like(weight), where=weight > 0)
-        sds, reach = _effect_scales(deviation, weight, sites_km, atoms_km)
-        return cls(deviation, weight, sites_km, atoms_km, sds, reach)
+        return cls(deviation, weight, sites_km, atoms_km, _effect_scales(deviation, weight, sites_km, atoms_km))
 
     @property
     def mean(self) -> FloatArray:
@@ -163,37 +167,44 @@ class PairEffects:
         With ``more``, which may be infinite, every pair was driven ``more`` times as often with the same mean. A draw
         of the effects before any drive was recorded is corrected by what the drives say (Matheron's rule).
         """
-        site, route, pair = self.sds
-        s, j, root = self._observed(more)
+        k = 0 if rng is None else int(rng.integers(1, len(self.scales)))
+        site, route, pair, reach = self.scales[k]
+        s, j = self._driven
+        root = self._root_of_drives(k, more)
         prior, chance = np.zeros(self.weight.shape), np.zeros(len(s))
         if rng is not None:
-            (near_sites, near_atoms), (n, m) = self._roots, self.weight.shape
+            (near_sites, near_atoms), (n, m) = self._roots[k], self.weight.shape
             prior += site * rng.standard_normal((n, 1)) + pair * rng.standard_normal((n, m))
             prior += route * near_sites @ rng.standard_normal((n, m)) @ near_atoms.T
             chance = rng.standard_normal(len(s)) / np.sqrt(self.weight[s, j] * more)
         known = np.zeros(prior.shape)
         known[s, j] = cho_solve((root, True), self.deviation[s, j] - prior[s, j] - chance)
-        near = route**2 * _alike(self.sites_km, self.reach_km) @ known @ _alike(self.atoms_km, self.reach_km)
+        near = route**2 * _alike(self.sites_km, reach) @ known @ _alike(self.atoms_km, reach)
         return np.maximum(1 + prior + near + site**2 * known.sum(axis=1, keepdims=True) + pair**2 * known, LEAST_FACTOR)
 
     @cached_property
-    def _roots(self) -> tuple[FloatArray, FloatArray]:
-        """Cholesky factors of the similarities of sites and of atoms."""
-        return _root(_alike(self.sites_km, self.reach_km)), _root(_alike(self.atoms_km, self.reach_km))
+    def _driven(self) -> tuple[IntArray, IntArray]:
+        """Site and atom of the pairs with drives."""
+        return _most_driven(self.weight, MOST_PAIRS)
 
     @cached_property
-    def _solved(self) -> dict[float, tuple[IntArray, IntArray, FloatArray]]:
-        """What `_observed` has returned, by ``more``."""
+    def _roots(self) -> list[tuple[FloatArray, FloatArray]]:
+        """Cholesky factors of the similarities of sites and of atoms, for each row of ``scales``."""
+        reaches = self.scales[:, 3]
+        return [(_root(_alike(self.sites_km, r)), _root(_alike(self.atoms_km, r))) for r in reaches]
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, float], FloatArray]:
+        """What `_root_of_drives` has returned."""
         return {}
 
-    def _observed(self, more: float) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return site and atom of the pairs with drives, and the Cholesky factor of their covariance matrix."""
-        if more not in self._solved:
-            s, j = _most_driven(self.weight, MOST_PAIRS)
-            weight = self.weight[s, j] * more
-            variance = _variance(self.sites_km, self.atoms_km, s, j, self.sds, self.reach_km, weight)
-            self._solved[more] = s, j, _root(variance)
-        return self._solved[more]
+    def _root_of_drives(self, k: int, more: float) -> FloatArray:
+        """Return the Cholesky factor of the covariance matrix of the mean deviations, with row ``k`` of ``scales``."""
+        if (k, more) not in self._known:
+            s, j = self._driven
+            variance = _variance(self.sites_km, self.atoms_km, s, j, self.scales[k], self.weight[s, j] * more)
+            self._known[k, more] = _root(variance)
+        return self._known[k, more]
 
 
 def _pearson(table: FloatArray) -> float:
@@ -242,36 +253,39 @@ def _most_driven(weight: FloatArray, most: int) -> tuple[IntArray, IntArray]:
 
 
 def _variance(
-    sites_km: FloatArray,
-    atoms_km: FloatArray,
-    site: IntArray,
-    atom: IntArray,
-    sds: tuple[float, float, float],
-    reach_km: float,
-    weight: FloatArray,
+    sites_km: FloatArray, atoms_km: FloatArray, site: IntArray, atom: IntArray, scales: FloatArray, weight: FloatArray
 ) -> FloatArray:
     """Return the covariance matrix of the mean deviations of pairs with drives."""
-    both = _alike(sites_km[site][:, site] + atoms_km[atom][:, atom], reach_km)
-    return sds[0] ** 2 * (site[:, None] == site) + sds[1] ** 2 * both + np.diag(sds[2] ** 2 + 1 / weight)
+    both = _alike(sites_km[site][:, site] + atoms_km[atom][:, atom], scales[3])
+    return scales[0] ** 2 * (site[:, None] == site) + scales[1] ** 2 * both + np.diag(scales[2] ** 2 + 1 / weight)
 
 
-def _effect_scales(
-    deviation: FloatArray, weight: FloatArray, sites_km: FloatArray, atoms_km: FloatArray
-) -> tuple[tuple[float, float, float], float]:
-    """Return the standard deviations of the effects, and their reach, of maximum likelihood."""
+def _effect_scales(deviation: FloatArray, weight: FloatArray, sites_km: FloatArray, atoms_km: FloatArray) -> FloatArray:
+    """Return the most probable scales of the effects, and draws around them by Laplace's approximation, (H, 4).
+
+    The prior of their logarithms is normal, which keeps standard deviations from being 0 where few sites cannot tell
+    (Chung et al. 2013).
+    """
     from scipy.optimize import minimize
 
     s, j = _most_driven(weight, ENOUGH_PAIRS)
     seen, known = deviation[s, j], weight[s, j]
-    extent = float(np.quantile(atoms_km, 0.9)) or 1.0
+    middle = np.log([*USUAL_SCALES[:3], USUAL_SCALES[3] * (float(np.quantile(atoms_km, 0.9)) or 1.0)])
 
-    def misfit(logarithms: FloatArray) -> float:
-        *sds, reach = np.exp(logarithms)
-        root = _root(_variance(sites_km, atoms_km, s, j, tuple(sds), reach * extent, known))
-        return float(np.log(np.diag(root)).sum() + (solve_triangular(root, seen, lower=True) ** 2).sum() / 2)
+    def misfit(steps: FloatArray) -> float:
+        root = _root(_variance(sites_km, atoms_km, s, j, np.exp(middle + PRIOR_SDS * steps), known))
+        fit = 2 * np.log(np.diag(root)).sum() + (solve_triangular(root, seen, lower=True) ** 2).sum()
+        return float(fit + steps @ steps) / 2
 
-    low, high = np.log([0.005] * 3 + [0.03]), np.log([1.0] * 3 + [3.0])
-    first = np.log([0.05, 0.1, 0.1, 0.3])
-    best = minimize(misfit, first, method="L-BFGS-B", bounds=list(zip(low, high, strict=True)))
-    site, route, pair, reach = np.exp(best.x)
-    return (float(site), float(route), float(pair)), float(reach) * extent
+    best = minimize(misfit, np.zeros(4), method="L-BFGS-B", bounds=[(-FURTHEST, FURTHEST)] * 4).x
+    unit = CURVE_STEP * np.eye(4)
+    curvature = np.array(
+        [
+            [misfit(best + a + b) - misfit(best + a - b) - misfit(best - a + b) + misfit(best - a - b) for b in unit]
+            for a in unit
+        ]
+    ) / (4 * CURVE_STEP**2)
+    values, vectors = np.linalg.eigh((curvature + curvature.T) / 2)
+    spread = vectors / np.sqrt(np.maximum(values, 1.0))  # never wider than the prior
+    around = best + np.random.default_rng(0).standard_normal((SCALES, 4)) @ spread.T
+    return np.exp(middle + PRIOR_SDS * np.clip(np.vstack([best, around]), -FURTHEST, FURTHEST))

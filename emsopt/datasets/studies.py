@@ -42,6 +42,12 @@ def load_study(name: str) -> "pd.DataFrame":
         "navigation_exploration": each edge driven in the first of these runs, with the number of visits and the round
         of the first visit. Written by ``benchmarks/navigation_study.py``.
 
+        "comparison": what `emsopt.planning.compare` states after each of many synthetic logs of St. Paul, one row each:
+        ``rule`` by which the second deployment was chosen, ``weeks`` and ``calls`` of the log, the true difference of
+        mean response (``truth``, min), its stated ``mean``, 90 % interval (``low``, ``high``) and
+        ``probability_better``, the weeks that would settle it (``more_weeks``) and the standard deviation that an
+        unlimited log would leave (``unlimited_sd``). Written by ``benchmarks/comparison_study.py``.
+
         "bocvs": which variables to control. One row per run and amount spent (``cost``): the number of ``plays`` so
         far, how many of them played the cheapest set whose value is within the tolerance (``on_target``), the regrets
         ``simple_regret``, ``quality_regret``, ``cost_regret`` and ``weighted_regret`` that

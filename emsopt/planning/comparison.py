@@ -176,7 +176,7 @@ class Comparison:
         return " ".join(sentences)
 
     def __repr__(self) -> str:
-        gap, (scale, unit, _) = self.difference, _wording(self.metric)
+        gap, (scale, unit, _) = self.difference, wording(self.metric)
         numbers = f"{scale * gap.mean:+.3g} ({scale * gap.low:+.3g} to {scale * gap.high:+.3g}){unit}"
         return (
             f"<Comparison of {', '.join(self.names)}: {numbers}, better with probability {self.probability_better:.3g}>"
@@ -348,7 +348,7 @@ def _by_atom(city: City, changes: FloatArray, size: float) -> pd.DataFrame:
 # -- in words ---------------------------------------------------------------------------------------------------------
 
 
-def _wording(metric: Metric) -> tuple[float, str, str]:
+def wording(metric: Metric) -> tuple[float, str, str]:
     """Return the factor and unit in which differences of a metric are told, and the metric in words."""
     if metric == "mean_response":
         return 1, " min", "mean response"
@@ -380,7 +380,7 @@ def _range(gap: Interval, scale: float, unit: str) -> str:
 def _of_difference(answer: Comparison) -> Iterator[str]:
     """Yield sentences on the difference of the last deployment to the first."""
     (first, last), gap = (answer.names[0], answer.names[-1]), answer.difference
-    scale, unit, what = _wording(answer.metric)
+    scale, unit, what = wording(answer.metric)
     if len(answer.sites[0]) != len(answer.sites[-1]):
         yield f"The fleets differ: {last!r} has {len(answer.sites[-1])} units, {first!r} has {len(answer.sites[0])}."
     if gap.low == gap.high == 0:

@@ -19,7 +19,7 @@ from .._running.progress import bar
 from ..calls.areas import automatic_width_km
 from ..calls.calibration import Fit, calibrate
 from ..errors import InputError
-from ..evaluators.metrics import Metric, metric_label
+from ..evaluators.metrics import Metric
 from .comparison import (
     LEAST_DRAWS,
     Interval,
@@ -29,6 +29,7 @@ from .comparison import (
     options_of,
     probability_below,
     uncertain,
+    wording,
 )
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Robustness:
         best, changed = table["best"].iloc[0], table.iloc[1:]
         same = int((changed["verdict"] == "same").sum())
         count = f"all {len(changed)}" if same == len(changed) else f"{same} of {len(changed)}"
-        told = [f"As estimated, {best!r} has the lowest {metric_label(self.metric)}; so it has in {count} variants."]
+        told = [f"As estimated, {best!r} has the lowest {wording(self.metric)[2]}; so it has in {count} variants."]
         for verdict, words in (("open", "though not beyond chance"), ("reversed", "beyond chance")):
             for variant, row in changed[changed["verdict"] == verdict].iterrows():
                 told.append(f"With {variant} it is {row['best']!r}, {words}.")

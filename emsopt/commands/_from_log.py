@@ -52,8 +52,10 @@ def calibrated(options: Namespace, calls: CallLog, stations: pd.DataFrame, roads
     return fit
 
 
-def city_maker(options: Namespace, demand: Demand, fit: Fit | None, roads: RoadNetwork | None) -> MakeCity:
-    """Return a function that makes the city of a demand, with the times of the options or of the log.
+def city_maker(
+    options: Namespace, demand: Demand, fit: Fit | None, roads: RoadNetwork | None
+) -> tuple[MakeCity, dict[str, Any]]:
+    """Return a function that makes the city of a demand, and its options; times are given, calibrated or assumed.
 
     What is assumed is printed.
     """
@@ -65,7 +67,7 @@ def city_maker(options: Namespace, demand: Demand, fit: Fit | None, roads: RoadN
     if turnout is not None:
         times["turnout_times"] = positive_number(turnout, "--turnout", "min", zero=True)
     if fit is not None:
-        return lambda demand, **chosen: fit.city(demand=demand, **chosen, **times)
+        return lambda demand, **chosen: fit.city(demand=demand, **chosen, **times), times
     if options.travel_times is not None:
         file = existing_file(options.travel_times, "--travel-times", "a table of travel times, .csv")
         times["travel_times"] = read_csv(file, labelled=True)
@@ -79,7 +81,7 @@ def city_maker(options: Namespace, demand: Demand, fit: Fit | None, roads: RoadN
         if not low <= options.speed <= high:
             raise InputError(f"`--speed` must be from {low} to {high} km/h; got {options.speed:g}.")
         times |= {"speed_kmh": options.speed, "detour": options.detour}
-    return lambda demand, **chosen: demand.city(**chosen, **times)
+    return lambda demand, **chosen: demand.city(**chosen, **times), times
 
 
 def _service(options: Namespace, demand: Demand, fit: Fit | None) -> dict[str, Any]:

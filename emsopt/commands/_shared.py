@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # All files that the commands write. Those of an earlier run would mislead beside new ones.
 RESULTS = (
     *("deployments.html", "deployments.png", "by_load.csv", "by_service_rate.csv", "checks.csv", "profile.csv"),
-    *("calibration.csv", "deployments.csv", "scenarios.csv", "plan.csv", "plan_moves.csv"),
+    *("calibration.csv", "deployments.csv", "scenarios.csv", "gains_by_atom.csv", "plan.csv", "plan_moves.csv"),
 )
 
 

@@ -6,6 +6,8 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .._files.atomic import write_file
 from .._files.formats import table_text
 from .._validate import path, whole_number
@@ -21,11 +23,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..calls import CallLog, Checks, Demand, HeldOut
+    from ..calls import CallLog, Checks, Demand, Fit, HeldOut
     from ..city.city import City
     from ..evaluators.evaluation import Evaluation
     from ..evaluators.objective import Objective
-    from ..planning import Plan
+    from ..planning import Comparison, Plan
     from ._from_log import MakeCity
 
 DESCRIPTION = (
@@ -34,6 +36,10 @@ DESCRIPTION = (
     "day. What the log does not say is assumed and printed. Start with --templates FOLDER, or try --practice or "
     "--san-jose."
 )
+# If plans are searched, parts of the log to hold out, and units from which that takes too long.
+FEW_PARTS, MANY_UNITS = 3, 20
+LITTLE = 0.001  # share of the value that no move is worth
+DRAWS = 400  # of cities, to say how sure a gain is
 PRACTICE = {"drop_repeats": True, "skip_empty_days": True, "accept_findings": True}
 OPTIONS = {  # arguments of functions that messages name, and the options of this command
     "columns": "--columns",
@@ -147,8 +153,9 @@ def _run(options: Namespace) -> None:
         "empty_days": "missing" if options.skip_empty_days else "counted",
     }
     demand = aggregate_calls(calls, stations, cell_km=options.cell, **counting)
-    make = _from_log.city_maker(options, demand, fit, roads)
+    make, times = _from_log.city_maker(options, demand, fit, roads)
     city = make(demand, hours=hours, weekdays=weekdays)
+    times = {**times, "hours": hours, "weekdays": weekdays}
     today = _from_log.todays_sites(options, city, fit, calls.details)
     units = _from_log.fleet(options, city, today)
     # raises an error before the long search starts
@@ -162,6 +169,11 @@ def _run(options: Namespace) -> None:
         rows = [scenario(city, name, e, options.metric, options.threshold, base) for name, e in found.items()]
         tables = {"checks": checks.to_frame(), "profile": demand.profile.to_frame()}
         tables |= {} if fit is None else {"calibration": fit.to_frame().rename_axis("quantity").reset_index()}
+        if base is not None and (answer := _how_sure(fit, found, objective, options, demand.cell_km, times)):
+            best = rows[1]  # after today
+            best["gain_low"], best["gain_high"] = -answer.difference.high, -answer.difference.low
+            best["probability_better"] = answer.probability_better
+            tables["gains_by_atom"] = answer.by_atom
         tables |= {"deployments": _deployment_table(found), "scenarios": pd.DataFrame(rows)}
         if demand.cell_km is not None and options.travel_times is None:
             _finer(
@@ -175,8 +187,8 @@ def _run(options: Namespace) -> None:
                 counting,
             )
         if by_hour is not None:
-            weeks = _held_out(calls, stations, weekdays, demand.cell_km, counting)
-            plan = _plan(by_hour, weeks, objective, found, options)
+            counted = {"weekdays": weekdays, "cell_km": demand.cell_km, **counting}
+            plan = _plan(by_hour, lambda most: _held_out(calls, stations, most, counted), objective, found, options)
             tables |= {"plan": plan.to_frame(), "plan_moves": plan.changes()}
         written = [write_file(out / f"{name}.csv", table_text(table)) for name, table in tables.items()]
         return [city.save(out / "city"), *written]
@@ -272,6 +284,43 @@ def _deployment_table(found: dict[str, Evaluation]) -> pd.DataFrame:
     return table[["deployment", "site", "utilization", "share_of_calls", "mean_response_min"]]
 
 
+def _how_sure(
+    fit: Fit | None,
+    found: dict[str, Evaluation],
+    objective: Objective,
+    options: Namespace,
+    cell_km: float | None,
+    times: dict[str, Any],
+) -> Comparison | None:
+    """Compare the best deployment with today's while the log leaves rates and times open; print how sure the gain is.
+
+    None if the deployments are the same, or the log has no times.
+    """
+    from ..planning import compare
+
+    (_, today), (name, best), *_ = found.items()
+    if sorted(today.site_names) == sorted(best.site_names):
+        return None
+    if fit is None:
+        print("How sure this gain is cannot be said: the log has no times of dispatch and arrival to calibrate.")
+        return None
+    answer = compare(
+        fit,
+        {"today": today.sites, name: best.sites},
+        draws=DRAWS,
+        rng=0,
+        evaluator=best.evaluator,
+        capacity=best.capacity,
+        metric=objective.metric,
+        progress=sys.stderr.isatty(),
+        cell_km=cell_km,
+        areas=options.areas,
+        **times,
+    )
+    print(f"How sure this gain is: {answer}")
+    return answer
+
+
 def _finer(
     width: float,
     calls: CallLog,
@@ -310,14 +359,12 @@ def _by_hour(make: MakeCity, demand: Demand, weekdays: list[int] | None) -> dict
     return {h: city.replace(arrival_rates=rates[h], name=name) for h, name in enumerate(names)}
 
 
-def _held_out(
-    calls: CallLog, stations: pd.DataFrame, weekdays: list[int] | None, cell_km: float | None, counting: dict[str, Any]
-) -> list[HeldOut]:
-    """Return the weeks to judge the plan on; none if the log is too short."""
+def _held_out(calls: CallLog, stations: pd.DataFrame, most: int, counted: dict[str, Any]) -> list[HeldOut]:
+    """Return at most so many parts of the log to judge a plan on; none if the log is too short."""
     from ..calls import held_out_weeks
 
     try:
-        return held_out_weeks(calls, stations, weekdays=weekdays, cell_km=cell_km, **counting)
+        return held_out_weeks(calls, stations, most=most, **counted)
     except InputError as error:
         print(f"\nThe plan is not judged on days held out: {error}")
         return []
@@ -325,7 +372,7 @@ def _held_out(
 
 def _plan(
     cities: dict[int, City],
-    weeks: list[HeldOut],
+    weeks: Callable[[int], list[HeldOut]],
     objective: Objective,
     found: dict[str, Evaluation],
     options: Namespace,
@@ -335,8 +382,10 @@ def _plan(
 
     rules = {"metric": objective.metric, "rng": 0, "progress": sys.stderr.isatty(), **objective.options}
     plan = hourly_plan(cities, objective.space, options.moves, options.evaluator, **rules)
-    if weeks:
-        plan = judge_plan(plan, weeks, rng=0, progress=sys.stderr.isatty())
+    searched = np.isnan(plan.lower_bound)  # not all deployments were evaluated
+    parts = [] if searched and objective.units >= MANY_UNITS else weeks(FEW_PARTS if searched else 8)
+    if parts and plan.moves.any():
+        plan = judge_plan(plan, parts, rng=0, progress=sys.stderr.isatty())
     evaluator = plan.objectives[0].evaluator
     print(
         f"\nPlan of the day, at most {options.moves} unit(s) moved between hours ({evaluator} hypercube): "
@@ -351,10 +400,17 @@ def _plan(
     if "today" in found and len(found["today"].sites) == objective.units:
         now = sum(w * o(found["today"].sites) for w, o in zip(plan.weights, plan.objectives, strict=True))
         print(f"  Today's deployment, hour by hour: {_against(float(now), plan)}.")
-    print(f"  {plan.verdict}")
+    print(f"  {plan.verdict if parts else _unjudged(plan)}")
     for hour, old, new in plan.changes().itertuples(index=False):
         print(f"  {hour:02d}:00  {old} -> {new}")
     return plan
+
+
+def _unjudged(plan: Plan) -> str:
+    """Return a verdict on a plan that was not judged on weeks held out."""
+    said = f"The plan is not judged on weeks held out. By its own figures it gains {plan.fixed_value - plan.value:.2g}"
+    leave = plan.fixed_value - plan.value < LITTLE * plan.fixed_value
+    return said + (": leave the units where they are." if leave else ", which chance in the log may explain.")
 
 
 def _against(value: float, plan: Plan) -> str:

@@ -5,6 +5,7 @@ import io
 import json
 import re
 from contextlib import redirect_stdout
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ import emsopt as eo
 from emsopt.__main__ import main
 from emsopt._files.formats import table_text
 from emsopt.commands import _shared
-from emsopt.commands.own_city import _against, _hours, _weekdays
+from emsopt.commands.own_city import _against, _hours, _unjudged, _weekdays
 from emsopt.planning.hourly import hourly_plan
 
 EVIL = [
@@ -314,7 +315,10 @@ def test_san_jose_is_calibrated_and_compared_with_its_own_stations(tmp_path, cap
     units = len(table.loc["today", "sites"].split("; "))
     assert f"Today: {units} units at 33 stations" in text
     assert f"over today (6 units instead of {units}): {gain:+.3f} min" in text
-    assert "calibration.csv" in files_in(tmp_path / "o")
+    assert re.search(r"How sure this gain is: .*'best found'", text)
+    assert table.loc["best found", "gain_low"] < table.loc["best found", "gain_high"] < 0
+    assert table.loc["best found", "probability_better"] < 0.01  # six units against 45
+    assert {"calibration.csv", "gains_by_atom.csv"} <= files_in(tmp_path / "o")
 
 
 @pytest.fixture(scope="module")
@@ -330,7 +334,9 @@ def test_today_is_given_by_names_or_by_a_file(plain, tmp_path, capsys, no_figure
     said = []
     for today in (["C", "D"], [str(tmp_path / "today.csv")]):
         assert main(["city", *plain, *quick, "--today", *today]) == 0
-        said.append([line for line in capsys.readouterr().out.splitlines() if line.startswith("Gain of the")])
+        printed = capsys.readouterr().out
+        said.append([line for line in printed.splitlines() if line.startswith("Gain of the")])
+        assert "How sure this gain is cannot be said" in printed
     assert said[0] == said[1]
     city = eo.City.load(tmp_path / "o" / "city")
     best, now = eo.evaluators.evaluate_all(city, 2).best, eo.evaluators.exact_hypercube(city, [2, 3])
@@ -370,6 +376,12 @@ def test_a_difference_is_told_in_percent_where_it_can_be_seen():
     assert _against(plan.value, plan) == f"{plan.value:.4g} (+0)"
     assert _against(1.02 * plan.value, plan) == f"{1.02 * plan.value:.4g} ({0.02 * plan.value:+.2g}, +2.0 %)"
     assert _against(1.0002 * plan.value, plan).endswith(f"({0.0002 * plan.value:+.2g})")  # not "+0.0 %"
+
+
+def test_plans_of_many_units_are_not_judged():
+    plan = hourly_plan([eo.datasets.grid_city(5, 2, rng=1)] * 2, 2, 1)
+    assert _unjudged(plan).endswith("it gains 0: leave the units where they are.")
+    assert "which chance in the log may explain" in _unjudged(replace(plan, fixed_value=1.1 * plan.value))
 
 
 def test_files_of_an_earlier_run_are_removed_and_the_hours_leave_a_trace(plain, tmp_path, capsys, no_figure):

@@ -12,9 +12,6 @@ Three small shares of drives are different, independent of distance: wrong recor
 is as likely; departures that were recorded on arrival, so that the drive seems to take no time; and, if that improves
 the fit clearly, "strays" that did not start where the unit is stationed and take any time around the median.
 
-Where the station is not known, the unit comes from the r-th closest with a probability proportional to
-:math:`\rho^r`, and the density of a drive is the sum over these stations.
-
 References
 ----------
 Kolesar, P., Walker, W. and Hausner, J. (1975). Determining the relation between fire engine travel times and travel
@@ -29,7 +26,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import expit
 
 from ..errors import InputError
 from ._durations import Z90, Estimate, gamma_density, lognormal_density, maximise
@@ -160,8 +156,7 @@ def fit_law(
     hour: IntArray,
     start: float,
     end: float,
-    *,
-    mean_as_recorded: bool = False,
+    in_mean: FloatArray | None = None,
 ) -> TravelLaw:
     """Fit a law of travel times to recorded drives.
 
@@ -169,16 +164,15 @@ def fit_law(
     ----------
     minutes : ndarray, shape (K,)
         Recorded minutes, from 0 to `LONGEST_MIN`.
-    distance : ndarray, shape (K,) or (K, R)
-        Distance of each drive; with R columns, from the closest, second closest, ... station from which the unit may
-        have come.
+    distance : ndarray, shape (K,)
+        Distance of each drive.
     hour : ndarray of int, shape (K,)
         Hour of the day, 0 to 23.
     start, end : float
         Resolutions (min) of the times at the start and at the end.
-    mean_as_recorded : bool
-        Scale the law so that its mean over the drives is the recorded one, strays included and wrong records left out.
-        Predictions of the mean then do not depend on how well the distribution fits. Needs one column of distances.
+    in_mean : ndarray, shape (K,), optional
+        Scale the law so that its mean over the drives is the mean of these minutes, strays included and wrong records
+        left out. Predictions of the mean then do not depend on how well the distribution fits.
 
     Returns
     -------
@@ -191,42 +185,37 @@ def fit_law(
     """
     if len(minutes) < FEWEST:
         raise InputError(f"a travel law needs at least {FEWEST} recorded drives; got {len(minutes)}.")
-    distance = distance if distance.ndim == 2 else distance[:, None]
-    middle, ranks = max(float(np.median(distance[:, 0])), 1e-3), np.arange(distance.shape[1])
+    middle = max(float(np.median(distance)), 1e-3)
     typical = max(float(np.median(minutes)), end / 2)
     others = [np.full(len(minutes), 1 / LONGEST_MIN), gamma_density(minutes, AT_ONCE_MIN, 1.0, start, end)]
     strays = lognormal_density(minutes, np.array([typical]), STRAY_SPREAD, start, end)[0]
 
     def likelihood(kind: str, hours: FloatArray, other: FloatArray) -> LogDensity:
-        factor, n_others = np.exp(hours[hour])[:, None], other.shape[1]
+        factor, n_others = np.exp(hours[hour]), other.shape[1]
 
         def log_density(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
-            spread, odds = np.exp(np.clip(parameters[2], -4, 1)), np.exp(np.clip(parameters[3 : 3 + n_others], -12, 3))
+            spread, odds = np.exp(np.clip(parameters[2], -4, 1)), np.exp(np.clip(parameters[3:], -12, 3))
             mean, by_first, by_second = (v * factor for v in mean_minutes(kind, parameters, distance, middle))
-            density, by_mean, by_spread = lognormal_density(minutes[:, None], mean, spread, start, end)
-            rho = expit(parameters[-1])
-            chance = rho**ranks / (rho**ranks).sum() if unsure else np.ones(1)
+            density, by_mean, by_spread = lognormal_density(minutes, mean, spread, start, end)
             at_home = 1 / (1 + odds.sum())
             share = odds * at_home
-            total = np.maximum(at_home * (density @ chance) + other @ share, 1e-300)
-            slopes = [at_home * ((by * of) @ chance) for by, of in ((by_mean, by_first), (by_mean, by_second))]
-            slopes += [at_home * spread * (by_spread @ chance), *(share * (other - total[:, None])).T]
-            slopes += [at_home * (density @ (chance * (ranks - chance @ ranks))) * (1 - rho)] if unsure else []
+            total = np.maximum(at_home * density + other @ share, 1e-300)
+            slopes = [at_home * by_mean * by_first, at_home * by_mean * by_second, at_home * by_spread * spread]
+            slopes += [*(share * (other - total[:, None])).T]
             gradient = np.column_stack(slopes) / total[:, None]
             # a prior worth one drive keeps the shares above 0, where they have an error
-            gradient[:, 3 : 3 + n_others] += (1 - n_others * share) / len(minutes)
+            gradient[:, 3:] += (1 - n_others * share) / len(minutes)
             return np.log(total) + np.log(share).sum() / len(minutes), gradient
 
         return log_density
 
-    unsure = len(ranks) > 1
-    odds, flat = [-4.0, -4.0] + [-1.5] * unsure, np.zeros(24)
+    odds, flat = [-4.0, -4.0], np.zeros(24)
     starts = {
         "linear": np.array([np.log(typical), 0.5, np.log(0.4), *odds]),
         "accelerating": np.array([np.log(2 * middle / typical), np.log(middle), np.log(0.4), *odds]),
     }
     # beyond the distances of the drives, D would be an extrapolation
-    low, high = np.log(np.maximum(np.quantile(distance[:, 0], (0.02, 0.75)), 1e-3))
+    low, high = np.log(np.maximum(np.quantile(distance, (0.02, 0.75)), 1e-3))
     bounds = {"linear": (None, None), "accelerating": (low, high + 1e-6)}
 
     def best_of(kind: str, hours: FloatArray, other: FloatArray, first: FloatArray) -> Any:
@@ -238,7 +227,7 @@ def fit_law(
     kind = "accelerating" if gain > FOR_CURVE else "linear"
     parameters, influence, best = fits[kind]
     more = np.column_stack([other, strays])
-    with_strays = best_of(kind, flat, more, np.insert(parameters, 5, -4.0))
+    with_strays = best_of(kind, flat, more, np.append(parameters, -4.0))
     if with_strays[2] > best + FOR_STRAYS:
         (parameters, influence, best), other = with_strays, more
     hours, errors = flat, flat
@@ -248,16 +237,15 @@ def fit_law(
         if not hours.any():
             break
         parameters, influence, best = best_of(kind, hours, other, parameters)
-    odds = np.exp(parameters[3 : 3 + other.shape[1]])
-    share = odds / (1 + odds.sum())
-    if mean_as_recorded:
+    share = np.exp(parameters[3:]) / (1 + np.exp(parameters[3:]).sum())
+    if in_mean is not None:
         logs = likelihood(kind, hours, other)(parameters)[0]
         weight = 1 - share[0] / LONGEST_MIN / np.exp(logs)
-        mean, *by_parameter = (v * np.exp(hours[hour]) for v in mean_minutes(kind, parameters, distance[:, 0], middle))
-        scale = weight @ minutes / (weight @ mean)
+        mean, *by_parameter = (v * np.exp(hours[hour]) for v in mean_minutes(kind, parameters, distance, middle))
+        scale = weight @ in_mean / (weight @ mean)
         direction = np.zeros(len(parameters))
         direction[0] = 1 if kind == "linear" else -1
-        on_scale = weight * (minutes / scale - mean) - influence[:, :2] @ [weight @ slope for slope in by_parameter]
+        on_scale = weight * (in_mean / scale - mean) - influence[:, :2] @ [weight @ slope for slope in by_parameter]
         influence = influence + np.outer(on_scale / (weight @ mean), direction)
         parameters = parameters + np.log(scale) * direction
     covariance = influence.T @ influence

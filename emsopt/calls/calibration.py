@@ -56,7 +56,6 @@ DURATIONS = {  # from, to
     "service": ("dispatched", "cleared"),
 }
 STAMPS = ("dispatched", "en_route", "on_scene", "cleared")
-POSSIBLE = 5  # stations from which a unit of unknown home may have come
 SELDOM = 0.05  # of the median number of calls of a unit; units with fewer are not part of the deployment
 AT_ONCE_MIN = 0.99  # a unit that drives for less was reported en route on arrival
 ALIKE = 4000  # calls at a time whose distances to all stations are computed
@@ -262,7 +261,7 @@ def calibrate(
     homes : mapping of str to str, optional
         Name of the home station of each unit. Default: the log's column ``station``; or the stations whose numbers the
         units have, as E14 has that of Station 14; or, with units, the stations that the log makes most likely; or,
-        without units, any of the five closest stations.
+        without units, the closest station with a free unit, where each station has one.
     roads : RoadNetwork, optional
         Roads with free-flow speeds. Default: distances are as the crow flies.
 
@@ -308,8 +307,10 @@ def calibrate(
             left_out |= {reason: int(bad.sum())} if bad.any() else {}
             values[bad] = np.nan
 
+    at_once = minutes["travel"] <= max(exact["en_route"], AT_ONCE_MIN)
     if "turnout" in minutes:  # departures recorded on arrival say nothing about turnout
-        minutes["turnout"][minutes["travel"] <= max(exact["en_route"], AT_ONCE_MIN)] = np.nan
+        departed = minutes["turnout"].copy()
+        minutes["turnout"][at_once] = np.nan
 
     def duration(name: str, group: IntArray | None = None) -> Duration | None:
         values = minutes.get(name)
@@ -326,41 +327,44 @@ def calibrate(
 
     reach = distances(stations, log.locations, roads)
     travelled = minutes["travel"]
-    home, names, source = _home(homes, details, stations, reach, travelled)
+    known_home, names, source = _home(homes, details, stations, reach, travelled)
     start, end = exact["en_route"], exact["on_scene"]
-    if home is None:
-        close = np.sort(reach, axis=1)[:, :POSSIBLE]
-        known, apart = ~np.isnan(travelled), close
-    else:
-        known = ~np.isnan(travelled) & (home >= 0)
-        apart = reach[np.arange(len(home)), np.maximum(home, 0)][:, None]
-    known &= np.isfinite(apart).all(axis=1)
-    law = fit_law(travelled[known], apart[known], hour[known], start, end)
     deployment = _deployment(names, details, stations)
-    units = units_sent(log)
     service = minutes.get("service", np.full(len(log), np.nan))
     typical = float(np.nanmean(service)) if (~np.isnan(service)).any() else 0.0
     busy = np.where(np.isnan(service), typical, service)
-    answer = _answers(stamps["dispatched"], log.times, reach, deployment, busy)
-    usable = ~np.isnan(travelled) & np.isfinite(answer)
-    answer_law = fit_law(travelled[usable], answer[usable], hour[usable], start, end, mean_as_recorded=True)
+    answering = _answers(stamps["dispatched"], log.times, reach, deployment, busy)
+    home = answering if known_home is None else known_home
+    turnout = duration("turnout", NIGHT[hour].astype(np.int64))
+    in_sum = travelled  # departures recorded on arrival took from the drive what they gave to turnout
+    if turnout is not None:
+        in_sum = travelled + np.where(at_once, np.nan_to_num(departed - turnout.mean.value), 0)
+
+    def law_of(station: IntArray, in_sum: FloatArray | None = None) -> tuple[TravelLaw, BoolArray, FloatArray]:
+        apart = reach[np.arange(len(log)), np.maximum(station, 0)]
+        known = ~np.isnan(travelled) & (station >= 0) & np.isfinite(apart)
+        recorded = None if in_sum is None else in_sum[known]
+        return fit_law(travelled[known], apart[known], hour[known], start, end, recorded), known, apart
+
+    law, known, apart = law_of(home)
+    answer_law, *_ = law_of(answering, in_sum)
     return Fit(
         stations=stations,
         calls=log,
         call_handling=duration("call handling"),
-        turnout=duration("turnout", NIGHT[hour].astype(np.int64)),
+        turnout=turnout,
         service=duration("service"),
         law=law,
         answer_law=answer_law,
         homes=MappingProxyType(names),
         homes_from=source,
         deployment=deployment,
-        units_per_call=float(units.mean()),
+        units_per_call=float(units_sent(log).mean()),
         drives=pd.DataFrame(
             {
                 "call": np.flatnonzero(known),
-                "station": (reach.argmin(axis=1) if home is None else home)[known],
-                "distance": apart[known, 0],
+                "station": home[known],
+                "distance": apart[known],
                 "minutes": travelled[known],
             }
         ),
@@ -466,16 +470,15 @@ def _deployment(homes: Mapping[str, str], details: pd.DataFrame, stations: pd.Da
     return np.sort([place[homes[unit]] for unit in regular.index])
 
 
-def _answers(dispatched: Any, called: Any, reach: FloatArray, deployment: IntArray, busy: FloatArray) -> FloatArray:
-    """Return the distance of the closest free unit of a deployment from each call; NaN where all are busy, shape (K,).
+def _answers(dispatched: Any, called: Any, reach: FloatArray, deployment: IntArray, busy: FloatArray) -> IntArray:
+    """Return the station of the closest free unit of a deployment for each call; -1 where all are busy, shape (K,).
 
     Units are busy for the recorded time of the calls to which this rule sends them.
     """
     when = np.where(np.isnat(dispatched), called, dispatched)
     order = np.argsort(when, kind="stable")
     minutes = (when[order] - when[order[0]]).astype("timedelta64[s]").astype(float) / 60
-    preferred = _dispatch.closest_first(reach[order], deployment)
-    answered = _dispatch.send(minutes, preferred, busy[order])
-    result = np.full(len(when), np.nan)
-    result[order] = np.where(answered >= 0, reach[order, deployment[np.maximum(answered, 0)]], np.nan)
+    answered = _dispatch.send(minutes, _dispatch.closest_first(reach[order], deployment), busy[order])
+    result = np.full(len(when), -1)
+    result[order] = np.where(answered >= 0, deployment[answered], -1)
     return result

@@ -243,7 +243,7 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
 
     def misfit(p: FloatArray, family: Any) -> float:
         # a prior worth one record keeps the share of wrong ones above 0
-        return float(-(counts * np.log(mixture(family, np.clip(p, -12, 8))[1])).sum() + np.log1p(np.exp(-p[2])))
+        return float(-(counts * np.log(mixture(family, np.clip(p, -12, 8))[1])).sum() + np.logaddexp(0, -p[2]))
 
     options: Any = {"xatol": 1e-3, "fatol": 1e-3}
     fits, first = [], np.array([np.log(middle), np.log(0.6), -4.0])

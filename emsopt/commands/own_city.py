@@ -6,15 +6,13 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .._files.atomic import write_file
 from .._files.formats import table_text
 from .._validate import path, whole_number
 from ..city.tables import check_replaceable
 from ..errors import EmsoptError, InputError
 from ..planning.scenarios import scenario
-from . import _from_log, _shared
+from . import _day, _from_log, _shared
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -23,12 +21,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..calls import CallLog, Checks, Demand, Fit, HeldOut
+    from ..calls import CallLog, Checks, Demand, Fit
     from ..city.city import City
     from ..evaluators.evaluation import Evaluation
     from ..evaluators.objective import Objective
-    from ..planning import Comparison, Plan
-    from ._from_log import MakeCity
+    from ..planning import Comparison
 
 DESCRIPTION = (
     "Turn a log of past calls (time, lon, lat and whatever else it has) and a table of stations (name, lon, lat) into "
@@ -36,9 +33,6 @@ DESCRIPTION = (
     "day. What the log does not say is assumed and printed. Start with --templates FOLDER, or try --practice or "
     "--san-jose."
 )
-# If plans are searched, parts of the log to hold out, and units from which that takes too long.
-FEW_PARTS, MANY_UNITS = 3, 20
-LITTLE = 0.001  # share of the value that no move is worth
 DRAWS = 400  # of cities, to say how sure a gain is
 PRACTICE = {"drop_repeats": True, "skip_empty_days": True, "accept_findings": True}
 OPTIONS = {  # arguments of functions that messages name, and the options of this command
@@ -159,7 +153,7 @@ def _run(options: Namespace) -> None:
     today = _from_log.todays_sites(options, city, fit, calls.details)
     units = _from_log.fleet(options, city, today)
     # raises an error before the long search starts
-    by_hour = None if options.moves is None else _by_hour(make, demand, weekdays)
+    by_hour = None if options.moves is None else _day.by_hour(make, demand, weekdays)
     check_replaceable(path(options.out, "--out") / "city")
 
     def write_tables(objective: Objective, found: dict[str, Evaluation], out: Path) -> list[Path]:
@@ -188,7 +182,9 @@ def _run(options: Namespace) -> None:
             )
         if by_hour is not None:
             counted = {"weekdays": weekdays, "cell_km": demand.cell_km, **counting}
-            plan = _plan(by_hour, lambda most: _held_out(calls, stations, most, counted), objective, found, options)
+            plan = _day.plan_day(
+                by_hour, lambda most: _day.held_out(calls, stations, most, counted), objective, found, options
+            )
             tables |= {"plan": plan.to_frame(), "plan_moves": plan.changes()}
         written = [write_file(out / f"{name}.csv", table_text(table)) for name, table in tables.items()]
         return [city.save(out / "city"), *written]
@@ -349,73 +345,3 @@ def _finer(
     )
     if abs(late[1] - late[0]) > 0.005:
         print(f"The late fraction depends on the cells: use --cell {width / 2:g} or less for it.")
-
-
-def _by_hour(make: MakeCity, demand: Demand, weekdays: list[int] | None) -> dict[int, City]:
-    """Return the city at each hour of the day."""
-    rates = demand.rates_by_hour(weekdays=weekdays)
-    city = make(demand, weekdays=weekdays)
-    names = [f"{city.name}, {hour:02d} to {hour + 1:02d} h" for hour in range(24)]
-    return {h: city.replace(arrival_rates=rates[h], name=name) for h, name in enumerate(names)}
-
-
-def _held_out(calls: CallLog, stations: pd.DataFrame, most: int, counted: dict[str, Any]) -> list[HeldOut]:
-    """Return at most so many parts of the log to judge a plan on; none if the log is too short."""
-    from ..calls import held_out_weeks
-
-    try:
-        return held_out_weeks(calls, stations, most=most, **counted)
-    except InputError as error:
-        print(f"\nThe plan is not judged on days held out: {error}")
-        return []
-
-
-def _plan(
-    cities: dict[int, City],
-    weeks: Callable[[int], list[HeldOut]],
-    objective: Objective,
-    found: dict[str, Evaluation],
-    options: Namespace,
-) -> Plan:
-    """Plan the day, judge the plan, and print what changes."""
-    from ..planning import hourly_plan, judge_plan
-
-    rules = {"metric": objective.metric, "rng": 0, "progress": sys.stderr.isatty(), **objective.options}
-    plan = hourly_plan(cities, objective.space, options.moves, options.evaluator, **rules)
-    searched = np.isnan(plan.lower_bound)  # not all deployments were evaluated
-    parts = [] if searched and objective.units >= MANY_UNITS else weeks(FEW_PARTS if searched else 8)
-    if parts and plan.moves.any():
-        plan = judge_plan(plan, parts, rng=0, progress=sys.stderr.isatty())
-    evaluator = plan.objectives[0].evaluator
-    print(
-        f"\nPlan of the day, at most {options.moves} unit(s) moved between hours ({evaluator} hypercube): "
-        f"{plan.message}.\n  {objective.label}, mean over all calls: {plan.value:.4g}; without moves "
-        f"{_against(plan.fixed_value, plan)}; with unlimited moves {_against(plan.free_value, plan)}."
-    )
-    print(
-        f"  Without moves, the same units have {objective(plan.fixed_sites):.4g} at the mean load of the day, as in "
-        f"the tables above,\n  and {plan.fixed_value:.4g} hour by hour: busy hours have more calls, which wait longer, "
-        "and each hour has its own pattern."
-    )
-    if "today" in found and len(found["today"].sites) == objective.units:
-        now = sum(w * o(found["today"].sites) for w, o in zip(plan.weights, plan.objectives, strict=True))
-        print(f"  Today's deployment, hour by hour: {_against(float(now), plan)}.")
-    print(f"  {plan.verdict if parts else _unjudged(plan)}")
-    for hour, old, new in plan.changes().itertuples(index=False):
-        print(f"  {hour:02d}:00  {old} -> {new}")
-    return plan
-
-
-def _unjudged(plan: Plan) -> str:
-    """Return a verdict on a plan that was not judged on weeks held out."""
-    said = f"The plan is not judged on weeks held out. By its own figures it gains {plan.fixed_value - plan.value:.2g}"
-    leave = plan.fixed_value - plan.value < LITTLE * plan.fixed_value
-    return said + (": leave the units where they are." if leave else ", which chance in the log may explain.")
-
-
-def _against(value: float, plan: Plan) -> str:
-    """Return a value as text, with its difference from the value of the plan, and in percent if that is visible."""
-    if not plan.value:
-        return f"{value:.4g}"
-    percent = round(100 * (value / plan.value - 1), 1) + 0.0  # not -0.0
-    return f"{value:.4g} ({value - plan.value:+.2g}{f', {percent:+.1f} %' if percent else ''})"

@@ -15,7 +15,8 @@ import emsopt as eo
 from emsopt.__main__ import main
 from emsopt._files.formats import table_text
 from emsopt.commands import _shared
-from emsopt.commands.own_city import _against, _hours, _unjudged, _weekdays
+from emsopt.commands._day import against, unjudged
+from emsopt.commands.own_city import _hours, _weekdays
 from emsopt.planning.hourly import hourly_plan
 
 EVIL = [
@@ -373,15 +374,15 @@ def test_what_is_wrong_in_the_data_stops_the_command(tmp_path, capsys, no_figure
 
 def test_a_difference_is_told_in_percent_where_it_can_be_seen():
     plan = hourly_plan([eo.datasets.grid_city(5, 2, rng=1)], 2, 1)
-    assert _against(plan.value, plan) == f"{plan.value:.4g} (+0)"
-    assert _against(1.02 * plan.value, plan) == f"{1.02 * plan.value:.4g} ({0.02 * plan.value:+.2g}, +2.0 %)"
-    assert _against(1.0002 * plan.value, plan).endswith(f"({0.0002 * plan.value:+.2g})")  # not "+0.0 %"
+    assert against(plan.value, plan) == f"{plan.value:.4g} (+0)"
+    assert against(1.02 * plan.value, plan) == f"{1.02 * plan.value:.4g} ({0.02 * plan.value:+.2g}, +2.0 %)"
+    assert against(1.0002 * plan.value, plan).endswith(f"({0.0002 * plan.value:+.2g})")  # not "+0.0 %"
 
 
 def test_plans_of_many_units_are_not_judged():
     plan = hourly_plan([eo.datasets.grid_city(5, 2, rng=1)] * 2, 2, 1)
-    assert _unjudged(plan).endswith("it gains 0: leave the units where they are.")
-    assert "which chance in the log may explain" in _unjudged(replace(plan, fixed_value=1.1 * plan.value))
+    assert unjudged(plan).endswith("it gains 0: leave the units where they are.")
+    assert "which chance in the log may explain" in unjudged(replace(plan, fixed_value=1.1 * plan.value))
 
 
 def test_files_of_an_earlier_run_are_removed_and_the_hours_leave_a_trace(plain, tmp_path, capsys, no_figure):

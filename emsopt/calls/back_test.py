@@ -129,7 +129,7 @@ class BackTest:
 def back_test(
     fit: Fit,
     later_calls: CallLog | Source,
-    deployment: Sequence[int] | IntArray | None = None,
+    deployment: Sequence[int | str] | IntArray | None = None,
     *,
     draws: int | None = None,
     rng: Rng = 0,
@@ -142,11 +142,11 @@ def back_test(
         As `calibrate` returns it, from other calls than ``later_calls``.
     later_calls : CallLog, or whatever `read_calls` takes
         With the roles ``dispatched`` and ``on_scene``.
-    deployment : array_like of int, shape (p,), optional
-        Index into ``fit.stations`` of the station of each unit; repeat it for several units. Default: the units that
-        the log of the fit shows.
+    deployment : sequence of str or int, shape (p,), optional
+        Name of the station of each unit, or its index in ``fit.stations``; repeat it for several units. Default: the
+        units that the log of the fit shows.
     draws : int, optional
-        Number of replays. Default: 200, fewer for more than 100,000 calls.
+        Number of replays, at least 40. Default: 200, fewer for more than 100,000 calls.
     rng : numpy.random.Generator or seed
         Fixed by default, so that a report can be repeated.
 
@@ -169,6 +169,7 @@ def back_test(
     >>> bool(abs(row["modelled"] / row["recorded"] - 1) < 0.05)
     True
     """
+    fit = _validate.instance(fit, "fit", Fit, "emsopt.calls.Fit")
     log = later_calls if isinstance(later_calls, CallLog) else read_calls(later_calls)
     missing = [role for role in ("dispatched", "on_scene") if role not in log.details]
     if missing:
@@ -176,7 +177,7 @@ def back_test(
     sites = check_deployment(fit, deployment)
     if draws is None:
         draws = int(np.clip(MOST_VALUES // max(len(log), 1), LEAST_DRAWS, DRAWS))
-    rng = _validate.generator(rng)
+    draws, rng = _validate.whole_number(draws, "draws", LEAST_DRAWS), _validate.generator(rng)
     played = replay(fit, log, sites, draws=draws, rng=rng)
     log = played.calls
     stamps = [log.details[role].to_numpy("datetime64[s]") for role in ("dispatched", "on_scene")]

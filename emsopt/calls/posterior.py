@@ -11,8 +11,8 @@ alike, so that a prior of equal shares would shift all deployments of one part o
 because roads are not straight. The effects of a site a and of a pair c are independent; b is alike for neighbouring
 sites and neighbouring atoms, as a river or a motorway concerns them all: its covariance is
 :math:`\exp(-(d_{ii'} + d_{jj'}) / r)`. All are normal with mean 0; their standard deviations and the reach r are
-estimated from the recorded drives, and drawn too, because few sites tell little about them. Pairs that were often driven
-are known well, sites that never had a unit are not.
+estimated from the recorded drives, and drawn too, because few sites tell little about them. Pairs that were often
+driven are known well, sites that never had a unit are not.
 
 References
 ----------

@@ -81,10 +81,10 @@ class Replay:
 def replay(
     fit: Fit,
     calls: CallLog | Source | None = None,
-    deployment: Sequence[int] | IntArray | None = None,
+    deployment: Sequence[int | str] | IntArray | None = None,
     *,
     draws: int = 20,
-    rng: Rng = None,
+    rng: Rng = 0,
 ) -> Replay:
     """Replay the calls of a log with a deployment.
 
@@ -94,15 +94,22 @@ def replay(
         As `calibrate` returns it. Every draw takes its own times from what the fit leaves open (`Fit.draw`).
     calls : CallLog, or whatever `read_calls` takes, optional
         Default: the calls of the fit.
-    deployment : array_like of int, shape (p,), optional
-        Index into ``fit.stations`` of the station of each unit; repeat it for several units. Default: today's.
+    deployment : sequence of str or int, shape (p,), optional
+        Name of the station of each unit, or its index in ``fit.stations``; repeat it for several units. Default:
+        today's.
     draws : int
-    rng : numpy.random.Generator or seed, optional
-        The same seed gives the same times to the same calls whatever the deployment.
+    rng : numpy.random.Generator or seed
+        The same seed gives the same times to the same calls whatever the deployment. Fixed by default, so that two
+        deployments can be compared.
 
     Returns
     -------
     Replay
+
+    Raises
+    ------
+    InputError
+        If the fit has no service times, no unit was sent to any call, or a station does not exist.
     """
     fit = _validate.instance(fit, "fit", Fit, "emsopt.calls.Fit")
     log = fit.calls if calls is None else calls if isinstance(calls, CallLog) else read_calls(calls)
@@ -143,15 +150,18 @@ def dispatch_times(log: CallLog) -> Times:
     return np.where(np.isnat(dispatched), log.times, dispatched)
 
 
-def check_deployment(fit: Fit, deployment: Sequence[int] | IntArray | None) -> IntArray:
+def check_deployment(fit: Fit, deployment: Sequence[int | str] | IntArray | None) -> IntArray:
     """Return a deployment as sorted indices of stations; None stands for today's."""
     if deployment is None:
         return fit.deployment
-    sites = np.asarray(deployment)
+    sites, names = np.asarray(deployment), fit.stations["name"].tolist()
+    if sites.ndim == 1 and sites.dtype.kind == "U":
+        sites = np.array([names.index(_validate.choice(name, "deployment", names)) for name in sites.tolist()])
     if sites.ndim != 1 or len(sites) == 0 or sites.dtype.kind not in "iu":
-        raise InputError(f"`deployment` must be a list of indices of stations; got {_validate.shown(deployment)}.")
-    if sites.min() < 0 or sites.max() >= len(fit.stations):
-        raise InputError(f"`deployment` must have indices from 0 to {len(fit.stations) - 1}; got {sites.tolist()}.")
+        got = _validate.shown(deployment)
+        raise InputError(f"`deployment` must be a list of names or indices of stations; got {got}.")
+    if sites.min() < 0 or sites.max() >= len(names):
+        raise InputError(f"`deployment` must have indices from 0 to {len(names) - 1}; got {sites.tolist()}.")
     return np.sort(sites.astype(np.int64))
 
 

@@ -97,7 +97,7 @@ def test_impossible_responses_are_left_out_and_counted(stations):
     details.loc[:2, "on_scene"] = details["dispatched"][:3] - pd.Timedelta(minutes=1)
     details.loc[3:6, "on_scene"] = pd.NaT
     details.loc[7, "on_scene"] = details["dispatched"][7] + pd.Timedelta(hours=20)
-    report = eo.calls.back_test(fit, dataclasses.replace(log, details=details), draws=10)
+    report = eo.calls.back_test(fit, dataclasses.replace(log, details=details), draws=40)
     assert list(report.left_out.values()) == [4, 3, 1]
     assert report.calls == len(log) - 8
 
@@ -132,8 +132,16 @@ def test_a_replay_of_a_lone_unit_is_the_law_itself(stations):
     assert played.mean_response == pytest.approx(fit.turnout.mean.value + fit.answer_law.mean(km).mean(), rel=0.03)
 
 
-def test_deployments_must_be_stations(stations):
+def test_deployments_are_names_or_indices_of_stations(stations):
+    """Without a seed two replays are alike, so that deployments can be compared."""
     fit = eo.calls.calibrate(synthetic_log(stations, days=7, rng=1), stations)
-    for wrong in ([99], [], ["Station 1"], [[0]]):
+    names = fit.stations["name"].iloc[[0, 1, 2]].tolist()
+    played = [eo.calls.replay(fit, deployment=units, draws=2) for units in (names, [0, 1, 2])]
+    np.testing.assert_array_equal(played[0].response, played[1].response)
+    for wrong in ([99], [], ["Nowhere"], [[0]]):
         with pytest.raises(InputError, match="deployment"):
             eo.calls.replay(fit, deployment=wrong)
+    with pytest.raises(InputError, match="at least 40"):
+        eo.calls.back_test(fit, fit.calls, draws=1)
+    with pytest.raises(InputError, match="`fit` must be"):
+        eo.calls.back_test("fit", fit.calls)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .._files.atomic import write_file
@@ -182,9 +183,8 @@ def _run(options: Namespace) -> None:
             )
         if by_hour is not None:
             counted = {"weekdays": weekdays, "cell_km": demand.cell_km, **counting}
-            plan = _day.plan_day(
-                by_hour, lambda most: _day.held_out(calls, stations, most, counted), objective, found, options
-            )
+            parts = partial(_day.held_out, calls, stations, counted=counted)
+            plan = _day.plan_day(by_hour, parts, objective, found, options)
             tables |= {"plan": plan.to_frame(), "plan_moves": plan.changes()}
         written = [write_file(out / f"{name}.csv", table_text(table)) for name, table in tables.items()]
         return [city.save(out / "city"), *written]

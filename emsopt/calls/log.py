@@ -19,8 +19,11 @@ role of a column        content
                         the first unit on scene is kept, with the earliest time of the call
 ======================  ==========================================================================================
 
-Columns are found by their names and values, as `CallLog.taken` says. Only aggregated counts leave the log, never
-individual calls; `CallLog.to_frame` and `CallLog.preview` are the exceptions.
+Columns are found by their names and values; `CallLog.taken` tells which were taken, and the others are not kept.
+
+**Single calls.** A log holds the time, place and details of every call, and so do its frames and its pickle. A preview
+hides clock, units and exact places unless asked. Results made from the log say what they hold: a `Demand` and a `City`
+hold counts only.
 
 **Service times** of 0 or less are recording errors, such as an end before the beginning. The call still
 counts, its service time is treated as unknown, and `check_calls` reports the rows.
@@ -35,7 +38,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
-from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -156,12 +158,28 @@ class CallLog:
         columns |= {} if self.service_min is None else {"service_min": self.service_min}
         return pd.DataFrame(columns).join(self.details)
 
-    def preview(self, rows: int = 5) -> pd.DataFrame:
-        """Return the first calls as they were read, with places rounded to 0.01 degrees.
+    def preview(self, rows: int = 5, *, exact: bool = False) -> pd.DataFrame:
+        """Return the first calls, to check what was read.
 
-        It is meant for your own eyes: clear the output of the cell before you pass a notebook on.
+        Parameters
+        ----------
+        rows : int
+            Number of calls.
+        exact : bool
+            False: times count from each call (its own is 0), places are rounded to 0.01 degrees (about 1 km), and names
+            of units and stations are left out. True: calls as they were read; do not pass such output on.
+
+        Returns
+        -------
+        DataFrame
+            Columns as in `to_frame`.
         """
-        return self.to_frame().head(rows).round({"lon": 2, "lat": 2})
+        frame = self.to_frame().head(_validate.whole_number(rows, "rows", low=0))
+        if _validate.truth(exact, "exact"):
+            return frame
+        clock = frame.columns.intersection(["time", *_roles.STAMPS])
+        since = frame[clock].sub(frame["time"], axis=0)
+        return frame.assign(**since).drop(columns=["unit", "station"], errors="ignore").round({"lon": 2, "lat": 2})
 
     def __repr__(self) -> str:
         first, last = (str(t)[:10] for t in self.times[[0, -1]])
@@ -274,9 +292,9 @@ def _log(table: Table, taken: dict[str, str], time_zone: str | None, time_format
         no_service=no_service[order],
         rows=order + 1,
         clock=clock,
-        left_out=MappingProxyType({what: count for what, count in left_out.items() if count}),
+        left_out={what: count for what, count in left_out.items() if count},
         details=details.iloc[order].reset_index(drop=True),
-        taken=MappingProxyType(taken),
+        taken=taken,
         joined=joined,
     )
 

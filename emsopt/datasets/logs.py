@@ -61,13 +61,10 @@ def san_jose_calls() -> "tuple[CallLog, pd.DataFrame]":
     >>> calls
     <CallLog: 3,652 calls from 2015-01-01 to 2015-01-14, local time>
     """
-    import pandas as pd
-
     from ..calls import read_calls, read_stations
 
     folder = locate.package_file("san_jose")
-    calls, stations = (pd.read_csv(folder / f"{name}.csv.gz", dtype=object) for name in ("calls", "stations"))
-    return read_calls(calls), read_stations(stations)
+    return read_calls(folder / "calls.csv.gz"), read_stations(folder / "stations.csv.gz")
 
 
 def write_templates(folder: PathLike) -> list[Path]:

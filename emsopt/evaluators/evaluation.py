@@ -189,7 +189,11 @@ class Evaluation:
         return np.where(np.isnan(found), expected, found)
 
     def percentile(self, q: float) -> float:
-        """Return the smallest response time that at least ``q`` percent of answered calls do not exceed, min."""
+        """Return the smallest response time that at least ``q`` percent of answered calls do not exceed, min.
+
+        Raise unless 0 < q <= 100. The 100th percentile is infinite if times vary, as their lognormal law is unbounded;
+        in a simulation it is the longest time drawn.
+        """
         q = positive_number(q, "q", "percent")
         if q > 100:
             raise InputError(f"`q` must be a percentage above 0 and at most 100; got {q:g}.")

@@ -145,7 +145,7 @@ def learn_times(
     >>> from emsopt.roads import grid_roads
     >>> net, rng = grid_roads(5, 5, block=500), np.random.default_rng(0)
     >>> starts, ends = rng.uniform([0, -2000], [2000, 0], (2, 200, 2))
-    >>> true = net.ways(starts, ends) @ (1.5 * net.edge_minutes())  # half as long again on every edge
+    >>> true = net.ways(starts, ends) @ (1.5 * net.edge_minutes())  # 1.5 times as long on every edge
     >>> learned = learn_times(net, starts, ends, true * rng.lognormal(0, 0.1, 200))
     >>> bool(abs(learned.slowness.mean() - 1.5) < 0.05)
     True

@@ -4,10 +4,12 @@ Names of columns are those of the sources named; all rows are made up. Every log
 14 January 2015 (or one of them), at -93.1, 44.9 and -93.2, 44.8.
 """
 
+import copy
 import datetime
 import gzip
 import io
 import json
+import pickle
 import re
 
 import numpy as np
@@ -252,12 +254,45 @@ def test_what_was_taken_is_said_and_nothing_of_a_single_call():
     assert "Unit_On_Scene_TimeStamp" in page
     for secret in ("44.9", "-93.1", "00:05", "E3"):
         assert secret not in page + repr(log)
-    rows = log.preview()
-    assert len(rows) == 2
-    assert rows["lon"].tolist() == [-93.1, -93.2]
+    pd.testing.assert_frame_equal(log.preview(exact=True), log.to_frame())
     assert len(log.where(np.array([False, True])).details) == 1
     again = ec.read_calls(log.to_frame())
     pd.testing.assert_frame_equal(again.details, log.details)
+
+
+def test_preview_hides_clock_and_units_unless_asked():
+    """The same calls a day and some minutes later, from another crew 10 m away, look the same."""
+    calls = pd.DataFrame(
+        {
+            "time": pd.to_datetime(["2015-01-14 00:05", "2015-01-14 13:20"]),
+            "lon": [-93.1, -93.2],
+            "lat": [44.9, 44.8],
+            "dispatched": pd.to_datetime(["2015-01-14 00:06", "2015-01-14 13:22"]),
+            "on_scene": pd.to_datetime(["2015-01-14 00:13", None]),
+            "unit": ["E3", "T3"],
+            "station": ["3", "3"],
+        }
+    )
+    later = calls.assign(unit=["E4", "E5"], station=["4", "5"], lon=calls["lon"] + 1e-4)
+    for role in ("time", "dispatched", "on_scene"):
+        later[role] += pd.Timedelta("1D 17min")
+    rows = ec.read_calls(calls).preview()
+    pd.testing.assert_frame_equal(rows, ec.read_calls(later).preview())
+    assert rows["on_scene"].dt.total_seconds().tolist()[0] == 480
+    assert rows["on_scene"].isna().tolist() == [False, True]
+    assert not {"unit", "station"} & set(rows)
+    assert len(ec.read_calls(calls).preview(1, exact=True)) == 1
+    with pytest.raises(InputError, match="`exact` must be True or False"):
+        ec.read_calls(calls).preview(exact="no")
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda log: pickle.loads(pickle.dumps(log))])
+def test_logs_can_be_copied_and_pickled(copied):
+    log = ec.read_calls(pd.DataFrame({"time": ["2015-01-14 00:05", None], "lon": -93.1, "lat": 44.9}))
+    again = copied(log)
+    pd.testing.assert_frame_equal(again.to_frame(), log.to_frame())
+    assert again.left_out == {"time": 1}
+    assert repr(again) == repr(log)
 
 
 def test_columns_decide_over_names():

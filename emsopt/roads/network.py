@@ -513,7 +513,7 @@ class RoadNetwork(LineGraph):
     def _snapper(self) -> Snapper:
         from .snapping import Snapper
 
-        return Snapper(self)
+        return Snapper(self.polylines, self.geographic, self.classes, self.connections)
 
     @cached_property
     def _way_finder(self) -> WayFinder:

@@ -24,15 +24,15 @@ from .snapping import Places
 if TYPE_CHECKING:
     from scipy import sparse
 
-    from .network import RoadNetwork
+    from .line_graph import LineGraph
 
 BLOCK = 50  # searches of a thread at a time
 
 
 class WayFinder:
-    """The line graph of a network, prepared for fast searches forwards and backwards."""
+    """A line graph, prepared for fast searches forwards and backwards."""
 
-    def __init__(self, net: RoadNetwork) -> None:
+    def __init__(self, net: LineGraph) -> None:
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import reverse_cuthill_mckee
 

@@ -21,7 +21,7 @@ from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from .network import RoadNetwork
+    from collections.abc import Sequence
 
 PIECE_M = 100.0
 JUNCTION_M = 0.02  # coordinates of seven decimals are off by up to 8 mm
@@ -42,25 +42,42 @@ class Places(NamedTuple):
 
 
 class Snapper:
-    """Finds the places nearest to points on a network with polylines."""
+    """Finds the places nearest to points on E road edges.
 
-    def __init__(self, net: RoadNetwork) -> None:
-        if net.polylines is None:
+    Parameters
+    ----------
+    polylines : sequence of ndarray, length E, each of shape (k, 2), or None
+        Lines of the edges; None raises.
+    geographic : bool
+        Whether they are longitude and latitude in degrees, not metres.
+    classes : sequence of str, length E
+    connections : ndarray of int, shape (C, 2)
+        Legal turns, whose edges meet at a junction.
+    """
+
+    def __init__(
+        self,
+        polylines: Sequence[FloatArray] | None,
+        geographic: bool,
+        classes: Sequence[str],
+        connections: IntArray,
+    ) -> None:
+        if polylines is None:
             raise InputError("the network has no `polylines`, which are needed to find the road nearest to a point.")
-        points = np.concatenate(net.polylines)
-        sizes = np.array([len(line) for line in net.polylines])
-        self._geographic, self._scale = net.geographic, np.ones(2)
-        if net.geographic:  # metres per degree at the middle latitude
+        points = np.concatenate(polylines)
+        sizes = np.array([len(line) for line in polylines])
+        self._geographic, self._scale = geographic, np.ones(2)
+        if geographic:  # metres per degree at the middle latitude
             shrinking = np.cos(np.radians((points[:, 1].min() + points[:, 1].max()) / 2))
             self._scale = 1000 * np.radians(EARTH_RADIUS_KM) * np.array([shrinking, 1.0])
-        self._junctions = _junctions(net, points[np.cumsum(sizes) - sizes], points[np.cumsum(sizes) - 1])
+        self._junctions = _junctions(connections, points[np.cumsum(sizes) - sizes], points[np.cumsum(sizes) - 1])
         ends = self._junctions.T.ravel()  # at the start of edge e, and at E + e at its end
         self._meeting = np.argsort(ends, kind="stable")
         self._first_meeting = np.searchsorted(ends[self._meeting], np.arange(ends.max() + 2))
-        line = np.repeat(np.arange(net.n_edges), sizes)
+        line = np.repeat(np.arange(len(sizes)), sizes)
         inside = line[1:] == line[:-1]
         lengths = np.hypot(*np.diff(points, axis=0).T)
-        if net.geographic:
+        if geographic:
             lengths = 1000 * EARTH_RADIUS_KM * central_angle(points[:-1], points[1:])
         points = points * self._scale
         self._metres = lengths[inside]  # along the sphere; the others are on a plane, on which the nearest is found
@@ -70,7 +87,7 @@ class Snapper:
         self._total = np.bincount(self._edge, self._metres)
         travelled = np.cumsum(self._metres) - self._metres
         self._before = travelled - travelled[np.searchsorted(self._edge, self._edge)]
-        self._is_motorway = np.isin(net.classes, MOTORWAYS)
+        self._is_motorway = np.isin(classes, MOTORWAYS)
         self._all = self._tree(np.arange(len(self._edge)))
         self._local = self._tree(np.flatnonzero(~self._is_motorway[self._edge]))
 
@@ -185,7 +202,7 @@ class Snapper:
         return np.repeat(pairs[:, 0], n), edge, at_end.astype(float)
 
 
-def _junctions(net: RoadNetwork, starts: FloatArray, ends: FloatArray) -> IntArray:
+def _junctions(connections: IntArray, starts: FloatArray, ends: FloatArray) -> IntArray:
     """Return the number of the junction at the start and the end of every edge, shape (E, 2).
 
     Ends of edges meet at a junction if they have the same coordinates or a connection between them.
@@ -193,9 +210,9 @@ def _junctions(net: RoadNetwork, starts: FloatArray, ends: FloatArray) -> IntArr
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    n = net.n_edges
+    n = len(starts)
     _, spot = np.unique(np.vstack([starts, ends]), axis=0, return_inverse=True)
-    before, after = net.connections.T
+    before, after = connections.T
     tail = np.concatenate([np.arange(2 * n), n + before])
     head = np.concatenate([2 * n + spot.ravel(), after])
     size = 4 * n

@@ -9,7 +9,7 @@ import json
 import re
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from .. import _validate
 from .._validate import shown
 from ..errors import InputError
 from . import columns as _columns
-from .inflate import DAMAGED, pieces, values_in
+from .inflate import DAMAGED, Upload, pieces, values_in
 from .shapes import check_shape
 
 if TYPE_CHECKING:
@@ -83,17 +83,6 @@ MOST_ABOVE = 10  # lines above the header
 LONGEST_START = 2**17  # bytes from which the separator is found
 SPLIT = "Split it, for example by year."
 MOST_DIGITS = 300  # of an integer in JSON; more do not fit into a float
-
-
-class Upload(NamedTuple):
-    """A file in memory; it has the attribute ``name`` and the method ``open`` of a `Path`, which the readers use."""
-
-    name: str
-    content: bytes
-
-    def open(self, _mode: str) -> io.BytesIO:
-        """Return the content as an open file in binary mode, whatever the mode asked for."""
-        return io.BytesIO(self.content)
 
 
 def content_of(file: Path | Upload, most: int, remedy: str) -> bytes:

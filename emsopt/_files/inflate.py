@@ -8,21 +8,30 @@ whether the parsed values would fit into memory.
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from ..errors import InputError
-
-if TYPE_CHECKING:
-    from .formats import Upload
 
 DAMAGED = (OSError, EOFError, zlib.error)  # errors raised by truncated or unreadable files
 GZIP_START = b"\x1f\x8b"
 PIECE = 2**18  # bytes
 FREE = 2**24  # bytes of content below which the ratio is not checked
 RATIO = 100  # maximum compression ratio; road networks have 5 to 10
+
+
+class Upload(NamedTuple):
+    """A file in memory; it has the attribute ``name`` and the method ``open`` of a `Path`, which the readers use."""
+
+    name: str
+    content: bytes
+
+    def open(self, _mode: str) -> io.BytesIO:
+        """Return the content as an open file in binary mode, whatever the mode asked for."""
+        return io.BytesIO(self.content)
 
 
 def values_in(text: bytes) -> int:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from .formats import Choose, Upload
+    from .formats import Choose
+    from .inflate import Upload
 
 MOST_UNPACKED = 2**29  # bytes in a workbook
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from .._files import formats as _formats
+from .._files import inflate as _inflate
 from .._files import sheets
 from .._files.columns import FILE, FOUND, Table, alike, blank, found, label, texts, without_geometry
 from .._validate import existing_file, shown
@@ -125,16 +126,16 @@ def rows_explained() -> Iterator[None]:
         raise InputError(f"{error} (Rows are counted from 1, without the header.)") from error
 
 
-def open_file(source: PathLike | IO[Any], argument: str) -> Path | _formats.Upload:
+def open_file(source: PathLike | IO[Any], argument: str) -> Path | _inflate.Upload:
     """Return the path of a file, or the content of an open file as an `Upload`; raise if there is no such file."""
     if not hasattr(source, "read"):
         return existing_file(source, argument, "a file, or pass an open file or a table")
     content = source.read(_formats.MOST_BYTES + 1)
     content = content.encode() if isinstance(content, str) else bytes(content)
-    return _formats.Upload(Path(str(getattr(source, "name", "upload.csv"))).name, content)
+    return _inflate.Upload(Path(str(getattr(source, "name", "upload.csv"))).name, content)
 
 
-def _from_geojson(file: Path | _formats.Upload, choose: _formats.Choose) -> pd.DataFrame:
+def _from_geojson(file: Path | _inflate.Upload, choose: _formats.Choose) -> pd.DataFrame:
     """Return one row per feature, with the chosen properties and the coordinates of its Point.
 
     The coordinates of a feature without geometry are None.

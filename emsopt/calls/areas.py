@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from .. import _validate
-from .._files import formats
+from .._files import formats, inflate
 from ..city.travel import EARTH_RADIUS_KM
 from ..errors import InputError, MissingDependencyError
 from . import _points
@@ -153,7 +153,7 @@ def read_areas(source: Source, *, key: str | None = None) -> dict[str, dict[str,
     if hasattr(source, "to_json") and hasattr(source, "geometry"):  # a GeoDataFrame
         frame: Any = source
         text = (frame if frame.crs is None else frame.to_crs(4326)).to_json(drop_id=True)
-        file: Path | formats.Upload = formats.Upload("areas.geojson", text.encode())
+        file: Path | inflate.Upload = inflate.Upload("areas.geojson", text.encode())
     else:
         file = _points.open_file(cast("PathLike", source), "areas")
     outlines = formats.read_outlines(file, NAMES if key is None else (key,))

@@ -25,7 +25,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .._types import ArrayLike, FloatArray, PathLike
-    from ..roads import RoadNetwork
 
 C = TypeVar("C")  # stands for `City`, which cannot be imported here because it imports this module
 
@@ -56,6 +55,17 @@ CITY_KEYS: dict[str, type | tuple[type, ...]] = {"version": int, "name": str, "n
 CITY_KEYS |= dict.fromkeys(("speed_kmh", "detour"), (int, float))
 
 
+class Roads(Protocol):
+    """What a city needs of a `RoadNetwork`, which is built on cities' geometry and therefore not imported here."""
+
+    @property
+    def geographic(self) -> bool:
+        """Whether points are longitude and latitude, not metres."""
+
+    def travel_times(self, origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
+        """Return the minutes between all pairs of points, shape (N, M); infinite where no legal way exists."""
+
+
 # -- from frames --------------------------------------------------------------------------------------------------
 
 
@@ -66,7 +76,7 @@ def from_frames(
     *,
     travel_times: pd.DataFrame | ArrayLike | travel.Law | None = None,
     speed_kmh: float | None = None,
-    roads: RoadNetwork | None = None,
+    roads: Roads | None = None,
     detour: float = 1.3,
     turnout_times: ArrayLike | None = None,
     service_times: pd.DataFrame | ArrayLike | None = None,
@@ -239,7 +249,7 @@ def _road_km(stations: _Places, atoms: _Places, detour: float) -> FloatArray:
     return distance(stations.located(), atoms.located()) * _validate.finite_number(detour, "detour", low=1)
 
 
-def _road_minutes(roads: RoadNetwork, stations: _Places, atoms: _Places) -> FloatArray:
+def _road_minutes(roads: Roads, stations: _Places, atoms: _Places) -> FloatArray:
     """Return the driving times from each station to each atom by road, shape (N, M); raise if there is no way."""
     if not hasattr(roads, "travel_times"):
         raise InputError(f"`roads` must be a RoadNetwork; got {type(roads).__name__}. Read one by `RoadNetwork.read`.")

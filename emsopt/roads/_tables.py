@@ -23,7 +23,8 @@ import pandas as pd
 
 from .. import _validate
 from .._files.columns import LATITUDE, LONGITUDE, Table, texts
-from .._files.formats import MOST_BYTES, Upload, read_csv
+from .._files.formats import MOST_BYTES, read_csv
+from .._files.inflate import Upload
 from .._types import FloatArray, PathLike
 from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError

@@ -9,7 +9,8 @@ builds the rows of tables for spreadsheets.
 
 from .comparison import Comparison, compare
 from .fleet import units_needed
-from .held_out import HeldOutGain, judge_plan
+from .held_out import judge_plan
+from .held_out_gain import HeldOutGain
 from .hourly import Plan, hourly_plan
 from .robustness import Robustness, robustness
 from .sweeps import evaluate_table, load_sweep, service_rate_sweep, sweep

@@ -13,7 +13,7 @@ Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -22,84 +22,12 @@ import numpy as np
 from .. import _validate
 from .._running.progress import bar
 from ..errors import InputError
+from .held_out_gain import LEVEL, HeldOutGain
 from .hourly import Plan, hourly_plan
 
 if TYPE_CHECKING:
     from .._types import FloatArray, IntArray, Progress, Rng
     from ..calls import HeldOut
-
-LEVEL = 0.9  # of intervals
-LEAST_GAIN = 0.01  # of the value without moves; a smaller gain is not worth the trouble
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class HeldOutGain:
-    """What a plan gains over the best deployment without moves, in weeks that it was not made from.
-
-    Attributes
-    ----------
-    gains : ndarray, shape (W,)
-        Gain per call in each week held out: in minutes, or in the units of another metric.
-    calls : ndarray, shape (W,)
-        Number of calls in each of these weeks.
-    moves : ndarray, shape (W,)
-        Moves per day of each plan.
-    calls_per_day : float
-        Mean number of calls per day of the whole log.
-    mean, low, high : float
-        Gain per call: mean over all calls, and its 90 % interval.
-    per_move, per_move_low, per_move_high : float
-        The same in total over the calls of a day, divided by the moves of a day: the cost that a move must not exceed.
-        In minutes of all callers together; with a late fraction, in late calls. NaN if no plan moves a unit.
-    relative : float
-        ``mean`` as a share of the value without moves.
-    move_cost : float
-        What a move is taken to cost.
-    late : bool
-        Whether the metric is a late fraction instead of minutes.
-    """
-
-    gains: FloatArray
-    calls: FloatArray
-    moves: FloatArray
-    calls_per_day: float
-    mean: float
-    low: float
-    high: float
-    per_move: float
-    per_move_low: float
-    per_move_high: float
-    relative: float
-    move_cost: float
-    late: bool
-
-    @property
-    def worth_it(self) -> bool:
-        """Whether the interval is above 0, the gain at least 1 % of the value, and a move gains more than it costs."""
-        return bool(self.low > 0 and self.relative >= LEAST_GAIN and self.per_move > self.move_cost)
-
-    @property
-    def verdict(self) -> str:
-        """What to do, in a few sentences."""
-        if not self.moves.any():
-            return "No unit moves all day: there is nothing to gain from moves."
-        unit, what = ("late calls per day", "late calls") if self.late else ("min per call", "call-minutes")
-        scale = self.calls_per_day if self.late else 1.0  # a share of late calls is hard to imagine
-        gain = [scale * value for value in (self.mean, self.low, self.high)]
-        said = (
-            f"Over {len(self.gains)} parts of the log, each judged by a plan made from the others, moves gain "
-            f"{gain[0]:.3f} {unit} ({self.relative:.1%}; {LEVEL:.0%} interval {gain[1]:.3f} to {gain[2]:.3f})"
-        )
-        if self.low <= 0:
-            return f"Leave the units where they are. {said}, which cannot be told from no gain."
-        said += f", or {self.per_move:.2g} {what} per move ({self.per_move_low:.2g} to {self.per_move_high:.2g})."
-        if self.worth_it:
-            return f"The moves are worth making if each costs less than {self.per_move:.2g} {what}. {said}"
-        least = f"{LEAST_GAIN:.0%}" if self.relative < LEAST_GAIN else f"the cost of {self.move_cost:g} {what} per move"
-        return f"Leave the units where they are. {said} That is below {least}."
-
-    def __repr__(self) -> str:
-        return f"<HeldOutGain: {self.verdict}>"
 
 
 def judge_plan(

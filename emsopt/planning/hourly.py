@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .._types import FloatArray, IntArray, Progress, Rng
     from ..city.deployment_space import DeploymentSpace
     from ..evaluators.evaluation import Evaluation
-    from .held_out import HeldOutGain
+    from .held_out_gain import HeldOutGain
 
 MOST_STATES = 50_000  # up to this number of deployments, all of them are evaluated
 MOST_STEPS = 30_000_000

@@ -14,8 +14,7 @@ chosen   the same drove, and is compared with the best deployment by the log its
 ======== ==========================================================================================================
 
 The table "comparison" has one row per log: true difference, its mean, 90 % interval and the probability of being better
-as stated, with 200 draws and the exact evaluator. `_studies.py` says where results go. One core takes about twenty
-minutes per thousand logs.
+as stated, with 200 draws and the exact evaluator. `_studies.py` says where results go. One core takes about 25 minutes.
 """
 
 from functools import cache
@@ -31,7 +30,7 @@ UNITS, DRAWS = 9, 200
 WITHIN, CLOSE = 1.15, 0.04  # of the optimum; of the other deployment's mean response
 WEEKS = (2, 4, 8)
 TURNOUT_CV, TRAVEL_CV, WRONG = 0.4, 0.35, 0.01
-RULES = {"random": 1000, "chosen": 200}
+RULES = {"random": 1000, "chosen": 100}
 
 
 @cache

@@ -264,3 +264,20 @@ def test_approximation_error_at_20_and_30_units(units, means):
     assert error.apply(lambda e: -e.mean()).min() > 0.002
     if units == 30:
         assert stored["half_width_min"].max() < 0.02
+
+
+def test_stated_probabilities_of_comparisons_come_true(script):
+    """Of the differences called better with 85 to 95 %, about nine in ten are; intervals are as wide as they say."""
+    table = eo.datasets.load_study("comparison")
+    random = table[table["rule"] == "random"]
+    inside = (random["low"] <= random["truth"]) & (random["truth"] <= random["high"])
+    sure = np.maximum(random["probability_better"], 1 - random["probability_better"])
+    right = (random["probability_better"] > 0.5) == (random["truth"] < 0)
+    assert len(random) == 1000
+    assert 0.87 < inside.mean() < 0.93
+    assert 0.82 < right[(sure >= 0.85) & (sure < 0.95)].mean() < 0.97
+    row = random.iloc[1]
+    again = script("benchmarks/comparison_study.py").compare("random", 1, 200)
+    assert again["truth"] == pytest.approx(row["truth"], abs=1e-5)
+    assert again["mean"] == pytest.approx(row["mean"], abs=0.02)
+    assert again["probability_better"] == pytest.approx(row["probability_better"], abs=0.1)

@@ -329,7 +329,7 @@ def calibrate(
     travelled = minutes["travel"]
     known_home, names, source = _home(homes, details, stations, reach, travelled)
     start, end = exact["en_route"], exact["on_scene"]
-    deployment = _deployment(names, details, stations)
+    deployment = _deployment(names, known_home, details, stations)
     service = minutes.get("service", np.full(len(log), np.nan))
     typical = float(np.nanmean(service)) if (~np.isnan(service)).any() else 0.0
     busy = np.where(np.isnan(service), typical, service)
@@ -459,10 +459,18 @@ def _as_names(units: list[str], index: IntArray, names: list[str]) -> dict[str, 
     return {unit: names[k] for unit, k in zip(units, index.tolist(), strict=True) if k >= 0}
 
 
-def _deployment(homes: Mapping[str, str], details: pd.DataFrame, stations: pd.DataFrame) -> IntArray:
-    """Return the station of each unit that answers calls regularly, or all stations if no home is known, shape (p,)."""
+def _deployment(
+    homes: Mapping[str, str], home: IntArray | None, details: pd.DataFrame, stations: pd.DataFrame
+) -> IntArray:
+    """Return the station of each unit that answers calls regularly, shape (p,).
+
+    Without units it has one unit at each station that answers calls regularly, or at each station if none is known.
+    """
     if not homes:
-        return np.arange(len(stations))
+        if home is None:
+            return np.arange(len(stations))
+        answered = np.bincount(home[home >= 0], minlength=len(stations))
+        return np.flatnonzero(answered >= max(SELDOM * np.median(answered[answered > 0]), 1))
     place = {name: k for k, name in enumerate(stations["name"])}
     calls = details["unit"].value_counts() if "unit" in details else pd.Series(dtype=float)
     counts = calls.reindex(list(homes)).fillna(0)

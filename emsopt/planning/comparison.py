@@ -415,15 +415,10 @@ def _of_zones(by_atom: pd.DataFrame) -> Iterator[str]:
     share = 100 / by_atom["calls_per_hour"].sum()
     told = [
         f"{calls['size'][verdict]} ({share * calls['sum'][verdict]:.0f} % of the calls) {words}"
-        for verdict, words in (
-            ("gains", "gain"),
-            ("loses", "lose"),
-            ("unclear", "are unclear"),
-            ("same", "stay the same"),
-        )
+        for verdict, words in {"gains": "better", "loses": "worse", "unclear": "unclear", "same": "the same"}.items()
         if verdict in calls.index
     ]
-    yield f"Of {len(by_atom)} zones, {', '.join(told)}."
+    yield f"By zone, of {len(by_atom)}: {', '.join(told)}."
 
 
 def _of_sources(variances: pd.Series[float]) -> Iterator[str]:

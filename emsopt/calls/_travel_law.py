@@ -8,7 +8,7 @@ s. Two laws m are fitted, and the likelier is kept:
 - "accelerating" (Kolesar, Walker and Hausner 1975), :math:`m(d) = 2 \sqrt{d D} / v` for :math:`d \le D`, else
   :math:`(d + D) / v`: a drive needs the distance D to reach its cruising speed v and to stop again.
 
-Three small shares of drives are different, independent of distance: wrong records, for which any time up to two hours
+Three small shares of drives are different, independent of distance: wrong records, for which any time up to the longest
 is as likely; departures that were recorded on arrival, so that the drive seems to take no time; and, if that improves
 the fit clearly, "strays" that did not start where the unit is stationed and take any time around the median.
 
@@ -38,7 +38,7 @@ LONGEST_MIN = 120.0  # recorded drives that are longer are left out as impossibl
 FEWEST = 30  # drives
 STRAY_SPREAD = 1.0  # log standard deviation of drives that did not start at home
 SHORTEST_MIN = 0.05  # a law is at least this, where an extrapolation would be negative
-AT_ONCE_MIN = 0.3  # mean minutes of a drive whose departure was recorded on arrival
+AT_ONCE_MIN = 0.5  # mean minutes of a drive whose departure was recorded on arrival
 FOR_STRAYS = 4.0  # log likelihood by which strays must improve the fit
 FOR_HOURS = 3.0  # log likelihood by which factors of the hours must improve the fit
 FOR_CURVE = 2.0  # log likelihood by which the accelerating law must beat the linear one
@@ -186,8 +186,8 @@ def fit_law(
     if len(minutes) < FEWEST:
         raise InputError(f"a travel law needs at least {FEWEST} recorded drives; got {len(minutes)}.")
     middle = max(float(np.median(distance)), 1e-3)
-    typical = max(float(np.median(minutes)), end / 2)
-    others = [np.full(len(minutes), 1 / LONGEST_MIN), gamma_density(minutes, AT_ONCE_MIN, 1.0, start, end)]
+    typical, longest = max(float(np.median(minutes)), end / 2), max(float(minutes.max()), end)
+    others = [np.full(len(minutes), 1 / longest), gamma_density(minutes, AT_ONCE_MIN, 1.0, start, end)]
     strays = lognormal_density(minutes, np.array([typical]), STRAY_SPREAD, start, end)[0]
 
     def likelihood(kind: str, hours: FloatArray, other: FloatArray) -> LogDensity:
@@ -240,7 +240,7 @@ def fit_law(
     share = np.exp(parameters[3:]) / (1 + np.exp(parameters[3:]).sum())
     if in_mean is not None:
         logs = likelihood(kind, hours, other)(parameters)[0]
-        weight = 1 - share[0] / LONGEST_MIN / np.exp(logs)
+        weight = 1 - share[0] / longest / np.exp(logs)
         mean, *by_parameter = (v * np.exp(hours[hour]) for v in mean_minutes(kind, parameters, distance, middle))
         scale = weight @ in_mean / (weight @ mean)
         direction = np.zeros(len(parameters))

@@ -57,7 +57,7 @@ DURATIONS = {  # from, to
 }
 STAMPS = ("dispatched", "en_route", "on_scene", "cleared")
 SELDOM = 0.05  # of the median number of calls of a unit; units with fewer are not part of the deployment
-AT_ONCE_MIN = 0.99  # a unit that drives for less was reported en route on arrival
+AT_ONCE_MIN, LATE_TURNOUT = 0.99, 3.0  # a shorter drive after so many median turnouts: departure recorded on arrival
 ALIKE = 4000  # calls at a time whose distances to all stations are computed
 
 
@@ -307,10 +307,12 @@ def calibrate(
             left_out |= {reason: int(bad.sum())} if bad.any() else {}
             values[bad] = np.nan
 
-    at_once = minutes["travel"] <= max(exact["en_route"], AT_ONCE_MIN)
+    at_once = np.zeros(len(log), bool)
     if "turnout" in minutes:  # departures recorded on arrival say nothing about turnout
-        departed = minutes["turnout"].copy()
-        minutes["turnout"][at_once] = np.nan
+        departed = minutes["turnout"]
+        at_once = (minutes["travel"] <= max(exact["en_route"], AT_ONCE_MIN)) & ~np.isnan(departed)
+        at_once &= departed > LATE_TURNOUT * np.median(departed[~np.isnan(departed)]) if at_once.any() else False
+        minutes["turnout"] = np.where(at_once, np.nan, departed)
 
     def duration(name: str, group: IntArray | None = None) -> Duration | None:
         values = minutes.get(name)
@@ -320,7 +322,7 @@ def calibrate(
         if known.sum() < _durations.FEWEST:
             return None
         start, end = (exact.get(stamp, 1 / 60) for stamp in DURATIONS[name])
-        return fit_duration(values[known], start, end, LONGEST[name], None if group is None else group[known])
+        return fit_duration(values[known], start, end, None if group is None else group[known])
 
     hour = (stamps["dispatched"].astype("datetime64[h]").astype(np.int64) % 24).astype(np.int64)
     hour[np.isnat(stamps["dispatched"])] = log.hours[np.isnat(stamps["dispatched"])]

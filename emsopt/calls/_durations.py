@@ -200,19 +200,21 @@ def maximise(
     return best.x, log_density(best.x)[1] @ inverse, -misfit(best.x)[0]
 
 
-def fit_duration(minutes: FloatArray, start: float, end: float, group: Any = None) -> Duration:
+def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, group: Any = None) -> Duration:
     """Estimate mean and spread of a kind of duration from recorded ones.
 
-    A record is good or, with a small probability, wrong and then uniform between 0 and the longest. Good durations are
+    A record is good or, with a small probability, wrong and then uniform between 0 and ``longest``. Good durations are
     gamma or lognormal, whichever is likelier. That only decides how likely each record is to be good: mean and variance
     are those of the records with these probabilities as weights, so that they hardly depend on the assumption.
 
     Parameters
     ----------
     minutes : ndarray, shape (K,)
-        Recorded durations, at least 0.
+        Recorded durations, all from 0 to ``longest``.
     start, end : float
         Resolutions (min) of the times at the start and at the end.
+    longest : float
+        Longest possible duration (min).
     group : ndarray of int, shape (K,), optional
         0 or 1. Durations of the two groups may have different means; the coefficient of variation is within groups.
 
@@ -228,7 +230,7 @@ def fit_duration(minutes: FloatArray, start: float, end: float, group: Any = Non
         values, index, counts = np.unique(np.round(minutes / step), return_inverse=True, return_counts=True)
         values = values * step
     middle, noise = max(float(np.median(minutes)), end / 4), (start**2 + end**2) / 12
-    wrong = 1 / max(float(minutes.max()), end)
+    wrong = 1 / longest
 
     def mixture(family: Any, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         share = special.expit(p[2])

@@ -39,6 +39,7 @@ FEWEST = 30  # drives
 STRAY_SPREAD = 1.0  # log standard deviation of drives that did not start at home
 SHORTEST_MIN = 0.05  # a law is at least this, where an extrapolation would be negative
 AT_ONCE_MIN = 0.5  # mean minutes of a drive whose departure was recorded on arrival
+FAR = 10.0  # medians that a wrong record may take at least
 FOR_STRAYS = 4.0  # log likelihood by which strays must improve the fit
 FOR_HOURS = 3.0  # log likelihood by which factors of the hours must improve the fit
 FOR_CURVE = 2.0  # log likelihood by which the accelerating law must beat the linear one
@@ -186,7 +187,8 @@ def fit_law(
     if len(minutes) < FEWEST:
         raise InputError(f"a travel law needs at least {FEWEST} recorded drives; got {len(minutes)}.")
     middle = max(float(np.median(distance)), 1e-3)
-    typical, longest = max(float(np.median(minutes)), end / 2), max(float(minutes.max()), end)
+    typical = max(float(np.median(minutes)), end / 2)
+    longest = max(float(minutes.max()), FAR * typical)
     others = [np.full(len(minutes), 1 / longest), gamma_density(minutes, AT_ONCE_MIN, 1.0, start, end)]
     strays = lognormal_density(minutes, np.array([typical]), STRAY_SPREAD, start, end)[0]
 

@@ -322,7 +322,7 @@ def calibrate(
         if known.sum() < _durations.FEWEST:
             return None
         start, end = (exact.get(stamp, 1 / 60) for stamp in DURATIONS[name])
-        return fit_duration(values[known], start, end, None if group is None else group[known])
+        return fit_duration(values[known], start, end, LONGEST[name], None if group is None else group[known])
 
     hour = (stamps["dispatched"].astype("datetime64[h]").astype(np.int64) % 24).astype(np.int64)
     hour[np.isnat(stamps["dispatched"])] = log.hours[np.isnat(stamps["dispatched"])]

@@ -94,7 +94,7 @@ def test_means_do_not_depend_on_rounding_family_or_wrong_records(law, resolution
     true = law.rvs(6000, random_state=rng)
     minutes = np.floor((rng.random(6000) * resolution + true) / resolution) * resolution
     minutes[:120] = rng.uniform(0, 30, 120)
-    duration = _durations.fit_duration(minutes, resolution, resolution)
+    duration = _durations.fit_duration(minutes, resolution, resolution, 30.0)
     assert abs(np.log(duration.mean.value / law.mean())) < 3 * duration.mean.log_error
     assert abs(np.log(duration.cv.value * law.mean() / law.std())) < 4 * duration.cv.log_error
     assert duration.wrong == pytest.approx(0.02, abs=0.01)
@@ -102,7 +102,7 @@ def test_means_do_not_depend_on_rounding_family_or_wrong_records(law, resolution
 
 def test_too_few_durations_are_refused():
     with pytest.raises(InputError, match="at least 10"):
-        _durations.fit_duration(np.ones(3), 1, 1)
+        _durations.fit_duration(np.ones(3), 1, 1, 30)
     with pytest.raises(InputError, match="at least 30"):
         _travel_law.fit_law(np.ones(3), np.ones(3), np.zeros(3, int), 1, 1)
 

@@ -28,7 +28,7 @@ def test_the_law_lies_over_the_recorded_drives(fit):
 
 
 def test_back_test_has_a_row_per_hour_and_zone(fit):
-    report = eo.calls.back_test(fit, fit.calls, draws=10)
+    report = eo.calls.back_test(fit, fit.calls, draws=40)
     _, axes = eo.plots.back_test(report, Figure())
     assert len(axes[0].patches) == len(report.distribution)
     assert [text.get_text() for text in axes[1].get_yticklabels()] == list(report.by_hour.index)

@@ -43,6 +43,8 @@ FAR = 10.0  # medians that a wrong record may take at least
 FOR_STRAYS = 4.0  # log likelihood by which strays must improve the fit
 FOR_HOURS = 3.0  # log likelihood by which factors of the hours must improve the fit
 FOR_CURVE = 2.0  # log likelihood by which the accelerating law must beat the linear one
+LEAST_SHARE = 0.01  # of the mean drive that grows with distance, so that a speed is finite
+FLAT_SHARE = 0.05  # a smaller share says that the distances are not those of the drives
 PASSES = 3  # of the factors of the hours
 
 
@@ -99,8 +101,8 @@ class TravelLaw:
     def per_distance(self) -> Estimate:
         """Minutes per unit of distance; of the accelerating law, at cruising speed."""
         if self.kind == "linear":
-            level, share = self.parameters[:2]
-            gradient = np.array([1.0, 1 / share]) if share > 0 else np.array([1.0, np.inf])
+            level, share = self.parameters[0], max(self.parameters[1], LEAST_SHARE)
+            gradient = np.array([1.0, 1 / share])
             value = float(np.exp(level) * share / self.middle)
         else:
             gradient, value = np.array([-1.0, 0.0]), float(np.exp(-self.parameters[0]))
@@ -118,6 +120,21 @@ class TravelLaw:
             gradient = np.array([-value, value])
         reach = Z90 * np.sqrt(gradient @ self.covariance[:2, :2] @ gradient)
         return tuple(float(max(v, 0.0)) for v in (value, value - reach, value + reach))  # type: ignore[return-value]
+
+    @property
+    def flat(self) -> bool:
+        """Whether times clearly do not grow with distance, as they do from wrong homes or places."""
+        if self.kind != "linear":
+            return False
+        share, error = self.parameters[1], np.sqrt(self.covariance[1, 1])
+        return bool(share < FLAT_SHARE and share + Z90 * error < 4 * FLAT_SHARE)
+
+    def formula(self, unit: str) -> str:
+        """Return the law in words, with the unit of distances."""
+        slope = f"{self.per_distance.value:.2g} min per {unit}"
+        if self.kind == "linear":
+            return f"{self.fixed[0]:.2g} min + {slope}"
+        return f"accelerating to {slope}"
 
     @cached_property
     def cv(self) -> Estimate:

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -220,7 +219,7 @@ def back_test(
         distribution=_shares(recorded[known], rounded),
         deployment=sites,
         calls=int(known.sum()),
-        left_out=MappingProxyType(left_out),
+        left_out=left_out,
         verdict=_verdict(fit, overall, by_hour, by_zone, by_station, played),
         period=f"{first} to {last}",
     )

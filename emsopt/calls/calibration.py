@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +57,7 @@ DURATIONS = {  # from, to
 STAMPS = ("dispatched", "en_route", "on_scene", "cleared")
 SELDOM = 0.05  # of the median number of calls of a unit; units with fewer are not part of the deployment
 AT_ONCE_MIN, LATE_TURNOUT = 0.99, 3.0  # a shorter drive after so many median turnouts: departure recorded on arrival
+LEAST_COVERED = 0.5  # of the calls, by units with given homes
 ALIKE = 4000  # calls at a time whose distances to all stations are computed
 
 
@@ -133,7 +133,7 @@ class Fit:
         frame = pd.DataFrame.from_dict(rows, orient="index", columns=["estimate", "low", "high", "calls"])
         return frame.astype({"calls": int})
 
-    def travel_minutes(self, km: ArrayLike) -> FloatArray:
+    def travel_minutes(self, km: ArrayLike) -> float | FloatArray:
         """Return the mean minutes of a drive over a great-circle distance (km) from the unit's home, same shape.
 
         Raises
@@ -146,7 +146,8 @@ class Fit:
         distance = _validate.floats(km, "km", "km")
         if not (distance >= 0).all():
             raise InputError(f"`km` must be at least 0; got {distance.min():g}.")
-        return self.law.mean(distance)
+        minutes = self.law.mean(distance)
+        return minutes if minutes.ndim else float(minutes)
 
     def distances(self, places: FloatArray) -> FloatArray:
         """Return what the laws take from each station to each place: km or minutes at free flow, shape (N, M).
@@ -181,7 +182,8 @@ class Fit:
             As for `aggregate_calls`, if ``demand`` is not given.
         **options
             As for `Demand.city`; ``turnout_times`` and ``service_times`` replace calibrated ones, and are needed where
-            the log has no stamps for them.
+            the log has no stamps for them. So do ``travel_times``, ``speed_kmh`` or ``roads``, and ``travel_cv`` and
+            ``turnout_cv``, which are calibrated by default.
 
         Returns
         -------
@@ -200,7 +202,11 @@ class Fit:
             raise InputError("there are no calls in these hours. Choose others.")
         factor = np.average(factors, weights=weights)
         among = np.average((factors / factor - 1) ** 2, weights=weights)  # spread among the hours
-        options = {"travel_times": self.answer_law.mean(reach) * factor} | options
+        notes = ""
+        if not {"travel_times", "speed_kmh", "roads"} & options.keys():
+            options["travel_times"] = self.answer_law.mean(reach) * factor
+            law = f"{self.answer_law.drives:,} recorded drives, {self.answer_law.formula(self._distance)}"
+            notes = f" Travel times: calibrated from {law}."
         stations = demand.stations
         for name, column, duration in (
             ("turnout_times", "turnout_min", float(np.average(self.turnout_minutes(hour), weights=weights))),
@@ -209,13 +215,11 @@ class Fit:
             if name not in options and duration is not None:
                 options[name] = duration
                 stations = stations.drop(columns=column, errors="ignore")
-        city = replace(demand, stations=stations).city(hours=hours, weekdays=weekdays, **options)
         spread = float(np.sqrt((1 + self.answer_law.cv.value**2) * (1 + among) - 1))
-        law = f"{self.law.fixed[0]:.2g} min + {self.law.per_distance.value:.2g} min per "
-        law += "km" if self.roads is None else "minute at free flow"
-        notes = f"{city.notes} Travel times: calibrated from {self.law.drives:,} recorded drives ({law})."
         variation = 0.0 if self.turnout is None else self.turnout.cv.value
-        return city.replace(travel_cv=spread, turnout_cv=variation, notes=notes)
+        options = {"travel_cv": spread, "turnout_cv": variation} | options
+        city = replace(demand, stations=stations).city(hours=hours, weekdays=weekdays, **options)
+        return city.replace(notes=city.notes + notes)
 
     def turnout_minutes(self, hour: IntArray) -> FloatArray:
         """Return the mean turnout (min) at some hours of the day, same shape."""
@@ -230,12 +234,15 @@ class Fit:
         drawn = {name: d.draw(rng) for name in durations if (d := getattr(self, name)) is not None}
         return replace(self, **drawn, law=self.law.draw(rng), answer_law=self.answer_law.draw(rng))
 
+    @property
+    def _distance(self) -> str:
+        return "km" if self.roads is None else "minute at free flow"
+
     def __repr__(self) -> str:
         parts = [f"{self.law.drives:,} drives"]
         if self.turnout is not None:
             parts.append(f"turnout {self.turnout.mean.value:.2g} min")
-        per = "min/km" if self.roads is None else "x road minutes"
-        parts.append(f"travel {self.law.fixed[0]:.2g} min + {self.law.per_distance.value:.2g} {per}")
+        parts.append(f"travel {self.law.formula(self._distance)}")
         parts.append(f"cv {self.law.cv.value:.2g}")
         if self.service is not None:
             parts.append(f"service {self.service.mean.value:.3g} min")
@@ -272,7 +279,8 @@ def calibrate(
     Raises
     ------
     InputError
-        If the log lacks the stamps, has fewer than 30 usable drives, or ``homes`` names a station that does not exist.
+        If the log lacks the stamps, has fewer than 30 usable drives, or drives that do not grow with distance; or
+        ``homes`` names a station that does not exist, or the units of less than half of the calls.
 
     Examples
     --------
@@ -349,6 +357,11 @@ def calibrate(
         return fit_law(travelled[known], apart[known], hour[known], start, end, recorded), known, apart
 
     law, known, apart = law_of(home)
+    if law.flat:
+        raise InputError(
+            f"recorded drives do not grow with the distance from the stations: {law.formula('km')}. Check the places "
+            "of calls and stations, and give the home of each unit by `homes`."
+        )
     answer_law, *_ = law_of(answering, in_sum)
     return Fit(
         stations=stations,
@@ -358,7 +371,7 @@ def calibrate(
         service=duration("service"),
         law=law,
         answer_law=answer_law,
-        homes=MappingProxyType(names),
+        homes=names,
         homes_from=source,
         deployment=deployment,
         units_per_call=float(units_sent(log).mean()),
@@ -370,7 +383,7 @@ def calibrate(
                 "minutes": travelled[known],
             }
         ),
-        left_out=MappingProxyType(left_out),
+        left_out=left_out,
         roads=roads,
     )
 
@@ -384,6 +397,9 @@ def sent(log: CallLog) -> BoolArray:
     signs = [details[name].notna().to_numpy() for name in (*STAMPS, "unit") if name in details]
     if "units_sent" in details:
         signs.append(details["units_sent"].to_numpy(float) > 0)
+    if not signs:
+        roles = ", ".join((*STAMPS, "unit", "units_sent"))
+        raise InputError(f"the log does not say to which calls units were sent; it needs one of the roles {roles}.")
     return np.any(signs, axis=0)
 
 
@@ -445,6 +461,11 @@ def _home(
     source = "given"
     if homes is not None:
         index = _homes.by_mapping(homes, units, names)
+        if (covered := float((index[code[has]] >= 0).mean())) < LEAST_COVERED:
+            raise InputError(
+                f"`homes` must name the stations of the units that answer most calls; it covers {covered:.0%} of them. "
+                f"Add others, such as {_validate.shown([u for u, k in zip(units, index, strict=True) if k < 0][:5])}."
+            )
     else:
         numbered = _homes.by_number(units, np.bincount(code[has], minlength=len(units)), names)
         drives = has & ~np.isnan(travelled)

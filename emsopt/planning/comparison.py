@@ -391,7 +391,7 @@ def _of_difference(answer: Comparison) -> Iterator[str]:
         f"{_range(gap, scale, unit)}). The probability that {last!r} is better is {better}."
     )
     if gap.excludes_zero:
-        yield "The log settles which of the two is better."
+        yield "The interval excludes zero."
         return
     yield "The log cannot tell which of the two is better."
     more, largest = answer.more_weeks, scale * max(-gap.low, gap.high)

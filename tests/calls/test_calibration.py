@@ -1,6 +1,7 @@
 """Calibration against closed forms, known truths and San José's recorded times."""
 
 import dataclasses
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -278,3 +279,30 @@ def test_without_units_the_deployment_is_the_stations_that_answer():
     by_unit = eo.calls.calibrate(log, stations, homes={"E1": "A", "E4": "D"})
     assert by_station.deployment.tolist() == by_unit.deployment.tolist() == [0, 3]
     assert by_station.answer_law.mean(3.0) == pytest.approx(by_unit.answer_law.mean(3.0), rel=1e-6)
+
+
+def test_wrong_homes_and_logs_without_units_are_refused():
+    """With homes moved by seven stations, drives do not grow with distance any more."""
+    calls, stations = eo.datasets.san_jose_calls()
+    names = stations["name"].tolist()
+    homes = dict(eo.calls.calibrate(calls, stations).homes)
+    moved = {unit: names[(names.index(home) + 7) % len(names)] for unit, home in homes.items()}
+    with pytest.raises(InputError, match="do not grow with the distance"):
+        eo.calls.calibrate(calls, stations, homes=moved)
+    with pytest.raises(InputError, match="covers 4% of them"):
+        eo.calls.calibrate(calls, stations, homes={"E1": "Station 1"})
+
+
+def test_options_of_the_city_replace_what_was_calibrated():
+    calls, stations = eo.datasets.san_jose_calls()
+    fit = eo.calls.calibrate(calls, stations)
+    assert isinstance(fit.travel_minutes(3.0), float)
+    fixed = fit.city(travel_cv=0.0, turnout_cv=0.0)
+    assert (fixed.travel_cv, fixed.turnout_cv) == (0.0, 0.0)
+    np.testing.assert_array_equal(fixed.travel_times, fit.city().travel_times)
+    assert "calibrated" in fixed.notes
+    driven = fit.city(speed_kmh=40)
+    assert "calibrated" not in driven.notes
+    assert driven.travel_cv == fit.city().travel_cv
+    again = pickle.loads(pickle.dumps(fit))
+    pd.testing.assert_frame_equal(again.to_frame(), fit.to_frame())

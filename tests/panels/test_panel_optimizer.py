@@ -191,8 +191,8 @@ def test_coefficients_are_named_by_what_they_do(city, objective):
     def drawn(*names):
         return (optimizer.features([[at[name] for name in names]]) @ optimizer._coef)[0] if names else 0.0
 
-    shown = largest_coefficients(optimizer, 60)
-    assert len(shown) == 60
+    assert len(largest_coefficients(optimizer, 60)) == 60
+    shown = largest_coefficients(optimizer, 1000)  # all: which are largest depends on the processor
     kinds = set()
     for name, value in zip(shown.name, shown.value, strict=True):
         if " and " in name:

@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["ArrayLike", "BoolArray", "Callback", "FloatArray", "IntArray", "PathLike", "Progress", "Rng", "Sites"]
+__all__ += ["Times"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
+Times: TypeAlias = NDArray[np.datetime64]
 Sites: TypeAlias = Sequence[int] | IntArray
 """A deployment: one site index per unit."""
 PathLike: TypeAlias = str | os.PathLike[str]

@@ -1,4 +1,4 @@
-"""Send units to the calls of a log, one after the other: the closest free unit goes and is busy for the call's time."""
+"""To which calls of a log units were sent, and which unit the rule of the closest free one would send."""
 
 from __future__ import annotations
 
@@ -7,8 +7,54 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from ..errors import InputError
+
 if TYPE_CHECKING:
-    from .._types import FloatArray, IntArray
+    from .._types import BoolArray, FloatArray, IntArray, Times
+    from .log import CallLog
+
+
+STAMPS = ("dispatched", "en_route", "on_scene", "cleared")
+
+
+def sent(log: CallLog) -> BoolArray:
+    """Return whether a unit was sent to each call, shape (K,): it has a stamp, a unit, or a number of units above 0."""
+    details = log.details
+    signs = [details[name].notna().to_numpy() for name in (*STAMPS, "unit") if name in details]
+    if "units_sent" in details:
+        signs.append(details["units_sent"].to_numpy(float) > 0)
+    if not signs:
+        roles = ", ".join((*STAMPS, "unit", "units_sent"))
+        raise InputError(f"the log does not say to which calls units were sent; it needs one of the roles {roles}.")
+    return np.any(signs, axis=0)
+
+
+def units_sent(log: CallLog) -> IntArray:
+    """Return the number of units sent to each call, at least 1; 1 where unknown, shape (K,)."""
+    if "units_sent" not in log.details:
+        return np.ones(len(log), np.int64)
+    return np.maximum(np.nan_to_num(log.details["units_sent"].to_numpy(float), nan=1.0), 1).astype(np.int64)
+
+
+def dispatch_times(log: CallLog) -> Times:
+    """Return when units were dispatched to the calls; the time of the call where that is unknown, shape (K,)."""
+    if "dispatched" not in log.details:
+        return log.times
+    dispatched = log.details["dispatched"].to_numpy("datetime64[s]")
+    return np.where(np.isnat(dispatched), log.times, dispatched)
+
+
+def answering_stations(when: Times, reach: FloatArray, deployment: IntArray, busy: FloatArray) -> IntArray:
+    """Return the station of the closest free unit of a deployment for each call; -1 where all are busy, shape (K,).
+
+    ``when`` are the times of dispatch. Units are busy for the recorded time of the calls to which this rule sends them.
+    """
+    order = np.argsort(when, kind="stable")
+    minutes = (when[order] - when[order[0]]).astype("timedelta64[s]").astype(float) / 60
+    answered = send(minutes, closest_first(reach[order], deployment), busy[order])
+    result = np.full(len(when), -1)
+    result[order] = np.where(answered >= 0, deployment[answered], -1)
+    return result
 
 
 def closest_first(minutes: FloatArray, sites: IntArray) -> IntArray:
@@ -21,7 +67,7 @@ def closest_first(minutes: FloatArray, sites: IntArray) -> IntArray:
 
 @njit(cache=True, nogil=True)
 def send(time: FloatArray, order: IntArray, busy: FloatArray) -> IntArray:
-    """Return the unit that answers each call, -1 where all are busy, shape (K,).
+    """Return the unit that answers each call, the closest free one, -1 where all are busy, shape (K,).
 
     Parameters
     ----------

@@ -30,8 +30,7 @@ from scipy.optimize import minimize
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from .._types import FloatArray
-    from ._times import Times
+    from .._types import FloatArray, Times
 
 RESOLUTIONS = (3600, 1800, 900, 600, 300, 60, 30, 15, 10, 5, 2, 1)  # seconds
 SAME = 0.98  # share of the times that a resolution must divide

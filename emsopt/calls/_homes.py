@@ -1,7 +1,7 @@
 r"""Home stations of units: by given names, by numbers in names, or by the calls that they answered.
 
 **By the log.** A unit at station s answers a call of which s is the r-th closest station with a probability that falls
-as :math:`\rho^r`, and its drive takes a lognormal time around a line in distance. A call in twenty is answered from
+as :math:`\rho^r`, and its drive takes a lognormal time around a line in distance. 5 % of calls are answered from
 elsewhere. With these probabilities every station has a likelihood for every unit; the line and ρ are estimated from the
 most likely stations in turn. A unit has a known home if that station has a probability above 95 %.
 """
@@ -14,7 +14,9 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
+from .. import _validate
 from ..errors import InputError
 
 if TYPE_CHECKING:
@@ -28,6 +30,79 @@ SURE = 0.95
 ELSEWHERE = 0.05
 FEWEST = 5  # drives of a unit whose home is inferred
 PASSES = 4
+LEAST_COVERED = 0.5  # of the calls, by units with given homes
+SELDOM = 0.05  # of the median number of calls of a unit; units with fewer are not part of the deployment
+
+
+def home_of_calls(
+    homes: Mapping[str, str] | None,
+    details: pd.DataFrame,
+    stations: pd.DataFrame,
+    reach: FloatArray,
+    travelled: FloatArray,
+) -> tuple[IntArray | None, dict[str, str], str]:
+    """Return the station of the unit that answered each call (-1 unknown), those of all units, and how they are known.
+
+    The first is None if no home is known.
+    """
+    names = stations["name"].tolist()
+    words = {name: details[name] for name in ("unit", "station") if name in details and details[name].notna().any()}
+    if homes is not None and "unit" not in words:
+        raise InputError("`homes` needs a log with a column of units; this log has none.")
+    home = np.full(len(details), -1)
+    if homes is None and "station" in words:
+        place = {name.casefold(): k for k, name in enumerate(names)}
+        home = np.array([place.get(str(word).strip().casefold(), -1) for word in words["station"]])
+    code, units = np.full(len(details), -1), list[str]()
+    if "unit" in words:
+        code, found = pd.factorize(words["unit"], sort=True)
+        units = [str(unit) for unit in found]
+    has = code >= 0
+    if homes is None and (home >= 0).mean() > 0.5:
+        index = np.full(len(units), -1)
+        both = has & (home >= 0)
+        table = np.zeros((len(units), len(names)))
+        np.add.at(table, (code[both], home[both]), 1)
+        index = np.where(table.any(axis=1), table.argmax(axis=1), -1)
+        return home, _as_names(units, index, names), "station column"
+    if not units:
+        return None, {}, "unknown"
+    source = "given"
+    if homes is not None:
+        index = by_mapping(homes, units, names)
+        if (covered := float((index[code[has]] >= 0).mean())) < LEAST_COVERED:
+            raise InputError(
+                f"`homes` must name the stations of the units that answer most calls; it covers {covered:.0%} of them. "
+                f"Add others, such as {_validate.shown([u for u, k in zip(units, index, strict=True) if k < 0][:5])}."
+            )
+    else:
+        numbered = by_number(units, np.bincount(code[has], minlength=len(units)), names)
+        drives = has & ~np.isnan(travelled)
+        source = "log" if numbered is None else "numbers"
+        index = by_log(code[drives], reach[drives], travelled[drives]) if numbered is None else numbered
+        index = np.r_[index, np.full(len(units) - len(index), -1)]  # units without drives
+    if (index < 0).all():
+        return None, {}, "unknown"
+    return np.where(has, index[code], -1), _as_names(units, index, names), source
+
+
+def deployment_of(
+    homes: Mapping[str, str], home: IntArray | None, details: pd.DataFrame, stations: pd.DataFrame
+) -> IntArray:
+    """Return the station of each unit that answers calls regularly, shape (p,).
+
+    Without units it has one unit at each station that answers calls regularly, or at each station if none is known.
+    """
+    if not homes:
+        if home is None:
+            return np.arange(len(stations))
+        answered = np.bincount(home[home >= 0], minlength=len(stations))
+        return np.flatnonzero(answered >= max(SELDOM * np.median(answered[answered > 0]), 1))
+    place = {name: k for k, name in enumerate(stations["name"])}
+    calls = details["unit"].value_counts() if "unit" in details else pd.Series(dtype=float)
+    counts = calls.reindex(list(homes)).fillna(0)
+    regular = counts[counts >= SELDOM * counts.median()]
+    return np.sort([place[homes[unit]] for unit in regular.index])
 
 
 def by_mapping(homes: Mapping[str, str], units: Sequence[str], stations: Sequence[str]) -> IntArray:
@@ -39,7 +114,7 @@ def by_mapping(homes: Mapping[str, str], units: Sequence[str], stations: Sequenc
         if name not in place:
             close = get_close_matches(str(name), stations, n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise InputError(f"`homes` must name stations; unit {unit!r} has {name!r}, which is none of them.{hint}")
+            raise InputError(f"`homes` must name stations; unit {unit!r} has {name!r}, which is not a station.{hint}")
     index = np.array([place[homes[unit]] if unit in homes else -1 for unit in units])
     if (index < 0).all():
         raise InputError(f"`homes` has none of the units of the log, which are {', '.join(units[:5])}, ...")
@@ -98,3 +173,8 @@ def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray) -> IntArra
         by_time = -(((logs - expected) / spread) ** 2) / 2
         by_time -= by_time.max(axis=1, keepdims=True)
     return np.where(sure, best, -1)
+
+
+def _as_names(units: list[str], index: IntArray, names: list[str]) -> dict[str, str]:
+    """Return the name of the station of each unit with a known one."""
+    return {unit: names[k] for unit, k in zip(units, index.tolist(), strict=True) if k >= 0}

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from .._files.columns import DECIMAL, blank, found, texts
 from .._validate import shown
 from ..errors import InputError
-from . import _times
+from . import _time_forms
 
 Cells: TypeAlias = Mapping[str, Sequence[object]]
 Choose: TypeAlias = Callable[[str, Sequence[str], Cells], dict[str, str]]
@@ -104,9 +104,9 @@ class _Search:
         self.kinds: dict[str, str] = {}
 
     def kind(self, name: str) -> str:
-        """Return what a column holds, as `_times.kind`; numbers are times only if the name says so."""
+        """Return what a column holds, as `_time_forms.kind`; numbers are times only if the name says so."""
         if name not in self.kinds:
-            kind = _times.kind(self.cells[name], self.time_format)
+            kind = _time_forms.kind(self.cells[name], self.time_format)
             timed = re.search("time|date|stamp|dt|alarm|arriv|clear", _plain(name))
             self.kinds[name] = kind if kind != "number" else "moment" if timed else ""
         return self.kinds[name]

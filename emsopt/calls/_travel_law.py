@@ -8,8 +8,8 @@ s. Two laws m are fitted, and the likelier is kept:
 - "accelerating" (Kolesar, Walker and Hausner 1975), :math:`m(d) = 2 \sqrt{d D} / v` for :math:`d \le D`, else
   :math:`(d + D) / v`: a drive needs the distance D to reach its cruising speed v and to stop again.
 
-Three small shares of drives are different, independent of distance: wrong records, for which any time up to the longest
-is as likely; departures that were recorded on arrival, so that the drive seems to take no time; and, if that improves
+Three small shares of drives are different, independent of distance: wrong records, which are uniform between 0 and
+the longest; departures that were recorded on arrival, so that the drive seems to take no time; and, if that improves
 the fit clearly, "strays" that did not start where the unit is stationed and take any time around the median.
 
 References

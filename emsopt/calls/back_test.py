@@ -6,8 +6,9 @@ the draws is the modelled value, and 90 % of the draws lie between ``low`` and `
 recorded value there nine times in ten. These intervals do not count that calls of a day, a unit or a street are alike
 for reasons outside the model.
 
-The response is the time from dispatch to the first unit on scene. Late means more minutes than the threshold. Quantiles
-of times in whole minutes are interpolated: k minutes stand for all from k - 1/2 to k + 1/2.
+The response is the time from dispatch to the first unit on scene. Late means more recorded minutes than the threshold:
+with stamps of whole minutes, 9 or more for 8. `Evaluation.late_fraction` counts 8 exact minutes or more and is higher.
+Quantiles of times in whole minutes are interpolated: k minutes stand for all from k - 1/2 to k + 1/2.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ import pandas as pd
 
 from .. import _validate
 from .._files import atomic
+from ..city.response_law import ResponseLaw
 from ..errors import InputError
-from ..evaluators.approximate import approximate_hypercube
-from ..evaluators.exact import exact_hypercube
+from ..evaluators.by_name import check_evaluator, evaluate
 from . import _page
+from ._dispatch import dispatch_times
 from ._durations import minutes_between, resolution
+from ._times import hour_of_week
 from .calibration import Fit, distances
 from .log import CallLog, Source, read_calls
 from .replaying import Replay, check_deployment, replay
@@ -35,7 +38,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .._types import BoolArray, FloatArray, IntArray, PathLike, Rng
-    from ._times import Times
 
 THRESHOLDS = (4, 6, 8, 10, 12)  # minutes
 CLOSE = {"mean_response_min": 0.05, "percentile_90_min": 0.10, "late_over_8_min": 0.04}  # the last in absolute terms
@@ -43,7 +45,6 @@ DRAWS, LEAST_DRAWS, MOST_VALUES = 200, 40, 20_000_000
 FEWEST = 5  # calls of an hour or a zone that is shown
 LONGEST_MIN, TIMES_TYPICAL = 60.0, 10  # a response beyond both 60 min and ten times the median is impossible
 SAMPLE = 200_000  # draws from the distribution of the hypercube model
-EXACT_UP_TO = 12  # units
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -204,7 +205,7 @@ def back_test(
         overall.loc["utilization"] = (busy_overall, np.mean(by_draw), *np.quantile(by_draw, (0.05, 0.95)))
     overall["city_model"] = pd.Series(_city_model(fit, sites, exact, lattice, rng))
     hours = [f"{h:02d} h" for h in range(24)]
-    by_hour = _by_group(recorded, rounded, _hours(stamps[0]), hours)
+    by_hour = _by_group(recorded, rounded, hour_of_week(dispatch_times(log)) % 24, hours)
     by_zone = _by_group(recorded, rounded, zone, names)
     by_station = pd.DataFrame({"modelled": modelled_busy.mean(axis=0)}, index=[names[k] for k in used])
     by_station[["low", "high"]] = np.quantile(modelled_busy, (0.05, 0.95), axis=0).T
@@ -278,21 +279,16 @@ def _as_stamped(minutes: FloatArray, exact: Sequence[float], rng: np.random.Gene
     return np.maximum(minutes + begun - end * rng.random(minutes.shape), 0)
 
 
-def _hours(times: Times) -> IntArray:
-    """Return the hour of the day of each time, -1 where unknown."""
-    return np.where(np.isnat(times), -1, times.astype("datetime64[h]").astype(np.int64) % 24)
-
-
 def _by_group(recorded: FloatArray, drawn: FloatArray, group: IntArray, names: Sequence[str]) -> pd.DataFrame:
     """Return the mean response of each group of calls that has at least `FEWEST` recorded ones."""
     n = len(names)
 
     def means(minutes: FloatArray) -> FloatArray:
-        kept = ~np.isnan(minutes) & (group >= 0)
+        kept = ~np.isnan(minutes)
         with np.errstate(invalid="ignore"):
             return np.bincount(group[kept], minutes[kept], n) / np.bincount(group[kept], minlength=n)
 
-    counts = np.bincount(group[~np.isnan(recorded) & (group >= 0)], minlength=n)
+    counts = np.bincount(group[~np.isnan(recorded)], minlength=n)
     shown = counts >= FEWEST
     table = np.array([means(row) for row in drawn])[:, shown]
     low, high = np.nanquantile(table, (0.05, 0.95), axis=0)
@@ -337,18 +333,12 @@ def _city_model(
 ) -> dict[str, float]:
     """Return the measures of the hypercube model of the fit's city, with times recorded as by the log's clock."""
     city = fit.city()
-    model = exact_hypercube if len(sites) <= EXACT_UP_TO else approximate_hypercube
-    evaluation = model(city, sites)
+    evaluation = evaluate(city, sites, check_evaluator(None, len(sites)))
     weights = (evaluation.dispatch_fractions * evaluation.demand_shares).ravel()
     pairs = rng.choice(weights.size, SAMPLE, p=weights / weights.sum())
     unit, atom = np.unravel_index(pairs, evaluation.dispatch_fractions.shape)
-    total = np.zeros(SAMPLE)
-    for mean, cv in (
-        (city.turnout_times[sites[unit]], fit.turnout.cv.value if fit.turnout is not None else 0.0),
-        (city.travel_times[sites[unit], atom], fit.answer_law.cv.value),
-    ):
-        spread = np.sqrt(np.log1p(np.asarray(cv, float) ** 2))
-        total += mean * np.exp(spread * rng.standard_normal(SAMPLE) - spread**2 / 2)
+    law = ResponseLaw.of(city.turnout_times, city.travel_times, city.turnout_cv, city.travel_cv).at(sites)
+    total = law.sample(unit, atom, rng.standard_normal((2, SAMPLE)))
     result = _measures(_as_stamped(total, exact, rng), lattice)
     return result | {"utilization": float(evaluation.utilizations.mean())}
 
@@ -389,9 +379,9 @@ def _verdict(
         size = size or f"{100 * off:+.1f} %"
         inside = row["low"] <= row["recorded"] <= row["high"]
         use = "usable" if abs(off) <= limit else "do not use"
-        chance = "within" if inside else "more than"
+        chance = "inside" if inside else "outside"
         values = (f"{form.format(row[column])}{unit}" for column in ("recorded", "modelled"))
-        said.append(f"{title}: {' recorded, '.join(values)} modelled ({size}; {chance} what chance explains): {use}.")
+        said.append(f"{title}: {' recorded, '.join(values)} modelled ({size}; {chance} the 90 % interval): {use}.")
     for frame, what, advice in (
         (by_hour, "hours", "Do not compare hours of the day by this model"),
         (by_zone, "zones", "Do not promise response times to single zones"),

@@ -3,7 +3,7 @@
 ======================  ==========================================================================================
 role of a column        content
 ======================  ==========================================================================================
-``time``                when the call came, in any form that `emsopt.calls._times` lists; or a time beside ``date``
+``time``                when the call came, in any form that `emsopt.calls._time_forms` lists; or a time beside ``date``
 ``lon``, ``lat``        degrees (WGS 84); in GeoJSON, the Point of each feature
 ``place``               instead of ``lon`` and ``lat``: ``POINT (-93.1 44.9)``, or ``(44.9, -93.1)``, latitude first
 ``dispatched``,         optional: times of the unit that was first on scene, or of all units in a row of their own;
@@ -51,7 +51,7 @@ from . import _points, _roles, _times
 
 if TYPE_CHECKING:
     from .._files.columns import Table
-    from .._types import ArrayLike, BoolArray, FloatArray, IntArray
+    from .._types import ArrayLike, BoolArray, FloatArray, IntArray, Times
 
 Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
 MINUTES = ("turnout_min", "service_min")
@@ -92,7 +92,7 @@ class CallLog:
         Number of rows that were joined with an earlier row of the same incident.
     """
 
-    times: _times.Times
+    times: Times
     locations: FloatArray
     service_min: FloatArray | None
     no_service: BoolArray
@@ -306,7 +306,7 @@ def _words(table: Table, key: str) -> pd.Series[Any]:
     return pd.Series(words, dtype=object)
 
 
-def _incidents(names: np.ndarray[Any, Any], times: _times.Times) -> tuple[IntArray, IntArray, IntArray]:
+def _incidents(names: np.ndarray[Any, Any], times: Times) -> tuple[IntArray, IntArray, IntArray]:
     """Return numbers for the incidents of rows in order of time; a name that returns after a day is a new incident.
 
     Returns
@@ -327,7 +327,7 @@ def _incidents(names: np.ndarray[Any, Any], times: _times.Times) -> tuple[IntArr
     return incident, first[incident], rows[incident]
 
 
-def _first_on_scene(incident: IntArray, on_scene: _times.Times) -> IntArray:
+def _first_on_scene(incident: IntArray, on_scene: Times) -> IntArray:
     """Return, in ascending order, the row of each incident with the earliest time; without any, its first row."""
     order = np.lexsort((np.arange(len(incident)), np.where(np.isnat(on_scene), _times.LATEST, on_scene), incident))
     return np.sort(order[np.unique(incident[order], return_index=True)[1]])

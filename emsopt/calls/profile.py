@@ -20,8 +20,7 @@ from ._times import hour_of_week
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .._types import BoolArray, FloatArray, IntArray
-    from ._times import Times
+    from .._types import BoolArray, FloatArray, IntArray, Times
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MOST_SHRINKAGE = 1e7  # calls; at this concentration every hour has the overall pattern

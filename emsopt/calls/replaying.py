@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import _validate
+from ..city.response_law import lognormal
 from ..errors import InputError
 from . import _dispatch
-from .calibration import Fit, distances, sent
+from ._times import hour_of_week
+from .calibration import Fit, distances
 from .demand import REACH_KM, nearest_km
 from .log import CallLog, Source, read_calls
 
 if TYPE_CHECKING:
     from .._types import FloatArray, IntArray, Rng
     from ._durations import Duration
-    from ._times import Times
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,12 +117,12 @@ def replay(
     if fit.service is None:
         raise InputError("a replay needs service times: a log with the role 'cleared' or a column 'service_min'.")
     near = nearest_km(log.locations, fit.stations[["lon", "lat"]].to_numpy(float)) <= REACH_KM
-    log, sites = log.where(sent(log) & near), check_deployment(fit, deployment)
+    log, sites = log.where(_dispatch.sent(log) & near), check_deployment(fit, deployment)
     rng, draws = _validate.generator(rng), _validate.whole_number(draws, "draws")
-    when = dispatch_times(log)
+    when = _dispatch.dispatch_times(log)
     order = np.argsort(when, kind="stable")
     minutes = (when - when.min()).astype("timedelta64[s]").astype(float)[order] / 60
-    hour = (when.astype("datetime64[h]").astype(np.int64) % 24)[order]
+    hour = hour_of_week(when[order]) % 24
     reach = distances(fit.stations, log.locations[order], fit.roads)
     preferred = _dispatch.closest_first(reach, sites)
     response, unit = np.full((draws, len(log)), np.nan), np.full((draws, len(log)), -1)
@@ -134,20 +135,11 @@ def replay(
         sent_to = _dispatch.send(minutes, preferred, service)
         answered = sent_to >= 0
         law = drawn.answer_law
-        spread = np.sqrt(np.log1p(law.cv.value**2))
         mean = law.mean(reach[np.arange(len(log)), sites[sent_to]]) * law.hour_factors[hour]
-        total = turnout + mean * np.exp(spread * noise - spread**2 / 2)
+        total = turnout + lognormal(mean, law.cv.value, noise)
         response[b, order], unit[b, order] = np.where(answered, total, np.nan), sent_to
         busy[b] = np.bincount(sent_to[answered], service[answered], len(sites))
     return Replay(log, sites, response, unit, busy)
-
-
-def dispatch_times(log: CallLog) -> Times:
-    """Return when units were dispatched to the calls; the time of the call where that is unknown, shape (K,)."""
-    if "dispatched" not in log.details:
-        return log.times
-    dispatched = log.details["dispatched"].to_numpy("datetime64[s]")
-    return np.where(np.isnat(dispatched), log.times, dispatched)
 
 
 def check_deployment(fit: Fit, deployment: Sequence[int | str] | IntArray | None) -> IntArray:
@@ -169,6 +161,4 @@ def _random(duration: Duration | None, rng: np.random.Generator, n: int, mean: f
     """Draw n lognormal durations; ``mean`` replaces the duration's own."""
     if duration is None:
         return np.zeros(n)
-    spread = np.sqrt(np.log1p(duration.cv.value**2))
-    mean = duration.mean.value if mean is None else mean
-    return mean * np.exp(spread * rng.standard_normal(n) - spread**2 / 2)
+    return lognormal(duration.mean.value if mean is None else mean, duration.cv.value, rng.standard_normal(n))

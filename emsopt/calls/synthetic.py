@@ -2,7 +2,8 @@
 
 Calls arrive in a Poisson stream, more by day than by night, at places scattered around the stations. The free unit with
 the shortest mean drive goes. Its turnout is gamma distributed, its drive lognormal around a law, and it is busy for a
-gamma distributed time, at least until it has arrived. Stamps are truncated to the clock's resolution, and a share of
+gamma distributed time; where that ends before it arrives, it is
+recorded as cleared on arrival. Stamps are truncated to the clock's resolution, and a share of
 calls has a wrong one: the arrival is that of another moment within an hour, or the departure is recorded late.
 """
 
@@ -17,6 +18,7 @@ import pandas as pd
 from .. import _validate
 from .._types import FloatArray, IntArray, Rng
 from ..city import travel
+from ..city.response_law import lognormal
 from ..errors import InputError
 from . import _dispatch
 from .calibration import NIGHT
@@ -130,9 +132,8 @@ def synthetic_log(
     preferred = _dispatch.closest_first(reach[order], sites)
     unit = np.empty(n, np.int64)
     unit[order] = _dispatch.send(dispatched[order], preferred, service[order])
-    spread = np.sqrt(np.log1p(truth.travel_cv**2))
     mean = truth.fixed_min + truth.minutes_per_km * reach[np.arange(n), sites[unit]]
-    drive = mean * truth.hour_factors[hour] * np.exp(spread * rng.standard_normal(n) - spread**2 / 2)
+    drive = lognormal(mean * truth.hour_factors[hour], truth.travel_cv, rng.standard_normal(n))
     left, arrived, cleared = dispatched + turnout, dispatched + turnout + drive, dispatched + service
     cleared = np.maximum(cleared, arrived)
 
@@ -140,7 +141,7 @@ def synthetic_log(
     arrived_stamp = np.where(kind < truth.wrong / 2, left + where, arrived)
     late = (kind > 1 - truth.wrong / 2) & (drive > 1)
     left_stamp = np.where(late, arrived - rng.random(n), left)
-    names = np.array([f"{'ETRSUVWXYZ'[(sites[:k] == s).sum() % 10]}{s + 1}" for k, s in enumerate(sites)])
+    names = np.array([f"{_letters((sites[:k] == s).sum())}{s + 1}" for k, s in enumerate(sites)])
     minutes = {"time": called, "dispatched": dispatched, "en_route": left_stamp, "on_scene": arrived_stamp}
     answered = unit >= 0
     columns = {
@@ -148,6 +149,11 @@ def synthetic_log(
     }
     frame = pd.DataFrame({"lon": places[:, 0], "lat": places[:, 1], "unit": names[unit], **columns})
     return read_calls(frame[answered].reset_index(drop=True))
+
+
+def _letters(k: int) -> str:
+    """Return the letters of the k-th unit of a station."""
+    return "ETRSUVWXYZ"[k % 10] * (k // 10 + 1)
 
 
 def _gamma(rng: np.random.Generator, mean: FloatArray, cv: float) -> FloatArray:

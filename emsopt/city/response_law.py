@@ -29,9 +29,8 @@ from numba import njit
 if TYPE_CHECKING:
     from .._types import ArrayLike, FloatArray, IntArray
 
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(
-    20
-)  # errors of at most 0.0005, on average 1e-6, for variations up to 1
+# Errors are at most 0.0005, on average 1e-6, for variations up to 1.
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
 REACH = 5.5  # standard deviations to which the integral extends
 
 
@@ -47,7 +46,7 @@ class ResponseLaw:
     @classmethod
     def of(cls, turnout: FloatArray, travel: FloatArray, turnout_cv: ArrayLike, travel_cv: ArrayLike) -> ResponseLaw:
         """Build the law from means, shape (n,) and (n, M), and coefficients of variation, which may be numbers."""
-        spreads = (np.sqrt(np.log1p(np.square(cv))) for cv in (turnout_cv, travel_cv))
+        spreads = (log_spread(cv) for cv in (turnout_cv, travel_cv))
         by_site, by_pair = (np.broadcast_to(s, mean.shape) for s, mean in zip(spreads, (turnout, travel), strict=True))
         return cls(*(np.array(each) for each in (turnout, travel, by_site, by_pair)))
 
@@ -72,6 +71,18 @@ class ResponseLaw:
         spreads = self.turnout_spread[units], self.travel_spread[units, atoms]
         turnout, travel = (np.exp(s * z - s**2 / 2) for s, z in zip(spreads, normal, strict=True))
         return self.turnout[units] * turnout + self.travel[units, atoms] * travel
+
+
+def log_spread(cv: ArrayLike) -> FloatArray:
+    """Return the standard deviation of the logarithm of a lognormal time from its coefficient of variation."""
+    spread: FloatArray = np.sqrt(np.log1p(np.square(cv)))
+    return spread
+
+
+def lognormal(mean: ArrayLike, cv: ArrayLike, normal: FloatArray) -> FloatArray:
+    """Return lognormal times from means, coefficients of variation and standard normal numbers."""
+    spread = log_spread(cv)
+    return np.asarray(mean) * np.exp(spread * normal - spread**2 / 2)
 
 
 @njit(cache=True, nogil=True)

@@ -76,7 +76,7 @@ def city_maker(
     else:
         if options.speed is None:
             options.speed = SPEED_KMH
-            _assume("speed", SPEED_KMH, "km/h; the log has no times of dispatch and arrival to calibrate it")
+            _assume("speed", SPEED_KMH, "km/h; not calibrated from the log")
         low, high = PLAUSIBLE_KMH
         if not low <= options.speed <= high:
             raise InputError(f"`--speed` must be from {low} to {high} km/h; got {options.speed:g}.")
@@ -158,7 +158,7 @@ def fleet(options: Namespace, city: City, today: IntArray | None) -> int:
         return len(today)
     needed, at_once = units_needed(city), city.total_rate * city.mean_service_time / 60
     units = needed if options.colocate else min(needed, most)
-    why = f"{at_once:.2f} calls at once: the fewest that lose at most 1 % and are busy at most 30 % of the time"
+    why = f"{at_once:.2f} calls at once: the smallest fleet that loses at most 1 % and is busy at most 30 % of the time"
     if units < needed:
         why = f"one per site; the load needs {needed}: see --colocate"
     elif today is not None:

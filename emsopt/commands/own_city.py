@@ -298,7 +298,7 @@ def _how_sure(
     if sorted(today.site_names) == sorted(best.site_names):
         return None
     if fit is None:
-        print("How sure this gain is cannot be said: the log has no times of dispatch and arrival to calibrate.")
+        print("How sure this gain is cannot be said, because the times are not calibrated from the log.")
         return None
     answer = compare(
         fit,

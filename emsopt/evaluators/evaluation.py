@@ -114,6 +114,10 @@ class Evaluation:
         """Mean response time of each atom's answered calls, shape (M,), min."""
         return np.einsum("ij,ij->j", self.dispatch_fractions, self.response_times)
 
+    def atom_cost(self, costs: FloatArray) -> FloatArray:
+        """Return the mean of ``costs``, shape (N, M), over each atom's answered calls, shape (M,)."""
+        return np.einsum("ij,ij->j", self.dispatch_fractions, costs[self.sites])
+
     @property
     def mean_response(self) -> float:
         """Mean response time over answered calls, min; (1a) of "Optimizing Server Locations in Spatial Queues"."""

@@ -314,10 +314,7 @@ def evaluated(
         for city in cities:
             costs = metric_costs(city, metric)
             atoms = [
-                np.einsum(
-                    "ij,ij->j", evaluate(city, sites, evaluator, capacity=capacity).dispatch_fractions, costs[sites]
-                )
-                for sites in deployments.values()
+                evaluate(city, sites, evaluator, capacity=capacity).atom_cost(costs) for sites in deployments.values()
             ]
             values.append(atoms @ city.demand_shares)
             changes.append(atoms[-1] - atoms[0])

@@ -15,13 +15,20 @@ def units_needed(city: City, loss: float = LOSS, busy: float = BUSY) -> int:
     ----------
     city : City
     loss : float
-        Share of calls, above 0 and at most 1. Default: 0.01.
+        Largest share of calls that may find all units busy, from 0 to 1.
+    busy : float
+        Largest share of the time that units may be busy on average, from 0 to 1.
 
     Returns
     -------
     int
-        By Erlang's loss formula, :math:`B(p, a) = (a^p / p!) / \\sum_{k=0}^p a^k / k!` with the mean number *a* of
+        Losses are by Erlang's formula, :math:`B(p, a) = (a^p / p!) / \sum_{k=0}^p a^k / k!` with the mean number *a* of
         calls in service if none were lost. It needs no sites, and says nothing about how far units are from calls.
+
+    Raises
+    ------
+    InputError
+        If ``loss`` or ``busy`` is not a probability.
 
     Examples
     --------

@@ -141,8 +141,8 @@ def _atom_values(plan: Plan) -> Callable[[int, IntArray], FloatArray]:
 
     @cache
     def values(hour: int, sites: tuple[int, ...]) -> FloatArray:
-        evaluation = plan.objectives[hour].evaluation(sites)
-        return np.einsum("ij,ij->j", evaluation.dispatch_fractions, plan.objectives[hour].costs[evaluation.sites])
+        objective = plan.objectives[hour]
+        return objective.evaluation(sites).atom_cost(objective.costs)
 
     return lambda hour, sites: values(hour, tuple(sites.tolist()))
 

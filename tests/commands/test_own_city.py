@@ -264,8 +264,8 @@ def test_practice_needs_no_further_option(tmp_path, capsys, no_figure):
     assert main(["city", "--practice", "--evaluator", "approximate", "--out", str(tmp_path / "o")]) == 0
     text = capsys.readouterr().out
     assert "repeated calls and empty days are left out, and other mistakes accepted" in text
-    assert "Assumed: --speed 40 (km/h; the log has no times of dispatch and arrival to calibrate it)" in text
-    assert "Assumed: --units 5, 1.23 calls at once: the fewest" in text
+    assert "Assumed: --speed 40 (km/h; not calibrated from the log)" in text
+    assert "Assumed: --units 5, 1.23 calls at once: the smallest fleet" in text
     assert "city: 169 atoms, 10 sites, 5 units" in text
     assert "away on average, turnout included" in text
     calls, stations = eo.datasets.practice_calls()

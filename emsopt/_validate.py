@@ -101,14 +101,17 @@ def degrees(points: FloatArray, name: str) -> FloatArray:
     return points
 
 
-def degrees_hint(points: FloatArray, *, plane: bool = True) -> str:
+def degrees_hint(points: FloatArray, *, plane: bool = True, names: tuple[str, str] | None = None) -> str:
     """Return a space and a sentence that guesses why coordinates are not degrees; an empty string if unknown.
 
-    ``plane`` is whether coordinates in km may be given instead.
+    ``plane`` is whether coordinates in km may be given instead, ``names`` are the columns taken for longitude and
+    latitude.
     """
     known = np.abs(points[~np.isnan(points).any(axis=1)])
     longitude, latitude = np.median(known, axis=0) if len(known) else (0, 0)
     if longitude <= 90 < latitude <= 180:
+        if names is not None and names[0] != names[1]:
+            return f" Columns {names[0]!r} and {names[1]!r} look swapped: {names[1]!r} holds the longitudes."
         return " Latitude and longitude look swapped: longitude comes first."
     if max(longitude, latitude) > 180:
         return (

@@ -144,7 +144,8 @@ class Table(NamedTuple):
             lat = self.numbers(y, "degrees from -90 to 90", blanks=blanks, low=-90, high=90)
         except InputError as error:
             cells = self.frame[[x, y]].to_numpy(dtype=object)
-            raise InputError(f"{error}{_validate.degrees_hint(_floats(cells), plane=not blanks)}") from error
+            hint = _validate.degrees_hint(_floats(cells), plane=not blanks, names=(x, y))
+            raise InputError(f"{error}{hint}") from error
         points = np.column_stack([lon, lat])
         points[np.isnan(points).any(axis=1)] = np.nan
         return points

@@ -7,7 +7,9 @@
 ``city_from_calls``  all steps at once
 ``held_out_weeks``   rates of each week, and of all others, to judge decisions
 ``calibrate``        turnout, travel and service times from the stamps of a log, as a `Fit`
+``road_speeds``      speeds of classes of roads from the drives of a log
 ``back_test``        what a `Fit` says beside what a later log recorded
+``recorded_and_modelled``  the responses of a log beside those of an evaluation, by the same clock
 ``synthetic_log``    a log drawn from a known `Truth`
 ``replay``           what would have happened to the calls of a log with another deployment
 
@@ -19,6 +21,7 @@
 (10, 1.47)
 """
 
+from ._homes import regular_units
 from .areas import read_areas
 from .back_test import BackTest, back_test
 from .calibration import Fit, calibrate
@@ -26,10 +29,14 @@ from .checks import Checks, Finding, check_calls
 from .demand import Demand, aggregate_calls, city_from_calls
 from .log import CallLog, read_calls, read_stations
 from .profile import WeeklyProfile
+from .recorded import recorded_and_modelled, recorded_responses
 from .replaying import Replay, replay
+from .road_speeds import RoadSpeeds, road_speeds
 from .synthetic import Truth, synthetic_log
 from .weeks import HeldOut, held_out_weeks
 
-__all__ = ["BackTest", "CallLog", "Checks", "Demand", "Finding", "Fit", "HeldOut", "Replay", "Truth", "WeeklyProfile"]
+__all__ = ["BackTest", "CallLog", "Checks", "Demand", "Finding", "Fit", "HeldOut", "Replay", "RoadSpeeds"]
+__all__ += ["Truth", "WeeklyProfile"]
 __all__ += ["aggregate_calls", "back_test", "calibrate", "check_calls", "city_from_calls", "held_out_weeks"]
-__all__ += ["read_areas", "read_calls", "read_stations", "replay", "synthetic_log"]
+__all__ += ["read_areas", "read_calls", "read_stations", "recorded_and_modelled", "recorded_responses", "regular_units"]
+__all__ += ["replay", "road_speeds", "synthetic_log"]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 STAMPS = ("dispatched", "en_route", "on_scene", "cleared")
+REPLAYS = 30
 
 
 def sent(log: CallLog) -> BoolArray:
@@ -44,17 +45,27 @@ def dispatch_times(log: CallLog) -> Times:
     return np.where(np.isnat(dispatched), log.times, dispatched)
 
 
-def answering_stations(when: Times, reach: FloatArray, deployment: IntArray, busy: FloatArray) -> IntArray:
-    """Return the station of the closest free unit of a deployment for each call; -1 where all are busy, shape (K,).
+def answering_stations(
+    when: Times, reach: FloatArray, deployment: IntArray, busy: FloatArray, rounding: tuple[float, float]
+) -> FloatArray:
+    """Return the probability that each station has the closest free unit of a deployment, by call, shape (K, N).
+
+    Rounded stamps leave open which unit was free, and one unit that is taken for another affects later calls too.
+    Therefore the log is replayed `REPLAYS` times with seconds drawn for the stamps; probabilities are shares of the
+    replays with a free unit. They are 0 where all units are always busy.
 
     ``when`` are the times of dispatch. Units are busy for the recorded time of the calls to which this rule sends them.
+    ``rounding`` are the resolutions (min) of the stamps at the start and at the end of that time.
     """
-    order = np.argsort(when, kind="stable")
-    minutes = (when[order] - when[order[0]]).astype("timedelta64[s]").astype(float) / 60
-    answered = send(minutes, closest_first(reach[order], deployment), busy[order])
-    result = np.full(len(when), -1)
-    result[order] = np.where(answered >= 0, deployment[answered], -1)
-    return result
+    rng = np.random.default_rng(0)  # the same log has the same fit
+    minutes = (when - when.min()).astype("timedelta64[s]").astype(float) / 60
+    closest, count = closest_first(reach, deployment), np.zeros(reach.shape)
+    for _ in range(REPLAYS):
+        before, after = (resolution * rng.random(len(when)) for resolution in rounding)
+        order = np.argsort(minutes + before)
+        unit = send((minutes + before)[order], closest[order], np.maximum(busy + after - before, 0)[order])
+        count[order[unit >= 0], deployment[unit[unit >= 0]]] += 1
+    return count / np.maximum(count.sum(axis=1, keepdims=True), 1)
 
 
 def closest_first(minutes: FloatArray, sites: IntArray) -> IntArray:

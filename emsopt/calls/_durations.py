@@ -74,7 +74,7 @@ class Duration:
     wrong : float
         Share of wrong records.
     groups : tuple of Estimate
-        Mean of each group; empty if there are no groups.
+        Mean of each group; empty if there are no groups. A group of fewer than 10 calls has the mean of all.
     """
 
     mean: Estimate
@@ -216,6 +216,7 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
         Longest possible duration (min).
     group : ndarray of int, shape (K,), optional
         0 or 1. Durations of the two groups may have different means; the coefficient of variation is within groups.
+        A group of fewer than 10 durations gets the mean of all.
 
     Returns
     -------
@@ -256,16 +257,20 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
 
     split, group = group is not None, np.zeros(len(minutes), int) if group is None else group
     within, counts = np.bincount(group, weight, 1 + split), np.bincount(group, minlength=1 + split)
+    mean = float(weight @ minutes / weight.sum())
     means = np.bincount(group, weight * minutes, 1 + split) / np.maximum(within, 1e-9)
-    mean, apart = float(weight @ minutes / weight.sum()), minutes - means[group]
+    means[counts < FEWEST] = mean
+    apart = minutes - means[group]
     variance = max(float(weight @ apart**2 / weight.sum()) - noise, 1e-4 * mean**2)
     # influence of each record on the logarithms of the means and of the coefficient of variation
     on_mean = weight * (minutes - mean) / (weight.sum() * mean)
     on_cv = weight * (apart**2 - noise - variance) / (2 * weight.sum() * variance) - on_mean
     errors = np.sqrt(np.bincount(group, (weight * apart) ** 2, 1 + split)) / np.maximum(within * means, 1e-9)
+    error = float(np.sqrt((on_mean**2).sum()))
+    errors[counts < FEWEST] = error
     parts = zip(means.tolist(), errors.tolist(), counts.tolist(), strict=True)
     return Duration(
-        mean=Estimate(mean, float(np.sqrt((on_mean**2).sum())), len(minutes)),
+        mean=Estimate(mean, error, len(minutes)),
         cv=Estimate(float(np.sqrt(variance) / mean), float(np.sqrt((on_cv**2).sum())), len(minutes)),
         wrong=float(1 - weight.mean()),
         groups=tuple(Estimate(*part) for part in parts) if split else (),

@@ -1,9 +1,11 @@
 r"""Home stations of units: by given names, by numbers in names, or by the calls that they answered.
 
-**By the log.** A unit at station s answers a call of which s is the r-th closest station with a probability that falls
-as :math:`\rho^r`, and its drive takes a lognormal time around a line in distance. 5 % of calls are answered from
-elsewhere. With these probabilities every station has a likelihood for every unit; the line and ρ are estimated from the
-most likely stations in turn. A unit has a known home if that station has a probability above 95 %.
+**By the log.** A unit at station s answers calls of which s is the r-th closest station with a frequency that falls as
+:math:`\rho^r`, and its drive takes a lognormal time around a line in distance. The calls of a unit are then drawn from
+all calls with probabilities :math:`\rho^r / \sum \rho^r`. The sum over all calls matters: it is large for stations
+amid many calls, which would otherwise attract their neighbours' units. 5 % of calls are answered from elsewhere.
+With these probabilities every station has a likelihood for every unit; the line and ρ are estimated from the most
+likely stations in turn. A unit has a known home if that station has a probability above 95 %.
 """
 
 from __future__ import annotations
@@ -99,10 +101,37 @@ def deployment_of(
         answered = np.bincount(home[home >= 0], minlength=len(stations))
         return np.flatnonzero(answered >= max(SELDOM * np.median(answered[answered > 0]), 1))
     place = {name: k for k, name in enumerate(stations["name"])}
+    return np.sort([place[homes[unit]] for unit in regular_units(homes, details)])
+
+
+def regular_units(homes: Mapping[str, str], details: pd.DataFrame) -> list[str]:
+    """Return the units with known homes that answer calls regularly, at least 5 % as many as the median unit.
+
+    They are the deployment that a log shows.
+
+    Parameters
+    ----------
+    homes : dict of str to str
+        Name of each unit's station.
+    details : DataFrame
+        Those of the log, with a column ``unit``.
+
+    Returns
+    -------
+    list of str
+        Names of units, in the order of ``homes``.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> import pandas as pd
+    >>> details = pd.DataFrame({"unit": ["E1"] * 50 + ["E2"] * 40 + ["spare"]})
+    >>> eo.calls.regular_units({"E1": "North", "E2": "South", "spare": "North"}, details)
+    ['E1', 'E2']
+    """
     calls = details["unit"].value_counts() if "unit" in details else pd.Series(dtype=float)
     counts = calls.reindex(list(homes)).fillna(0)
-    regular = counts[counts >= SELDOM * counts.median()]
-    return np.sort([place[homes[unit]] for unit in regular.index])
+    return counts.index[counts >= SELDOM * counts.median()].tolist()
 
 
 def by_mapping(homes: Mapping[str, str], units: Sequence[str], stations: Sequence[str]) -> IntArray:
@@ -152,12 +181,13 @@ def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray) -> IntArra
     n_units, n = unit.max() + 1, distance.shape[1]
     rank = np.argsort(np.argsort(distance, axis=1), axis=1)
     logs = np.log(np.maximum(minutes, 0.5))[:, None]
-    rows, rho, by_time = np.arange(len(unit)), 0.5, np.zeros_like(distance)
+    rows, rho, by_time = np.arange(len(unit)), 0.5, np.ones_like(distance)
     enough = np.bincount(unit, minlength=n_units) >= FEWEST
     for _ in range(PASSES):
-        chance = (1 - rho) * rho**rank * np.exp(by_time)
+        drawn = rho**rank
+        chance = drawn / drawn.mean(axis=0) * by_time
         score = np.zeros((n_units, n))
-        np.add.at(score, unit, np.log((1 - ELSEWHERE) * chance + ELSEWHERE / n))
+        np.add.at(score, unit, np.log((1 - ELSEWHERE) * chance + ELSEWHERE))
         best = score.argmax(axis=1)
         top = np.exp(score - score.max(axis=1, keepdims=True))
         sure = enough & (top.max(axis=1) / top.sum(axis=1) > SURE)
@@ -170,8 +200,9 @@ def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray) -> IntArra
         line = np.polyfit(distance[rows, home][near], minutes[near], 1)
         expected = np.log(np.maximum(np.polyval(line, distance), 0.5))
         spread = max(float(np.std((logs - expected)[near, home[near]])), 0.2)
-        by_time = -(((logs - expected) / spread) ** 2) / 2
-        by_time -= by_time.max(axis=1, keepdims=True)
+        misfit, anywhere = ((logs - expected) / spread) ** 2, (logs - np.median(logs)) ** 2
+        # relative to drives from elsewhere, which take any time around the median
+        by_time = np.exp((anywhere - misfit) / 2) / spread
     return np.where(sure, best, -1)
 
 

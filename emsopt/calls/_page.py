@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from .._types import FloatArray
+
+Scale: TypeAlias = Callable[[float], float]
 
 STYLE = """
 body { font: 15px/1.5 system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; color: #1b1b1b; margin: 24px auto;
@@ -22,7 +27,10 @@ figure { margin: 0; } svg { max-width: 100%; }
 svg text { font: 12px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: #333; } .note { color: #555; }
 """
 RECORDED, MODELLED, OUTSIDE, BAND = "#0072B2", "#333333", "#D55E00", "#c9c9c9"
+GRID = "#e4e4e4"
+SHARES = ("late_", "utilization")  # beginnings of the names of measures that are shown in percent
 WIDTH, ROW, LEFT, RIGHT, TOP = 500, 19, 120, 24, 34
+CITY_MODEL = "City model: the model by which deployments are compared, with the calls of the days before."
 KEY = f"""<p class="note"><svg width="14" height="12"><circle cx="7" cy="6" r="4.5" fill="{RECORDED}"/></svg> recorded
 <svg width="14" height="12"><rect x="2.5" y="1.5" width="9" height="9" fill="{OUTSIDE}"/></svg> recorded, outside
 the interval <svg width="34" height="12"><path d="M1 6H33" stroke="{BAND}" stroke-width="6"/>
@@ -35,12 +43,13 @@ def page(
     """Return the page; ``figures`` are SVG, everything else is text."""
     said = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
     head = "".join(f"<th>{escape(str(name).replace('_', ' '))}</th>" for name in ("", *table.columns))
-    rows = "".join(
-        f"<tr><th>{escape(str(name).replace('_', ' '))}</th>"
-        + "".join(f"<td>{'' if np.isnan(v) else f'{v:.3f}'}</td>" for v in row)
-        + "</tr>"
-        for name, row in zip(table.index, table.to_numpy(float), strict=True)
-    )
+    rows = ""
+    for name, row in zip(map(str, table.index), table.to_numpy(float), strict=True):
+        form = "{:.1%}" if name.startswith(SHARES) else "{:.2f}"
+        cells = "".join(f"<td>{'' if np.isnan(v) else form.format(v)}</td>" for v in row)
+        rows += f"<tr><th>{escape(in_words(name))}</th>{cells}</tr>"
+    if "city_model" in table:
+        notes = [*notes, CITY_MODEL]
     below = "".join(f"<p class='note'>{escape(note)}</p>" for note in notes)
     drawn = "".join(f"<figure>{figure}</figure>" for figure in figures)
     return (
@@ -50,6 +59,14 @@ def page(
         f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{below}{KEY}"
         f'<div class="figures">{drawn}</div></body></html>\n'
     )
+
+
+def in_words(name: str) -> str:
+    """Return the name of a measure in words: "90th percentile (min)" for ``percentile_90_min``."""
+    if late := re.fullmatch(r"late_over_(.+)_min", name):
+        return f"share over {late[1]} min"
+    name = re.sub(r"percentile_(\d+)", r"\1th percentile", name).replace("utilization", "share of time units are busy")
+    return re.sub(r"_min$", " (min)", name).replace("_", " ")
 
 
 def dots(frame: pd.DataFrame, title: str, unit: str) -> str:
@@ -76,14 +93,19 @@ def bars(frame: pd.DataFrame, title: str, unit: str, what: str) -> str:
     """Return a figure with one column per row of ``frame``: recorded as bars, modelled with its interval above them."""
     values = frame[["recorded", "modelled", "low", "high"]].to_numpy(float)
     height, wide = 260, (WIDTH - LEFT - RIGHT) / len(frame)
-    top = float(values.max()) * 1.05
+    step = _step(float(values.max()))
+    top = float(np.ceil(values.max() / step) * step)
 
     def down(value: float) -> float:
         return TOP + height * (1 - value / top)
 
-    marks = [f'<text x="{LEFT - 8}" y="{TOP + 4}" text-anchor="end">{top:.0%}</text>']
-    marks.append(f'<text x="{LEFT - 8}" y="{TOP + 22}" text-anchor="end">{escape(what)}</text>')
-    every = max(1, round(len(frame) / 14))
+    marks = [f'<text x="{LEFT}" y="{TOP - 14}">{escape(what)}</text>']
+    for tick in np.arange(0, top + step / 2, step):
+        marks.append(
+            f'<path d="M{LEFT} {down(tick):.1f}H{WIDTH - RIGHT}" stroke="{GRID}"/>'
+            f'<text x="{LEFT - 8}" y="{down(tick) + 4:.1f}" text-anchor="end">{100 * tick:.4g} %</text>'
+        )
+    every = max(1, round(len(frame) / 10))
     for k, (name, (recorded, modelled, low, high)) in enumerate(zip(frame.index, values, strict=True)):
         x = LEFT + wide * k
         middle = x + wide / 2
@@ -93,7 +115,7 @@ def bars(frame: pd.DataFrame, title: str, unit: str, what: str) -> str:
             f'<path d="M{middle:.1f} {down(low):.1f}V{down(high):.1f}" stroke="{BAND}" stroke-width="6"/>'
             f'<path d="M{middle - 5:.1f} {down(modelled):.1f}h10" stroke="{MODELLED}" stroke-width="2"/>'
         )
-        if k % every == 0 or k == len(frame) - 1:
+        if k == len(frame) - 1 or (k % every == 0 and k + every < len(frame)):
             marks.append(f'<text x="{middle:.1f}" y="{TOP + height + 16}" text-anchor="middle">{escape(name)}</text>')
     marks.append(f'<text x="{WIDTH - RIGHT}" y="{TOP + height + 34}" text-anchor="end">{escape(unit)}</text>')
     return _figure(title, TOP + height + 40, marks)
@@ -106,22 +128,28 @@ def _figure(title: str, height: float, marks: Iterable[str]) -> str:
     )
 
 
-def _scale(values, zero: bool):  # type: ignore[no-untyped-def]
+def _step(span: float) -> float:
+    """Return the distance of round ticks, at most seven over a span."""
+    step = 10 ** np.floor(np.log10(max(span, 1e-9) / 3))
+    return float(step * next(m for m in (1, 2, 5, 10) if max(span, 1e-9) / (step * m) <= 7))
+
+
+def _scale(values: FloatArray, zero: bool) -> tuple[Scale, FloatArray]:
     """Return the function from values to pixels across, and the ticks."""
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    low = 0.0 if zero else low
-    span = max(high - low, 1e-9)
-    step = 10 ** np.floor(np.log10(span / 3))
-    step *= next(m for m in (1, 2, 5, 10) if span / (step * m) <= 7)
+    low, high = (0.0 if zero else float(np.nanmin(values))), float(np.nanmax(values))
+    step = _step(high - low)
     low, high = np.floor(low / step) * step, np.ceil(high / step) * step
+    high = max(high, low + step)  # equal values
     ticks = np.arange(low, high + step / 2, step)
     return (lambda v: LEFT + (WIDTH - LEFT - RIGHT) * (v - low) / (high - low)), ticks
 
 
-def _axis(ticks, scale, bottom: float, unit: str) -> str:  # type: ignore[no-untyped-def]
-    """Return vertical lines at the ticks, with their values above."""
-    return "".join(
-        f'<path d="M{scale(t):.1f} {TOP - 4}V{bottom:.0f}" stroke="#e4e4e4"/>'
-        f'<text x="{scale(t):.1f}" y="{TOP - 10}" text-anchor="middle">{t:g}{f" {unit}" * int(t == ticks[-1])}</text>'
-        for t in ticks
+def _axis(ticks: FloatArray, scale: Scale, bottom: float, unit: str) -> str:
+    """Return vertical lines at the ticks, with their values above, and the unit at the left."""
+    lines = "".join(
+        f'<path d="M{scale(t):.1f} {TOP - 4}V{bottom:.0f}" stroke="{GRID}"/>'
+        f'<text x="{scale(t):.1f}" y="{TOP - 10}" text-anchor="middle">'
+        f"{f'{t:.4g}' if unit else f'{100 * t:.4g} %'}</text>"
+        for t in ticks.tolist()
     )
+    return f'{lines}<text x="{LEFT - 24}" y="{TOP - 10}" text-anchor="end">{escape(unit)}</text>'

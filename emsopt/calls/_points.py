@@ -112,7 +112,8 @@ def places(table: Table, key: Mapping[str, str]) -> FloatArray:
                 f"{table.where}, column {key['place']!r}, row {k}: expected {expected}, but got {shown(cell)}."
             )
         points.append((wkt[1], wkt[2]) if wkt else (pair[2], pair[1]) if pair else (None, None))
-    return table._replace(frame=pd.DataFrame(points, columns=["lon", "lat"], dtype=object)).degrees("lon", "lat")
+    names = [f"{key['place']} ({part})" for part in ("longitude", "latitude")]
+    return table._replace(frame=pd.DataFrame(points, columns=names, dtype=object)).degrees(*names)
 
 
 @contextmanager

@@ -45,6 +45,12 @@ STAMPS = {
     "cleared": "(?:lu)?clear(?:ed)?|available|closed?|released?|free|inservice|end(?:ed)?|finish(?:ed)?|completed?",
 }
 STAMP = {role: rf"{_BEFORE}(?:{words}){_AFTER}" for role, words in STAMPS.items()}
+GUESSES = {  # what a name of a column of times has that is not recognised, such as "Arr" or "T_DISP"
+    "dispatched": "di?sp|assi|al[ae]r|mobi|tone|page|sent",
+    "en_route": "en?r(?!e)|rout|rte|way|depa|roll",
+    "on_scene": "arr|onsc|scn|scene|atten|reach",
+    "cleared": "cle?a?r|avai?l|rele|fini|compl|free",
+}
 _UNITS = "(?:units|pumps|vehicles|apparatus)(?:sent|attending|dispatched|assigned|responding)?"
 NUMBERS = {
     "service_min": ("servicemin", rf"(?:service|busy|occupied){_MINUTES}"),
@@ -150,6 +156,16 @@ class _Search:
         filled = [text for text, empty in zip(texts(cells), blank(cells), strict=True) if not empty]
         return bool(filled) and sum(form.fullmatch(text) is not None for text in filled) >= ENOUGH * len(filled)
 
+    def spare(self) -> dict[str, str]:
+        """Return the columns of times that were not taken, each with the missing stamp that it may be, or ""."""
+        missing, found = [role for role in STAMPS if role not in self.taken], {}
+        for name in self.free:
+            if self.kind(name) in ("moment", "clock"):
+                role = next((role for role in missing if re.search(GUESSES[role], _plain(name))), "")
+                missing = [other for other in missing if other != role]
+                found[name] = role
+        return found
+
     def check(self, where: str, names: Sequence[str], needed: Iterable[str]) -> dict[str, str]:
         """Return the columns taken; raise one error that names everything missing, and the option that fills it."""
         absent = [role for role in needed if role not in self.taken]
@@ -169,7 +185,9 @@ class _Search:
         raise InputError(f"{where} needs {lacks}. Name each by columns={{{option}}}{likely}; {found(names)}.{hint}")
 
 
-def call_columns(columns: Mapping[str, str | None] | None, time_format: str | None) -> Choose:
+def call_columns(
+    columns: Mapping[str, str | None] | None, time_format: str | None, spare: dict[str, str] | None = None
+) -> Choose:
     """Return the function that chooses the columns of a log of calls.
 
     Parameters
@@ -178,6 +196,8 @@ def call_columns(columns: Mapping[str, str | None] | None, time_format: str | No
         Columns that the user named, by role; None for a role that is to be left out.
     time_format : str or None
         As for `emsopt.calls.read_calls`.
+    spare : dict, optional
+        Filled with the columns of times that were not taken, each with the stamp that it may be, or "".
 
     Returns
     -------
@@ -202,6 +222,8 @@ def call_columns(columns: Mapping[str, str | None] | None, time_format: str | No
         search.take_numbers("service_min", "units_sent")
         for role, names_of in LABELS.items():
             search.take(role, search.first(names_of))
+        if spare is not None:
+            spare.update(search.spare())
         return search.check(where, names, ("time", "lon", "lat"))
 
     return choose

@@ -12,6 +12,9 @@ Three small shares of drives are different, independent of distance: wrong recor
 the longest; departures that were recorded on arrival, so that the drive seems to take no time; and, if that improves
 the fit clearly, "strays" that did not start where the unit is stationed and take any time around the median.
 
+The likelihood is restricted: :math:`\nu \ln s` is added to its logarithm, because the :math:`\nu` parameters of the
+mean and of the hours, the latter counted as far as they are not shrunk, take from the residuals what they fit.
+
 References
 ----------
 Kolesar, P., Walker, W. and Hausner, J. (1975). Determining the relation between fire engine travel times and travel
@@ -57,8 +60,7 @@ class TravelLaw:
     kind : {"linear", "accelerating"}
     parameters : ndarray, shape (P,)
         Linear: log of the mean minutes over the ``middle`` distance, the share of them that is proportional to
-        distance, log of s. Accelerating: logs of v and of c, log of s. Then the log odds of a stray drive and, where
-        stations were not known, of ρ.
+        distance, log of s. Accelerating: logs of v and of D, log of s. Then the log odds of each of ``others``.
     covariance : ndarray, shape (P, P)
     middle : float
         Median distance of the drives.
@@ -146,7 +148,9 @@ class TravelLaw:
 
     def draw(self, rng: np.random.Generator) -> TravelLaw:
         """Draw a law from what the drives leave open."""
-        parameters = rng.multivariate_normal(self.parameters, self.covariance, method="eigh")
+        # a Cholesky factor is unique, whereas signs of eigenvectors, and with them draws, depend on the processor
+        tiny = 1e-12 * self.covariance.diagonal().max() * np.eye(len(self.parameters))
+        parameters = rng.multivariate_normal(self.parameters, self.covariance + tiny, method="cholesky")
         hours = self.hours + self.hour_errors * rng.standard_normal(24)
         return replace(self, parameters=parameters, hours=hours)
 
@@ -175,15 +179,20 @@ def fit_law(
     start: float,
     end: float,
     in_mean: FloatArray | None = None,
+    drive: IntArray | None = None,
+    chance: FloatArray | None = None,
 ) -> TravelLaw:
     """Fit a law of travel times to recorded drives.
+
+    Where the station of a drive is not certain, its likelihood is the mean over the stations that are possible. Taking
+    the most likely station for the true one would overstate the spread.
 
     Parameters
     ----------
     minutes : ndarray, shape (K,)
         Recorded minutes, from 0 to `LONGEST_MIN`.
-    distance : ndarray, shape (K,)
-        Distance of each drive.
+    distance : ndarray, shape (E,)
+        Distance of each drive, or distances from the stations that are possible. E = K without ``drive``.
     hour : ndarray of int, shape (K,)
         Hour of the day, 0 to 23.
     start, end : float
@@ -191,6 +200,10 @@ def fit_law(
     in_mean : ndarray, shape (K,), optional
         Scale the law so that its mean over the drives is the mean of these minutes, strays included and wrong records
         left out. Predictions of the mean then do not depend on how well the distribution fits.
+    drive : ndarray of int, shape (E,), optional
+        To which drive each distance belongs, 0 to K - 1. Default: one distance per drive.
+    chance : ndarray, shape (E,), optional
+        Probability of each distance; those of a drive add to one. Needed with ``drive``.
 
     Returns
     -------
@@ -203,28 +216,35 @@ def fit_law(
     """
     if len(minutes) < FEWEST:
         raise InputError(f"a travel law needs at least {FEWEST} recorded drives; got {len(minutes)}.")
+    drive = np.arange(len(minutes)) if drive is None else drive
+    chance = np.ones(len(drive)) if chance is None else chance
     middle = max(float(np.median(distance)), 1e-3)
     typical = max(float(np.median(minutes)), end / 2)
     longest = max(float(minutes.max()), FAR * typical)
     others = [np.full(len(minutes), 1 / longest), gamma_density(minutes, AT_ONCE_MIN, 1.0, start, end)]
     strays = lognormal_density(minutes, np.array([typical]), STRAY_SPREAD, start, end)[0]
 
-    def likelihood(kind: str, hours: FloatArray, other: FloatArray) -> LogDensity:
-        factor, n_others = np.exp(hours[hour]), other.shape[1]
+    def over_stations(values: FloatArray) -> FloatArray:
+        return np.bincount(drive, chance * values, len(minutes)).astype(float)
+
+    def likelihood(kind: str, hours: FloatArray, other: FloatArray, freedom: float = 2.0) -> LogDensity:
+        factor, n_others = np.exp(hours[hour[drive]]), other.shape[1]
 
         def log_density(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
             spread, odds = np.exp(np.clip(parameters[2], -4, 1)), np.exp(np.clip(parameters[3:], -12, 3))
             mean, by_first, by_second = (v * factor for v in mean_minutes(kind, parameters, distance, middle))
-            density, by_mean, by_spread = lognormal_density(minutes, mean, spread, start, end)
+            density, by_mean, by_spread = lognormal_density(minutes[drive], mean, spread, start, end)
+            parts = density, by_mean * by_first, by_mean * by_second, by_spread * spread
+            density, *by_parameter = (over_stations(part) for part in parts)
             at_home = 1 / (1 + odds.sum())
             share = odds * at_home
             total = np.maximum(at_home * density + other @ share, 1e-300)
-            slopes = [at_home * by_mean * by_first, at_home * by_mean * by_second, at_home * by_spread * spread]
-            slopes += [*(share * (other - total[:, None])).T]
+            slopes = [*(at_home * slope for slope in by_parameter), *(share * (other - total[:, None])).T]
             gradient = np.column_stack(slopes) / total[:, None]
             # a prior worth one drive keeps the shares above 0, where they have an error
             gradient[:, 3:] += (1 - n_others * share) / len(minutes)
-            return np.log(total) + np.log(share).sum() / len(minutes), gradient
+            gradient[:, 2] += freedom / len(minutes)
+            return np.log(total) + (np.log(share).sum() + freedom * np.log(spread)) / len(minutes), gradient
 
         return log_density
 
@@ -237,8 +257,8 @@ def fit_law(
     low, high = np.log(np.maximum(np.quantile(distance, (0.02, 0.75)), 1e-3))
     bounds = {"linear": (None, None), "accelerating": (low, high + 1e-6)}
 
-    def best_of(kind: str, hours: FloatArray, other: FloatArray, first: FloatArray) -> Any:
-        return maximise(likelihood(kind, hours, other), first, bounds[kind])
+    def best_of(kind: str, hours: FloatArray, other: FloatArray, first: FloatArray, freedom: float = 2.0) -> Any:
+        return maximise(likelihood(kind, hours, other, freedom), first, bounds[kind])
 
     other = np.column_stack(others)
     fits = {kind: best_of(kind, flat, other, first) for kind, first in starts.items()}
@@ -252,15 +272,17 @@ def fit_law(
     hours, errors = flat, flat
     for _ in range(PASSES):
         _, slopes = likelihood(kind, hours, other)(parameters)
-        hours, errors = _hour_effects(hours, slopes[:, 0] if kind == "linear" else -slopes[:, 0], hour)
+        hours, errors, freedom = _hour_effects(hours, slopes[:, 0] if kind == "linear" else -slopes[:, 0], hour)
         if not hours.any():
             break
-        parameters, influence, best = best_of(kind, hours, other, parameters)
+        parameters, influence, best = best_of(kind, hours, other, parameters, 2 + freedom)
     share = np.exp(parameters[3:]) / (1 + np.exp(parameters[3:]).sum())
     if in_mean is not None:
-        logs = likelihood(kind, hours, other)(parameters)[0]
+        # densities of the drives alone, without the terms that stand for priors
+        logs = likelihood(kind, hours, other, 0.0)(parameters)[0] - np.log(share).sum() / len(minutes)
         weight = 1 - share[0] / longest / np.exp(logs)
-        mean, *by_parameter = (v * np.exp(hours[hour]) for v in mean_minutes(kind, parameters, distance, middle))
+        by_distance = mean_minutes(kind, parameters, distance, middle)
+        mean, *by_parameter = (over_stations(v) * np.exp(hours[hour]) for v in by_distance)
         scale = weight @ in_mean / (weight @ mean)
         direction = np.zeros(len(parameters))
         direction[0] = 1 if kind == "linear" else -1
@@ -271,8 +293,8 @@ def fit_law(
     return TravelLaw(kind, parameters, covariance, middle, hours, errors, tuple(share.tolist()), len(minutes), best)
 
 
-def _hour_effects(hours: FloatArray, level: FloatArray, hour: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return the logarithms of the factors of the hours and their standard errors, both shape (24,).
+def _hour_effects(hours: FloatArray, level: FloatArray, hour: IntArray) -> tuple[FloatArray, FloatArray, float]:
+    """Return logarithms of the factors of the hours and their standard errors, both (24,), and how many are free.
 
     Each factor is estimated by one Newton step and shrunk towards one: factors are normal around one with a variance
     estimated from all hours (empirical Bayes). All are one if that variance does not improve the fit by `FOR_HOURS`.
@@ -290,8 +312,8 @@ def _hour_effects(hours: FloatArray, level: FloatArray, hour: IntArray) -> tuple
     best = minimize_scalar(lambda t: misfit(np.exp(2 * t)), bounds=(-7, 0), method="bounded")
     variance = float(np.exp(2 * best.x))
     if misfit(0.0) - best.fun < FOR_HOURS:
-        return np.zeros(24), np.zeros(24)
+        return np.zeros(24), np.zeros(24), 0.0
     shrink = np.where(seen, variance / (variance + np.where(seen, error2, 1)), 0.0)
     effects = raw * shrink
     effects -= np.log(np.exp(effects[hour]).mean())
-    return effects, np.sqrt(variance * (1 - shrink))
+    return effects, np.sqrt(variance * (1 - shrink)), float(shrink.sum() - 1)

@@ -147,6 +147,18 @@ def read_areas(source: Source, *, key: str | None = None) -> dict[str, dict[str,
     ------
     InputError
         If a polygon is invalid, or names are blank or not distinct.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> import io, json
+    >>> ring = [[0, 45], [1, 45], [1, 46], [0, 46], [0, 45]]
+    >>> outline = {"type": "Polygon", "coordinates": [ring]}
+    >>> area = {"type": "Feature", "properties": {"name": "west"}, "geometry": outline}
+    >>> file = io.BytesIO(json.dumps({"type": "FeatureCollection", "features": [area]}).encode())
+    >>> file.name = "areas.geojson"
+    >>> list(eo.calls.read_areas(file))
+    ['west']
     """
     if key is not None and not isinstance(key, str):
         raise InputError(f"`key` must be the name of a property, as text; got {_validate.shown(key)}.")

@@ -30,17 +30,18 @@ from . import _page
 from ._dispatch import dispatch_times
 from ._durations import minutes_between, resolution
 from ._times import hour_of_week
-from .calibration import Fit, distances
+from ._verdict import verdict
+from .calibration import Fit, calibrate, distances
 from .log import CallLog, Source, read_calls
-from .replaying import Replay, check_deployment, replay
+from .replaying import check_deployment, replay
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .._types import BoolArray, FloatArray, IntArray, PathLike, Rng
+    from .._types import FloatArray, IntArray, PathLike, Rng
+    from ..roads import RoadNetwork
 
 THRESHOLDS = (4, 6, 8, 10, 12)  # minutes
-CLOSE = {"mean_response_min": 0.05, "percentile_90_min": 0.10, "late_over_8_min": 0.04}  # the last in absolute terms
 DRAWS, LEAST_DRAWS, MOST_VALUES = 200, 40, 20_000_000
 FEWEST = 5  # calls of an hour or a zone that is shown
 LONGEST_MIN, TIMES_TYPICAL = 60.0, 10  # a response beyond both 60 min and ten times the median is impossible
@@ -65,9 +66,21 @@ class BackTest:
     left_out : mapping of str to int
         Number of calls that were replayed but not compared, by reason.
     verdict : tuple of str
-        What the model may be used for, and where not, in sentences.
+        What the model may be used for, and where not, in sentences. Mean response, 90th percentile and share over 8
+        minutes are always told; every other row that is outside its interval or not close is named too. Close are a
+        mean within 5 %, percentiles within 10 %, and shares within 4 points and a quarter of the recorded share. If the
+        calls are of days that the fit was made from, the first sentence says so.
     period : str
         First and last day of the calls.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, stations = eo.datasets.san_jose_calls()
+    >>> fit = eo.calls.calibrate(calls.between("2015-01-01", "2015-01-10"), stations)
+    >>> report = eo.calls.back_test(fit, calls.between("2015-01-10", "2015-01-15"))
+    >>> list(report.to_frame().columns), report.calls > 1000
+    (['recorded', 'modelled', 'low', 'high', 'city_model'], True)
     """
 
     overall: pd.DataFrame
@@ -100,7 +113,7 @@ class BackTest:
         left_out = ", ".join(f"{n:,} {reason}" for reason, n in self.left_out.items())
         notes = [
             f"{self.calls:,} calls, {self.period}; {len(self.deployment)} units. Not compared: {left_out or 'none'}.",
-            "Intervals of 90 %: what chance allows if the model is right. Its times are rounded like the stamps.",
+            "Intervals of 90 %: what chance explains if the model is right. Its times are rounded like the stamps.",
         ]
         return _page.page("Back-test", self.verdict, self.overall, figures, notes)
 
@@ -221,9 +234,51 @@ def back_test(
         deployment=sites,
         calls=int(known.sum()),
         left_out=left_out,
-        verdict=_verdict(fit, overall, by_hour, by_zone, by_station, played),
+        verdict=verdict(fit, played, overall, by_hour, by_zone, by_station),
         period=f"{first} to {last}",
     )
+
+
+def calibrate_and_test(
+    calls: CallLog,
+    stations: pd.DataFrame,
+    cut: np.datetime64,
+    homes: Mapping[str, str] | None = None,
+    roads: RoadNetwork | None = None,
+    today: Sequence[int | str] | IntArray | None = None,
+) -> tuple[Fit, BackTest]:
+    """Calibrate with the calls before a moment, and compare with those after it.
+
+    Parameters
+    ----------
+    calls, stations, homes, roads
+        As for `calibrate`.
+    cut : datetime64
+        Calls before it calibrate the model; the others test it.
+    today : sequence of str or int, shape (p,), optional
+        Station of each unit, used if the earlier calls do not show it.
+
+    Returns
+    -------
+    tuple of Fit and BackTest
+
+    Raises
+    ------
+    InputError
+        If there are no calls before or after ``cut``, or as `calibrate` and `back_test` do.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> import numpy as np
+    >>> from emsopt.calls.back_test import calibrate_and_test
+    >>> fit, report = calibrate_and_test(*eo.datasets.san_jose_calls(), np.datetime64("2015-01-10"))
+    >>> len(fit.calls) > report.calls
+    True
+    """
+    past = calibrate(calls.where(calls.times < cut), stations, homes, roads)
+    later = calls.where(calls.times >= cut)
+    return past, back_test(past, later, today if past.homes_from == "unknown" else None)
 
 
 # -- measures -----------------------------------------------------------------------------------------------------
@@ -341,67 +396,3 @@ def _city_model(
     total = law.sample(unit, atom, rng.standard_normal((2, SAMPLE)))
     result = _measures(_as_stamped(total, exact, rng), lattice)
     return result | {"utilization": float(evaluation.utilizations.mean())}
-
-
-# -- verdict ------------------------------------------------------------------------------------------------------
-
-
-def _outside(frame: pd.DataFrame) -> BoolArray:
-    """Return whether each recorded value is outside the interval of the model, shape (rows,)."""
-    return ((frame["recorded"] < frame["low"]) | (frame["recorded"] > frame["high"])).to_numpy()
-
-
-def _too_many(frame: pd.DataFrame) -> bool:
-    """Return whether more rows are outside their intervals of 90 % than chance allows, at a level of 1 %."""
-    from scipy.stats import binom
-
-    return bool(_outside(frame).sum() > binom.ppf(0.99, len(frame), 0.1))
-
-
-def _verdict(
-    fit: Fit,
-    overall: pd.DataFrame,
-    by_hour: pd.DataFrame,
-    by_zone: pd.DataFrame,
-    by_station: pd.DataFrame,
-    played: Replay,
-) -> tuple[str, ...]:
-    """Return in sentences what the model may be used for, and where not."""
-    said = []
-    for name, title, unit, form in (
-        ("mean_response_min", "Mean response", " min", "{:.2f}"),
-        ("percentile_90_min", "90th percentile", " min", "{:.2f}"),
-        ("late_over_8_min", "Share over 8 minutes", "", "{:.1%}"),
-    ):
-        row, limit = overall.loc[name], CLOSE[name]
-        off = row["modelled"] - row["recorded"]
-        off, size = (off, f"{100 * off:+.1f} points") if not unit else (off / row["recorded"], "")
-        size = size or f"{100 * off:+.1f} %"
-        inside = row["low"] <= row["recorded"] <= row["high"]
-        use = "usable" if abs(off) <= limit else "do not use"
-        chance = "inside" if inside else "outside"
-        values = (f"{form.format(row[column])}{unit}" for column in ("recorded", "modelled"))
-        said.append(f"{title}: {' recorded, '.join(values)} modelled ({size}; {chance} the 90 % interval): {use}.")
-    for frame, what, advice in (
-        (by_hour, "hours", "Do not compare hours of the day by this model"),
-        (by_zone, "zones", "Do not promise response times to single zones"),
-        (by_station, "stations by workload", "Do not compare the workloads of stations"),
-    ):
-        frame = frame.dropna()
-        if frame.empty:
-            said.append(f"The {what} could not be compared: the log lacks units with known homes.")
-            continue
-        outside = _outside(frame)
-        far = (frame["recorded"] - frame["modelled"]).abs()[outside].sort_values(ascending=False)
-        worst = f", most of all {', '.join(far.index[:3])}" if outside.any() else ""
-        text = (
-            f"{outside.sum()} of {len(frame)} {what} are outside their intervals (chance: about {len(frame) / 10:.0f})"
-        )
-        said.append(f"{text}{worst}. {advice if _too_many(frame) else 'That is what chance allows'}.")
-    if fit.units_per_call > 1.2:
-        said.append(f"{fit.units_per_call:.1f} units go to a call, but the model sends one: true workloads are higher.")
-    if played.loss_fraction > 0.01:
-        said.append(
-            f"In {played.loss_fraction:.1%} of the replayed calls all units were busy, and the call was left out."
-        )
-    return tuple(said)

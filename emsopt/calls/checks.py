@@ -47,6 +47,14 @@ class Finding:
     rows : tuple of int
         Rows of the file of calls or of stations, counted from 1, that hold the first few of these calls or stations;
         for gaps, of the last call before each. Empty if the finding names no rows.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, stations = eo.datasets.practice_calls()
+    >>> finding = eo.calls.check_calls(calls, stations).findings[0]
+    >>> finding.level, finding.what
+    ('wrong', 'no place')
     """
 
     level: str
@@ -69,6 +77,14 @@ class Checks:
     ----------
     findings : tuple of Finding
         Those of level "wrong" come first.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, stations = eo.datasets.practice_calls()
+    >>> checks = eo.calls.check_calls(calls, stations)
+    >>> sorted({finding.level for finding in checks.findings})
+    ['look', 'wrong']
     """
 
     findings: tuple[Finding, ...]
@@ -114,6 +130,19 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
     Returns
     -------
     Checks
+
+    Raises
+    ------
+    InputError
+        If ``reach_km`` is not positive, or a file or table cannot be read as calls or stations.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, stations = eo.datasets.practice_calls()
+    >>> checks = eo.calls.check_calls(calls, stations)
+    >>> len(checks.findings) > 0
+    True
     """
     log = calls if isinstance(calls, CallLog) else read_calls(calls)
     reach_km = _validate.positive_number(reach_km, "reach_km", "km")
@@ -222,8 +251,10 @@ def _gaps(log: CallLog) -> Iterator[Finding]:
     if gaps.size:
         lengths = np.diff(log.times)[gaps].astype(np.int64) / 86400
         k = gaps[lengths.argmax()]
-        first, last = (str(t).replace("T", " ")[:16] for t in log.times[[k, k + 1]])
-        text = f"{gaps.size} gap(s), {lengths.sum():.1f} days in all; the longest is from {first} to {last}. "
+        first, longest = str(log.times[k])[:10], lengths.max()  # the day alone: minutes would tell single calls
+        text = (
+            f"{gaps.size} gap(s), {lengths.sum():.1f} days in all; the longest, {longest:.1f} days, starts on {first}. "
+        )
         text += "If records are missing, use between(), or empty_days='missing' (--skip-empty-days)."
         rows = tuple(log.rows[gaps[:MOST_ROWS_NAMED]].tolist())
         yield Finding("wrong", "gaps in time", text, gaps.size, rows)

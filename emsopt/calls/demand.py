@@ -24,7 +24,7 @@ from .log import CallLog, Source, read_calls, read_stations
 from .profile import WeeklyProfile, described, hours_watched, shrinkage, slots
 
 if TYPE_CHECKING:
-    from .._types import FloatArray, IntArray
+    from .._types import BoolArray, FloatArray, IntArray
 
 REACH_KM = 50
 
@@ -54,6 +54,16 @@ class Demand:
         Notes on the data for readers of the results.
     cell_km : float or None
         Width of the cells; None for areas.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, stations = eo.datasets.practice_calls()
+    >>> demand = eo.calls.aggregate_calls(calls, stations, cell_km=2)
+    >>> demand.counts.shape[1:]
+    (7, 24)
+    >>> demand.city(speed_kmh=40).n_sites
+    10
     """
 
     atom_names: list[str]
@@ -259,6 +269,14 @@ def aggregate_calls(
     ------
     InputError
         If both ``areas`` and ``cell_km`` are given, no call is within reach, or there would be too many atoms.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, stations = eo.datasets.practice_calls()
+    >>> demand = eo.calls.aggregate_calls(calls, stations, cell_km=2)
+    >>> demand
+    <Demand: 3,947 calls in 56 atoms, 10 stations, 1.47 calls/h>
     """
     return counted_calls(
         calls, stations, cell_km=cell_km, areas=areas, reach_km=reach_km, empty_days=empty_days, area_name=area_name
@@ -282,12 +300,7 @@ def counted_calls(
     if areas is not None and cell_km is not None:
         raise InputError("give either `areas` or `cell_km`; both were given.")
     reach_km = _validate.positive_number(reach_km, "reach_km", "km")
-    near = nearest_km(log.locations, places) <= reach_km
-    if not near.any():
-        raise InputError(
-            f"no call is within {reach_km:g} km of a station: the first is at {log.locations[0].tolist()}, the first "
-            f"station at {places[0].tolist()} (lon, lat). Check for swapped coordinates and for a file of another city."
-        )
+    near = within_reach(log.locations, places, reach_km)
     if areas is None:
         atoms = _areas.cells(log.locations[near], places, cell_km)
     else:
@@ -338,9 +351,34 @@ def city_from_calls(calls: CallLog | Source, stations: Source, **options: Any) -
     Returns
     -------
     City
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, stations = eo.datasets.practice_calls()
+    >>> city = eo.calls.city_from_calls(calls, stations, cell_km=2, speed_kmh=40)
+    >>> city.n_sites
+    10
     """
     counting = {name: options.pop(name) for name in signature(aggregate_calls).parameters if name in options}
     return aggregate_calls(calls, stations, **counting).city(**options)
+
+
+def within_reach(points: FloatArray, places: FloatArray, reach_km: float = REACH_KM) -> BoolArray:
+    """Return whether each call is at most ``reach_km`` from a station, shape (K,); raise if none is."""
+    near = nearest_km(points, places) <= reach_km
+    if near.any():
+        return near
+    remedy = "Check that calls and stations are of the same city."
+    if (nearest_km(points[:, ::-1], places) <= reach_km).any():
+        remedy = (
+            "Longitude and latitude are swapped in one of them: say which column is which by "
+            "`columns={'lon': ..., 'lat': ...}` of `read_calls` or `read_stations`."
+        )
+    raise InputError(
+        f"no call is within {reach_km:g} km of a station: the first call is at longitude {points[0, 0]:.2f} and "
+        f"latitude {points[0, 1]:.2f}, the first station at {places[0, 0]:.2f} and {places[0, 1]:.2f}. {remedy}"
+    )
 
 
 def nearest_km(points: FloatArray, places: FloatArray) -> FloatArray:

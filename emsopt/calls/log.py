@@ -36,7 +36,7 @@ is given.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
@@ -90,6 +90,17 @@ class CallLog:
         Name of the column that was taken for each role.
     joined : int
         Number of rows that were joined with an earlier row of the same incident.
+    spare : mapping of str to str
+        Columns of times that were not taken, each with the missing role that its name suggests, or "".
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, stations = eo.datasets.practice_calls()
+    >>> calls
+    <CallLog: 3,968 calls from 2025-01-06 to 2025-04-27, local time>
+    >>> calls.to_frame().columns.tolist()[:3]
+    ['time', 'lon', 'lat']
     """
 
     times: Times
@@ -102,6 +113,7 @@ class CallLog:
     details: pd.DataFrame
     taken: Mapping[str, str]
     joined: int = 0
+    spare: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.times)
@@ -139,9 +151,21 @@ class CallLog:
 
         Both are dates or times on the log's ``clock``, without an offset: ISO 8601 text or `datetime` objects. A date
         stands for its beginning, 0:00.
+
+        Raises
+        ------
+        InputError
+            If ``start`` is not before ``end``, or no call lies between them.
         """
         first, last = _times.moment(start), _times.moment(end)
-        return self.where((self.times >= first) & (self.times < last))
+        if first >= last:
+            remedy = "Give them in the other order." if first > last else "A day ends at 0:00 of the next."
+            raise InputError(f"`start` must be before `end`; got `start` {first} and `end` {last}. {remedy}")
+        chosen = (self.times >= first) & (self.times < last)
+        if not chosen.any():
+            spans = f"the log has calls from {self.times[0]} to {self.times[-1]}"
+            raise InputError(f"no call lies between `start` {first} and `end` {last}; {spans}.")
+        return self.where(chosen)
 
     @property
     def repeated(self) -> BoolArray:
@@ -237,10 +261,10 @@ def read_calls(
     >>> read_calls(pd.DataFrame({"time": ["2025-03-14 16:05"], "lon": [-30.01], "lat": [45.02]}))
     <CallLog: 1 calls from 2025-03-14 to 2025-03-14, local time>
     """
+    spare: dict[str, str] = {}
     with _points.rows_explained():
-        return _log(
-            *_points.read_table(source, "calls", _roles.call_columns(columns, time_format)), time_zone, time_format
-        )
+        table, taken = _points.read_table(source, "calls", _roles.call_columns(columns, time_format, spare))
+        return replace(_log(table, taken, time_zone, time_format), spare=spare)
 
 
 def _log(table: Table, taken: dict[str, str], time_zone: str | None, time_format: str | None) -> CallLog:
@@ -353,6 +377,14 @@ def read_stations(source: Source, columns: Mapping[str, str | None] | None = Non
     ------
     InputError
         If a column is missing, a place is blank, or a name is too long or contains invisible characters.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"Station": ["North", "South"], "Longitude": [7.1, 7.2], "Latitude": [45.1, 45.0]})
+    >>> eo.calls.read_stations(table)["name"].tolist()
+    ['North', 'South']
     """
     with _points.rows_explained():
         table, taken = _points.read_table(source, "stations", _roles.site_columns(columns))

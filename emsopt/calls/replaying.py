@@ -19,11 +19,13 @@ from ..errors import InputError
 from . import _dispatch
 from ._times import hour_of_week
 from .calibration import Fit, distances
-from .demand import REACH_KM, nearest_km
+from .demand import within_reach
 from .log import CallLog, Source, read_calls
 
 if TYPE_CHECKING:
-    from .._types import FloatArray, IntArray, Rng
+    import pandas as pd
+
+    from .._types import FloatArray, IntArray, Rng, Times
     from ._durations import Duration
 
 
@@ -34,7 +36,8 @@ class Replay:
     Attributes
     ----------
     calls : CallLog
-        Those of the log to which a unit was sent, at most 50 km from a station.
+        Those of the log to which a unit was sent, at most 50 km from a station. These are single calls, with places
+        and times. The representation does not show them; a pickled replay holds them.
     deployment : ndarray of int, shape (p,)
         Station of each unit.
     response : ndarray, shape (draws, K)
@@ -43,6 +46,22 @@ class Replay:
         Unit that answers, as an index into ``deployment``; -1 for calls that found all units busy.
     busy : ndarray, shape (draws, p)
         Minutes for which each unit is busy.
+    turnout, service : ndarray, shape (draws, K)
+        Minutes of each answered call until the unit leaves, and until it is free again, counted from dispatch. NaN as
+        in ``response``.
+    dispatched : ndarray of datetime64, shape (K,)
+        When a unit was sent to each call.
+    stations : DataFrame
+        Columns ``name``, ``lon`` and ``lat``.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, stations = eo.datasets.san_jose_calls()
+    >>> fit = eo.calls.calibrate(calls, stations)
+    >>> drawn = eo.calls.replay(fit, calls.between("2015-01-10", "2015-01-11"), draws=2)
+    >>> drawn.response.shape == drawn.unit.shape
+    True
     """
 
     calls: CallLog
@@ -50,6 +69,10 @@ class Replay:
     response: FloatArray
     unit: IntArray
     busy: FloatArray
+    turnout: FloatArray
+    service: FloatArray
+    dispatched: Times
+    stations: pd.DataFrame
 
     @property
     def mean_response(self) -> float:
@@ -110,13 +133,24 @@ def replay(
     Raises
     ------
     InputError
-        If the fit has no service times, no unit was sent to any call, or a station does not exist.
+        If the fit has no service times, no unit was sent to any call, no call is near a station, or a station does not
+        exist.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, stations = eo.datasets.san_jose_calls()
+    >>> fit = eo.calls.calibrate(calls, stations)
+    >>> day = calls.between("2015-01-10", "2015-01-11")
+    >>> drawn = eo.calls.replay(fit, day, draws=5, rng=0)
+    >>> drawn.response.shape[0]
+    5
     """
     fit = _validate.instance(fit, "fit", Fit, "emsopt.calls.Fit")
     log = fit.calls if calls is None else calls if isinstance(calls, CallLog) else read_calls(calls)
     if fit.service is None:
         raise InputError("a replay needs service times: a log with the role 'cleared' or a column 'service_min'.")
-    near = nearest_km(log.locations, fit.stations[["lon", "lat"]].to_numpy(float)) <= REACH_KM
+    near = within_reach(log.locations, fit.stations[["lon", "lat"]].to_numpy(float))
     log, sites = log.where(_dispatch.sent(log) & near), check_deployment(fit, deployment)
     rng, draws = _validate.generator(rng), _validate.whole_number(draws, "draws")
     when = _dispatch.dispatch_times(log)
@@ -126,7 +160,7 @@ def replay(
     reach = distances(fit.stations, log.locations[order], fit.roads)
     preferred = _dispatch.closest_first(reach, sites)
     response, unit = np.full((draws, len(log)), np.nan), np.full((draws, len(log)), -1)
-    busy = np.zeros((draws, len(sites)))
+    busy, left, free = np.zeros((draws, len(sites))), response.copy(), response.copy()
     for b, child in enumerate(rng.spawn(draws)):
         drawn = fit.draw(child)
         service = _random(drawn.service, child, len(log))
@@ -138,8 +172,9 @@ def replay(
         mean = law.mean(reach[np.arange(len(log)), sites[sent_to]]) * law.hour_factors[hour]
         total = turnout + lognormal(mean, law.cv.value, noise)
         response[b, order], unit[b, order] = np.where(answered, total, np.nan), sent_to
+        left[b, order], free[b, order] = np.where(answered, (turnout, service), np.nan)
         busy[b] = np.bincount(sent_to[answered], service[answered], len(sites))
-    return Replay(log, sites, response, unit, busy)
+    return Replay(log, sites, response, unit, busy, left, free, when, fit.stations)
 
 
 def check_deployment(fit: Fit, deployment: Sequence[int | str] | IntArray | None) -> IntArray:

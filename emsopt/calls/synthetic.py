@@ -50,6 +50,17 @@ class Truth:
         Share of calls with a wrong stamp.
     resolution_s : float
         Resolution of stamps in seconds.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> import pandas as pd
+    >>> stations = pd.DataFrame({"name": ["Station 1", "Station 2"], "lon": [0.0, 0.05], "lat": [45.0, 45.0]})
+    >>> truth = eo.calls.Truth(turnout_min=3.0, turnout_night_min=3.0, wrong=0.0)
+    >>> log = eo.calls.synthetic_log(stations, calls_per_day=40, days=14, truth=truth, rng=0)
+    >>> fit = eo.calls.calibrate(log, stations)
+    >>> bool(abs(fit.to_frame().loc["turnout_min", "estimate"] - 3.0) < 0.3)
+    True
     """
 
     fixed_min: float = 1.5

@@ -276,13 +276,14 @@ class City:
             raise InputError(f"a city has no field {unknown[0]!r}; its fields are {', '.join(known)}.")
         return dataclasses.replace(self, **changes)
 
-    def _varied(self, **arrays: FloatArray) -> City:
+    def _varied(self, **arrays: float | FloatArray) -> City:
         """Return a copy with other arrays of the same shapes, without validation, for drawing many cities."""
         city = copy(self)
         known = [field.name for field in dataclasses.fields(self)]
         for name in set(vars(city)) - set(known):  # cached values, which depend on the arrays
             del vars(city)[name]
-        vars(city).update({name: _frozen(array) for name, array in arrays.items()})
+        for name, array in arrays.items():
+            vars(city)[name] = _frozen(array) if isinstance(array, np.ndarray) else array
         return city
 
     def scaled(self, theta: float) -> City:

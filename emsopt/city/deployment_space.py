@@ -134,10 +134,19 @@ class DeploymentSpace:
         if len(pinned) > units:
             raise InputError(f"{len(pinned)} units are pinned, but the fleet has only {units}.")
         if capacities.sum() < units:
-            remedy = "Use fewer units, close fewer sites, or raise `colocation`."
-            raise InputError(f"{units} units do not fit: the open sites hold {capacities.sum()}. {remedy}")
+            room = int(capacities.sum())
+            raise InputError(f"{units} units do not fit: the open sites hold {room}. {self._remedy(units, closed)}")
         vars(self).update(units=units, site_floors=floors, site_capacities=capacities)
         vars(self).update(pinned=tuple(pinned.tolist()), closed=tuple(closed.tolist()))
+
+    def _remedy(self, units: int, closed: IntArray) -> str:
+        """Return what to do if the fleet does not fit: the least `colocation` that holds it."""
+        sites = self.city.n_sites - len(np.unique(closed))
+        if not sites:
+            return "Close fewer sites."
+        least = -(-units // sites)
+        fewer = "Use fewer units, close fewer sites," if len(closed) else "Use fewer units"
+        return f"{fewer} or let a site hold {least} units by `DeploymentSpace(city, {units}, colocation={least})`."
 
     def _listed(self, sites: Any, name: str) -> IntArray:
         """Return the indices of the sites in the argument ``name``, which may be empty, shape (k,)."""
@@ -293,5 +302,9 @@ class DeploymentSpace:
 
     def neighbours(self, sites: ArrayLike) -> IntArray:
         """Return all allowed deployments that differ from ``sites`` by one relocated unit, shape (k, p)."""
-        rows = [self.deployment(counts) for counts in self.moves(self.group_counts(self.canonical(sites)))]
-        return np.array(rows, dtype=np.int64).reshape(-1, self.units)
+        counts = self.moves(self.group_counts(self.canonical(sites)))
+        flat, slots = counts.ravel(), np.concatenate(self._groups)
+        rank = np.arange(flat.sum()) - np.repeat(np.cumsum(flat) - flat, flat)  # of each unit in its group
+        first = np.tile(np.cumsum(self.capacities) - self.capacities, len(counts))
+        rows = slots[np.repeat(first, flat) + rank].reshape(-1, self.units)
+        return np.sort(rows, axis=1).astype(np.int64, copy=False)

@@ -25,6 +25,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -38,7 +39,7 @@ from ..errors import InputError
 from . import travel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from .._types import ArrayLike, FloatArray, PathLike
 
@@ -304,10 +305,10 @@ def save(city: Any, folder: PathLike) -> Path:
         If the disk is full or read-only, or permission is denied. The folder is left unchanged.
     """
     city.replace()  # validate: `City.scaled` allows loads that could not be read back
-    return atomic.write_folder(folder, _as_files(city), marker=CITY, replaceable=FILES)
+    return atomic.write_folder(folder, as_files(city), marker=CITY, replaceable=FILES)
 
 
-def _as_files(city: Any) -> dict[str, str]:
+def as_files(city: Any) -> dict[str, str]:
     """Return the content of each file of a city's folder, by file name."""
     about = {"version": FORMAT_VERSION, "name": city.name, "notes": city.notes, "geographic": city.geographic}
     atoms: dict[str, Any] = {"name": city.atom_names}
@@ -363,6 +364,26 @@ def load(cls: Callable[..., C], folder: PathLike) -> C:
         return _load(cls, path)
     except InputError as error:
         raise InputError(f"the city in {shown(str(path), str, 300)} cannot be read. {error}") from error
+
+
+def from_files(cls: Callable[..., C], files: Mapping[str, bytes], name: str = "city") -> C:
+    """Read a city from the content of its files by name, in upper or lower case; ``name`` is used if they have none.
+
+    Raises
+    ------
+    InputError
+        As `load`, with the names of the files as they are given.
+    """
+    with atomic.errors_explained("the folder for temporary files"), TemporaryDirectory() as scratch:
+        plain = {file.lower(): content for file, content in files.items()}
+        folder = atomic.write_folder(Path(scratch) / name, plain, marker=CITY, replaceable=FILES)
+        try:
+            return load(cls, folder)
+        except InputError as error:  # name the user's files, not the temporary folder
+            text = str(error.__cause__ or error)
+            for file in files:
+                text = text.replace(file.lower(), file)
+            raise InputError(text) from error
 
 
 def _load(cls: Callable[..., C], folder: Path) -> C:

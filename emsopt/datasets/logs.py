@@ -86,6 +86,14 @@ def write_templates(folder: PathLike) -> list[Path]:
         If one of the files already exists, or the path cannot be used as a folder.
     WriteError
         If the disk is full or read-only, or permission is denied.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     print(sorted(path.name for path in eo.datasets.write_templates(folder)))
+    ['calls.csv', 'stations.csv']
     """
     target = atomic.make_folder(folder)
     sources = {target / source.name: source for source in sorted(locate.package_file("templates").iterdir())}

@@ -3,6 +3,7 @@
 ``approximate_hypercube``  Larson's (1975) approximation: microseconds, for any fleet; mean response slightly too low
 ``exact_hypercube``        Larson's (1974) Markov chain: exact for exponential service; up to about 20 units
 ``simulate``               discrete-event simulation: any service-time distribution, with confidence intervals
+``simulate_day``           some hours call by call, to look at with `emsopt.maps.replay_map`
 ``evaluate, values``       evaluate one deployment or many by one of the three above; by default exact up to 12 units
 ``p_median, bounds``       the optimum if all units were always free, and bounds on the queueing optimum
 ``mclp, mexclp``           maximal covering and maximum expected covering
@@ -13,6 +14,7 @@
 from .approximate import approximate_hypercube
 from .by_name import EXACT_UP_TO, evaluate, values
 from .covering import Coverage, mclp, mexclp
+from .day import Day, simulate_day
 from .enumeration import Enumeration, evaluate_all, evaluate_near
 from .evaluation import Evaluation
 from .exact import exact_hypercube
@@ -24,6 +26,7 @@ __all__ = [
     "EXACT_UP_TO",
     "Bounds",
     "Coverage",
+    "Day",
     "Enumeration",
     "Evaluation",
     "Location",
@@ -39,5 +42,6 @@ __all__ = [
     "one_median",
     "p_median",
     "simulate",
+    "simulate_day",
     "values",
 ]

@@ -15,7 +15,13 @@ from . import approximate, exact, simulation
 from .evaluation import Evaluation
 
 EXACT_UP_TO = 12
-"""Largest fleet that is evaluated exactly by default, which takes milliseconds."""
+"""Largest fleet that is evaluated exactly by default, which takes milliseconds.
+
+>>> import emsopt as eo
+>>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
+>>> eo.Objective(city, 2).evaluator, eo.evaluators.EXACT_UP_TO
+('exact', 12)
+"""
 
 # For each evaluator: a function that evaluates one deployment, and one that prepares the evaluation of many.
 _EVALUATORS: dict[str, tuple[Callable[..., Evaluation], Callable[..., Callable[..., FloatArray]]]] = {
@@ -81,6 +87,13 @@ def evaluate(city: City, sites: Sites, evaluator: str | None = None, **options: 
     Returns
     -------
     Evaluation
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
+    >>> round(eo.evaluators.evaluate(city, [1, 2], "exact").mean_response, 2)
+    3.52
     """
     sites = check_sites(city, sites)
     evaluator = check_evaluator(evaluator, len(sites))
@@ -124,6 +137,13 @@ def values(
     -----
     AccuracyWarning
         If the evaluator is approximate and the mean service times of the units differ by more than a factor of 40.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
+    >>> eo.evaluators.values(city, [[0, 1], [1, 2]], evaluator="exact").round(2).tolist()
+    [5.85, 3.52]
     """
     deployments = check_deployments(city, deployments)
     units = deployments.shape[1]

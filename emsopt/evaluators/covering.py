@@ -58,6 +58,14 @@ class Coverage:
         upper_bound - coverage; 0 if the sites are proven to be optimal.
     reached_by : ndarray, shape (M,)
         Number of units that reach each atom in time; the expected number if times vary.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
+    >>> found = eo.evaluators.mclp(city, 1, threshold=6)
+    >>> found.sites.tolist(), round(found.coverage, 4)
+    ([2], 0.5714)
     """
 
     sites: IntArray

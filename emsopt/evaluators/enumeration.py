@@ -35,6 +35,16 @@ class Enumeration:
         Deployments. Those that differ only in the choice among interchangeable sites are listed once.
     values : ndarray, shape (K,)
         Value of each deployment: the objective's metric, smaller is better.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
+    >>> everything = eo.evaluators.evaluate_all(city, 2)
+    >>> everything.sites.tolist()
+    [[0, 1], [0, 2], [1, 2]]
+    >>> everything.best.sites.tolist()
+    [1, 2]
     """
 
     objective: Objective
@@ -165,6 +175,14 @@ def evaluate_all(
     ------
     InputError
         If there are more than 20 million deployments, or the fleet does not fit the sites.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
+    >>> everything = eo.evaluators.evaluate_all(city, 2, "exact")
+    >>> len(everything.values), everything.best.sites.tolist()
+    (3, [1, 2])
     """
     return enumerate_objective(Objective(city, units, evaluator, metric, **options), workers, progress)
 

@@ -72,6 +72,16 @@ class Evaluation:
         How the response times of the pairs vary around ``response_times``; None if they do not.
     answers : Answers, optional
         Response times of the calls of a simulation, for `late_interval` and `percentile_interval`.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
+    >>> result = eo.evaluators.exact_hypercube(city, [1, 2])
+    >>> round(result.mean_response, 2), round(result.late_fraction(8.0), 3)
+    (3.52, 0.054)
+    >>> result.utilizations.round(2).tolist()
+    [0.74, 0.75]
     """
 
     evaluator: str

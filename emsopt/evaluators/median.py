@@ -41,6 +41,14 @@ class Location:
         (objective - lower_bound) / objective; 0 if the sites are proven to be optimal.
     assignment : ndarray of int, shape (M,)
         Site, one of ``sites``, that serves each atom: the closest; among equally close sites, the one listed first.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
+    >>> found = eo.evaluators.p_median(city, 2)
+    >>> found.sites.tolist(), found.assignment.tolist(), found.proven
+    ([1, 2], [1, 1, 2], True)
     """
 
     sites: IntArray
@@ -74,6 +82,14 @@ class Bounds:
         The p-median deployment.
     evaluator : str
         Name of the evaluator that computed ``upper``.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
+    >>> found = eo.evaluators.bounds(city, 2, "exact")
+    >>> found.lower <= found.upper
+    True
     """
 
     lower: float
@@ -151,6 +167,13 @@ def one_median(city: City) -> Location:
 
     Under extreme load the optimal deployment has every unit at this site, if units may share a site (Theorem 5 of
     "Optimizing Server Locations in Spatial Queues").
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
+    >>> eo.evaluators.one_median(city).sites.tolist()
+    [2]
     """
     totals = check_city(city).response_times @ city.demand_shares
     return _location(city, np.flatnonzero(totals <= totals.min() * (1 + 1e-12))[:1], np.inf)
@@ -182,6 +205,14 @@ def bounds(
     Returns
     -------
     Bounds
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
+    >>> found = eo.evaluators.bounds(city, 2, "exact")
+    >>> round(found.lower, 3), found.sites.tolist()
+    (1.571, [1, 2])
     """
     median = p_median(city, units, time_limit=time_limit)
     evaluation = evaluate(city, median.sites, evaluator, **options)

@@ -22,7 +22,7 @@ depend on the dispatch. The same seed thus gives the same calls to every deploym
 are far more certain than the values themselves.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -141,14 +141,14 @@ def simulate(
 
     ends = np.linspace(0, calls, batches + 1).astype(np.int64)
     batch_calls: IntArray = ends[1:] - ends[:-1]
-    lengths, seed = [warmup, *batch_calls], _seed(rng)
+    lengths, seed = [warmup, *batch_calls], stream_seed(rng)
     law, sent = city.response_law, list[tuple[int, IntArray, IntArray]]()
     answered, busy, totals = _play(city, sites[None], lengths, draw, queue, seed, None if law is None else sent)
     answered, busy = answered[0, 1:], busy[0, 1:]  # [0, 0] is the warm-up
     minutes, blocked, waited = totals[0, 1:].T
     average = twin_average(city, sites)
     utilizations = average @ np.clip(busy.sum(axis=0) / minutes.sum(), 0, 1)
-    fractions = average @ _fractions(answered.sum(axis=0), _unit_order(city, sites))
+    fractions = average @ _fractions(answered.sum(axis=0), preferred_units(city, sites))
     measures = utilizations, fractions, float(waited.sum() / calls), queued_shares(city, sites), calls, float("nan")
     result = Evaluation.of(city, sites, "simulation", capacity, float(blocked.sum() / calls), *measures)
 
@@ -205,7 +205,7 @@ def prepare(
             part = rows[start : start + at_once]
             answered, _, _ = _play(city, part, lengths, draw, queue, seed)
             for sites, counts in zip(part, answered[:, 1], strict=True):
-                fractions = twin_average(city, sites) @ _fractions(counts, _unit_order(city, sites))
+                fractions = twin_average(city, sites) @ _fractions(counts, preferred_units(city, sites))
                 result.append((fractions * costs[sites]).sum(axis=0) @ city.demand_shares)
         return result
 
@@ -213,7 +213,7 @@ def prepare(
         if queue:
             for sites in deployments:
                 _stable_load(city, sites)
-        return map_rows(partial(some, seed=_seed(rng)), deployments, workers, progress)
+        return map_rows(partial(some, seed=stream_seed(rng)), deployments, workers, progress)
 
     return values
 
@@ -242,18 +242,18 @@ def _stable_load(city: City, sites: IntArray) -> float:
     return city.total_rate / most
 
 
-def _seed(rng: Rng) -> IntArray:
+def stream_seed(rng: Rng) -> IntArray:
     """Return four random numbers that seed the random streams of a run; a Generator given as ``rng`` is advanced."""
     return generator(rng).integers(2**32, size=4)
 
 
-def _streams(seed: IntArray, n: int = 4) -> list[np.random.Generator]:
+def streams(seed: IntArray, n: int = 4) -> list[np.random.Generator]:
     """Return n Generators, at most five: for arrival times, atoms, service factors, the initial state and drives."""
     return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(n)]
 
 
-def _call_stream(
-    city: City, lengths: Sequence[int], draw: Callable[..., FloatArray], seed: IntArray
+def call_stream(
+    city: City, lengths: Iterable[int], draw: Callable[..., FloatArray], seed: IntArray
 ) -> Iterator[tuple[int, FloatArray, IntArray, FloatArray]]:
     """Yield (segment, gaps, atoms, service factors), at most `CHUNK` calls at a time.
 
@@ -262,7 +262,7 @@ def _call_stream(
 
     The arrival time and atom of the n-th call do not depend on the segments, the service law or the number of calls.
     """
-    when, where, how_long, _ = _streams(seed)
+    when, where, how_long, _ = streams(seed)
     cumulative = np.cumsum(city.demand_shares)
     cumulative /= cumulative[-1]
     guide = np.searchsorted(cumulative, np.arange(city.n_atoms) / city.n_atoms, side="right")
@@ -288,7 +288,7 @@ def _atoms(uniforms: FloatArray, cumulative: FloatArray, guide: IntArray) -> Int
     return atoms
 
 
-def _unit_order(city: City, sites: IntArray) -> IntArray:
+def preferred_units(city: City, sites: IntArray) -> IntArray:
     """Return for each atom the units in its order of preference, shape (M, p).
 
     A unit is ranked as if it were at the first site of its twin group, so that the choice among interchangeable sites
@@ -298,14 +298,14 @@ def _unit_order(city: City, sites: IntArray) -> IntArray:
     return unit_order(city.preferred_order, first_twin[city.twin_groups[sites]]).astype(np.int64)
 
 
-def _first_release(city: City, units: int, seed: IntArray) -> FloatArray:
+def first_release(city: City, units: int, seed: IntArray) -> FloatArray:
     """Return the minutes until each unit is free at the start, shape (p,), roughly as at a random time.
 
     With ρ the offered load per unit, a unit is busy with probability ρ / (1 + ρ), and then for a time drawn uniformly
     between 0 and the mean service time. If all units started free and service times were constant, their services would
     stay synchronised for long.
     """
-    load, rng = city.offered_load(units), _streams(seed)[3]
+    load, rng = city.offered_load(units), streams(seed)[3]
     return (rng.random(units) < load / (1 + load)) * rng.random(units) * city.mean_service_time
 
 
@@ -335,17 +335,17 @@ def _play(
     (K, p), S = deployments.shape, len(lengths)
     answered = np.zeros((K, S, p, city.n_atoms), np.int64)
     busy, totals = np.zeros((K, S, p)), np.zeros((K, S, 3))
-    orders = [_unit_order(city, sites) for sites in deployments]
+    orders = [preferred_units(city, sites) for sites in deployments]
     service_times = [city.service_times[sites] for sites in deployments]
-    releases = np.tile(_first_release(city, p, seed), (K, 1))
-    for s, gaps, atoms, factors in _call_stream(city, lengths, draw, seed):
+    releases = np.tile(first_release(city, p, seed), (K, 1))
+    for s, gaps, atoms, factors in call_stream(city, lengths, draw, seed):
         for k in range(K):
             release = releases[k]
             # Add the work left from before; the work left at the end is subtracted below.
             busy[k, s] += np.maximum(release, 0)
             unit = orders[k], service_times[k], queue, release, answered[k, s], busy[k, s]
             units = np.full(0 if sent is None else len(gaps), -1)
-            totals[k, s] += _serve(gaps, atoms, factors, *unit, units)
+            totals[k, s] += serve(gaps, atoms, factors, *unit, units)
             busy[k, s] -= np.maximum(release, 0)
             if sent is not None:
                 sent.append((s, atoms, units))
@@ -353,7 +353,7 @@ def _play(
 
 
 @njit(cache=True, nogil=True)
-def _serve(
+def serve(
     gaps: FloatArray,
     atoms: IntArray,
     factors: FloatArray,
@@ -411,7 +411,7 @@ def _drives(
     Returns batch, atom and response time (min) of each answered call. The random numbers of the n-th call do not depend
     on the unit.
     """
-    rng, parts = _streams(seed, 5)[4], []
+    rng, parts = streams(seed, 5)[4], []
     for segment, atoms, units in sent:
         normal, answered = rng.standard_normal((len(units), 2)).T, units >= 0
         if segment:

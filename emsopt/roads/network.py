@@ -494,11 +494,17 @@ class RoadNetwork(LineGraph):
         return self._way_finder.shares(sources, targets, pairs, minutes)
 
     def minutes_by_class(
-        self, origins: ArrayLike, destinations: ArrayLike, *, speeds: Mapping[str, float] | ArrayLike | None = None
+        self,
+        origins: ArrayLike,
+        destinations: ArrayLike,
+        *,
+        speeds: Mapping[str, float] | ArrayLike | None = None,
+        off_road_km: float = OFF_ROAD_KM,
     ) -> pd.DataFrame:
         """Return the minutes spent on each class of road on the quickest way from origin k to destination k.
 
-        With recorded driving times, these are the columns of a regression that calibrates the speeds of classes.
+        With recorded driving times, these are the columns of a regression that calibrates the speeds of classes
+        (`emsopt.calls.road_speeds`). Parameters and errors are those of `ways`.
 
         Returns
         -------
@@ -507,7 +513,8 @@ class RoadNetwork(LineGraph):
         """
         names, class_of_edge = np.unique(self.classes, return_inverse=True)
         minutes = self.edge_minutes(speeds)[:, None] * np.eye(len(names))[class_of_edge]
-        return pd.DataFrame(self.ways(origins, destinations, speeds=speeds) @ minutes, columns=names)
+        ways = self.ways(origins, destinations, speeds=speeds, off_road_km=off_road_km)
+        return pd.DataFrame(ways @ minutes, columns=names)
 
     @cached_property
     def _snapper(self) -> Snapper:

@@ -125,6 +125,51 @@ def test_intervals_of_the_law_hold_the_truth_about_nine_times_in_ten():
     assert (np.sum(held, axis=0) >= 23).all()
 
 
+def test_what_the_hours_fit_is_not_missing_from_the_spread():
+    """Up to 26 of 480 degrees of freedom go into the means: uncorrected, s would be up to 3 % too low."""
+    rng, hour, errors = np.random.default_rng(1), np.arange(480) % 24, []
+    factor = 1 + 0.25 * np.sin(np.arange(24) / 24 * 2 * np.pi)
+    for _ in range(40):
+        km = rng.gamma(2.5, 0.7, 480)
+        minutes = (3 + 2 * km) * factor[hour] * np.exp(0.2 * rng.standard_normal(480) - 0.02)
+        law = _travel_law.fit_law(minutes, km, hour, 1 / 60, 1 / 60)
+        assert law.hours.any()
+        errors.append(np.log(law.spread / 0.2))
+    assert abs(np.mean(errors)) < 0.018  # three standard errors
+
+
+def test_a_station_that_is_not_certain_does_not_widen_the_spread():
+    rng, n = np.random.default_rng(2), 3000
+    both = rng.gamma(2.5, 0.7, (n, 2))
+    chance = rng.uniform(0.6, 1, n)
+    true = both[np.arange(n), (rng.random(n) > chance).astype(int)]
+    minutes = (1.5 + 1.4 * true) * np.exp(0.3 * rng.standard_normal(n) - 0.045)
+    hour, drive = rng.integers(0, 24, n), np.repeat(np.arange(n), 2)
+    chances = np.column_stack([chance, 1 - chance]).ravel()
+    law = _travel_law.fit_law(minutes, both.ravel(), hour, 1 / 60, 1 / 60, drive=drive, chance=chances)
+    likeliest = _travel_law.fit_law(minutes, both[:, 0], hour, 1 / 60, 1 / 60)
+    for value, estimate in ((np.sqrt(np.expm1(0.09)), law.cv), (1.4, law.per_distance)):
+        assert abs(np.log(estimate.value / value)) < 3 * estimate.log_error
+    assert likeliest.spread > 1.1 * law.spread
+
+
+def test_draws_of_a_law_do_not_depend_on_signs_of_eigenvectors(fit):
+    """A Cholesky factor is unique."""
+    drawn = fit.law.draw(np.random.default_rng(3)).parameters
+    normal = np.random.default_rng(3).standard_normal(len(drawn))
+    expected = fit.law.parameters + np.linalg.cholesky(fit.law.covariance) @ normal
+    assert drawn == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_group_of_few_durations_has_the_mean_of_all():
+    rng = np.random.default_rng(4)
+    minutes, group = rng.gamma(4, 0.4, 400), (np.arange(400) < 3).astype(int)
+    minutes[:3] = 12.0
+    duration = _durations.fit_duration(minutes, 1 / 60, 1 / 60, 30.0, group)
+    assert duration.groups[1] == dataclasses.replace(duration.mean, calls=3)
+    assert duration.groups[0].value != duration.mean.value
+
+
 # -- the fit ------------------------------------------------------------------------------------------------------
 
 
@@ -249,6 +294,33 @@ def test_units_that_are_busy_are_passed_over():
     order = np.array([[0, 1], [0, 1], [0, 1], [1, 0]], np.int32)
     answered = _dispatch.send(np.array([0.0, 1.0, 2.0, 20.0]), order, np.array([10.0, 10.0, 10.0, 10.0]))
     assert answered.tolist() == [0, 1, -1, 1]
+
+
+def test_replays_of_rounded_stamps_agree_with_each_other_as_often_as_with_the_truth(stations):
+    """So often is the station of a replay the one that answered, if its probabilities are right."""
+    log = synthetic_log(stations, Truth(service_min=30), calls_per_day=120, days=40, rng=8)
+    when = log.details["dispatched"].to_numpy("datetime64[s]")
+    busy = (log.details["cleared"].to_numpy("datetime64[s]") - when) / np.timedelta64(60, "s")
+    reach = eo.city.travel.great_circle_km(log.locations, stations[["lon", "lat"]].to_numpy())
+    chance = _dispatch.answering_stations(when, reach, np.arange(9), busy, (1.0, 1.0))
+    station, n = log.details["unit"].str[1:].astype(int).to_numpy() - 1, _dispatch.REPLAYS
+    right = chance[np.arange(len(log)), station].mean()
+    alike = ((n * chance**2 - chance) / (n - 1)).sum(axis=1).mean()
+    assert right < 0.97
+    assert 1 - alike == pytest.approx(1 - right, rel=0.25)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_station_amid_many_calls_does_not_attract_the_units_of_its_neighbours(seed):
+    """Seven calls in ten are around the first station, most of which the unit of the second has to answer."""
+    rng, at, n = np.random.default_rng(seed), np.array([0.0, 2.0, -8.0, 10.0]), 1500
+    places = at[rng.choice(4, n, p=[0.7, 0.1, 0.1, 0.1])] + rng.standard_normal(n)
+    away = np.abs(places[:, None] - at)
+    closest = _dispatch.closest_first(away, np.arange(4))
+    unit = _dispatch.send(np.sort(rng.uniform(0, 25 * n, n)), closest, rng.exponential(40, n))
+    drive = unit >= 0
+    minutes = (2 + 1.5 * away[drive, unit[drive]]) * np.exp(0.4 * rng.standard_normal(drive.sum()))
+    assert _homes.by_log(unit[drive], away[drive], minutes).tolist() == [0, 1, 2, 3]
 
 
 def test_san_jose_gives_its_homes_away(san_jose):

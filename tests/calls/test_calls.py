@@ -147,7 +147,7 @@ MALFORMED = [
     (csv("1900-01-01,-30,45"), "1970 to 2099"),
     (csv("0025-03-14,-30,45"), "1970 to 2099"),
     (csv("2025-01-01 10:00Z,-30,45", "2025-01-01 10:00,-30,45"), "has no offset"),
-    (csv("2025-01-01,45,-100"), "look swapped"),
+    (csv("2025-01-01,45,-100"), "Columns 'lon' and 'lat' look swapped: 'lat' holds the longitudes"),
     (csv("2025-01-01,-30,91"), "from -90 to 90"),
     (csv("2025-01-01,500000,4900000"), "Convert projected coordinates"),
     (csv("2025-01-01,inf,45"), "got 'inf'"),
@@ -313,8 +313,14 @@ def test_parts_of_a_log():
     assert 0 < len(part) < 300
     assert part.times.min() >= np.datetime64("2025-01-07")
     assert part.times.max() < np.datetime64("2025-01-09")
-    with pytest.raises(InputError, match="none of the 300 calls"):
+    with pytest.raises(
+        InputError, match=r"`start` 2030-01-01\S* and `end` 2031-\S*; the log has calls from 2025-01-06"
+    ):
         log.between("2030-01-01", "2031-01-01")
+    with pytest.raises(InputError, match=r"got `start` 2025-01-09\S* and `end` 2025-01-07\S*\. Give them in the other"):
+        log.between("2025-01-09", "2025-01-07")
+    with pytest.raises(InputError, match="A day ends at 0:00 of the next"):
+        log.between("2025-01-09", "2025-01-09")
     with pytest.raises(InputError, match="dates"):
         log.between("soon", "later")
     twice = ec.read_calls(pd.concat([random_log(30), random_log(30)]))
@@ -525,6 +531,20 @@ def test_patterns_are_pulled_to_the_whole_as_hard_as_the_calls_suggest():
     assert 40 < shrinkage(moving) < 90
 
 
+@pytest.mark.parametrize(("atoms", "calls", "true"), [(114, 200, 1000), (30, 100, 300), (60, 100, 1000)])
+def test_weak_patterns_of_hours_are_not_smoothed_away(atoms, calls, true):
+    """Dirichlet patterns: an hour's own calls get nearly the weight n / (n + kappa) that they deserve."""
+    rng = np.random.default_rng(7)
+    shares = rng.dirichlet(np.full(atoms, 2.0))
+    deserved, got = calls / (calls + true), []
+    for _ in range(30):
+        patterns = [rng.multinomial(calls, rng.dirichlet(true * shares)) for _ in range(24)]
+        got.append(calls / (calls + shrinkage(np.array(patterns).T)))
+    assert 0.75 < np.mean(got) / deserved < 1.1
+    flat = [shrinkage(np.array([rng.multinomial(calls, shares) for _ in range(24)]).T) for _ in range(30)]
+    assert np.mean(calls / (calls + np.array(flat))) < 0.03
+
+
 def test_cities_by_hour_follow_the_pattern():
     """By night all calls are in the west, by day in the east."""
     frame = random_log(3000)
@@ -620,8 +640,14 @@ def test_a_city_says_what_was_left_out():
 
 
 def test_files_of_two_cities_are_refused():
-    with pytest.raises(InputError, match="file of another city"):
+    with pytest.raises(InputError, match="Check that calls and stations are of the same city"):
         ec.aggregate_calls(random_log(10), STATIONS.assign(lon=10.0))
+    swapped = STATIONS.rename(columns={"lon": "lat", "lat": "lon"})
+    for pair in ((random_log(10), swapped), (swap(random_log(10), 10), STATIONS)):
+        with pytest.raises(
+            InputError, match=r"swapped in one of them: .*columns=.'lon': ..., 'lat': ....` of `read_calls`"
+        ):
+            ec.aggregate_calls(*pair)
     with pytest.raises(InputError, match="both were given"):
         ec.aggregate_calls(random_log(10), STATIONS, cell_km=1, areas="x.geojson")
 

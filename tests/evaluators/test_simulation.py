@@ -14,7 +14,7 @@ from emsopt.city.deployment_space import check_sites
 from emsopt.errors import AccuracyWarning, InputError, UnstableQueueError
 from emsopt.evaluators import exact_hypercube, simulate
 from emsopt.evaluators.service_distribution import service_law
-from emsopt.evaluators.simulation import _call_stream, _first_release, _seed
+from emsopt.evaluators.simulation import call_stream, first_release, stream_seed
 
 LAWS = [  # and the square of the coefficient of variation
     ({"service": "exponential"}, 1.0),
@@ -96,7 +96,7 @@ def replayed(city, sites, capacity, lengths, service, seed):
     """Simulate from the rules alone, event by event with a calendar, on the calls that `simulate` draws."""
     sites = check_sites(city, sites)
     draw, _ = service_law(service)
-    release = _first_release(city, len(sites), seed)
+    release = first_release(city, len(sites), seed)
     calendar = [(t, k) for k, t in enumerate(release) if t > 0]
     heapq.heapify(calendar)
     free, queue, now = {k for k, t in enumerate(release) if t == 0}, [], 0.0
@@ -109,7 +109,7 @@ def replayed(city, sites, capacity, lengths, service, seed):
         waits[segment] += at - arrived
         heapq.heappush(calendar, (at + city.service_times[sites[unit], atom] * factor, unit))
 
-    for segment, *calls in _call_stream(city, lengths, draw, seed):
+    for segment, *calls in call_stream(city, lengths, draw, seed):
         for gap, atom, factor in zip(*calls, strict=True):
             now += gap
             while calendar and calendar[0][0] <= now:
@@ -233,7 +233,7 @@ def test_agrees_call_by_call_with_an_event_calendar(capacity, service):
     city = random_city(np.random.default_rng(10), by_atom=True).with_offered_load(0.7, 6)
     sites = np.array([0, 2, 3, 5, 6, 7])
     warmup, calls = 1000, 19_000
-    answered, lost, waits = replayed(city, sites, capacity, [warmup, calls], service, _seed(11))
+    answered, lost, waits = replayed(city, sites, capacity, [warmup, calls], service, stream_seed(11))
     result = simulate(city, sites, capacity=capacity, calls=calls, warmup=warmup, service=service, rng=11)
     np.testing.assert_allclose(result.dispatch_fractions, answered[1] / answered[1].sum(axis=0), atol=1e-12)
     assert result.loss_probability * calls == pytest.approx(lost[1])

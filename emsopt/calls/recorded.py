@@ -1,0 +1,123 @@
+"""Set the response times that a log records beside those of an evaluation, like compared with like.
+
+A clock of whole minutes records a true time T as R = ⌊U + T⌋ with U uniform on [0, 1): the means agree, but R exceeds 8
+only from 9 on. So R <= k has the probability that T < k + 1 - U, which is averaged over U. With another step the same
+holds in units of it. Quantiles are interpolated within a step, in the log as in the model.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from .. import _validate
+from ..errors import InputError
+from ..evaluators.evaluation import Evaluation
+from ._durations import minutes_between, resolution
+from .back_test import LONGEST_MIN, TIMES_TYPICAL, percentile
+
+if TYPE_CHECKING:
+    from .._types import FloatArray
+    from .log import CallLog
+
+FINEST = 0.1  # steps (min) below this one do not matter
+NODES = 12  # at which the phase of the clock is averaged
+
+
+def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
+    """Return the recorded responses, dispatch to arrival (min), and the step of their clock (min, 0: none).
+
+    Impossible ones, below 0 or beyond both 60 min and ten times the median, are left out, as by `back_test`.
+
+    Raises
+    ------
+    InputError
+        If the log lacks the stamps, or no response is possible.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, _ = eo.datasets.san_jose_calls()
+    >>> minutes, step = eo.calls.recorded_responses(calls)
+    >>> bool(minutes.min() >= 0), step
+    (True, 1.0)
+    """
+    if not {"dispatched", "on_scene"} <= set(calls.details):
+        raise InputError(
+            "recorded responses need a log with the roles 'dispatched' and 'on_scene'. Name their columns by "
+            "`read_calls(..., columns={'dispatched': ..., 'on_scene': ...})`."
+        )
+    stamps = [calls.details[role].to_numpy("datetime64[s]") for role in ("dispatched", "on_scene")]
+    minutes = minutes_between(*stamps)
+    minutes = minutes[~np.isnan(minutes)]
+    if len(minutes):
+        minutes = minutes[(minutes >= 0) & (minutes <= max(LONGEST_MIN, TIMES_TYPICAL * float(np.median(minutes))))]
+    if not len(minutes):
+        raise InputError("no call of the log has both a dispatch and an arrival after it.")
+    start, end = map(resolution, stamps)
+    return minutes, start if start == end and start > FINEST else 0.0
+
+
+def recorded_and_modelled(calls: CallLog, evaluation: Evaluation, threshold: float = 8.0) -> pd.DataFrame:
+    """Set the responses that a log records beside those of an evaluation, recorded by the same clock.
+
+    Parameters
+    ----------
+    calls : CallLog
+        With the roles ``dispatched`` and ``on_scene``.
+    evaluation : Evaluation
+        Of the deployment that answered these calls.
+    threshold : float
+        Responses of *more* recorded minutes are late: with a clock of whole minutes, 9 or more for 8.
+
+    Returns
+    -------
+    DataFrame
+        Rows ``mean_response_min``, ``percentile_90_min`` and ``late_over_8_min`` (a fraction; named by the threshold).
+        Columns ``recorded``; ``modelled``, rounded like the recorded times; and ``unrounded``, the model's own times,
+        of which those of exactly the threshold or more are late.
+
+    Raises
+    ------
+    InputError
+        If the log lacks the stamps or the threshold is not positive.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, stations = eo.datasets.san_jose_calls()
+    >>> fit = eo.calls.calibrate(calls, stations)
+    >>> today = eo.evaluators.evaluate(fit.city(cell_km=1), fit.deployment)
+    >>> table = recorded_and_modelled(calls, today)
+    >>> bool((table["modelled"] / table["recorded"] - 1).abs().max() < 0.1)
+    True
+    """
+    threshold = _validate.positive_number(threshold, "threshold", "min")
+    _validate.instance(evaluation, "evaluation", Evaluation, "emsopt.Evaluation")
+    minutes, step = recorded_responses(calls)
+    exact = (evaluation.mean_response, evaluation.percentile_90, float(evaluation.late_fraction(threshold)))
+    late = float((minutes > threshold + 1e-9).mean())
+    recorded = (float(minutes.mean()), percentile(minutes, 90, step), late)
+    modelled = exact
+    if step:
+        over = 1 - _recorded_within(evaluation, np.array([np.floor(threshold / step + 1e-9)]), step)[0]
+        modelled = (evaluation.mean_response, _recorded_90(evaluation, step), float(over))
+    rows = ["mean_response_min", "percentile_90_min", f"late_over_{threshold:g}_min"]
+    return pd.DataFrame({"recorded": recorded, "modelled": modelled, "unrounded": exact}, index=rows)
+
+
+def _recorded_within(evaluation: Evaluation, k: FloatArray, step: float) -> FloatArray:
+    """Return the probability that a response is recorded as at most k steps, shape (n,) like ``k``."""
+    phases = (np.arange(NODES) + 0.5) / NODES
+    late = evaluation.late_fraction(np.maximum(step * (k[:, None] + phases), 0).ravel())
+    within: FloatArray = 1 - np.reshape(late, (len(k), NODES)).mean(axis=1)
+    return np.where(k < 0, 0.0, within)
+
+
+def _recorded_90(evaluation: Evaluation, step: float) -> float:
+    """Return the 90th percentile of the recorded responses; k steps stand for all from k - 1/2 to k + 1/2."""
+    middle = np.floor(evaluation.percentile_90 / step)
+    k = middle + np.array([-1, 0, 1])  # with these, the probability passes 0.9
+    return float(step * (np.interp(0.9, _recorded_within(evaluation, k, step), k) + 0.5))

@@ -4,7 +4,7 @@
 a day with few moves of units (`_moves` finds the cheapest sequence); `held_out` judges the plan on weeks that it was
 not made from; `comparison` says how sure it is that one deployment is better than another, and `robustness` whether
 the advice survives other speeds, cells and parts of the log; `fleet` says how many units the load needs; `scenarios`
-builds the rows of tables for spreadsheets.
+builds the rows of tables for spreadsheets, and `project` saves and opens what was set and found.
 """
 
 from .comparison import Comparison, compare
@@ -12,6 +12,7 @@ from .fleet import units_needed
 from .held_out import judge_plan
 from .held_out_gain import HeldOutGain
 from .hourly import Plan, hourly_plan
+from .project import Project
 from .robustness import Robustness, robustness
 from .sweeps import evaluate_table, load_sweep, service_rate_sweep, sweep
 
@@ -19,6 +20,7 @@ __all__ = [
     "Comparison",
     "HeldOutGain",
     "Plan",
+    "Project",
     "Robustness",
     "compare",
     "evaluate_table",

@@ -11,7 +11,9 @@ hence from k = (V - F) / ((D / 1.645)² - F) on, if D stays what it is. If the d
 data of this kind settles it.
 
 **Limits.** Only what the calibration draws is uncertain: the errors of the queueing model, and whether the future will
-be like the log, are not counted. `emsopt.calls.back_test` shows the former, `robustness` some of the latter.
+be like the log, are not counted. `emsopt.calls.back_test` shows the former, `robustness` some of the latter. Units are
+sent in the order of the estimated times in all drawn cities (`emsopt.calls.drawn_cities`), so that a deployment without
+one of its units can be better in some of them, by very little. The answer says so, and what share of calls is lost.
 """
 
 from __future__ import annotations
@@ -30,9 +32,10 @@ from .._running.progress import bar
 from ..calls.calibration import Fit
 from ..calls.drawn_cities import drawn_cities
 from ..city.deployment_space import check_sites
-from ..errors import AccuracyWarning, InputError
+from ..errors import AccuracyWarning, InputError, UnstableQueueError
 from ..evaluators.by_name import check_evaluator, evaluate
-from ..evaluators.metrics import Metric, metric_costs, metric_label
+from ..evaluators.metrics import Metric, metric_costs
+from ._comparison_in_words import NEGLIGIBLE, NORMAL, SOURCES, in_words, wording
 
 if TYPE_CHECKING:
     from .._types import FloatArray, IntArray, Progress, Rng, Sites
@@ -40,11 +43,7 @@ if TYPE_CHECKING:
 
 LEVEL = 0.9
 TAIL = (1 - LEVEL) / 2
-NORMAL = 1.6448536269514722  # quantile of the normal distribution at 0.95
-NEGLIGIBLE = 0.01  # of the metric: smaller changes of an atom are not told
 LEAST_DRAWS = 100  # below, the 5 % and 95 % quantiles are too uncertain
-SOURCES = {"demand": "demand", "travel": "travel times", "service": "service times"}
-LONGEST_WEEKS = 520  # more data than this are not worth waiting for
 
 
 @runtime_checkable
@@ -112,6 +111,19 @@ class Comparison:
         "travel" or "service" drawn; and "unlimited", what would remain with an unlimited log of the same kind.
     weeks : float
         Length of the log.
+    lost : ndarray, shape (K,)
+        Share of the calls that each deployment loses because all units are busy, mean over the draws; 0 if calls queue.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> import pandas as pd
+    >>> stations = pd.DataFrame({"name": ["West", "Mid", "East"], "lon": [0.0, 0.05, 0.1], "lat": [45.0, 45.0, 45.0]})
+    >>> fit = eo.calls.calibrate(eo.calls.synthetic_log(stations, calls_per_day=40, days=14, rng=0), stations)
+    >>> plans = {"today": ["West", "East"], "moved": ["West", "Mid"]}
+    >>> answer = eo.planning.compare(fit, plans, draws=100, rng=0)
+    >>> answer.names, answer.values.shape
+    (('today', 'moved'), (100, 2))
     """
 
     names: tuple[str, ...]
@@ -123,6 +135,7 @@ class Comparison:
     by_atom: pd.DataFrame
     variances: pd.Series[float]
     weeks: float
+    lost: FloatArray
 
     @property
     def difference(self) -> Interval:
@@ -154,7 +167,7 @@ class Comparison:
         return tuple(self.names[k] for k, gap in zip(order, gaps, strict=True) if not Interval.of(gap).excludes_zero)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per deployment: number of units, metric, difference to the first, and probabilities.
+        """Return one row per deployment: number of units, metric, difference to the first, probabilities, lost calls.
 
         ``probability_better`` is the probability of being better than the first deployment, ``probability_best`` that
         of being the best of all; deployments that are equally good share it.
@@ -168,12 +181,12 @@ class Comparison:
             row |= zip(("difference", "difference_low", "difference_high"), Interval.of(gap), strict=True)
             row["probability_better"] = probability_below(gap) if k else np.nan
             row["probability_best"] = float((best[:, k] / best.sum(axis=1)).mean())
+            row["lost"] = float(self.lost[k])
             rows[name] = row
         return pd.DataFrame.from_dict(rows, orient="index").astype({"units": int}).rename_axis("deployment")
 
     def __str__(self) -> str:
-        sentences = [*_of_difference(self), *_of_zones(self.by_atom), *_of_sources(self.variances), *_of_all(self)]
-        return " ".join(sentences)
+        return in_words(self)
 
     def __repr__(self) -> str:
         gap, (scale, unit, _) = self.difference, wording(self.metric)
@@ -218,7 +231,7 @@ def compare(
     progress : bool or callable
         Whether to show a bar, or a function called with (cities evaluated, number of cities).
     **options
-        As for `Fit.city`, such as ``cell_km``.
+        As for `Fit.city` and `aggregate_calls`, such as ``cell_km`` and ``reach_km``.
 
     Returns
     -------
@@ -230,6 +243,17 @@ def compare(
         If there are fewer than two deployments or 100 draws, or a site or option is unknown.
     UnstableQueueError
         If calls queue and some drawn city has more of them than the units can serve.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> import pandas as pd
+    >>> stations = pd.DataFrame({"name": ["West", "Mid", "East"], "lon": [0.0, 0.05, 0.1], "lat": [45.0, 45.0, 45.0]})
+    >>> fit = eo.calls.calibrate(eo.calls.synthetic_log(stations, calls_per_day=40, days=14, rng=0), stations)
+    >>> plans = {"today": ["West", "East"], "moved": ["West", "Mid"]}
+    >>> answer = eo.planning.compare(fit, plans, draws=100, rng=0)
+    >>> 0 <= answer.probability_better <= 1
+    True
     """
     draws = _validate.whole_number(draws, "draws", LEAST_DRAWS)
     known = uncertain(fit, **options)
@@ -241,7 +265,7 @@ def compare(
     parts |= {"unlimited": {"more": np.inf}}
     pair = {name: chosen[name] for name in (next(iter(chosen)), list(chosen)[-1])}
     with bar(progress, draws + few * len(parts), "city") as show:
-        values, changes = evaluated(_counted(known.draws(draws, seed), show, 0), chosen, *how)
+        values, changes, lost = evaluated(_counted(known.draws(draws, seed), show, 0), chosen, *how)
         variances = {"all": _variance(values)}
         for k, (part, what) in enumerate(parts.items()):
             cities = _counted(known.draws(few, seed, **what), show, draws + k * few)
@@ -256,6 +280,7 @@ def compare(
         by_atom=_by_atom(centre, changes, float(values[:, 0].mean())),
         variances=pd.Series(variances),
         weeks=float(known.weeks),
+        lost=lost,
     )
 
 
@@ -302,23 +327,26 @@ def _counted(cities: Iterable[City], show: Any, before: int) -> Iterator[City]:
 
 def evaluated(
     cities: Iterable[City], deployments: Mapping[str, IntArray], evaluator: str, capacity: str, metric: Metric
-) -> tuple[FloatArray, FloatArray]:
-    """Evaluate all deployments in each city.
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Evaluate all deployments in each city; an unstable queue raises an error that names the city by its number.
 
-    Returns the metric, shape (draws, K), and by how much the last deployment changes that of each atom compared with
-    the first, shape (draws, M).
+    Returns the metric, shape (draws, K), by how much the last deployment changes that of each atom compared with the
+    first, shape (draws, M), and the mean share of calls that each deployment loses, shape (K,).
     """
-    values, changes = [], []
+    values, changes, lost = [], [], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AccuracyWarning)  # said once, of the estimated city
-        for city in cities:
+        for number, city in enumerate(cities, 1):
             costs = metric_costs(city, metric)
-            atoms = [
-                evaluate(city, sites, evaluator, capacity=capacity).atom_cost(costs) for sites in deployments.values()
-            ]
+            try:
+                found = [evaluate(city, sites, evaluator, capacity=capacity) for sites in deployments.values()]
+            except UnstableQueueError as error:
+                raise UnstableQueueError(f"in drawn city {number}, {error}") from error
+            atoms = [evaluation.atom_cost(costs) for evaluation in found]
             values.append(atoms @ city.demand_shares)
             changes.append(atoms[-1] - atoms[0])
-    return np.array(values), np.array(changes)
+            lost.append([evaluation.loss_probability for evaluation in found])
+    return np.array(values), np.array(changes), np.mean(lost, axis=0)
 
 
 def _variance(values: FloatArray) -> float:
@@ -340,97 +368,3 @@ def _by_atom(city: City, changes: FloatArray, size: float) -> pd.DataFrame:
     columns = {"calls_per_hour": city.arrival_rates, "difference": changes.mean(axis=0), "low": low, "high": high}
     columns |= {"probability_better": better, "verdict": verdict}
     return pd.DataFrame({"atom": city.atom_names, **columns})
-
-
-# -- in words ---------------------------------------------------------------------------------------------------------
-
-
-def wording(metric: Metric) -> tuple[float, str, str]:
-    """Return the factor and unit in which differences of a metric are told, and the metric in words."""
-    if metric == "mean_response":
-        return 1, " min", "mean response"
-    if isinstance(metric, tuple):
-        return 100, " percentage points", f"share of responses of {metric[1]:g} min or more"
-    return 1, "", metric_label(metric)
-
-
-def _change(value: float, unit: str = "") -> str:
-    """Return a difference in words: "0.12 min lower"."""
-    return f"{abs(value):.2g}{unit} {'lower' if value < 0 else 'higher'}"
-
-
-def _percent(probability: float, draws: int) -> str:
-    """Return a probability in words, of which ``draws`` draws tell no more than 1 / draws."""
-    if probability in (0, 1):
-        return f"{'more than ' if probability else 'less than '}{100 * abs(probability - 1 / draws):.3g} %"
-    return f"{100 * probability:.3g} %"
-
-
-def _range(gap: Interval, scale: float, unit: str) -> str:
-    """Return the interval of a difference in words: "0.05 to 0.19 min lower", "0.02 lower to 0.1 min higher"."""
-    low, high = sorted((scale * gap.low, scale * gap.high), key=abs)
-    if gap.excludes_zero:
-        return f"{abs(low):.2g} to {_change(high, unit)}"
-    return f"{_change(scale * gap.low)} to {_change(scale * gap.high, unit)}"
-
-
-def _of_difference(answer: Comparison) -> Iterator[str]:
-    """Yield sentences on the difference of the last deployment to the first."""
-    (first, last), gap = (answer.names[0], answer.names[-1]), answer.difference
-    scale, unit, what = wording(answer.metric)
-    if len(answer.sites[0]) != len(answer.sites[-1]):
-        yield f"The fleets differ: {last!r} has {len(answer.sites[-1])} units, {first!r} has {len(answer.sites[0])}."
-    if gap.low == gap.high == 0:
-        yield f"The {what} of {last!r} equals that of {first!r} in every drawn city: the deployments are the same."
-        return
-    better = _percent(answer.probability_better, len(answer.values))
-    yield f"The {what} of {last!r} is {_change(scale * gap.mean, unit)} than that of {first!r} (90 % interval: " + (
-        f"{_range(gap, scale, unit)}). The probability that {last!r} is better is {better}."
-    )
-    if gap.excludes_zero:
-        yield "The interval excludes zero."
-        return
-    yield "The log cannot tell which of the two is better."
-    more, largest = answer.more_weeks, scale * max(-gap.low, gap.high)
-    if more <= LONGEST_WEEKS:
-        yield f"If the difference is what it seems, about {max(more, 1):.0f} more weeks of such data would settle it."
-    elif np.isfinite(more):
-        yield f"More than ten further years of data would be needed: the difference is within {largest:.2g}{unit}."
-    else:
-        rest = scale * NORMAL * np.sqrt(answer.variances["unlimited"])
-        yield (
-            f"No amount of such data would settle it: the difference is within {largest:.2g}{unit}, and {rest:.2g}"
-            f"{unit} either way would stay unknown, as travel times where no unit has driven."
-        )
-
-
-def _of_zones(by_atom: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence on who gains and who loses."""
-    if (by_atom["verdict"] == "same").all():
-        return
-    calls = by_atom.groupby("verdict")["calls_per_hour"].agg(["size", "sum"])
-    share = 100 / by_atom["calls_per_hour"].sum()
-    told = [
-        f"{calls['size'][verdict]} ({share * calls['sum'][verdict]:.0f} % of the calls) {words}"
-        for verdict, words in {"gains": "better", "loses": "worse", "unclear": "unclear", "same": "the same"}.items()
-        if verdict in calls.index
-    ]
-    yield f"By zone, of {len(by_atom)}: {', '.join(told)}."
-
-
-def _of_sources(variances: pd.Series[float]) -> Iterator[str]:
-    """Yield a sentence on where the uncertainty comes from."""
-    parts = variances[list(SOURCES)]
-    if parts.sum() > 0:
-        shares = (100 * parts / parts.sum()).sort_values(ascending=False)
-        told = [f"{share:.0f} % from {SOURCES[str(source)]}" for source, share in shares.items()]
-        yield f"The uncertainty (variance) comes {', '.join(told)}."
-
-
-def _of_all(answer: Comparison) -> Iterator[str]:
-    """Yield a sentence on which deployments of several can be told apart."""
-    if len(answer.names) > 2:
-        best, *others = map(repr, answer.tied)
-        yield f"The best on average is {best}" + (
-            f"; the log cannot tell it from {', '.join(others)}." if others else "."
-        )

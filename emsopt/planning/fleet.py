@@ -14,21 +14,28 @@ def units_needed(city: City, loss: float = LOSS, busy: float = BUSY) -> int:
     Parameters
     ----------
     city : City
+        Its call rates and mean service time make up the load.
     loss : float
-        Largest share of calls that may find all units busy, from 0 to 1.
+        Largest share of calls that may find all units busy, above 0 and at most 1. Default: 1 %.
     busy : float
-        Largest share of the time that units may be busy on average, from 0 to 1.
+        Largest share of the time that units may be busy on average, above 0 and at most 1. Default: 30 %.
 
     Returns
     -------
     int
-        Losses are by Erlang's formula, :math:`B(p, a) = (a^p / p!) / \sum_{k=0}^p a^k / k!` with the mean number *a* of
-        calls in service if none were lost. It needs no sites, and says nothing about how far units are from calls.
+        Number of units p, at least 1.
 
     Raises
     ------
     InputError
-        If ``loss`` or ``busy`` is not a probability.
+        If ``city`` is not a City, or ``loss`` or ``busy`` is not above 0 and at most 1.
+
+    Notes
+    -----
+    With *a* erlangs, the mean number of calls in service if none were lost, p units lose the share
+    :math:`B(p, a) = (a^p / p!) / \sum_{k=0}^p a^k / k!` of the calls (Erlang) and are busy for the share
+    :math:`a (1 - B) / p` of the time. This counts one unit per call and knows no places: how far units are from calls
+    may call for more of them, and a load that changes during the day for the number of its busiest hour.
 
     Examples
     --------

@@ -4,10 +4,15 @@ A plan follows the log that it is made from, chance included, so its own value p
 With W weeks, a plan is made from all weeks but one, and so is the best deployment without moves. Both then answer the
 calls of the week left out: the model gives the mean response of each atom at each hour of the day, at the rates of the
 whole log, and the calls of the week say how often each counts. The gain g_w is the value without moves minus the value
-of the plan; it may exceed what the plan itself promises, whose rates by hour are shrunk towards those of the whole day.
-The mean of the g_w estimates what the plan gains. Its standard error is s sqrt(1/W + 1/(W - 1)), with the
+of the plan. The mean of the g_w estimates what the plan gains. Its standard error is s sqrt(1/W + 1/(W - 1)), with the
 standard deviation s of the g_w: the second term is there because any two plans share most of their weeks (Nadeau and
 Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003).
+
+The gain may exceed what the plan itself promises, for two reasons. Rates by hour are shrunk towards those of the whole
+day, by one amount for all atoms (`emsopt.calls.profile.shrinkage`). And the one deployment without moves is chosen by
+the log as well, so that its own value is too favourable; several deployments in turn suffer less from this. In 40
+synthetic logs of two weeks each, plans promised 0.0040 min and gained 0.0058 (hours with patterns of their own) or
+0.0072 (one pattern, only the load changes); with 26 weeks they promised 0.0131 and gained 0.0130.
 """
 
 from __future__ import annotations
@@ -47,7 +52,8 @@ def judge_plan(
     weeks : sequence of HeldOut
         As `emsopt.calls.held_out_weeks` returns them, from the log and with the cells or areas of the plan.
     move_cost : float
-        What a move costs, in minutes of all callers together, or in late calls if the metric is a late fraction.
+        What a move costs, in minutes of all callers together; in late calls if the metric is a late fraction, or in the
+        sum over calls of a mix.
     rng : int or Generator, optional
         Random seed, as for `hourly_plan`.
     progress : bool or callable
@@ -79,7 +85,6 @@ def judge_plan(
             f"`weeks` must be at least two with the {hours} hours and {atoms} atoms of the plan. Make them by "
             "`emsopt.calls.held_out_weeks` with the log, cells or areas, and weekdays of the plan."
         )
-    late = isinstance(plan.objectives[0].metric, tuple)
     cost = _validate.positive_number(move_cost, "move_cost", zero=True)
     gains, moves, values = [], [], _atom_values(plan)
     rng = _validate.generator(rng)
@@ -110,7 +115,7 @@ def judge_plan(
         per_move_high=float(per_move[2]),
         relative=mean / plan.fixed_value if plan.fixed_value else 0.0,
         move_cost=cost,
-        late=late,
+        metric=plan.objectives[0].metric,
     )
     return replace(plan, held_out=found)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..evaluators.metrics import Metric, metric_label
+
 if TYPE_CHECKING:
     from .._types import FloatArray
 
@@ -30,13 +32,24 @@ class HeldOutGain:
         Gain per call: mean over all calls, and its 90 % interval.
     per_move, per_move_low, per_move_high : float
         The same in total over the calls of a day, divided by the moves of a day: the cost that a move must not exceed.
-        In minutes of all callers together; with a late fraction, in late calls. NaN if no plan moves a unit.
+        In minutes of all callers together; with a late fraction, in late calls; with a mix, in its sum over the calls.
+        NaN if no plan moves a unit.
     relative : float
         ``mean`` as a share of the value without moves.
     move_cost : float
         What a move is taken to cost.
-    late : bool
-        Whether the metric is a late fraction instead of minutes.
+    metric : str, tuple or mapping
+        Metric of the plan, as for `Objective`.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, stations = eo.datasets.practice_calls()
+    >>> cities = eo.calls.aggregate_calls(calls, stations, cell_km=3).cities_by_hour(speed_kmh=40)
+    >>> plan = eo.planning.hourly_plan(cities, 2, 1, "approximate")
+    >>> gain = eo.planning.judge_plan(plan, eo.calls.held_out_weeks(calls, stations, cell_km=3)).held_out
+    >>> bool(gain.low <= gain.mean <= gain.high)
+    True
     """
 
     gains: FloatArray
@@ -51,7 +64,7 @@ class HeldOutGain:
     per_move_high: float
     relative: float
     move_cost: float
-    late: bool
+    metric: Metric
 
     @property
     def worth_it(self) -> bool:
@@ -63,8 +76,13 @@ class HeldOutGain:
         """What to do, in a few sentences."""
         if not self.moves.any():
             return "No unit moves all day: there is nothing to gain from moves."
-        unit, what = ("late calls per day", "late calls") if self.late else ("min per call", "call-minutes")
-        scale = self.calls_per_day if self.late else 1.0  # a share of late calls is hard to imagine
+        label, scale = metric_label(self.metric), 1.0
+        unit, what = f"of ({label}) per call", f"of ({label}), summed over the calls,"
+        if self.metric == "mean_response":
+            unit, what = "min per call", "call-minutes"
+        elif isinstance(self.metric, tuple):
+            unit, what = "late calls per day", "late calls"
+            scale = self.calls_per_day  # a share of late calls is hard to imagine
         gain = [scale * value for value in (self.mean, self.low, self.high)]
         said = (
             f"Over {len(self.gains)} parts of the log, each judged by a plan made from the others, moves gain "
@@ -74,7 +92,7 @@ class HeldOutGain:
             return f"Leave the units where they are. {said}, which cannot be told from no gain."
         said += f", or {self.per_move:.2g} {what} per move ({self.per_move_low:.2g} to {self.per_move_high:.2g})."
         if self.worth_it:
-            return f"The moves are worth making if each costs less than {self.per_move:.2g} {what}. {said}"
+            return f"The moves are worth making if each costs less than {self.per_move:.2g} {what.rstrip(',')}. {said}"
         least = f"{LEAST_GAIN:.0%}" if self.relative < LEAST_GAIN else f"the cost of {self.move_cost:g} {what} per move"
         return f"Leave the units where they are. {said} That is below {least}."
 

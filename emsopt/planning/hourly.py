@@ -85,6 +85,14 @@ class Plan:
         Whether the first hour follows the last.
     held_out : HeldOutGain or None
         What the plan gains in weeks that it was not made from; None before `emsopt.planning.judge_plan`.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
+    >>> plan = eo.planning.hourly_plan({"night": city.scaled(0.5), "day": city.scaled(2)}, 2, moves=1)
+    >>> plan.labels, len(plan.sites), plan.most_moves
+    (('night', 'day'), 2, 1)
     """
 
     labels: tuple[object, ...]

@@ -18,8 +18,9 @@ from .. import _validate
 from .._running.progress import bar
 from ..calls.areas import automatic_width_km
 from ..calls.calibration import Fit, calibrate
-from ..errors import InputError
+from ..errors import ConvergenceError, InputError, UnstableQueueError
 from ..evaluators.metrics import Metric
+from ._comparison_in_words import wording
 from .comparison import (
     LEAST_DRAWS,
     Interval,
@@ -29,7 +30,6 @@ from .comparison import (
     options_of,
     probability_below,
     uncertain,
-    wording,
 )
 
 if TYPE_CHECKING:
@@ -52,7 +52,19 @@ class Robustness:
     values : mapping of str to ndarray, shape (draws, K)
         Metric of each deployment in each drawn city, by variant; the first is "as estimated".
     left_out : mapping of str to str
-        Variants that could not be computed, and why.
+        Variants that could not be computed, and why; with ``capacity="queue"`` also those in which calls come faster
+        than the units of some deployment can serve.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> import pandas as pd
+    >>> stations = pd.DataFrame({"name": ["West", "Mid", "East"], "lon": [0.0, 0.05, 0.1], "lat": [45.0, 45.0, 45.0]})
+    >>> fit = eo.calls.calibrate(eo.calls.synthetic_log(stations, calls_per_day=40, days=14, rng=0), stations)
+    >>> plans = {"today": ["West", "East"], "moved": ["West", "Mid"]}
+    >>> answer = eo.planning.robustness(fit, plans, speeds=(0.8,), halves=False, draws=100, rng=0)
+    >>> list(answer.values)[:2]
+    ['as estimated', 'speeds 20% lower']
     """
 
     names: tuple[str, ...]
@@ -91,8 +103,8 @@ class Robustness:
         table, first, last = self.to_frame(), self.names[0], self.names[-1]
         best, changed = table["best"].iloc[0], table.iloc[1:]
         same = int((changed["verdict"] == "same").sum())
-        count = f"all {len(changed)}" if same == len(changed) else f"{same} of {len(changed)}"
-        told = [f"As estimated, {best!r} has the lowest {wording(self.metric)[2]}; so it has in {count} variants."]
+        told = [f"As estimated, {best!r} has the lowest {wording(self.metric)[2]}."]
+        told += [f"The same holds in {same} of {len(changed)} variants."] if len(changed) else []
         for verdict, words in (("open", "though not beyond chance"), ("reversed", "beyond chance")):
             for variant, row in changed[changed["verdict"] == verdict].iterrows():
                 told.append(f"With {variant} it is {row['best']!r}, {words}.")
@@ -143,7 +155,26 @@ def robustness(
     Returns
     -------
     Robustness
-        Variants for which the data do not suffice are in ``left_out``. Cells and halves need a `Fit`.
+        Variants for which the data do not suffice, or in which a queue grows without end, are in ``left_out``. Cells
+        and halves need a `Fit`. Variants that come out alike, such as cells of the same width, are computed once.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid as in `compare`, or a speed or width is not above 0.
+    UnstableQueueError
+        If calls queue and some city that is drawn as estimated has more of them than the units can serve.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> import pandas as pd
+    >>> stations = pd.DataFrame({"name": ["West", "Mid", "East"], "lon": [0.0, 0.05, 0.1], "lat": [45.0, 45.0, 45.0]})
+    >>> fit = eo.calls.calibrate(eo.calls.synthetic_log(stations, calls_per_day=40, days=14, rng=0), stations)
+    >>> plans = {"today": ["West", "East"], "moved": ["West", "Mid"]}
+    >>> answer = eo.planning.robustness(fit, plans, speeds=(0.8,), halves=False, draws=100, rng=0)
+    >>> list(answer.values)[:2]
+    ['as estimated', 'speeds 20% lower']
     """
     draws = _validate.whole_number(draws, "draws", LEAST_DRAWS)
     known = uncertain(fit, **options)
@@ -153,7 +184,7 @@ def robustness(
     seed = int(_validate.generator(rng).integers(2**62))
     variants: dict[str, Callable[[], Iterator[City]]] = {ORIGINAL: partial(known.draws, draws, seed)}
     for factor in factors:
-        change = f"speeds {abs(factor - 1):.0%} {'higher' if factor > 1 else 'lower'}"
+        change = f"speeds {100 * abs(factor - 1):g}% {'higher' if factor > 1 else 'lower'}"
         variants[change] = partial(_driven, known, factor, draws, seed)
     if isinstance(fit, Fit):
         for name, source, more in _other_fits(fit, cells_km, halves, options):
@@ -163,10 +194,10 @@ def robustness(
         for done, (name, cities) in enumerate(variants.items(), 1):
             try:
                 values[name] = evaluated(cities(), chosen, *how)[0]
-            except InputError as error:
+            except (InputError, ConvergenceError) as error:
                 if name == ORIGINAL:
                     raise
-                left_out[name] = str(error)
+                left_out[name] = f"{'unstable: ' * isinstance(error, UnstableQueueError)}{error}"
             show(done)
     return Robustness(tuple(chosen), metric, values, left_out)
 

@@ -58,6 +58,14 @@ def sweep(
     The deployments of a city are enumerated if their number times the number of cities is small enough for
     `best_deployment`. Otherwise the city is searched from several starts, including the optimum of the previous city.
     The random seed is fixed, so that a sweep is repeatable and its cities are searched from the same starts.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
+    >>> table = eo.planning.sweep({"night": city.scaled(0.5), "day": city}, 2, evaluator="approximate")
+    >>> table.shape[0]
+    2
     """
     import pandas as pd
 
@@ -101,6 +109,14 @@ def load_sweep(
 
     This is the rate of calls divided by the rate at which p busy units serve calls. The call rates of the city are
     scaled to each load. The default evaluator is that of Table 1 of "Optimizing Server Locations in Spatial Queues".
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
+    >>> table = eo.planning.load_sweep(city, 2, [0.1, 0.5])
+    >>> len(table)
+    2
     """
     fleet = DeploymentSpace.of(city, units).units
     cities = {load: city.with_offered_load(load, fleet) for load in _positive(loads, "loads")}
@@ -114,6 +130,14 @@ def service_rate_sweep(
 
     Each call then keeps any unit busy for 1440 / μ minutes on average, which replaces the city's service times. The
     default evaluator is that of Table 3 of the first version of "Optimizing Server Locations in Spatial Queues".
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
+    >>> table = eo.planning.service_rate_sweep(city, 2, [40, 50])
+    >>> len(table)
+    2
     """
     check_city(city)
     cities = {rate: city.replace(service_times=24 * 60 / rate) for rate in _positive(rates, "rates")}
@@ -137,6 +161,14 @@ def evaluate_table(
 
     ``threshold`` is the response time (min) from which a call is late; ``evaluator`` and its ``options`` are as in
     `emsopt.evaluators.evaluate`.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
+    >>> table = eo.planning.evaluate_table(city, {"west": [0, 1], "east": [1, 2]}, evaluator="exact")
+    >>> table.iloc[:, 0].round(2).to_dict()
+    {'west': 5.85, 'east': 3.52}
     """
     import pandas as pd
 

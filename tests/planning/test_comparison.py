@@ -1,6 +1,6 @@
 """Comparisons under uncertainty: a city with a known posterior, symmetry, dominance, closed forms and messages."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ import pytest
 
 import emsopt as eo
 from emsopt.calls.drawn_cities import drawn_cities
-from emsopt.errors import InputError
+from emsopt.errors import InputError, UnstableQueueError
 from emsopt.planning import Comparison, Robustness, compare, robustness
 
 
@@ -90,7 +90,9 @@ def test_more_units_are_better_in_every_draw():
     assert "The fleets differ: 'two' has 2 units, 'one' has 1." in str(answer)
     assert "more than 99 %" in str(answer)
     assert answer.by_atom["verdict"][1] == "gains"
-    assert "By zone, of 2: 1 (50 % of the calls) better, 1 (50 % of the calls) the same." in str(answer)
+    assert "By zone, of 2: 1 (50 % of the calls) better, 1 (50 % of the calls) the same within 0.079 min." in str(
+        answer
+    )
     assert answer.by_atom["difference"][1] == pytest.approx(-10, rel=1e-3)
 
 
@@ -157,7 +159,7 @@ def test_the_advice_holds_at_other_speeds_if_only_shares_matter():
     assert table.index.tolist() == ["as estimated", "speeds 25% lower", "speeds 25% higher"]
     assert answer.holds
     assert table["difference"].tolist() == pytest.approx([-2, -2 / 0.75, -2 / 1.25], rel=0.03)
-    assert "so it has in all 2 variants" in str(answer)
+    assert "The same holds in 2 of 2 variants." in str(answer)
     assert compare(Known(share=0.4, sd=0.01), {"a": [0], "b": [1]}, draws=200, rng=0).difference == pytest.approx(
         tuple(table.iloc[0, :3])
     )
@@ -186,6 +188,39 @@ def test_cells_and_halves_of_a_log_are_variants(small_fit):
     assert answer.holds
     assert (table["best"] == "today").all()
     assert not answer.left_out
+
+
+def test_variants_keep_their_names_and_an_unstable_one_does_not_end_the_others():
+    """A city in which slower units bring so many calls that a queue grows without end."""
+    pair = {"a": [0], "b": [1]}
+    table = robustness(Known(), pair, speeds=(0.751, 0.749, 1.25, 1.25), rng=0).to_frame()
+    assert table.index.tolist() == ["as estimated", "speeds 24.9% lower", "speeds 25.1% lower", "speeds 25% higher"]
+
+    class Jammed(Known):
+        def draws(self, n, rng=None, **options):
+            for city in super().draws(n, rng, **options):
+                yield Slowed(**{f.name: getattr(city, f.name) for f in fields(city)})
+
+    class Slowed(eo.City):
+        def _varied(self, **arrays):
+            slower = arrays["travel_times"][0, 0] > self.travel_times[0, 0]
+            more = {"arrival_rates": self.arrival_rates * 1e4} if slower else {}
+            return super()._varied(**arrays, **more)
+
+    answer = robustness(Jammed(), pair, capacity="queue", rng=0)
+    assert answer.to_frame().index.tolist() == ["as estimated", "speeds 25% higher"]
+    assert answer.left_out["speeds 25% lower"].startswith("unstable: ")
+    assert "Not computed: speeds 25% lower (unstable: " in str(answer)
+    assert "The same holds in 1 of 1 variants." in str(answer)
+
+    class Rush(Known):
+        def draws(self, n, rng=None, **options):
+            for k, city in enumerate(super().draws(n, rng, **options)):
+                yield city.scaled(1e4 if k == 2 else 1)
+
+    for ask in (compare, robustness):
+        with pytest.raises(UnstableQueueError, match="in drawn city 3, calls arrive at 10 per hour"):
+            ask(Rush(), pair, capacity="queue", rng=0)
 
 
 # -- calibrated logs --------------------------------------------------------------------------------------------------
@@ -226,6 +261,96 @@ def test_drawn_cities_scatter_around_the_estimate_and_each_source_keeps_its_draw
     np.testing.assert_array_equal(unlimited.service_times, estimate.service_times)
     with pytest.raises(InputError, match="`vary` must be one of 'demand', 'travel', 'service'; got 'speed'"):
         next(cities.draws(1, 0, vary=["speed"]))
+
+
+def test_spreads_are_drawn_too_so_that_late_fractions_are_as_uncertain_as_they_are(small_fit):
+    """The same draws of the times with the estimated spreads give narrower intervals, and the same mean response."""
+    fit, today = small_fit
+    cities = drawn_cities(fit)
+    estimate, drawn = cities.city(), list(cities.draws(400, 4))
+    for name, known in (("travel_cv", fit.answer_law.cv), ("turnout_cv", fit.turnout.cv)):
+        logs = np.log([getattr(city, name) / getattr(estimate, name) for city in drawn])
+        assert logs.std() == pytest.approx(known.log_error, rel=0.15)
+        assert abs(logs.mean()) < 4 * known.log_error / 20
+        assert getattr(next(cities.draws(1, 4, vary=["travel"])), name) == getattr(drawn[0], name)
+        for other in (cities.draws(1, 4, vary=["demand", "service"]), cities.draws(1, 4, more=np.inf)):
+            assert getattr(next(other), name) == pytest.approx(getattr(estimate, name))
+
+    def late(draws):
+        costs = (eo.evaluators.metrics.late_probability(city, 6.0)[today].min(axis=0) for city in draws)
+        return np.array([cost @ estimate.demand_shares for cost in costs])
+
+    fixed = [city._varied(travel_cv=estimate.travel_cv, turnout_cv=estimate.turnout_cv) for city in drawn]
+    assert late(drawn).std() > 1.005 * late(fixed).std()
+
+
+def test_a_unit_less_may_look_better_and_the_answer_says_why():
+    """A unit that is sent first by mistake in some draws: without it, calls go to one that is closer there."""
+
+    class Mistaken(Known):
+        def draws(self, n, rng=None, **options):
+            for k, city in enumerate(super().draws(n, rng, **options)):
+                travel = city.travel_times + ([[20, 0], [0, 0]] if k % 4 == 0 else 0)
+                yield city.replace(travel_times=travel, preference=self.city().response_times)
+
+    one = compare(Mistaken(), {"both": [0, 1], "one": [1]}, draws=100, rng=0)
+    assert 1 - one.probability_better == pytest.approx(0.75)
+    assert "'one' is 'both' with fewer units. It is better in 25 % of the drawn cities, there by 5 min" in str(one)
+    assert "That is no reason to remove units." in str(one)
+    two = compare(Mistaken(), {"one": [1], "both": [0, 1]}, draws=100, rng=0)
+    assert "'one' is 'both' with fewer units. It is better in 25 %" in str(two)
+    assert "cannot tell which" not in str(one) + str(two)
+    assert "with fewer units" not in str(compare(Known(), {"both": [0, 1], "one": [1]}, draws=100, rng=0))
+    assert "with fewer units" not in str(compare(Mistaken(), {"a": [0], "b": [1]}, draws=100, rng=0))
+
+
+def test_a_unit_less_may_look_better_because_it_loses_calls():
+    """A second unit 50 minutes from everywhere answers what the first one loses."""
+
+    class Remote(Known):
+        def at(self, share, extra):
+            return super().at(share, extra).replace(arrival_rates=[0.5, 0.5], travel_times=[[2, 2], [50, 50]])
+
+    answer = compare(Remote(), {"both": [0, 1], "one": [0]}, draws=100, rng=0)
+    assert answer.difference.high < 0
+    assert "in more than 99 % of the drawn cities" in str(answer)
+    assert "or it loses calls that are far. That is no reason to remove units." in str(answer)
+    assert "All units are busy for 7.69% of the calls with 'both' and 33.33% with 'one'." in str(answer)
+    assert "that are far" not in str(compare(Remote(), {"a": [0], "b": [1]}, draws=100, rng=0))
+
+
+@pytest.mark.parametrize(("capacity", "lost"), [("loss", True), ("queue", False)])
+def test_lost_calls_are_told_beside_the_response(capacity, lost):
+    """Erlang's formula: at 0.5 erlangs one unit loses a third of the calls, two lose a thirteenth."""
+
+    class Busy(Known):
+        def at(self, share, extra):
+            return super().at(share, extra).replace(arrival_rates=[0.5, 0.5])  # of 30 min each
+
+    answer = compare(Busy(), {"one": [0], "two": [0, 0]}, draws=100, rng=0, capacity=capacity)
+    assert answer.lost == pytest.approx([1 / 3, 1 / 13] if lost else [0, 0])
+    assert answer.to_frame()["lost"].tolist() == answer.lost.tolist()
+    told = "All units are busy for 33.33% of the calls with 'one' and 7.69% with 'two'."
+    assert (told in str(answer)) == lost
+
+
+def test_the_change_that_counts_as_the_same_is_told():
+    answer = compare(Known(sd=0), {"a": [0, 1], "b": [0, 0, 1]}, draws=100, rng=0)
+    assert (answer.by_atom["verdict"] == "same").all()
+    assert "In none of the 2 zones does it change by more than 0.03 min." in str(answer)
+
+
+def test_options_are_those_of_the_demand_and_of_the_city(small_fit):
+    fit, today = small_fit
+    near = drawn_cities(fit, reach_km=2, turnout_times=1.0).city()
+    assert near.total_rate < drawn_cities(fit).city().total_rate
+    assert near.turnout_times.tolist() == [1.0] * 4
+    pair = {"today": today, "two at A": ["A", "A", "C", "D"]}
+    values = [compare(fit, pair, draws=100, rng=0, **more).values for more in ({}, {"reach_km": 2})]
+    assert not np.allclose(*values)
+    for ask in (compare, robustness):
+        with pytest.raises(InputError, match="there is no option 'reach'; there are area_name, areas, cell_km"):
+            ask(fit, pair, draws=100, reach=2)
 
 
 def test_hours_and_cells_are_those_of_the_city_of_the_fit(small_fit):

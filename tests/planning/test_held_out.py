@@ -121,6 +121,14 @@ def test_where_calls_wander_the_moves_are_worth_making():
     assert "judge_plan` says what the moves gain" in repr(plan)
     late = hourly_plan([o.city for o in plan.objectives], 2, 1, "approximate", metric=("late", 4.0))
     assert "late calls per day" in judge_plan(late, weeks).verdict
+    mix = {"mean_response": 1, ("late", 4.0): 20}
+    mixed = hourly_plan([o.city for o in plan.objectives], 2, 1, "approximate", metric=mix)
+    verdict = judge_plan(mixed, weeks).verdict
+    label = "1 x mean response (min) + 20 x fraction of responses of 4 min or more"
+    assert f" of ({label}) per call (" in verdict
+    assert f" of ({label}), summed over the calls, per move (" in verdict
+    assert "min per call" not in verdict
+    assert "call-minutes" not in verdict
 
 
 def test_no_moves_gain_nothing():

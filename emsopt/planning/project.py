@@ -1,0 +1,256 @@
+"""Projects: a city with what was set, tried and found, saved as one file that can be opened again.
+
+The file is a zip archive of plain files, and nothing in it is ever executed:
+
+===================  ===========================================================================================
+``project.json``     version of the format and of emsopt, settings, how the city was made, scenarios, results
+``city/``            the city, in the files that `City.save` writes
+``by_hour.csv``      optional: calls per hour of each atom at each hour of the day
+===================  ===========================================================================================
+
+A project holds atoms and counts. It has no place for single calls: the log that a city was made from is not in it. But
+a cell and an hour with one call in the whole log show where and at what hour that call came.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from .. import _validate
+from .._files import atomic, formats
+from .._files.inflate import Upload
+from .._version import __version__
+from ..city import tables
+from ..city.city import City, check_city
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from .._types import FloatArray, PathLike
+
+FORMAT = 1
+ABOUT, HOURS, FOLDER = "project.json", "by_hour.csv", "city/"
+MEMBERS = (ABOUT, HOURS, *(FOLDER + name for name in tables.FILES))
+MOST_BYTES = 2**26  # unpacked, all files together
+STAMP = (1980, 1, 1, 0, 0, 0)  # of all files in the archive, so that equal projects are equal files
+KEYS = {"emsopt_project": int, "version": str, "settings": dict, "about": dict, "scenarios": list, "results": list}
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Sentences and a table that belong to a project, such as a back-test.
+
+    Attributes
+    ----------
+    kind, title : str
+        What it is, for programs and for readers.
+    said : tuple of str
+        Sentences.
+    table : DataFrame or None
+        Texts and numbers; rows and columns have names.
+    """
+
+    kind: str
+    title: str
+    said: tuple[str, ...] = ()
+    table: pd.DataFrame | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Project:
+    """A city with what was set, tried and found.
+
+    Attributes
+    ----------
+    city : City
+    settings : mapping
+        Settings of the dashboard by name, and the deployments that were found: texts, numbers, lists and mappings.
+    scenarios : sequence of mapping
+        Rows of the table of scenarios: texts and numbers by column.
+    results : sequence of Result
+        What was calibrated, tested and compared.
+    about : mapping
+        How the city was made: texts and numbers by name, such as ``speed_kmh``.
+    by_hour : ndarray, shape (24, M), optional
+        Calls per hour of each atom at each hour of the day.
+    version : str
+        Version of emsopt that made the project.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> project = eo.planning.Project(eo.datasets.load_st_paul(), settings={"units": 9})
+    >>> again = eo.planning.Project.from_bytes(project.to_bytes())
+    >>> again.city.n_sites, again.settings
+    (17, {'units': 9})
+    """
+
+    city: City
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    scenarios: Sequence[Mapping[str, Any]] = ()
+    results: Sequence[Result] = ()
+    about: Mapping[str, Any] = field(default_factory=dict)
+    by_hour: FloatArray | None = None
+    version: str = __version__
+
+    ENDING: ClassVar[str] = ".zip"
+
+    def __post_init__(self) -> None:
+        check_city(self.city)
+        if self.by_hour is not None:
+            shape = (24, self.city.n_atoms)
+            vars(self)["by_hour"] = _validate.real_array(self.by_hour, "by_hour", shape, unit="calls/h", low=0)
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the project's file.
+
+        Raises
+        ------
+        InputError
+            If settings, scenarios or results hold anything but texts, finite numbers, lists and mappings.
+        """
+        content = {"emsopt_project": FORMAT, "version": self.version, "settings": self.settings, "about": self.about}
+        content |= {"scenarios": list(self.scenarios), "results": [_as_json(result) for result in self.results]}
+        try:
+            text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, default=_plain)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"a project can hold texts, finite numbers, lists and mappings only: {error}.") from error
+        files = {ABOUT: text} | {FOLDER + name: text for name, text in tables.as_files(self.city.replace()).items()}
+        if self.by_hour is not None:
+            files[HOURS] = formats.csv_text(["hour", *self.city.atom_names], [range(24), *self.by_hour.T])
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, each in files.items():
+                archive.writestr(zipfile.ZipInfo(name, STAMP), atomic.encoded(each), zipfile.ZIP_DEFLATED)
+        return packed.getvalue()
+
+    def save(self, path: PathLike) -> Path:
+        """Write the project to one file and return its path; an existing file is replaced.
+
+        Raises
+        ------
+        InputError, WriteError
+            If the path is invalid or the file cannot be written. An existing file is left unchanged.
+        """
+        return atomic.write_file(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: PathLike) -> Project:
+        """Read a project that `save` wrote.
+
+        Raises
+        ------
+        InputError
+            If there is no such file, or it is not a project, cut off or damaged.
+        """
+        file = _validate.existing_file(path, "path", "a project, as the dashboard saves it (.zip)")
+        return cls.from_bytes(formats.content_of(file, MOST_BYTES, "It is not a project of emsopt."), file.name)
+
+    @classmethod
+    def from_bytes(cls, content: bytes, name: str = "the file") -> Project:
+        """Return the project in the content of a file; ``name`` stands for the file in messages.
+
+        Raises
+        ------
+        InputError
+            As `load`.
+        """
+        files = _unpacked(content, name)
+        about = _checked(formats.read_json(Upload(ABOUT, files[ABOUT])), name)
+        parts = {key.removeprefix(FOLDER): text for key, text in files.items() if key.startswith(FOLDER)}
+        try:
+            city = tables.from_files(City, parts)
+            by_hour = None
+            if HOURS in files:
+                frame = formats.read_csv(Upload(HOURS, files[HOURS]), labelled=True)
+                by_hour = np.array([[float(cell) for cell in row] for row in frame.to_numpy()])
+            results = tuple(_from_json(entry) for entry in about["results"])
+            kept = {key: about[key] for key in ("settings", "about", "scenarios", "version")}
+            return cls(city, results=results, by_hour=by_hour, **kept)
+        except (InputError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise InputError(f"{name} is a project of emsopt, but is damaged: {error}") from error
+
+    def __repr__(self) -> str:
+        held = f"{len(self.scenarios)} scenarios, {len(self.results)} results"
+        return f"<Project: {self.city!r}, {held}, emsopt {self.version}>"
+
+
+def _unpacked(content: bytes, name: str) -> dict[str, bytes]:
+    """Return the files in an archive by name, after checking what it holds and how large it is."""
+    foreign = f"{name} is not a project of emsopt"
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            names = archive.namelist()
+            if ABOUT not in names or not set(names) <= set(MEMBERS) or len(set(names)) < len(names):
+                held = ", ".join(_validate.shown(each) for each in names[:3]) or "nothing"
+                raise InputError(f"{foreign}: the archive holds {held}. Choose a file that the dashboard saved.")
+            files, left = {}, MOST_BYTES
+            for each in names:
+                with archive.open(each) as file:
+                    files[each] = file.read(left + 1)
+                left -= len(files[each])
+                if left < 0:
+                    raise InputError(f"{foreign}: it would take more than {MOST_BYTES / 2**20:g} MB of memory.")
+            return files
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
+        raise InputError(
+            f"{foreign}, or it was cut off or damaged on its way. Choose a file that the dashboard saved, or copy it "
+            "again."
+        ) from error
+
+
+def _checked(about: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the entries of project.json; raise unless they are there and of the right kinds."""
+    for key, kind in KEYS.items():
+        if not isinstance(about.get(key), kind):
+            raise InputError(f"{name} is a project of emsopt, but is damaged: {key!r} is missing or of another kind.")
+    if about["emsopt_project"] != FORMAT:
+        raise InputError(
+            f"{name} has version {about['emsopt_project']} of the format, and this is for {FORMAT}: it was saved by "
+            f"emsopt {_validate.shown(about['version'])}. Use that version, or update emsopt."
+        )
+    for row in about["scenarios"]:
+        if not isinstance(row, dict) or not all(v is None or isinstance(v, (str, int, float)) for v in row.values()):
+            raise InputError(f"{name} is a project of emsopt, but is damaged: a scenario must hold texts and numbers.")
+    return about
+
+
+def _as_json(result: Result) -> dict[str, Any]:
+    entry: dict[str, Any] = {"kind": result.kind, "title": result.title, "said": list(result.said)}
+    if result.table is not None:
+        frame = result.table.astype(object).where(result.table.notna(), None)
+        entry["table"] = {"rows": list(map(str, frame.index)), "columns": list(map(str, frame.columns))}
+        entry["table"]["cells"] = frame.to_numpy().tolist()
+    return entry
+
+
+def _from_json(entry: Any) -> Result:
+    if not isinstance(entry, dict) or not all(isinstance(text, str) for text in entry.get("said", ())):
+        raise InputError("a result must be an object with sentences.")
+    table = None
+    if "table" in entry:
+        given = entry["table"]
+        rows, cells = given["rows"], given["cells"]
+        if not all(c is None or isinstance(c, (str, int, float)) for row in cells for c in row):
+            raise InputError("a table must hold texts and numbers.")
+        columns = [str(name) for name in given["columns"]]
+        table = pd.DataFrame(cells, index=[str(row) for row in rows], columns=columns)
+    return Result(str(entry["kind"]), str(entry["title"]), tuple(entry["said"]), table)
+
+
+def _plain(value: Any) -> Any:
+    """Return an array, a number of numpy or a mapping as JSON can hold it."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, (Mapping, tuple, range)):
+        return dict(value) if isinstance(value, Mapping) else list(value)
+    raise TypeError(f"got {type(value).__name__}")

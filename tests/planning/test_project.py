@@ -1,0 +1,128 @@
+"""Projects: what was saved comes back, and what is cut, foreign or damaged is refused in plain words."""
+
+import io
+import json
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import emsopt as eo
+from emsopt.errors import InputError
+from emsopt.planning import Project
+from emsopt.planning.project import Result
+
+
+@pytest.fixture(scope="module")
+def project():
+    calls, stations = eo.datasets.practice_calls()
+    demand = eo.calls.aggregate_calls(calls, stations, cell_km=2)
+    table = pd.DataFrame({"recorded": [6.5, np.nan], "verdict": ["usable", "="]}, index=["mean", "<b>"])
+    return Project(
+        demand.city(speed_kmh=40),
+        {"load": 0.1 + 0.2, "found": [{"settings": [1.0, ["late", 8.0], [], True], "sites": ["Harbour"]}]},
+        [{"number": 1, "scenario": "as it is", "gain_min": -0.1}],
+        [Result("back_test", "Back-test", ("Mean response: usable.",), table), Result("note", "Said only")],
+        {"speed_kmh": 40.0},
+        demand.rates_by_hour(),
+    )
+
+
+def test_what_was_saved_comes_back_exactly(project, tmp_path):
+    again = Project.load(project.save(tmp_path / "town.zip"))
+    for name in ("arrival_rates", "travel_times", "turnout_times", "service_times", "atom_locations"):
+        assert (getattr(again.city, name) == getattr(project.city, name)).all()
+    assert again.city.site_names == project.city.site_names
+    assert (again.settings, again.about, again.version) == (project.settings, project.about, eo.__version__)
+    assert again.scenarios == project.scenarios
+    assert (again.by_hour == project.by_hour).all()
+    assert [(r.kind, r.title, r.said) for r in again.results] == [(r.kind, r.title, r.said) for r in project.results]
+    pd.testing.assert_frame_equal(again.results[0].table, project.results[0].table, check_dtype=False)
+    assert again.results[1].table is None
+    assert again.to_bytes() == project.to_bytes()
+
+
+def test_the_file_can_be_unpacked_and_its_city_loaded(project, tmp_path):
+    zipfile.ZipFile(io.BytesIO(project.to_bytes())).extractall(tmp_path)
+    assert eo.City.load(tmp_path / "city").n_sites == project.city.n_sites
+
+
+def test_a_file_that_is_cut_anywhere_is_refused(project):
+    content = project.to_bytes()
+    for length in np.linspace(0, len(content) - 1, 25).astype(int):
+        with pytest.raises(InputError, match=r"^half\.zip is not a project of emsopt, or it was cut off"):
+            Project.from_bytes(content[:length], "half.zip")
+
+
+def packed(**files):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return file.getvalue()
+
+
+def changed(project, change):
+    """Return the file of a project with another project.json."""
+    with zipfile.ZipFile(io.BytesIO(project.to_bytes())) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    about = json.loads(files["project.json"])
+    change(about)
+    return packed(**files | {"project.json": json.dumps(about)})
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"\x89PNG\r\n", "cut off or damaged"),
+        (packed(**{"notes.txt": "hello"}), "the archive holds 'notes.txt'"),
+        (packed(**{"project.json": "{}", "../evil.py": "1"}), "the archive holds"),
+        (packed(**{"project.json": "{}"}), "'emsopt_project' is missing"),
+        (packed(**{"project.json": "[" * 100_000}), "not valid JSON"),
+        (packed(**{"project.json": "{}", "city/atoms.csv": " " * 2**27}), "more than 64 MB"),
+    ],
+)
+def test_foreign_files_are_refused(content, said):
+    with pytest.raises(InputError, match=said):
+        Project.from_bytes(content, "x.zip")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda about: about.update(emsopt_project=2), "has version 2 of the format"),
+        (lambda about: about.update(settings=[]), "'settings' is missing or of another kind"),
+        (lambda about: about.update(scenarios=[[1]]), "a scenario must hold texts and numbers"),
+        (lambda about: about["results"][0].update(said=[1]), "an object with sentences"),
+        (lambda about: about["results"][0]["table"].update(cells=[[{}]]), "texts and numbers"),
+        (lambda about: about["results"][0]["table"].update(rows=["a"]), "damaged"),
+        (lambda about: about["results"][0].pop("kind"), "damaged"),
+    ],
+)
+def test_damaged_entries_are_refused(project, change, said):
+    with pytest.raises(InputError, match=said):
+        Project.from_bytes(changed(project, change), "x.zip")
+
+
+def test_a_damaged_city_is_refused(project):
+    with zipfile.ZipFile(io.BytesIO(project.to_bytes())) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    with pytest.raises(InputError, match=r"damaged.*atoms\.csv"):
+        Project.from_bytes(packed(**files | {"city/atoms.csv": "name\na\n"}))
+    with pytest.raises(InputError, match="damaged"):
+        Project.from_bytes(packed(**files | {"by_hour.csv": "hour,a\n0,x\n"}))
+
+
+def test_what_json_cannot_hold_is_refused(project):
+    with pytest.raises(InputError, match="texts, finite numbers, lists and mappings only"):
+        Project(project.city, {"load": float("nan")}).to_bytes()
+    with pytest.raises(InputError, match="got object"):
+        Project(project.city, {"load": object()}).to_bytes()
+    with pytest.raises(InputError, match="by_hour"):
+        Project(project.city, by_hour=[[1.0]])
+
+
+def test_a_missing_file_is_said(tmp_path):
+    with pytest.raises(InputError, match=r"as the dashboard saves it"):
+        Project.load(tmp_path / "none.zip")

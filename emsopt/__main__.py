@@ -1,7 +1,8 @@
 """The command ``emsopt``: find where the units of a city should wait.
 
 ``emsopt`` runs the main job on St. Paul, offline; ``emsopt --city FOLDER`` on a city saved by `City.save`;
-``emsopt city CALLS STATIONS`` on a log of past calls.
+``emsopt city CALLS STATIONS`` on a log of past calls. ``emsopt dashboard`` serves the dashboard, and
+``emsopt notebooks FOLDER`` copies the notebooks.
 """
 
 from __future__ import annotations
@@ -11,13 +12,12 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from types import ModuleType
 
-from .commands import main_job, own_city
+from .commands import dashboard, main_job, notebooks, own_city
 from .errors import EmsoptError
 
-if TYPE_CHECKING:
-    from types import ModuleType
+COMMANDS: dict[str, ModuleType] = {"city": own_city, "dashboard": dashboard, "notebooks": notebooks}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,12 +60,16 @@ def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
 def _parse(arguments: list[str]) -> argparse.Namespace:
     """Parse the arguments; the option ``run`` is the function to call."""
     command: ModuleType
-    if arguments[:1] == ["city"]:
-        command, arguments = own_city, arguments[1:]
-        parser = argparse.ArgumentParser(prog="emsopt city", description=own_city.DESCRIPTION)
+    if arguments[:1] and arguments[0] in COMMANDS:
+        name, *arguments = arguments
+        command = COMMANDS[name]
+        parser = argparse.ArgumentParser(prog=f"emsopt {name}", description=command.DESCRIPTION)
     else:
         command = main_job
-        more = "For a city of your own, from a log of past calls: emsopt city --help"
+        more = (
+            "For a city of your own, from a log of past calls: emsopt city --help. The dashboard in the browser: "
+            "emsopt dashboard. A copy of the notebooks: emsopt notebooks FOLDER."
+        )
         parser = argparse.ArgumentParser("emsopt", description="Find where units should wait.", epilog=more)
     command.add_options(parser)
     parser.set_defaults(run=command.run)

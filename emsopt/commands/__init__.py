@@ -1,1 +1,1 @@
-"""The two jobs of the command ``emsopt``: the main job, and a city built from a log of calls."""
+"""The jobs of the command ``emsopt``: the main job, a city built from a log of calls, dashboard and notebooks."""

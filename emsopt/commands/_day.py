@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InputError
+from . import _shared
+from ._spelling import in_options
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -42,7 +43,7 @@ def held_out(calls: CallLog, stations: pd.DataFrame, most: int, *, counted: dict
     try:
         return held_out_weeks(calls, stations, most=most, **counted)
     except InputError as error:
-        print(f"\nThe plan is not judged on days held out: {error}")
+        print(f"\nThe plan is not judged on days held out: {in_options(str(error))}")
         return []
 
 
@@ -56,12 +57,19 @@ def plan_day(
     """Plan the day, judge the plan, and print what changes."""
     from ..planning import hourly_plan, judge_plan
 
-    rules = {"metric": objective.metric, "rng": 0, "progress": sys.stderr.isatty(), **objective.options}
+    size = f"{objective.units} units at {objective.city.n_sites} stations"
+    print(
+        f"\nPlanning the {len(cities)} hours of the day ({size}). If deployments are too many to evaluate all, each\n"
+        "hour is searched like the day above, which takes many times as long. Ctrl-C ends it; files written stay.",
+        flush=True,
+    )
+    rules = {"metric": objective.metric, "rng": 0, **objective.options}
+    rules["progress"] = _shared.progress("plan, hours searched")
     plan = hourly_plan(cities, objective.space, options.moves, options.evaluator, **rules)
     searched = np.isnan(plan.lower_bound)  # not all deployments were evaluated
     parts = [] if searched and objective.units >= MANY_UNITS else weeks(FEW_PARTS if searched else 8)
     if parts and plan.moves.any():
-        plan = judge_plan(plan, parts, rng=0, progress=sys.stderr.isatty())
+        plan = judge_plan(plan, parts, rng=0, progress=_shared.progress("judging the plan, parts of the log"))
     evaluator = plan.objectives[0].evaluator
     print(
         f"\nPlan of the day, at most {options.moves} unit(s) moved between hours ({evaluator} hypercube): "

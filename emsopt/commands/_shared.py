@@ -9,6 +9,8 @@ from collections import Counter
 from io import BytesIO
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
+
 from .._files.atomic import make_folder, write_file
 from .._validate import positive_number
 from ..errors import InputError
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from .._types import IntArray
+    from .._types import IntArray, Progress
     from ..city.city import City
     from ..evaluators.evaluation import Evaluation
     from ..evaluators.objective import Objective
@@ -27,8 +29,20 @@ if TYPE_CHECKING:
 # All files that the commands write. Those of an earlier run would mislead beside new ones.
 RESULTS = (
     *("deployments.html", "deployments.png", "by_load.csv", "by_service_rate.csv", "checks.csv", "profile.csv"),
-    *("calibration.csv", "deployments.csv", "scenarios.csv", "gains_by_atom.csv", "plan.csv", "plan_moves.csv"),
+    *(
+        "back_test.html",
+        "recorded.csv",
+        "calibration.csv",
+        "deployments.csv",
+        "scenarios.csv",
+        "gains_by_atom.csv",
+        "plan.csv",
+        "plan_moves.csv",
+    ),
 )
+
+
+EVERY_S = 15.0  # seconds between lines of progress
 
 
 def add_fleet_options(parser: ArgumentParser) -> None:
@@ -56,12 +70,13 @@ def solve(
     units: int,
     options: Namespace,
     inputs: list[str | None],
-    write_tables: Callable[[Objective, dict[str, Evaluation], Path], list[Path]],
+    write_tables: Callable[[Objective, dict[str, Evaluation], Path], Iterable[Path]],
     today: IntArray | None = None,
 ) -> None:
     """Find the best deployment, print it, and write tables, a map and a figure.
 
-    Files of an earlier run that are not written again are removed from the folder.
+    Files of an earlier run that are not written again are removed from the folder, also if an interrupt or an error
+    leaves only a part of the new ones.
 
     Parameters
     ----------
@@ -73,8 +88,8 @@ def solve(
     inputs : list of str or None
         Files and folders that were read, which results must not replace.
     write_tables : callable
-        Prints and writes the tables of a command. Takes the objective, the evaluations of deployments by name and
-        the folder; returns the files.
+        Prints and writes the results of a command. Takes the objective, the evaluations of deployments by name and
+        the folder; yields each file once it is written.
     today : ndarray of int, optional
         Today's deployment, to compare with.
     """
@@ -90,11 +105,31 @@ def solve(
     objective = Objective(city, space, options.evaluator, metric, capacity=capacity)
     out = results_folder(options.out, inputs)
     found = find_deployments(objective, options.threshold, today)
-    written = [*write_tables(objective, found, out), *draw(objective, found, out)]
-    for stale in {out / name for name in RESULTS} - set(written):
-        stale.unlink(missing_ok=True)
-    print(f"\nDone in {time.perf_counter() - start:.0f} s. Written to {out.resolve()}:")
-    print(*(f"  {path.name}" for path in written), sep="\n")
+    written: list[Path] = []
+    try:
+        written.extend(write_tables(objective, found, out))
+    finally:
+        if written:
+            for stale in {out / name for name in RESULTS} - set(written):
+                stale.unlink(missing_ok=True)
+            print(f"\nAfter {time.perf_counter() - start:.0f} s, written to {out.resolve()}:")
+            print(*(f"  {path.name}" for path in written), sep="\n")
+
+
+def progress(what: str) -> Progress:
+    """Return how a long computation shows its progress on stderr: a bar in a terminal, else a line now and then."""
+    if sys.stderr.isatty():
+        return True
+    start = last = time.monotonic()
+
+    def show(done: int, total: int | None) -> None:
+        nonlocal last
+        if (now := time.monotonic()) - last >= EVERY_S:
+            last = now
+            of = "" if total is None else f" of {total:,}"
+            print(f"emsopt: {what}: {done:,}{of} after {now - start:.0f} s", file=sys.stderr, flush=True)
+
+    return show
 
 
 def results_folder(name: str, inputs: list[str | None]) -> Path:
@@ -134,7 +169,7 @@ def find_deployments(objective: Objective, threshold: float, today: IntArray | N
     """Find and print the optimum and the p-median deployment; return their evaluations by name.
 
     ``threshold`` is the response time (min) from which a call is late. The optimum is named "best found" unless it is
-    proven. With ``today``, sites of today's units, "today" comes first, and what the optimum gains over it is printed.
+    proven. With ``today``, sites of today's units, "today" comes first.
     """
     from ..evaluators import EXACT_UP_TO, p_median
     from ..evaluators.by_name import evaluate
@@ -142,15 +177,16 @@ def find_deployments(objective: Objective, threshold: float, today: IntArray | N
     from ..planning.sweeps import evaluate_table
 
     city, space, capacity = objective.city, objective.space, objective.options["capacity"]
-    run = best_deployment(objective, rng=0, progress=sys.stderr.isatty())
-    median = p_median(city, space)
+    run = best_deployment(objective, rng=0, progress=progress("search, starts"))
+    idle = space.units - int((space.capacities > 0).sum())
     best = "optimum" if "proven" in run.message else "best found"
     deployments = {} if today is None else {"today": today}
-    deployments |= {best: cast("IntArray", run.x), "p-median": median.sites}
+    deployments[best] = cast("IntArray", run.x)
+    if idle <= 0:
+        deployments["p-median"] = p_median(city, space).sites
     print(f"\n{best.capitalize()} by {objective.label} ({objective.evaluator} hypercube, {capacity}): {run.message}.")
-    idle = space.units - int((space.capacities > 0).sum())
     if idle > 0:
-        print(f"{idle} of the units do not improve the p-median; their sites are arbitrary.")
+        print(f"The p-median is left out: {idle} of the units do not improve it, so their sites would be arbitrary.")
     for name, sites in deployments.items():
         print(f"  {name:10}", _counted(city.site_names[k] for k in sites))
     largest = max(map(len, deployments.values()))
@@ -159,9 +195,38 @@ def find_deployments(objective: Objective, threshold: float, today: IntArray | N
         table = evaluate_table(city, deployments, threshold=threshold, evaluator=evaluator, capacity=capacity)
         print(f"\n{evaluator} hypercube:\n{table.T.round(4).to_string()}")
     found = {name: evaluate(city, sites, common, capacity=capacity) for name, sites in deployments.items()}
-    if today is not None:
-        print(f"\n{gain(found['today'], found[best], best, threshold)}")
     return found
+
+
+def print_gain(objective: Objective, found: dict[str, Evaluation], threshold: float) -> IntArray | None:
+    """Print what the best deployment gains over today's, and the best single move; return the latter, if it is less.
+
+    None if the best deployment is one move away, or the fleet or its constraints are not today's.
+    """
+    (_, today), (name, best), *_ = found.items()
+    space = objective.space
+    same = len(today.sites) == len(best.sites)
+    counts = [space.group_counts(e.sites) for e in (today, best)]
+    more = counts[1] - counts[0]
+    moved = int(np.maximum(more, 0).sum())
+    names = [objective.city.site_names[k] for k in np.unique(space.city.twin_groups, return_index=True)[1]]
+    print(f"\n{gain(today, best, name, threshold)}")
+    if same and moved:
+        taken, given = ((names[k] for k in np.repeat(np.arange(len(more)), np.maximum(m, 0))) for m in (-more, more))
+        print(f"{moved} of {len(today.sites)} units move.\n  from {_counted(taken)}\n  to {_counted(given)}")
+        if empty := [names[k] for k in np.flatnonzero((counts[0] > 0) & (counts[1] == 0))]:
+            print(f"  without a unit then: {_counted(empty)}")
+    if moved < 2 or not same or today.sites not in space:
+        return None
+    near = space.neighbours(today.sites)
+    single = near[objective.values(near).argmin()]
+    change = space.group_counts(single) - counts[0]
+    left, taken = names[change.argmin()], names[change.argmax()]
+    if objective(single) >= objective(today.sites):
+        print("No single move is a gain: units would have to move together.")
+        return None
+    print(f"The best single move, {left} to {taken}: {_gained(today, objective.evaluation(single), threshold)}.")
+    return single
 
 
 def gain(today: Evaluation, new: Evaluation, name: str, threshold: float) -> str:
@@ -169,12 +234,17 @@ def gain(today: Evaluation, new: Evaluation, name: str, threshold: float) -> str
     if sorted(today.site_names) == sorted(new.site_names):
         return f"Today's deployment is the {name}: no unit needs another station."
     units = f" ({len(new.sites)} units instead of {len(today.sites)})" if len(new.sites) != len(today.sites) else ""
+    return f"Gain of the {name} over today{units}: {_gained(today, new, threshold)}."
+
+
+def _gained(today: Evaluation, new: Evaluation, threshold: float) -> str:
+    """Return what a deployment gains in mean response and in late responses."""
     minutes = today.mean_response - new.mean_response
     late = [e.late_fraction(threshold) for e in (today, new)]
     return (
-        f"Gain of the {name} over today{units}: {minutes:+.3f} min of mean response ({today.mean_response:.3f} to "
-        f"{new.mean_response:.3f}), {100 * (late[0] - late[1]):+.2f} points of responses of {threshold:g} min or more "
-        f"({late[0]:.2%} to {late[1]:.2%})."
+        f"{minutes:+.3f} min of mean response ({today.mean_response:.3f} to {new.mean_response:.3f}), "
+        f"{100 * (late[0] - late[1]):+.2f} points of responses of {threshold:g} min or more ({late[0]:.2%} to "
+        f"{late[1]:.2%})"
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from . import _shared
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
     from pathlib import Path
 
     import pandas as pd
@@ -46,8 +46,8 @@ def run(options: Namespace) -> None:
     _shared.solve(city, units, options, [options.city], partial(_write_tables, options))
 
 
-def _write_tables(options: Namespace, objective: Objective, _: dict[str, Evaluation], out: Path) -> list[Path]:
-    """Print and write the optimum against offered load, and return the files written.
+def _write_tables(options: Namespace, objective: Objective, found: dict[str, Evaluation], out: Path) -> Iterator[Path]:
+    """Write map and figure; print and write the optimum against offered load. Yields the files written.
 
     For St. Paul under the settings of "Optimizing Server Locations in Spatial Queues", the values in that paper are
     printed alongside, and a second table shows the optimum against service rate.
@@ -56,23 +56,24 @@ def _write_tables(options: Namespace, objective: Objective, _: dict[str, Evaluat
     from ..evaluators.metrics import metric_label
     from ..planning.sweeps import load_sweep, service_rate_sweep
 
+    yield from _shared.draw(objective, found, out)
     space, metric, capacity = objective.space, objective.metric, objective.options["capacity"]
     loads, rates = paper_table(1).set_index("offered_load"), paper_table(3).set_index("mu_per_day")
     # The papers report St. Paul with nine units, lost calls, one unit per listed site and the original load.
     other = options.queue or options.colocate or options.metric == "late" or options.pinned or options.closed
     paper = options.city is None and space.units == ST_PAUL_UNITS and options.load is None and not other
-    settled, progress = [load for load in loads.index if load < 1 or not options.queue], sys.stderr.isatty()
+    settled = [load for load in loads.index if load < 1 or not options.queue]
+    progress = _shared.progress("loads")
     by_load = load_sweep(space.city, space, settled, metric=metric, capacity=capacity, progress=progress)
     label = metric_label(metric)
     title = f"{label[0].upper()}{label[1:]} against offered load, approximate hypercube, {capacity}"
     _print_table(title, by_load, (loads, "second version, Table 1") if paper else None)
-    written = [write_file(out / "by_load.csv", table_text(by_load, index=True))]
+    yield write_file(out / "by_load.csv", table_text(by_load, index=True))
     if paper:
-        by_rate = service_rate_sweep(space.city, space, rates.index, progress=progress)
+        by_rate = service_rate_sweep(space.city, space, rates.index, progress=_shared.progress("service rates"))
         title = "Mean response (min) against service rate (calls per day), approximate hypercube, loss"
         _print_table(title, by_rate, (rates, "first version, Table 3"))
-        written.append(write_file(out / "by_service_rate.csv", table_text(by_rate, index=True)))
-    return written
+        yield write_file(out / "by_service_rate.csv", table_text(by_rate, index=True))
 
 
 def _print_table(title: str, ours: pd.DataFrame, theirs: tuple[pd.DataFrame, str] | None) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,20 +11,19 @@ from .._validate import path, whole_number
 from ..city.tables import check_replaceable
 from ..errors import EmsoptError, InputError
 from ..planning.scenarios import scenario
-from . import _day, _from_log, _shared
+from . import _day, _from_log, _shared, _trust
+from ._spelling import in_options
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable
+    from collections.abc import Iterator
     from pathlib import Path
 
     import pandas as pd
 
-    from ..calls import CallLog, Checks, Demand, Fit
-    from ..city.city import City
+    from ..calls import CallLog, Checks
     from ..evaluators.evaluation import Evaluation
     from ..evaluators.objective import Objective
-    from ..planning import Comparison
 
 DESCRIPTION = (
     "Turn a log of past calls (time, lon, lat and whatever else it has) and a table of stations (name, lon, lat) into "
@@ -34,26 +31,7 @@ DESCRIPTION = (
     "day. What the log does not say is assumed and printed. Start with --templates FOLDER, or try --practice or "
     "--san-jose."
 )
-DRAWS = 400  # of cities, to say how sure a gain is
 PRACTICE = {"drop_repeats": True, "skip_empty_days": True, "accept_findings": True}
-OPTIONS = {  # arguments of functions that messages name, and the options of this command
-    "columns": "--columns",
-    "time_zone": "--time-zone",
-    "time_format": "--time-format",
-    "cell_km": "--cell",
-    "reach_km": "--reach",
-    "area_name": "--area-name",
-    "areas": "--areas",
-    "speed_kmh": "--speed",
-    "detour": "--detour",
-    "turnout_times": "--turnout",
-    "service_times": "--service",
-    "travel_times": "--travel-times",
-    "threshold": "--threshold",
-    "pinned": "--pinned",
-    "closed": "--closed",
-    "moves": "--moves",
-}
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -71,6 +49,13 @@ def add_options(parser: ArgumentParser) -> None:
         metavar="SITE",
         help="today's deployment, to compare with: the station of each unit, or a .csv file with a column 'station' "
         "(default: the home stations of the units in the log, if it tells)",
+    )
+    add("--homes", metavar="FILE", help="table of the home of each unit in the log, .csv with columns unit, station")
+    add(
+        "--hold-out",
+        type=int,
+        metavar="DAYS",
+        help="test the calibration on the last DAYS; 0: no test (default: a third of a log of 9 days or more)",
     )
     add("--name", default="city", help="title of maps and tables")
     add = parser.add_argument_group(
@@ -111,13 +96,15 @@ def run(options: Namespace) -> None:
     try:
         _run(options)
     except EmsoptError as error:
-        error.args = (_in_options(str(error)), *error.args[1:])
+        error.args = (in_options(str(error)), *error.args[1:])
         raise
 
 
 def _run(options: Namespace) -> None:
     """Run the command; errors may name arguments of functions."""
     from ..calls import aggregate_calls, check_calls
+    from ..calls.demand import REACH_KM, within_reach
+    from ..calls.profile import hours_in, weekdays_in
     from ..roads import RoadNetwork
 
     if options.templates is not None:
@@ -126,8 +113,8 @@ def _run(options: Namespace) -> None:
         for file in write_templates(options.templates):
             print(f"wrote {file}")
         return
-    hours = None if options.hours is None else _hours(options.hours)
-    weekdays = None if options.weekdays is None else _weekdays(options.weekdays)
+    hours = None if options.hours is None else hours_in(options.hours, "--hours")
+    weekdays = None if options.weekdays is None else weekdays_in(options.weekdays, "--weekdays")
     if options.moves is not None:
         whole_number(options.moves, "moves", low=0)
         if hours is not None:
@@ -135,11 +122,16 @@ def _run(options: Namespace) -> None:
     calls, stations = _read(options)
     checks = check_calls(calls, stations, reach_km=options.reach)
     print(f"{calls!r}".strip("<>"))
-    print(f"{len(stations)} stations. What looks wrong in the data:\n{_in_options(str(checks))}\n")
+    _from_log.print_spare(calls)
+    print(f"{len(stations)} stations. What looks wrong in the data:\n{in_options(str(checks))}\n")
     _stop_if_wrong(checks, options)
-    calls = calls.without_repeats() if options.drop_repeats else calls
+    _trust.days_held_out(options, calls)  # raises an error before the long search starts
+    if options.reach < REACH_KM:  # the calibration would leave out only calls beyond that
+        calls = calls.where(within_reach(calls.locations, stations[["lon", "lat"]].to_numpy(float), options.reach))
+    log = calls = calls.without_repeats() if options.drop_repeats else calls
     roads = None if options.roads is None else RoadNetwork.read(options.roads)
-    fit = _from_log.calibrated(options, calls, stations, roads)
+    homes = None if options.homes is None else _from_log.read_homes(options.homes)
+    fit = _from_log.calibrated(options, calls, stations, homes, roads)
     calls = calls if fit is None else fit.calls  # those to which a unit was sent
     counting: dict[str, Any] = {
         "areas": options.areas,
@@ -148,59 +140,58 @@ def _run(options: Namespace) -> None:
         "empty_days": "missing" if options.skip_empty_days else "counted",
     }
     demand = aggregate_calls(calls, stations, cell_km=options.cell, **counting)
-    make, times = _from_log.city_maker(options, demand, fit, roads)
-    city = make(demand, hours=hours, weekdays=weekdays)
-    times = {**times, "hours": hours, "weekdays": weekdays}
-    today = _from_log.todays_sites(options, city, fit, calls.details)
-    units = _from_log.fleet(options, city, today)
+    assumed: list[str] = []
+    make, times = _from_log.city_maker(options, demand, fit, roads, assumed)
+    chosen: dict[str, Any] = {"hours": hours, "weekdays": weekdays}
+    city = make(demand, **chosen)
+    today = _from_log.todays_sites(options, city, fit, log)
+    report = _trust.back_tested(options, log, stations, fit, today, homes, roads)
+    units = _from_log.fleet(options, city, today, assumed)
+    _from_log.print_assumed(assumed, options, calls)
     # raises an error before the long search starts
     by_hour = None if options.moves is None else _day.by_hour(make, demand, weekdays)
     check_replaceable(path(options.out, "--out") / "city")
 
-    def write_tables(objective: Objective, found: dict[str, Evaluation], out: Path) -> list[Path]:
+    def write_tables(objective: Objective, found: dict[str, Evaluation], out: Path) -> Iterator[Path]:
         import pandas as pd
 
+        def written(**tables: pd.DataFrame) -> list[Path]:
+            return [write_file(out / f"{name}.csv", table_text(table)) for name, table in tables.items()]
+
+        yield city.save(out / "city")
+        yield from written(checks=checks.to_frame(), profile=demand.profile.to_frame())
+        yield from written(deployments=_deployment_table(found))
+        if fit is not None:
+            yield from written(calibration=fit.to_frame().rename_axis("quantity").reset_index())
+        if report is not None:
+            yield report.save(out / "back_test.html")
         base = found.get("today")
         rows = [scenario(city, name, e, options.metric, options.threshold, base) for name, e in found.items()]
-        tables = {"checks": checks.to_frame(), "profile": demand.profile.to_frame()}
-        tables |= {} if fit is None else {"calibration": fit.to_frame().rename_axis("quantity").reset_index()}
-        if base is not None and (answer := _how_sure(fit, found, objective, options, demand.cell_km, times)):
-            best = rows[1]  # after today
-            best["gain_low"], best["gain_high"] = -answer.difference.high, -answer.difference.low
-            best["probability_better"] = answer.probability_better
-            tables["gains_by_atom"] = answer.by_atom
-        tables |= {"deployments": _deployment_table(found), "scenarios": pd.DataFrame(rows)}
+        if base is not None:
+            beside = _trust.recorded_beside(calls, base, options, hours, weekdays)
+            if beside is not None:
+                yield from written(recorded=beside.rename_axis("measure").reset_index())
+            one = _shared.print_gain(objective, found, options.threshold)
+            finer_km = None if demand.cell_km is None else demand.cell_km / 2
+            open_ = {**times, **chosen, **counting, "cell_km": finer_km}
+            if answer := _trust.how_sure(fit, found, one, objective, open_):
+                best = rows[1]  # after today
+                best["gain_low"], best["gain_high"] = -answer.difference.high, -answer.difference.low
+                best["probability_better"] = answer.probability_better
+                yield from written(gains_by_atom=answer.by_atom)
+        yield from written(scenarios=pd.DataFrame(rows))
         if demand.cell_km is not None and options.travel_times is None:
-            _finer(
-                demand.cell_km,
-                calls,
-                stations,
-                found,
-                objective,
-                options,
-                lambda d: make(d, hours=hours, weekdays=weekdays),
-                counting,
-            )
+            remade = partial(make, **chosen)
+            _trust.finer(demand.cell_km, calls, stations, found, objective, options.threshold, remade, counting)
+        yield from _shared.draw(objective, found, out)
         if by_hour is not None:
             counted = {"weekdays": weekdays, "cell_km": demand.cell_km, **counting}
             parts = partial(_day.held_out, calls, stations, counted=counted)
             plan = _day.plan_day(by_hour, parts, objective, found, options)
-            tables |= {"plan": plan.to_frame(), "plan_moves": plan.changes()}
-        written = [write_file(out / f"{name}.csv", table_text(table)) for name, table in tables.items()]
-        return [city.save(out / "city"), *written]
+            yield from written(plan=plan.to_frame(), plan_moves=plan.changes())
 
-    inputs = [options.calls, options.stations, options.areas, options.travel_times, options.roads]
+    inputs = [options.calls, options.stations, options.areas, options.travel_times, options.roads, options.homes]
     _shared.solve(city, units, options, inputs, write_tables, today)
-
-
-def _in_options(text: str) -> str:
-    """Return a message with the command's options in place of Python arguments."""
-    text = re.sub(r"\w+\(\),? or (?=[-\w]+)", "", text)  # without_repeats() or --drop-repeats
-    text = re.sub(r"[`\w]+(?:=\S+)? \((--[\w-]+)\)", r"\1", text)  # `time_zone` (--time-zone)
-    text = re.sub(r"columns=\{(.*?)\}", lambda m: "--columns " + re.sub(r"'(\w+)': (\S+?)(,|$)", r"\1=\2", m[1]), text)
-    names = "|".join(OPTIONS)
-    text = re.sub(rf"\b({names})=('[^']*')", lambda m: f"{OPTIONS[m[1]]} {m[2]}", text)
-    return re.sub(rf"`({names})`", lambda m: f"`{OPTIONS[m[1]]}`", text)
 
 
 # -- reading ------------------------------------------------------------------------------------------------------
@@ -222,8 +213,38 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
     if options.stations is None:
         raise InputError("give a log of calls and a table of stations: emsopt city calls.csv stations.csv")
     columns, station_columns = (_columns(options, name) for name in ("columns", "station_columns"))
-    calls = read_calls(options.calls, columns, time_zone=options.time_zone, time_format=options.time_format)
-    return calls, read_stations(options.stations, station_columns)
+    read = partial(read_calls, columns=columns, time_zone=options.time_zone, time_format=options.time_format)
+    try:
+        calls = read(options.calls)
+    except InputError as error:
+        if "a column 'time'" in str(error) and _is_log(options.stations):
+            raise InputError(
+                f"{options.calls} has no times of calls, but {options.stations} has. Give the log of calls first, then "
+                f"the stations: emsopt city {options.stations} {options.calls}"
+            ) from error
+        raise
+    try:
+        stations = read_stations(options.stations, station_columns)
+    except InputError as error:
+        error.args = (in_options(str(error)).replace("--columns", "--station-columns"),)
+        raise
+    if len(stations) >= len(calls) and _is_log(options.stations):
+        raise InputError(
+            f"{options.stations} has {len(stations):,} rows with times, and {options.calls} {len(calls):,} calls. The "
+            "second file must be a table of stations: name, lon, lat."
+        )
+    return calls, stations
+
+
+def _is_log(file: str) -> bool:
+    """Return whether a file can be read as a log of calls."""
+    from ..calls import read_calls
+
+    try:
+        read_calls(file)
+    except EmsoptError:
+        return False
+    return True
 
 
 def _columns(options: Namespace, name: str) -> dict[str, str] | None:
@@ -245,29 +266,6 @@ def _stop_if_wrong(checks: Checks, options: Namespace) -> None:
         )
 
 
-def _hours(text: str) -> list[int]:
-    """Parse one range of hours: "7-19", from 7:00 until 19:00, gives 7, 8, ..., 18. It may pass midnight ("22-6")."""
-    found = re.fullmatch(r"\s*(\d{1,2})\s*-\s*(\d{1,2})\s*", text)
-    first, last = (int(part) for part in found.groups()) if found else (99, 99)
-    if first > 23 or last > 24 or first == last:
-        raise InputError(f"`--hours` must have a form such as 7-19 (until 19:00) or 22-6; got {text!r}.")
-    return [(first + k) % 24 for k in range((last - first) % 24 or 24)]
-
-
-def _weekdays(text: str) -> list[int]:
-    """Parse weekdays such as "Mon-Fri" or "Sat,Sun" to numbers, with 0 for Monday."""
-    from ..calls.profile import WEEKDAYS
-
-    days: set[int] = set()
-    for part in text.split(","):
-        ends = [end.strip().title()[:3] for end in part.split("-")]
-        if len(ends) > 2 or not set(ends) <= set(WEEKDAYS):
-            raise InputError(f"`--weekdays` must have a form such as Mon-Fri or Sat,Sun; got {text!r}.")
-        first, last = WEEKDAYS.index(ends[0]), WEEKDAYS.index(ends[-1])
-        days |= {(first + k) % 7 for k in range((last - first) % 7 + 1)}
-    return sorted(days)
-
-
 # -- tables -------------------------------------------------------------------------------------------------------
 
 
@@ -278,70 +276,3 @@ def _deployment_table(found: dict[str, Evaluation]) -> pd.DataFrame:
     parts = [e.to_frame().drop(columns="site").assign(deployment=name) for name, e in found.items()]
     table = pd.concat(parts).rename(columns={"name": "site"})
     return table[["deployment", "site", "utilization", "share_of_calls", "mean_response_min"]]
-
-
-def _how_sure(
-    fit: Fit | None,
-    found: dict[str, Evaluation],
-    objective: Objective,
-    options: Namespace,
-    cell_km: float | None,
-    times: dict[str, Any],
-) -> Comparison | None:
-    """Compare the best deployment with today's while the log leaves rates and times open; print how sure the gain is.
-
-    None if the deployments are the same, or the log has no times.
-    """
-    from ..planning import compare
-
-    (_, today), (name, best), *_ = found.items()
-    if sorted(today.site_names) == sorted(best.site_names):
-        return None
-    if fit is None:
-        print("How sure this gain is cannot be said, because the times are not calibrated from the log.")
-        return None
-    answer = compare(
-        fit,
-        {"today": today.sites, name: best.sites},
-        draws=DRAWS,
-        rng=0,
-        evaluator=best.evaluator,
-        capacity=best.capacity,
-        metric=objective.metric,
-        progress=sys.stderr.isatty(),
-        cell_km=cell_km,
-        areas=options.areas,
-        **times,
-    )
-    print(f"How sure this gain is: {answer}")
-    return answer
-
-
-def _finer(
-    width: float,
-    calls: CallLog,
-    stations: pd.DataFrame,
-    found: dict[str, Evaluation],
-    objective: Objective,
-    options: Namespace,
-    make: Callable[[Demand], City],
-    counting: dict[str, Any],
-) -> None:
-    """Evaluate the deployments with cells half as wide, and print how far the figures depend on the width."""
-    from ..calls import aggregate_calls
-    from ..evaluators.by_name import evaluate
-
-    name, coarse = next((n, e) for n, e in found.items() if n != "today")
-    try:
-        city = make(aggregate_calls(calls, stations, cell_km=width / 2, **counting))
-    except InputError:  # too many cells, or too narrow ones
-        return
-    fine = evaluate(city, coarse.sites, coarse.evaluator, **objective.options)
-    late = [e.late_fraction(options.threshold) for e in (coarse, fine)]
-    print(
-        f"\nCells: with {width / 2:g} km instead of {width:g} km, the {name} has a mean response of "
-        f"{fine.mean_response:.2f} min instead of {coarse.mean_response:.2f}, and {late[1]:.1%} of responses of "
-        f"{options.threshold:g} min or more instead of {late[0]:.1%}."
-    )
-    if abs(late[1] - late[0]) > 0.005:
-        print(f"The late fraction depends on the cells: use --cell {width / 2:g} or less for it.")

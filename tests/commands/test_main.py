@@ -74,7 +74,7 @@ def test_times_in_hours_are_noticed(tmp_path, capsys):
 def test_surplus_units_of_the_p_median_are_explained(tmp_path, capsys):
     eo.datasets.grid_city(n_sites=4, units=3, rng=1).save(tmp_path / "town")
     main(["--city", str(tmp_path / "town"), "--units", "6", "--colocate", "--out", str(tmp_path / "o")])
-    assert "2 of the units do not improve the p-median" in capsys.readouterr().out
+    assert "The p-median is left out: 2 of the units do not improve it" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("flag", [["--load", "0.3"], ["--queue"], ["--units", "8"]])

@@ -14,9 +14,9 @@ import pytest
 import emsopt as eo
 from emsopt.__main__ import main
 from emsopt._files.formats import table_text
+from emsopt.calls.profile import hours_in, weekdays_in
 from emsopt.commands import _shared
 from emsopt.commands._day import against, unjudged
-from emsopt.commands.own_city import _hours, _weekdays
 from emsopt.planning.hourly import hourly_plan
 
 EVIL = [
@@ -264,8 +264,8 @@ def test_practice_needs_no_further_option(tmp_path, capsys, no_figure):
     assert main(["city", "--practice", "--evaluator", "approximate", "--out", str(tmp_path / "o")]) == 0
     text = capsys.readouterr().out
     assert "repeated calls and empty days are left out, and other mistakes accepted" in text
-    assert "Assumed: --speed 40 (km/h; not calibrated from the log)" in text
-    assert "Assumed: --units 5, 1.23 calls at once: the smallest fleet" in text
+    assert "Assumed:\n  --speed 40 (km/h; not calibrated from the log)" in text
+    assert "  --units 5, 1.23 calls at once: the smallest fleet" in text
     assert "city: 169 atoms, 10 sites, 5 units" in text
     assert "away on average, turnout included" in text
     calls, stations = eo.datasets.practice_calls()
@@ -276,7 +276,7 @@ def test_practice_needs_no_further_option(tmp_path, capsys, no_figure):
     given = ["--units", "2", "--evaluator", "approximate", "--cell", "5", "--out", str(tmp_path / "p")]
     assert main(["city", "--practice", *given]) == 0
     text = capsys.readouterr().out
-    assert "--units" not in text
+    assert "  --units" not in text
     assert "2 units" in text
     fine = demand_at(calls, stations, 2.5).city(speed_kmh=40)
     sites = pd.read_csv(tmp_path / "p" / "scenarios.csv")["sites"][0].split("; ")
@@ -291,7 +291,7 @@ def demand_at(calls, stations, cell_km):
 
 def test_san_jose_is_calibrated_and_compared_with_its_own_stations(tmp_path, capsys, no_figure):
     """Mean response, dispatch to scene, of the 3,267 calls with a unit: 6.4 min in the log, within 5 % in the model."""
-    calls, _ = eo.datasets.san_jose_calls()
+    calls, stations = eo.datasets.san_jose_calls()
     recorded = (calls.details["on_scene"] - calls.details["dispatched"]).dt.total_seconds() / 60
     recorded = recorded[(recorded >= 0) & (recorded < 60)].mean()
     arguments = [
@@ -316,7 +316,13 @@ def test_san_jose_is_calibrated_and_compared_with_its_own_stations(tmp_path, cap
     units = len(table.loc["today", "sites"].split("; "))
     assert f"Today: {units} units at 33 stations" in text
     assert f"over today (6 units instead of {units}): {gain:+.3f} min" in text
-    assert re.search(r"How sure this gain is: .*'best found'", text)
+    assert re.search(r"How sure this gain is, with cells of 1.5 km: .*'best found'", text)
+    fine = eo.calls.calibrate(calls, stations).city(cell_km=1.5)
+    means = (
+        eo.evaluators.approximate_hypercube(fine, fine.sites_named(table.loc[name, "sites"].split("; "))).mean_response
+        for name in ("today", "best found")
+    )
+    assert f"Its gain over today is {next(means) - next(means):+.3f} min instead of {gain:+.3f}." in text
     assert table.loc["best found", "gain_low"] < table.loc["best found", "gain_high"] < 0
     assert table.loc["best found", "probability_better"] < 0.01  # six units against 45
     assert {"calibration.csv", "gains_by_atom.csv"} <= files_in(tmp_path / "o")
@@ -349,7 +355,7 @@ def test_today_is_given_by_names_or_by_a_file(plain, tmp_path, capsys, no_figure
     assert main(["city", *plain, *quick, "--today", *best.site_names]) == 0
     assert "Today's deployment is the optimum" in capsys.readouterr().out
     assert main(["city", *plain, *quick, "--today", "A", "A"]) == 0
-    assert "Assumed: --colocate" in capsys.readouterr().out
+    assert "Assumed:\n  --colocate" in capsys.readouterr().out
     for today, words in ((["E"], "no site is named 'E'"), ([plain[0]], "must have a column 'station'")):
         assert main(["city", *plain, *quick, "--today", *today]) == 2
         assert words in capsys.readouterr().err
@@ -459,12 +465,12 @@ def test_bad_input_is_refused_in_one_line(arguments, words, small, tmp_path, cap
 
 
 def test_hours_and_days():
-    assert _hours("7-10") == [7, 8, 9]
-    assert _hours("22-2") == [22, 23, 0, 1]
-    assert _hours("0-24") == list(range(24))
-    assert _weekdays("Mon-Fri") == [0, 1, 2, 3, 4]
-    assert _weekdays("sat, SUNDAY") == [5, 6]
-    assert _weekdays("Fri-Mon") == [0, 4, 5, 6]
+    assert hours_in("7-10") == [7, 8, 9]
+    assert hours_in("22-2") == [22, 23, 0, 1]
+    assert hours_in("0-24") == list(range(24))
+    assert weekdays_in("Mon-Fri") == [0, 1, 2, 3, 4]
+    assert weekdays_in("sat, SUNDAY") == [5, 6]
+    assert weekdays_in("Fri-Mon") == [0, 4, 5, 6]
 
 
 def test_the_main_job_pins_closes_and_counts_late_responses(tmp_path, capsys, no_figure):

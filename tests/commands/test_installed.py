@@ -1,0 +1,65 @@
+"""What is used without a checkout: the dashboard served by a command, and copies of the notebooks. See also .ci/wheel."""
+
+import importlib.util
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import emsopt
+from emsopt.__main__ import main
+from emsopt.commands import dashboard, notebooks
+
+ROOT = Path(emsopt.__file__).parents[1]
+
+
+def test_the_notebooks_are_copied_and_none_is_replaced_unless_forced(tmp_path, capsys):
+    assert main(["notebooks", str(tmp_path / "course")]) == 0
+    source = notebooks.notebooks_folder()
+    copied = {path.name: path.read_bytes() for path in (tmp_path / "course").glob("*.ipynb")}
+    assert copied == {path.name: path.read_bytes() for path in source.glob("*.ipynb")}
+    assert (tmp_path / "course" / "figures" / "st_paul.png").read_bytes() == (
+        source / "figures" / "st_paul.png"
+    ).read_bytes()
+    mine = tmp_path / "course" / "06_your_city.ipynb"
+    mine.write_text("mine")
+    (tmp_path / "course" / "dashboard.ipynb").unlink()
+    assert main(["notebooks", str(tmp_path / "course")]) == 2
+    assert "nothing was copied" in capsys.readouterr().err
+    assert mine.read_text() == "mine"
+    assert not (tmp_path / "course" / "dashboard.ipynb").exists()
+    assert main(["notebooks", str(tmp_path / "course"), "--force"]) == 0
+    assert mine.read_bytes() == copied["06_your_city.ipynb"]
+
+
+def test_the_dashboard_is_served_as_the_readme_says_with_a_project(tmp_path, monkeypatch):
+    pytest.importorskip("voila")
+    assert pytest.importorskip("emsopt.panels._dashboard").ENVIRONMENT == dashboard.PROJECT
+    calls = []
+    monkeypatch.setattr(os, "execve", lambda *given: calls.append(given[1:]))
+    monkeypatch.setattr(subprocess, "run", lambda arguments, env, check: calls.append((arguments, env)))
+    monkeypatch.delenv(dashboard.PROJECT, raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "town.json").write_text("{}")
+    assert main(["dashboard", "town.json", "--port", "9000", "--no-browser"]) == 0
+    assert main(["dashboard"]) == 0
+    (arguments, environment), (_, plain) = calls[0], calls[-1]
+    assert environment["EMSOPT_PROJECT"] == str(tmp_path / "town.json")
+    assert "EMSOPT_PROJECT" not in plain
+    assert arguments[1:3] == ["-m", "voila"]
+    assert Path(arguments[3]).name == "dashboard.ipynb"
+    assert Path(arguments[3]).is_file()
+    assert arguments[-2:] == ["--port=9000", "--no-browser"]
+    if (ROOT / "README.md").is_file():
+        line = next(t for t in (ROOT / "README.md").read_text("utf-8").splitlines() if "bin/voila notebooks/" in t)
+        assert tuple(line.split()[2:]) == dashboard.CULLING
+
+
+def test_a_project_that_does_not_exist_and_a_missing_voila_are_told(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(dashboard, "find_spec", lambda name: importlib.util.find_spec("os"))
+    assert main(["dashboard", str(tmp_path / "no.json")]) == 2
+    assert "there is no file" in capsys.readouterr().err
+    monkeypatch.setattr(dashboard, "find_spec", lambda name: None)
+    assert main(["dashboard"]) == 2
+    assert "pip install 'emsopt[notebooks]'" in capsys.readouterr().err

@@ -1,0 +1,278 @@
+"""What the command says about a log with stamps: days held out, recorded times, who today is, gains, assumptions."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import emsopt as eo
+from emsopt.__main__ import main
+from emsopt.commands import _day, _shared
+from emsopt.optimizers.deployments import swaps
+
+TODAY = [0, 0, 0, 1, 2, 3]  # none at the last two stations
+
+
+@pytest.fixture(autouse=True)
+def no_figure(monkeypatch):
+    """Figures take a second each, and are tested elsewhere."""
+    monkeypatch.setattr(_shared, "draw", lambda *_: [])
+
+
+@pytest.fixture(scope="module")
+def frames():
+    """Twelve days of calls to six units, some of which have no unit or odd ones; and six stations."""
+    stations = pd.DataFrame(
+        {
+            "name": [f"Station {k + 1}" for k in range(6)],
+            "lon": [0, 0.05, 0.1, 0, 0.05, 0.1],
+            "lat": [45] * 3 + [45.05] * 3,
+        }
+    )
+    log = eo.calls.synthetic_log(stations, calls_per_day=45, days=12, deployment=TODAY, rng=3)
+    calls = log.to_frame().drop(columns="service_min")
+    calls["units_sent"] = 1 + np.arange(len(calls)) % 2
+    calls.loc[5:24, "unit"] = None  # sent, but not named
+    calls.loc[40:41, "unit"] = "CHIEF"
+    calls.loc[50, "unit"] = "Q4"
+    calls.loc[60:69, ["unit", "dispatched", "en_route", "on_scene", "cleared"]] = None
+    calls.loc[60:69, "units_sent"] = 0
+    return calls, stations
+
+
+@pytest.fixture(scope="module")
+def files(frames, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stamped")
+    for name, frame in zip(("calls.csv", "stations.csv"), frames, strict=True):
+        frame.to_csv(folder / name, index=False)
+    return str(folder / "calls.csv"), str(folder / "stations.csv")
+
+
+@pytest.fixture(scope="module")
+def done(files, tmp_path_factory):
+    """One run without options but for the width of cells: its folder, and what it printed."""
+    out = tmp_path_factory.mktemp("done")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_shared, "draw", lambda *_: [])
+        lines = []
+        patch.setattr("builtins.print", lambda *words, sep=" ", **_: lines.append(sep.join(map(str, words))))
+        assert main(["city", *files, "--cell", "3", "--out", str(out)]) == 0
+    return out, "\n".join(lines)
+
+
+def run(capsys, files, folder, *options, status=0):
+    assert main(["city", *files, "--cell", "3", "--out", str(folder), *map(str, options)]) == status
+    return "".join(capsys.readouterr())
+
+
+def test_the_last_third_of_the_days_is_held_out_and_the_model_uses_all(done, files):
+    out, text = done
+    calls, stations = eo.calls.read_calls(files[0]), eo.calls.read_stations(files[1])
+    past = eo.calls.calibrate(calls.between("2024-03-01", "2024-03-09"), stations)
+    report = eo.calls.back_test(past, calls.between("2024-03-09", "2024-03-14"))
+    assert f"Back-test: calibrated with the first 8 days ({len(past.calls):,} calls), compared with the last 4" in text
+    assert all(sentence in text for sentence in report.verdict)
+    row = report.overall.loc["mean_response_min"]
+    assert f"{row['recorded']:.2f}     {row['modelled']:.2f}" in text
+    assert (out / "back_test.html").read_text("utf-8") == report.html
+    assert "All that follows is calibrated with all 12 days" in text
+    table = pd.read_csv(out / "calibration.csv", index_col="quantity")
+    everything = eo.calls.calibrate(calls, stations).to_frame()
+    assert table.loc["speed_kmh", "estimate"] == pytest.approx(everything.loc["speed_kmh", "estimate"])
+
+
+def test_the_days_held_out_can_be_chosen(files, tmp_path, capsys):
+    few = ["--units", "2", "--evaluator", "approximate"]
+    assert "first 9 days" in run(capsys, files, tmp_path, "--hold-out", "3", *few)
+    assert (tmp_path / "back_test.html").exists()
+    assert "No back-test: --hold-out 0." in run(capsys, files, tmp_path, "--hold-out", "0", *few)
+    assert not (tmp_path / "back_test.html").exists()  # that of the run before
+    assert "the last 11 cannot be compared" in run(capsys, files, tmp_path, "--hold-out", "11", *few)
+    assert "`--hold-out` must be a whole number from 0 to 11" in run(
+        capsys, files, tmp_path, "--hold-out", "12", status=2
+    )
+    assert "not calibrated from the log" in run(capsys, files, tmp_path, "--speed", "40", "--turnout", "1", *few)
+
+
+def test_recorded_times_stand_beside_modelled_ones_by_one_rule(done, files):
+    out, text = done
+    calls, stations = eo.calls.read_calls(files[0]), eo.calls.read_stations(files[1])
+    fit = eo.calls.calibrate(calls, stations)
+    today = eo.evaluators.exact_hypercube(fit.city(cell_km=3), fit.deployment)
+    table = eo.calls.recorded_and_modelled(fit.calls, today)
+    written = pd.read_csv(out / "recorded.csv", index_col="measure")
+    np.testing.assert_allclose(written, table, rtol=1e-6)
+    recorded, modelled, unrounded = table.loc["late_over_8_min"]
+    assert f"recorded as over 8 min    {recorded:.1%}    {modelled:.1%}" in text
+    assert "more than 8 min recorded, that is 9 or more, because the log's times have steps of 1 min" in text
+    assert f"unrounded times of 8 min or more as late: {unrounded:.1%} of today's" in text
+
+
+def test_it_says_who_today_is_and_what_becomes_of_calls_without_a_unit(done, frames):
+    _, text = done
+    got = frames[0]["on_scene"].notna()
+    assert f"10 of {len(got):,} calls got no unit: they are left out" in text
+    assert "20 calls got a unit that the log does not name: they count as calls like all others." in text
+    assert "Today: 6 units at 4 stations, by the units in the log. It names 8; the homes of 7 are known by the" in text
+    assert "Not deployed, no known home (--homes names it): 1 with 2 calls (CHIEF)." in text
+    assert "Not deployed, hardly any calls: 1 with 1 calls (Q4)." in text
+
+
+def test_homes_can_be_given(files, frames, tmp_path, capsys):
+    units = frames[0]["unit"].dropna().unique()
+    homes = pd.DataFrame(
+        {"Unit": units, "Station": [f"Station {u[-1]}" if u != "CHIEF" else "Station 6" for u in units]}
+    )
+    homes.to_csv(tmp_path / "homes.csv", index=False)
+    few = ["--units", "2", "--hold-out", "0", "--evaluator", "approximate"]
+    text = run(capsys, files, tmp_path / "o", "--homes", tmp_path / "homes.csv", *few)
+    assert "the homes of 8 are known by --homes." in text
+    homes["Station"] = "Station 66"
+    homes.to_csv(tmp_path / "homes.csv", index=False)
+    text = run(capsys, files, tmp_path / "o", "--homes", tmp_path / "homes.csv", *few, status=2)
+    assert "`--homes` must name stations" in text
+    homes[["Unit"]].to_csv(tmp_path / "homes.csv", index=False)
+    text = run(capsys, files, tmp_path / "o", "--homes", tmp_path / "homes.csv", *few, status=2)
+    assert "must have columns 'unit' and 'station'" in text
+
+
+def test_calls_out_of_reach_do_not_calibrate_and_the_page_fits_as_the_command_does(files, tmp_path, capsys):
+    uploads = pytest.importorskip("emsopt.panels._uploads", reason="needs the package ipywidgets")
+    few = ["--reach", "2", "--accept-findings", "--units", "2", "--hold-out", "0", "--evaluator", "approximate"]
+    run(capsys, files, tmp_path, *few)
+    written = pd.read_csv(tmp_path / "calibration.csv", index_col="quantity")
+    contents = [{"name": Path(file).name, "content": Path(file).read_bytes()} for file in files]
+    page = uploads.city_from_uploads(contents, reach_km=2.0, cell_km=3.0).log.fit
+    np.testing.assert_allclose(written, page.to_frame(), rtol=1e-6)
+    assert len(page.calls) < len(uploads.city_from_uploads(contents, cell_km=3.0).log.calls)
+
+
+def test_the_gain_comes_with_the_units_that_move_and_the_best_single_move(done, files):
+    """Counted and searched by hand."""
+    out, text = done
+    city = eo.City.load(out / "city")
+    scenarios = pd.read_csv(out / "scenarios.csv", index_col="deployment")
+    best = city.sites_named(scenarios.loc["optimum", "sites"].split("; "))
+    moved = 6 - sum(min(TODAY.count(k), list(best).count(k)) for k in range(6))
+    assert moved >= 2
+    assert f"{moved} of 6 units move." in text
+    means = {}
+    for left in set(TODAY):
+        for taken in range(6):
+            sites = list(TODAY)
+            sites[sites.index(left)] = taken
+            means[left, taken] = eo.evaluators.exact_hypercube(city, sites).mean_response
+    left, taken = min(means, key=means.get)
+    gain = scenarios.loc["today", "mean_response_min"] - means[left, taken]
+    assert f"The best single move, Station {left + 1} to Station {taken + 1}: {gain:+.3f} min" in text
+    assert "The best single move alone, counted likewise, gains +" in text
+
+
+def test_one_move_and_no_gain_by_one_move_are_told(capsys):
+    """A town of five places, found by trying, in which only two moves together are a gain."""
+    times = [[18, 12, 13, 18, 11], [15, 16, 5, 2, 6], [6, 17, 18, 1, 10], [16, 3, 16, 3, 9], [16, 6, 7, 6, 14]]
+    objective = eo.Objective(eo.City([0.01] * 5, times, 0.0, 30.0), 2, "exact")
+    stuck, best, near = objective.evaluation([1, 3]), objective.evaluation([2, 4]), objective.evaluation([1, 2])
+    assert objective.values(objective.space.neighbours([1, 3])).min() >= stuck.mean_response > best.mean_response
+    assert _shared.print_gain(objective, {"today": stuck, "optimum": best}, 8.0) is None
+    assert (
+        "2 of 2 units move.\n  from site 2, site 4\n  to site 3, site 5\n  without a unit then: site 2, site 4\nNo single move is a gain"
+        in capsys.readouterr().out
+    )
+    assert _shared.print_gain(objective, {"today": near, "optimum": best}, 8.0) is None
+    text = capsys.readouterr().out
+    assert "1 of 2 units move." in text
+    assert "single move" not in text
+
+
+def test_what_the_model_assumes_is_listed(done, files, tmp_path, capsys):
+    listed = done[1].split("Assumed:\n")[1].split("\n\n")[0]
+    assert "all units are interchangeable: any of them can answer any call" in listed
+    assert "one unit goes to each call, the closest that is free; the log shows 1.5 units per call" in listed
+    assert "calls that find all units busy are left to others" in listed
+    few = ["--units", "2", "--hold-out", "0", "--evaluator", "approximate"]
+    assert "calls that find all units busy wait" in run(capsys, files, tmp_path, "--queue", *few)
+
+
+@pytest.mark.parametrize("name", ["Arr", "T_ARR at", "Ankunft"])
+def test_a_stamp_that_is_not_recognised_is_suggested(name, files, frames, tmp_path, capsys):
+    frames[0].rename(columns={"on_scene": name}).to_csv(tmp_path / "calls.csv", index=False)
+    options = [(str(tmp_path / "calls.csv"), files[1]), tmp_path / "o", "--units", "2", "--evaluator", "approximate"]
+    text = run(capsys, *options)
+    hint = f"--columns on_scene={name!r}" if " " in name else f"--columns on_scene={name}"
+    assert f"Columns of times not taken: {name!r}." in text
+    assert hint in text
+    assert "The log cannot tell how long units take: it has no time of arrival on scene." in text
+    text = run(capsys, *options, "--columns", f"on_scene={name}")
+    assert "not taken" not in text
+    assert "Calibrated from the log's own times" in text
+
+
+def test_swapped_files_are_noticed(files, capsys, tmp_path):
+    text = run(capsys, files[::-1], tmp_path, status=2)
+    assert f"emsopt city {files[0]} {files[1]}" in text
+    assert "must be a table of stations" in run(capsys, (files[0], files[0]), tmp_path, status=2)
+    text = run(capsys, (files[1], files[1]), tmp_path, status=2)
+    assert "--columns time=..." in text
+
+
+def test_hints_use_the_spelling_of_the_command(files, frames, tmp_path, capsys):
+    calls, stations = frames
+    unclear = {"lon": "Ost West", "lat": "Nord"}
+    stations.rename(columns=unclear).to_csv(tmp_path / "stations.csv", index=False)
+    text = run(capsys, (files[0], str(tmp_path / "stations.csv")), tmp_path / "o", status=2)
+    assert "--station-columns lon=... lat=..." in text
+    calls[["time", "lon", "lat"]].rename(columns={"time": "Wann genau"}).assign(other=calls["time"]).to_csv(
+        tmp_path / "calls.csv", index=False
+    )
+    text = run(capsys, (str(tmp_path / "calls.csv"), files[1]), tmp_path / "o", status=2)
+    assert "--columns time='Wann genau'" in text
+    assert "columns={" not in text
+
+
+def test_an_interrupted_plan_leaves_what_has_been_written(files, tmp_path, capsys, monkeypatch):
+    (tmp_path / "plan.csv").write_text("of an earlier run")
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_day, "plan_day", interrupted)
+    text = run(capsys, files, tmp_path, "--moves", "1", "--units", "2", "--evaluator", "approximate", status=130)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"city", "scenarios.csv", "deployments.csv", "back_test.html"} <= names
+    assert "plan.csv" not in names
+    assert "written to" in text
+    assert "Interrupted. No file was left incomplete." in text
+
+
+def test_a_long_search_and_a_plan_show_their_progress(files, tmp_path, capsys, monkeypatch):
+    for evaluator in ("approximate", "exact"):
+        monkeypatch.setitem(swaps.AFFORDABLE, evaluator, 10)
+    monkeypatch.setattr(_shared, "EVERY_S", 0.0)
+    assert main(["city", *files, "--cell", "5", "--units", "3", "--moves", "1", "--out", str(tmp_path)]) == 0
+    printed = capsys.readouterr()
+    assert "emsopt: search, starts: 0 of 11 after" in printed.err  # the approximate search before the exact one counts
+    assert "emsopt: plan, hours searched: 24 of 24" in printed.err
+    assert "emsopt: how sure the gain is: drawn cities:" in printed.err
+    assert "Planning the 24 hours of the day (3 units at 6 stations)" in printed.out
+
+
+def test_how_sure_a_gain_is_uses_the_areas_that_are_named(files, tmp_path, capsys):
+    pytest.importorskip("shapely")
+    half = [[-0.2, 44.8], [0.05, 44.8], [0.05, 45.2], [-0.2, 45.2], [-0.2, 44.8]]
+    features = [
+        {
+            "type": "Feature",
+            "properties": {"name": "same", "ward": ward},
+            "geometry": {"type": "Polygon", "coordinates": [[[x + shift, y] for x, y in half]]},
+        }
+        for ward, shift in (("west", 0), ("east", 0.25))
+    ]
+    (tmp_path / "wards.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    options = ["--areas", tmp_path / "wards.geojson", "--area-name", "ward", "--reach", "9", "--hold-out", "0"]
+    arguments = ["city", *files, *options, "--evaluator", "approximate", "--out", tmp_path / "o"]
+    assert main(list(map(str, arguments))) == 0
+    assert pd.read_csv(tmp_path / "o" / "gains_by_atom.csv")["atom"].tolist() == ["west", "east"]
+    capsys.readouterr()

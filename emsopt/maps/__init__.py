@@ -1,12 +1,36 @@
-"""Interactive maps of results as self-contained pages.
+"""Interactive maps of results: self-contained pages, and live maps as widgets.
 
-`deployments` shows deployments of a city, and `roads` shows where agents drove on a road network. `frames`
-returns GeoDataFrames and folium maps to combine with other layers. Each page is a template filled with data
-(`_page`), with colours from `_colours`; no results are computed here.
+`deployments` shows deployments of a city, `roads` shows where agents drove on a road network, and `replays` plays a day
+of calls. Each returns a page that displays in a notebook and is saved as one HTML file; `live` makes a widget of it,
+which takes new results and reports clicks. `frames` returns GeoDataFrames and folium maps to combine with other layers.
+What all pages share is in `_page`, colours are in `_colours`; no results are computed here.
 """
+
+from typing import TYPE_CHECKING
 
 from .deployments import DeploymentMap, deployment_map
 from .frames import atoms_frame, folium_map, sites_frame
+from .replays import replay_map
 from .roads import exploration_map
 
-__all__ = ["DeploymentMap", "atoms_frame", "deployment_map", "exploration_map", "folium_map", "sites_frame"]
+if TYPE_CHECKING:
+    from .live import LiveMap
+
+__all__ = [
+    "DeploymentMap",
+    "LiveMap",
+    "atoms_frame",
+    "deployment_map",
+    "exploration_map",
+    "folium_map",
+    "replay_map",
+    "sites_frame",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name != "LiveMap":  # loads ipywidgets
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .live import LiveMap
+
+    return LiveMap

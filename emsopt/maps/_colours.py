@@ -167,8 +167,8 @@ def stretch(low: FloatArray, high: FloatArray) -> float:
 
 
 def line_thinness(city: City) -> float:
-    """Return the factor on the width of lines, √(150 / M) for M atoms but from 0.15 to 1: many lines hide the map."""
-    return float(np.clip(np.sqrt(150 / city.n_atoms), 0.15, 1))
+    """Return the factor on the width of lines, √(40 / M) for M atoms but from 0.12 to 1: many lines hide the map."""
+    return float(np.clip(np.sqrt(40 / city.n_atoms), 0.12, 1))
 
 
 def stations(city: City) -> tuple[IntArray, FloatArray]:

@@ -1,26 +1,29 @@
-"""Self-contained pages: the common part of the maps of cities and roads.
+"""Self-contained pages and, for live maps, one script: what the maps of cities, roads and days have in common.
 
-A page is made from ``templates/page.html``. Its placeholders, such as %TITLE%, are replaced by the style, body and
-script of its kind (``deployments`` or ``roads``), by Leaflet (`vendor`), the title, the notes, constants and the data
-that the script draws. A page without background tiles sends no requests to any server.
+A map is drawn by a function of its ``kind`` in ``pages/KIND.js``. `Page` puts the function, the data, and Leaflet
+(`vendor`) into ``pages/page.html``; `widget_script` puts all functions into the script of `emsopt.maps.LiveMap`. A page
+without background tiles sends no requests to any server.
 """
 
 import json
 import re
 from base64 import b64encode
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import _validate
 from .._files import atomic
-from .._types import PathLike
+from .._types import ArrayLike, PathLike
 from ._colours import DIVERGING, LINES
 
 FOLDER = files(__package__)
+KINDS = ("deployments", "roads", "replay")
 PLACE = re.compile(r"%([A-Z_]+)%")
 TILE_HOST = "https://tile.openstreetmap.org"
 TILES = f"{TILE_HOST}/{{z}}/{{x}}/{{y}}.png"
@@ -34,24 +37,25 @@ class Page:
 
     Attributes
     ----------
-    kind : {"deployments", "roads"}
-        Which templates make the page.
-    title, notes : str
-        Title of the page, and notes on the data shown on it.
-    data : dict
-        Data drawn by the page's script: plain lists, strings and numbers.
+    kind : {"deployments", "roads", "replay"}
+        Which function draws the map.
+    scene : dict
+        What the map draws whatever the results: plain lists, strings and numbers. "title" and "notes" are texts.
+    views : list of dict
+        The results, one of which is shown at a time; each has a "name".
     height : int
         Height in a notebook, pixels.
     tiles : str or None
         Name of the background map, if any.
+    data : dict
+        ``scene`` and ``views`` together.
     html : str
         The complete, self-contained page.
     """
 
     kind: str
-    title: str
-    notes: str
-    data: dict[str, Any]
+    scene: dict[str, Any]
+    views: list[dict[str, Any]]
     height: int
     tiles: str | None
 
@@ -59,15 +63,20 @@ class Page:
         _validate.whole_number(self.height, "height", 150, 5000)
 
     @property
+    def data(self) -> dict[str, Any]:
+        """What the page draws: ``scene`` and ``views`` together."""
+        return self.scene | {"views": self.views}
+
+    @property
     def html(self) -> str:
         """The complete, self-contained page."""
-        texts = {"TITLE": escape(self.title), "NOTES": escape(self.notes), "DATA": json_text(self.data)}
+        texts = {"TITLE": escape(self.scene["title"]), "DATA": json_text(self.data)}
         return PLACE.sub(lambda place: texts[place[1]], _frame(self.kind, self.tiles is not None))
 
     def _repr_html_(self) -> str:
         page = self.html.replace("&", "&amp;").replace('"', "&quot;")  # enough inside an attribute
         style = f"width:100%;height:{self.height}px;border:1px solid #ccc;box-sizing:border-box"
-        return f'<iframe srcdoc="{page}" title="Map: {escape(self.title)}" style="{style}"></iframe>'
+        return f'<iframe srcdoc="{page}" title="Map: {escape(self.scene["title"])}" style="{style}"></iframe>'
 
     def save(self, path: PathLike) -> Path:
         """Write the page to ``path`` atomically and return the path.
@@ -86,24 +95,24 @@ def json_text(data: Any) -> str:
     return re.sub("[<>&\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def template(name: str) -> str:
-    """Return the text of a template."""
-    return (FOLDER / "templates" / name).read_text("utf-8")
+def steps(line: ArrayLike, scale: int) -> list[int]:
+    """Return a line as its first point and the steps from point to point, latitude first, in one flat list.
+
+    Coordinates are multiplied by ``scale`` and rounded to whole numbers.
+    """
+    points = np.round(np.asarray(line)[:, ::-1] * scale).astype(int)
+    return np.diff(points, axis=0, prepend=0).ravel().tolist()
 
 
-@lru_cache(maxsize=4)
-def _frame(kind: str, tiles: bool) -> str:
-    """Return a page in which only title, notes and data are still placeholders."""
-    texts = {end.upper(): template(f"{kind}.{end}") for end in ("css", "html", "js")} | _leaflet() | CONSTANTS
-    texts |= {"IMAGES": TILE_HOST, "TILES": TILES} if tiles else {"IMAGES": "", "TILES": ""}
-    page = template("page.html")
-    for _ in range(2):  # first the parts of the page, then the constants in them
-        page = PLACE.sub(lambda place: texts.get(place[1], place[0]), page)
-    return page
+@cache
+def widget_script() -> str:
+    """Return the JavaScript module of the widget, which draws every kind of map."""
+    return _filled(_script(*KINDS) + f"const kinds = {{{', '.join(KINDS)}}};\n" + _text("live.js"), tiles=True)
 
 
-def _leaflet() -> dict[str, str]:
-    """Return Leaflet's style sheet, with images embedded, and its script."""
+@cache
+def style() -> str:
+    """Return the style sheet of all maps: Leaflet's, with images embedded, and the package's."""
     folder = FOLDER / "vendor" / "leaflet"
 
     def picture(found: re.Match[str]) -> str:
@@ -112,7 +121,32 @@ def _leaflet() -> dict[str, str]:
             return "none"
         return f"url(data:image/png;base64,{b64encode(image.read_bytes()).decode()})"
 
-    return {
-        "LEAFLET_CSS": re.sub(r"url\((images/[^)]+)\)", picture, (folder / "leaflet.css").read_text("utf-8")),
-        "LEAFLET_JS": re.sub(r"\n//# sourceMappingURL.*", "", (folder / "leaflet.js").read_text("utf-8")),
-    }
+    leaflet = re.sub(r"url\((images/[^)]+)\)", picture, (folder / "leaflet.css").read_text("utf-8"))
+    return _filled(f"{leaflet}\n{_text('maps.css')}", tiles=False)
+
+
+@cache
+def _frame(kind: str, tiles: bool) -> str:
+    """Return a page in which only title and data are still placeholders."""
+    texts = {"CSS": style(), "JS": f'"use strict";\n{_script(kind)}', "KIND": kind}
+    page = PLACE.sub(lambda place: texts.get(place[1], place[0]), _text("page.html"))
+    return _filled(page, tiles)
+
+
+def _script(*kinds: str) -> str:
+    """Return Leaflet as the constant L, whatever loader the page has, and the functions that draw these kinds."""
+    leaflet = (FOLDER / "vendor" / "leaflet" / "leaflet.js").read_text("utf-8")
+    leaflet = re.sub(r"\n//# sourceMappingURL.*", "", leaflet)
+    own = "".join(_text(f"{name}.js") for name in ("common", *kinds))
+    return f"const L = (exports => {{ const module = {{}};\n{leaflet}\nreturn exports; }})({{}});\n{own}"
+
+
+def _filled(text: str, tiles: bool) -> str:
+    """Replace the placeholders of constants; the addresses of tiles stay out of a page without them."""
+    texts = CONSTANTS | ({"IMAGES": TILE_HOST, "TILES": TILES} if tiles else {"IMAGES": "", "TILES": ""})
+    return PLACE.sub(lambda place: texts.get(place[1], place[0]), text)
+
+
+def _text(name: str) -> str:
+    """Return the text of a file in ``pages``."""
+    return (FOLDER / "pages" / name).read_text("utf-8")

@@ -11,16 +11,16 @@ lines show which station answers, not the roads taken.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from html import escape
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from .. import _validate
 from ..errors import InputError
+from ..roads.network import RoadNetwork
 from . import _colours
-from ._page import Page, json_text, template
+from ._page import Page, steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,8 +42,7 @@ def deployment_map(
     limits: Limits = None,
     tiles: str | None = None,
     height: int = 520,
-    key: str | None = None,
-    edit: str | None = None,
+    roads: RoadNetwork | None = None,
 ) -> DeploymentMap:
     """Draw one or several deployments on a map.
 
@@ -68,12 +67,8 @@ def deployment_map(
         blank in a file opened from disk.
     height : int
         Height in a notebook, pixels.
-    key : str, optional
-        Name by which a displayed map receives new results; see `DeploymentMap.update`.
-    edit : str, optional
-        Name of the evaluation whose stations can be clicked. A click on place k (see `emsopt.maps._colours.stations`)
-        presses the element of class ``emsopt-KEY-place-k`` in the page around the map, such as a widget's button,
-        instead of opening the list of units. Needs a ``key``.
+    roads : RoadNetwork, optional
+        Streets to draw as a layer. Needs ``polylines``, in the coordinates of the city.
 
     Returns
     -------
@@ -84,6 +79,15 @@ def deployment_map(
     ------
     InputError
         If the city has no coordinates, the evaluation belongs to another city, or an option is invalid.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.datasets.load_st_paul()
+    >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
+    >>> shown = eo.maps.deployment_map(city, {"first nine": result})
+    >>> "leaflet" in shown.html
+    True
     """
     _colours.require_locations(city)
     named = {} if evaluation is None else _colours.named_evaluations(city, evaluation)
@@ -93,53 +97,41 @@ def deployment_map(
             raise InputError(
                 f"`tiles` need longitude and latitude, but {city.name!r} has plane coordinates (km). Omit `tiles`."
             )
-    if key is not None and not (isinstance(key, str) and key):
-        raise InputError(f"`key` must be a non-empty string, such as uuid.uuid4().hex; got {key!r}.")
-    if edit is not None and (key is None or edit not in named):
-        raise InputError(f"`edit` must name one of the evaluations {list(named)}, and needs a `key`; got {edit!r}.")
-    names = [city.name, *named]
-    title = ", ".join(names) if len(names) == 2 and names[1] != "deployment" else city.name
+    streets = None if roads is None else _streets(city, roads)
+    title = f"{city.name}, {next(iter(named))}" if len(named) == 1 and "deployment" not in named else city.name
+    scene = {"title": title, "notes": city.notes, "city": _city_data(city, tiles), "streets": streets}
     views = _views(city, named, value, limits)
-    data = {"key": key, "edit": edit, "city": _city_data(city, tiles), "views": views}
-    return DeploymentMap("deployments", title, city.notes, data, height, tiles, city, named, value, limits)
+    return DeploymentMap("deployments", scene, views, height, tiles, city, value, limits)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DeploymentMap(Page):
-    """A map of deployments that new results can be sent to; see `emsopt.maps._page.Page`."""
+    """A map of deployments; see `emsopt.maps._page.Page`. `emsopt.maps.LiveMap` makes it live.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.datasets.load_st_paul()
+    >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
+    >>> from tempfile import TemporaryDirectory
+    >>> shown = eo.maps.deployment_map(city, result)
+    >>> with TemporaryDirectory() as folder:
+    ...     print(shown.save(f"{folder}/map.html").name)
+    map.html
+    """
 
     city: City
-    evaluations: Mapping[str, Evaluation]
     value: Value
     limits: Limits
 
-    def update(self, evaluation: Evaluations) -> str:
-        """Return a hidden HTML snippet that redraws this map where it is displayed.
-
-        Put the map into one HTML widget once, and each update into another. The map keeps its zoom and
-        layers, and only a few kilobytes are sent instead of the whole page. Needs a ``key`` and the same
-        names as before.
-
-        Parameters
-        ----------
-        evaluation : Evaluation or dict of str to Evaluation
-            As for `deployment_map`, for this city or the same city under another load.
-
-        Returns
-        -------
-        str
-        """
-        if self.data["key"] is None:
-            raise InputError("only a map with a `key` can be updated: deployment_map(..., key=uuid.uuid4().hex).")
-        named = _colours.named_evaluations(self.city, evaluation)
-        if list(named) != list(self.evaluations):
-            raise InputError(
-                f"an update needs the evaluations {list(self.evaluations)}, in the same order; got {list(named)}."
-            )
-        views = _views(self.city, named, self.value, self.limits)
-        message = json_text({"emsoptMap": self.data["key"], "views": views})
-        page = template("update.html").replace("%MESSAGE%", message)
-        return f'<iframe srcdoc="{escape(page)}" aria-hidden="true" hidden></iframe>'
+    def updated(self, evaluation: Evaluations, city: City | None = None) -> DeploymentMap:
+        """Return a map of new results for the same city, ``city`` being the city under another load."""
+        city = self.city if city is None else city
+        views = _views(city, _colours.named_evaluations(city, evaluation), self.value, self.limits)
+        scene = self.scene
+        if not np.allclose(city.demand_shares, self.city.demand_shares):
+            scene = scene | {"city": _city_data(city, self.tiles)}
+        return replace(self, scene=scene, views=views, city=city)
 
 
 def _views(city: City, named: Mapping[str, Evaluation], value: Value, limits: Limits) -> list[dict[str, Any]]:
@@ -162,24 +154,37 @@ def _city_data(city: City, tiles: str | None) -> dict[str, Any]:
     scale, digits = (1, 5) if city.geographic else (1000, 1)  # kilometres on a plane become metres, for the scale bar
     _, places = _colours.stations(city)
     shapes = city.atom_shapes and [
-        {"type": shape["type"], "coordinates": _rounded(shape["coordinates"], scale, digits)}
+        {"type": shape["type"], "coordinates": rounded(shape["coordinates"], scale, digits)}
         for shape in city.atom_shapes
     ]
-    spots = _lat_lon(places * scale, digits)
+    spots = lat_lon(places * scale, digits)
     return {
         "plane": not city.geographic,
         "tiles": tiles is not None,
-        "bounds": _lat_lon(scale * np.array(_colours.extent(city)), digits),
-        "largest": float(np.clip(220 / np.sqrt(city.n_atoms), 5, 16)),
+        "bounds": lat_lon(scale * np.array(_colours.extent(city)), digits),
         "thinness": round(_colours.line_thinness(city), 3),
+        "largest": float(np.clip(220 / np.sqrt(city.n_atoms), 5, 16)),
         "places": [{"name": name, "at": at} for name, at in zip(place_names(city), spots, strict=True)],
         "atoms": {
             "name": list(city.atom_names),
-            "at": _lat_lon(scale * np.array(city.atom_locations), digits),
+            "at": lat_lon(scale * np.array(city.atom_locations), digits),
             "share": _numbers(city.demand_shares, 6),
             "shape": shapes,
         },
     }
+
+
+def _streets(city: City, roads: RoadNetwork) -> dict[str, Any]:
+    """Return the courses of the edges of a road network; of a street with two directions, only one."""
+    _validate.instance(roads, "roads", RoadNetwork, "emsopt.RoadNetwork")
+    if roads.polylines is None or roads.geographic != city.geographic:
+        system = "longitude and latitude" if city.geographic else "metres on a plane, as the city has kilometres"
+        raise InputError(f"`roads` must have `polylines` in {system}, to be drawn on a map of {city.name!r}.")
+    scale, courses = 100_000 if city.geographic else 1, dict[bytes, list[int]]()
+    for line in roads.polylines:
+        points = np.round(line * scale).astype(np.int64)
+        courses.setdefault(min(points.tobytes(), points[::-1].tobytes()), steps(line, scale))
+    return {"scale": scale, "courses": list(courses.values())}
 
 
 def place_names(city: City) -> list[str]:
@@ -293,13 +298,13 @@ def _numbers(values: ArrayLike, digits: int) -> list[float | None]:
     return [round(v, digits) if np.isfinite(v) else None for v in np.asarray(values, dtype=float).tolist()]
 
 
-def _lat_lon(points: ArrayLike, digits: int) -> list[list[float]]:
+def lat_lon(points: ArrayLike, digits: int) -> list[list[float]]:
     """Return coordinates in Leaflet's order, latitude first."""
     return np.round(np.asarray(points)[:, ::-1], digits).tolist()
 
 
-def _rounded(node: Any, scale: float, digits: int) -> Any:
+def rounded(node: Any, scale: float, digits: int) -> Any:
     """Return nested GeoJSON coordinates scaled and rounded."""
     if _validate.is_real(node[0]):
         return [round(value * scale, digits) for value in node[:2]]
-    return [_rounded(child, scale, digits) for child in node]
+    return [rounded(child, scale, digits) for child in node]

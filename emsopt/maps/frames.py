@@ -39,6 +39,14 @@ def atoms_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFram
     -------
     GeoDataFrame
         In longitude and latitude (EPSG:4326), or without a reference system if the city lies on a plane (km).
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.datasets.load_st_paul()
+    >>> frame = eo.maps.atoms_frame(city)
+    >>> len(frame), frame.crs is not None
+    (71, True)
     """
     require_locations(city)
     shapes = city.atom_shapes and [_need("shapely.geometry").shape(atom) for atom in city.atom_shapes]
@@ -64,6 +72,13 @@ def sites_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFram
     -------
     GeoDataFrame
         Points, in the reference system of `atoms_frame`.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.datasets.load_st_paul()
+    >>> len(eo.maps.sites_frame(city))
+    17
     """
     require_locations(city)
     columns: dict[str, Any] = {"name": city.site_names}
@@ -92,6 +107,14 @@ def folium_map(city: City, evaluation: Evaluation, *, tiles: str | None = "OpenS
     -------
     folium.Map
         With a layer control; add other layers before displaying it.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.datasets.load_st_paul()
+    >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
+    >>> type(eo.maps.folium_map(city, result, tiles=None)).__name__
+    'Map'
     """
     folium = _need("folium")
     if not city.geographic:

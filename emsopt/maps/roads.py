@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-
 from .. import _validate
 from ..errors import InputError
 from . import _colours
-from ._page import Page
+from ._page import Page, steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import pandas as pd
 
-    from .._types import ArrayLike
     from ..bandits import NavigationRun
     from ..roads import RoadNetwork
 
@@ -77,6 +74,15 @@ def exploration_map(
     InputError
         If the network has no polylines, a frame lacks a column or contains an unknown edge, or an option is
         invalid.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> net = eo.roads.grid_roads(4, 4, jitter=0.2, rng=0)
+    >>> run = eo.bandits.run(net, "r0c0-r0c1", "r3c2-r3c3", "gp-ts", horizon=10, rng=0)
+    >>> shown = eo.maps.exploration_map(net, {"gp-ts": run})
+    >>> "leaflet" in shown.html
+    True
     """
     named = gather_visits(net, visits)
     ends = [] if route is None else net.edges(list(route), "route").tolist()
@@ -87,24 +93,25 @@ def exploration_map(
     rounds = last if rounds is None else _validate.whole_number(rounds, "rounds", last)
     scale = 100_000 if net.geographic else 1  # to units of about a metre: 1e-5 degrees, or metres on a plane
     names = {"edges": "edge", "since": "first_round", "visits": "visits"}
-    data = {
+    scene = {
+        "title": f"{net.name[:1].upper()}{net.name[1:]}: where agents drove",
+        "notes": net.notes,
         "net": {
             "plane": not net.geographic,
             "scale": scale,
             "ids": list(net.ids),
-            "courses": [_steps(line, scale) for line in net.polylines or ()],
+            "courses": [steps(line, scale) for line in net.polylines or ()],
         },
         "classes": CLASSES,
         "route": [[text, edge, text == "B"] for text, edge in zip("AB", ends, strict=False)],
         "best": path,
         "rounds": rounds,
-        "views": [
-            {"name": name, **{key: frame[column].tolist() for key, column in names.items()}}
-            for name, frame in named.items()
-        ],
     }
-    title = f"{net.name[:1].upper()}{net.name[1:]}: where agents drove"
-    return Page("roads", title, net.notes, data, height, None)
+    views = [
+        {"name": name, **{key: frame[column].tolist() for key, column in names.items()}}
+        for name, frame in named.items()
+    ]
+    return Page("roads", scene, views, height, None)
 
 
 def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
@@ -128,12 +135,3 @@ def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
         edges = net.edges(table["edge"].to_numpy(), f"visits[{name!r}]['edge']")
         named[str(name)] = table.assign(edge=edges)
     return named
-
-
-def _steps(line: ArrayLike, scale: int) -> list[int]:
-    """Return a line as its first point and the steps from point to point, latitude first, in one flat list.
-
-    Coordinates are multiplied by ``scale`` and rounded to whole numbers.
-    """
-    points = np.round(np.asarray(line)[:, ::-1] * scale).astype(int)
-    return np.diff(points, axis=0, prepend=0).ravel().tolist()

@@ -1,0 +1,132 @@
+"""A live map: a widget that takes new results and reports clicks, with the drawing code of the saved pages.
+
+Leaflet and the drawing code travel with the widget (anywidget), so nothing is downloaded. Zoom, layers and the chosen
+view stay as the reader left them when results change.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from traitlets import Dict, List, Unicode
+
+from ..errors import InputError, MissingDependencyError
+from . import _colours
+from ._page import style, widget_script
+from .deployments import DeploymentMap
+
+try:
+    from anywidget import AnyWidget
+except ImportError as error:
+    raise MissingDependencyError("a live map needs the package anywidget: pip install 'emsopt[notebooks]'.") from error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ._page import Page
+    from .deployments import Evaluations
+
+
+class LiveMap(AnyWidget):
+    """A map as a widget of a notebook, which new results can be shown on and whose stations can be clicked.
+
+    Parameters
+    ----------
+    page : Page, optional
+        What `emsopt.maps.deployment_map` or another function of this module returns. Without one, the widget shows
+        ``sentence``.
+    edit : str
+        Name of the evaluation whose stations can be clicked; a click on another opens the list of units.
+    clicked : callable, optional
+        Called when a station is clicked, with the list of indices of the sites at its location.
+    sentence : str
+        Text in place of a map.
+
+    Attributes
+    ----------
+    page : Page or None
+        The map shown; ``page.save("map.html")`` writes it.
+    shown : str
+        Name of the view selected on the map, which may also be set.
+    edit : str
+    kind, scene, views
+        Those of the page, as sent to the browser.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.datasets.load_st_paul()
+    >>> first, second = (eo.evaluators.approximate_hypercube(city, sites) for sites in ([0, 3], [1, 4]))
+    >>> live = eo.maps.LiveMap(eo.maps.deployment_map(city, first))  # displayed by a notebook
+    >>> live.update(second)
+    >>> f"{second.mean_response:.2f}" in live.views[0]["summary"]
+    True
+    """
+
+    _esm = widget_script()
+    _css = style()
+    kind = Unicode().tag(sync=True)
+    scene = Dict().tag(sync=True)
+    views: Any = List().tag(sync=True)
+    edit = Unicode().tag(sync=True)
+    shown = Unicode().tag(sync=True)
+
+    def __init__(
+        self,
+        page: Page | None = None,
+        *,
+        edit: str = "",
+        clicked: Callable[[list[int]], object] | None = None,
+        sentence: str = "",
+    ) -> None:
+        super().__init__(edit=edit, scene={"sentence": sentence}, layout={"width": "auto", "min_width": "0"})
+        self.page: Page | None = None
+        self.clicked = clicked
+        self.on_msg(lambda _, message, __: self.press(message["place"]))
+        if page is not None:
+            self.draw(page)
+
+    def draw(self, page: Page) -> None:
+        """Show another map; only what differs from the present one is sent to the browser."""
+        with self.hold_sync():
+            if self.layout.height is None:
+                self.layout.height = f"{page.height}px"
+            if self.page is None or page.scene is not self.page.scene:
+                self.kind, self.scene = page.kind, page.scene
+            self.views = page.views
+            self.layout.visibility = "visible"
+        self.page = page
+
+    def hide(self) -> None:
+        """Hide a map that is out of date until the next one is drawn."""
+        self.layout.visibility = "hidden"
+
+    def update(self, evaluation: Evaluations) -> None:
+        """Show new results on a map of deployments; their names may differ from those before.
+
+        Parameters
+        ----------
+        evaluation : Evaluation or dict of str to Evaluation
+            As for `emsopt.maps.deployment_map`, for the same city or the city under another load.
+        """
+        self.draw(self._deployments().updated(evaluation))
+
+    def press(self, place: int) -> None:
+        """Do what a click on the station at a place does; places are numbered as in ``scene["city"]["places"]``."""
+        which, _ = _colours.stations(self._deployments().city)
+        if self.clicked is not None:
+            self.clicked(np.flatnonzero(which == place).tolist())
+
+    def _deployments(self) -> DeploymentMap:
+        if not isinstance(self.page, DeploymentMap):
+            raise InputError("only a map of deployments can be updated or clicked: LiveMap(deployment_map(...)).")
+        return self.page
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """Add the page for viewers that have no kernel, such as an executed notebook on a site."""
+        shown = super()._repr_mimebundle_(**options)
+        data = shown[0] if isinstance(shown, tuple) else shown
+        if data and self.page is not None:
+            data["text/html"] = self.page._repr_html_()
+        return shown

@@ -1,0 +1,94 @@
+"""The live map: what reaches the browser after a change, and what a click does."""
+
+from importlib.resources import files
+
+import pytest
+
+pytest.importorskip("anywidget", reason="needs the package anywidget")
+
+from test_maps import evaluation, small_city
+
+from emsopt.errors import InputError
+from emsopt.maps import LiveMap, deployment_map
+from emsopt.maps.roads import exploration_map
+from emsopt.roads import grid_roads
+
+
+@pytest.fixture
+def city():
+    return small_city()
+
+
+@pytest.fixture
+def both(city):
+    return evaluation(city, [0, 2], [[0.9, 0.4, 0.01], [0.1, 0.6, 0.99]])
+
+
+@pytest.fixture
+def doubled(city):
+    return evaluation(city, [0, 1], [[0.5] * 3] * 2)
+
+
+def changes(live):
+    """Collect the names of the traits whose changes would be sent."""
+    seen = []
+    live.observe(lambda change: seen.append(change["name"]), ["kind", "scene", "views"])
+    return seen
+
+
+def test_an_update_sends_the_results_only(city, both, doubled):
+    live = LiveMap(deployment_map(city, both))
+    seen = changes(live)
+    live.update({"another name": doubled})
+    assert seen == ["views"]
+    assert live.views == live.page.views == deployment_map(city, {"another name": doubled}).views
+    assert live.scene == live.page.scene
+
+
+def test_another_map_sends_all(city, both):
+    live, net = LiveMap(deployment_map(city, both)), grid_roads(2, 2)
+    seen = changes(live)
+    live.draw(exploration_map(net, {"agent": both_visits()}))
+    assert set(seen) == {"kind", "scene", "views"}
+    with pytest.raises(InputError, match="only a map of deployments"):
+        live.update(both)
+
+
+def both_visits():
+    import pandas as pd
+
+    return pd.DataFrame({"edge": [0], "first_round": [1], "visits": [2]})
+
+
+def test_a_click_tells_all_sites_at_the_place(city, both):
+    told = []
+    live = LiveMap(deployment_map(city, {"yours": both}), edit="yours", clicked=told.append)
+    for place in (0, 1):
+        live._handle_custom_msg({"place": place}, [])  # as the browser sends it
+    assert told == [[0, 1], [2]]
+
+
+def test_it_says_a_sentence_without_a_map_and_hides_what_is_old(city, both):
+    live = LiveMap(sentence="nothing yet")
+    assert (live.kind, live.scene) == ("", {"sentence": "nothing yet"})
+    live.hide()
+    live.draw(deployment_map(city, both, height=300))
+    assert (live.layout.visibility, live.layout.height) == ("visible", "300px")
+    live.layout.height = "70vh"  # which stays, also with another map
+    live.draw(deployment_map(city, both, height=400))
+    assert live.layout.height == "70vh"
+
+
+def test_a_viewer_without_a_kernel_gets_the_page(city, both):
+    live = LiveMap(deployment_map(city, both))
+    shown = live._repr_mimebundle_()
+    data = shown[0] if isinstance(shown, tuple) else shown
+    assert data["text/html"] == live.page._repr_html_()
+    assert "application/vnd.jupyter.widget-view+json" in data
+
+
+def test_the_widget_and_the_page_share_their_code(city, both):
+    pages = files("emsopt") / "maps" / "pages"
+    drawing = (pages / "deployments.js").read_text("utf-8").split("%")[0]
+    for text in (LiveMap._esm, deployment_map(city, both).html):
+        assert drawing in str(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import partial
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ..city import City
     from ..evaluators import Evaluation
     from ..evaluators.enumeration import Enumeration
+    from ..planning.project import Result
 
 CALLS = 50_000  # calls per simulation
 MODELS = {name: f"{name} hypercube" for name in ("exact", "approximate")}
@@ -49,14 +51,16 @@ def figures(
     threshold: float,
     means: Mapping[str, Iterable[Evaluation]] | None = None,
     baseline: str | None = None,
+    sure: tuple[str, Mapping[str, str]] | None = None,
 ) -> str:
     """Return a table that compares deployments, one column each.
 
     ``threshold`` is the response time (min) from which a call is late. There is one row of mean responses for each key
     of ``means``, which holds the evaluations of the same deployments by several models; by default there is one row,
     from ``evaluations``. With ``baseline``, one of the names, rows say what each deployment gains over that one.
+    ``sure`` is the title of one more row and its cells by deployment.
     """
-    shown = evaluations.values()
+    shown, heads = evaluations.values(), headings(evaluations)
     rows = {"units": [str(len(e.sites)) for e in shown]}
     for model, several in (means or {"": shown}).items():
         rows[f"mean response (min){model}"] = [f"{e.mean_response:.3f}" for e in several]
@@ -69,21 +73,87 @@ def figures(
     }
     if baseline is not None:
         base = evaluations[baseline]
-        rows[f"gain over {baseline} (min)"] = [f"{base.mean_response - e.mean_response:+.3f}" for e in shown]
+        rows[f"gain over {baseline} (min)"] = [signed(base.mean_response - e.mean_response, 3) for e in shown]
         late = [base.late_fraction(threshold) - e.late_fraction(threshold) for e in shown]
-        rows[f"gain over {baseline}, points of {threshold:g} min or more"] = [f"{100 * gain:+.2f}" for gain in late]
-    caption += f" Figures: {MODELS[next(iter(shown)).evaluator]}; calls that find no unit free are lost."
-    return table(caption, evaluations, rows.items())
+        rows[f"gain over {baseline}, points of {threshold:g} min or more"] = [signed(100 * gain, 2) for gain in late]
+    if sure is not None:
+        rows[sure[0]] = [sure[1].get(name, "–") for name in evaluations]
+    first = next(iter(shown))
+    rest = "are lost" if first.capacity == "loss" else "wait"
+    caption += f" Figures: {MODELS[first.evaluator]}; calls that find no unit free {rest}."
+    return table(caption, heads, rows.items())
+
+
+def signed(value: float, digits: int) -> str:
+    """Return a number with its sign; what rounds to 0 is +0."""
+    return f"{round(value, digits) + 0.0:+.{digits}f}"
+
+
+def headings(evaluations: Mapping[str, Evaluation]) -> list[str]:
+    """Return the names of deployments, with the number of units if these differ."""
+    sizes = {name: len(e.sites) for name, e in evaluations.items()}
+    differ = len(set(sizes.values())) > 1
+    return [f"{name} ({units} units)" if differ else name for name, units in sizes.items()]
+
+
+def districts(city: City, evaluations: Mapping[str, Evaluation], baseline: str, most: int = 100) -> str:
+    """Return a table of the mean response of each atom, those that lose most against ``baseline`` first.
+
+    At most ``most`` atoms are listed; a sentence says how many gain and lose.
+    """
+    base = evaluations[baseline].atom_response
+    others = [name for name in evaluations if name != baseline]
+    shown = [baseline, *others]
+    changes = np.array([evaluations[name].atom_response - base for name in others]).reshape(len(others), len(base))
+    order = np.argsort(-changes.max(axis=0, initial=-np.inf), kind="stable")[:most]
+    said = []
+    for name, change in zip(others, changes, strict=True):
+        worse, better = change > 0.01, change < -0.01
+        share = [f"{which.sum()} ({city.demand_shares[which].sum():.0%} of the calls)" for which in (better, worse)]
+        said.append(f"{name}: faster than {baseline} in {share[0]}, slower in {share[1]} of {len(base)} districts.")
+    rows = []
+    for j in order.tolist():
+        texts = [f"{city.arrival_rates[j]:.3f}", f"{base[j]:.2f}"]
+        texts += [f"{evaluations[name].atom_response[j]:.2f} ({signed(change[j], 2)})" for name, change in
+                  zip(others, changes, strict=True)]  # fmt: skip
+        rows.append((city.atom_names[j], texts))
+    more = f" The {most} with the largest losses of {len(base)} are listed." if len(base) > most else ""
+    heads = headings({name: evaluations[name] for name in shown})
+    caption = f"Mean response by district (min), and the difference to {baseline}.{more}"
+    return lines(*said) + table(caption, ["calls per hour", *heads], rows)
 
 
 def busy(evaluations: dict[str, Evaluation]) -> str:
     """Return a table with a bar for the utilisation of each unit. Screen readers can read it, unlike a picture."""
     cells: dict[tuple[int, str], list[str]] = defaultdict(lambda: [""] * len(evaluations))
     for k, (e, colour) in enumerate(zip(evaluations.values(), _colours.CATEGORIES, strict=False)):
-        for site, name, share in zip(e.sites.tolist(), e.site_names, e.utilizations.tolist(), strict=True):
-            cells[site, name][k] = bar(share, colour, f"{share:.0%}")
+        names = dict(zip(e.sites.tolist(), e.site_names, strict=True))
+        for site, name in names.items():
+            shares = e.utilizations[e.sites == site]
+            several = f" ({len(shares)} units)" if len(shares) > 1 else ""
+            cells[site, name][k] = bar(shares.mean(), colour, f"{shares.mean():.0%}{several}")
     rows = ((name, row) for (_, name), row in sorted(cells.items()))
-    return table("How busy each unit is (share of the time)", evaluations, rows)
+    return table("How busy each unit is (share of the time)", headings(evaluations), rows)
+
+
+def results(entries: Iterable[Result]) -> str:
+    """Return results of a project as HTML: a title, sentences and a table each."""
+    return "".join(
+        f"<h4 style='margin:0.8em 0 0'>{escape(entry.title)}</h4>{lines(*entry.said)}" + (
+            "" if entry.table is None else table("", entry.table.columns, (
+                (str(name).replace("_", " "), [_cell(value) for value in row])
+                for name, row in zip(entry.table.index, entry.table.to_numpy(object), strict=True)
+            ))
+        )
+        for entry in entries
+    )  # fmt: skip
+
+
+def _cell(value: object) -> str:
+    """Return a cell of a result as text, numbers with at most three decimals."""
+    if isinstance(value, (float, np.floating)):
+        return "" if np.isnan(value) else f"{value:.3f}".removesuffix(".000")
+    return "" if value is None else str(value)
 
 
 def responses(evaluations: dict[str, Evaluation], threshold: float) -> str:
@@ -95,22 +165,32 @@ def responses(evaluations: dict[str, Evaluation], threshold: float) -> str:
 
 
 def alternatives(
-    everything: Enumeration | None, k: int, threshold: float, baseline: tuple[str, Evaluation] | None = None
+    everything: Enumeration | None,
+    k: int,
+    threshold: float,
+    baseline: tuple[str, Evaluation] | None = None,
+    said: str = "",
 ) -> str:
     """Return a table of the ``k`` best deployments in an enumeration, or a sentence if ``everything`` is None.
 
     ``threshold`` is the response time (min) from which a call is late. ``baseline`` is the name of a deployment and its
-    evaluation by the approximate model; a column says what is gained over it.
+    evaluation by the approximate model; a column says what is gained over it. ``said`` begins the caption.
     """
     if everything is None:
-        return lines("There are too many deployments to evaluate all at every change, so none are listed here.")
+        return lines(
+            "There are too many deployments to evaluate all at every change. Press Search thoroughly: then those "
+            "within one move of the best are listed here."
+        )
     rows = {}
     for row in everything.alternatives(k, threshold=threshold).to_dict("records"):
-        move = f"{row['moved_from']} → {row['moved_to']}" if row["moved_from"] else "the optimum"
+        move = f"{row['moved_from']} → {row['moved_to']}" if row["moved_from"] else "the best"
         mean, late = f"{row['mean_response_min']:.3f}", f"{row[f'late_over_{threshold:g}_min']:.2%}"
         slowest, busiest = f"{row['percentile_90_min']:.2f}", f"{row['max_utilization']:.1%}"
-        gain = [] if baseline is None else [f"{baseline[1].mean_response - row['mean_response_min']:+.3f}"]
+        gain = [] if baseline is None else [signed(baseline[1].mean_response - row["mean_response_min"], 3)]
         rows[f"{row['rank']}. {move}"] = [mean, *gain, late, slowest, busiest]
     columns = ["mean response (min)", f"{threshold:g} min or more", "90th percentile (min)", "busiest unit"]
-    columns[1:1] = [] if baseline is None else [f"gain over {baseline[0]} (min)"]
-    return table(f"The {len(rows)} best deployments by the approximate model", columns, rows.items())
+    units, caption = everything.sites.shape[1], f"{said}The {len(rows)} best deployments by the approximate model"
+    if baseline is not None:
+        other = len(baseline[1].sites)
+        columns.insert(1, f"gain over {baseline[0]}{'' if other == units else f', which has {other} units,'} (min)")
+    return table(caption, columns, rows.items())

@@ -14,7 +14,7 @@ from ._panel import Panel
 from ._widgets import MapView, SiteInputs, button, control
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from ..city.city import City
 
@@ -57,11 +57,13 @@ class CityPanel(Panel):
         Passed on to `MapView`: ``edit`` and ``clicked``.
     """
 
+    view: MapView
+
     def __init__(
         self, city: City, controls: dict[str, Any], outputs: Iterable[str] = ("figures",), **editing: Any
     ) -> None:
-        self.city = city
-        super().__init__(controls, outputs, MapView(city, **editing))
+        self.city, self.view = city, MapView(city, **editing)
+        super().__init__(controls, outputs, self.view)
 
     @property
     def metric(self) -> str | tuple[str, float]:
@@ -90,14 +92,16 @@ class OwnPanel(CityPanel):
         Further controls; the buttons ``optimum`` and ``p_median``, which make that deployment the user's, are added.
     outputs : sequence of str
         Names of the HTML widgets that show results.
+    room : int
+        Number of units that a site may hold.
     """
 
-    def __init__(self, city: City, controls: dict[str, Any], outputs: Iterable[str]) -> None:
-        self.sites = SiteInputs(city.site_names, self.moved)
+    def __init__(self, city: City, controls: dict[str, Any], outputs: Iterable[str], room: int = 1) -> None:
+        self.sites = SiteInputs(city.site_names, self.moved, room=[room] * city.n_sites)
         for key, name in (("optimum", "optimum"), ("p_median", "p-median")):
             controls[key] = button(f"Take the {name}", f"Make the {name} yours", partial(self.take, name))
-        super().__init__(city, controls, outputs, edit="yours", clicked=self.sites.press)
-        self.refs |= {"sites": self.sites.fields, "places": self.view.places}
+        super().__init__(city, controls, outputs, edit="yours", clicked=self.press)
+        self.refs["sites"] = self.sites.fields
 
     def known(self) -> dict[str, tuple[int, ...]]:
         """Return the sites of the best known deployment, as ``optimum``, and of the p-median, as ``p-median``.
@@ -109,6 +113,10 @@ class OwnPanel(CityPanel):
     def take(self, name: str) -> None:
         """Replace the user's deployment by that of `known` with this name: "optimum" or "p-median"."""
         self.sites.take(self.known()[name])
+
+    def press(self, places: Sequence[int]) -> None:
+        """Respond to a click on the sites at a place of the map."""
+        self.sites.press(places)
 
     def moved(self) -> None:
         """Respond to a change of the user's deployment."""

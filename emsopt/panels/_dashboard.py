@@ -1,33 +1,39 @@
-"""The dashboard: choose a city, place its units and compare the results, without writing code."""
+"""The dashboard: choose a city, place its units, compare, and keep the results, without writing code."""
 
 from __future__ import annotations
 
-from base64 import b64encode
+import os
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from ipywidgets import HTML, BoundedFloatText, Dropdown, FileUpload, IntSlider, Text, VBox
+from ipywidgets import HTML, Dropdown, FileUpload, HBox, IntSlider, Text, VBox
 
 from .. import datasets, plots
 from .._files.formats import table_text
 from ..calls import aggregate_calls
-from ..calls.log import FILES as ENDINGS
-from ..maps.deployments import deployment_map
-from ..planning import units_needed
+from ..errors import EmsoptError, InputError
+from ..planning import Project
+from ._browser import Browser
+from ._layout import STYLE, classed, fold
+from ._opened import Opened
+from ._own_city import OwnCity, in_controls
 from ._panel import Panel
-from ._uploads import MOST_MB, city_from_uploads, summary
-from ._widgets import button, control, lines, png, seed_input, table
+from ._report import report
+from ._uploads import bare_name, city_from_uploads, summary
+from ._widgets import Done, button, complaint, control, download, lines, png, seed_input, table
 from ._workbench import Workbench
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ..city.city import City
+    from .._types import PathLike
 
 ST_PAUL, GRID, PRACTICE, UPLOAD = CITIES = "St. Paul", "Random grid city", "Practice town", "Your own files"
+PROJECT = "Opened project"
 UNITS = {ST_PAUL: 9, PRACTICE: 5}
 PRACTICE_TIMES: dict[str, Any] = {"speed_kmh": 40.0, "detour": 1.3}
 MOST_ROWS = 300
+ENVIRONMENT = "EMSOPT_PROJECT"
 SHOWN = {  # columns of the table of scenarios: title and format
     "city": "{city}",
     "deployment": "{deployment}",
@@ -42,51 +48,66 @@ SHOWN = {  # columns of the table of scenarios: title and format
     "late from (min)": "{threshold_min:g}",
     "busiest unit": "{max_utilization:.1%}",
 }
-EXPLANATION = (
-    "Choose a city, then move the controls: your deployment, the optimum and the p-median deployment stand side by "
-    'side. On the map\'s view "yours", a click on a station adds or removes a unit. Collect what you try in the table, '
-    "and save it."
-)
-FILES = (
-    "Choose city.json, atoms.csv and sites.csv (and travel_times.csv) together, or a log of calls and a table of "
-    f"stations; at most {MOST_MB} MB together. Nothing is kept once the page is closed."
-)
 
 
-def dashboard() -> Panel:
+def dashboard(project: PathLike | Project | None = None) -> Panel:
     """Make the dashboard, which evaluates and optimises deployments of a city.
 
     If the deployments can be enumerated quickly, the optimum is the best of all by the approximate model. Otherwise
-    there is none until a thorough search, which runs in the background and can be cancelled; its result stays for as
-    long as the settings do. The chosen model evaluates the deployments shown. The user's deployment follows the fleet
-    size.
+    there is none until a thorough search, which runs in the background and can be cancelled; its result is called "best
+    found" unless it is proven, and stays for as long as the settings do. The chosen model evaluates the deployments
+    shown. The user's deployment follows the fleet size.
+
+    Parameters
+    ----------
+    project : path_like or Project, optional
+        What to open. Default: the file that the environment variable EMSOPT_PROJECT names or, without one, St. Paul.
+        While its city is shown, saving replaces a file that is given here. Otherwise, and always for the file that the
+        variable names, as visitors may share it, saving makes a download.
 
     Returns
     -------
     Panel
         With ``refs``, a dict of its inputs and outputs by name.
 
-        The city: ``city`` (which one to show), ``sites_count`` and ``seed`` (of the random grid city), ``files``,
-        ``speed`` (km/h) and ``read`` (a button that makes a city of the uploaded files), ``hint`` (which files to
-        choose), ``checks`` (what looks wrong in a log of calls) and ``message`` (errors and remarks).
+        The bar: ``city`` (which one to show), ``open`` (a project to open), ``save`` (a button that makes a link to the
+        project), ``report`` (one that makes a link to a page for print) and ``project`` (these links). ``message`` has
+        errors and remarks.
 
-        The table of scenarios: ``label`` (name of the next scenario), ``add`` (a button that adds the three
-        deployments shown), ``empty`` (a button that removes all rows), ``scenarios`` (the table), ``save`` (a button
-        that makes links to files) and ``links`` (these links).
+        The city: ``sites_count`` and ``seed`` (of the random grid city); ``files``, ``read`` (a button that makes a
+        city of the files), ``again`` (one that does so again) and the fields of `emsopt.panels._own_city`, such as
+        ``speed``.
+
+        The table of scenarios: ``label`` (name of the next scenario), ``add`` (a button that adds the deployments
+        shown), ``empty`` (a button that removes all rows), ``scenarios`` (the table), ``files_made`` (a button that
+        makes links to files) and ``links`` (these links).
 
         The rest belongs to the city shown and is replaced with every city. Inputs: ``load`` (factor on all call rates),
-        ``units`` (fleet size), ``objective`` (what the optimum minimises), ``threshold`` (minutes from which a response
-        is late), ``evaluator`` (model that evaluates the deployments), ``pinned`` and ``closed`` (sites that keep a
-        unit or get none in the optimum and the p-median), ``baseline`` (deployment over which tables say the gain) and
-        ``count`` (how many of the best deployments to list). The user's deployment: ``sites`` (a list of checkboxes),
-        ``places`` (the invisible buttons that the map presses), the buttons ``optimum`` and ``p_median``, which copy
-        that deployment, and ``keep``, which makes the user's deployment today's. The search: ``search`` and ``cancel``
-        (buttons), ``progress`` (a bar) and ``wait``, a function that waits until the search has ended. Results:
-        ``answer`` (a second message line), ``figures`` (table that compares the deployments), ``busy`` (utilisation of
-        each unit), ``responses`` (histogram of response times), ``alternatives`` (table of the best deployments),
-        ``map``, and ``feed`` (a hidden widget that sends updates to the map).
+        ``units`` (fleet size), ``colocation`` (whether a station may have several), ``capacity`` (whether calls wait),
+        ``objective`` (what the optimum minimises), ``threshold`` (minutes from which a response is late), ``evaluator``
+        (model that evaluates the deployments), ``pinned`` and ``closed`` (sites that keep a unit or get none in the
+        optimum and the p-median), ``baseline`` (deployment over which tables say the gain), ``count`` (how many of the
+        best deployments to list) and ``moves``. The user's deployment: ``sites`` (a list of inputs), the buttons
+        ``optimum`` and ``p_median``, which copy that deployment, and ``keep``, which makes the user's deployment
+        today's. The search: ``search`` and ``cancel`` (buttons), ``progress`` (a bar) and ``wait``, a function that
+        waits until the search has ended; ``plan_start``, ``test_start`` and ``compare_start`` begin other work, with
+        ``..._cancel`` and ``..._wait``. Results: ``answer`` (a second message line), ``figures`` (table that compares
+        the deployments), ``map`` and, drawn when their tab is chosen in ``tabs``: ``districts``, ``busy`` (utilisation
+        of each unit), ``responses`` (histogram of response times), ``alternatives``, ``plan`` and ``trust``.
+
+    Raises
+    ------
+    InputError
+        If ``project`` is given and cannot be opened. The file of the environment variable is reported on the page.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> panel = eo.panels.dashboard()
+    >>> isinstance(panel, eo.panels.Panel)
+    True
     """
-    return _Dashboard()
+    return _Dashboard(project)
 
 
 class _Dashboard(Panel):
@@ -94,85 +115,200 @@ class _Dashboard(Panel):
 
     bench: Workbench
 
-    def __init__(self) -> None:
-        # The input accepts more than the valid speeds, because a browser silently changes numbers out of range.
-        speed = "For calls and stations only: travel times assume 1.3 times the straight-line distance"
-        hint = "City files, or a log of calls and a table of stations"
+    def __init__(self, project: PathLike | Project | None) -> None:
+        self.path: Path | None = None  # the file to replace: only that of the city shown
+        self.project: Project | None = None
+        self.rows: list[dict[str, Any]] = []
+        self.uploads: tuple[Any, ...] = ()  # those read last
+        self.form = OwnCity(self._read, self._again)
         named = "What this scenario is called in the table"
         city, sites = ("Which city to look at", (), self._choose), ("Sites of the random city", (4, 30), self._choose)
+        opening = FileUpload(description="Open", tooltip="Open a project that was saved", accept=".zip", multiple=False)
+        opening.action = self._open
         controls = {
             "city": control(Dropdown, ST_PAUL, "City", *city, options=CITIES),
+            "open": opening,
+            "save": button("Save", "Make a file of the city, the settings, the scenarios and the results", self._save),
+            "report": button("Report", "Make a page to print, for those who decide", self._report),
             "sites_count": control(IntSlider, 12, "Sites", *sites),
             "seed": seed_input(0, "Another number makes another city", self._choose),
-            "files": FileUpload(description="Choose files", tooltip=hint, accept=",".join(ENDINGS), multiple=True),
-            "speed": control(BoundedFloatText, 40.0, "Speed (km/h)", speed, (0.0, 1000.0)),
-            "read": button("Read files", "Make a city of the files", self._read),
-            "label": control(Text, "", "Name it", named, placeholder="as it is"),
-            "add": button("Add to the table", "Add the three deployments as they are now", self._add),
+            **self.form.controls,
+            "label": control(Text, "", "Name it", named, placeholder="as it is", action=lambda: None),
+            "add": button("Add to the table", "Add the deployments as they are now", self._add),
             "empty": button("Empty the table", "Remove all rows", self._empty),
-            "save": button("Make files", "Make links to save the table, the map and a picture", self._link),
+            "files_made": button("Make files", "Make links to save the table, the map and a picture", self._link),
         }
-        super().__init__(controls, ("checks", "scenarios", "links"))
-        self.rows: list[dict[str, object]] = []
-        self.place, self.refs["hint"] = VBox(), HTML(lines(FILES))
-        ending = HTML("<h4 style='margin:0.6em 0 0'>What if: scenarios to collect and save</h4>")
-        above = "city | sites_count seed | hint | files speed read | checks | message | place | ending"
-        rows = f"{above} | label add empty | scenarios | save | links"
-        self.arrange("Where should the units wait?", EXPLANATION, rows, place=self.place, ending=ending)
-        self._choose()
+        super().__init__(controls, ("scenarios", "links", "project"))
+        self.message.words = in_controls
+        for name in ("open", "save", "report"):
+            controls[name].layout = {"width": "auto", "min_width": "5em"}
+        self.place, at = VBox(), self.controls
+        bar = [HTML("<h1>Where should the units wait?</h1>"), *(at[n] for n in ("city", "open", "save", "report"))]
+        bar = classed(HBox([*bar, self.outputs["project"]]), "emsopt-bar")
+        self.group = fold("City", [at["sites_count"], at["seed"], self.form])
+        label = HBox([at["label"], at["add"], at["empty"]], layout={"flex_flow": "row wrap"})
+        outputs = self.outputs
+        self.sheet = [label, outputs["scenarios"], at["files_made"], outputs["links"]]
+        self.browser = Browser()
+        self.children = [HTML(STYLE), bar, classed(self.message, "emsopt-said"), self.place, self.browser]
+        self.add_class("emsopt-dashboard")
+        self._start(project)
+
+    def _start(self, project: PathLike | Project | None) -> None:
+        """Open the project that is given, or that the environment names, or else St. Paul."""
+        named = os.environ.get(ENVIRONMENT, "").strip() if project is None else ""
+        if project is None and not named:
+            self._choose()
+            return
+        try:
+            path = None if project is None or isinstance(project, Project) else Path(project)
+            self._show_project(project if isinstance(project, Project) else Project.load(path or named), path)
+        except EmsoptError as error:
+            if project is not None:
+                raise
+            self._choose()
+            self.message.say(complaint(error))
 
     def _choose(self) -> str:
         """Show the chosen city; return a text for the message line."""
         chosen, sites = self.at.city, self.at.sites_count
-        for names, owner in (("sites_count seed", GRID), ("hint files speed read checks", UPLOAD)):
-            for name in names.split():
-                self.refs[name].layout.display = "" if chosen == owner else "none"
+        self._show_group(chosen)
         if chosen == UPLOAD:
-            return "Choose files, then press Read files. Until then the previous city stays."
-        about: dict[str, Any] = {}
+            return Done("Choose files, then press Read files. Until then the previous city stays.")
+        if chosen == PROJECT:
+            if self.project is not None:
+                self._show(Opened.of(self.project))
+            return ""
         if chosen == ST_PAUL:
-            city = datasets.load_st_paul()
+            opened = Opened(datasets.load_st_paul(), UNITS[chosen], about={"dataset": "st_paul"})
         elif chosen == PRACTICE:
             calls, stations = datasets.practice_calls()
             demand = aggregate_calls(calls.without_repeats(), stations, cell_km=1, empty_days="missing")
-            city, about = demand.city(**PRACTICE_TIMES, name=chosen), PRACTICE_TIMES
+            city = demand.city(**PRACTICE_TIMES, name=chosen)
+            about = {"dataset": "practice", "cell_km": 1, "drop_repeats": True, "empty_days": "missing"}
+            opened = Opened(city, UNITS[chosen], about=about | PRACTICE_TIMES, by_hour=demand.rates_by_hour())
         else:
+            about = {"dataset": "grid", "grid_sites": sites, "grid_seed": self.at.seed}
             city = datasets.grid_city(sites, sites // 2, rng=self.at.seed)
-        self._show(city, UNITS.get(chosen, sites // 2), about=about)
+            opened = Opened(city, sites // 2, about=about)
+        self._show(opened)
         return ""
+
+    def _show_group(self, chosen: str) -> None:
+        """Show the controls that belong to this choice of a city."""
+        for name, owner in (("sites_count", GRID), ("seed", GRID)):
+            self.controls[name].layout.display = "" if chosen == owner else "none"
+        self.form.layout.display = "" if chosen == UPLOAD else "none"
+        self.group.layout.display = "" if chosen in (GRID, UPLOAD) else "none"
 
     def _read(self) -> str:
         """Show the city of the uploaded files; return a text for the message line."""
-        self.show(checks="")
-        # Forget the files: they need memory, and would be read again if the next upload failed.
+        # Files that never arrive must not be taken for those chosen before.
         uploads, self.controls["files"].value = self.at.files, ()
-        city, checks, today, about, said = city_from_uploads(uploads, speed_kmh=self.at.speed)
-        self.show(checks="" if checks is None else checks._repr_html_())
-        units = units_needed(city) if today is None or len(set(today)) < len(today) else len(today)
-        self._show(city, min(units, city.n_sites), today, about)
-        return (
-            f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {summary(uploads)}. {said}".strip()
-        )
+        self.uploads = uploads
+        return self._again()
 
-    def _show(
-        self,
-        city: City,
-        units: int,
-        today: tuple[int, ...] | None = None,
-        about: Mapping[str, float] | None = None,
-    ) -> None:
-        """Replace the workbench by a new one for this city."""
+    def _again(self) -> str:
+        """Show the city of the files that were uploaded last, with the options as they are now."""
+        opened = city_from_uploads(self.uploads, **self.form.options())
+        self._show(opened)
+        self.form.tell(opened)
+        city = opened.city
+        said = f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {summary(self.uploads)}."
+        wrong = [found for found in opened.log.checks if found.level == "wrong"] if opened.log else []
+        if wrong:
+            rows = (f" (rows {', '.join(map(str, f.rows))}{', ...' * (f.count > len(f.rows))})" * bool(f.rows)
+                    for f in wrong)  # fmt: skip
+            found = ", ".join(f.what + where for f, where in zip(wrong, rows, strict=True))
+            return f"{said} {opened.said} Something is wrong in the data: {found}. See the tab Data and trust."
+        return Done(f"{said} {opened.said}".strip())
+
+    def _show(self, opened: Opened, path: Path | None = None) -> None:
+        """Replace the workbench by a new one for this city, which saving writes to ``path``."""
+        self.path = None  # stays so if the city cannot be shown
         before = self.place.children
-        self.bench = Workbench(city, units, today, about)
-        self.show(links="")
+        self.bench = Workbench(opened, self.group, self.sheet, self._reopen)
+        self.bench.message.words = in_controls
+        self.show(links="", project="")
         for name in ("figures", "busy"):  # remove links to results that have changed
-            self.bench.outputs[name].observe(lambda _: self.show(links=""), "value")
+            self.bench.outputs[name].observe(lambda _: self.show(links="", project=""), "value")
         self.place.children = [self.bench]
         for bench in before:
             bench.end()
         # Each workbench has a message line of its own, here called ``answer``.
         answer = {"message": self.message, "answer": self.bench.message, "wait": self.bench.job.wait}
         self.refs |= self.bench.refs | answer
+        self.path = path
+
+    def _reopen(self) -> None:
+        """Show the same city with the same settings in a new workbench."""
+        bench, opened = self.bench, self.bench.opened
+        state = bench.state() | {"colocation": bench.at.colocation}
+        most = bench.city.n_sites
+        if not state["colocation"]:
+            state["units"] = min(state["units"], most)
+            state |= {name: sorted(set(state[name] or ())) or None for name in ("yours", "today")}
+            state["yours"] = (state["yours"] or [])[: state["units"]]
+        results = bench.trust.results
+        self._show(replace(opened, units=state["units"], today=None, settings=state, results=results), self.path)
+
+    # -- projects -----------------------------------------------------------------------------------------------------
+
+    def _project(self) -> Project:
+        """Return the project as it is now."""
+        bench = self.bench
+        settings = bench.state() | {"label": self.at.label}
+        opened = bench.opened
+        return Project(bench.city, settings, self.rows, bench.trust.results, opened.about, opened.by_hour)
+
+    def _show_project(self, project: Project, path: Path | None = None) -> None:
+        self._show(Opened.of(project), path)
+        self.project, self.rows = project, [dict(row) for row in project.scenarios]
+        city = self.controls["city"]
+        city.unobserve_all("value")  # the project is shown already
+        city.options = (*CITIES, PROJECT)
+        city.value = PROJECT
+        self.connect(city)
+        self._show_group(PROJECT)
+        self.controls["label"].value = str(project.settings.get("label", ""))
+        self._show_rows()
+
+    def _open(self) -> str:
+        """Open the project that was uploaded."""
+        uploads, opening = self.at.open, self.controls["open"]
+        if not uploads:
+            return ""
+        opening.unobserve_all("value")
+        opening.value = ()
+        self.connect(opening)
+        (upload,) = uploads
+        name = bare_name(upload)
+        project = Project.from_bytes(bytes(upload["content"]), name)
+        self._show_project(project)
+        return Done(f"Opened {name}, saved by emsopt {project.version}.")
+
+    def _save(self) -> str:
+        """Make a link to the project, and write it to the file that was opened at the start, if any."""
+        project = self._project()
+        name = "".join(c if c.isalnum() else "_" for c in self.bench.city.name)[:40] or "city"
+        file = f"{name}.emsopt.zip", "application/zip", project.to_bytes()
+        self.show(project=download(*file))
+        if self.path is not None:
+            project.save(self.path)
+            return Done(f"Saved to {self.path.name}. The link in the bar saves a copy elsewhere.")
+        self.browser.download(*file)
+        return Done(f"Saved {file[0]} to your downloads (or click the link in the bar). It holds no single calls.")
+
+    def _report(self) -> str:
+        """Make a link to the report."""
+        file = "report.html", "text/html", report(self.bench).encode()
+        self.show(project=download(*file))
+        self.browser.download(*file)
+        return Done(
+            "Saved report.html to your downloads (or click the link in the bar). Open it in a browser to print."
+        )
+
+    # -- scenarios ----------------------------------------------------------------------------------------------------
 
     def _add(self) -> str:
         """Add the current deployments to the table as one scenario; return a message if the table is full."""
@@ -181,9 +317,16 @@ class _Dashboard(Panel):
             return f"The table is full with {len(self.rows)} rows: download it, then empty it."
         name = self.at.label.strip()[:100] or f"scenario {number}"
         self.rows += [{"number": number, "scenario": name, **row} for row in rows]
-        cells = [(str(row["scenario"]), [text.format_map(row) for text in SHOWN.values()]) for row in self.rows]
-        self.show(scenarios=table("Scenarios", SHOWN, cells))
+        self._show_rows()
         return ""
+
+    def _show_rows(self) -> None:
+        try:
+            cells = [(str(row["scenario"]), [text.format_map(row) for text in SHOWN.values()]) for row in self.rows]
+        except (KeyError, ValueError, TypeError) as error:
+            self.rows = []
+            raise InputError(f"the scenarios of the project are damaged: {error}.") from error
+        self.show(scenarios=table("Scenarios", SHOWN, cells) if cells else "")
 
     def _empty(self) -> None:
         """Empty the table."""
@@ -192,20 +335,16 @@ class _Dashboard(Panel):
 
     def _link(self) -> None:
         """Make links that save the table (if it has rows), and a map and a picture (if the city has coordinates)."""
-        city, evaluations, links = self.bench.city.scaled(self.bench.at.load), self.bench.compute(), []
+        bench = self.bench
+        evaluations, links = bench.compute(), []
+        made = "; ".join(f"{name} {value}" for name, value in bench.made_with().items())
+        city = bench.city.scaled(bench.at.load).replace(notes=f"{bench.city.notes} Made with: {made}.".strip())
         if self.rows:
             text = table_text(pd.DataFrame(self.rows))
-            links.append(_link("scenarios.csv", "text/csv", text.encode("utf-8-sig")))
+            links.append(download("scenarios.csv", "text/csv", text.encode("utf-8-sig")))
         if city.atom_locations is not None and city.site_locations is not None:
-            links.append(_link("map.html", "text/html", deployment_map(city, evaluations).html.encode()))
-            picture = png(lambda figure: plots.deployments(city, evaluations, figure), dpi=110)
-            links.append(_link("deployments.png", "image/png", picture))
+            links.append(download("map.html", "text/html", bench.map_page(city, evaluations).encode()))
+            picture = png(lambda figure: plots.deployments(city, evaluations, figure), dpi=110, about=made)
+            links.append(download("deployments.png", "image/png", picture))
         nothing = "Nothing to save: the table is empty, and the city has no coordinates."
-        self.show(links=f"<p>{'Save ' + ', '.join(links) if links else nothing}</p>")
-
-
-def _link(name: str, kind: str, content: bytes) -> str:
-    """Return an HTML link that saves ``content`` as a file."""
-    source, size = f"data:{kind};base64,{b64encode(content).decode()}", f"{len(content) / 1024:,.0f} kB"
-    style = "color:#0b5394;text-decoration:underline"
-    return f"<a style='{style}' download='{name}' href='{source}'>{name}</a> ({size})"
+        self.show(links=f"<p>{'Save ' + ', '.join(links)}</p>" if links else lines(nothing))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from .._types import Rng
-    from ._widgets import MapView
+    from ..maps import LiveMap
 
 WRAP = {"flex_flow": "row wrap", "grid_gap": "0 1.5em"}
 
@@ -34,24 +34,32 @@ class Panel(widgets.VBox):
         clicked. An input calls its action when changed, or `respond` if it has none.
     outputs : sequence of str
         Names of the HTML widgets that show results.
-    view : MapView, optional
+    view : LiveMap, optional
         Map of the panel.
 
     Attributes
     ----------
     refs : dict of str to Widget
         All inputs and outputs by name: the controls, the outputs, ``message`` (a line for errors and remarks) and, with
-        a view, ``map`` and ``feed`` (a hidden widget that sends updates to the map).
+        a view, ``map``.
     controls, outputs : dict of str to Widget
     message : Message
-    view : MapView
+    view : LiveMap
         The same widgets, by kind.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> panel = eo.panels.claims_panel()
+    >>> panel.controls["words"].value = "theorem 2"
+    >>> len(panel.compute()) > 0
+    True
     """
 
-    view: MapView  # only if one is given
+    view: LiveMap  # only if one is given
 
     def __init__(
-        self, controls: dict[str, Any], outputs: Iterable[str] = ("figures",), view: MapView | None = None
+        self, controls: dict[str, Any], outputs: Iterable[str] = ("figures",), view: LiveMap | None = None
     ) -> None:
         super().__init__()
         self.controls, self.message, self.lock = controls, Message(), RLock()
@@ -59,7 +67,7 @@ class Panel(widgets.VBox):
         self.refs: dict[str, Any] = {**controls, "message": self.message, **self.outputs}
         if view is not None:
             self.view = view
-            self.refs |= {"map": view.shown, "feed": view.feed}
+            self.refs["map"] = view
         for widget in controls.values():
             self.connect(widget)
 
@@ -79,7 +87,7 @@ class Panel(widgets.VBox):
     def clear(self) -> None:
         """Remove a displayed result that is out of date."""
         self.show(**dict.fromkeys(self.outputs, ""))
-        if "feed" in self.refs:
+        if hasattr(self, "view"):
             self.view.hide()
 
     def unavailable(self) -> set[str]:
@@ -135,9 +143,9 @@ class Panel(widgets.VBox):
         layout : str
             Names from `refs` or ``parts``. Blanks separate the widgets of a row, and vertical bars separate rows.
         **parts
-            Further widgets by name. The name ``map`` stands for the whole view.
+            Further widgets by name.
         """
-        parts = {**self.refs, "map": getattr(self, "view", self.refs.get("map")), **parts}
+        parts = {**self.refs, **parts}
         rows = [[parts[name] for name in row.split()] for row in layout.split("|")]
         stacked = [row[0] if len(row) == 1 else widgets.HBox(row, layout=WRAP) for row in rows]
         heading = f"<h3 style='margin:0.2em 0'>{escape(title)}</h3>{lines(explanation)}"
@@ -161,7 +169,7 @@ class SteppedPanel(Panel):
     """
 
     def __init__(
-        self, controls: dict[str, Any], rng: Rng, outputs: Iterable[str], enough: str, view: MapView | None = None
+        self, controls: dict[str, Any], rng: Rng, outputs: Iterable[str], enough: str, view: LiveMap | None = None
     ) -> None:
         controls |= {
             "seed": seed_input(rng, "Seed of all random choices; changing it restarts the method", self.restart),

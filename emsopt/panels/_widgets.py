@@ -12,7 +12,6 @@ from html import escape
 from io import BytesIO
 from threading import Lock
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import ipywidgets as widgets
 import numpy as np
@@ -21,8 +20,7 @@ from traitlets.log import get_logger
 from .. import _validate
 from ..errors import EmsoptError
 from ..evaluators import Evaluation, one_median
-from ..maps._colours import stations
-from ..maps.deployments import deployment_map
+from ..maps import DeploymentMap, LiveMap, deployment_map
 from ..plots import STYLE
 
 if TYPE_CHECKING:
@@ -160,17 +158,20 @@ class SiteInputs(widgets.GridBox):
             self._quiet = False
         self._changed()
 
-    def press(self, places: Sequence[int]) -> None:
-        """Add a unit at the first free of these sites, or empty them all if none is free.
+    def press(self, places: Sequence[int], spare: int = 0) -> None:
+        """Add a unit at one of these sites, or take all their units away.
 
-        If no unit would be left, nothing changes: there would be no deployment to show. This is meant for checkboxes:
-        where a site holds several units, only one is kept.
+        With checkboxes, a unit is added if a site is free. Where sites hold several units, one is added if ``spare``,
+        the number of units not placed yet, is above 0, or if the sites are empty. If no unit would be left, nothing
+        changes: there would be no deployment to show.
         """
-        chosen = set(self.chosen)
-        free = [site for site in places if site not in chosen]
-        chosen = chosen | {free[0]} if free else chosen - set(places)
-        if chosen:
-            self.take(chosen)
+        chosen = self.chosen
+        few = min(places, key=chosen.count)
+        several = not isinstance(self.fields[few], widgets.Checkbox)
+        if chosen.count(few) == 0 or (several and spare > 0 and chosen.count(few) < self.fields[few].max):
+            self.take([*chosen, few])
+        elif kept := [site for site in chosen if site not in places]:
+            self.take(kept)
 
 
 class Bar(widgets.FloatProgress):
@@ -193,29 +194,42 @@ class Bar(widgets.FloatProgress):
 # -- messages -----------------------------------------------------------------------------------------------------
 
 
+class Done(str):
+    """A message about success, which does not look like a warning."""
+
+
+LOOKS = {
+    True: "border-left:4px solid #1a7f37;background:#e9f6ec",
+    False: "border-left:4px solid #b35900;background:#fff4e5",
+}
+
+
 class Message(widgets.HTML):
-    """A line for errors and remarks; screen readers announce it.
+    """A line for errors, remarks and, in another colour, success (`Done`); screen readers announce it.
 
     Attributes
     ----------
     times : int
         How often `say` was called.
+    words : callable
+        Applied to the messages of errors; it may replace names that the page does not have.
     """
 
     times = 0
+    words: Callable[[str], str] = staticmethod(str)
 
     def say(self, text: str = "") -> None:
         """Show ``text``, or nothing if it is empty."""
-        style = "padding:0.3em 0.7em;border-left:4px solid #b35900;background:#fff4e5;color:#222;max-width:56em"
+        style = f"padding:0.3em 0.7em;{LOOKS[isinstance(text, Done)]};color:#222;max-width:56em"
         text = text if len(text) <= LONGEST_MESSAGE else text[:LONGEST_MESSAGE] + " …"
         self.times += 1
         self.value = f"<div role='status' style='{style}'>{escape(text)}</div>" if text else ""
 
 
-def complaint(error: Exception) -> str:
-    """Return the message for an error. An error other than EmsoptError is logged, with its traceback."""
+def complaint(error: Exception, words: Callable[[str], str] = str) -> str:
+    """Return the message for an error, after ``words``. An error other than EmsoptError is logged, with traceback."""
     if isinstance(error, EmsoptError):
-        text = str(error)  # a leading name, such as calls.csv, is not capitalised
+        text = words(str(error))  # a leading name, such as calls.csv, is not capitalised
         return text[:1].upper() + text[1:] if text.split(" ")[0].isalpha() else text
     # In a kernel, "emsopt" logs to the notebook and the kernel's own logger to the log of the server.
     for log in {logging.getLogger("emsopt"), get_logger()}:
@@ -239,9 +253,10 @@ def guarded(
     def callback(_: object = None) -> None:
         before = message.times
         try:
-            remark = str(action() or "")
+            remark = action() or ""
+            remark = remark if isinstance(remark, str) else str(remark)
         except Exception as error:  # noqa: BLE001 - the panel shows every error
-            remark = complaint(error)
+            remark = complaint(error, message.words)
             guarded(message, otherwise)()
         if remark or message.times == before:
             message.say(remark)
@@ -264,8 +279,9 @@ def table(caption: str, columns: Iterable[str], rows: Iterable[tuple[str, Iterab
         name = title if isinstance(title, Markup) else escape(title)
         body += f"<tr><th scope='row'>{name}</th>{cells}</tr>"
     return (
-        f"{TABLE_STYLE}{lines(caption)}<div style='overflow:auto;max-height:30em'><table class='emsopt-figures' "
-        f"aria-label='{escape(caption)}'>{head and f'<tr><td></td>{head}</tr>'}{body}</table></div>"
+        f"{TABLE_STYLE}{lines(caption)}<div style='overflow:auto;max-height:30em' tabindex='0' role='group' "
+        f"aria-label='{escape(caption)}'><table class='emsopt-figures' aria-label='{escape(caption)}'>"
+        f"{head and f'<tr><td></td>{head}</tr>'}{body}</table></div>"
     )
 
 
@@ -280,8 +296,11 @@ def lines(*texts: str) -> str:
     return "".join(f"<p style='{TEXT}'>{escape(text)}</p>" for text in texts)
 
 
-def png(draw: Callable[[Any], object], dpi: int) -> bytes:
-    """Return the picture that ``draw`` makes in an empty figure as PNG. Dollar signs in names do not start formulas."""
+def png(draw: Callable[[Any], object], dpi: int, about: str = "") -> bytes:
+    """Return the picture that ``draw`` makes in an empty figure as PNG; the file describes itself by ``about``.
+
+    Dollar signs in names do not start formulas.
+    """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -289,7 +308,7 @@ def png(draw: Callable[[Any], object], dpi: int) -> bytes:
     with DRAWING, rc_context(settings):
         figure, content = Figure(), BytesIO()
         draw(figure)
-        figure.savefig(content, format="png", dpi=dpi)
+        figure.savefig(content, format="png", dpi=dpi, metadata={"Description": about} if about else None)
     return content.getvalue()
 
 
@@ -319,67 +338,48 @@ def picture(
     return f"<figure style='margin:0.4em 0'>{lines(title)}{image(fill, alt)}</figure>"
 
 
+def download(name: str, kind: str, content: bytes) -> str:
+    """Return an HTML link that saves ``content`` as a file."""
+    source, size = f"data:{kind};base64,{b64encode(content).decode()}", f"{len(content) / 1024:,.0f} kB"
+    style = "color:#0b5394;text-decoration:underline"
+    return f"<a style='{style}' download='{escape(name)}' href='{source}'>{escape(name)}</a> ({size})"
+
+
 # -- maps ---------------------------------------------------------------------------------------------------------
 
 
-class MapView(widgets.VBox):
-    """A map of deployments that is updated in place and keeps its zoom and layers.
-
-    Updates reach the page through a second, hidden widget, ``feed``.
-
-    For a city without coordinates, a sentence is shown instead.
+class MapView(LiveMap):
+    """A live map of the deployments of a city; for a city without coordinates, a sentence.
 
     Parameters
     ----------
     city : City
-    edit : str, optional
+    edit : str
         Name of the evaluation whose stations can be clicked.
     clicked : callable, optional
         Called when a station is clicked, with the list of indices of the sites at its location.
-
-    Attributes
-    ----------
-    shown, feed : HTML
-        The map, and a hidden widget that sends updates to it.
-    places : list of Button
-        Invisible buttons, one per place, which is a location with one or more sites. The map presses the button of a
-        place when its station is clicked. Empty without ``clicked`` or without locations of the sites.
+    **options
+        Further options of `emsopt.maps.deployment_map`, such as ``roads``.
     """
 
     def __init__(
-        self, city: City, edit: str | None = None, clicked: Callable[[list[int]], object] | None = None
+        self,
+        city: City,
+        edit: str = "",
+        clicked: Callable[[list[int]], object] | None = None,
+        **options: Any,
     ) -> None:
         # This colour scale suits every load: from the shortest response time to the 90th percentile from the 1-median.
         center = city.response_times[one_median(city).sites[0]]
         limits = float(np.floor(city.response_times.min())), float(np.ceil(np.percentile(center, 90)))
-        self.options: dict[str, Any] = {"limits": limits, "height": 480, "key": uuid4().hex, "edit": edit}
-        self.map: Any = None
-        self.names: list[str] = []
-        self.places = []
-        if clicked is not None and city.site_locations is not None:
-            which, locations = stations(city)
-            for k in range(len(locations)):
-                place, sites = widgets.Button(), np.flatnonzero(which == k).tolist()
-                place.add_class(f"emsopt-{self.options['key']}-place-{k}")
-                place.on_click(lambda _, sites=sites: clicked(sites))
-                self.places.append(place)
-        self.shown = widgets.HTML(layout={"width": "calc(100% - 4px)"})  # the margin is 2 px
-        self.feed = widgets.HTML(layout={"height": "0", "margin": "0"})
-        super().__init__([self.shown, self.feed, widgets.Box(self.places, layout={"display": "none"})])
+        self.options: dict[str, Any] = {"limits": limits, "height": 480} | options
+        super().__init__(edit=edit, clicked=clicked, sentence="This city has no coordinates, so there is no map.")
 
     def show(self, city: City, evaluations: dict[str, Evaluation]) -> None:
-        """Show these evaluations by name. Other names than before make a new map, which forgets zoom and layers."""
-        names = list(evaluations)
-        if city.atom_locations is None or city.site_locations is None:
-            self.shown.value = "<p>This city has no coordinates, so there is no map.</p>"
-        elif self.map is None or names != self.names:
-            self.names = names
-            self.map = deployment_map(city, evaluations, **self.options)
-            self.shown.value = self.map._repr_html_()
+        """Show these evaluations by name, of the same city or of the city under another load."""
+        if isinstance(self.page, DeploymentMap):
+            self.draw(self.page.updated(evaluations, city))
+        elif city.atom_locations is not None and city.site_locations is not None:
+            self.draw(deployment_map(city, evaluations, **self.options))
         else:
-            self.feed.value = self.map.update(evaluations)
-        self.shown.layout.visibility = "visible"
-
-    def hide(self) -> None:
-        """Hide a map that is out of date."""
-        self.shown.layout.visibility = "hidden"
+            self.layout.visibility = "visible"

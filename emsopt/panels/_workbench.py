@@ -1,35 +1,51 @@
-"""The part of the dashboard that belongs to one city: controls, results, and a map to click on."""
+"""The part of the dashboard that belongs to one city: controls, a map to click on, figures, and tabs of results."""
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
-from ipywidgets import Dropdown, IntSlider, SelectMultiple
+from ipywidgets import Checkbox, Dropdown, IntSlider, SelectMultiple
+from traitlets import TraitError
 
+from .. import _validate
+from .._version import __version__
 from ..city import City, DeploymentSpace
 from ..errors import InputError
-from ..evaluators import Evaluation, evaluate_all, p_median
+from ..evaluators import Evaluation, evaluate_all, evaluate_near, p_median
 from ..evaluators.by_name import evaluate
 from ..evaluators.objective import Objective
+from ..maps.deployments import deployment_map
 from ..optimizers import best_deployment
 from ..planning import units_needed
 from ..planning.scenarios import scenario
 from . import _charts
 from ._city import OwnPanel, city_controls
 from ._job import Job
-from ._widgets import button, control
+from ._layout import Tabs, classed, fold
+from ._trust import Trust
+from ._widgets import Done, button, control, guarded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..evaluators.enumeration import Enumeration
+    from ._opened import Opened
 
 QUICK = 1.2e7  # limit on deployments times atoms times units to enumerate: about a third of a second
+NEAR = 1.2e7  # the same, for the deployments within one move of the best that was found
 PATIENCE = 2.0  # time limit of the p-median in seconds; if it is reached, the incumbent is used
 MUCH_LOST = 0.05  # share of calls lost from which a message says that the fleet is too small
-SIMULATED = {"calls": _charts.CALLS, "rng": 1}  # the same calls for all, so that differences are precise
+SEED = 1  # of simulations: the same calls for all, so that differences are precise
+SIMULATED = {"calls": _charts.CALLS, "rng": SEED}
+SEARCH_SEED = 0
+ROOM = 20  # most units at one station, if there may be several
+CAPACITIES = (("calls are lost", "loss"), ("calls wait", "queue"))
+SAVED = ("load", "units", "colocation", "capacity", "objective", "threshold", "evaluator", "baseline", "count", "moves")
+BEST, MEDIAN = ("optimum", "best found"), "p-median"
+ORDER = ("today", "yours", *BEST, MEDIAN)
 
 
 class Workbench(OwnPanel):
@@ -37,13 +53,13 @@ class Workbench(OwnPanel):
 
     Parameters
     ----------
-    city : City
-    units : int
-        Initial fleet size.
-    today : sequence of int, optional
-        Site of each of today's units, to compare with.
-    about : mapping, optional
-        What the city was made with, such as its speed; further columns of the table of scenarios.
+    opened : Opened
+    city_group : Widget
+        Further controls, about the city, which the dashboard keeps when the city changes.
+    scenarios : sequence of Widget
+        Content of the tab of that name, likewise.
+    reopen : callable
+        Called without arguments to replace the workbench by a new one with the same state.
 
     Attributes
     ----------
@@ -51,83 +67,203 @@ class Workbench(OwnPanel):
         The search in the background.
     """
 
-    def __init__(
-        self,
-        city: City,
-        units: int,
-        today: tuple[int, ...] | None = None,
-        about: Mapping[str, object] | None = None,
-    ) -> None:
-        self.today, self.about, self.follows = today, dict(about or {}), ""
-        self.found: dict[tuple[Any, ...], tuple[tuple[int, ...], str]] = {}
+    def __init__(self, opened: Opened, city_group: Any, scenarios: Sequence[Any], reopen: Callable[[], object]) -> None:
+        city, saved = opened.city, opened.settings
+        self.opened, self.today, self.follows, self.quiet = opened, opened.today, "", True
+        self.found: dict[tuple[Any, ...], tuple[tuple[int, ...], str, bool]] = {}
+        self.medians: dict[tuple[Any, ...], tuple[int, ...]] = {}
+        self.shared = [city_group, *scenarios]
+        self.answer: dict[str, Evaluation] = {}
         self.solve = lru_cache(maxsize=64)(self._solve)
+        self.near = lru_cache(maxsize=8)(self._near)
         self.evaluate = lru_cache(maxsize=1024)(self._evaluate)
-        sites = [(name, site) for site, name in enumerate(city.site_names)]
-        pinned = "The optimum and the p-median keep a unit at each of these; Ctrl+click for several"
-        closed = "The optimum and the p-median have no unit at these; Ctrl+click for several"
-        controls = city_controls(city, units, 1, 0.05, ("exact", "approximate", "simulation"))
-        controls |= {
-            "pinned": control(SelectMultiple, (), "Keep a unit at", pinned, options=sites, rows=4),
-            "closed": control(SelectMultiple, (), "Close", closed, options=sites, rows=4),
-        }
-        controls["units"].action = self.resize
-        tip, base = "Deployment over which tables say the gain", "p-median" if today is None else "today"
-        controls["baseline"] = control(
-            Dropdown, base, "Gain over", tip, options=("today", "p-median", "optimum", "yours")
-        )
-        inputs = list(controls.values())
-        controls["keep"] = button("Yours is today's", "Compare with your deployment from now on", self.keep)
-        controls["count"] = control(IntSlider, 5, "Alternatives", "How many of the best to list", (1, 20))
-        super().__init__(city, controls, ("figures", "busy", "responses", "alternatives"))
-        self.message.layout.min_height = "2.8em"  # keeps the map in place when a message appears
+        several = bool(saved.get("colocation", self.today is not None and len(set(self.today)) < len(self.today)))
+        outputs = ("figures", "districts", "busy", "responses", "alternatives")
+        super().__init__(city, self._controls(city, several, reopen), outputs, ROOM if several else 1)
+        self.message.layout.min_height = "2.8em"  # keeps the figures in place when a message appears
         tip = "Search with the exact model (up to 12 units); proves optimality if all deployments can be enumerated"
         self.job = Job("Search thoroughly", tip, self.message, self._search)
-        self.refs |= {"search": self.job.start, "cancel": self.job.cancel, "progress": self.job.bar}
-        column = widgets.VBox(inputs, layout={"width": "min(34em, 100%)"})
-        answers = widgets.VBox([self.outputs["figures"], self.job], layout={"max_width": "100%"})
-        own = widgets.HTML("<h4 style='margin:0.6em 0 0'>Your deployment</h4>")
-        rows = "column answers | message | map | own | sites | optimum p_median keep"
-        rows += " | busy responses | count | alternatives"
-        self.arrange("", "", rows, column=column, answers=answers, own=own, sites=self.sites)
-        self.take("p-median")
+        self.trust = Trust(self)
+        self.refs |= {"search": self.job.start, "cancel": self.job.cancel, "progress": self.job.bar} | self.trust.refs
+        self._place(city_group, scenarios)
+        self._begin(saved)
+
+    def _controls(self, city: City, several: bool, reopen: Callable[[], object]) -> dict[str, Any]:
+        most = city.n_sites
+        sites = [(name, site) for site, name in enumerate(city.site_names)]
+        controls = city_controls(city, self.opened.units, 1, 0.05, ("exact", "approximate", "simulation"))
+        units = controls["units"]
+        units.max = max(units.value, units_needed(city), most) * 2 if several else max(1, most)
+        units.action = self.resize
+        tip = "Whether a station may have more than one unit"
+        controls["colocation"] = control(Checkbox, several, "Several units at a station", tip, action=reopen,
+                                         indent=False)  # fmt: skip
+        tip = "What happens to calls while all units are busy"
+        controls["capacity"] = control(Dropdown, "loss", "All busy", tip, options=CAPACITIES)
+        tip = "Deployment over which tables say the gain"
+        names = ("today", MEDIAN, "optimum", "yours")
+        controls["baseline"] = control(Dropdown, MEDIAN if self.today is None else "today", "Gain over", tip,
+                                       options=names)  # fmt: skip
+        for name, label, what in (("pinned", "Keep a unit", "keep a unit"), ("closed", "Close", "have no unit")):
+            tip = f"The optimum and the p-median {what} at these; Ctrl+click for several"
+            controls[name] = control(SelectMultiple, (), label, tip, options=sites, rows=4)
+        controls["keep"] = button("Yours is today's", "Compare with your deployment from now on", self.keep)
+        controls["count"] = control(IntSlider, 5, "Alternatives", "How many of the best to list", (1, 20))
+        controls["moves"] = control(IntSlider, 1, "Moves at once", "Units that may move between two hours", (0, 5),
+                                    action=self._later)  # fmt: skip
+        return controls
+
+    def _place(self, city_group: Any, scenarios: Sequence[Any]) -> None:
+        """Arrange the widgets: a column of controls, the map, the figures, and tabs below."""
+        at = self.controls
+        own = widgets.HTML("<b>Your deployment</b>")
+        column = [
+            city_group,
+            fold("Fleet", [at["units"], at["colocation"]]),
+            fold("Demand", [at["load"], at["capacity"]]),
+            fold("Objective", [at["objective"], at["threshold"], at["baseline"]]),
+            fold("Sites", [own, self.sites, at["pinned"], at["closed"]], opened=False),
+            fold("Model", [at["evaluator"]], opened=False),
+        ]
+        take = widgets.HBox([at["optimum"], at["p_median"], at["keep"]], layout={"flex_flow": "row wrap"})
+        results = [self.outputs["figures"], self.message, take, self.job]
+        main = widgets.VBox([
+            classed(widgets.VBox(column), "emsopt-column"),
+            classed(widgets.Box([self.view]), "emsopt-place"),
+            classed(widgets.VBox(results), "emsopt-results"),
+        ])  # fmt: skip
+        sheets = {
+            "Districts": [self.outputs["districts"]],
+            "Utilisation": [self.outputs["busy"]],
+            "Response times": [self.outputs["responses"]],
+            "Alternatives": [at["count"], self.outputs["alternatives"]],
+            "Scenarios": scenarios,
+            "Day plan": [at["moves"], *self.trust.day],
+            "Data and trust": self.trust.data,
+        }
+        self.tabs = Tabs(sheets, guarded(self.message, self._turn))
+        self.refs["tabs"] = self.tabs.buttons
+        self.children = [classed(main, "emsopt-main"), self.tabs]
+        self.disable(set())
+
+    # -- state ------------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return all settings, deployments and what was found, as a project can hold them."""
+        names, at = self.city.site_names, self.at
+
+        def named(sites: Sequence[int]) -> list[str]:
+            return [names[site] for site in sites]
+
+        state: dict[str, Any] = {name: getattr(at, name) for name in SAVED}
+        state |= {name: named(getattr(at, name)) for name in ("pinned", "closed")}
+        state |= {"yours": named(self.sites.chosen), "follows": self.follows, "tab": self.tabs.shown}
+        state["today"] = None if self.today is None else named(self.today)
+        state["found"] = [
+            {"settings": _listed(key), "sites": named(sites), "how": how, "proven": proven}
+            for key, (sites, how, proven) in self.found.items()
+        ]
+        medians = self.medians if (now := self.settings()) not in self.medians else {now: self.medians[now]}
+        state["medians"] = [{"settings": _listed(key), "sites": named(sites)} for key, sites in medians.items()]
+        return state | {"gains": [[_listed(key), *values] for key, values in self.trust.gains.items()]}
+
+    def _begin(self, saved: Mapping[str, Any]) -> None:
+        """Take over saved settings, and show the first results."""
+        at = self.controls
+        if self.opened.today is not None:
+            at["baseline"].value = "today"
+        try:
+            for name in SAVED:
+                if name in saved and name != "colocation":
+                    at[name].value = saved[name]
+            for name in ("pinned", "closed"):
+                at[name].value = self._sites(saved.get(name, ()))
+            if saved.get("today") is not None:
+                self.today = self._sites(saved["today"])
+            for entry in saved.get("found", ()):
+                found = self._sites(entry["sites"]), str(entry["how"]), bool(entry["proven"])
+                self.found[_tupled(entry["settings"])] = found
+            self.medians |= {_tupled(e["settings"]): self._sites(e["sites"]) for e in saved.get("medians", ())}
+            for key, *values in saved.get("gains", ()):
+                mean, low, high = map(float, values)
+                self.trust.gains[_tupled(key)] = mean, low, high
+            if "tab" in saved:
+                self.tabs.buttons.value = saved["tab"]
+            yours, follows = self._sites(saved.get("yours", ())), str(saved.get("follows", ""))
+        except (TraitError, InputError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"the settings of the project are damaged: {error}") from error
+        self.quiet = False
+        if yours or self.today is not None:
+            self.follows = follows
+            self.sites.take(yours or self.today or ())
+            self.follows = follows
+        else:
+            self.take(MEDIAN)
+        self.view.layout.height = "100%"  # of its place in the grid
+
+    def _sites(self, names: Any) -> tuple[int, ...]:
+        """Return the sites with these names."""
+        return tuple(self.city.sites_named(list(names)).tolist()) if len(names) else ()
+
+    def respond(self) -> None:
+        if not self.quiet:
+            super().respond()
+
+    def clear(self) -> None:
+        self.answer = {}
+        super().clear()
 
     # -- answers ----------------------------------------------------------------------------------------------------
 
     def settings(self) -> tuple[Any, ...]:
-        """Return the settings on which the optimum depends: load, fleet size, metric, and pinned and closed sites."""
+        """Return the settings on which the optimum depends."""
         at = self.at
-        return at.load, at.units, self.metric, at.pinned, at.closed
+        return at.load, at.units, self.metric, at.pinned, at.closed, at.colocation, at.capacity
 
-    def _solve(
-        self, load: float, units: int, metric: Any, pinned: tuple[int, ...], closed: tuple[int, ...]
-    ) -> tuple[tuple[int, ...], Enumeration | None]:
-        """Return the sites of the p-median, and the enumeration of all deployments if it is quick (else None).
-
-        ``load`` is a factor on all call rates; ``pinned`` and ``closed`` are indices of sites.
-        """
+    def space(self, settings: tuple[Any, ...]) -> tuple[City, DeploymentSpace]:
+        """Return the city and the allowed deployments under settings."""
+        load, units, _, pinned, closed, several, _ = settings
         city = self.city.scaled(load)
-        space = DeploymentSpace(city, units, pinned=pinned, closed=closed)
-        median = tuple(p_median(city, space, time_limit=PATIENCE).sites.tolist())
-        quick = space.count * city.n_atoms * units <= QUICK
-        return median, evaluate_all(city, space, "approximate", metric=metric) if quick else None
+        room = ROOM if several else False
+        return city, DeploymentSpace(city, units, colocation=room, pinned=pinned, closed=closed)
 
-    def _evaluate(self, load: float, sites: tuple[int, ...], evaluator: str) -> Evaluation:
+    def _solve(self, *settings: Any) -> tuple[tuple[int, ...], Enumeration | None]:
+        """Return the sites of the p-median, and the enumeration of all deployments if it is quick (else None)."""
+        city, space = self.space(settings)
+        metric, capacity = settings[2], settings[-1]
+        if settings not in self.medians:
+            self.medians[settings] = tuple(p_median(city, space, time_limit=PATIENCE).sites.tolist())
+        quick = space.count * city.n_atoms * space.units <= QUICK
+        everything = evaluate_all(city, space, "approximate", metric=metric, capacity=capacity) if quick else None
+        return self.medians[settings], everything
+
+    def _near(self, settings: tuple[Any, ...], sites: tuple[int, ...]) -> Enumeration:
+        """Evaluate the deployments within one move of one."""
+        city, space = self.space(settings)
+        return evaluate_near(Objective(city, space, "approximate", settings[2], capacity=settings[-1]), sites, 1)
+
+    def _evaluate(self, load: float, sites: tuple[int, ...], evaluator: str, capacity: str) -> Evaluation:
         """Evaluate a deployment by the model ``evaluator``, with all call rates multiplied by ``load``."""
         options = SIMULATED if evaluator == "simulation" else {}
-        return evaluate(self.city.scaled(load), list(sites), evaluator, **options)
+        return evaluate(self.city.scaled(load), list(sites), evaluator, capacity=capacity, **options)
 
     def known(self) -> dict[str, tuple[int, ...]]:
-        best = self._best()[0]
-        found = {} if best is None else {"optimum": best}
-        found["p-median"] = self.solve(*self.settings())[0]
+        best, _, name = self._best()
+        found = {} if best is None else {name: best}
+        found[MEDIAN] = self.solve(*self.settings())[0]
         return found if self.today is None else found | {"today": self.today}
 
     def take(self, name: str) -> None:
         """Make a known deployment the user's, which then follows the fleet size."""
-        if name not in self.known():
+        known = self.known()
+        found = next((each for each in (BEST if name in BEST else (name,)) if each in known), None)
+        if found is None:
             raise InputError("there is no optimum yet: press Search thoroughly first.")
-        super().take(name)
+        super().take(found)
         self.follows = name
+
+    def press(self, places: Sequence[int]) -> None:
+        self.sites.press(places, self.at.units - len(self.sites.chosen))
 
     def moved(self) -> None:
         self.follows = ""
@@ -143,58 +279,99 @@ class Workbench(OwnPanel):
 
     def resize(self) -> None:
         """Give the user's deployment as many units as the fleet has, at sites of the best one where it may choose."""
+        if self.quiet:
+            return
         try:
             known = self.known()
         except InputError:
             self.respond()  # shows the error
             return
-        if self.follows in known and self.follows != "today":
+        if self.follows and (self.follows in known or (self.follows in BEST and set(BEST) & set(known))):
             self.take(self.follows)
             return
         best, units = next(iter(known.values())), self.at.units
         kept = sorted(self.sites.chosen, key=lambda site: site not in best)[:units]
-        self.sites.take([*kept, *(site for site in best if site not in kept)][:units])
+        self.sites.take([*kept, *(Counter(best) - Counter(kept)).elements()][:units])
 
-    def _base(self, answer: Mapping[str, object]) -> str:
+    def base(self, answer: Mapping[str, object]) -> str:
         """Return the name of the deployment to compare with; the p-median if the chosen one does not exist."""
-        return self.at.baseline if self.at.baseline in answer else "p-median"
+        wanted = BEST if self.at.baseline in BEST else (self.at.baseline,)
+        return next((name for name in wanted if name in answer), MEDIAN)
 
-    def _best(self) -> tuple[tuple[int, ...] | None, str]:
-        """Return the sites of the best deployment found, None before a search, and a text on how it was found."""
+    def _best(self) -> tuple[tuple[int, ...] | None, str, str]:
+        """Return the sites of the best deployment known, how it was found, and its name; None before a search."""
         settings = self.settings()
         everything = self.solve(*settings)[1]
         if settings in self.found:
-            return self.found[settings]
+            sites, how, proven = self.found[settings]
+            return sites, how, BEST[0] if proven else BEST[1]
         if everything is None:
-            return None, "not searched yet; press Search thoroughly"
+            return None, "not searched yet; press Search thoroughly", BEST[0]
         how = f"best of all {len(everything.values):,} deployments by the approximate model"
-        return tuple(everything.best_sites.tolist()), how
+        return tuple(everything.best_sites.tolist()), how, BEST[0]
 
     def compute(self) -> dict[str, Evaluation]:
-        deployments = self.deployments()
+        deployments, at = self.deployments(), self.at
         model, _ = self.evaluator(max(map(len, deployments.values())))
-        return {name: self.evaluate(self.at.load, sites, model) for name, sites in deployments.items()}
+        return {name: self.evaluate(at.load, sites, model, at.capacity) for name, sites in deployments.items()}
 
     def draw(self, answer: dict[str, Evaluation]) -> str:
-        city, at, everything = self.city.scaled(self.at.load), self.at, self.solve(*self.settings())[1]
-        caption = f"{city.name}: {city.total_rate:.3g} calls per hour. Optimum: {self._best()[1]}."
-        base = self._base(answer)
-        self.show(figures=_charts.figures(caption, answer, at.threshold, baseline=base))
+        city, at = self.city.scaled(self.at.load), self.at
+        _, how, name = self._best()
+        caption = f"{city.name}: {city.total_rate:.3g} calls per hour. {name.capitalize()}: {how}."
+        idle = at.units - (city.n_sites - len(at.closed))
+        if idle > 0:
+            caption += f" {idle} of the units do not improve the p-median; their stations are arbitrary."
+        base = self.base(answer)
+        ordered = {name: answer[name] for name in ORDER if name in answer}
+        sure = self.trust.sure(ordered, base)
+        self.answer = answer
+        self.show(figures=_charts.figures(caption, ordered, at.threshold, baseline=base, sure=sure))
         self.view.show(city, answer)
-        alike = self.evaluate(at.load, tuple(answer[base].sites.tolist()), "approximate")
-        alternatives = _charts.alternatives(everything, at.count, at.threshold, (base, alike))
-        self.show(busy=_charts.busy(answer), alternatives=alternatives)
-        self.show(responses=_charts.responses(answer, at.threshold))  # last, as it takes longest
+        self._draw_tab()
         return self._remark(answer)
+
+    def _turn(self) -> None:
+        """Respond to the choice of a tab; what was said before stays."""
+        self._draw_tab()
+        self._later()
+
+    def _later(self) -> None:
+        """Leave the message as it is: what was changed is read when a button is pressed."""
+        self.message.times += 1
+
+    def _draw_tab(self) -> None:
+        """Draw the tab that is shown; the others are drawn when they are chosen."""
+        at, tab, answer = self.at, self.tabs.shown, self.answer
+        if not answer or self.quiet:
+            return
+        city, base = self.city.scaled(at.load), self.base(answer)
+        if tab == "Districts":
+            self.show(districts=_charts.districts(city, answer, base))
+        elif tab == "Utilisation":
+            self.show(busy=_charts.busy(answer))
+        elif tab == "Response times":
+            self.show(responses=_charts.responses(answer, at.threshold))
+        elif tab == "Alternatives":
+            settings = self.settings()
+            everything, said = self.solve(*settings)[1], ""
+            best, _, name = self._best()
+            if everything is None and best is not None and len(best) ** 2 * self.city.n_sites * city.n_atoms <= NEAR:
+                everything, said = self.near(settings, best), f"Within one move of the {name}: "
+            alike = self.evaluate(at.load, tuple(answer[base].sites.tolist()), "approximate", at.capacity)
+            self.show(alternatives=_charts.alternatives(everything, at.count, at.threshold, (base, alike), said))
 
     def _remark(self, answer: dict[str, Evaluation]) -> str:
         """Return a message if the user's deployment departs from the settings, or results need an explanation."""
         said: list[str] = []
-        lost = answer["p-median"].loss_probability
+        lost = answer[MEDIAN].loss_probability
         if lost > MUCH_LOST:
             needed = units_needed(self.city.scaled(self.at.load))
             said.append(f"{self.at.units} units lose {lost:.0%} of the calls; the load needs {needed}.")
-        if self.at.baseline not in answer:
+            if needed > self.controls["units"].max:
+                said.append("For so many, tick Several units at a station.")
+        base = self.base(answer)
+        if base != self.at.baseline and not {base, self.at.baseline} <= set(BEST):
             said.append(f"There is no {self.at.baseline} yet, so gains are over the p-median.")
         names, at, chosen = self.city.site_names, self.at, self.sites.chosen
         if len(chosen) != at.units:
@@ -203,44 +380,74 @@ class Workbench(OwnPanel):
             said.append(f"Your deployment has no unit at {', '.join(missing)}, which is to keep one.")
         if taken := [names[site] for site in at.closed if site in chosen]:
             said.append(f"Your deployment has a unit at {', '.join(taken)}, which is closed.")
-        said.append(self.evaluator(max(map(len, self.deployments().values())))[1])
         return " ".join(filter(None, said))
 
-    def scenarios(self) -> list[dict[str, object]]:
-        """Return one row of the table of scenarios for each deployment: the user's, the optimum and the p-median."""
-        at, city, answer, names = self.at, self.city.scaled(self.at.load), self.compute(), self.city.site_names
-        base = self._base(answer)
+    def made_with(self) -> dict[str, Any]:
+        """Return what is needed to make the results again: how the city was made, settings, seeds and version."""
+        at, names = self.at, self.city.site_names
         sites = {name: "; ".join(names[site] for site in getattr(at, name)) for name in ("pinned", "closed")}
-        more = {"baseline": base, "load_factor": at.load, **sites, **self.about}
-        return [scenario(city, name, e, at.objective, at.threshold, answer[base]) | more for name, e in answer.items()]
+        seeds = {"search_seed": SEARCH_SEED, "simulation_seed": SEED, "simulation_calls": _charts.CALLS}
+        return {"load_factor": at.load, "colocation": at.colocation, **sites, **self.opened.about, **seeds,
+                "emsopt_version": __version__}  # fmt: skip
+
+    def scenarios(self) -> list[dict[str, object]]:
+        """Return one row of the table of scenarios for each deployment that is shown."""
+        at, city, answer = self.at, self.city.scaled(self.at.load), self.compute()
+        base, best = self.base(answer), self._best()[1]
+        rows = []
+        for name, e in answer.items():
+            row = scenario(city, name, e, at.objective, at.threshold, answer[base]) | {"baseline": base}
+            rows.append(row | {"found": best if name in BEST else ""} | self.made_with())
+        return rows
+
+    def map_page(self, city: City, evaluations: dict[str, Evaluation]) -> str:
+        """Return a self-contained page with a map of deployments."""
+        return deployment_map(city, evaluations).html
 
     # -- the search ---------------------------------------------------------------------------------------------------
 
     def _search(self) -> Callable[[], str]:
         """Return a function that makes a thorough search under the current settings."""
-        load, units, metric, pinned, closed = settings = self.settings()
-        city = self.city.scaled(load)
-        objective = Objective(city, DeploymentSpace(city, units, pinned=pinned, closed=closed), None, metric)
+        settings = self.settings()
+        city, space = self.space(settings)
+        objective = Objective(city, space, None, settings[2], capacity=settings[-1])
 
         def work() -> str:
-            run = best_deployment(objective, rng=0, progress=self.job.tell)
+            run = best_deployment(objective, rng=SEARCH_SEED, progress=self.job.tell)
             sites, how = tuple(run.x.tolist()), f"by the {objective.evaluator} model, {run.message}"
             self.job.tell(1, 1)
-            self.found[settings] = sites, how
+            self.found[settings] = sites, how, "proven" in run.message
             self.respond()
-            return f"Searched {how}. Best: {_charts.units_at(city, list(sites))}."
+            return Done(f"Searched {how}. Best: {_charts.units_at(city, list(sites))}.")
 
         return work
 
     def end(self) -> None:
-        """End the search and close all widgets, which would otherwise stay in the kernel's memory."""
+        """End what runs and close all widgets, which would otherwise stay in the kernel's memory."""
         self.job.stop()
-        _close(self)
+        self.trust.stop()
+        _close(self, self.shared)
 
 
-def _close(widget: Any) -> None:
-    """Close a widget with its children, style and layout."""
+def _close(widget: Any, spared: Sequence[Any]) -> None:
+    """Close a widget with its children, style and layout, except those that are to be spared."""
+    if widget in spared:
+        return
     own = [getattr(widget, name, None) for name in ("style", "layout")]
     for part in filter(None, [*getattr(widget, "children", ()), *own]):
-        _close(part)
+        _close(part, spared)
     widget.close()
+
+
+def _listed(key: object) -> Any:
+    """Return nested tuples as lists, as JSON holds them."""
+    return [_listed(part) for part in key] if isinstance(key, (tuple, list)) else key
+
+
+def _tupled(key: object) -> Any:
+    """Return nested lists as tuples."""
+    if isinstance(key, list):
+        return tuple(_tupled(part) for part in key)
+    if key is None or isinstance(key, (str, bool)) or _validate.is_real(key):
+        return key
+    raise InputError(f"settings must be texts, numbers and lists; got {_validate.shown(key)}.")

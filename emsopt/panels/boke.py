@@ -60,6 +60,13 @@ def boke_panel(f: Problem | None = None, *, rng: Rng = None) -> Panel:
     ------
     InputError
         If the function has several inputs or is to be minimised, or the seed is invalid.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> panel = eo.panels.boke_panel(rng=0)
+    >>> "step" in panel.controls
+    True
     """
     f = decaying_wave(noise_sd=SAMPLE_NOISE) if f is None else f
     if getattr(f, "dimension", None) != 1 or f.sense != "max":

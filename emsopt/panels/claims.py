@@ -46,6 +46,13 @@ def claims_panel(paper: str = ALL, *, verdict: str = ALL) -> Panel:
     ------
     InputError
         If paper or verdict is unknown.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> panel = eo.panels.claims_panel("boke", verdict="refuted")
+    >>> set(panel.compute()["verdict"])
+    {'refuted'}
     """
     return _ClaimsPanel(paper, verdict)
 

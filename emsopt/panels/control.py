@@ -55,6 +55,13 @@ def control_panel(problem: ControlProblem, *, budget: float = 20, rng: Rng = Non
     ------
     InputError
         If the problem, the budget or the seed is invalid.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> panel = eo.panels.control_panel(eo.problems.hill_control(), rng=0)
+    >>> "seed" in panel.controls
+    True
     """
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     return _ControlPanel(problem, _validate.finite_number(budget, "budget", 1, 100), rng)

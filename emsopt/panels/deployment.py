@@ -50,17 +50,25 @@ def deployment_panel(city: City, units: int) -> Panel:
     -------
     Panel
         With ``refs``, a dict of its inputs and outputs by name. Inputs: ``sites`` (a list of checkboxes, the user's
-        deployment), ``places`` (the invisible buttons that the map presses when a station is clicked), ``threshold``
-        (minutes from which a response is late), ``service`` (distribution of service times in the simulation) and
-        ``calls`` (number of calls to simulate). Buttons: ``optimum`` and ``p_median`` (make that deployment the
-        user's), ``clear`` (untick all sites) and ``run`` (simulate the three deployments). Outputs: ``message`` (errors
-        and remarks), ``figures`` (table that compares the deployments by the hypercube models), ``simulation`` (table
-        of simulated results), ``map``, and ``feed`` (a hidden widget that sends updates to the map).
+        deployment; a click on a station of the map adds or removes a unit there), ``threshold`` (minutes from which a
+        response is late), ``service`` (distribution of service times in the simulation) and ``calls`` (number of calls
+        to simulate). Buttons: ``optimum`` and ``p_median`` (make that deployment the user's), ``clear`` (untick all
+        sites) and ``run`` (simulate the three deployments). Outputs: ``message`` (errors and remarks), ``figures``
+        (table that compares the deployments by the hypercube models), ``simulation`` (table of simulated results) and
+        ``map``.
 
     Raises
     ------
     InputError
         If ``units`` is not a positive whole number, or exceeds the number of sites.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
+    >>> panel = eo.panels.deployment_panel(city, 2)
+    >>> "message" in panel.refs
+    True
     """
     return _DeploymentPanel(city, _validate.whole_number(units, "units"))
 

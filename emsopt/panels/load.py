@@ -52,12 +52,20 @@ def load_panel(city: City, units: int) -> Panel:
         (fleet size), ``objective`` (what the best deployment minimises), ``threshold`` (minutes from which a response
         is late), ``evaluator`` (model that evaluates the result) and ``colocation`` (whether units may share a site).
         Outputs: ``message`` (errors and remarks), ``figures`` (table and sentences that compare the best deployment
-        found with the p-median), ``map``, and ``feed`` (a hidden widget that sends updates to the map).
+        found with the p-median) and ``map``.
 
     Raises
     ------
     InputError
         If ``units`` is not a positive whole number.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
+    >>> panel = eo.panels.load_panel(city, 2)
+    >>> "message" in panel.refs
+    True
     """
     return _LoadPanel(city, _validate.whole_number(units, "units"))
 

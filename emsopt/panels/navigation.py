@@ -10,13 +10,14 @@ from ipywidgets import Dropdown, FloatLogSlider, FloatSlider, IntSlider, Text
 
 from .. import _validate, bandits
 from ..errors import NoWayError
-from ..maps.roads import exploration_map
+from ..maps import LiveMap, exploration_map
 from ..plots._style import look
 from ._panel import Panel
 from ._widgets import Bar, button, control, lines, picture, seed_input, table
 
 if TYPE_CHECKING:
     from .._types import Rng
+    from ..maps._page import Page
     from ..roads.network import RoadNetwork
 
 REGRESSIONS = {"gp": "GP", "svgp": "sparse GP", "bi": "independent edges"}
@@ -63,6 +64,14 @@ def navigation_panel(
     ------
     InputError
         If an argument is invalid, or no path leads from ``start`` to ``end``.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> net = eo.roads.grid_roads(4, 4, jitter=0.2, rng=0)
+    >>> panel = eo.panels.navigation_panel(net, "r0c0-r0c1", "r3c2-r3c3", horizon=10, rng=0)
+    >>> "message" in panel.refs
+    True
     """
     _validate.choice(agent, "agent", tuple(AGENTS))
     horizon = _validate.whole_number(horizon, "horizon", 10, 500)
@@ -95,8 +104,9 @@ class _NavigationPanel(Panel):
             "close": button("Close the road driven most", tip, self._close_road),
             "reopen": button("Open all", "Open all closed roads", self._open_roads),
         }
-        super().__init__(controls, ("figures", "regret", "map"))
-        self.refs["map"].layout.width, self.refs["progress"] = "100%", self.bar
+        view = LiveMap(sentence="This network has no polylines, so there is no map.")
+        super().__init__(controls, ("figures", "regret"), view)
+        self.refs["progress"] = self.bar
         above = "agent | lengthscale | noise | horizon | seed | closed close reopen | message | progress"
         self.arrange(f"{net.name}: learning a route", EXPLANATION, f"{above} | figures regret | map")
         self.respond()
@@ -119,7 +129,9 @@ class _NavigationPanel(Panel):
 
     def draw(self, answer: dict[str, bandits.NavigationRun]) -> str:
         figures = _figures(self.net, answer, self.settings[-1])
-        self.show(figures=figures, regret=_regret(answer), map=_map(self.net, answer, self.route))
+        self.show(figures=figures, regret=_regret(answer))
+        if self.net.polylines is not None:
+            self.view.draw(_map(self.net, answer, self.route))
         latest = answer[self.at.agent]
         done = len(latest.history)
         return "" if done == self.at.horizon else f"Stopped after {done} rounds: {latest.message}."
@@ -195,11 +207,9 @@ def _regret(runs: dict[str, bandits.NavigationRun]) -> str:
     return picture(draw, "What was lost while learning", f"Cumulative regret at the end: {ends}.")
 
 
-def _map(net: RoadNetwork, runs: dict[str, bandits.NavigationRun], route: tuple[int, int]) -> str:
-    """Return the map of the agents' drives as HTML, with the agent that ran last listed first."""
-    if net.polylines is None:
-        return "<p>This network has no polylines, so there is no map.</p>"
+def _map(net: RoadNetwork, runs: dict[str, bandits.NavigationRun], route: tuple[int, int]) -> Page:
+    """Return the map of the agents' drives, with the agent that ran last listed first."""
     latest_first: dict[str, Any] = {AGENTS[name]: run for name, run in reversed(runs.items())}
     best = next(iter(latest_first.values())).best_path
     rounds = max(len(run.history) for run in runs.values())
-    return exploration_map(net, latest_first, route=route, best=best, rounds=rounds)._repr_html_()
+    return exploration_map(net, latest_first, route=route, best=best, rounds=rounds)

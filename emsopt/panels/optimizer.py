@@ -70,8 +70,8 @@ def optimizer_panel(objective: Objective, method: str = "gp-pm", *, rng: Rng = N
         (picture: each value and the best so far, over evaluations), ``predictions`` (picture: what the method
         predicted before each evaluation against the value found), ``thoughts`` (table: the log expected improvement of
         the best swaps, or the largest coefficients of the sampled model), ``edges`` (picture: the edge of the trust
-        region over evaluations), ``where`` (text: the sites of the deployment evaluated last and of the best so far),
-        ``map`` (both of these deployments) and ``feed`` (a hidden widget that sends updates to the map).
+        region over evaluations), ``where`` (text: the sites of the deployment evaluated last and of the best so far)
+        and ``map`` (both of these deployments).
 
         Finally ``trace``, a function that returns the `Trace` so far.
 
@@ -79,6 +79,15 @@ def optimizer_panel(objective: Objective, method: str = "gp-pm", *, rng: Rng = N
     ------
     InputError
         If the objective, method or seed is invalid.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
+    >>> panel = eo.panels.optimizer_panel(objective, "gp-pm", rng=0)
+    >>> message = panel.advance(1)
+    >>> objective.evaluations > 0
+    True
     """
     _validate.instance(objective, "objective", Objective, "emsopt.Objective")
     return _OptimizerPanel(objective, _validate.choice(method, "method", tuple(METHODS)), rng)

@@ -66,6 +66,14 @@ def cumulative_regret(
     -------
     fig, axes
         ``axes`` is an array, shape (number of panels,).
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> fig, axes = eo.plots.cumulative_regret(eo.datasets.load_study("navigation_agents"), ax=Figure())
+    >>> axes.size
+    4
     """
     quantity = VALUES[_validate.choice(value, "value", VALUES)]
     _validate.columns(frame, ("round", value, "run", against, lines, *by))
@@ -109,6 +117,15 @@ def confidence_parameters(
     Returns
     -------
     fig, ax
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> rules = {"GP-UCB": eo.bandits.UCB(), "GP-BUCB": eo.bandits.BayesUCB()}
+    >>> fig, ax = eo.plots.confidence_parameters(rules, n_arms=100, ax=Figure())
+    >>> len(ax.lines)
+    2
     """
     t = np.arange(1, _validate.whole_number(horizon, "horizon") + 1)
     n_arms = _validate.whole_number(n_arms, "n_arms")

@@ -54,6 +54,19 @@ def boke_step(
     Returns
     -------
     fig, axes : Figure and ndarray of 3 Axes
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> f = eo.problems.forrester()
+    >>> optimizer = eo.optimizers.BOKE(f, rng=0)
+    >>> points = [[0.1, f([0.1])], [0.5, f([0.5])], [0.9, f([0.9])]]
+    >>> for x, value in points:
+    ...     optimizer.tell([x], value)
+    >>> fig, axes = eo.plots.boke_step(eo.optimizers.profile(optimizer), points, ax=Figure())
+    >>> len(axes)
+    3
     """
     _validate.columns(profile, ["mean", "bonus", "bound", "density"], "profile")
     x, points = profile.index.to_numpy(dtype=float), np.asarray(points, dtype=float)

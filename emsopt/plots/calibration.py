@@ -36,6 +36,17 @@ def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
     Returns
     -------
     fig, ax
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> import pandas as pd
+    >>> stations = pd.DataFrame({"name": ["West", "Mid", "East"], "lon": [0.0, 0.05, 0.1], "lat": [45.0, 45.0, 45.0]})
+    >>> fit = eo.calls.calibrate(eo.calls.synthetic_log(stations, calls_per_day=40, days=14, rng=0), stations)
+    >>> fig, ax = eo.plots.recorded_drives(fit, ax=Figure())
+    >>> ax.get_xlabel()
+    'Distance from home (km)'
     """
     _validate.instance(fit, "fit", Fit, "emsopt.calls.Fit")
     drives = fit.drives[["distance", "minutes"]].to_numpy(float)
@@ -71,6 +82,17 @@ def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
     Returns
     -------
     fig, axes
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> calls, stations = eo.datasets.san_jose_calls()
+    >>> fit = eo.calls.calibrate(calls.between("2015-01-01", "2015-01-10"), stations)
+    >>> report = eo.calls.back_test(fit, calls.between("2015-01-10", "2015-01-15"))
+    >>> fig, axes = eo.plots.back_test(report, ax=Figure())
+    >>> len(axes)
+    3
     """
     _validate.instance(report, "report", BackTest, "emsopt.calls.BackTest")
     fig, axes = panels(ax, 3, (5, 5))

@@ -35,6 +35,19 @@ def comparison(answer: Comparison, ax: AxLike = None) -> tuple[Figure, AxesArray
     Returns
     -------
     fig, axes
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> import pandas as pd
+    >>> stations = pd.DataFrame({"name": ["West", "Mid", "East"], "lon": [0.0, 0.05, 0.1], "lat": [45.0, 45.0, 45.0]})
+    >>> fit = eo.calls.calibrate(eo.calls.synthetic_log(stations, calls_per_day=40, days=14, rng=0), stations)
+    >>> plans = {"today": ["West", "East"], "moved": ["West", "Mid"]}
+    >>> answer = eo.planning.compare(fit, plans, draws=100, rng=0)
+    >>> fig, axes = eo.plots.comparison(answer, ax=Figure())
+    >>> len(axes)
+    2
     """
     _validate.instance(answer, "answer", Comparison, "emsopt.planning.Comparison")
     fig, axes = panels(ax, 2, (6.5, 4.8))
@@ -76,6 +89,19 @@ def robustness(answer: Robustness, ax: AxLike = None) -> tuple[Figure, Axes]:
     Returns
     -------
     fig, ax
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> import pandas as pd
+    >>> stations = pd.DataFrame({"name": ["West", "Mid", "East"], "lon": [0.0, 0.05, 0.1], "lat": [45.0, 45.0, 45.0]})
+    >>> fit = eo.calls.calibrate(eo.calls.synthetic_log(stations, calls_per_day=40, days=14, rng=0), stations)
+    >>> plans = {"today": ["West", "East"], "moved": ["West", "Mid"]}
+    >>> answer = eo.planning.robustness(fit, plans, speeds=(0.8,), halves=False, draws=100, rng=0)
+    >>> fig, ax = eo.plots.robustness(answer, ax=Figure())
+    >>> len(ax.get_yticklabels()) >= 2
+    True
     """
     _validate.instance(answer, "answer", Robustness, "emsopt.planning.Robustness")
     table = answer.to_frame()

@@ -46,6 +46,14 @@ def control_sets(problem: ControlProblem, ax: AxLike = None, *, alpha: float = 0
         Two axes. Left: contours of the function, and for each set the plays with its controlled variables at their
         best values and the others drawn at random. Right: expected value of each set of one variable, as a function of
         this variable; a dashed line marks the best expected value of a set of both variables.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> fig, axes = eo.plots.control_sets(eo.problems.hill_control(), ax=Figure())
+    >>> len(axes)
+    2
     """
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     if problem.dimension != 2:
@@ -111,6 +119,16 @@ def control_run(
     Returns
     -------
     fig, ax
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> problem = eo.problems.hill_control()
+    >>> run = eo.optimizers.bocvs(problem, budget=5, rng=0)
+    >>> fig, ax = eo.plots.control_run(run, problem, ax=Figure())
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['x2 (0.1)', 'x1 (0.3)', 'all (1)']
     """
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     history: Any = getattr(run, "history", None)
@@ -161,6 +179,15 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike
     -------
     fig, axes
         Axes of shape (objectives, settings of cost and variance).
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> study = eo.datasets.load_study("bocvs").query("objective == 'plant'")
+    >>> fig, axes = eo.plots.control_study(study, ax=Figure())
+    >>> axes.size
+    4
     """
     _validate.choice(column, "column", COLUMNS)
     _validate.columns(table, ["objective", "costs", "variance", "method", "seed", "cost", column], "table")
@@ -208,6 +235,14 @@ def control_bounds(table: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes
     fig, axes
         Two axes, both logarithmic. Left: quality regret for a tolerance of 0, (3) and (5). Right: cost regret for the
         largest tolerance of the table, and (4).
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> fig, axes = eo.plots.control_bounds(eo.datasets.load_study("bocvs_bounds"), ax=Figure())
+    >>> len(axes)
+    2
     """
     columns = ["plays", "alpha", "quality_regret", "cost_regret", "bound_3", "bound_4", "bound_5"]
     columns += ["worst_quality", "worst_cost"]

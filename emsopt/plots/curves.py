@@ -50,6 +50,16 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None, *, label: str = "Mean res
     Returns
     -------
     fig, ax
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
+    >>> table = eo.planning.load_sweep(city, 2, [0.1, 0.5])
+    >>> fig, ax = eo.plots.load_sweep(table, ax=Figure())
+    >>> ax.get_ylabel()
+    'Mean response (min)'
     """
     lines = frame.select_dtypes("number")
     if lines.empty:
@@ -105,6 +115,16 @@ def convergence(
     Returns
     -------
     fig, ax
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
+    >>> runs = {name: [eo.minimize(objective, name, budget=10, rng=0)] for name in ("local", "random")}
+    >>> fig, ax = eo.plots.convergence(runs, ax=Figure())
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['local', 'random']
     """
     if band is not None:
         _validate.choice(band, "band", ("quartiles", "range", "confidence"))
@@ -179,6 +199,16 @@ def response_distribution(
     Returns
     -------
     fig, ax
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> city = eo.datasets.load_st_paul()
+    >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
+    >>> fig, ax = eo.plots.response_distribution(result, ax=Figure())
+    >>> ax.get_xlabel()
+    'Response time t (min)'
     """
     named = _colours.named_evaluations(None, evaluations)
     thresholds = np.sort(np.asarray(thresholds, dtype=float).ravel())
@@ -217,6 +247,16 @@ def response_histogram(
     Returns
     -------
     fig, ax
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> city = eo.datasets.load_st_paul()
+    >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
+    >>> fig, ax = eo.plots.response_histogram(result, ax=Figure())
+    >>> ax.get_xlabel()
+    'Response time (min)'
     """
     named = _colours.named_evaluations(None, evaluations)
     longest = _longest(named)

@@ -59,6 +59,16 @@ def deployment(
     Returns
     -------
     fig, ax
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> city = eo.datasets.load_st_paul()
+    >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
+    >>> fig, ax = eo.plots.deployment(city, result, ax=Figure())
+    >>> len(ax.collections) > 0
+    True
     """
     named = {"": None} if evaluation is None else _colours.named_evaluations(city, evaluation, "")
     fig, axes = _maps(city, named, ax, value, limits)
@@ -74,7 +84,7 @@ def deployments(
     value: Value = "response",
     limits: Limits = None,
 ) -> tuple[Figure, AxesArray]:
-    """Draw several deployments side by side with the same colour scale.
+    """Draw several deployments with the same colour scale, up to three side by side, more in rows of two or three.
 
     Parameters
     ----------
@@ -90,6 +100,16 @@ def deployments(
     -------
     fig, axes
         ``axes`` is an array, shape (len(evaluations),).
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> city = eo.datasets.load_st_paul()
+    >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
+    >>> fig, axes = eo.plots.deployments(city, {"first nine": result}, ax=Figure())
+    >>> axes.size
+    1
     """
     return _maps(city, _colours.named_evaluations(city, evaluations), ax, value, limits)
 
@@ -129,20 +149,25 @@ def _maps(
 def _map_axes(ax: AxLike, city: City, count: int) -> tuple[Figure, AxesArray, dict[str, Any]]:
     """Return the figure, ``count`` axes and the axes of the colour bar.
 
-    New axes are placed explicitly, because automatic layouts leave gaps around axes of fixed aspect.
+    New axes are placed explicitly, because automatic layouts leave gaps around axes of fixed aspect. Up to three maps
+    stand in one row, four in two, more in rows of three.
     """
+    across = count if count <= 3 else 2 if count == 4 else 3
+    down = -(-count // across)
     low, high, aspect = _extent(city)
     width = 7.4 if count == 1 else 6.2
     height = float(np.clip(width * aspect * (high[1] - low[1]) / (high[0] - low[0]), 2.5, 8.5))
     left, top, gap, right = 0.15, 0.45, 0.3, 1.15
-    bottom = 0.42 + 0.2 * len(_wrapped(city.notes, count * width))
-    inches = (left + count * width + (count - 1) * gap + right, bottom + height + top)
+    bottom = 0.42 + 0.2 * len(_wrapped(city.notes, across * width))
+    inches = (left + across * width + (across - 1) * gap + right, bottom + down * (height + top))
     fig = new_figure(ax, inches, "none")
     if fig is None:
         fig, axes = given_axes(ax, count)
         return fig, axes, {"ax": list(axes)}
-    boxes = [(left + k * (width + gap), bottom, width, height) for k in range(count)]
-    boxes.append((inches[0] - right + 0.15, bottom + 0.1 * height, 0.2, 0.8 * height))
+    places = [(k % across, down - 1 - k // across) for k in range(count)]
+    boxes = [(left + i * (width + gap), bottom + j * (height + top), width, height) for i, j in places]
+    tall = inches[1] - bottom - top
+    boxes.append((inches[0] - right + 0.15, bottom + 0.1 * tall, 0.2, 0.8 * tall))
     *maps, bar = (fig.add_axes(tuple(np.array(box) / np.tile(inches, 2))) for box in boxes)
     return fig, np.array(maps, dtype=object), {"cax": bar}
 
@@ -234,7 +259,7 @@ def _wrapped(notes: str, inches: float) -> list[str]:
 
 
 def _map_legend(axes: AxesArray, city: City, *, lines: bool) -> None:
-    """Draw the legend of symbols and the notes on the data below a map."""
+    """Draw the legend of symbols and the notes on the data below the first map of the last row."""
     square = {"marker": "s", "linestyle": "none"}
     vacant = "vacant site" if lines else "candidate site"
     handles = [marker(vacant, color="white", markeredgecolor="#222", markersize=6, **square)]
@@ -243,8 +268,10 @@ def _map_legend(axes: AxesArray, city: City, *, lines: bool) -> None:
         thinness = _colours.line_thinness(city)
         for share, text in ((0.1, "10%"), (0.5, "50%"), (1, "100% of an atom's calls")):
             handles.append(marker(text, color=_colours.LINES, linewidth=thinness * _width(share)))
-    ax, dpi = axes[0], axes[0].figure.dpi
-    widths = [panel.get_window_extent().width / dpi for panel in axes]
+    spans = [panel.get_window_extent() for panel in axes]
+    last = [k for k, span in enumerate(spans) if span.y0 < spans[-1].y1]
+    ax, dpi = axes[last[0]], axes[0].figure.dpi
+    widths = [span.width / dpi for span in spans if span.y1 > spans[0].y0]
     roomy = widths[0] > 5.5
     spaces = {"columnspacing": 1.1, "handletextpad": 0.5, "borderaxespad": 0.2}
     columns = len(handles) if roomy else 2

@@ -38,6 +38,16 @@ def utilization(evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike =
     Returns
     -------
     fig, ax
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> city = eo.datasets.load_st_paul()
+    >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
+    >>> fig, ax = eo.plots.utilization(result, ax=Figure())
+    >>> len(ax.patches) >= len(result.sites)
+    True
     """
     named = _colours.named_evaluations(None, evaluations)
     busy = {name: _busy(e) for name, e in named.items()}
@@ -91,6 +101,16 @@ def approximation_error(
     Returns
     -------
     fig, ax
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> table = eo.datasets.load_study("approximation_error_15")
+    >>> table["size"] = (table["approximate_min"] - table["exact_min"]).abs()
+    >>> fig, ax = eo.plots.approximation_error(table, ax=Figure(), load="load", error="size")
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['plane', 'uniform', 'papers: mean below 0.002 min']
     """
     _validate.columns(frame, (load, group, error))
     loads, groups = sorted(frame[load].unique()), list(dict.fromkeys(frame[group]))
@@ -134,6 +154,17 @@ def correction_factor(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, A
     Returns
     -------
     fig, ax
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> import pandas as pd
+    >>> from emsopt.evaluators.approximate import correction_factors
+    >>> factors = pd.DataFrame({load: correction_factors(9, 9 * load) for load in (0.2, 0.5)})
+    >>> fig, ax = eo.plots.correction_factor(factors, ax=Figure())
+    >>> len(ax.lines)
+    3
     """
     fig, ax = figure(ax)
     colours = _colours.colours(len(frame.columns) + 2)[2:]  # the palest colours are invisible on white

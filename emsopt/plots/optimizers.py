@@ -184,6 +184,14 @@ def trust_region(
     Returns
     -------
     fig, ax
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> fig, ax = eo.plots.trust_region([[0, 1], [0, 2], [1, 2]], 0, 1.0, ax=Figure())
+    >>> len(ax.texts) > 0
+    True
     """
     counts = _validate.real_array(deployments, "deployments", (None, None), low=0).astype(int)
     known, last = values or {}, len(counts) - 1
@@ -273,6 +281,14 @@ def example_13(ax: AxLike = None) -> tuple[Figure, AxesArray]:
     Returns
     -------
     fig, axes
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> fig, axes = eo.plots.example_13(ax=Figure())
+    >>> axes.size
+    4
     """
     rows = np.array([[i in pair for i in range(5)] for pair in combinations(range(5), 2)], dtype=int)
     row = {"".join(map(str, count)): k for k, count in enumerate(rows)}

@@ -35,6 +35,16 @@ def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, A
     Returns
     -------
     fig, ax
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> calls, stations = eo.datasets.practice_calls()
+    >>> profile = eo.calls.aggregate_calls(calls, stations, cell_km=2).profile
+    >>> fig, ax = eo.plots.weekly_profile(profile, ax=Figure())
+    >>> ax.get_ylabel()
+    'Calls per hour'
     """
     _validate.instance(profile, "profile", WeeklyProfile, "emsopt.calls.WeeklyProfile")
     fig, ax = figure(ax, (8, 4.5))
@@ -67,6 +77,16 @@ def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     Returns
     -------
     fig, ax
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
+    >>> plan = eo.planning.hourly_plan({"night": city.scaled(0.5), "day": city.scaled(2)}, 2, moves=1)
+    >>> fig, ax = eo.plots.hourly_plan(plan, ax=Figure())
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['night', 'day']
     """
     _validate.instance(plan, "plan", Plan, "emsopt.planning.Plan")
     city, hours = plan.objectives[0].city, len(plan.labels)

@@ -65,6 +65,16 @@ def exploration(
     -------
     fig, axes
         ``axes`` is an array, shape (number of agents,).
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> net = eo.roads.grid_roads(4, 4, jitter=0.2, rng=0)
+    >>> run = eo.bandits.run(net, "r0c0-r0c1", "r3c2-r3c3", "gp-ts", horizon=10, rng=0)
+    >>> fig, axes = eo.plots.exploration(net, {"gp-ts": run}, ax=Figure())
+    >>> axes.size
+    1
     """
     named = gather_visits(net, visits)
     last = np.inf if rounds is None else _validate.whole_number(rounds, "rounds")
@@ -113,6 +123,16 @@ def routes(
     -------
     fig, axes
         ``axes`` is an array, shape (number of networks,).
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> net = eo.datasets.load_roads("monaco")
+    >>> path = net.shortest_path(net.lengths, *eo.datasets.ROUTES["monaco"]["A"])
+    >>> fig, axes = eo.plots.routes([(net, {"shortest": path})], ax=Figure())
+    >>> axes.size
+    1
     """
     extents = [_extent(net) for net, _ in maps]
     fig, axes = _maps(ax, len(extents), max((height for *_, height in extents), default=1.0))

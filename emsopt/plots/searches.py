@@ -47,6 +47,17 @@ def search_steps(
     Returns
     -------
     fig, axes
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> import pandas as pd
+    >>> columns = {"mean": [1.0, 0.5, 1.0], "deviation": 0.2, "acquisition": [0.1, 0.3, 0.1]}
+    >>> model = pd.DataFrame(columns, index=[0.0, 0.5, 1.0])
+    >>> fig, axes = eo.plots.search_steps([model], [(0.0, 1.0), (0.5, 0.5)], ax=Figure())
+    >>> axes.size
+    2
     """
     found = _validate.real_array(points, "points", (None, 2))
     for frame in steps:
@@ -105,6 +116,14 @@ def regret_curves(
     Returns
     -------
     fig, ax
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> fig, ax = eo.plots.regret_curves({"two runs": [[1.0, 1.5, 1.7], [0.8, 1.0, 1.1]]}, ax=Figure())
+    >>> ax.get_ylabel()
+    'Cumulative regret (min)'
     """
     named: Mapping[str, Any] = curves if isinstance(curves, dict) else {"": curves}
     bands = {name: confidence_band(rows) for name, rows in named.items()}

@@ -66,6 +66,14 @@ def study_curves(
     Returns
     -------
     fig, axes : Figure and ndarray of Axes, shape (panels,)
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> fig, axes = eo.plots.study_curves(eo.datasets.load_study("boke_noise_free_curves"), ax=Figure())
+    >>> axes.size
+    6
     """
     columns = _validate.whole_number(columns, "columns")
     _validate.columns(frame, [panels, lines, x, y, *(band or ())])
@@ -115,6 +123,16 @@ def line_panels(
     Returns
     -------
     fig, axes : Figure and ndarray of Axes, shape (panels,)
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"x": [0.0, 0.5, 1.0], "regression": [1.0, 0.2, 0.8]})
+    >>> fig, axes = eo.plots.line_panels({"three points": frame}, ax=Figure())
+    >>> axes.size
+    1
     """
     fig, axes = panels_of(ax, len(frames), SIZE, 3, sharey=True)
     names = [str(name) for frame in frames.values() for name in frame.columns.drop("true", errors="ignore")]

@@ -303,12 +303,12 @@ def test_step_shows_what_was_asked(city, objective, panel):
     trace = refs["trace"]()
     assert objective.evaluations == before + 1
     assert words(refs["said"]) == sentence(trace.facts)
-    assert "<iframe" in refs["map"].value
+    assert refs["map"].kind == "deployments"
     assert "alt='Values of 1 evaluations" in refs["convergence"].value
     assert "has no model" in refs["predictions"].value
-    fed = refs["feed"].value
+    fed = refs["map"].views
     refs["step"].click()
-    assert refs["feed"].value != fed
+    assert refs["map"].views != fed
     assert refs["edges"].value == ""
     assert refs["message"].value == ""
 
@@ -425,7 +425,7 @@ def test_when_all_is_tried_there_is_no_step_left(small):
     assert refs["step"].disabled
     assert refs["run"].disabled
     assert "All allowed deployments are evaluated" in words(refs["message"])
-    assert "no coordinates" in refs["map"].value
+    assert "no coordinates" in refs["map"].scene["sentence"]
     refs["restart"].click()
     assert not refs["step"].disabled
     for method in METHODS:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import emsopt as eo
+from emsopt.maps import LiveMap
 from emsopt.roads import grid_roads
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
@@ -77,6 +78,7 @@ def inputs(panel):
         name: widget
         for name, widget in parts(panel).items()
         if not isinstance(widget, shown) and not getattr(widget, "disabled", False)
+        if not isinstance(widget, LiveMap) or (widget.edit and widget.page is not None)
     }
 
 
@@ -103,6 +105,8 @@ def change(rng, widget):
     """Do to a widget what a user could, and a little more."""
     if isinstance(widget, widgets.Button):
         widget.click()
+    elif isinstance(widget, LiveMap):
+        widget.press(int(rng.integers(len(widget.scene["city"]["places"]))))
     elif isinstance(widget, widgets.FileUpload):
         widget.value = files(rng)
     elif isinstance(widget, widgets.Checkbox):
@@ -110,7 +114,7 @@ def change(rng, widget):
     elif isinstance(widget, widgets.SelectMultiple):
         some = rng.random(len(widget.options)) < rng.choice([0.0, 0.15, 1.0], p=[0.3, 0.65, 0.05])
         widget.index = tuple(np.flatnonzero(some).tolist())
-    elif isinstance(widget, widgets.Dropdown):
+    elif isinstance(widget, (widgets.Dropdown, widgets.ToggleButtons)):
         widget.index = int(rng.integers(len(widget.options)))
     elif isinstance(widget, widgets.Text):
         widget.value = TEXTS[rng.integers(len(TEXTS))]
@@ -180,12 +184,12 @@ FAULTS = {  # panel: (what fails, what the user does then)
     "boke": ("boke._figures", "scale"),
     "dashboard": ("_workbench.city_controls", "sites_count"),
     "dashboard, a table": ("_workbench.scenario", "add"),
-    "dashboard, files to save": ("_dashboard.deployment_map", "save"),
+    "dashboard, files to save": ("_dashboard.png", "files_made"),
     "dashboard, files to read": ("_uploads._named", "read"),
 }
 BESIDE_THE_CITY = {
     "dashboard, load": ("_workbench._charts.figures", "load"),
-    "dashboard, a station": ("_workbench._charts.figures", "places"),
+    "dashboard, a station": ("_workbench._charts.figures", "map"),
     "dashboard, taken": ("_workbench._charts.figures", "p_median"),
     "dashboard, before a search": ("_workbench.DeploymentSpace", "search"),
     "dashboard, in a search": ("_workbench.best_deployment", "search"),
@@ -212,6 +216,8 @@ def test_an_unexpected_error_is_said_and_logged(what, quick, monkeypatch, caplog
     widget = widget[0] if isinstance(widget, (list, tuple)) else widget
     if isinstance(widget, widgets.Button):
         widget.click()
+    elif action == "map":
+        widget.press(0)
     else:
         widget.value = widget.min if widget.value != widget.min else widget.max
     if action == "search":

@@ -113,7 +113,7 @@ def test_stations_say_their_units_and_share_of_calls(city, both, doubled):
 def test_atoms_have_the_colours_of_the_interactive_map(city, both):
     _, ax = plots.deployment(city, both)
     shaded = of_kind(ax, PathCollection)[0]
-    (view,) = deployment_map(city, both).data["views"]
+    (view,) = deployment_map(city, both).views
     classes = view["classes"]
     place = np.searchsorted(classes["edges"], view["columns"][0]["values"], side="right") - 1
     place = np.clip(place, 0, len(classes["colours"]) - 1)
@@ -185,8 +185,16 @@ def test_deployments_share_one_scale(city, both, doubled):
     # Atom 0: 3.6 min in one, 3 in the other; atom 2: 2.08 and 10.
     first, second = (of_kind(ax, PathCollection)[0].get_facecolors() for ax in axes)
     assert to_hex(first[2]) != to_hex(second[2])
-    view = deployment_map(city, {"optimum": both, "p-median": doubled}).data["views"][0]
+    view = deployment_map(city, {"optimum": both, "p-median": doubled}).views[0]
     assert fig.axes[2].get_yticks().min() >= view["classes"]["edges"][0]
+
+
+@pytest.mark.parametrize(("count", "rows"), [(1, [1]), (3, [3]), (4, [2, 2]), (5, [3, 2]), (7, [3, 3, 1])])
+def test_many_deployments_stand_in_rows(city, both, count, rows):
+    _, axes = plots.deployments(city, {str(k): both for k in range(count)})
+    heights = [ax.get_position().y0 for ax in axes]
+    assert [heights.count(y) for y in sorted(set(heights), reverse=True)] == rows
+    assert [k for k, ax in enumerate(axes) if ax.get_legend()] == [count - rows[-1]]
 
 
 # -- curves -------------------------------------------------------------------------------------------------------
@@ -417,6 +425,7 @@ def test_text_of_a_map_stays_inside_the_figure(city, both, doubled):
     for draw in (
         lambda fig: plots.deployment(talkative, both, ax=fig),
         lambda fig: plots.deployments(talkative, {"a": both, "b": doubled}, ax=fig),
+        lambda fig: plots.deployments(talkative, dict(zip("abcde", [both, doubled] * 3, strict=False)), ax=fig),
     ):
         fig, _ = draw(Figure())
         fig.canvas.draw()

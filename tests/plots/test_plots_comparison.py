@@ -25,7 +25,8 @@ ATOMS = pd.DataFrame(
 def test_bars_count_the_draws_and_only_clear_atoms_are_filled():
     values = np.column_stack([np.full(60, 6.0), 6 + GAPS])
     sites = (np.array([0]), np.array([1]))
-    answer = Comparison(("a", "b"), sites, "mean_response", "exact", "loss", values, ATOMS, pd.Series(dtype=float), 4)
+    told = values, ATOMS, pd.Series(dtype=float), 4, np.zeros(2)
+    answer = Comparison(("a", "b"), sites, "mean_response", "exact", "loss", *told)
     _, (left, right) = comparison(answer, Figure())
     assert left.get_legend().get_texts()[0].get_text() == "b: better with probability 66.7%"
     heights = left.patches[0].get_xy()[:, 1]

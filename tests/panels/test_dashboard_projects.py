@@ -1,0 +1,410 @@
+"""Projects in the dashboard: saved, killed and opened again, the figures are the same; nothing of single calls is kept."""
+
+import base64
+import datetime
+import io
+import itertools
+import json
+import re
+import subprocess
+import sys
+import types
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import emsopt as eo
+from emsopt.errors import InputError
+
+panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
+from ipywidgets import VBox
+
+from emsopt.panels import _dashboard, _report, _trust, _uploads, _widgets, _workbench
+from emsopt.panels._uploads import city_from_uploads
+from emsopt.panels._workbench import Workbench
+
+SEQUENCES = 20
+TABS = ("Districts", "Utilisation", "Alternatives", "Scenarios", "Day plan", "Data and trust")
+SHOWN = ("figures", "districts", "busy", "alternatives", "scenarios", "plan", "trust")
+
+
+def upload(**files):
+    moment = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
+    return tuple(
+        {"name": name, "type": "", "size": len(content), "content": memoryview(content), "last_modified": moment}
+        for name, content in ((name.replace("__", "."), content) for name, content in files.items())
+    )
+
+
+def san_jose():
+    calls, stations = eo.datasets.san_jose_calls()
+    return upload(january__csv=calls.to_frame().to_csv(index=False).encode(),
+                  houses__csv=stations.to_csv(index=False).encode())  # fmt: skip
+
+
+def link(refs, name):
+    """Return the file behind the link that the bar shows."""
+    found = re.search(r"download='([^']*)' href='data:[a-z/]+;base64,(.*?)'", refs[name].value)
+    return found[1], base64.b64decode(found[2])
+
+
+def answers(refs):
+    """Return everything that is shown, tab by tab."""
+    before, found = refs["tabs"].value, {}
+    for tab in TABS:
+        refs["tabs"].value = tab
+        found |= {f"{tab}: {name}": refs[name].value for name in SHOWN}
+    refs["tabs"].value = before
+    return found
+
+
+def change(refs, rng):
+    """Change a control at random, as a user may."""
+    what = rng.choice(["load", "units", "colocation", "capacity", "objective", "threshold", "evaluator", "pinned",
+                       "closed", "baseline", "count", "sites", "keep", "optimum", "p_median", "add", "search", "tabs",
+                       "moves", "label"])  # fmt: skip
+    widget = refs[what]
+    if what == "load":
+        widget.value = 10 ** rng.uniform(-0.4, 0.2)
+    elif what in ("units", "count", "moves"):
+        widget.value = int(rng.integers(max(widget.min, 2), min(widget.max, 6), endpoint=True))
+    elif what == "threshold":
+        widget.value = float(rng.integers(6, 40) / 2)
+    elif what in ("pinned", "closed"):
+        other = refs["closed" if what == "pinned" else "pinned"].value
+        free = [site for _, site in widget.options if site not in other]
+        widget.value = tuple(sorted(rng.choice(free, rng.integers(0, 2), replace=False).tolist()))
+    elif what == "sites":
+        field = widget[rng.integers(len(widget))]
+        field.value = type(field.value)(not field.value)
+    elif what in ("colocation",):
+        widget.value = not widget.value
+    elif what == "label":
+        widget.value = rng.choice(["", "=1", "night"])
+    elif what == "tabs":
+        widget.value = rng.choice(TABS)
+    elif hasattr(widget, "options"):
+        widget.value = rng.choice([each[1] if isinstance(each, tuple) else each for each in widget.options])
+    else:
+        widget.click()
+        refs["wait"]()
+
+
+REOPEN = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import test_dashboard_projects as tests
+from emsopt import panels
+print(json.dumps([tests.answers(panels.dashboard(path).refs) for path in sys.argv[2:]]))
+"""
+
+
+def test_saved_killed_and_opened_again_all_figures_are_the_same(tmp_path, monkeypatch):
+    monkeypatch.setitem(_workbench.SIMULATED, "calls", 50_000)
+    expected, paths = [], []
+    panel = panels.dashboard()
+    for k in range(SEQUENCES):
+        rng = np.random.default_rng(k)
+        refs = panel.refs
+        refs["city"].value = "St. Paul"
+        refs["empty"].click()
+        if k % 2:
+            refs["city"].value = "Practice town"
+        else:
+            refs["city"].value, refs["sites_count"].value = "Random grid city", int(rng.integers(5, 9))
+        for _ in range(7):
+            change(refs, rng)
+        refs["save"].click()
+        name, content = link(refs, "project")
+        assert name.endswith(".emsopt.zip")
+        paths.append(tmp_path / f"{k}.zip")
+        paths[-1].write_bytes(content)
+        expected.append(answers(refs))
+    folder = str(Path(__file__).parent)
+    done = subprocess.run([sys.executable, "-c", REOPEN, folder, *map(str, paths)], capture_output=True, text=True,
+                          check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    for before, after in zip(expected, json.loads(done.stdout), strict=True):
+        assert after == before
+    assert len({json.dumps(each) for each in expected}) == SEQUENCES  # the sequences differ
+
+
+@pytest.fixture(scope="module")
+def own():
+    """A dashboard with San José's two files, read, compared, tested and searched."""
+    panel = panels.dashboard()
+    panel.refs["city"].value = "Your own files"
+    panel.refs["files"].value = san_jose()
+    panel.refs["read"].click()
+    assert "Travel times are calibrated" in panel.refs["message"].value
+    assert "#1a7f37" in panel.refs["message"].value  # success has its own colour
+    panel.refs["sites"][3].value = 0
+    panel.refs["sites"][0].value += 1
+    for work in ("compare", "test"):
+        panel.refs[f"{work}_start"].click()
+        panel.refs[f"{work}_wait"]()
+    panel.refs["add"].click()
+    return panel
+
+
+def test_an_own_city_is_calibrated_compared_tested_saved_and_opened_again(own, tmp_path):
+    shown = answers(own.refs)
+    assert "gain by the log, 90 % interval (min)" in shown["Districts: figures"]
+    interval = re.search(r"90 % interval \(min\)</th><td>–</td><td>(.*?)</td>", shown["Districts: figures"])
+    mean, low, high = map(float, re.findall(r"[-+][\d.]+", interval[1]))
+    assert low <= mean <= high
+    for title in ("Back-test: calibrated before 2015-01-10", "How sure is the gain over today?", "Calibrated from"):
+        assert title in shown["Data and trust: trust"]
+    assert re.search("Mean response: .* modelled", shown["Data and trust: trust"])
+    own.refs["save"].click()
+    path = tmp_path / "town.zip"
+    path.write_bytes(link(own.refs, "project")[1])
+    again = panels.dashboard(path)
+    assert answers(again.refs) == shown
+    again.refs["compare_start"].click()
+    assert "which is not kept in a project" in again.refs["answer"].value
+    again.refs["units"].value = 44
+    again.refs["save"].click()
+    assert "Saved to town.zip" in again.refs["message"].value
+    assert panels.dashboard(path).refs["units"].value == 44
+
+
+def test_nothing_of_single_calls_is_in_a_project_or_a_report(own):
+    """Times, places, units and numbers of incidents are in the log, and in neither file; corners of cells may coincide."""
+    calls = eo.datasets.san_jose_calls()[0]
+    own.refs["save"].click()
+    with zipfile.ZipFile(io.BytesIO(link(own.refs, "project")[1])) as archive:
+        texts = {name: archive.read(name).decode() for name in archive.namelist()}
+    own.refs["report"].click()
+    texts["report"] = re.sub("base64,[^']*", "", link(own.refs, "project")[1].decode())
+    frame = calls.to_frame()
+    times = {str(t)[11:] for t in frame["time"]}
+    pairs = {f"{lon:.3f} {lat:.3f}" for lon, lat in frame[["lon", "lat"]].to_numpy()}
+    units = {unit for unit in frame["unit"].dropna() if len(unit) > 1}
+    assert len(times) > 1000
+    for name, text in texts.items():
+        numbers = re.findall(r"-?\d+\.\d{3,}", text)
+        found = {f"{float(a):.3f} {float(b):.3f}" for a, b in itertools.pairwise(numbers)}
+        assert len(found & pairs) < 10, name  # of 3,000
+        words = set(re.findall(r"[-\w.:]+", text))
+        assert not words & units, name
+        assert not words & times, name
+
+
+@pytest.fixture
+def gap():
+    """A log of 3,000 calls, of which 36 hours are missing and some have no place; and the calls around the gap."""
+    rng = np.random.default_rng(0)
+    times = np.datetime64("2025-01-06") + np.sort(rng.integers(0, 60 * 86400, 3000)).astype("timedelta64[s]")
+    frame = pd.DataFrame({"time": times, "lon": rng.uniform(0, 0.1, 3000), "lat": rng.uniform(45, 45.1, 3000)})
+    frame.loc[[20, 30], ["lon", "lat"]] = 0.0
+    missing = frame["time"].between("2025-02-01", "2025-02-02 12:00")
+    around = frame["time"][missing.shift(-1, fill_value=False) | missing.shift(1, fill_value=False)][~missing]
+    return frame[~missing], [f"{time:%H:%M}" for time in around]
+
+
+def test_a_gap_and_wrong_rows_are_told_on_the_page_and_not_in_the_project(gap):
+    calls, minutes = gap
+    stations = pd.DataFrame({"name": ["a", "b"], "lon": [0.03, 0.08], "lat": 45.05})
+    tables = {name: table.to_csv(index=False).encode() for name, table in (("c__csv", calls), ("s__csv", stations))}
+    refs = panels.dashboard().refs
+    refs["city"].value, refs["files"].value, refs["service"].value = "Your own files", upload(**tables), "30"
+    refs["read"].click()
+    assert "no place (rows 21, 31)" in refs["message"].value
+    refs["save"].click()
+    with zipfile.ZipFile(io.BytesIO(link(refs, "project")[1])) as archive:
+        text = archive.read("project.json").decode()
+    (checks,) = (result for result in json.loads(text)["results"] if result["kind"] == "checks")
+    said = " ".join(checks["said"])
+    assert "1 gap(s), 1.5 days in all; the longest, 1.5 days, starts on 2025-01-31" in said
+    assert "Wrong no place: 2 call(s)" in said
+    assert len(minutes) == 2
+    assert not any(minute in text for minute in minutes)
+    assert "Rows" not in text
+
+
+def test_the_report_tells_late_responses_too():
+    late = {"today": 0.2, "proposed": 0.15, "same": 0.2}
+    named = {
+        name: types.SimpleNamespace(mean_response=5.0, late_fraction=lambda _, share=share: share, sites=(0,))
+        for name, share in late.items()
+    }
+    assert _report._verdict({"today": named["today"]}, "today", 8.0) == (
+        "The mean response is 5.00 min. 20.0 % of responses take 8 min or more."
+    )
+    assert _report._verdict(named, "today", 8.0) == (
+        "With the proposed deployment, the mean response is 5.00 min: the same as with today (5.00 min). "
+        "15.0 % of responses take 8 min or more: 5.0 points fewer than with today (20.0 %)."
+    )
+    assert "8 min or more: the same as with today (20.0 %)." in _report._verdict(
+        {"today": named["today"], "proposed": named["same"]}, "today", 8.0
+    )
+
+
+def test_the_report_says_what_was_found_and_assumed(own):
+    own.refs["report"].click()
+    name, content = link(own.refs, "project")
+    text = content.decode()
+    assert name == "report.html"
+    assert re.search(
+        r"With the proposed deployment, the mean response is [\d.]+ min: [\d.]+ min (longer|shorter)", text
+    )
+    assert "<img src='data:image/png;base64," in text
+    for part in ("90 % interval", "Back-test: calibrated before", "Mean response: ", "emsopt version", "search seed",
+                 "drop repeats", "cell km", "Fewer units than today at: Station 4"):  # fmt: skip
+        assert part in text, part
+    assert "script" not in text
+    assert not re.search(r"(href|src)='?(https?:)?//", text)
+
+
+def test_exports_hold_what_makes_them_again(own):
+    own.refs["files_made"].click()
+    found = dict(re.findall(r"download='(.*?)' href='data:[a-z/]+;base64,(.*?)'", own.refs["links"].value))
+    table = pd.read_csv(io.BytesIO(base64.b64decode(found["scenarios.csv"])))
+    row = table[table["deployment"] == "yours"].iloc[0]
+    assert row["emsopt_version"] == eo.__version__
+    assert (row["search_seed"], row["simulation_seed"], row["colocation"]) == (0, 1, True)
+    calls, stations = eo.datasets.san_jose_calls()
+    city = eo.calls.calibrate(calls, stations).city(cell_km=row["cell_km"]).scaled(row["load_factor"])
+    again = eo.evaluators.evaluate(city, row["sites"].split("; "), row["evaluator"], capacity=row["capacity"])
+    assert again.mean_response == pytest.approx(row["mean_response_min"])
+    page = base64.b64decode(found["map.html"]).decode()
+    assert f"emsopt_version {eo.__version__}" in page
+    assert b"search_seed 0" in base64.b64decode(found["deployments.png"])
+
+
+def test_a_project_is_opened_on_the_page(own):
+    own.refs["save"].click()
+    content = link(own.refs, "project")[1]
+    panel = panels.dashboard()
+    panel.refs["open"].value = upload(x__zip=content[:-30])
+    assert "x.zip is not a project of emsopt, or it was cut off" in panel.refs["message"].value
+    assert "St. Paul" in panel.refs["figures"].value
+    panel.refs["open"].value = upload(town__zip=content)
+    assert "Opened town.zip" in panel.refs["message"].value
+    assert panel.refs["city"].value == "Opened project"
+    assert panel.refs["figures"].value == own.refs["figures"].value
+    panel.refs["city"].value = "St. Paul"
+    panel.refs["city"].value = "Opened project"
+    assert panel.refs["figures"].value == own.refs["figures"].value
+
+
+def test_the_environment_names_a_project(tmp_path, monkeypatch):
+    path = tmp_path / "town.zip"
+    eo.planning.Project(eo.datasets.grid_city(n_sites=5, units=2, rng=3), {"units": 3}).save(path)
+    monkeypatch.setenv(_dashboard.ENVIRONMENT, str(path))
+    refs = panels.dashboard().refs
+    assert (refs["city"].value, refs["units"].value, len(refs["sites"])) == ("Opened project", 3, 5)
+    path.write_bytes(b"PK")
+    refs = panels.dashboard().refs
+    assert "town.zip is not a project of emsopt" in refs["message"].value
+    assert "St. Paul" in refs["figures"].value
+    with pytest.raises(InputError, match="is not a project"):
+        panels.dashboard(path)
+
+
+def test_saving_replaces_a_given_file_only_while_its_city_is_shown(tmp_path, monkeypatch):
+    path, city = tmp_path / "town.zip", eo.datasets.grid_city(n_sites=5, units=2, rng=3)
+    eo.planning.Project(city, {"units": 3}).save(path)
+    first = path.read_bytes()
+    city.save(tmp_path / "city")
+    folder = upload(**{file.name.replace(".", "__"): file.read_bytes() for file in (tmp_path / "city").iterdir()})
+    damaged = upload(x__zip=eo.planning.Project(city, {"units": 2}, [{"scenario": "x"}]).to_bytes())
+
+    def saved(panel):
+        panel.refs["save"].click()
+        return panel.refs["message"].value
+
+    def other_city(refs):
+        refs["city"].value = "Random grid city"
+
+    def files(refs):
+        refs["city"].value, refs["files"].value = "Your own files", folder
+        refs["read"].click()
+        assert "Read " in refs["message"].value
+
+    def damaged_project(refs):
+        refs["open"].value = damaged
+        assert "scenarios of the project are damaged" in refs["message"].value
+
+    for leave in (other_city, files, damaged_project):
+        panel = panels.dashboard(path)
+        leave(panel.refs)
+        assert "to your downloads" in saved(panel), leave
+        assert path.read_bytes() == first
+    monkeypatch.setenv(_dashboard.ENVIRONMENT, str(path))
+    panel = panels.dashboard()  # as visitors of a server see it
+    panel.refs["units"].value = 2
+    assert "to your downloads" in saved(panel)
+    assert path.read_bytes() == first
+    panel = panels.dashboard(path)
+    panel.refs["colocation"].value = not panel.refs["colocation"].value  # the same city in another workbench
+    assert "Saved to town.zip" in saved(panel)
+    assert path.read_bytes() != first
+
+
+@pytest.fixture
+def roads(monkeypatch):
+    """Any file of roads is this network; the fit does without it, which is faster."""
+    net = eo.RoadNetwork([100.0, 90.0, 80.0], [10.0, 9.0, 9.0], [(0, 1), (1, 2), (2, 0)])
+    monkeypatch.setattr(_uploads, "_read_roads", lambda *_: net)
+    monkeypatch.setattr(_uploads, "calibrate", lambda calls, stations, roads: eo.calls.calibrate(calls, stations))
+    return net
+
+
+@pytest.mark.parametrize("usable", [True, False])
+def test_the_back_test_drives_on_the_roads_and_only_a_usable_model_is_a_success(usable, roads, monkeypatch):
+    said = "Mean response: 6 min recorded" + (": usable." if usable else ": do not use it for response times.")
+    report = types.SimpleNamespace(verdict=(said,), period="", calls=1, html="", to_frame=lambda: None)
+    asked = []
+    monkeypatch.setattr(_trust, "calibrate_and_test", lambda *_, **options: asked.append(options) or (None, report))
+    opened = city_from_uploads(san_jose() + upload(streets__osm=b""))
+    trust = Workbench(opened, VBox(), [], lambda: None).trust
+    trust.bench.today = (0, 1)
+    result = trust._test()()
+    assert (result, isinstance(result, _widgets.Done)) == (said, usable)
+    assert asked == [{"roads": roads, "today": (0, 1)}]
+
+
+def test_a_plan_of_some_hours_says_which_field_to_empty():
+    city = eo.datasets.grid_city(n_sites=5, units=2, rng=3)
+    refs = panels.dashboard(eo.planning.Project(city, about={"hours": "7, 8"})).refs
+    refs["plan_start"].click()
+    assert "field Hours must be empty for a day plan" in refs["answer"].value
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"load": -1.0e9},
+        {"objective": "x"},
+        {"yours": ["nowhere"]},
+        {"found": [{"sites": []}]},
+        {"medians": [{"settings": {}, "sites": []}]},
+        {"tab": 3},
+        {"gains": [[1]]},
+        {"pinned": 7},
+    ],
+)
+def test_damaged_settings_are_refused(settings):
+    city = eo.datasets.grid_city(n_sites=5, units=2, rng=3)
+    if "load" in settings:  # a slider takes its nearest value
+        assert panels.dashboard(eo.planning.Project(city, settings)).refs["load"].value == pytest.approx(0.1)
+        return
+    with pytest.raises(InputError, match="the settings of the project are damaged"):
+        panels.dashboard(eo.planning.Project(city, settings))
+
+
+def test_texts_of_a_foreign_project_stay_text():
+    nasty = "<img src=x onerror=alert(1)>"
+    result = eo.planning.project.Result(nasty, nasty, (nasty,), pd.DataFrame({nasty: [nasty]}, index=[nasty]))
+    city = eo.datasets.grid_city(n_sites=5, units=2, rng=3).replace(name=nasty, notes=nasty)
+    row = panels.dashboard(eo.planning.Project(city)).bench.scenarios()[0] | {"scenario": nasty, "number": 1}
+    panel = panels.dashboard(eo.planning.Project(city, {"label": nasty}, [row], [result], {nasty: nasty}))
+    texts = [*answers(panel.refs).values(), panel.refs["message"].value]
+    assert sum("&lt;img" in text for text in texts) > 3
+    assert not any("<img src=x" in text for text in texts)
+    assert nasty not in _widgets.lines(nasty)

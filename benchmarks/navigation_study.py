@@ -16,11 +16,12 @@ exploration     Figures 6 to 9: which edges each of the six agents drove, how of
 
 Sizes are the paper's: two routes each in Monaco and Luxembourg, five runs, 500 rounds; "agents" and "shifted" have
 fifteen further runs of 150 rounds, because five are too few to tell the agents apart by energy. "agents" takes about 40
-minutes of one processor. Some stored tables hold less: "agents" has energies in Luxembourg up to round 150, and none of
-"gp-ts-joint"; "lengthscale" and "sparse" were run with ``--networks monaco --runs 3``, "optimism" with ``--networks
-monaco``; and "parametrisation" and "sparse" were stored without energies. Runs of the same number face
-the same drawn energies and noise with every policy. Except in "sparse" the Gaussian process is exact. Luxembourg is
-left out if its file is not found (see `emsopt.datasets.load_roads`); Monaco's routes are our own choice, see
+minutes of one processor. Some stored tables hold less: "agents" and "parametrisation" have energies in Luxembourg up to
+round 150, and "agents" none of "gp-ts-joint"; "lengthscale" was run with ``--runs 3``, in Luxembourg also with
+``--horizon 150`` (eight minutes), "sparse" with ``--runs 3`` in Monaco and ``--runs 1 --horizon 150`` in Luxembourg,
+"optimism" with ``--networks monaco``; and "sparse" has energies up to round 150. Runs of the same number face the same
+drawn energies and noise with every policy. Except in "sparse" the Gaussian process is exact. Luxembourg is left out if
+its file is not found (see `emsopt.datasets.load_roads`); Monaco's routes are our own choice, see
 `emsopt.datasets.ROUTES`. The paper added heights to Luxembourg, which is flat here; Monaco's heights are a surrogate.
 Regret is rectified (`emsopt.bandits.navigation`). The lengthscale is that of the Matérn kernel on length, speed and
 incline; the κ of the graph kernel stays 1.
@@ -57,6 +58,7 @@ COMPARED = {
 LARGE = ["agents", "shifted", "exploration"]  # stored compressed
 SPARSELY = ["lengthscale", "optimism"]  # every fiftieth round is stored
 LENGTHSCALES = [0.1, 0.25, 0.5, 1.0, 1.5, 2.0]
+STORED_BY = ["network", "lengthscale", "route", "policy", "run"]  # a new run replaces the stored one, others stay
 RUNS, HORIZON, EVERY = 5, 500, 10
 ALL_RUNS, SHORT = 20, 150  # runs from the sixth on, of the two parts that have them, and their number of rounds
 
@@ -185,6 +187,7 @@ def main():
     suffix = ".csv.gz" if options.part in LARGE and not options.smoke else ".csv"
     table = _studies.run(task, cases(options.part, options), name, options)
     kept, file = for_store(table, options.part), _studies.table_file(name, options, suffix)
+    kept = _studies.beside_stored(kept, file, [key for key in STORED_BY if key in kept])
     kept.to_csv(file, index=False, compression={"method": "gzip", "mtime": 0} if file.suffix == ".gz" else None)
     print(f"{len(kept)} rows in {file}")
     if options.part != "exploration":

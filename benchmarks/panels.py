@@ -53,7 +53,7 @@ def main():
         panel["trace"]().step()
     report("optimizer panel, step", timed(lambda _: panel["step"].click(), range(6)))
     shown = eo.evaluators.exact_hypercube(city, range(9))
-    report("map", timed(lambda _: eo.maps.deployment_map(city, shown, key="panel")._repr_html_(), range(8)))
+    report("map", timed(lambda _: eo.maps.deployment_map(city, shown)._repr_html_(), range(8)))
     python = [sys.executable, "-c", IMPORT]
     report("import", [float(subprocess.check_output(python)) for _ in range(8)][1:])
 

@@ -1,9 +1,8 @@
-"""Write counts and rows of the register of claims into README.md, so that they stand in one place only.
+"""Write the counts of the register of claims into README.md.
 
     python data/quote_claims.py
 
-A block of the README from ``<!-- claims -->`` to ``<!-- end of claims -->`` holds the counts by paper and verdict. One
-that begins with ``<!-- claims: PAPER | PLACE | PLACE -->`` holds the rows of these places.
+They stand between ``<!-- claims -->`` and ``<!-- end of claims -->``, by paper and verdict.
 """
 
 import re
@@ -12,7 +11,7 @@ from pathlib import Path
 from emsopt.datasets import VERDICTS, load_claims
 
 README = Path(__file__).parents[1] / "README.md"
-BLOCK = re.compile(r"<!-- claims(?:: (?P<paper>.+?) \| (?P<places>.+?))? -->\n.*?<!-- end of claims -->", re.DOTALL)
+BLOCK = re.compile(r"<!-- claims -->\n.*?<!-- end of claims -->", re.DOTALL)
 
 
 def table(head, rows):
@@ -31,26 +30,9 @@ def counts():
     return table(["paper", "claims", *VERDICTS], rows)
 
 
-def quoted(paper, places):
-    """Return the table of some claims of a paper."""
-    claims, rows = load_claims(paper).set_index("place"), []
-    for place in places:
-        if place not in claims.index:
-            raise SystemExit(f"README.md quotes the claim '{place}' of {paper}, which is not in the register.")
-        row = claims.loc[place]
-        rows.append([f"{place}: {row.claim}", row.theirs, row.ours, f"{row.verdict}. {row.why}".rstrip(". ") + "."])
-    return table(["claim", "paper", "here", "verdict"], rows)
-
-
 def update(text):
-    """Return a text with all blocks as the register has them now."""
-
-    def block(found):
-        paper, places = found["paper"], found["places"]
-        begin = found[0].split("\n", 1)[0]
-        return f"{begin}\n\n{quoted(paper, places.split(' | ')) if paper else counts()}\n<!-- end of claims -->"
-
-    return BLOCK.sub(block, text)
+    """Return a text with the counts as the register has them now."""
+    return BLOCK.sub(f"<!-- claims -->\n\n{counts()}\n<!-- end of claims -->", text)
 
 
 if __name__ == "__main__":

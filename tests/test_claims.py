@@ -255,11 +255,11 @@ def test_numbers_of_a_claim_are_compared_in_their_order(claim):
             claim("server locations", "Section 7.2, optimum", *wrong)
 
 
-def test_the_readme_quotes_the_register(script):
+def test_the_readme_has_the_counts_of_the_register(script):
     quote = script("data/quote_claims.py")
     readme = quote.README.read_text("utf-8")
     assert quote.update(readme) == readme, "run: python data/quote_claims.py"
-    assert readme.count("<!-- end of claims -->") == len(quote.BLOCK.findall(readme)) >= 3
+    assert readme.count("<!-- end of claims -->") == len(quote.BLOCK.findall(readme)) == 1
     found = CLAIMS["verdict"].value_counts()
     assert f"| all | {len(CLAIMS)} | {' | '.join(str(found[v]) for v in VERDICTS)} |" in readme
 
@@ -293,8 +293,9 @@ def repetitions(text, papers):
 
 @pytest.mark.skipif(not (ROOT / "notebooks").exists(), reason="the notebooks are not installed with the package")
 def test_prose_quotes_the_register_instead_of_repeating_numbers():
-    """In the README and the notebooks; each notebook on a paper shows claims of it beside its results."""
-    assert repetitions((ROOT / "README.md").read_text("utf-8"), "") == []
+    """In the README, the site and the notebooks; each notebook on a paper shows claims of it beside its results."""
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        assert repetitions(page.read_text("utf-8"), "") == [], page.name
     for number, papers in NOTEBOOKS.items():
         (file,) = (ROOT / "notebooks").glob(f"{number}_*.ipynb")
         cells = json.loads(file.read_text("utf-8"))["cells"]
@@ -318,6 +319,11 @@ def test_other_numbers_are_no_repetitions():
 
 
 def test_a_quoted_claim_that_is_gone_is_named(script):
-    quote = script("data/quote_claims.py")
-    with pytest.raises(SystemExit, match="the claim 'Table 9' of navigation, which is not in the register"):
-        quote.quoted("navigation", ["Table 2", "Table 9"])
+    claims = script("docs/_claims.py")
+    assert claims.quoted(["navigation | Table 2"]).count("<tr data-verdict") == 1
+    with pytest.raises(ValueError, match="The claim 'Table 9' of navigation is quoted, but it is not in the register"):
+        claims.quoted(["navigation | Table 2 | Table 9"])
+
+
+def test_the_site_has_every_claim(script):
+    assert script("docs/_claims.py").register().count("<tr data-verdict") == len(CLAIMS)

@@ -286,9 +286,9 @@ def test_the_list_of_licences_covers_every_file_that_ships_once():
 
 
 def test_a_wheel_holds_the_list_of_licences_and_names_them():
-    """By the rules of its build: whole package, and license files beside the metadata."""
+    """By the rules of its build: whole package, notebooks, and license files beside the metadata."""
     rules = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert rules["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == ["emsopt"]
+    assert rules["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"] == ["emsopt", "notebooks"]
     assert "emsopt/data/LICENSES.md" in rules["project"]["license-files"]
     assert all((ROOT / name).is_file() for name in rules["project"]["license-files"])
     licences = " ".join(licence for *_, licence in licence_rows())

@@ -1,4 +1,4 @@
-"""The stored studies say what README, docstrings and notebooks quote, and can be recomputed."""
+"""The stored studies say what results, docstrings and notebooks quote, and can be recomputed."""
 
 import re
 from pathlib import Path
@@ -111,10 +111,10 @@ def test_variants_of_gp_pm_have_the_repairs_that_they_name(location):
     assert location.Ablated(objective, "literal + climbs", 0).repeats is False  # nothing is evaluated twice
 
 
-def test_optimizers_in_the_readme_are_those_of_the_studies():
-    file = Path(__file__).parents[1] / "README.md"
+def test_optimizers_in_the_results_are_those_of_the_studies():
+    file = Path(__file__).parents[1] / "benchmarks" / "RESULTS.md"
     if not file.exists():
-        pytest.skip("the README is not installed with the package")
+        pytest.skip("the results are not installed with the package")
     st_paul, grid = (eo.datasets.load_study(f"location_{name}") for name in ("st_paul", "grid"))
     first = study.outcomes(st_paul).groupby(["version", "method"])
     gaps = study.outcomes(grid).groupby(["n_sites", "units", "method"])["gap"].median()

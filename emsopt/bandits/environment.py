@@ -46,6 +46,15 @@ class Navigation:
         Wh to subtract from each edge before rectifying its cost, see `run`.
     rng : int or Generator, optional
         Source of randomness for the expected energies and the noise. Both are the same for every agent.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> net = eo.roads.grid_roads(4, 4, jitter=0.2, rng=0)
+    >>> environment = eo.bandits.Navigation(net, "r0c0-r0c1", "r3c2-r3c3", eo.bandits.navigation_prior(net), rng=0)
+    >>> path = environment.best_path(1)
+    >>> len(path), len(environment.observe(1, path))
+    (6, 6)
     """
 
     def __init__(

@@ -43,6 +43,21 @@ class Round:
         Chosen arms, in the oracle's order.
     values : ndarray, shape (k,)
         Observed value of each chosen arm.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> import numpy as np
+    >>> class Arms:
+    ...     def available(self, t):
+    ...         return np.arange(3), None
+    ...     def observe(self, t, arms):
+    ...         return np.array([0.1, 0.9, 0.5])[arms]
+    >>> prior = eo.bandits.Prior(np.zeros(3), np.eye(3), noise_variance=0.01)
+    >>> agent = eo.bandits.Agent(eo.bandits.ExactGP(prior), eo.bandits.UCB(), sense="max")
+    >>> *_, last = eo.bandits.play(agent, Arms(), eo.bandits.TopK(1), horizon=20)
+    >>> last.number, last.arms.tolist(), last.values.tolist()
+    (20, [1], [0.9])
     """
 
     number: int
@@ -128,6 +143,13 @@ class TopK:
         Number of arms k.
     sense : {"max", "min"}
         Whether indices are rewards, of which the largest are best ("max"), or costs ("min").
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> oracle = eo.bandits.TopK(2)
+    >>> sorted(oracle([0.3, 0.9, 0.5]).tolist())
+    [1, 2]
     """
 
     def __init__(self, size: int, *, sense: str = "max") -> None:
@@ -159,6 +181,14 @@ class ShortestPath:
     net : RoadNetwork
     start, end : int or str
         First and last edge of the path, by index or id.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> net = eo.roads.grid_roads(4, 4, jitter=0.2, rng=0)
+    >>> oracle = eo.bandits.ShortestPath(net, "r0c0-r0c1", "r3c2-r3c3")
+    >>> len(oracle(net.lengths))
+    6
     """
 
     def __init__(self, net: RoadNetwork, start: int | str, end: int | str) -> None:

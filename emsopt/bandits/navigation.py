@@ -54,8 +54,16 @@ from .sparse import SparseGP
 REGRESSIONS: dict[str, type[Regression]] = {"gp": ExactGP, "svgp": SparseGP, "bi": IndependentArms}
 RULES: dict[str, Rule] = {"ts": Thompson(), "bucb": BayesUCB(), "ucb": UCB()}
 POLICIES = {f"{regression}-{rule}": (regression, RULES[rule]) for regression in REGRESSIONS for rule in RULES}
-POLICIES["gp-ts-joint"] = ("gp", Thompson(joint=True))
-"""Policies by name. A policy is a regression (exact or sparse Gaussian process, or independent edges) and a rule."""
+POLICIES |= {"gp-ts-joint": ("gp", Thompson(joint=True))}
+"""Policies by name. A policy is a regression (exact or sparse Gaussian process, or independent edges) and a rule.
+
+>>> import emsopt as eo
+>>> sorted(eo.bandits.POLICIES)[:3]
+['bi-bucb', 'bi-ts', 'bi-ucb']
+>>> net = eo.roads.grid_roads(3, 3)
+>>> len(eo.bandits.run(net, "r0c0-r0c1", "r2c1-r2c2", policy="bi-ucb", horizon=5, rng=0).history)
+5
+"""
 
 COLUMNS = ["round", "hour", "path", "energy", "expected_energy", "regret", "cumulative_regret"]
 COLUMNS += ["excess_energy", "cumulative_excess_energy", "seconds"]
@@ -91,6 +99,14 @@ class NavigationRun:
         The agent's posterior, from which a run on another route can start: ``run(..., regression=)``. With a Gaussian
         process it holds a matrix of 8 n² bytes (260 MB for Luxembourg); if many runs are kept, drop it:
         ``dataclasses.replace(run, regression=None)``.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> net = eo.roads.grid_roads(4, 4, jitter=0.2, rng=0)
+    >>> run = eo.bandits.run(net, "r0c0-r0c1", "r3c2-r3c3", "gp-ts", horizon=10, rng=0)
+    >>> run.policy, len(run.history), len(run.best_path)
+    ('gp-ts', 10, 6)
     """
 
     history: pd.DataFrame

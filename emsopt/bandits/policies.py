@@ -60,8 +60,8 @@ def rectified_mean(mean: ArrayLike, deviation: ArrayLike) -> FloatArray:
 class UCB:
     """GP-UCB: the index (score) of an arm is its optimistic value, μ - √β_t σ for costs, μ + √β_t σ for rewards.
 
-    β_t = factor · 2 log(|A| t² / √(2π)) in round t with |A| base arms, or 0 if this is negative, as in Theorem 3.1 of
-    "Bayesian Analysis of Combinatorial Gaussian Process Bandits".
+    ``β_t = factor · 2 log(|A| t² / √(2π))`` in round t with ``|A|`` base arms, or 0 if this is negative, as in Theorem
+    3.1 of "Bayesian Analysis of Combinatorial Gaussian Process Bandits".
 
     Parameters
     ----------
@@ -89,10 +89,10 @@ class UCB:
 class BayesUCB:
     """GP-BayesUCB: the index (score) of an arm is its optimistic value, μ - √β_t σ for costs, μ + √β_t σ for rewards.
 
-    β_t = 2 erf⁻¹(1 - 2 η_t)² with η_t = (2π)^(ω/2) / (2 |A|^ω t^ξ) in round t with |A| base arms, as in Theorem 3.1 of
-    "Bayesian Analysis of Combinatorial Gaussian Process Bandits". For costs the index is the η_t-quantile of the
-    posterior, for rewards the (1 - η_t)-quantile. For η_t of ½ or more, β_t is 0. This occurs only with one or two
-    arms.
+    ``β_t = 2 erf⁻¹(1 - 2 η_t)²`` with ``η_t = (2π)^(ω/2) / (2 |A|^ω t^ξ)`` in round t with ``|A|`` base arms, as in
+    Theorem 3.1 of "Bayesian Analysis of Combinatorial Gaussian Process Bandits". For costs the index is the
+    η_t-quantile of the posterior, for rewards the (1 - η_t)-quantile. For η_t of ½ or more, β_t is 0. This occurs only
+    with one or two arms.
 
     Parameters
     ----------
@@ -133,6 +133,12 @@ class Thompson:
     joint : bool
         False draws each arm independently from its marginal, as the paper does. True draws all arms jointly,
         which preserves the correlation between arms; this needs a regression with a method ``sample``.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> eo.bandits.Thompson(joint=True)
+    Thompson(joint=True)
     """
 
     joint: bool = False
@@ -165,6 +171,17 @@ class Agent:
         Subtracted from the value of each arm before it is rectified; see `emsopt.bandits.run`.
     rng : int or Generator, optional
         Source of randomness for Thompson sampling.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> import numpy as np
+    >>> prior = eo.bandits.Prior([0.0, 0.0], [[1.0, 0.0], [0.0, 1.0]], noise_variance=0.1)
+    >>> agent = eo.bandits.Agent(eo.bandits.ExactGP(prior), eo.bandits.UCB(), sense="max")
+    >>> agent.update([1], [2.0])
+    >>> scores = agent.indices(2, np.arange(2))
+    >>> bool(scores[1] > scores[0])
+    True
     """
 
     def __init__(

@@ -56,6 +56,13 @@ class Prior:
     InputError
         If shapes do not match, a number is not finite, or the covariance is not symmetric or has a negative entry on
         its diagonal. Whether it is positive semi-definite is checked only when `factor` is computed.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> prior = eo.bandits.Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0)
+    >>> prior
+    <Prior: 2 arms, mean standard deviation 1.37, noise 1>
     """
 
     mean: FloatArray

@@ -67,6 +67,16 @@ class IndependentArms(Regression):
     ----------
     prior : Prior
         Only the diagonal of its covariance is used.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> prior = eo.bandits.Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0)
+    >>> arms = eo.bandits.IndependentArms(prior)
+    >>> arms.update([0], [4.0])
+    >>> mean, variance = arms.predict()
+    >>> mean.tolist(), variance.tolist()
+    ([3.0, 0.0], [0.75, 1.0])
     """
 
     def __init__(self, prior: Prior) -> None:

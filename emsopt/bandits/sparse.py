@@ -58,6 +58,16 @@ class SparseGP(Regression):
         is 0. Needs a prior with a ``kernel``, such as that of `navigation_prior`, and computes its graph kernel anew.
     rng : int or Generator, optional
         Source of randomness for the batches.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> prior = eo.bandits.Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0)
+    >>> gp = eo.bandits.SparseGP(prior, inducing=2, rng=0)
+    >>> gp.update([0], [4.0])
+    >>> mean, variance = gp.predict()
+    >>> mean.shape
+    (2,)
     """
 
     def __init__(

@@ -99,6 +99,14 @@ def greedy_gain(prior: Prior, steps: int) -> tuple[FloatArray, IntArray]:
         Total gain of all observations so far, after each step, nats.
     chosen : ndarray of int, shape (steps,)
         Chosen arms.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> prior = eo.bandits.Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0)
+    >>> gain, *_ = eo.bandits.greedy_gain(prior, 3)
+    >>> gain.round(3).tolist()
+    [0.693, 1.04, 1.32]
     """
     steps = _validate.whole_number(steps, "steps")
     covariance = np.array(prior.covariance, order="F")  # only its lower triangle is updated
@@ -128,6 +136,13 @@ def spectral_gain(prior: Prior, steps: ArrayLike) -> FloatArray:
     -------
     ndarray, shaped as ``steps``
         Upper bound, nats.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> prior = eo.bandits.Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0)
+    >>> eo.bandits.spectral_gain(prior, [1, 2]).round(3).tolist()
+    [0.703, 1.06]
     """
     steps = _validate.real_array(steps, "steps", np.shape(steps), low=1)
     values = eigvalsh(prior.covariance)[::-1]
@@ -146,6 +161,13 @@ def largest_eigenvalue(prior: Prior, size: int) -> float:
 
     A posterior covariance is at most the prior covariance. The eigenvalues of the prior on a few arms are at
     most its largest eigenvalue and at most the sum of the arms' variances.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> prior = eo.bandits.Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0)
+    >>> eo.bandits.largest_eigenvalue(prior, 1)
+    3.0
     """
     size = _validate.whole_number(size, "size", high=prior.n_arms)
     most = np.sort(np.diag(prior.covariance))[-size:].sum()
@@ -179,8 +201,8 @@ def regret_bound(
     rounds : array_like of int
         Number of rounds T, or several such numbers.
     n_arms, size : int
-        Number of arms |A| and maximum size K of a super arm. With ``infinite``, |A| is the size of the grid in the
-        last round, ``grid_points(...) ** d``, for one number of rounds.
+        Number of arms ``|A|`` and maximum size K of a super arm. With ``infinite``, ``|A|`` is the size of the grid in
+        the last round, ``grid_points(...) ** d``, for one number of rounds.
     gain : array_like, shaped as ``rounds``
         Upper bound on γ_TK, the largest information gain of T K observations, nats: `spectral_gain`, or `greedy_gain`
         divided by 1 - 1/e.

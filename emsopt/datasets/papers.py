@@ -10,6 +10,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 VERDICTS = ("reproduced", "in part", "refuted", "cannot be tested")  # of `load_claims`
+"""The verdicts of `load_claims`, which explains them.
+
+>>> import emsopt as eo
+>>> claims = eo.datasets.load_claims()
+>>> set(claims["verdict"]) == set(eo.datasets.VERDICTS)
+True
+"""
 
 
 def paper_table(number: int) -> "pd.DataFrame":
@@ -43,6 +50,13 @@ def paper_table(number: int) -> "pd.DataFrame":
     agrees to the printed digit: the first seven rows are lower by at most 0.6 %, as if service took 34.0 min, and the
     others higher by up to 1.2 %, as if it took 34.46 min, whereas 1440/42.17 is 34.15 min. St. Paul's 0.07 calls per
     minute should read 0.06.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> table = eo.datasets.paper_table(1)
+    >>> table.loc[table["offered_load"] == 0.225, ["optimum_min", "p_median_min"]].values.tolist()
+    [[5.86, 6.01]]
     """
     import pandas as pd
 

@@ -20,7 +20,14 @@ ROUTES = {
 }
 """First and last edge of two routes per network. Luxembourg: the edges of the paper, appendix B.2; in the rebuilt
 network, other pieces of the same streets. Monaco: the paper's four ids do not exist there, so these are routes of
-similar extent: A from Cap-d'Ail along the coast to Roquebrune, B from the port of Monaco up to La Turbie."""
+similar extent: A from Cap-d'Ail along the coast to Roquebrune, B from the port of Monaco up to La Turbie.
+
+>>> import emsopt as eo
+>>> net = eo.datasets.load_roads("monaco")
+>>> start, end = eo.datasets.ROUTES["monaco"]["A"]
+>>> len(net.shortest_path(net.lengths, start, end)) > 10
+True
+"""
 
 
 def load_roads(name: str = "monaco") -> "RoadNetwork":

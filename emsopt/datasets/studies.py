@@ -33,14 +33,14 @@ def load_study(name: str) -> "pd.DataFrame":
 
         "navigation_agents", "navigation_parametrisation", "navigation_lengthscale", "navigation_sparse": cumulative
         regret (Wh, rectified, as `emsopt.bandits.navigation` defines it) and the number of distinct edges driven, at
-        every tenth round or less often, for five runs of every policy on each route; the last two cover only Monaco,
-        with three runs. "navigation_agents" and "navigation_lengthscale" also have ``excess_energy``, the expected
-        energy up to the round above that of the path of least rectified cost (Wh, not rectified; not for "gp-ts-joint",
-        in Luxembourg up to round 150); "navigation_agents" has the rectified cost of that path (``best_cost``) and
-        fifteen further runs of 150 rounds. "navigation_shifted": the same in Monaco with the potential energy
-        subtracted before rectifying. "navigation_optimism": UCB with smaller confidence parameters, in Monaco.
-        "navigation_exploration": each edge driven in the first of these runs, with the number of visits and the round
-        of the first visit. Written by ``benchmarks/navigation_study.py``.
+        every tenth round or less often, for five runs of every policy on each route; the last two have three runs, in
+        Luxembourg of 150 rounds and for "navigation_sparse" one. They also have ``excess_energy``, the expected energy
+        up to the round above that of the path of least rectified cost (Wh, not rectified; not for "gp-ts-joint"; in
+        Luxembourg and in "navigation_sparse" up to round 150). "navigation_agents" has the rectified cost of that path
+        (``best_cost``) and fifteen further runs of 150 rounds. "navigation_shifted": the same in Monaco with the
+        potential energy subtracted before rectifying. "navigation_optimism": UCB with smaller confidence parameters, in
+        Monaco. "navigation_exploration": each edge driven in the first of these runs, with the number of visits and the
+        round of the first visit. Written by ``benchmarks/navigation_study.py``.
 
         "comparison": what `emsopt.planning.compare` states after each of many synthetic logs of St. Paul, one row each:
         ``rule`` by which the second deployment was chosen, ``weeks`` and ``calls`` of the log, the true difference of
@@ -63,11 +63,12 @@ def load_study(name: str) -> "pd.DataFrame":
         "boke_noise_free_curves", "boke_noisy_curves", "boke_sprinkler_curves", "boke_tuning_curves": mean, median and
         quartiles of the simple regret (in tuning: 1 - R²) of the methods on boxes after every other ``evaluation``;
         "boke_noise_free_ends" and so on: the final regret of each run, for thirty seeds, ten in tuning. Those of the
-        sprinkler also have the optimizer's ``cpu_seconds``. "boke_seconds": mean CPU seconds of a run, with standard
-        error, all methods measured in turn. "boke_noise": with noise, regrets of the recommended, the luckiest and the
-        best point of each run. "boke_fill": fill distance of designs. "boke_constant": the final regret of each run of
-        BOKE and BOKE+ with other noise constants (``noise_sd``). "boke_theory": cumulative regret after t steps on
-        finite sets, with its bounds and how many steps exceed theirs (``violations``). All are written by
+        sprinkler also have the optimizer's ``cpu_seconds``, and runs of "gp-ei" without them. "boke_seconds": mean CPU
+        seconds of a run, with standard error, all methods measured in turn. "boke_noise": with noise, regrets of the
+        recommended, the luckiest and the best point of each run. "boke_fill": fill distance of designs.
+        "boke_constant": the final regret of each run of BOKE and BOKE+ with other noise constants (``noise_sd``).
+        "boke_theory": cumulative regret after t steps on finite sets, with its bounds and how many steps exceed theirs
+        (``violations``). All are written by
         ``benchmarks/boke_study.py``.
         "boke_complexity": CPU seconds of the parts of an optimizer's step by number of points t, "boke_runs":
         CPU seconds of one run by number of ``evaluations``. Both are written by ``benchmarks/boke.py``.
@@ -75,6 +76,13 @@ def load_study(name: str) -> "pd.DataFrame":
     Returns
     -------
     DataFrame
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> study = eo.datasets.load_study("location_grid")
+    >>> sorted(study["method"].unique())[:3]
+    ['annealing', 'bocs', 'genetic']
     """
     import pandas as pd
 

@@ -1,5 +1,6 @@
-"""Numbers that the register of claims and the README quote from the stored navigation studies, computed from them."""
+"""Numbers that the register of claims and benchmarks/RESULTS.md quote from the stored navigation studies, computed from them."""
 
+import inspect
 from functools import cache
 from pathlib import Path
 
@@ -7,8 +8,9 @@ import numpy as np
 import pytest
 
 import emsopt as eo
+from emsopt.bandits import navigation
 
-README = Path(__file__).parents[2] / "README.md"
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "RESULTS.md"
 ROUTES = [(network, route) for network in ("Luxembourg", "Monaco") for route in "AB"]
 SIX = ["gp-ts", "gp-bucb", "gp-ucb", "bi-ts", "bi-bucb", "bi-ucb"]
 
@@ -93,14 +95,15 @@ def test_order_of_agents(place, pairs):
 
 
 def test_order_of_agents_with_inducing_points():
-    sparse, regret = ends("sparse"), ends("agents", runs=3)
-    ratios, runs = [], []
-    for rule in ("ts", "bucb", "ucb"):
-        pair = sparse[f"svgp-{rule}"], regret.loc[["Monaco"], f"bi-{rule}"]
-        ratios.append(f"{pair[0].sum() / pair[1].sum():.2f} of BI-{rule.upper()}")
-        runs.append(int((pair[0] < pair[1]).sum()))
+    said = []
+    for network, last, runs in (("Monaco", 500, 3), ("Luxembourg", 150, 1)):
+        sparse, regret = (ends(part, last=last, runs=runs).loc[[network]] for part in ("sparse", "agents"))
+        pairs = [(sparse[f"svgp-{rule}"], regret[f"bi-{rule}"], rule.upper()) for rule in ("ts", "bucb", "ucb")]
+        ratios = [f"{ours.sum() / theirs.sum():.2f} of BI-{rule}" for ours, theirs, rule in pairs]
+        less = [int((ours < theirs).sum()) for ours, theirs, _ in pairs]
+        said.append(f"{', '.join(ratios)}; less in {counted(less)} of {len(sparse)} runs")
     row = register("Section 4.2, GP against BI, inducing points")
-    assert row.ours == f"regret {', '.join(ratios)}; less in {counted(runs)} of 6 runs"
+    assert row.ours == f"regret {said[0]}; Luxembourg, 150 rounds: {said[1]}"
 
 
 FIGURE_3 = ["gp-bucb, xi 0.5", "gp-ucb, half beta", "gp-bucb", "gp-ucb"]
@@ -122,6 +125,10 @@ def test_figure_3():
         assert (
             register(place).ours == f"{regret[a].sum() / regret[b].sum():.2f} of the regret; less in {runs} of 20 runs"
         )
+        for network, last, clearly in (("Luxembourg", 150, True), ("Monaco", 500, False)):
+            energy = ends("parametrisation", "excess_energy", last).loc[[network]]
+            saved = by_route(energy[b] - energy[a]).agg(["mean", "sem"])
+            assert ((saved["mean"] > 2 * saved["sem"]) == clearly).all(), (place, network)
     ratios = by_route(regret[FIGURE_3[0]]).mean() / by_route(ends("agents")["gp-ts"]).mean()
     less = by_route(ends("optimism")).mean()[[f"gp-ucb, {factor} beta" for factor in (0.25, 0.1, 0.03, 0.01)]]
     sampled = by_route(ends("agents")["gp-ts"]).mean()
@@ -134,23 +141,50 @@ def test_figure_3():
     assert (less.iloc[:, 1] < less.iloc[:, 0]).all()
 
 
-def test_figure_5():
-    table = study("lengthscale").query("round == 500").assign(kwh=lambda t: t["cumulative_regret"] / 1000)
-    groups = table.groupby(["route", "policy", "lengthscale"])["kwh"].agg(["mean", "sem"])
-    for place, policies in (("GP-BUCB", ["gp-bucb"]), ("GP-TS", ["gp-ts"]), ("BI", ["bi-bucb", "bi-ts"])):
-        row, numbers, errors = register(f"Figure 5, {place}"), [], []
-        for policy in policies:
-            for route in "AB":
-                group = groups.loc[(route, policy)]
-                numbers.append(f"{policy.upper()} {route} {joined(group['mean'])}")
-                errors.append(joined([group["sem"].min(), group["sem"].max()], between=" to "))
-        assert row.ours == f"at lengthscales 0.1, 0.25, 0.5, 1, 1.5, 2: {'; '.join(numbers)} kWh"
-        assert row.error == "; ".join(errors)
+def by_lengthscale(network, last):
+    """Return mean and standard error of the regret after some rounds, kWh: a row per route, policy and lengthscale."""
+    table = study("lengthscale").query("network == @network and round == @last")
+    kwh = (table["cumulative_regret"] / 1000).rename("kwh")
+    return kwh.groupby([table["route"], table["policy"], table["lengthscale"]]).agg(["mean", "sem"])
+
+
+def listed(groups, policies):
+    """Return the means by route and lengthscale as text, and the least and largest errors."""
+    routes = [(policy, route, groups.loc[(route, policy)]) for policy in policies for route in "AB"]
+    numbers = [f"{policy.upper()} {route} {joined(group['mean'])}" for policy, route, group in routes]
+    errors = [joined([group["sem"].min(), group["sem"].max()], between=" to ") for *_, group in routes]
+    return f"at lengthscales 0.1, 0.25, 0.5, 1, 1.5, 2: {'; '.join(numbers)} kWh", "; ".join(errors)
+
+
+def relative(groups):
+    """Return the regret of GP-BUCB over that of BI-BUCB at the shortest and the longest lengthscale, as text."""
     means = groups["mean"].unstack("policy")
     ratio = means["gp-bucb"] / means["bi-bucb"]
-    said = [f"{ratio[route, 0.1]:.2f} to {ratio[route, 2.0]:.2f} ({route})" for route in "AB"]
+    return ", ".join(f"{ratio[route, 0.1]:.2f} to {ratio[route, 2.0]:.2f} ({route})" for route in "AB")
+
+
+def test_figure_5():
+    groups = by_lengthscale("Monaco", 500)
+    for place, policies in (("GP-BUCB", ["gp-bucb"]), ("GP-TS", ["gp-ts"]), ("BI", ["bi-bucb", "bi-ts"])):
+        row = register(f"Figure 5, {place}")
+        assert (row.ours, row.error) == listed(groups, policies)
     row = register("Section 4.2, lengthscale")
-    assert row.ours == f"regret of GP-BUCB relative to BI-BUCB from 0.1 to 2: {', '.join(said)}"
+    assert row.ours == f"regret of GP-BUCB relative to BI-BUCB from 0.1 to 2: {relative(groups)}"
+
+
+def test_figures_4_and_5_in_luxembourg():
+    groups = by_lengthscale("Luxembourg", 150)
+    numbers, errors = listed(groups, ["gp-bucb", "gp-ts", "bi-bucb", "bi-ts"])
+    row = register("Figures 4 and 5, Luxembourg")
+    assert row.ours == f"after 150 rounds, {numbers}; GP-BUCB relative to BI-BUCB from 0.1 to 2: {relative(groups)}"
+    assert row.error == errors
+    table = study("lengthscale").query("network == 'Luxembourg' and round == 150")
+    runs = table.pivot(index=["route", "run"], columns=["policy", "lengthscale"], values="cumulative_regret")
+    for policy in ("gp-bucb", "bi-bucb"):
+        rise = (runs[policy, 2.0] - runs[policy, 0.1]).groupby("route").agg(["mean", "sem"])
+        assert (rise["mean"].abs() < 2 * rise["sem"]).all(), policy
+    means = groups["mean"].unstack("lengthscale").xs("gp-bucb", level="policy")
+    assert (1 - means[2.0] / means[0.1]).round(2).tolist() == [0.18, 0.28]
 
 
 @pytest.mark.parametrize(("number", "network", "route"), [(6 + k, *place) for k, place in enumerate(ROUTES)])
@@ -175,6 +209,35 @@ def test_variance_of_the_prior():
     prior = eo.bandits.navigation_prior(eo.datasets.load_roads("monaco"))
     said = f"mean variance {np.diag(prior.covariance).mean():,.0f} Wh^2 in Monaco"
     assert register("Section 2.1, prior variance").ours.startswith(said)
+
+
+@pytest.mark.parametrize("network", ["monaco", "luxembourg"])
+def test_shares_of_negative_energies_in_the_notes_of_the_module(network):
+    """Of prior means and of twenty draws, below 0, below the noise and below the potential energy."""
+    try:
+        net = eo.datasets.load_roads(network)
+    except eo.errors.DataUnavailableError as error:
+        pytest.skip(str(error))
+    notes = " ".join(inspect.getdoc(navigation).split())
+    prior = eo.bandits.navigation_prior(net)
+    draws = prior.draw(20, rng=0)
+    below = {name: np.mean(draws < limit[:, None], axis=0) for name, limit in limits(net).items()}
+    if network == "luxembourg":
+        assert (prior.mean > 0).all()
+        low, high = 100 * below["0"].min(), 100 * below["0"].max()
+        assert f"drawn for Luxembourg, {low:.0f} to {high:.0f} % are negative in twenty draws" in notes
+        return
+    small = np.mean(prior.mean < 2 * np.sqrt(prior.noise_variance))
+    assert f"{100 * np.mean(prior.mean < 0):.0f} % of the edges have a negative prior mean" in notes
+    assert f"{100 * small:.0f} % have a prior mean below two standard deviations of the noise" in notes
+    assert (prior.mean > limits(net)["shift"]).all()
+    shifted, plain = (100 * np.median(below[name]) for name in ("shift", "0"))
+    assert f"a median of {shifted:.0f} % instead of {plain:.0f} % over twenty draws" in notes
+
+
+def limits(net):
+    """Return what energies are compared with: zero, and the potential energy of each edge."""
+    return {"0": np.zeros(net.n_edges), "shift": eo.roads.energy.potential_energy(net.lengths, net.inclines)}
 
 
 def test_good_paths_of_thompson_sampling():
@@ -229,9 +292,9 @@ def test_energy_saved_by_the_shift():
     )
 
 
-def test_energies_in_the_readme_are_those_of_the_studies():
-    if not README.exists():
-        pytest.skip("the README is not installed with the package")
+def test_energies_in_the_results_are_those_of_the_studies():
+    if not RESULTS.exists():
+        pytest.skip("the results are not installed with the package")
     columns = {}
     for part, places in (("agents", [("Monaco", "Luxembourg"), ""]), ("shifted", [("Monaco",), ", shifted"])):
         table = study(part).query("round == 150")
@@ -239,7 +302,7 @@ def test_energies_in_the_readme_are_those_of_the_studies():
             for route in "AB":
                 own = table.query("network == @network and route == @route").groupby("policy")["excess_energy"]
                 columns[f"{network} {route}{places[1]}"] = own.agg(["mean", "sem"]) / 1000
-    text = README.read_text("utf-8")
+    text = RESULTS.read_text("utf-8")
     assert f"| agent | {' | '.join(columns)} |" in text
     for policy in SIX:
         cells = [f"{own.loc[policy, 'mean']:.1f} ± {own.loc[policy, 'sem']:.1f}" for own in columns.values()]

@@ -94,7 +94,7 @@ def test_a_stored_run_can_be_repeated(study, method):
 
 
 def test_what_the_stored_runs_say():
-    """The claims of README, docstrings and notebook that rest on them."""
+    """The claims of the site, docstrings and notebook that rest on them."""
     ends = eo.datasets.load_study("boke_noise_free_ends")
     runs = ends.groupby(["problem", "method"])["regret"]
     median = runs.median().unstack()

@@ -1,5 +1,7 @@
 """The simple optimizers: every deployment they ask for is allowed, and each searches as its description says."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -138,6 +140,19 @@ def test_local_search_stops_when_its_budget_is_used_up(st_paul):
     assert 30 <= run.nfev < whole.nfev
     assert run.fun >= whole.fun
     assert "budget" in run.message
+
+
+def test_both_searches_of_a_large_fleet_show_their_progress(monkeypatch, capsys):
+    """Starts of both searches in one count, with the deployments evaluated and the best value beside it."""
+    monkeypatch.setattr("emsopt.optimizers.deployments.swaps.AFFORDABLE", {"exact": 0, "approximate": 0})
+    objective, steps = eo.Objective(eo.datasets.grid_city(n_sites=8, units=3, rng=1), 3, "exact"), []
+    run = eo.optimizers.best_deployment(objective, rng=0, progress=lambda *step: steps.append(step))
+    assert {total for _, total in steps} == {11}
+    assert [done for done, _ in steps] == sorted(done for done, _ in steps)
+    assert {done for done, _ in steps} == set(range(12))
+    assert run.nfev == objective.evaluations > 0
+    eo.optimizers.best_deployment(objective, rng=0, progress=True)
+    assert re.search(r"11/11 .*deployments, best \d", capsys.readouterr().err)
 
 
 def test_local_search_starts_where_it_is_told(st_paul):

@@ -56,6 +56,17 @@ class StudyError(EmsoptError, RuntimeError):
         Each failed case and the error it raised.
     results : DataFrame
         Rows of the finished cases.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> def task(number):
+    ...     return [{"inverse": 1 / number}]
+    >>> try:
+    ...     eo.study.run(task, eo.study.cases(number=[1, 0]))
+    ... except eo.study.StudyError as error:
+    ...     print(len(error.failures), error.results["inverse"].tolist())
+    1 [1.0]
     """
 
     def __init__(self, message: str, failures: list[tuple[Case, str]], results: pd.DataFrame) -> None:

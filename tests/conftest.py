@@ -76,7 +76,10 @@ def client():
 
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, worker_class=Nanny, dashboard_address=None
+            n_workers=2,
+            threads_per_worker=1,
+            worker_class=Nanny,
+            dashboard_address=":0",  # any free port
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

@@ -41,7 +41,7 @@ def bar(progress: Progress | None, total: int | None, unit: str) -> AbstractCont
 def _tqdm_bar(total: int | None, unit: str) -> Iterator[Show]:
     from tqdm import tqdm
 
-    with tqdm(total=total, unit=unit) as shown:
+    with tqdm(total=total, unit=unit, miniters=0) as shown:  # so that a new note is shown although nothing is done
 
         def show(done: int, note: str = "", total: int | None = total) -> None:
             shown.total = total

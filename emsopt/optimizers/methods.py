@@ -42,7 +42,12 @@ METHODS: dict[str, Callable[..., Optimizer]] = {
     "local": LocalSearch,
     "gp-pm-literal": partial(GPpM, literal=True),
 }
-"""Methods on deployments by name."""
+"""Methods on deployments by name.
+
+>>> import emsopt as eo
+>>> sorted(eo.optimizers.METHODS)
+['annealing', 'bocs', 'genetic', 'gp-pm', 'gp-pm-literal', 'gp-zero', 'local', 'random', 'sparbl', 'sparbl+']
+"""
 
 BOX_METHODS: dict[str, type[BoxOptimizer]] = {
     "boke": BOKE,
@@ -54,7 +59,12 @@ BOX_METHODS: dict[str, type[BoxOptimizer]] = {
     "random": RandomPoints,
     "gp-ei": GPEI,
 }
-"""Methods on boxes by name."""
+"""Methods on boxes by name.
+
+>>> import emsopt as eo
+>>> sorted(eo.optimizers.BOX_METHODS)
+['boke', 'boke+', 'boke-auto', 'gp-ei', 'gp-ucb', 'gp-ucb-fixed', 'kr-ucb', 'random']
+"""
 
 BY_KIND: dict[type[AskTell[Any]], Mapping[str, Callable[..., AskTell[Any]]]] = {
     Optimizer: METHODS,

@@ -46,6 +46,14 @@ class Run:
         Whether Ctrl-C ended the search.
     sense : {"min", "max"}
         Whether the smallest or the largest value was searched for.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
+    >>> run = eo.minimize(objective, "local", budget=10, rng=0)
+    >>> run.nfev, len(run.history), run.fun == objective(run.x)
+    (10, 10, True)
     """
 
     x: Any

@@ -75,6 +75,13 @@ def sprinkler(output: str = "range", *, noise_sd: float = 0.0, rng: Rng = None) 
     ------
     InputError
         If the output is unknown.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> f = eo.problems.sprinkler("range")
+    >>> f.sense, f.dimension
+    ('max', 8)
     """
     column = list(BEST).index(_validate.choice(output, "output", tuple(BEST)))
     function = partial(_output, column)  # which can be pickled, unlike a lambda

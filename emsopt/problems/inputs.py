@@ -13,7 +13,17 @@ from ..errors import InputError
 
 @dataclass(frozen=True)
 class Real:
-    """Real input from ``low`` to ``high``; with ``log=True``, methods search its logarithm."""
+    """Real input from ``low`` to ``high``; with ``log=True``, methods search its logarithm.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from emsopt.optimizers import Categorical, Integer, Real
+    >>> inputs = {"rate": Real(1e-4, 1.0, log=True), "layers": Integer(1, 5), "solver": Categorical(["adam", "sgd"])}
+    >>> run = eo.minimize(lambda rate, layers, solver: layers + (solver == "sgd"), bounds=inputs, budget=12, rng=0)
+    >>> 1e-4 <= run.x["rate"] <= 1
+    True
+    """
 
     low: float
     high: float
@@ -24,7 +34,17 @@ class Real:
 
 @dataclass(frozen=True)
 class Integer:
-    """Whole-number input from ``low`` to ``high``, both included; with ``log=True``, methods search its logarithm."""
+    """Whole-number input from ``low`` to ``high``, both included; with ``log=True``, methods search its logarithm.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from emsopt.optimizers import Categorical, Integer, Real
+    >>> inputs = {"rate": Real(1e-4, 1.0, log=True), "layers": Integer(1, 5), "solver": Categorical(["adam", "sgd"])}
+    >>> run = eo.minimize(lambda rate, layers, solver: layers + (solver == "sgd"), bounds=inputs, budget=12, rng=0)
+    >>> run.x["layers"] in range(1, 6)
+    True
+    """
 
     low: int
     high: int
@@ -38,6 +58,15 @@ class Categorical:
     """Input that is one of ``choices``, a list without order: text, numbers, truth values or None.
 
     For choices of other types, such as classes, use their names and look them up in your function.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from emsopt.optimizers import Categorical, Integer, Real
+    >>> inputs = {"rate": Real(1e-4, 1.0, log=True), "layers": Integer(1, 5), "solver": Categorical(["adam", "sgd"])}
+    >>> run = eo.minimize(lambda rate, layers, solver: layers + (solver == "sgd"), bounds=inputs, budget=12, rng=0)
+    >>> run.x["solver"] in ("adam", "sgd")
+    True
     """
 
     choices: Sequence[Any]

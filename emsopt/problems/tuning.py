@@ -61,6 +61,13 @@ def forest_tuning(data: str = "wine", *, all_rows: bool = False) -> Problem:
     -------
     Problem
         It has no ``best_value``, because the optimum is unknown.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.forest_tuning("wine")
+    >>> problem.dimension, problem.sense
+    (5, 'max')
     """
     return _problem("forest", data, all_rows)
 
@@ -74,6 +81,13 @@ def xgboost_tuning(data: str = "wine", *, all_rows: bool = False) -> Problem:
     ------
     MissingDependencyError
         If xgboost is not installed.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.xgboost_tuning("wine")
+    >>> problem.dimension, problem.sense
+    (7, 'max')
     """
     if find_spec("xgboost") is None:  # raises now rather than at the first evaluation
         raise MissingDependencyError('Tuning XGBoost needs xgboost. Install it with `pip install "emsopt[tuning]"`.')

@@ -37,6 +37,13 @@ class Smooth:
 
     For scaled distances r_k = (x_k - x'_k) / ℓ_k, the gradient of such a kernel by x_k is -G r_k / ℓ_k and that by
     log ℓ_k is G r_k², with a factor G(x, x') that `with_factor` returns beside the kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.surrogates import box_kernels
+    >>> issubclass(box_kernels.Matern52, box_kernels.Smooth)
+    True
     """
 
     if TYPE_CHECKING:  # given by scikit-learn's kernels
@@ -110,6 +117,14 @@ class SquaredExponential(Smooth, RBF):
         Lengthscales ℓ. A single number is used for all inputs.
     length_scale_bounds : pair of float or "fixed"
         Bounds for training.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.surrogates import box_kernels
+    >>> kernel = box_kernels.SquaredExponential([0.5])
+    >>> kernel(np.array([[0.0], [1.0]])).round(3).tolist()
+    [[1.0, 0.135], [0.135, 1.0]]
     """
 
     def __init__(
@@ -132,6 +147,14 @@ class Matern52(Smooth, Matern):
     ----------
     length_scale, length_scale_bounds
         As in `SquaredExponential`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.surrogates import box_kernels
+    >>> kernel = box_kernels.Matern52([0.5])
+    >>> kernel(np.array([[0.0], [1.0]])).round(3).tolist()
+    [[1.0, 0.139], [0.139, 1.0]]
     """
 
     def __init__(

@@ -31,6 +31,16 @@ class ContextKernel:
         Mean prior variance, and the fraction of it that the product has.
     lengthscales : tuple of two ndarrays, each broadcastable to shape (d,)
         Lengthscales of k_f and of k_f'.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.surrogates import context_kernel
+    >>> contexts, one = np.array([[0.0], [1.0]]), np.ones(1)
+    >>> kernel = context_kernel.ContextKernel(contexts, lambda: np.eye(2), 2.0, 0.5, (one, one))
+    >>> arms = np.arange(2)
+    >>> kernel.between(arms, contexts, arms, contexts).shape
+    (2, 2)
     """
 
     contexts: FloatArray

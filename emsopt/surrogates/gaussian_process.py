@@ -52,6 +52,16 @@ class GaussianProcess:
         Lower Cholesky factor of K + ν I.
     coefficients : ndarray, shape (n,)
         (K + ν I)⁻¹ residuals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.surrogates import box_kernels, gaussian_process
+    >>> X, y, prior = np.array([[0.0], [1.0]]), np.array([1.0, 2.0]), np.zeros(2)
+    >>> process = gaussian_process.condition(box_kernels.SquaredExponential(0.5), X, y, prior)
+    >>> mean, variance = process.predict(np.array([[0.0]]), np.zeros(1))
+    >>> mean.round(2).tolist()
+    [1.0]
     """
 
     kernel: "Kernel"
@@ -178,6 +188,16 @@ def condition(
         If shapes do not match or a value is not finite.
     ConvergenceError
         If K + ν I is numerically singular.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.surrogates import box_kernels, gaussian_process
+    >>> X, y, prior = np.array([[0.0], [1.0]]), np.array([1.0, 2.0]), np.zeros(2)
+    >>> process = gaussian_process.condition(box_kernels.SquaredExponential(0.5), X, y, prior)
+    >>> mean, variance = process.predict(np.array([[0.0]]), np.zeros(1))
+    >>> mean.round(2).tolist()
+    [1.0]
     """
     X, residuals = _data(X, y, prior)
     noise_ratio = _validate.positive_number(noise_ratio, "noise_ratio")
@@ -229,6 +249,16 @@ def fit(
     Returns
     -------
     GaussianProcess
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.surrogates import box_kernels, gaussian_process
+    >>> X = np.linspace(0, 1, 8)[:, None]
+    >>> process = gaussian_process.fit(box_kernels.SquaredExponential(0.5), X, np.sin(6 * X[:, 0]), np.zeros(8))
+    >>> mean, variance = process.predict(np.array([[0.5]]), np.zeros(1))
+    >>> bool(abs(mean[0] - np.sin(3.0)) < 0.1)
+    True
     """
     from scipy.optimize import Bounds, minimize
 
@@ -269,6 +299,16 @@ def negative_log_likelihood(
         Observed values minus the prior mean.
     amplitude : float, optional
         s². Default: profiled out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.surrogates import box_kernels, gaussian_process
+    >>> X, kernel = np.array([[0.0], [1.0]]), box_kernels.SquaredExponential(0.5)
+    >>> theta = np.array([*kernel.theta, np.log(0.1)])
+    >>> value, gradient = gaussian_process.negative_log_likelihood(theta, kernel, X, np.array([1.0, -1.0]))
+    >>> gradient.shape
+    (2,)
     """
     kernel, noise_ratio, n = kernel.clone_with_theta(theta[:-1]), np.exp(theta[-1]), len(residuals)
     if hasattr(kernel, "contracted"):

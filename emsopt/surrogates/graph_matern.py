@@ -205,6 +205,14 @@ def product_plus_sum(
         Lengthscales of k_f.
     sum_lengthscales : float or array_like, shape (d,), optional
         Lengthscales of k_f'. Default: those of k_f.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.surrogates import graph_matern
+    >>> covariance = graph_matern.product_plus_sum(np.eye(2), [[0.0], [1.0]], outputscale=2.0)
+    >>> covariance.shape, covariance[0, 0].round(2).item()
+    ((2, 2), 2.0)
     """
     outputscale, share = positive_number(outputscale, "outputscale"), finite_number(share, "share", 0, 1)
     K, graph = matern52(X, lengthscales=lengthscales), np.asarray(graph, dtype=float)

@@ -4,17 +4,17 @@ Model (6) and appendix C of "Optimizing Server Locations in Spatial Queues":
 
     y | X, α, σ ~ N(X α, σ² I),   α_k | β_k, τ, σ ~ N(0, β_k² τ² σ²),   β_k, τ ~ C⁺(0, 1),   p(σ²) ∝ 1/σ².
 
-======  ============  ======  ================================================================================
-symbol  name          shape   meaning
-======  ============  ======  ================================================================================
-X       ``X``         (n, D)  features, one row per observation
-y       ``y``         (n,)    observations
-α       ``coef``      (D,)    coefficients
-σ²      ``noise_variance``    variance of the noise
-β²      ``local``     (D,)    squared local scale of each coefficient
-τ²      ``overall``           squared global scale of all coefficients
-ν, ξ    ``local_aux``, ``overall_aux``   auxiliary variables that make every conditional inverse gamma
-======  ============  ======  ================================================================================
+======  ==============================  ======  ============================================================
+symbol  name                            shape   meaning
+======  ==============================  ======  ============================================================
+X       ``X``                           (n, D)  features, one row per observation
+y       ``y``                           (n,)    observations
+α       ``coef``                        (D,)    coefficients
+σ²      ``noise_variance``              scalar  variance of the noise
+β²      ``local``                       (D,)    squared local scale of each coefficient
+τ²      ``overall``                     scalar  squared global scale of all coefficients
+ν, ξ    ``local_aux``, ``overall_aux``          auxiliary variables that make every conditional inverse gamma
+======  ==============================  ======  ============================================================
 
 The half-Cauchy priors are mixtures of inverse gammas, and each sweep draws all variables from their conditionals (26)
 (Makalic and Schmidt 2016). If there are more coefficients than observations, they are drawn in O(n² D) (Bhattacharya,
@@ -65,6 +65,17 @@ class Horseshoe:
         β_k² and ν_k.
     overall, overall_aux : float
         τ² and ξ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.surrogates import horseshoe
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 3))
+    >>> y = 2 * X[:, 0] + 0.1 * rng.standard_normal(60)
+    >>> state = horseshoe.sample(horseshoe.Horseshoe.start(3), X, y, sweeps=100, rng=0)
+    >>> bool(abs(state.coef[0] - 2) < 0.2)
+    True
     """
 
     coef: FloatArray
@@ -110,6 +121,17 @@ def sample(
     Returns
     -------
     Horseshoe
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.surrogates import horseshoe
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 3))
+    >>> y = 2 * X[:, 0] + 0.1 * rng.standard_normal(60)
+    >>> state = horseshoe.sample(horseshoe.Horseshoe.start(3), X, y, sweeps=100, rng=0)
+    >>> bool(abs(state.coef[0] - 2) < 0.2)
+    True
     """
     X = np.ascontiguousarray(_validate.real_array(X, "X", (None, len(state.coef))))
     y = _validate.real_array(y, "y", (len(X),))
@@ -188,6 +210,14 @@ class Standardized:
     feature_means, feature_scales : ndarray, shape (D,)
     mean, scale : float
         Mean and scale of the observations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.surrogates import horseshoe
+    >>> data = horseshoe.standardize([[1.0, 5.0], [3.0, 7.0], [5.0, 0.0]], [1.0, 2.0, 3.0])
+    >>> bool(np.allclose(data.X.mean(axis=0), 0))
+    True
     """
 
     X: FloatArray
@@ -215,6 +245,14 @@ def standardize(X: ArrayLike, y: ArrayLike) -> Standardized:
     -------
     Standardized
         Constant features become zero; their coefficients are then drawn from the prior alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.surrogates import horseshoe
+    >>> data = horseshoe.standardize([[1.0, 5.0], [3.0, 7.0], [5.0, 0.0]], [1.0, 2.0, 3.0])
+    >>> bool(np.allclose(data.X.mean(axis=0), 0))
+    True
     """
     X = _validate.real_array(X, "X", (None, None))
     y = _validate.real_array(y, "y", (len(X),))

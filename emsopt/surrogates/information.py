@@ -72,6 +72,15 @@ def greedy_choices(
         Matrix F such that the posterior covariance is the prior covariance minus Fᵀ F.
     variance : ndarray, shape (n,)
         Posterior variances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.surrogates import information
+    >>> covariance = np.diag([3.0, 1.0])
+    >>> gains, chosen, *_ = information.greedy_choices(np.diag(covariance).copy(), lambda k: covariance[k], 2, 1.0)
+    >>> chosen.tolist(), gains.round(3).tolist()
+    ([0, 1], [0.693, 0.347])
     """
     factor = np.empty((steps, len(variance)))
     gains, chosen = np.empty(steps), np.empty(steps, dtype=np.intp)

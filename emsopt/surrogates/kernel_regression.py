@@ -53,6 +53,15 @@ class KernelRegression:
     bandwidth : ndarray, shape (d,)
     kernel : str
         One of `KERNELS`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.surrogates import kernel_regression
+    >>> model = kernel_regression.condition([[0.0], [1.0]], [1.0, 3.0], [0.5])
+    >>> mean, *_ = model.predict([[0.5]])
+    >>> mean.round(2).tolist()
+    [2.0]
     """
 
     X: FloatArray
@@ -182,6 +191,13 @@ def log_normalizer(kernel: str, bandwidth: ArrayLike) -> float:
     kernel : str
         One of `KERNELS`.
     bandwidth : array_like, shape (d,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.surrogates import kernel_regression
+    >>> round(float(kernel_regression.log_normalizer("gaussian", [1.0])), 4)
+    0.9189
     """
     h = _validate.real_array(bandwidth, "bandwidth", (None,), low=0, strictly=True)
     d = len(h)
@@ -201,6 +217,14 @@ def leave_one_out_bandwidth(X: ArrayLike, y: ArrayLike, *, kernel: str = "gaussi
     ----------
     X, y, kernel
         As in `condition`, with at least two distinct points. Repeated noisy points bias the result towards h = 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.surrogates import kernel_regression
+    >>> X = np.linspace(0, 1, 9)[:, None]
+    >>> 0 < kernel_regression.leave_one_out_bandwidth(X, X[:, 0] ** 2) < 1
+    True
     """
     return _best_bandwidth(X, y, kernel, lambda h, mean, log_density: ((mean - np.asarray(y)) ** 2).sum())
 
@@ -208,7 +232,7 @@ def leave_one_out_bandwidth(X: ArrayLike, y: ArrayLike, *, kernel: str = "gaussi
 def likelihood_bandwidth(X: ArrayLike, *, kernel: str = "gaussian") -> float:
     """Return the common bandwidth h of all coordinates that maximises the leave-one-out likelihood of the points.
 
-    It minimises Σ_i (d log h - log W_-i(x_i)), where W_-i is the density without point i (middle of Figure 2).
+    It minimises ``Σ_i (d log h - log W_-i(x_i))``, where ``W_-i`` is the density without point i (middle of Figure 2).
 
     Parameters
     ----------
@@ -216,6 +240,14 @@ def likelihood_bandwidth(X: ArrayLike, *, kernel: str = "gaussian") -> float:
         At least two distinct points. Repeated points bias the result towards h = 0.
     kernel : str
         One of `KERNELS`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.surrogates import kernel_regression
+    >>> X = np.linspace(0, 1, 9)[:, None]
+    >>> 0 < kernel_regression.likelihood_bandwidth(X) < 1
+    True
     """
     X = _validate.real_array(X, "X", (None, None))
     d = X.shape[1]

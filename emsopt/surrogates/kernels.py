@@ -11,7 +11,7 @@ symbol       name            meaning
 ℓ_i          ``weights``     weight of agreement at location i
 γ            ``gamma``       decay of similarity: each swap of a unit multiplies the second term by tanh γ
 δ            -               1 if the counts are equal, else 0
-H            -               Hamming distance; for larger counts Σ_i |x_i - x_i'|, twice the units to relocate
+H            -               Hamming distance; for larger counts ``Σ_i |x_i - x_i'|``, twice the units to relocate
 ===========  ==============  =================================================================================
 
 The paper's example uses δ = 1 where the counts *differ*, which contradicts its definition; this module follows the

@@ -62,6 +62,18 @@ class LearnedTimes:
     noise : float
         Standard deviation of the duration of a single trip around its expectation, relative to it.
     n_trips : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.roads import grid_roads
+    >>> from emsopt.surrogates.trip_times import learn_times
+    >>> net, rng = grid_roads(5, 5, block=500), np.random.default_rng(0)
+    >>> starts, ends = rng.uniform([0, -2000], [2000, 0], (2, 200, 2))
+    >>> true = net.ways(starts, ends) @ (1.5 * net.edge_minutes())
+    >>> learned = learn_times(net, starts, ends, true * rng.lognormal(0, 0.1, 200))
+    >>> learned.n_trips, learned.speeds.shape == net.lengths.shape
+    (200, True)
     """
 
     roads: RoadNetwork
@@ -176,7 +188,16 @@ def learn_times(
 
 
 def edge_kernels(roads: RoadNetwork) -> list[FloatArray]:
-    """Return the kernels between edges that model the slowness, each of shape (E, E) and with mean variance 1."""
+    """Return the kernels between edges that model the slowness, each of shape (E, E) and with mean variance 1.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from emsopt.surrogates import trip_times
+    >>> net = eo.roads.grid_roads(3, 3)
+    >>> len({kernel.shape for kernel in trip_times.edge_kernels(net)})
+    1
+    """
     contexts = roads.contexts
     middles = np.array([(line[0] + line[-1]) / 2 for line in roads.polylines or ()])
     scale = 1e-3 * np.ones(2)

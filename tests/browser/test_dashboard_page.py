@@ -13,7 +13,7 @@ from test_notebook_pages import (  # noqa: F401 - the browser is a fixture
     PATIENCE,
     ROOT,
     browser,
-    map_frames,
+    maps,
     panel_texts,
     served,
     stations,
@@ -58,8 +58,8 @@ def test_the_dashboard_answers(browser, voila, tmp_path, record_property):  # no
     with watched(browser, voila) as page:
         page.goto(voila)
         page.get_by_label("City", exact=True).wait_for()
-        until(page, lambda: map_frames(page), "a map", PATIENCE / 1000)
-        frame = map_frames(page)[0]
+        until(page, lambda: maps(page), "a map", PATIENCE / 1000)
+        frame = maps(page)[0]
         photograph(page, "first")
         check_sliders(page, frame, record_property)
         check_clicks_on_the_map(page, frame)
@@ -84,9 +84,9 @@ def check_sliders(page, frame, record_property):
         seconds.append(time.perf_counter() - start)
     record_property("median_seconds", statistics.median(seconds))
     assert statistics.median(seconds) < 5
-    said = frame.locator("#summary").text_content()
+    said = frame.locator(".summary").text_content()
     page.keyboard.press("Home")
-    until(page, lambda: frame.locator("#summary").text_content() != said, "a map at light load", 60)
+    until(page, lambda: frame.locator(".summary").text_content() != said, "a map at light load", 60)
 
 
 def check_clicks_on_the_map(page, frame):
@@ -196,6 +196,7 @@ def test_a_kernel_that_is_gone_is_said(browser, voila, end):  # noqa: F811
 
 
 def check_table_and_files(page):
+    page.get_by_role("button", name="Scenarios").click()
     page.get_by_label("Name it").fill("light load")
     page.get_by_label("Name it").press("Tab")
     page.get_by_role("button", name="Add to the table").click()
@@ -265,7 +266,7 @@ def test_files_that_are_too_large_replace_those_before(browser, voila, tmp_path)
 def check_other_cities(page, too_large):
     page.get_by_label("City", exact=True).select_option("Random grid city")
     until(page, lambda: any("grid" in text for text in panel_texts(page)), "another city", 60)
-    until(page, lambda: len(map_frames(page)) == 1, "its map", 60)
+    until(page, lambda: len(maps(page)) == 1, "its map", 60)
     photograph(page, "grid")
     page.get_by_label("City", exact=True).select_option("Your own files")
     folder = ROOT / "emsopt" / "data" / "practice"

@@ -1,15 +1,21 @@
 """The map page in a real browser: no errors, no requests, and every control does what it says."""
 
+import os
 import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from emsopt.calls import calibrate, replay
 from emsopt.city.city import City
-from emsopt.evaluators import approximate_hypercube
-from emsopt.maps.deployments import deployment_map
+from emsopt.datasets import san_jose_calls
+from emsopt.evaluators import approximate_hypercube, simulate_day
+from emsopt.maps import deployment_map, exploration_map, replay_map
+from emsopt.roads import grid_roads
 
 playwright_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -102,6 +108,7 @@ def layer(page, name):
 LINES = ".leaflet-lines-pane path"
 ATOMS = ".leaflet-overlay-pane path"
 STATIONS = ".station:not(.vacant)"
+ZOOM = "document.querySelector('.emsopt-map').map.getZoom()"
 
 
 @pytest.mark.parametrize("make", [degrees, make_city], ids=["degrees", "plane"])
@@ -114,9 +121,9 @@ def test_everything_is_drawn_inside_the_frame(page, make, tmp_path):
     markers = page.locator(".leaflet-marker-pane")
     assert sorted(markers.locator(STATIONS).all_inner_texts()) == ["1", "1", "2"]
     assert markers.locator(".station.vacant").count() == 1
-    assert "All of it is made up." in page.locator("footer").inner_text()
+    assert "All of it is made up." in page.locator(".foot").inner_text()
     assert "Mean response, min" in page.locator(".legend").inner_text()
-    frame = page.locator("#map").bounding_box()
+    frame = page.locator(".leaflet-container").bounding_box()
     for box in (page.locator(ATOMS).nth(k).bounding_box() for k in range(city.n_atoms)):
         assert frame["x"] <= box["x"]
         assert box["x"] + box["width"] <= frame["x"] + frame["width"]
@@ -144,11 +151,11 @@ def test_a_resized_window_keeps_the_readers_zoom(page, tmp_path):
     open_map(page, deployment_map(city, evaluation(city, [0, 2, 3])), tmp_path)
     page.get_by_role("button", name="Zoom in").click()
     page.wait_for_timeout(500)
-    zoom = page.evaluate("map.getZoom()")
+    zoom = page.evaluate(ZOOM)
     page.set_viewport_size({"width": 800, "height": 500})
     page.wait_for_timeout(300)
-    assert page.evaluate("map.getZoom()") == zoom
-    assert page.evaluate("map.getSize().x") == 800
+    assert page.evaluate(ZOOM) == zoom
+    assert page.evaluate("document.querySelector('.emsopt-map').map.getSize().x") == 800
 
 
 def test_layers_switch_on_and_off(page, tmp_path):
@@ -174,7 +181,7 @@ def test_the_switch_shows_the_other_deployment_and_their_difference(page, tmp_pa
     city = degrees()
     one, other = evaluation(city, [0, 2, 3]), evaluation(city, [0, 1, 2], busy=0.4)
     open_map(page, deployment_map(city, {"optimum": one, "p-median": other}), tmp_path)
-    summary = page.locator("#summary")
+    summary = page.locator(".summary")
     assert f"{one.mean_response:.2f} min" in summary.inner_text()
     fills = page.locator(ATOMS).evaluate_all("paths => paths.map(p => p.getAttribute('fill'))")
     page.locator(".leaflet-control-layers-base label").nth(1).click()
@@ -222,12 +229,12 @@ def test_pointing_at_an_atom_leaves_only_its_lines(page, tmp_path):
 def test_the_table_says_the_same_in_words(page, tmp_path):
     city = degrees()
     open_map(page, deployment_map(city, evaluation(city, [0, 2, 3])), tmp_path)
-    page.locator("summary").press("Enter")
-    page.wait_for_selector("#tables table")  # filled when the browser says that the details are open
-    atoms = page.locator("#tables table").nth(1)
+    page.locator(".foot summary").press("Enter")
+    page.wait_for_selector(".tables table")  # filled when the browser says that the details are open
+    atoms = page.locator(".tables table").nth(1)
     assert atoms.locator("tbody tr").count() == city.n_atoms
     atoms.get_by_role("button", name="atom 20").press("Enter")
-    assert not page.locator("#tables").is_visible()
+    assert not page.locator(".tables").is_visible()
     assert "atom 20" in page.locator(".leaflet-popup-content").inner_text()
 
 
@@ -239,47 +246,19 @@ def test_a_name_with_markup_is_shown_as_it_is_written(page, tmp_path):
     open_map(page, deployment_map(city, {NASTY: shown, NASTY + "2": shown}), tmp_path)
     atom = page.locator(ATOMS).nth(7).element_handle()  # pointing at it moves it to the front
     atom.hover()
-    assert names[7] in page.locator(".leaflet-tooltip").inner_text()
+    page.locator(".leaflet-tooltip", has_text=names[7]).wait_for()
     atom.click()
     assert names[7] in page.locator(".leaflet-popup-content").inner_text()
     assert NASTY in page.locator(".leaflet-control-layers-base label").nth(1).inner_text()
     page.locator(".leaflet-control-layers-base label").nth(2).click()
     assert NASTY in page.locator(".legend").inner_text()
-    assert NASTY in page.locator("#hint").inner_text()
-    page.locator("summary").click()
-    page.wait_for_selector("#tables table")
-    assert names[0] in page.locator("#tables").inner_text()
+    assert NASTY in page.locator(".foot p").inner_text()
+    page.locator(".foot summary").click()
+    page.wait_for_selector(".tables table")
+    assert names[0] in page.locator(".tables").inner_text()
     assert page.title() == NASTY
     assert page.evaluate("window.hacked") is None
     assert page.locator("img").count() == 0
-
-
-def test_an_update_redraws_the_map_in_place(page, tmp_path):
-    """As a slider panel does it: one element holds the map, another takes an update after each move."""
-    city = degrees()
-    one, other = evaluation(city, [0, 2, 3]), evaluation(city, [0, 1, 2], busy=0.5)
-    shown = deployment_map(city, one, limits=(2, 12), key="panel")
-    bystander = deployment_map(city, one, key="another panel")
-    (tmp_path / "notebook.html").write_text(
-        f"<!doctype html>{shown._repr_html_()}{bystander._repr_html_()}<div id='feed'></div>", "utf-8"
-    )
-    page.goto((tmp_path / "notebook.html").as_uri())
-    frames = [page.frame_locator("iframe").nth(k) for k in (0, 1)]
-    for frame in frames:
-        frame.locator(".leaflet-marker-icon").first.wait_for()
-    frames[0].get_by_role("button", name="Zoom in").click()
-    page.wait_for_timeout(500)
-    layer(frames[0], "Vacant sites").uncheck()
-    handle = page.locator("iframe").first.element_handle().content_frame()
-    zoom = handle.evaluate("map.getZoom()")
-    page.locator("#feed").evaluate("(feed, text) => { feed.innerHTML = text; }", shown.update(other))
-    said = frames[0].locator("#summary", has_text=f"{other.mean_response:.2f} min")
-    said.wait_for(timeout=5000)
-    assert handle.evaluate("map.getZoom()") == zoom
-    assert not layer(frames[0], "Vacant sites").is_checked()
-    stations = frames[0].locator(f".leaflet-marker-pane {STATIONS}")
-    assert sorted(stations.all_inner_texts()) == ["1", "2"]
-    assert f"{one.mean_response:.2f} min" in frames[1].locator("#summary").inner_text()
 
 
 def test_a_map_born_in_a_hidden_tab_fits_when_shown(page, tmp_path):
@@ -318,3 +297,103 @@ def test_the_first_click_on_a_map_that_is_partly_out_of_sight_is_not_lost(page, 
     page.wait_for_timeout(150)
     page.mouse.up()
     inner.locator(".leaflet-popup").wait_for(timeout=5000)
+
+
+# -- a day -----------------------------------------------------------------------------------------------------------
+
+
+def test_units_drive_to_calls_as_the_clock_runs(page, tmp_path, record_property):
+    city = degrees()
+    one = replace(
+        simulate_day(city, [2, 3], hours=1, rng=0),
+        minute=np.array([10.0, 20.0, 21.0]),
+        atom=np.array([0, 19, 5]),
+        unit=np.array([0, 1, -1]),
+        turnout=np.array([1.0, 1.0, np.nan]),
+        response=np.array([5.0, 3.0, np.nan]),
+        service=np.array([20.0, 2.0, np.nan]),
+        release=np.array([0.0, 8.0]),
+    )
+    page.goto(replay_map(one).save(tmp_path / "day.html").as_uri())
+    slider, houses = page.get_by_label("Time"), page.locator(".station")
+    texts, moving = [], []
+    dots = """() => { const map = document.querySelector('.emsopt-map').map, found = []; map.eachLayer(layer => {
+        if (layer.getRadius?.() === 6) found.push([layer.getLatLng().lat, layer.getLatLng().lng]); }); return found; }"""
+    for minute in (0, 10, 13, 16, 21, 31):
+        slider.fill(str(minute))
+        texts.append(" ".join(houses.all_inner_texts()))
+        moving.append(page.evaluate(dots))
+    assert texts == ["1 0", "1 1", "0 1", "0 1", "0 0", "1 1"]
+    home, call = city.site_locations[2][::-1], city.atom_locations[0][::-1]
+    assert moving[2][0] == pytest.approx(home + (call - home) * 2 / 4, abs=1e-4)  # two of four minutes under way
+    assert moving[3][0] == pytest.approx(call, abs=1e-4)
+    assert [len(each) for each in moving] == [0, 0, 1, 1, 2, 0]
+    assert "0 of 2 units busy · 3 calls, 1 of them lost" in page.locator(".summary").inner_text()
+    slider.fill("0")
+    assert "1 of 2 units busy · 0 calls" in page.locator(".summary").inner_text()  # with a call from before
+    page.get_by_role("button", name="Play").press("Enter")
+    while float(slider.input_value()) < 1:
+        page.wait_for_timeout(50)
+    page.get_by_role("button", name="Pause").click()
+    held = slider.input_value()
+    page.wait_for_timeout(300)
+    assert slider.input_value() == held
+
+
+def test_a_day_of_san_jose_is_smooth(page, tmp_path, record_property):
+    calls, stations = san_jose_calls()
+    played = replay(calibrate(calls, stations), draws=1)
+    page.goto(replay_map(played, start=24).save(tmp_path / "day.html").as_uri())
+    page.get_by_role("button", name="Play").click()
+    frames = """new Promise(done => { let n = 0; const start = performance.now(); const count = now => { n++;
+        now - start < 4000 ? requestAnimationFrame(count) : done(1000 * n / (now - start)); }; requestAnimationFrame(count); })"""
+    record_property("frames_per_second", page.evaluate(frames))
+    assert float(page.get_by_label("Time").input_value()) > 5
+
+
+# -- layout and accessibility ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [(800, 480), (800, 640), (1000, 640), (1400, 900)])
+def test_nothing_covers_the_list_of_layers(page, size, tmp_path):
+    city = degrees()
+    named = {name: evaluation(city, [0, 2, 3]) for name in ("yours", "optimum", "p-median", "today")}
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    open_map(page, deployment_map(city, named), tmp_path)
+    names = (".legend", ".leaflet-control-layers", ".leaflet-control-zoom", ".leaflet-control-scale")
+    boxes = [page.locator(name).bounding_box() for name in names]
+    frame = page.locator(".leaflet-container").bounding_box()
+    for k, one in enumerate(boxes):
+        assert frame["x"] <= one["x"]
+        assert one["y"] + one["height"] <= frame["y"] + frame["height"]
+        for other in boxes[:k]:
+            assert (
+                one["x"] >= other["x"] + other["width"]
+                or other["x"] >= one["x"] + one["width"]
+                or one["y"] >= other["y"] + other["height"]
+                or other["y"] >= one["y"] + one["height"]
+            )
+
+
+@pytest.mark.parametrize("kind", ["deployments", "roads", "replay"])
+def test_no_barrier_is_serious(page, kind, tmp_path):
+    """By the rules of axe-core, whose file the environment variable EMSOPT_AXE names."""
+    rules = os.environ.get("EMSOPT_AXE")
+    if not rules:
+        pytest.skip("needs EMSOPT_AXE, the path of axe.min.js")
+    city = degrees()
+    both = {"yours": evaluation(city, [0, 2, 3]), "optimum": evaluation(city, [0, 1, 2])}
+    net = grid_roads(3, 3)
+    visits = pd.DataFrame({"edge": [0, 1], "first_round": [1, 2], "visits": [2, 30]})
+    shown = {
+        "deployments": lambda: deployment_map(city, both),
+        "roads": lambda: exploration_map(net, visits, route=(0, 5)),
+        "replay": lambda: replay_map(simulate_day(city, [0, 2, 3], rng=0)),
+    }[kind]()
+    page.goto(shown.save(tmp_path / "map.html").as_uri())
+    page.locator(".leaflet-container").wait_for()
+    page.locator(".foot summary").press("Enter")
+    page.wait_for_selector(".tables table")
+    page.evaluate(Path(rules).read_text("utf-8"))
+    found = page.evaluate("axe.run()")["violations"]
+    assert [(v["id"], [n["html"] for n in v["nodes"]]) for v in found if v["impact"] in ("serious", "critical")] == []

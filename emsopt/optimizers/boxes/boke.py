@@ -90,6 +90,17 @@ class BOKE(BoxOptimizer):
     In a noise-free run, a maximiser that has already been evaluated is replaced by the point of lowest density (3.10).
     A point that has been asked for but not observed is treated as observed, with the value predicted by the regression.
     The points of a batch are therefore spread out.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> f = eo.problems.forrester()
+    >>> optimizer = eo.optimizers.BOKE(f, rng=0)
+    >>> for _ in range(6):
+    ...     x = optimizer.ask()
+    ...     optimizer.tell(x, f(x))
+    >>> optimizer.best[1] == min(optimizer.values)
+    True
     """
 
     def __init__(
@@ -158,6 +169,17 @@ class BOKEPlus(BOKE):
         As in `BOKE`.
     exploring : float
         Probability p of a step of BOKE, above 0 and at most 1.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> f = eo.problems.forrester()
+    >>> optimizer = eo.optimizers.BOKEPlus(f, rng=0)
+    >>> for _ in range(6):
+    ...     x = optimizer.ask()
+    ...     optimizer.tell(x, f(x))
+    >>> optimizer.best[1] == min(optimizer.values)
+    True
     """
 
     def __init__(self, f: Function | None = None, *, exploring: float = EXPLORING, **options: Any) -> None:
@@ -211,6 +233,17 @@ def profile(optimizer: BOKE, n: int = 501) -> "pd.DataFrame":
     ------
     InputError
         If the optimizer uses another method, has more than one input, or has no observed values.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> f = eo.problems.forrester()
+    >>> optimizer = eo.optimizers.BOKE(f, rng=0)
+    >>> for _ in range(6):
+    ...     x = optimizer.ask()
+    ...     optimizer.tell(x, f(x))
+    >>> len(eo.optimizers.profile(optimizer, n=11))
+    11
     """
     import pandas as pd
 

@@ -119,6 +119,17 @@ class BOKEAuto(BoxOptimizer):
     is pending. With or without noise, a maximum of the quadratic within ``CROWDED`` of a pending point is passed over,
     and such a maximiser of the upper bound is replaced by the point of lowest density; the points of a batch are
     therefore spread out. Pending points are treated as observed, with the value predicted by the process.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> f = eo.problems.forrester()
+    >>> optimizer = eo.optimizers.BOKEAuto(f, rng=0)
+    >>> for _ in range(6):
+    ...     x = optimizer.ask()
+    ...     optimizer.tell(x, f(x))
+    >>> optimizer.best[1] == min(optimizer.values)
+    True
     """
 
     _fitted: GaussianProcess | None = None

@@ -53,6 +53,16 @@ class KRUCB(BOKE):
     widening : float
         α, above 0 and at most 1: a new point is added while there are at most t^α distinct ones. It has no effect in
         noise-free runs.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> f = eo.problems.forrester()
+    >>> optimizer = eo.optimizers.KRUCB(f, rng=0)
+    >>> x = optimizer.ask()
+    >>> optimizer.tell(x, f(x))
+    >>> len(optimizer.values)
+    1
     """
 
     def __init__(

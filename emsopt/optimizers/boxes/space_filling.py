@@ -54,6 +54,13 @@ def process_design(n: int, d: int, *, rng: Rng = None) -> FloatArray:
     """Return n points: the first at random, each further one where the variance of a Gaussian process is largest.
 
     Parameters and return value are as in `density_design`.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> points = eo.optimizers.process_design(5, 2, rng=0)
+    >>> points.shape
+    (5, 2)
     """
     from ...surrogates.box_kernels import SquaredExponential
 

@@ -36,6 +36,15 @@ class UCBPSQ(ControlLearner):
     """Play the set with the largest expected upper confidence bound, E[u], regardless of cost.
 
     Sets contained in another set are left out, because their largest E[u] is never larger.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.hill_control()
+    >>> learner = eo.optimizers.UCBPSQ(problem, rng=0)
+    >>> set_index, inputs = learner.ask()
+    >>> set_index in range(3)
+    True
     """
 
     def _propose(self) -> tuple[int, FloatArray]:
@@ -43,7 +52,17 @@ class UCBPSQ(ControlLearner):
 
 
 class TSPSQ(ControlLearner):
-    """Play the set with the largest expected value of a posterior sample, ignoring sets contained in another."""
+    """Play the set with the largest expected value of a posterior sample, ignoring sets contained in another.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.hill_control()
+    >>> learner = eo.optimizers.TSPSQ(problem, rng=0)
+    >>> set_index, inputs = learner.ask()
+    >>> set_index in range(3)
+    True
+    """
 
     def _propose(self) -> tuple[int, FloatArray]:
         sample = PosteriorSample(self.model)
@@ -61,6 +80,15 @@ class UCBCVS(ControlLearner):
         root of (amplitude / t).
     **options
         As in `ControlLearner`.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.hill_control()
+    >>> learner = eo.optimizers.UCBCVS(problem, rng=0)
+    >>> set_index, inputs = learner.ask()
+    >>> set_index in range(3)
+    True
     """
 
     def __init__(
@@ -96,6 +124,15 @@ class ETC50(UCBPSQ):
         Number of plays for each group; 50 in the paper.
     **options
         As in `ControlLearner`.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.hill_control()
+    >>> learner = eo.optimizers.ETC50(problem, rng=0)
+    >>> set_index, inputs = learner.ask()
+    >>> set_index in range(3)
+    True
     """
 
     def __init__(self, problem: ControlProblem, *, plays_per_group: int = 50, **options: Any) -> None:
@@ -172,6 +209,15 @@ class UnknownCost(ControlLearner):
         Feasible sets (line 16) in the second phase.
     restarts : int
         Number of rounds in which no set was feasible, so that the bounds were reset (lines 17 to 20).
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.hill_control()
+    >>> learner = eo.optimizers.UnknownCost(problem, budget=20, rng=0)
+    >>> set_index, inputs = learner.ask()
+    >>> set_index in range(3)
+    True
     """
 
     def __init__(
@@ -266,4 +312,9 @@ LEARNERS: dict[str, type[ControlLearner]] = {
     "ucb-cvs": UCBCVS,
     "etc-50": ETC50,
 }
-"""Learner classes by method name."""
+"""Learner classes by method name.
+
+>>> import emsopt as eo
+>>> sorted(eo.optimizers.LEARNERS)
+['etc-50', 'ts-psq', 'ucb-cvs', 'ucb-psq', 'unknown-cost']
+"""

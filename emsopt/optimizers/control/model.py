@@ -72,6 +72,15 @@ class Hyperparameters:
         Variance of the observation noise, above 0.
     mean : float
         Prior mean.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.hill_control()
+    >>> known = eo.optimizers.Hyperparameters(lengthscales=[0.2, 0.5])
+    >>> learner = eo.optimizers.UCBPSQ(problem, hyperparameters=known, rng=0)
+    >>> known.amplitude, known.noise_variance
+    (1.0, 0.0001)
     """
 
     lengthscales: FloatArray

@@ -53,6 +53,14 @@ def with_regret(history: pd.DataFrame, problem: ControlProblem, alpha: float = 0
     InputError
         If the history lacks a column or has sets that the problem does not have, ``alpha`` is not in [0, 1), or
         ``worst`` of the problem is not below its best value.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.hill_control()
+    >>> run = eo.optimizers.bocvs(problem, budget=5, rng=0)
+    >>> "simple_regret" in eo.optimizers.with_regret(run.history, problem)
+    True
     """
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     _validate.columns(history, ["set", "x"], "history", "the history of a ControlRun")
@@ -106,6 +114,13 @@ def control_verdicts(
     ------
     InputError
         If the table lacks a column, the method, or any rival.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> study = eo.datasets.load_study("bocvs")
+    >>> eo.optimizers.control_verdicts(study)["verdict"].value_counts().to_dict()
+    {'tie': 14, 'win': 4, 'loss': 2}
     """
     _validate.columns(table, [*KEYS, "method", "seed", "cost", "simple_regret"], "table", "load_study('bocvs')")
     methods = table["method"].unique().tolist()
@@ -155,6 +170,13 @@ def control_regrets(table: pd.DataFrame) -> pd.DataFrame:
     ------
     InputError
         If the table lacks a column.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> study = eo.datasets.load_study("bocvs").query("objective == 'plant'")
+    >>> list(eo.optimizers.control_regrets(study).columns.get_level_values(0).unique())
+    ['plays', 'quality_regret', 'quality_per_play', 'quality_per_cost', 'cost_regret', 'cost_per_play', 'cost_per_cost']
     """
     _validate.columns(
         table, [*KEYS, "method", "cost", "plays", "quality_regret", "cost_regret"], "table", "load_study('bocvs')"

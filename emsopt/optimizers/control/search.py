@@ -59,6 +59,14 @@ class ControlRun:
         One row per play: its number ``play``, ``set``, ``x`` (tuple), ``value`` and ``cost`` observed, ``spent`` so
         far, ``phase`` and ``seconds`` since the start; with ``regret=True`` also the columns that
         `emsopt.optimizers.with_regret` adds.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.hill_control()
+    >>> run = eo.optimizers.bocvs(problem, budget=5, rng=0)
+    >>> run.method, run.problem, run.spent <= 5, len(run.history) == run.plays
+    ('unknown-cost', 'hill', True, True)
     """
 
     method: str

@@ -33,6 +33,16 @@ class SimulatedAnnealing(Optimizer):
     The walk can visit deployments already observed, with their known values and without asking for them again. If it
     finds no others, it restarts from a random one. The method needs thousands of cheap evaluations; with a hundred its
     results are poor.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
+    >>> optimizer = eo.optimizers.SimulatedAnnealing(objective, rng=0)
+    >>> sites = optimizer.ask()
+    >>> optimizer.tell(sites, objective(sites))
+    >>> len(sites), objective.evaluations
+    (2, 1)
     """
 
     def __init__(

@@ -25,6 +25,16 @@ class Optimizer(AskTell[IntArray]):
     Attributes
     ----------
     space : DeploymentSpace
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
+    >>> optimizer = eo.optimizers.GPpM(objective, rng=0)
+    >>> isinstance(optimizer, eo.optimizers.Optimizer)
+    True
+    >>> len(optimizer.ask())
+    2
     """
 
     noun, column = "deployment", "sites"

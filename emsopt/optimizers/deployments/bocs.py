@@ -48,6 +48,16 @@ class BOCS(SparBL):
     ----------
     state : Horseshoe or None
         Gibbs chain of the last proposal; None before the first model.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
+    >>> optimizer = eo.optimizers.BOCS(objective, rng=0)
+    >>> sites = optimizer.ask()
+    >>> optimizer.tell(sites, objective(sites))
+    >>> len(sites), objective.evaluations
+    (2, 1)
     """
 
     def __init__(self, objective: Objective, *, initial: int = 20, sweeps: int = 20, rng: Rng = None) -> None:

@@ -34,6 +34,16 @@ class Genetic(Optimizer):
     -----
     A parent is the better of two random members of the population (binary tournament). A child keeps the sites that
     its parents share and takes the others from either parent at random, so that it is feasible if both parents are.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
+    >>> optimizer = eo.optimizers.Genetic(objective, rng=0)
+    >>> sites = optimizer.ask()
+    >>> optimizer.tell(sites, objective(sites))
+    >>> len(sites), objective.evaluations
+    (2, 1)
     """
 
     def __init__(self, objective: Objective, *, population: int = 20, mutation: float = 0.5, rng: Rng = None) -> None:

@@ -323,7 +323,18 @@ class GPpM(Optimizer):
 
 
 class GPzero(GPpM):
-    """`GPpM` without the p-median prior: the papers' baseline, whose prior mean is a constant."""
+    """`GPpM` without the p-median prior: the papers' baseline, whose prior mean is a constant.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
+    >>> optimizer = eo.optimizers.GPzero(objective, rng=0)
+    >>> sites = optimizer.ask()
+    >>> optimizer.tell(sites, objective(sites))
+    >>> len(sites), objective.evaluations
+    (2, 1)
+    """
 
     def _prior(self, counts: IntArray) -> FloatArray:
         return np.zeros(len(counts))

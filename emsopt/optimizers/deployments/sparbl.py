@@ -62,6 +62,16 @@ class SparBL(Optimizer):
     ----------
     state : Horseshoe or None
         State of the Gibbs chain; None before the first model.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
+    >>> optimizer = eo.optimizers.SparBL(objective, rng=0)
+    >>> sites = optimizer.ask()
+    >>> optimizer.tell(sites, objective(sites))
+    >>> len(sites), objective.evaluations
+    (2, 1)
     """
 
     def __init__(
@@ -156,6 +166,16 @@ class SparBLPlus(SparBL):
         Its city and the cost matrix of its metric are used.
     initial, sweeps, rng
         See `SparBL`.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
+    >>> optimizer = eo.optimizers.SparBLPlus(objective, rng=0)
+    >>> sites = optimizer.ask()
+    >>> optimizer.tell(sites, objective(sites))
+    >>> len(sites), objective.evaluations
+    (2, 1)
     """
 
     def __init__(self, objective: Objective, *, initial: int = 20, sweeps: int = 100, rng: Rng = None) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ... import _validate
-from ..._running.progress import bar
+from ..._running.progress import Show, bar
 from ..._types import IntArray, Progress, Rng, Sites
 from ...city.deployment_space import DeploymentSpace, check_sites
 from ...evaluators.enumeration import enumerate_objective
@@ -20,6 +20,7 @@ from ...evaluators.objective import Objective
 from ..run import Run
 from .base import Optimizer
 
+RESTARTS, CLASSICAL = 8, 2  # random starts of a search, and others
 # Enumerations up to this many deployments take at most about half a minute on two cores.
 AFFORDABLE = {"approximate": 1_000_000, "exact": 20_000, "simulation": 200}
 
@@ -28,7 +29,7 @@ def local_search(
     objective: Objective,
     *,
     starts: Sequence[Sites] | None = None,
-    restarts: int = 8,
+    restarts: int = RESTARTS,
     budget: int | None = None,
     rng: Rng = None,
     progress: Progress = False,
@@ -57,35 +58,58 @@ def local_search(
     Notes
     -----
     The result is a local optimum of single moves. Noisy objectives mislead the search: fix the simulation's ``rng``.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
+    >>> run = eo.optimizers.local_search(objective, restarts=2, rng=0)
+    >>> run.x.tolist()
+    [2, 4]
     """
+    number = len(starts) if starts is not None else CLASSICAL + _validate.whole_number(restarts, "restarts", low=0)
+    with bar(progress, number, "start") as show:
+        if starts is None:
+            chosen = _starts(objective.space, restarts, rng, show)
+        else:
+            chosen = [objective.space.canonical(check_sites(objective.city, start)) for start in starts]
+        return _descend(objective, chosen, budget, show)
+
+
+def _starts(space: DeploymentSpace, restarts: int, rng: Rng, show: Show) -> list[IntArray]:
+    """Return the classical starts and some random ones."""
+    show(0, "p-median deployment to start from")
+    return [*_classical_starts(space), *(space.sample(restarts, rng=rng) if restarts else ())]
+
+
+def _descend(objective: Objective, starts: list[IntArray], budget: int | None, show: Show) -> Run:
+    """Descend from each of the starts."""
     space, before = objective.space, objective.evaluations
     limit = np.inf if budget is None else _validate.whole_number(budget, "budget")
-    if starts is None:
-        restarts = _validate.whole_number(restarts, "restarts", low=0)
-        chosen = [*_classical_starts(space), *(space.sample(restarts, rng=rng) if restarts else ())]
-    else:
-        chosen = [space.canonical(check_sites(objective.city, start)) for start in starts]
-    best, best_value, rows = chosen[0], np.inf, []
+    best, best_value, rows = starts[0], np.inf, []
     seen: set[tuple[int, ...]] = set()
-    with bar(progress, len(chosen), "start") as show:
-        for number, start in enumerate(chosen, 1):
-            x, value = start, objective(start)
-            while tuple(x) not in seen and objective.evaluations - before < limit:
-                seen.add(tuple(x))
-                show(number - 1)  # in each step, because it may take long and the caller may end the search here
-                neighbours = space.neighbours(x)
-                values = objective.values(neighbours) if len(neighbours) else np.array([np.inf])
-                k = values.argmin()
-                if values[k] >= value - 1e-12:
-                    break
-                x, value = neighbours[k], values[k]
-                rows.append((objective.evaluations - before, min(value, best_value)))
-            if value < best_value:
-                best, best_value = x, value
-            rows.append((objective.evaluations - before, best_value))
-            show(number)
-            if objective.evaluations - before >= limit:
+
+    def tell(done: int, best: float) -> None:
+        show(done, f"{objective.evaluations - before:,} deployments, best {best:.4g}")
+
+    for number, start in enumerate(starts, 1):
+        x, value = start, objective(start)
+        while tuple(x) not in seen and objective.evaluations - before < limit:
+            seen.add(tuple(x))
+            tell(number - 1, min(value, best_value))  # in each step, as it may take long; the caller may end it here
+            neighbours = space.neighbours(x)
+            values = objective.values(neighbours) if len(neighbours) else np.array([np.inf])
+            k = values.argmin()
+            if values[k] >= value - 1e-12:
                 break
+            x, value = neighbours[k], values[k]
+            rows.append((objective.evaluations - before, min(value, best_value)))
+        if value < best_value:
+            best, best_value = x, value
+        rows.append((objective.evaluations - before, best_value))
+        tell(number, best_value)
+        if objective.evaluations - before >= limit:
+            break
     used = objective.evaluations - before
     message = "no single move improves it" if used < limit else "stopped when the budget was used up"
     history = pd.DataFrame(rows, columns=["evaluations", "best"])
@@ -108,6 +132,16 @@ class LocalSearch(Optimizer):
     -----
     Without noise, neighbours already observed are not asked for again; their known values are used. With noise they are
     asked for again, and a new value is compared with a single earlier one, which misleads the search.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
+    >>> optimizer = eo.optimizers.LocalSearch(objective, rng=0)
+    >>> sites = optimizer.ask()
+    >>> optimizer.tell(sites, objective(sites))
+    >>> len(sites), objective.evaluations
+    (2, 1)
     """
 
     def __init__(self, objective: Objective, *, starts: Sequence[Sites] | None = None, rng: Rng = None) -> None:
@@ -173,13 +207,23 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
     rng : int or Generator, optional
         For the random starts of a search.
     progress : bool or callable
-        True shows a bar; a function is called with (done, total).
+        True shows a bar, with the deployments evaluated so far and the best value in a search; a function is called
+        with (done, total): deployments of an enumeration, or starts of both searches. By default nothing is shown,
+        although a search among dozens of units takes minutes.
 
     Returns
     -------
     Run
         ``message`` says whether the optimum is proven. If there are two searches, ``nfev`` and ``history`` are those of
         the second.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
+    >>> run = eo.optimizers.best_deployment(objective)
+    >>> run.x.tolist(), run.nfev
+    ([2, 4], 15)
     """
     _validate.instance(objective, "objective", Objective, "emsopt.Objective")
     space = objective.space
@@ -190,9 +234,16 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
         history = pd.DataFrame({"evaluations": [evaluated], "best": [value]})
         sites = everything.best_sites
         return Run(sites, value, evaluated, "proven by enumeration", history, sites, value)
-    starts = None
-    if objective.evaluator != "approximate":
-        options = {name: value for name, value in objective.options.items() if name == "capacity"}
-        guide = Objective(space.city, space, "approximate", objective.metric, **options)
-        starts = [space.canonical(local_search(guide, rng=rng).x)]
-    return local_search(objective, starts=starts, rng=rng, progress=progress)
+    guided = objective.evaluator != "approximate"
+    number = CLASSICAL + RESTARTS
+    with bar(progress, number + guided, "start") as show:
+        starts = _starts(space, RESTARTS, rng, show)
+        if guided:
+            options = {name: value for name, value in objective.options.items() if name == "capacity"}
+            guide = Objective(space.city, space, "approximate", objective.metric, **options)
+            starts = [space.canonical(_descend(guide, starts, None, show).x)]
+
+        def show_rest(done: int, note: str = "", total: int | None = None) -> object:
+            return show(done + number * guided, note)
+
+        return _descend(objective, starts, None, show_rest)

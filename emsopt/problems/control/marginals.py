@@ -97,7 +97,14 @@ class TruncatedNormal:
 
 @dataclass(frozen=True)
 class Uniform:
-    """A uniform distribution between ``low`` and ``high``, both within [0, 1]."""
+    """A uniform distribution between ``low`` and ``high``, both within [0, 1].
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> eo.problems.Uniform(0.2, 0.6)
+    Uniform(low=0.2, high=0.6)
+    """
 
     low: float = 0.0
     high: float = 1.0
@@ -116,7 +123,16 @@ class Uniform:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Empirical:
-    """Observed values, shape (n,), all within [0, 1] and each equally likely."""
+    """Observed values, shape (n,), all within [0, 1] and each equally likely.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> import numpy as np
+    >>> law = eo.problems.Empirical(np.array([0.2, 0.4, 0.9]))
+    >>> float(law.values.mean())
+    0.5
+    """
 
     values: FloatArray
 

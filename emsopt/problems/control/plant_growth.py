@@ -57,6 +57,13 @@ def plant() -> Problem:
     ------
     DataUnavailableError
         If the file is not found and cannot be downloaded.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> f = eo.problems.plant()  # doctest: +SKIP
+    >>> f.sense, f.dimension  # doctest: +SKIP
+    ('max', 5)
     """
     _trained()
     return Problem("plant", _mean, [(0, 1)] * 5, "max", BEST_VALUE, BEST_X, variables=VARIABLES)

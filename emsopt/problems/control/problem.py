@@ -326,6 +326,14 @@ class Play:
     ------
     InputError
         If a value is not a finite number, the point lies outside [0, 1]^d, or the cost outside [0, 1].
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.hill_control()
+    >>> play = problem.play(0, [0.5], rng=0)
+    >>> play.point.shape, play.cost >= 0
+    ((2,), True)
     """
 
     point: FloatArray

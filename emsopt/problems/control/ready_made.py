@@ -78,6 +78,13 @@ def ackley_control(costs: str | ArrayLike = "cheap", variance: float = 0.02) -> 
     """Return the negated Ackley function of 6 inputs on [-32.768, 32.768]⁶, with 6 irrelevant inputs.
 
     The maximum, 0, is attained where all relevant variables take their mean. See `hartmann_control`.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.ackley_control(costs="cheap", variance=0.02)
+    >>> problem.dimension, len(problem.control_sets)
+    (12, 7)
     """
     return _with_irrelevant("ackley", ackley6(), costs, variance, worst=-22.33)
 
@@ -87,6 +94,13 @@ def levy_control(costs: str | ArrayLike = "cheap", variance: float = 0.02) -> Co
 
     The function is far below its average in few places only: counted from its lowest value, -415, all seven sets are
     acceptable at a tolerance of 0.1. See `hartmann_control`.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.levy_control(costs="cheap", variance=0.02)
+    >>> problem.dimension, len(problem.control_sets)
+    (12, 7)
     """
     return _with_irrelevant("levy", levy6(), costs, variance, worst=-415.0)
 
@@ -112,6 +126,13 @@ def plant_control(costs: str | ArrayLike = "cheap", variance: float = 0.02) -> C
     ------
     DataUnavailableError
         If its file is not found in ``$EMSOPT_DATA`` and cannot be downloaded.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.plant_control(costs="cheap")  # doctest: +SKIP
+    >>> problem.dimension  # doctest: +SKIP
+    5
     """
     return _ready(plant(), PLANT, costs, variance, PLANT_WORST)
 
@@ -129,6 +150,13 @@ def ems_control(costs: ArrayLike = SET_COSTS, variance: float = 0.04) -> Control
     Returns
     -------
     ControlProblem
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.ems_control()
+    >>> problem.costs.tolist()
+    [0.05, 0.1, 0.1, 0.2, 0.3, 0.4, 1.0]
     """
     return _ready(ems_service(), CONTROL_SETS, costs, variance, 0.0)
 
@@ -139,6 +167,13 @@ def hill_control(costs: ArrayLike = (0.1, 0.3, 1.0), variance: float = 0.02) -> 
     The three control sets are the second variable, the first variable, and both; ``costs`` are their mean costs in this
     order, and ``variance`` is that of an uncontrolled variable. The second variable matters little: controlling only
     the first is nearly as good as controlling both.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.hill_control()
+    >>> problem.control_sets, problem.costs.tolist()
+    (((1,), (0,), (0, 1)), [0.1, 0.3, 1.0])
     """
     hill = Problem("hill", _hill, [(0, 1)] * 2, "max", 1.0, [0.7, 0.4])
     return _ready(hill, ((1,), (0,), (0, 1)), costs, variance, 0.0)

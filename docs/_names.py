@@ -1,0 +1,53 @@
+"""The public names of the package, and what their docstrings say."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+from itertools import pairwise
+from pathlib import Path
+
+import emsopt
+
+ROOMS = [name for name in emsopt.__all__ if inspect.ismodule(getattr(emsopt, name))]
+
+
+def own_names(module):
+    """Return the public names of a module: its ``__all__``, or else the functions and classes that it defines."""
+    listed = getattr(module, "__all__", None)
+    if listed is None:
+        here = lambda value: (
+            (inspect.isfunction(value) or inspect.isclass(value)) and value.__module__ == module.__name__
+        )
+        listed = [name for name, value in vars(module).items() if not name.startswith("_") and here(value)]
+    return sorted(name for name in listed if not inspect.ismodule(getattr(module, name)))
+
+
+def modules_of(room):
+    """Return the modules whose names are public: the room itself, or its files if it lists no names."""
+    module = importlib.import_module(f"emsopt.{room}")
+    if hasattr(module, "__all__") or not hasattr(module, "__path__"):
+        return [module]
+    inside = (name for _, name, _ in pkgutil.iter_modules(module.__path__) if not name.startswith("_"))
+    return [importlib.import_module(f"{module.__name__}.{name}") for name in inside]
+
+
+def public_names():
+    """Return all public names, from full name to object. What `emsopt` itself offers stands in its rooms, too."""
+    found = {f"{m.__name__}.{n}": getattr(m, n) for room in ROOMS for m in modules_of(room) for n in own_names(m)}
+    return dict(sorted(found.items(), key=lambda item: item[0].lower()))
+
+
+def documentation(name, value):
+    """Return the docstring of a name. That of a constant is the string below its assignment."""
+    if callable(value):
+        return inspect.getdoc(value) or ""
+    module, _, last = name.rpartition(".")
+    for file in sorted(Path(importlib.import_module(module).__file__).parent.rglob("*.py")):
+        body = ast.parse(file.read_text("utf-8")).body
+        for statement, below in pairwise(body):
+            targets = getattr(statement, "targets", [getattr(statement, "target", None)])
+            text = getattr(getattr(below, "value", None), "value", None)
+            if any(getattr(target, "id", "") == last for target in targets) and isinstance(text, str):
+                return inspect.cleandoc(text)
+    return ""

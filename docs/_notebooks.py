@@ -98,6 +98,8 @@ def html_of(name: str, models: dict) -> str:
     model = models[name.removeprefix("IPY_MODEL_")]
     state, kind = model["state"], model["model_name"].removesuffix("Model")
     layout = models.get(state.get("layout", "").removeprefix("IPY_MODEL_"), {"state": {}})["state"]
+    if layout.get("height") == "0":  # carries state to the browser and shows nothing
+        return ""
     rules = {key.replace("_", "-"): value for key, value in layout.items() if key[0] != "_" and isinstance(value, str)}
     style = escape("; ".join(f"{key}: {value}" for key, value in rules.items()))
     children = [html_of(child, models) for child in state.get("children", [])]

@@ -35,7 +35,7 @@ def replay_map(
     cell_km: float = 1.0,
     exact: bool = False,
     rng: Rng = None,
-    height: int = 560,
+    height: int = 520,
 ) -> Page:
     """Draw units on their way to calls as an animation, with a clock, a slider, Play and Pause.
 

@@ -42,7 +42,7 @@ def exploration_map(
     route: tuple[int | str, int | str] | None = None,
     best: Iterable[int | str] | None = None,
     rounds: int | None = None,
-    height: int = 560,
+    height: int = 520,
 ) -> Page:
     """Draw which road edges agents drove, how often, and since when.
 

@@ -70,7 +70,7 @@ def boke_step(
     """
     _validate.columns(profile, ["mean", "bonus", "bound", "density"], "profile")
     x, points = profile.index.to_numpy(dtype=float), np.asarray(points, dtype=float)
-    fig, axes = panels(ax, 3, (8.4, 2.2), 1, sharex=True, height_ratios=HEIGHTS)
+    fig, axes = panels(ax, 3, (8.4, 1.7), 1, sharex=True, height_ratios=HEIGHTS)
     top, middle, bottom = axes
     blue, orange, green, *_ = _colours.CATEGORIES
     mean = profile["mean"]

@@ -95,7 +95,7 @@ def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
     3
     """
     _validate.instance(report, "report", BackTest, "emsopt.calls.BackTest")
-    fig, axes = panels(ax, 3, (5, 5))
+    fig, axes = panels(ax, 3, (4.5, 4.4))
     shares = report.distribution
     at = np.arange(len(shares))
     axes[0].bar(at, shares["recorded"], color=look(0)["color"], alpha=0.5, label="recorded")

@@ -194,7 +194,7 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike
     objectives = list(dict.fromkeys(table["objective"]))
     settings = list(dict.fromkeys(zip(table["costs"], table["variance"], strict=True)))
     down, across, log = len(objectives), len(settings), column == "simple_regret"
-    fig, axes = panels(ax, down * across, (3.4 + 0.6 / across, 2.5 + 0.7 / down), across, sharex=True)
+    fig, axes = panels(ax, down * across, (3.4 + 0.6 / across, 1.5 + 0.7 / down), across, sharex=True)
     axes = axes.reshape(down, across)
     for (row, k), panel in np.ndenumerate(axes):
         objective, (costs, variance) = objectives[row], settings[k]

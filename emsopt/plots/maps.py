@@ -155,11 +155,13 @@ def _map_axes(ax: AxLike, city: City, count: int) -> tuple[Figure, AxesArray, di
     across = count if count <= 3 else 2 if count == 4 else 3
     down = -(-count // across)
     low, high, aspect = _extent(city)
-    width = 7.4 if count == 1 else 6.2
-    height = float(np.clip(width * aspect * (high[1] - low[1]) / (high[0] - low[0]), 2.5, 8.5))
+    width = (7.4, 6.2, 4.1)[across - 1]
     left, top, gap, right = 0.15, 0.45, 0.3, 1.15
     bottom = 0.42 + 0.2 * len(_wrapped(city.notes, across * width))
-    inches = (left + across * width + (across - 1) * gap + right, bottom + down * (height + top))
+    wide = left + across * width + (across - 1) * gap + right
+    most = (0.59 * wide - bottom) / down - top  # a projector shows the figure at once
+    height = float(np.clip(width * aspect * (high[1] - low[1]) / (high[0] - low[0]), 2.0, most))
+    inches = (wide, bottom + down * (height + top))
     fig = new_figure(ax, inches, "none")
     if fig is None:
         fig, axes = given_axes(ax, count)
@@ -272,7 +274,7 @@ def _map_legend(axes: AxesArray, city: City, *, lines: bool) -> None:
     last = [k for k, span in enumerate(spans) if span.y0 < spans[-1].y1]
     ax, dpi = axes[last[0]], axes[0].figure.dpi
     widths = [span.width / dpi for span in spans if span.y1 > spans[0].y0]
-    roomy = widths[0] > 5.5
+    roomy = widths[0] > 4 and sum(widths) > 5.5
     spaces = {"columnspacing": 1.1, "handletextpad": 0.5, "borderaxespad": 0.2}
     columns = len(handles) if roomy else 2
     ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, 0), ncols=columns, fontsize=10, **spaces)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..roads import RoadNetwork
     from ._style import AxesArray
 
-WIDTH = 5.6  # inches of a map
+WIDTH = 4.7  # inches of a map
 DISC: Style = {"boxstyle": "circle,pad=0.25", "facecolor": "#111", "edgecolor": "white"}
 WHITE: Style = {"color": "white", "fontsize": 9, "fontweight": "bold", "zorder": 9}
 BEST: Style = {"color": _colours.LINES, "linewidth": 6, "alpha": 0.4}
@@ -158,7 +158,7 @@ def _extent(net: RoadNetwork) -> tuple[list[FloatArray], Style, float]:
     low, high = corners.min(axis=0), corners.max(axis=0)
     stretch = _colours.stretch(low, high) if net.geographic else 1.0
     height = WIDTH * stretch * (high[1] - low[1]) / max(high[0] - low[0], 1e-12)
-    return lines, {"xlim": (low[0], high[0]), "ylim": (low[1], high[1]), "aspect": stretch}, min(height, 8.0)
+    return lines, {"xlim": (low[0], high[0]), "ylim": (low[1], high[1]), "aspect": stretch}, min(height, 3.4)
 
 
 def _maps(ax: AxLike, count: int, height: float) -> tuple[Figure, AxesArray]:

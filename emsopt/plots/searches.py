@@ -63,7 +63,7 @@ def search_steps(
     for frame in steps:
         _validate.columns(frame, ["mean", "deviation", "acquisition"], "steps")
     first = _validate.whole_number(len(found) - len(steps), "number of points before the first step")
-    fig, axes = panels(ax, 2 * len(steps), (5.6, 2.5), 2, sharex=True)
+    fig, axes = panels(ax, 2 * len(steps), (5.6, 2.2), 2, sharex=True)
     for k, (frame, left, right) in enumerate(zip(steps, axes[::2], axes[1::2], strict=True)):
         x, mean, spread = frame.index, frame["mean"], 2 * frame["deviation"]
         left.fill_between(x, mean - spread, mean + spread, color=MODEL, alpha=0.15, label="± 2 standard deviations")

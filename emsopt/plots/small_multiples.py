@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .._types import ArrayLike
     from ._style import AxesArray
 
-SIZE = (4.4, 3.4)  # of a panel, inches
+SIZE, WIDE = (4.4, 3.4), (6.2, 3.4)  # of a panel, inches; the wide one in rows of two
 FLOOR = 1e-12  # lower end of a logarithmic axis; regrets of zero are drawn here
 
 
@@ -78,7 +78,7 @@ def study_curves(
     columns = _validate.whole_number(columns, "columns")
     _validate.columns(frame, [panels, lines, x, y, *(band or ())])
     parts, places = list(frame.groupby(panels, sort=False)), categories(map(str, frame[lines]))
-    fig, axes = panels_of(ax, len(parts), SIZE, columns)
+    fig, axes = panels_of(ax, len(parts), WIDE if columns == 2 < len(parts) else SIZE, columns)
     for axis, (title, part) in zip(axes, parts, strict=True):
         for name, rows in part.groupby(lines, sort=False):
             line, *edges = np.maximum(rows[[y, *(band or ())]].to_numpy(dtype=float).T, lowest)

@@ -1,4 +1,4 @@
-"""What the site shows of the package: every public name has an example, and constants' examples run.
+"""What the site shows of the package: every public name has an example, and examples of constants and of the guides run.
 
 Examples of functions and classes run as doctests of their modules. Those of constants stand in the strings below them,
 which doctest does not find.
@@ -6,8 +6,25 @@ which doctest does not find.
 
 import doctest
 import importlib
+import operator
+import re
+from pathlib import Path
 
 import pytest
+
+import emsopt as eo
+from emsopt.__main__ import main
+
+ROOT = Path(__file__).parents[1]
+GUIDES = sorted([*ROOT.glob("README.md"), *(ROOT / "docs").glob("*.md")])
+QUICK = {  # the same with less to do
+    "evaluate_all(city, 9)  # all 9,691": "evaluate_all(city, 3)  # all",
+    "budget=60": "budget=12",
+    "horizon=500": "horizon=3",
+    ", progress=True": "",
+    "workers=4": "workers=1",
+    "moved}, rng=0)": "moved}, draws=100, rng=0)",
+}
 
 
 @pytest.fixture(scope="module")
@@ -30,3 +47,79 @@ def test_examples_of_constants_run(names):
         runner.run(doctest.DocTestParser().get_doctest(names.documentation(name, value), scope, name, None, 0))
     assert runner.summarize(verbose=False) == (0, runner.tries)
     assert runner.tries >= len(constants)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """A function that runs the Python of a guide as a reader would, from its top, and returns the variables."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(name):
+        scope = {}
+        code = "\n".join(
+            re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text("utf-8"), re.DOTALL | re.MULTILINE)
+        )
+        for slow, quick in QUICK.items():
+            code = code.replace(slow, quick)
+        exec(code, scope)  # noqa: S102
+        return scope
+
+    return run
+
+
+@pytest.mark.skipif(not GUIDES, reason="the guides are not installed with the package")
+class TestGuides:
+    def test_the_code_of_the_start_runs(self, run):
+        assert run("README.md")["everything"].best.mean_response > 5
+
+    def test_the_code_on_other_problems_runs(self, run):
+        scope = run("docs/problems.md")
+        assert set(scope["point"]) == {"rate", "layers", "solver"}
+        assert len(scope["run"].history) == 3
+
+    def test_the_code_on_own_cities_runs_and_its_numbers_are_those_printed(self, run, tmp_path):
+        scope = run("docs/own_city.md")
+        assert eo.City.load(tmp_path / "my_city").n_sites == 2
+        found = scope["report"].to_frame().loc[["mean_response_min", "percentile_90_min"], ["recorded", "modelled"]]
+        text = " ".join((ROOT / "docs" / "own_city.md").read_text("utf-8").split())
+        mean, ninety = ([f"{value:.2f}" for value in row] for row in found.to_numpy())
+        assert (
+            f"{mean[0]} min recorded and {mean[1]} modelled, and the 90th percentile {ninety[0]} and {ninety[1]}"
+            in text
+        )
+        assert scope["today"].count("Station 30") == 3
+        assert scope["answer"].difference.low < 0 < scope["answer"].difference.high
+
+    def test_all_their_code_is_run_here(self):
+        with_code = {path.name for path in GUIDES if "```python" in path.read_text("utf-8")}
+        assert with_code == {"README.md", "own_city.md", "problems.md"}
+
+    def test_names_and_options_in_them_exist(self, capsys):
+        text = "\n".join(path.read_text("utf-8") for path in GUIDES)
+        for name in set(re.findall(r"\beo\.([a-z_]\w*(?:\.\w+)*)", text)):
+            operator.attrgetter(name)(eo)
+        for arguments in (["--help"], ["city", "--help"]):
+            with pytest.raises(SystemExit):
+                main(arguments)
+        known = set(re.findall(r"--[a-z][a-z-]+", capsys.readouterr().out))
+        guide = (ROOT / "docs" / "own_city.md").read_text("utf-8")
+        assert set(re.findall(r"(--[a-z][a-z-]+)", guide)) <= known
+
+    def test_the_course_names_sections_and_exercises_that_exist(self):
+        """A row of the first table: class, "NN, first to last" or "NN", what to do, "NN: first to last (minutes)"."""
+        course = (ROOT / "docs" / "course.md").read_text("utf-8")
+        sections = re.findall(r"^\| \d+ \| (.*?) \|.*\| ([^|]*) \|$", course.split("## ")[0], re.MULTILINE)
+        taught = {}
+        for where, exercises in sections:
+            for number, first, last in re.findall(r"(\d\d)(?:, (\d+) to (\d+))?", where):
+                taught.setdefault(number, []).append((int(first or 1), int(last or 0)))
+            for number, asked in re.findall(r"(\d\d): ([\d, to]+\d)", exercises):
+                source = next((ROOT / "notebooks").glob(f"{number}_*.ipynb")).read_text("utf-8")
+                assert all(f'"**{k}.**' in source for k in re.findall(r"\d+", asked))
+        for number, spans in taught.items():
+            source = next((ROOT / "notebooks").glob(f"{number}_*.ipynb")).read_text("utf-8")
+            count = len(re.findall(r'"## \d+\. ', source))
+            ends = [last or count for _, last in spans]
+            assert [first for first, _ in spans] == [1, *(end + 1 for end in ends[:-1])]
+            assert ends[-1] == count
+        assert set(taught) == {path.stem[:2] for path in (ROOT / "notebooks").glob("0*.ipynb")}

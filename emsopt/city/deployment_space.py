@@ -228,8 +228,10 @@ class DeploymentSpace:
 
     def group_counts(self, sites: ArrayLike) -> IntArray:
         """Return the number of units in each twin group, shape (G,), or (K, G) for deployments of shape (K, p)."""
-        groups = self.city.twin_groups[np.asarray(sites)]
-        return (groups[..., None] == np.arange(len(self.floors))).sum(axis=-2)
+        groups, n = self.city.twin_groups[np.asarray(sites)], len(self.floors)
+        rows = np.arange(groups[..., 0].size).reshape(groups.shape[:-1])
+        flat = (groups + n * rows[..., None]).ravel()
+        return np.bincount(flat, minlength=n * rows.size).reshape(*rows.shape, n)
 
     def deployment(self, counts: IntArray) -> IntArray:
         """Return the deployment with ``counts`` units in each twin group: lowest indices, sorted, shape (p,)."""
@@ -302,9 +304,13 @@ class DeploymentSpace:
 
     def neighbours(self, sites: ArrayLike) -> IntArray:
         """Return all allowed deployments that differ from ``sites`` by one relocated unit, shape (k, p)."""
-        counts = self.moves(self.group_counts(self.canonical(sites)))
-        flat, slots = counts.ravel(), np.concatenate(self._groups)
-        rank = np.arange(flat.sum()) - np.repeat(np.cumsum(flat) - flat, flat)  # of each unit in its group
-        first = np.tile(np.cumsum(self.capacities) - self.capacities, len(counts))
-        rows = slots[np.repeat(first, flat) + rank].reshape(-1, self.units)
-        return np.sort(rows, axis=1).astype(np.int64, copy=False)
+        row = self.canonical(sites)
+        counts = self.group_counts(row)
+        gives, takes = np.flatnonzero(counts > self.floors), np.flatnonzero(counts < self.capacities)
+        slots, free = np.concatenate(self._groups), np.cumsum(self.capacities) - self.capacities + counts
+        near = np.empty((len(gives), len(takes), self.units), np.int64)
+        near[..., 0] = slots[free[takes]]
+        for moved, left in zip(near, slots[free[gives] - 1], strict=True):
+            moved[:, 1:] = np.delete(row, np.searchsorted(row, left))
+        near.sort(axis=-1)
+        return cast(IntArray, near[gives[:, None] != takes])

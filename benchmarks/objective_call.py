@@ -34,7 +34,10 @@ def main():
     objective, serial = eo.Objective(city, 9, "approximate"), eo.Objective(city, 9, "approximate", workers=1)
     many = objective.space.sample(4000, rng=0)
     one = many[:1].copy()
-    arrays = city.preferred_order, city.arrival_rates / 60, city.service_times, objective.costs, False, 1e-8
+    rates, service = city.arrival_rates / 60, city.service_times
+    site_rates = approximate._site_rates(np.arange(city.n_sites), rates, service)
+    costs = np.ascontiguousarray(objective.costs.T)
+    arrays = city.preference_ranks, rates, service, site_rates, costs, False, 1e-8
     for sites, value in zip(many[:20], approximate._values(many[:20], *arrays), strict=True):
         assert objective(sites) == value
 

@@ -39,6 +39,8 @@ from .response_law import ResponseLaw
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from numpy.typing import NDArray
+
     from .._types import ArrayLike, FloatArray, IntArray
 
 LONGEST_MIN = 24 * 60  # longer travel or service times are taken for seconds
@@ -240,6 +242,13 @@ class City:
         key = self.response_times if self.preference is None else self.preference
         groups = np.broadcast_to(self.twin_groups[:, None], key.shape)  # in a tie, twins come together
         return _frozen(np.ascontiguousarray(np.lexsort((groups, key), axis=0).T))
+
+    @cached_property
+    def preference_ranks(self) -> NDArray[np.unsignedinteger]:
+        """Rank of each site for each atom, 0 for the most preferred, shape (M, N): the inverse of `preferred_order`."""
+        ranks = np.empty((self.n_atoms, self.n_sites), np.uint16 if self.n_sites <= 1 << 16 else np.uint32)
+        np.put_along_axis(ranks, self.preferred_order, np.arange(self.n_sites, dtype=ranks.dtype)[None], axis=1)
+        return cast("NDArray[np.unsignedinteger]", _frozen(ranks))
 
     @cached_property
     def twin_groups(self) -> IntArray:

@@ -49,7 +49,7 @@ from .._types import ArrayLike, FloatArray, IntArray, Progress, Sites
 from ..city.city import City
 from ..city.deployment_space import check_sites
 from ..errors import AccuracyWarning, ConvergenceError, UnstableQueueError
-from ._order import UnitOrder, unit_order
+from ._order import Ranks, UnitOrder, unit_order
 from .evaluation import Evaluation, is_queue, queued_shares, twin_average, unstable
 from .metrics import check_costs
 
@@ -59,6 +59,9 @@ EVEN, UNEVEN = 2, 40
 TOO_HIGH = (2, 3, 5, 10, 40), (1.3, 1.4, 1.8, 2.0, 2.0), (1.7, 2.9, 5.8, 9.8, 16)
 MAX_STEPS = 2000
 BUSIEST = 1 - 1e-15
+# In fleets of more than SHORT units, the list of units that an atom calls ends where it is needed with a probability
+# below CUT times the tolerance, or EARLY times the last change, and the first EXTRAPOLATED steps are accelerated.
+SHORT, CUT, EARLY, EXTRAPOLATED = 40, 0.1, 1e-3, 100
 
 
 def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: float = 1e-10) -> Evaluation:
@@ -93,6 +96,12 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
     AccuracyWarning
         If the mean service times of the units differ by more than a factor of 2.
 
+    Notes
+    -----
+    In fleets of more than 40 units, each atom's list of units is cut where a further unit is needed with a probability
+    below a tenth of ``tol``. Mean responses change by about as much as by ``tol`` itself, less than 1e-6 min with the
+    tolerance of 1e-8 that `values` and `Objective` use.
+
     Examples
     --------
     >>> import emsopt as eo
@@ -101,8 +110,9 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
     (9,)
     """
     sites, tol, queue = check_sites(city, sites), _validate.positive_number(tol, "tol"), is_queue(capacity)
-    order = unit_order(city.preferred_order, sites)
-    rho, Q, blocked, wait, steps, moved = _solve(order, sites, city.arrival_rates / 60, city.service_times, queue, tol)
+    rates, service, order = city.arrival_rates / 60, city.service_times, unit_order(city.preference_ranks, sites)
+    site_rates = _site_rates(sites, rates, service)
+    rho, Q, blocked, wait, steps, moved = _solve(order, sites, rates, service, site_rates, queue, tol)
     if steps == -1:
         raise unstable(city, sites)
     if steps == -2:
@@ -127,7 +137,10 @@ def prepare(
     """
     queue, tol, costs = is_queue(capacity), _validate.positive_number(tol, "tol"), check_costs(city, costs)
     uneven = city.service_ratio > UNEVEN
-    arguments = city.preferred_order, city.arrival_rates / 60, city.service_times, costs, queue, tol
+    rates, service = city.arrival_rates / 60, city.service_times
+    site_rates = _site_rates(np.arange(city.n_sites), rates, service)
+    costs = np.ascontiguousarray(costs.T)
+    arguments = city.preference_ranks, rates, service, site_rates, costs, queue, tol
 
     def values(deployments: IntArray, workers: int | None = None, progress: Progress = False) -> FloatArray:
         if uneven:
@@ -233,23 +246,44 @@ def _correction(load: float, queue: bool, Q: FloatArray) -> tuple[float, float]:
 
 
 @njit(cache=True, nogil=True)
+def _site_rates(sites: IntArray, rates: FloatArray, service: FloatArray) -> FloatArray:
+    """Return the service rate of a unit at each site, averaged over the calls, and its one mean service time: (2, N).
+
+    The second row is NaN for a site whose mean service times depend on the atom. Only the listed sites are filled.
+    """
+    found, total = np.empty((2, len(service))), rates.sum()
+    for site in sites:
+        found[0, site], found[1, site] = total / (service[site] * rates).sum(), service[site, 0]
+        if (service[site] != service[site, 0]).any():
+            found[1, site] = np.nan
+    return found
+
+
+@njit(cache=True, nogil=True)
 def _solve(
-    order: UnitOrder, sites: IntArray, rates: FloatArray, service: FloatArray, queue: bool, tol: float
+    order: UnitOrder,
+    sites: IntArray,
+    rates: FloatArray,
+    service: FloatArray,
+    site_rates: FloatArray,
+    queue: bool,
+    tol: float,
 ) -> tuple[FloatArray, FloatArray, float, float, int, float]:
     """Solve the equations (3) for the utilisations of the units by fixed-point iteration.
 
-    ``rates`` are the calls per minute of each atom, shape (M,), and ``service`` the mean service times in minutes,
-    shape (N, M). Returns the utilisations (p,), the correction factors Q (p,), the loss or queueing probability, the
-    mean wait (min), the number of steps, and the largest change of a utilisation in the last step. The number of steps
-    is -1 if the queue is unstable and -2 if the iteration does not converge.
+    ``rates`` are the calls per minute of each atom, shape (M,), ``service`` the mean service times in minutes, shape
+    (N, M), and ``site_rates`` what `_site_rates` returns. Returns the utilisations (p,), the correction factors Q
+    (p,), the loss or queueing probability, the mean wait (min), the number of steps, and the largest change of a
+    utilisation in the last step. The number of steps is -1 if the queue is unstable and -2 if the iteration does not
+    converge.
     """
     p, total = order.shape[1], rates.sum()
     free_rate = 0.0  # Σ μ_i, each unit's rate averaged over the calls
     alike, first = True, service[sites[0], 0]
-    for i in range(p):
-        free_rate += total / (service[sites[i]] * rates).sum()
-        for s in service[sites[i]]:
-            alike = alike and s == first
+    for site in sites:
+        free_rate += site_rates[0, site]
+        alike = alike and site_rates[1, site] == first
+    long = p > SHORT
     load = total * p / free_rate  # offered work in erlangs, refined below unless all service times are equal
     Q, V, work = np.empty(p), np.empty(p), rates * first
     if queue and load >= p * (1 - 1e-9):
@@ -257,11 +291,16 @@ def _solve(
     mean, blocked = _correction(load, queue, Q)
     rho = np.full(p, mean)
     damping, before, moved = 1.0, np.inf, np.inf
+    last_rho, last_change = np.empty(p), np.empty(p)
     for step in range(1, MAX_STEPS + 1):
+        least = CUT * max(tol, min(moved, 1.0) * EARLY) if long else 0.0
         if alike:
-            _offer(order, work, rho, Q, V)
+            if long:
+                _offer_most(order, work, rho, Q, V, least)
+            else:
+                _offer(order, work, rho, Q, V)
         else:
-            load = _offer_work(order, sites, rates, service, rho, Q, V)
+            load = _offer_work(order, sites, rates, service, rho, Q, V, least)
             if queue:  # calls that waited are served by whichever unit is free next
                 load = min((1 - blocked) * load + blocked * total * p / free_rate, p * (1 - 1e-9))
             mean, blocked = _correction(load, queue, Q)
@@ -272,7 +311,13 @@ def _solve(
         moved = 0.0
         for i in range(p):
             moved = max(moved, abs(V[i] - rho[i]))
-            rho[i] += damping * (V[i] - rho[i])
+            V[i] -= rho[i]
+        if long and 1 < step < EXTRAPOLATED and moved > tol:
+            _extrapolate(rho, V, last_rho, last_change)
+        elif long:
+            last_rho[:], last_change[:] = rho, V
+        for i in range(p):
+            rho[i] += damping * V[i]
         if moved <= tol:
             if queue and load >= p * (1 - 1e-8):
                 return rho, Q, blocked, 0.0, -1, moved
@@ -283,6 +328,25 @@ def _solve(
                 damping *= 0.5
             before = moved
     return rho, Q, blocked, 0.0, -2, moved
+
+
+@njit(cache=True, nogil=True)
+def _extrapolate(rho: FloatArray, change: FloatArray, last_rho: FloatArray, last_change: FloatArray) -> None:
+    """Replace the change of the utilisations in this step, in place, by Anderson's from this and the last step.
+
+    It takes the combination of the two steps whose changes, as if linear, cancel best. The last ones are overwritten.
+    """
+    along, across = 0.0, 0.0
+    for i in range(len(rho)):
+        bend = change[i] - last_change[i]
+        along += change[i] * bend
+        across += bend * bend
+    weight = along / across if across > 0 else 0.0
+    for i in range(len(rho)):
+        here, this = rho[i], change[i]
+        change[i] -= weight * (here - last_rho[i] + this - last_change[i])
+        change[i] = min(max(change[i], -here), BUSIEST - here)
+        last_rho[i], last_change[i] = here, this
 
 
 @njit(cache=True, nogil=True)
@@ -324,6 +388,36 @@ def _offer(order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V
 
 
 @njit(cache=True, nogil=True)
+def _offer_most(
+    order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray, least: float
+) -> None:
+    """Fill V_i as `_offer` does, but for units that are needed with a probability below ``least``.
+
+    Four atoms are followed at once, because each waits for its last product.
+    """
+    n_atoms, p = order.shape
+    V[:] = 0.0
+    for j in range(n_atoms // 4):
+        w, x, y, z = 4 * j, 4 * j + 1, 4 * j + 2, 4 * j + 3
+        a, b, c, d = work[w], work[x], work[y], work[z]
+        negligible = least * (a + b + c + d)
+        for k in range(p):
+            if Q[k] * (a + b + c + d) < negligible:
+                break
+            g, h, i, l = order[w, k], order[x, k], order[y, k], order[z, k]
+            V[g] += Q[k] * a
+            V[h] += Q[k] * b
+            V[i] += Q[k] * c
+            V[l] += Q[k] * d
+            a, b, c, d = a * rho[g], b * rho[h], c * rho[i], d * rho[l]
+    for j in range(n_atoms // 4 * 4, n_atoms):
+        left = work[j]
+        for k in range(p):
+            V[order[j, k]] += Q[k] * left
+            left *= rho[order[j, k]]
+
+
+@njit(cache=True, nogil=True)
 def _offer_work(
     order: UnitOrder,
     sites: IntArray,
@@ -332,8 +426,9 @@ def _offer_work(
     rho: FloatArray,
     Q: FloatArray,
     V: FloatArray,
+    least: float,
 ) -> float:
-    """Fill V_i, the work (erlangs) offered to unit i while it is free, if mean service times differ.
+    """Fill V_i, the work (erlangs) offered to unit i while it is free, if mean service times differ; see `_offer`.
 
     Returns the work of all calls (erlangs) if each were answered (Jarvis 1985).
     """
@@ -349,6 +444,8 @@ def _offer_work(
             answered += chance * (1 - rho[i])
             minutes += chance * (1 - rho[i]) * s
             busy *= rho[i]
+            if chance < least:
+                break
         if answered > 0:
             work += rates[j] * minutes / answered
     return work
@@ -373,9 +470,10 @@ def _shares(order: UnitOrder, rho: FloatArray, Q: FloatArray) -> FloatArray:
 @njit(cache=True, nogil=True)
 def _values(
     deployments: IntArray,
-    site_order: IntArray,
+    ranks: Ranks,
     rates: FloatArray,
     service: FloatArray,
+    site_rates: FloatArray,
     costs: FloatArray,
     queue: bool,
     tol: float,
@@ -384,11 +482,12 @@ def _values(
     values = np.empty(len(deployments))
     for d in range(len(deployments)):
         sites = deployments[d]
-        order = unit_order(site_order, sites)
-        rho, Q, blocked, _, steps, _ = _solve(order, sites, rates, service, queue, tol)
+        order = unit_order(ranks, sites)
+        rho, Q, blocked, _, steps, _ = _solve(order, sites, rates, service, site_rates, queue, tol)
         if steps < 0:
             values[d] = np.nan
             continue
+        least = tol * CUT if len(sites) > SHORT else 0.0
         value = 0.0
         for j in range(len(rates)):
             busy, share, cost = 1.0, 0.0, 0.0
@@ -396,17 +495,18 @@ def _values(
                 i = order[j, k]
                 q = Q[k] * busy * (1 - rho[i])
                 share += q
-                cost += q * costs[sites[i], j]
+                cost += q * costs[j, sites[i]]
                 busy *= rho[i]
+                if q < least:
+                    break
             value += rates[j] * cost / share
         value /= rates.sum()
         if queue:
             late = 0.0
             weight = 0.0
-            for i in range(len(sites)):
-                free_rate = rates.sum() / (service[sites[i]] * rates).sum()
-                weight += free_rate
-                late += free_rate * (costs[sites[i]] * rates).sum() / rates.sum()
+            for site in sites:
+                weight += site_rates[0, site]
+                late += site_rates[0, site] * (costs[:, site] * rates).sum() / rates.sum()
             value = (1 - blocked) * value + blocked * late / weight
         values[d] = value
     return values

@@ -295,7 +295,7 @@ def preferred_units(city: City, sites: IntArray) -> IntArray:
     does not change the order.
     """
     _, first_twin = np.unique(city.twin_groups, return_index=True)
-    return unit_order(city.preferred_order, first_twin[city.twin_groups[sites]]).astype(np.int64)
+    return unit_order(city.preference_ranks, first_twin[city.twin_groups[sites]]).astype(np.int64)
 
 
 def first_release(city: City, units: int, seed: IntArray) -> FloatArray:

@@ -8,6 +8,7 @@ import pytest
 import emsopt as eo
 from emsopt.errors import AccuracyWarning
 from emsopt.evaluators import approximate_hypercube, exact_hypercube, values
+from emsopt.evaluators._order import unit_order
 from emsopt.evaluators.approximate import correction_factors
 
 
@@ -139,6 +140,55 @@ def test_extreme_loads_keep_their_digits(work, units):
         assert np.isfinite(e.utilizations).all()
     with pytest.raises(eo.errors.InputError, match="erlangs"):
         city.scaled(1e3 if work > 1 else 1e-3)
+
+
+# -- large fleets --------------------------------------------------------------------------------------------
+
+
+def plain_fixed_point(city, sites, capacity="loss", tol=1e-13):
+    """Solve the equations (3) as printed, with every atom's full list of units; return utilisations and mean response."""
+    p, work = len(sites), city.arrival_rates / 60 * city.mean_service_time
+    order = np.lexsort((np.arange(p)[:, None] + np.zeros((1, city.n_atoms)), city.response_times[sites]), axis=0).T
+    Q = correction_factors(p, work.sum(), capacity=capacity)
+    same = approximate_hypercube(eo.City([60.0], [[1.0]], 0, 1).scaled(work.sum()), [0] * p, capacity=capacity)
+    mean, blocked = same.utilizations.mean(), same.queue_probability
+    rho, moved = np.full(p, mean), 1.0
+    while moved > tol:
+        busy = np.cumprod(np.column_stack([np.ones(len(order)), rho[order[:, :-1]]]), axis=1)
+        V = np.bincount(order.ravel(), (work[:, None] * Q * busy).ravel(), p)
+        new = (V + blocked * work.sum() / p) / (1 + V)
+        new *= p * mean / new.sum()
+        rho, moved = new, abs(new - rho).max()
+    chances = Q * np.cumprod(np.column_stack([np.ones(len(order)), rho[order[:, :-1]]]), axis=1) * (1 - rho[order])
+    minutes = np.take_along_axis(city.response_times[sites].T, order, axis=1)
+    response = (chances * minutes).sum(axis=1) / chances.sum(axis=1) @ city.demand_shares
+    anyone = (city.response_times[sites] @ city.demand_shares).mean()
+    return rho, (1 - blocked) * response + blocked * anyone
+
+
+@pytest.mark.parametrize("capacity", ["loss", "queue"])
+@pytest.mark.parametrize(("units", "load"), [(12, 0.5), (60, 0.2), (60, 0.5), (60, 0.9)])
+def test_shortened_lists_and_accelerated_steps_leave_the_solution(units, load, capacity):
+    """Beyond 40 units both are in use; the notes of `approximate_hypercube` state an error five times as large."""
+    city = eo.datasets.grid_city(n_sites=100, units=units, load=load, rng=3)
+    sites = np.sort(np.random.default_rng(4).integers(0, 100, units))  # some sites hold two units
+    rho, response = plain_fixed_point(city, sites, capacity)
+    e = approximate_hypercube(city, sites, capacity=capacity, tol=1e-12)
+    by_site = np.bincount(sites, rho, 100)[sites] / np.bincount(sites)[sites]
+    assert e.utilizations == pytest.approx(by_site, abs=1e-11)
+    assert e.mean_response == pytest.approx(response, abs=1e-11)
+    assert values(city, [sites], None, "approximate", capacity=capacity) == pytest.approx(response, abs=2e-7)
+
+
+@pytest.mark.parametrize("n_sites", [3, 64, 65, 200])
+def test_units_are_listed_by_the_rank_of_their_site_then_by_index(n_sites):
+    rng = np.random.default_rng(n_sites)
+    city = eo.City(np.ones(7), rng.integers(1, 40, (n_sites, 7)), 1.0, 30.0)  # with ties
+    ranks = np.empty((7, n_sites), int)
+    np.put_along_axis(ranks, city.preferred_order, np.arange(n_sites)[None], axis=1)
+    for units in (1, n_sites, 3 * n_sites):
+        sites = rng.integers(0, n_sites, units)
+        assert (unit_order(city.preference_ranks, sites) == np.argsort(ranks[:, sites], axis=1, kind="stable")).all()
 
 
 # -- outside the measured range -----------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 ``simulate_day``           some hours call by call, to look at with `emsopt.maps.replay_map`
 ``evaluate, values``       evaluate one deployment or many by one of the three above; by default exact up to 12 units
 ``p_median, bounds``       the optimum if all units were always free, and bounds on the queueing optimum
+``p_median_of_points``     the same from coordinates, for tens of thousands of atoms
 ``mclp, mexclp``           maximal covering and maximum expected covering
 ``evaluate_all``           evaluate every deployment; return the best one and those almost as good
 ``evaluate_near``          evaluate the deployments within a few moves of one, if there are too many for all
@@ -18,7 +19,7 @@ from .day import Day, simulate_day
 from .enumeration import Enumeration, evaluate_all, evaluate_near
 from .evaluation import Evaluation
 from .exact import exact_hypercube
-from .median import Bounds, Location, bounds, one_median, p_median
+from .median import Bounds, Location, bounds, one_median, p_median, p_median_of_points
 from .objective import Objective
 from .simulation import simulate
 
@@ -41,6 +42,7 @@ __all__ = [
     "mexclp",
     "one_median",
     "p_median",
+    "p_median_of_points",
     "simulate",
     "simulate_day",
     "values",

@@ -1,15 +1,13 @@
-"""Exact p-median of a cost matrix: Lagrangian bounds, interchange, best-first branch and bound.
+"""Exact p-median: Lagrangian bounds, interchange and variable neighbourhoods, best-first branch and bound.
 
 The problem is to choose a set S of p of the N sites that minimises Σ_j min_{i∈S} c_ij.
 
 ==================  ======  ======  ===============================================================
 name                symbol  shape   meaning
 ==================  ======  ======  ===============================================================
-``costs``           c_ij    (N, M)  cost of site i serving atom j, weight included
+``near``            c_ij    (M, .)  the nearest sites of each atom and their costs, weight included
 ``prices``          u_j     (M,)    Lagrange multiplier of "atom j is served": what it pays for service
 ``profits``         ρ_i     (N,)    Σ_j min(0, c_ij - u_j): what choosing site i adds, never positive
-``ranked``                  (M, N)  sites from the cheapest to the dearest for atom j
-``ranked_costs``            (M, N)  costs of these sites, in the same order
 ``state``                   (N,)    whether site i is FREE, OPEN or CLOSED in this branch
 ==================  ======  ======  ===============================================================
 
@@ -19,9 +17,14 @@ Prices replace the constraint that every atom is served. Each site can then be j
 
 is at most the optimum for any u. A deflected subgradient ascent raises L almost to the bound of the linear relaxation.
 During the ascent, a site is fixed as OPEN or CLOSED once the opposite choice would raise L to the best cost known.
-Branching decides the other sites. Times on a plane or a road network leave gaps of about a thousandth and need few
-branches. Costs without geometry (independent random numbers) leave gaps of several per cent: a hundred sites are still
-easy then, two hundred are not.
+Branching decides the other sites.
+
+An atom pays only sites cheaper than its price. So L needs no more of the costs than each atom's nearest sites, as long
+as no price exceeds the cost of the last one listed. Lists whose atoms would pay more, or in which the best choice has
+no second site, are extended. The matrix of all costs is never needed at once.
+
+Times on a plane or a road network leave gaps of about a thousandth. Costs without geometry (independent random
+numbers) leave gaps of several per cent: a hundred sites are still easy then, two hundred are not.
 
 References
 ----------
@@ -29,41 +32,143 @@ Cornuejols, G., Fisher, M. L. and Nemhauser, G. L. (1977). Location of bank acco
     study of exact and approximate algorithms. Management Science 23(8), 789-810. (The relaxation.)
 Held, M., Wolfe, P. and Crowder, H. P. (1974). Validation of subgradient optimization. Mathematical Programming
     6, 62-88. (The step.)
-Whitaker, R. A. (1983). A fast algorithm for the greedy interchange for large-scale clustering and median location
-    problems. INFOR 21(2), 95-108. (The interchange.)
+Resende, M. G. C. and Werneck, R. F. (2007). A fast swap-based local search procedure for location problems. Annals of
+    Operations Research 150, 205-230. (The values of all swaps at once.)
+Hansen, P. and Mladenović, N. (1997). Variable neighborhood search for the p-median. Location Science 5(4), 207-226.
 """
 
 import time
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .._types import BoolArray, FloatArray
+from .._types import BoolArray, FloatArray, IntArray
 
-_Branch: TypeAlias = tuple[float, int, NDArray[np.int8], FloatArray, FloatArray]
+_Branch: TypeAlias = tuple[float, int, NDArray[np.int8], NDArray[np.float32], FloatArray]
 """A branch of the search: its bound, its serial number, and its arrays `state`, `prices` and `lately`."""
-_Problem: TypeAlias = tuple[int, BoolArray, FloatArray, NDArray[np.int32], FloatArray, float]
-"""What all branches share: p, forced, costs, ranked, ranked_costs and the tolerance."""
 
 FREE, OPEN, CLOSED = 0, 1, 2
 
-TOLERANCE = 1e-10  # relative to the total cost of an average single site; far above rounding errors
+TOLERANCE = 1e-10  # relative to the cost of the first deployment tried; far above rounding errors
 FIRST_STEP, LAST_STEP = 2.0, 0.01  # length of a step, in units of (best - L) / |direction|²
 MEMORY = 0.4  # share of the previous direction in the next one; damps zigzagging
-RECENT = 0.2  # weight of the newest step in `lately`, the recent frequency with which a site was chosen
-ROOT_EFFORT = 3000, 30  # maximum number of steps, and steps without progress after which the step length is halved
-BRANCH_EFFORT = 60, 8
+RECENT = 0.1  # weight of the newest step in `lately`, the recent frequency with which a site was chosen
+ROOT_STEPS, ROOT_PATIENCE = 6000, 50  # maximum number of steps, and steps without progress that halve the step length
+BRANCH_STEP, BRANCH_STEPS, BRANCH_PATIENCE = 0.3, 60, 8
+POLISHED = 200  # steps of the root after which its current choice is improved by interchange
+SHAKEN = 12  # largest number of sites exchanged at random before an interchange
+SEARCHING = 1.0, 0.1  # evaluations of all swaps per step of the ascent that random exchanges may take: root, branches
+LISTED = 8  # length of the first lists, in units of N / p
+SMALL = 1_000_000  # entries of a matrix that is listed whole
+PIECE = 20_000_000  # list entries read between two looks at the clock: about 0.1 s
 QUEUE_BYTES = 400e6  # when the queue exceeds this, new branches are searched depth first, which needs little memory
 
 
+class Lists(NamedTuple):
+    """The nearest sites of each atom, nearest first.
+
+    Entries ``start[j]`` to ``start[j + 1]`` belong to atom j. If not all sites are listed, the last entry is a site
+    that does not exist, N, at the cost of the last one listed: no site left out is cheaper.
+    """
+
+    start: IntArray
+    site: NDArray[np.int32]
+    cost: FloatArray
+
+
+class Costs(NamedTuple):
+    """Costs c_ij of N sites serving M atoms, asked for as needed.
+
+    ``nearest(atoms, k)`` returns the k nearest sites of atoms and their costs in ascending order, shapes (m, k), and
+    ``of(sites)`` the costs of few sites for all atoms, shape (s, M).
+    """
+
+    n_sites: int
+    n_atoms: int
+    nearest: Callable[[IntArray, int], tuple[NDArray[np.int32], FloatArray]]
+    of: Callable[[IntArray], FloatArray]
+
+
+def matrix_costs(times: FloatArray, weights: FloatArray) -> Costs:
+    """Return the costs times_ij weights_j, for times of shape (N, M) and weights of shape (M,)."""
+    n_sites, n_atoms = times.shape
+
+    def nearest(atoms: IntArray, k: int) -> tuple[NDArray[np.int32], FloatArray]:
+        sites, costs = np.empty((len(atoms), k), np.int32), np.empty((len(atoms), k))
+        rows = max(1, 1_000_000 // n_sites)
+        for a in range(0, len(atoms), rows):
+            part = np.ascontiguousarray(times[:, atoms[a : a + rows]].T)
+            some = np.argpartition(part, k - 1, axis=1)[:, :k] if k < n_sites else np.arange(n_sites)[None]
+            some = np.sort(some, axis=1)  # so that ties go to the lower index
+            order = np.argsort(np.take_along_axis(part, some, axis=1), axis=1, kind="stable")
+            some = np.take_along_axis(np.broadcast_to(some, (len(part), k)), order, axis=1)
+            sites[a : a + rows] = some
+            costs[a : a + rows] = np.take_along_axis(part, some, axis=1) * weights[atoms[a : a + rows], None]
+        return sites, costs
+
+    return Costs(n_sites, n_atoms, nearest, lambda sites: times[sites] * weights)
+
+
+def point_costs(
+    sites: FloatArray, atoms: FloatArray, weights: FloatArray, law: Callable[[FloatArray], FloatArray]
+) -> Costs:
+    """Return the costs law(distance_ij) weights_j between points in any dimension, for a law that never falls."""
+    from scipy.spatial import KDTree
+
+    tree = KDTree(sites)
+
+    def nearest(which: IntArray, k: int) -> tuple[NDArray[np.int32], FloatArray]:
+        distances, indices = map(np.asarray, tree.query(atoms[which], np.arange(1, k + 1)))
+        return indices.astype(np.int32), law(distances) * weights[which, None]
+
+    def of(some: IntArray) -> FloatArray:
+        squares = ((sites[some, None, axis] - atoms[:, axis]) ** 2 for axis in range(sites.shape[1]))
+        return law(np.sqrt(sum(squares))) * weights
+
+    return Costs(len(sites), len(atoms), nearest, of)
+
+
+def common_divisor(values: FloatArray) -> float:
+    """Return the largest number of which all values are whole multiples, by Euclid's algorithm; 0 if none is found.
+
+    Rounding errors are allowed for: 1/3 and 0.25 have the divisor 1/12. Divisors below a millionth of the largest value
+    are not found.
+    """
+    flat = np.abs(values).ravel()
+    least, divisor = 1e-6 * flat.max(), 0.0
+    for some in (flat[:: max(1, flat.size // 1000)], flat):  # a sample settles most cases
+        rest = some
+        while True:
+            if divisor:
+                rest = np.abs(rest - divisor * np.rint(rest / divisor))
+            rest = rest[rest > 1e-9 * flat.max()]
+            if not len(rest):
+                break
+            rest, divisor = np.append(rest, divisor), rest.min()
+            if divisor < least:
+                return 0.0
+    return float(divisor)
+
+
+def lists_of(costs: Costs, atoms: IntArray, k: int) -> Lists:
+    """Return the lists of the k nearest sites of some atoms."""
+    sites, near = costs.nearest(atoms, k)
+    if k < costs.n_sites:
+        sites = np.column_stack([sites, np.full(len(sites), costs.n_sites, np.int32)])
+        near = np.column_stack([near, near[:, -1]])
+    start = np.arange(len(sites) + 1) * sites.shape[1]
+    return Lists(start, np.ascontiguousarray(sites).ravel(), np.ascontiguousarray(near).ravel())
+
+
 def minimise(
-    costs: FloatArray,
+    costs: Costs,
     p: int,
     forced: BoolArray,
+    grain: float,
     time_limit: float,
     progress: Callable[[int, int], object],
 ) -> tuple[BoolArray, float]:
@@ -71,14 +176,16 @@ def minimise(
 
     Parameters
     ----------
-    costs : ndarray, shape (N, M)
+    costs : Costs
         Cost of site i serving atom j, at least 0.
     p : int
         Number of sites to choose, at most N.
     forced : ndarray of bool, shape (N,)
         Sites that must be chosen, at most p.
+    grain : float
+        Two choices of different cost differ by at least this much; 0 if not known.
     time_limit : float
-        Limit in seconds, checked between branches.
+        Limit in seconds.
     progress : callable
         Called with (branches searched, branches known so far).
 
@@ -90,124 +197,293 @@ def minimise(
         Lower bound on the smallest total cost. Infinite if the search was completed: then ``chosen`` is optimal to
         within `TOLERANCE`.
     """
-    start = time.monotonic()
-    costs = np.ascontiguousarray(costs, dtype=float)
-    ranked = np.ascontiguousarray(np.argsort(costs, axis=0, kind="stable").T, dtype=np.int32)
-    ranked_costs = np.take_along_axis(costs.T, ranked, axis=1)
-    tolerance = TOLERANCE * costs.sum() / len(costs)
-    chosen = forced.copy()
-    chosen[np.flatnonzero(~forced)[: p - forced.sum()]] = True
-    best = _interchange(chosen, costs, forced)
-
+    search = _Search(costs, p, forced, grain, time.monotonic() + time_limit)
     state = np.where(forced, OPEN, FREE).astype(np.int8)
-    prices, lately = ranked_costs[:, : max(2, len(costs) // p)].mean(axis=1), np.empty(len(costs))
-    problem = (p, forced, costs, ranked, ranked_costs, tolerance)
-    bound, best = _ascend(state, prices, lately, best, chosen, problem, ROOT_EFFORT, True)
-    kept = state[ranked] != CLOSED  # drop CLOSED sites, which no better choice uses; the same number in every row
-    problem = (p, forced, costs, *(a[kept].reshape(len(a), -1) for a in (ranked, ranked_costs)), tolerance)
-
+    bound, state, prices, lately = search.root(state)
     queue: list[_Branch] = []
     dive: list[_Branch] = []  # branches searched depth first: see QUEUE_BYTES
-    room = QUEUE_BYTES / (prices.nbytes + lately.nbytes + state.nbytes)
+    room = QUEUE_BYTES / (4 * len(prices) + lately.nbytes + state.nbytes)
     known, searched = 1, 1
-    if bound < best - tolerance:
-        queue.append((bound, known, state, prices, lately))
+    if bound < search.target:
+        queue.append((bound, known, state, prices.astype(np.float32), lately))
     while queue or dive:
-        if time.monotonic() - start > time_limit:
-            bounds = [branch[0] for branch in queue + dive]
-            return chosen, min((bound for bound in bounds if bound < best - tolerance), default=np.inf)
-        bound, _, state, prices, lately = dive.pop() if dive else heappop(queue)
-        if bound >= best - tolerance:
+        if search.late:
+            bounds = [branch[0] for branch in queue + dive if branch[0] < search.target]
+            return search.chosen, search.rounded(min(bounds, default=np.inf))
+        bound, _, state, prices32, lately = dive.pop() if dive else heappop(queue)
+        if bound >= search.target:
             continue
         free = np.flatnonzero(state == FREE)
         site = free[np.abs(lately[free] - 0.5).argmin()]
         for choice in (CLOSED, OPEN):
-            branch = state.copy(), prices.copy(), np.empty_like(lately)
+            branch = state.copy(), prices32.astype(float), lately.copy()
             branch[0][site] = choice
-            branch_bound, best = _ascend(*branch, best, chosen, problem, BRANCH_EFFORT, False)
+            branch_bound = max(bound, search.ascend(*branch, BRANCH_STEPS))
             searched += 1
-            if branch_bound < best - tolerance:
+            if branch_bound < search.target:
                 known += 1
-                entry = (max(bound, branch_bound), known, *branch)
+                entry = (branch_bound, known, branch[0], branch[1].astype(np.float32), branch[2])
                 if len(queue) < room:
                     heappush(queue, entry)
                 else:
                     dive.append(entry)
+        search.shake(SEARCHING[1])
         progress(searched, searched + 2 * (len(queue) + len(dive)))
     progress(searched, searched)
-    return chosen, np.inf
+    return search.chosen, np.inf
+
+
+class _Search:
+    """What all branches share: the lists, the best choice known, the clock and the work done so far."""
+
+    def __init__(self, costs: Costs, p: int, forced: BoolArray, grain: float, end: float) -> None:
+        self.costs, self.p, self.forced, self.grain, self.end = costs, p, forced, grain, end
+        n, m = costs.n_sites, costs.n_atoms
+        k = n if n * m <= SMALL else min(n, max(LISTED * n // p, 2 * LISTED))
+        self.full = lists_of(costs, np.arange(m), k)
+        self.rng = np.random.default_rng(0)
+        rest = self.rng.permutation(np.flatnonzero(~forced))
+        self.chosen = forced.copy()
+        self.chosen[rest[: p - forced.sum()]] = True
+        self.best = float(costs.of(np.flatnonzero(self.chosen)).min(axis=0).sum())
+        self.tolerance = max(TOLERANCE * self.best, grain * (1 - 1e-6))
+        self.allowed = np.ones(n, dtype=np.bool_)  # sites that a better choice may use
+        self.steps, self.swaps, self.shaken = 0, 0, 1
+        self.improve(self.chosen)
+
+    @property
+    def late(self) -> bool:
+        return time.monotonic() > self.end
+
+    @property
+    def target(self) -> float:
+        """Bound from which a branch has no choice that is better than the best known."""
+        return self.best - self.tolerance
+
+    def rounded(self, bound: float) -> float:
+        """Return a lower bound raised to the next cost that a choice can have."""
+        if not self.grain or np.isinf(bound):
+            return bound
+        return self.best - self.grain * np.floor((self.best - bound) / self.grain + 1e-6)
+
+    def extend(self, atoms: IntArray) -> bool:
+        """Double the lists of those atoms that are not complete; return whether there were any."""
+        start, site, _ = self.full
+        atoms = atoms[site[start[atoms + 1] - 1] == self.costs.n_sites]
+        length = np.diff(start)[atoms] - 1
+        for k in np.unique(length):
+            some = atoms[length == k]
+            more = lists_of(self.costs, some, min(2 * k, self.costs.n_sites))
+            self.full = _replaced(self.full, some, more)
+        return len(atoms) > 0
+
+    def improve(self, chosen: BoolArray) -> None:
+        """Improve a choice by interchange, and keep it if it is the best known."""
+        members, unlisted = np.flatnonzero(chosen), True
+        while unlisted and not (self.late and self.swaps):
+            most = max(1, PIECE // (len(self.full.site) + chosen.size * self.p))
+            swaps, ended = _interchange(self.full, members, self.forced, self.allowed, most)
+            self.swaps += swaps
+            unlisted = not ended or self.extend(_alone(self.full, members, len(chosen)))
+        cost = float(self.costs.of(members).min(axis=0).sum())
+        if cost < self.best:
+            self.best = cost
+            self.chosen = np.isin(np.arange(len(chosen)), members)
+
+    def shake(self, effort: float) -> None:
+        """Exchange ever more sites of the best choice at random and improve it, until that took its share of work."""
+        members = np.flatnonzero(self.chosen & ~self.forced)
+        while self.swaps < effort * self.steps and not self.late and len(members):
+            chosen, before = self.chosen.copy(), self.best
+            others = np.flatnonzero(~chosen & self.allowed)
+            k = min(self.shaken, len(members), len(others))
+            if k == 0:
+                break
+            chosen[self.rng.choice(members, k, replace=False)] = False
+            chosen[self.rng.choice(others, k, replace=False)] = True
+            self.improve(chosen)
+            self.shaken = 1 if self.best < before else self.shaken % SHAKEN + 1
+            members = np.flatnonzero(self.chosen & ~self.forced)
+
+    def root(self, state: NDArray[np.int8]) -> tuple[float, NDArray[np.int8], FloatArray, FloatArray]:
+        """Raise the bound of the whole problem; return it with the arrays of its branch."""
+        start, _, cost = self.full
+        k = max(2, len(state) // self.p)
+        prices = cost[np.minimum(start[:-1] + k, start[1:]) - 1]
+        lately = np.zeros(len(state))
+        walk = _walk(prices, FIRST_STEP)
+        self.near = _reduced(self.full, state)
+        bound = -np.inf
+        while self.steps < ROOT_STEPS:
+            ended, trial, bound = self.piece(self.near, state, prices, lately, walk, POLISHED, ROOT_PATIENCE)
+            if bound >= self.target or ended or self.late:
+                break
+            self.improve(trial)
+            last = self.full.start[1:] - 1
+            if self.extend(np.flatnonzero(prices >= self.full.cost[last])):
+                self.near = _reduced(self.full, state)
+        self.allowed = state != CLOSED
+        if bound < self.target:
+            self.shake(SEARCHING[0])
+        self.near = _reduced(self.full, state)
+        return bound, state, prices, lately
+
+    def ascend(self, state: NDArray[np.int8], prices: FloatArray, lately: FloatArray, steps: int) -> float:
+        """Raise the bound of a branch, change its arrays in place, and return the bound."""
+        near = _reduced(self.near, state)
+        walk = _walk(np.minimum(prices, near.cost[near.start[1:] - 1]), BRANCH_STEP)
+        _, _, bound = self.piece(near, state, prices, lately, walk, steps, BRANCH_PATIENCE)
+        return bound
+
+    def piece(
+        self,
+        near: Lists,
+        state: NDArray[np.int8],
+        prices: FloatArray,
+        lately: FloatArray,
+        walk: tuple[FloatArray, FloatArray, FloatArray],
+        steps: int,
+        patience: int,
+    ) -> tuple[bool, BoolArray, float]:
+        """Ascend by a number of steps, with looks at the clock; return whether it ended, a choice, and the bound."""
+        trial = np.zeros(len(state), dtype=np.bool_)
+        cheapest, choice, ended = np.inf, trial, 0
+        while steps > 0 and not ended and not (self.late and np.isfinite(walk[2][0])):
+            some = min(steps, max(1, PIECE // len(near.site)))
+            target = self.best, self.target
+            ended, cost, found = _ascend(near, self.p, state, prices, lately, trial, walk, target, some, patience)
+            self.steps += some
+            steps -= some
+            if ended == DECIDED and not np.isfinite(cost):  # the choice left serves some atom from beyond its list
+                cost = float(self.costs.of(np.flatnonzero(found)).min(axis=0).sum())
+            if cost < cheapest:
+                cheapest, choice = cost, found
+            if cost < self.best:
+                self.best, self.chosen = cost, found
+        return ended > 0, choice, np.inf if ended in (PROVEN, DECIDED) else float(walk[2][0])
+
+
+PROVEN, DECIDED, CONVERGED = 1, 2, 3  # why an ascent ended
+
+
+def _walk(prices: FloatArray, step: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return what an ascent keeps: current prices, direction, and (bound, step length, steps without progress)."""
+    return prices.copy(), np.zeros(len(prices)), np.array([-np.inf, step, 0.0])
+
+
+@njit(cache=True, nogil=True)
+def _replaced(near: Lists, atoms: IntArray, more: Lists) -> Lists:
+    """Return lists in which those of some atoms are replaced."""
+    which = np.full(len(near.start) - 1, -1)
+    which[atoms] = np.arange(len(atoms))
+    start = np.zeros_like(near.start)
+    for j in range(len(which)):
+        source, k = (near, j) if which[j] < 0 else (more, which[j])
+        start[j + 1] = start[j] + source.start[k + 1] - source.start[k]
+    site, cost = np.empty(start[-1], near.site.dtype), np.empty(start[-1])
+    for j in range(len(which)):
+        source, k = (near, j) if which[j] < 0 else (more, which[j])
+        site[start[j] : start[j + 1]] = source.site[source.start[k] : source.start[k + 1]]
+        cost[start[j] : start[j + 1]] = source.cost[source.start[k] : source.start[k + 1]]
+    return Lists(start, site, cost)
+
+
+@njit(cache=True, nogil=True)
+def _reduced(near: Lists, state: NDArray[np.int8]) -> Lists:
+    """Return lists without CLOSED sites, each ended by its first OPEN site, as no atom is served from beyond it."""
+    start, n = np.zeros_like(near.start), 0
+    site, cost = np.empty_like(near.site), np.empty_like(near.cost)
+    for j in range(len(start) - 1):
+        for r in range(near.start[j], near.start[j + 1]):
+            i = near.site[r]
+            listed = i < len(state)
+            if listed and state[i] == CLOSED:
+                continue
+            site[n], cost[n] = i, near.cost[r]
+            n += 1
+            if listed and state[i] == OPEN:
+                break
+        start[j + 1] = n
+    return Lists(start, site[:n].copy(), cost[:n].copy())
 
 
 @njit(cache=True, nogil=True)
 def _ascend(
+    near: Lists,
+    p: int,
     state: NDArray[np.int8],
     prices: FloatArray,
     lately: FloatArray,
-    best: float,
-    chosen: BoolArray,
-    problem: _Problem,
-    effort: tuple[int, int],
-    polish: bool,
-) -> tuple[float, float]:
+    trial: BoolArray,
+    walk: tuple[FloatArray, FloatArray, FloatArray],
+    known: tuple[float, float],
+    steps: int,
+    patience: int,
+) -> tuple[int, float, BoolArray]:
     """Raise the bound of a branch by subgradient steps, and fix sites where the bound allows it.
 
     The arrays are changed in place: ``state``, ``prices`` (the best found), ``lately`` (how often each site was chosen
-    in the last steps) and, if a cheaper choice is found, ``chosen``. ``best`` is the cost of ``chosen`` on entry.
-    ``effort`` holds the maximum number of steps and the number of steps without progress after which the step length is
-    halved. With ``polish``, the current choice is improved by interchange each time the step length is halved.
+    in the last steps), ``trial`` (the current choice) and ``walk``. ``known`` holds the best cost known and the bound
+    from which a branch is of no use. The step length is halved after ``patience`` steps without progress.
 
     Returns
     -------
-    bound : float
-        Lower bound on the cost of any choice in this branch that is cheaper than the best known; infinite if there is
-        none.
-    best : float
-        Cost of ``chosen``.
+    ended : int
+        0, or why the ascent ended: PROVEN (no better choice), DECIDED (one choice is left, that returned) or CONVERGED.
+    cost : float
+        Cost of the cheapest choice seen; infinite if each serves some atom from beyond its list.
+    cheapest : ndarray of bool, shape (N,)
+        That choice.
     """
-    p, forced, costs, ranked, ranked_costs, tolerance = problem
-    n_sites, (n_atoms, n_ranks) = len(state), ranked.shape
-    ceiling = _ceiling(state, ranked, ranked_costs)
-    trial_prices = np.minimum(prices, ceiling)
-    profits, trial = np.empty(n_sites), np.empty(n_sites, dtype=np.bool_)
-    slack, direction = np.empty(n_atoms), np.zeros(n_atoms)
-    bound, step, stale = -np.inf, FIRST_STEP, 0
-    lately[:] = 0.0
-    for _ in range(effort[0]):
+    n_sites, n_atoms = len(state), len(near.start) - 1
+    start, site, cost = near
+    trial_prices, direction, kept = walk
+    best, target = known
+    profits, slack = np.empty(n_sites), np.empty(n_atoms)
+    least, cheapest = np.inf, trial.copy()
+    for _ in range(steps):
         profits[:] = 0.0
+        value = 0.0
         for j in range(n_atoms):
-            for r in range(n_ranks):
-                margin = ranked_costs[j, r] - trial_prices[j]
+            price = trial_prices[j]
+            value += price
+            for r in range(start[j], start[j + 1]):
+                margin = cost[r] - price
                 if margin >= 0:
                     break
-                profits[ranked[j, r]] += margin
-        value, worst_in, best_out = _choose(profits, state, p, trial)
-        value += trial_prices.sum()
+                profits[site[r]] += margin
+        total, worst_in, best_out = _choose(profits, state, p, trial)
+        value += total
 
-        cost = 0.0
+        paid = 0.0
         for j in range(n_atoms):
             slack[j] = 1.0
             served = False
-            for r in range(n_ranks):
-                pays = ranked_costs[j, r] < trial_prices[j]
-                if trial[ranked[j, r]]:
+            for r in range(start[j], start[j + 1]):
+                pays = cost[r] < trial_prices[j]
+                if site[r] < n_sites and trial[site[r]]:
                     if not served:
-                        cost += ranked_costs[j, r]
+                        paid += cost[r]
                         served = True
                     if pays:
                         slack[j] -= 1.0
                 if served and not pays:
                     break
-        if cost < best:
-            best = cost
-            chosen[:] = trial
+            if not served:
+                paid = np.inf
+        if paid < least:
+            least = paid
+            cheapest[:] = trial
+            if paid < best:
+                target -= best - paid
+                best = paid
 
-        stale = 0 if value > bound + 1e-6 * abs(value) else stale + 1
-        if value > bound:
-            bound = value
+        kept[2] = 0.0 if value > kept[0] + 1e-6 * abs(value) else kept[2] + 1.0
+        if value > kept[0]:
+            kept[0] = value
             prices[:] = trial_prices
-        target = best - tolerance
-        if bound >= target:
-            return np.inf, best
+        if kept[0] >= target:
+            return PROVEN, least, cheapest
         undecided = False
         for i in range(n_sites):
             if state[i] == FREE:
@@ -219,43 +495,21 @@ def _ascend(
                 undecided |= state[i] == FREE
             lately[i] += RECENT * (trial[i] - lately[i])
         if not undecided:  # the one choice left is `trial`
-            return np.inf, best
+            return DECIDED, paid, trial.copy()
 
-        if stale >= effort[1]:
-            step *= 0.5
-            stale = 0
-            if polish:
-                cost = _interchange(trial, costs, forced)
-                if cost < best:
-                    best = cost
-                    chosen[:] = trial
+        if kept[2] >= patience:
+            kept[1] *= 0.5
+            kept[2] = 0.0
         length = 0.0
         for j in range(n_atoms):
             direction[j] = slack[j] + MEMORY * direction[j]
             length += direction[j] ** 2
-        if step < LAST_STEP or length == 0.0:
-            break
+        if kept[1] < LAST_STEP or length == 0.0:
+            return CONVERGED, least, cheapest
         for j in range(n_atoms):
-            price = trial_prices[j] + step * (best - value) / length * direction[j]
-            trial_prices[j] = min(max(price, ranked_costs[j, 0]), ceiling[j])
-    return bound, best
-
-
-@njit(cache=True, nogil=True)
-def _ceiling(state: NDArray[np.int8], ranked: NDArray[np.int32], ranked_costs: FloatArray) -> FloatArray:
-    """Return an upper limit on each atom's price (Lagrange multiplier), shape (M,).
-
-    A price above the cost of the atom's cheapest OPEN site cannot raise the lower bound; if no site is OPEN, the limit
-    is the cost of its most expensive site.
-    """
-    n_atoms, n_ranks = ranked.shape
-    ceiling = np.empty(n_atoms)
-    for j in range(n_atoms):
-        r = 0
-        while r < n_ranks - 1 and state[ranked[j, r]] != OPEN:
-            r += 1
-        ceiling[j] = ranked_costs[j, r]
-    return ceiling
+            price = trial_prices[j] + kept[1] * (best - value) / length * direction[j]
+            trial_prices[j] = min(max(price, cost[start[j]]), cost[start[j + 1] - 1])
+    return 0, least, cheapest
 
 
 @njit(cache=True, nogil=True)
@@ -281,45 +535,87 @@ def _choose(profits: FloatArray, state: NDArray[np.int8], p: int, trial: BoolArr
 
 
 @njit(cache=True, nogil=True)
-def _interchange(chosen: BoolArray, costs: FloatArray, forced: BoolArray) -> float:
-    """Improve ``chosen`` in place, by exchanges of a chosen site for another one; return the total cost.
+def swap_changes(near: Lists, members: IntArray, n_sites: int) -> FloatArray:
+    """Return how the total cost changes if one member leaves and another site enters, for all such swaps.
 
-    Each step makes the exchange that lowers the total cost most, until none lowers it. Forced sites are kept.
+    Parameters
+    ----------
+    near : Lists
+        Nearest sites of each atom; of a matrix, ``lists_of(matrix_costs(times, weights), np.arange(M), N)``.
+    members : ndarray of int, shape (p,)
+        Sites chosen.
+    n_sites : int
+        Number of sites N.
+
+    Returns
+    -------
+    ndarray, shape (p, N)
+        Entry (k, i) is the change if ``members[k]`` leaves and site i enters; without meaning if i is a member. Exact
+        if the lists are complete, or hold two members each.
     """
-    n_sites, n_atoms = costs.shape
-    nearest, first, second = np.empty(n_atoms, np.int64), np.empty(n_atoms), np.empty(n_atoms)
-    loss, saved = np.empty(n_sites), np.empty(n_sites)
-    dearest = costs.max()  # serves as second-best cost if only one site is chosen; it cancels out
-    while True:
-        members = np.flatnonzero(chosen)
-        for j in range(n_atoms):
-            first[j], second[j] = np.inf, dearest
-            for k in members:
-                if costs[k, j] < first[j]:
-                    second[j] = min(first[j], dearest)
-                    first[j], nearest[j] = costs[k, j], k
-                elif costs[k, j] < second[j]:
-                    second[j] = costs[k, j]
-        for k in members:
-            loss[k] = 0.0  # increase of the cost if member k is dropped
-        for j in range(n_atoms):
-            loss[nearest[j]] += second[j] - first[j]
-        gain, enters, leaves = 1e-12 * first.sum(), -1, members[0]
+    change, leave, enter = np.zeros((len(members), n_sites)), np.zeros(len(members)), np.zeros(n_sites)
+    place = np.full(n_sites + 1, -1)
+    place[members] = np.arange(len(members))
+    start, site, cost = near
+    for j in range(len(start) - 1):
+        nearest, first, second = -1, cost[start[j + 1] - 1], cost[start[j + 1] - 1]
+        for r in range(start[j], start[j + 1]):
+            if place[site[r]] >= 0:
+                if nearest >= 0:
+                    second = cost[r]
+                    break
+                nearest, first = place[site[r]], cost[r]
+        if nearest >= 0:
+            leave[nearest] += second - first
+        for r in range(start[j], start[j + 1]):
+            if cost[r] >= second:
+                break
+            if cost[r] < first:
+                enter[site[r]] -= first - cost[r]
+            if nearest >= 0:
+                change[nearest, site[r]] -= second - max(cost[r], first)
+    for k in range(len(members)):
         for i in range(n_sites):
-            if chosen[i]:
-                continue
-            entry = 0.0  # decrease of the cost if site i is added
-            for k in members:
-                saved[k] = 0.0  # part of loss[k] that adding site i avoids
-            for j in range(n_atoms):
-                if costs[i, j] < first[j]:
-                    entry += first[j] - costs[i, j]
-                    saved[nearest[j]] += second[j] - first[j]
-                elif costs[i, j] < second[j]:
-                    saved[nearest[j]] += second[j] - costs[i, j]
-            for k in members:
-                if not forced[k] and entry - loss[k] + saved[k] > gain:
-                    gain, enters, leaves = entry - loss[k] + saved[k], i, k
+            change[k, i] += leave[k] + enter[i]
+    return change
+
+
+@njit(cache=True, nogil=True)
+def _interchange(near: Lists, members: IntArray, forced: BoolArray, allowed: BoolArray, most: int) -> tuple[int, bool]:
+    """Improve ``members`` in place by at most so many swaps, each the best one; return their number, and if it ended.
+
+    Forced sites stay, and only allowed sites enter.
+    """
+    n_sites = len(forced)
+    enterable = allowed.copy()
+    enterable[members] = False
+    least_gain = 1e-13 * near.cost[near.start[1:] - 1].sum()
+    for done in range(most):
+        change = swap_changes(near, members, n_sites)
+        least, leaves, enters = -least_gain, -1, -1
+        for k in range(len(members)):
+            if not forced[members[k]]:
+                for i in range(n_sites):
+                    if change[k, i] < least and enterable[i]:
+                        least, leaves, enters = change[k, i], k, i
         if enters < 0:
-            return first.sum()
-        chosen[enters], chosen[leaves] = True, False
+            return done + 1, True
+        enterable[members[leaves]], enterable[enters] = allowed[members[leaves]], False
+        members[leaves] = enters
+    return most, False
+
+
+@njit(cache=True, nogil=True)
+def _alone(near: Lists, members: IntArray, n_sites: int) -> IntArray:
+    """Return the atoms whose lists hold fewer than two members."""
+    chosen = np.zeros(n_sites + 1, np.bool_)
+    chosen[members] = True
+    alone = np.zeros(len(near.start) - 1, np.bool_)
+    for j in range(len(alone)):
+        found = 0
+        for r in range(near.start[j], near.start[j + 1]):
+            found += chosen[near.site[r]]
+            if found == 2:
+                break
+        alone[j] = found < 2
+    return np.flatnonzero(alone)

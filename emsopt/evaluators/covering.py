@@ -22,6 +22,7 @@ Ingolfsson, A., Budge, S. and Erkut, E. (2008). Optimal ambulance location with 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,8 @@ from .. import _validate
 from .._types import BoolArray, FloatArray, IntArray
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
-from ..errors import ConvergenceError, InputError
+from ..errors import InputError
+from ._p_median import common_divisor
 from .metrics import late_probability
 
 BUSIEST = 0.99  # cap of the default busy fraction: if units are always busy, all deployments are equally good
@@ -108,8 +110,6 @@ def mclp(city: City, units: int | DeploymentSpace, threshold: float, *, time_lim
     ------
     InputError
         If the fleet does not fit the sites, or the threshold is not a positive number.
-    ConvergenceError
-        If the time ran out before any deployment was found.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def mexclp(
 
     Raises
     ------
-    InputError, ConvergenceError
+    InputError
         As for `mclp`; also if the busy fraction is not a probability below 1.
 
     Examples
@@ -181,7 +181,7 @@ def mexclp(
     reaches, shares = _reaches(city, threshold)
     groups = np.unique(city.twin_groups, return_index=True)[1]
     patterns, pattern = np.unique(reaches[groups], axis=1, return_inverse=True)
-    weights = np.bincount(pattern.ravel(), weights=shares)
+    weights = np.bincount(pattern.ravel(), weights=shares).astype(float)
     worth = (1 - busy_fraction) * busy_fraction ** np.arange(space.units)
     worth = worth[worth > 0]
     n_groups, n_patterns = patterns.shape
@@ -190,22 +190,41 @@ def mexclp(
     in_reach = sp.hstack(
         [-sp.csr_array(patterns.T.astype(float)), sp.kron(np.ones((1, len(worth))), sp.eye_array(n_patterns))]
     )
+    # All coverages of idle units are whole multiples of the divisor of the demand, so a smaller gap proves the optimum.
+    least = 0.999 * common_divisor(weights[weights > 0]) if busy_fraction == 0 and weights.any() else 0.0
+
+    def covered(reached_by: Any) -> float:
+        return float(shares @ (1 - busy_fraction**reached_by))
+
     result = milp(
         -SCALE * np.r_[np.zeros(n_groups), np.kron(worth, weights)],
         integrality=counted,
         bounds=Bounds(np.r_[space.floors, np.zeros(n_layers)], np.r_[space.capacities, np.ones(n_layers)]),
         constraints=[LinearConstraint(in_reach, ub=0), LinearConstraint(counted, space.units, space.units)],
-        options={"mip_rel_gap": 0.0, "time_limit": seconds},
+        options={"mip_rel_gap": least, "time_limit": seconds},
     )
-    if result.x is None:
-        raise ConvergenceError(f"no deployment was found within `time_limit`: {result.message} Allow more seconds.")
-    sites = space.deployment(np.rint(result.x[:n_groups]).astype(int))
+    found = [_greedy(patterns, weights, busy_fraction, space)]
+    if result.x is not None:
+        found.append(np.rint(result.x[:n_groups]).astype(int))
+    sites = max((space.deployment(counts) for counts in found), key=lambda sites: covered(reaches[sites].sum(axis=0)))
     reached_by = reaches[sites].sum(axis=0)
-    coverage = float(shares @ (1 - busy_fraction**reached_by))
+    coverage = covered(reached_by)
     if city.response_law is not None:
         reached_by = (1 - late_probability(city, threshold)[sites]).sum(axis=0)
-    bound = coverage if result.status == 0 else max(coverage, -result.mip_dual_bound / SCALE)
+    bound = coverage
+    if result.status != 0:
+        known = np.nan if result.mip_dual_bound is None else -result.mip_dual_bound / SCALE
+        bound = max(coverage, float(np.fmin(known, covered(reaches.any(axis=0) * space.units))))
     return Coverage(sites, coverage, threshold, busy_fraction, bound, bound - coverage, reached_by)
+
+
+def _greedy(patterns: BoolArray, weights: FloatArray, busy_fraction: float, space: DeploymentSpace) -> IntArray:
+    """Return how many units each group has, shape (G,), if they are added one by one where they gain most."""
+    counts = space.floors.copy()
+    for _ in range(space.units - counts.sum()):
+        gains = patterns @ (weights * np.power(busy_fraction, counts @ patterns))
+        counts[np.argmax(np.where(counts < space.capacities, gains, -1.0))] += 1
+    return counts
 
 
 def _reaches(city: City, threshold: float) -> tuple[BoolArray, FloatArray]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.errors import ConvergenceError, InputError
+from emsopt.errors import InputError
 from emsopt.evaluators import approximate_hypercube, mclp, mexclp
 from emsopt.evaluators.metrics import metric_costs
 
@@ -170,11 +170,14 @@ def test_colocation_makes_room():
         mexclp(city, eo.DeploymentSpace(city, 5), 8.0)
 
 
-def test_time_limit():
+@pytest.mark.parametrize("busy", [0.0, 0.5])
+def test_stopped_early_it_says_how_much_more_is_possible(busy):
     city = plane_city(100, 400, 0)
-    with pytest.raises(ConvergenceError, match="time_limit"):
-        mexclp(city, 20, 5.0, 0.5, time_limit=1e-9)
-    assert mexclp(city, 20, 5.0, 0.5).gap == 0
+    stopped, found = mexclp(city, 20, 2.5, busy, time_limit=1e-9), mexclp(city, 20, 2.5, busy)
+    assert found.gap == 0
+    assert (1 - 1 / np.e) * found.coverage <= stopped.coverage <= found.coverage + 1e-9  # greedy: Nemhauser et al. 1978
+    assert stopped.upper_bound >= found.coverage
+    assert stopped.gap == stopped.upper_bound - stopped.coverage
 
 
 @pytest.mark.parametrize("threshold", [0, -1, "soon", np.nan, np.inf])

@@ -11,7 +11,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.evaluators import bounds, evaluate, evaluate_all, one_median, p_median
+from emsopt.evaluators import bounds, evaluate, evaluate_all, one_median, p_median, p_median_of_points
 
 solver = importlib.import_module("emsopt.evaluators._p_median")
 
@@ -103,9 +103,15 @@ def test_optimal_by_a_general_solver(make, n, m, units):
         assert p_median(city, units).objective == pytest.approx(general_solver(city, units), rel=1e-7)
 
 
+@pytest.fixture
+def no_heuristic(monkeypatch):
+    """Search without interchange, which finds the optimum of most small cities."""
+    for method in ("improve", "shake"):
+        monkeypatch.setattr(solver._Search, method, lambda self, given: None)
+
+
 @pytest.mark.parametrize("seed", [94, 170, 199])
-def test_branching_finds_what_the_heuristic_misses(seed):
-    """Cities where the relaxation and the interchange end at a worse deployment than the optimum."""
+def test_branching_finds_the_optimum_without_the_heuristic(seed, no_heuristic):
     city = scattered_city(18, 60, seed)
     choices = np.array(list(combinations(range(18), 5)))
     optimum = (city.response_times[choices].min(axis=1) @ city.demand_shares).min()
@@ -238,7 +244,7 @@ def test_stopped_early_it_says_how_far_it_may_be_from_the_optimum():
     assert "within" in repr(stopped)
 
 
-def test_same_optimum_when_memory_forces_a_depth_first_search(monkeypatch):
+def test_same_optimum_when_memory_forces_a_depth_first_search(monkeypatch, no_heuristic):
     city = scattered_city(80, 80, 28)
     expected, stopped = p_median(city, 8), p_median(city, 8, time_limit=1e-9)
     assert stopped.objective > expected.objective  # so that the search has something to find
@@ -247,6 +253,89 @@ def test_same_optimum_when_memory_forces_a_depth_first_search(monkeypatch):
     np.testing.assert_array_equal(found.sites, expected.sites)
     assert found.gap == 0
     assert p_median(city, 8, time_limit=1e-9).lower_bound < expected.objective
+
+
+def costs_of(city):
+    """The city's costs, and its lists of nearest sites in full."""
+    costs = solver.matrix_costs(city.response_times, city.demand_shares)
+    return costs, solver.lists_of(costs, np.arange(city.n_atoms), city.n_sites)
+
+
+@pytest.mark.parametrize("make", [plane_city, scattered_city, tied_city])
+@pytest.mark.parametrize("units", [1, 2, 5])
+def test_values_of_all_swaps(make, units):
+    city = make(12, 40, units)
+    costs, near = costs_of(city)
+    members = np.random.default_rng(units).permutation(12)[:units]
+    changes = solver.swap_changes(near, members, 12)
+    before = costs.of(members).min(axis=0).sum()
+    for k, enters in np.ndindex(changes.shape):
+        if enters not in members:
+            after = costs.of(np.r_[np.delete(members, k), enters]).min(axis=0).sum()
+            assert changes[k, enters] == pytest.approx(after - before, abs=1e-12)
+
+
+@pytest.mark.parametrize("make", [plane_city, scattered_city, tied_city])
+def test_short_lists_of_nearest_sites_give_the_same_optimum(make, monkeypatch):
+    """Lists grow where the bound or the best deployment needs more sites."""
+    cities = [(make(n, 60, n), units) for n in (20, 30) for units in (3, 6)]
+    expected = [p_median(*case).objective for case in cities]
+    monkeypatch.setattr(solver, "SMALL", 0)
+    monkeypatch.setattr(solver, "LISTED", 1)
+    for case, optimum in zip(cities, expected, strict=True):
+        found = p_median(*case)
+        assert (found.objective, found.gap) == (pytest.approx(optimum, rel=1e-12), 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "divisor"),
+    [([4, 6, 10], 2), ([1 / 3, 0.25], 1 / 12), ([0.1, 0.7, 1.3], 0.1), ([0, 0], 0), ([np.sqrt(2), 1], 0), ([5], 5)],
+)
+def test_common_divisor(values, divisor):
+    assert solver.common_divisor(np.array(values, float)) == pytest.approx(divisor)
+
+
+def test_whole_numbers_are_proven_to_the_next_whole_number(no_heuristic):
+    """Stopped early, the bound is a value that the objective can have."""
+    rng = np.random.default_rng(0)
+    city = make_city(rng.integers(1, 60, (60, 60)), rng.integers(1, 4, 60))
+    found = p_median(city, 6, time_limit=1e-9)
+    calls = city.arrival_rates.sum()
+    assert found.gap > 0
+    assert found.lower_bound * calls == pytest.approx(round(found.lower_bound * calls), abs=1e-6)
+
+
+@pytest.mark.parametrize("geographic", [False, True])
+def test_points_give_the_optimum_of_their_matrix(geographic, monkeypatch):
+    """In km, and in minutes of a law, with atoms without demand and with short lists."""
+    rng = np.random.default_rng(1)
+    sites, atoms = (np.array([4.0, 49.0]) + rng.uniform(0, 1, (n, 2)) for n in (30, 80))
+    demand = rng.integers(0, 3, 80)
+    km = (eo.city.travel.great_circle_km if geographic else eo.city.travel.plane_km)(sites, atoms)
+    monkeypatch.setattr(solver, "SMALL", 0)
+    for law in (None, eo.city.travel.constant_speed(40)):
+        city = make_city(km if law is None else law(km), demand)
+        found = p_median_of_points(sites, atoms, 4, demand=demand, travel_times=law, geographic=geographic)
+        expected = p_median(city, 4)
+        np.testing.assert_array_equal(found.sites, expected.sites)
+        np.testing.assert_array_equal(found.assignment, expected.assignment)
+        assert (found.objective, found.gap) == (pytest.approx(expected.objective, rel=1e-9), 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"units": 6}, "units"),
+        ({"demand": np.zeros(8)}, "all zero"),
+        ({"demand": [1.0]}, "demand"),
+        ({"travel_times": lambda km: -km}, "never fall"),
+        ({"geographic": True, "site_locations": np.full((5, 2), 400.0)}, "degrees"),
+    ],
+)
+def test_bad_points_are_refused(options, message):
+    given = {"site_locations": np.eye(5, 2), "atom_locations": np.eye(8, 2), "units": 2, "geographic": False}
+    with pytest.raises(InputError, match=message):
+        p_median_of_points(**given | options)
 
 
 def test_progress_counts_branches():

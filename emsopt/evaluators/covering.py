@@ -203,9 +203,8 @@ def mexclp(
         constraints=[LinearConstraint(in_reach, ub=0), LinearConstraint(counted, space.units, space.units)],
         options={"mip_rel_gap": least, "time_limit": seconds},
     )
-    found = [_greedy(patterns, weights, busy_fraction, space)]
-    if result.x is not None:
-        found.append(np.rint(result.x[:n_groups]).astype(int))
+    found = [] if result.x is None else [np.rint(result.x[:n_groups]).astype(int)]
+    found.append(_greedy(patterns, weights, busy_fraction, space))
     sites = max((space.deployment(counts) for counts in found), key=lambda sites: covered(reaches[sites].sum(axis=0)))
     reached_by = reaches[sites].sum(axis=0)
     coverage = covered(reached_by)

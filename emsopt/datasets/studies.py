@@ -62,7 +62,7 @@ def load_study(name: str) -> "pd.DataFrame":
 
         "boke_noise_free_curves", "boke_noisy_curves", "boke_sprinkler_curves", "boke_tuning_curves": mean, median and
         quartiles of the simple regret (in tuning: 1 - R²) of the methods on boxes after every other ``evaluation``;
-        "boke_noise_free_ends" and so on: the final regret of each run, for thirty seeds, ten in tuning. Those of the
+        "boke_noise_free_ends" and so on: the final regret of each run, for thirty seeds. Those of the
         sprinkler also have the optimizer's ``cpu_seconds``, and runs of "gp-ei" without them. "boke_seconds": mean CPU
         seconds of a run, with standard error, all methods measured in turn. "boke_noise": with noise, regrets of the
         recommended, the luckiest and the best point of each run. "boke_fill": fill distance of designs.

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -167,8 +168,10 @@ def cut_off(file, backend, how, after):
     while process.poll() is None and finished(file) <= before:
         time.sleep(0.005)
     time.sleep(after)
-    process.send_signal(how)
-    process.wait()
+    while process.poll() is None:
+        process.send_signal(how)
+        with suppress(subprocess.TimeoutExpired):  # an interrupt that comes within a finalizer is lost: repeat it
+            process.wait(5)
 
 
 @pytest.mark.usefixtures("ctrl_c")

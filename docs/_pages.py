@@ -79,24 +79,30 @@ def figures(notebooks):
     """Return the gallery: a page, and the figures on it by file name, each with the heading above it."""
     files, parts = {}, []
     for name, notebook in notebooks.items():
-        heading, shown = "", []
+        heading, maps, pictures = "", [], []
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 heading = (re.findall(r"^#+ (.+?)\s*$", cell.source, re.MULTILINE) or [heading])[-1]
-            for picture in [
-                o["data"]["image/png"] for o in cell.get("outputs", []) if "image/png" in o.get("data", {})
-            ]:
-                file = f"figures/{name[:2]}_{len(shown) + 1}.png"
-                files[file] = base64.b64decode(picture)
-                anchor = nodes.make_id(heading)
-                shown.append(f"[![{heading}]({Path(file).name})](../notebooks/{name}.ipynb#{anchor})\n{heading}\n")
-        if shown:
+            link = f"(../notebooks/{name}.ipynb#{nodes.make_id(heading)})"
+            for data in (output.get("data", {}) for output in cell.get("outputs", [])):
+                if "image/png" in data:
+                    file = f"figures/{name[:2]}_{len(pictures) + 1}.png"
+                    files[file] = base64.b64decode(data["image/png"])
+                    pictures.append(f"[![{heading}]({Path(file).name})]{link}\n{heading}\n")
+                elif data.get("text/html", "").startswith("<iframe"):
+                    page = data["text/html"].replace("<iframe", '<iframe loading="lazy"', 1)
+                    maps.append(f"```{{raw}} html\n{page}\n```\n\n[{heading}]{link}\n")
+        if maps or pictures:
             title = notebook.cells[0].source.split("\n")[0].lstrip("# ")
-            grid = "\n".join(f":::{{container}}\n{figure}:::" for figure in shown)
-            parts.append(f"## {title}\n\n::::{{container}} gallery\n{grid}\n::::\n")
-    return files | {
-        "figures/index.md": "# Gallery\n\nEach figure leads to the code that draws it.\n\n" + "\n".join(parts)
-    }
+            parts.append(f"## {title}\n\n{grid('gallery maps', maps)}{grid('gallery', pictures)}")
+    text = "Each figure leads to the code that draws it. Maps can be moved, and their layers, rounds and hours chosen."
+    return files | {"figures/index.md": f"# Gallery\n\n{text}\n\n" + "\n".join(parts)}
+
+
+def grid(kind, shown):
+    """Return figures side by side."""
+    inside = "".join(f":::{{container}}\n{figure}:::\n" for figure in shown)
+    return f"::::{{container}} {kind}\n{inside}::::\n\n" if shown else ""
 
 
 EXERCISE = re.compile(r"(\*\*\d+\.\*\*.*?)<details><summary>Solution</summary>\n\n(.*?)</details>", re.DOTALL)

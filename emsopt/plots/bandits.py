@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..bandits import UCB, BayesUCB
     from ._style import AxesArray
 
-PANEL = (5.8, 3.2)  # inches
+PANEL = (5.8, 3.1)  # inches
 VALUES = {"cumulative_regret": "rectified regret", "excess_energy": "energy above the best path's"}
 
 

@@ -108,6 +108,22 @@ def recorded_and_modelled(calls: CallLog, evaluation: Evaluation, threshold: flo
     return pd.DataFrame({"recorded": recorded, "modelled": modelled, "unrounded": exact}, index=rows)
 
 
+def in_words(table: pd.DataFrame, threshold: float, step: float) -> str:
+    """Return in a sentence which responses a table of `recorded_and_modelled` counts as late, and which others do.
+
+    ``step`` is that of the log's clock (min, 0: none), as `recorded_responses` returns it.
+    """
+    rule = f"more than {threshold:g} min recorded"
+    if step:
+        least = step * (np.floor(threshold / step + 1e-9) + 1)
+        rule += f", that is {least:g} or more, because the log's times have steps of {step:g} min; modelled times are "
+        rule += "rounded likewise"
+    return (
+        f"Late here: {rule}. All other figures count unrounded times of {threshold:g} min or more as late: "
+        f"{table['unrounded'].iloc[-1]:.1%} of today's."
+    )
+
+
 def _recorded_within(evaluation: Evaluation, k: FloatArray, step: float) -> FloatArray:
     """Return the probability that a response is recorded as at most k steps, shape (n,) like ``k``."""
     phases = (np.arange(NODES) + 0.5) / NODES

@@ -101,6 +101,7 @@ def recorded_beside(
     """Print what the log recorded beside what the model says of today's deployment; None if the log has no stamps."""
     from ..calls import recorded_and_modelled, recorded_responses
     from ..calls.profile import slots
+    from ..calls.recorded import in_words
 
     if not {"dispatched", "on_scene"} <= set(calls.details):
         return None
@@ -111,17 +112,10 @@ def recorded_beside(
     except InputError as error:
         print(f"\nModelled times are not compared with recorded ones: {in_options(str(error))}")
         return None
-    limit = f"{options.threshold:g} min"
-    rule = f"more than {limit} recorded"
-    if step:
-        least = step * (np.floor(options.threshold / step + 1e-9) + 1)
-        rule += f", that is {least:g} or more, because the log's times have steps of {step:g} min; modelled times are "
-        rule += "rounded likewise"
     print(
         f"\nToday's deployment, recorded ({len(minutes):,} calls with dispatch and arrival) beside modelled:\n"
         f"{_in_words(table[['recorded', 'modelled']], options.threshold)}\n"
-        f"Late here: {rule}. All other figures count unrounded times of {limit} or more as late: "
-        f"{table['unrounded'].iloc[-1]:.1%} of today's."
+        f"{in_words(table, options.threshold, step)}"
     )
     return table
 

@@ -60,7 +60,7 @@ def figures(
     from ``evaluations``. With ``baseline``, one of the names, rows say what each deployment gains over that one.
     ``sure`` is the title of one more row and its cells by deployment.
     """
-    shown, heads = evaluations.values(), headings(evaluations)
+    shown = evaluations.values()
     rows = {"units": [str(len(e.sites)) for e in shown]}
     for model, several in (means or {"": shown}).items():
         rows[f"mean response (min){model}"] = [f"{e.mean_response:.3f}" for e in several]
@@ -81,7 +81,7 @@ def figures(
     first = next(iter(shown))
     rest = "are lost" if first.capacity == "loss" else "wait"
     caption += f" Figures: {MODELS[first.evaluator]}; calls that find no unit free {rest}."
-    return table(caption, heads, rows.items())
+    return table(caption, evaluations, rows.items())
 
 
 def signed(value: float, digits: int) -> str:

@@ -87,13 +87,14 @@ def dashboard(project: PathLike | Project | None = None) -> Panel:
         ``objective`` (what the optimum minimises), ``threshold`` (minutes from which a response is late), ``evaluator``
         (model that evaluates the deployments), ``pinned`` and ``closed`` (sites that keep a unit or get none in the
         optimum and the p-median), ``baseline`` (deployment over which tables say the gain), ``count`` (how many of the
-        best deployments to list) and ``moves``. The user's deployment: ``sites`` (a list of inputs), the buttons
-        ``optimum`` and ``p_median``, which copy that deployment, and ``keep``, which makes the user's deployment
-        today's. The search: ``search`` and ``cancel`` (buttons), ``progress`` (a bar) and ``wait``, a function that
-        waits until the search has ended; ``plan_start``, ``test_start`` and ``compare_start`` begin other work, with
-        ``..._cancel`` and ``..._wait``. Results: ``answer`` (a second message line), ``figures`` (table that compares
-        the deployments), ``map`` and, drawn when their tab is chosen in ``tabs``: ``districts``, ``busy`` (utilisation
-        of each unit), ``responses`` (histogram of response times), ``alternatives``, ``plan`` and ``trust``.
+        best deployments to list), ``moves`` and ``hold_out`` (days of the back-test). The user's deployment: ``sites``
+        (a list of inputs), the buttons ``optimum`` and ``p_median``, which copy that deployment, and ``keep``, which
+        makes the user's deployment today's. The search: ``search`` and ``cancel`` (buttons), ``progress`` (a bar) and
+        ``wait``, a function that waits until the search has ended; ``plan_start``, ``test_start`` and ``compare_start``
+        begin other work, with ``..._cancel`` and ``..._wait``. Results: ``answer`` (a second message line), ``figures``
+        (table that compares the deployments), ``map`` and, drawn when their tab is chosen in ``tabs``: ``districts``,
+        ``busy`` (utilisation of each unit), ``responses`` (histogram of response times), ``alternatives``, ``plan`` and
+        ``trust``.
 
     Raises
     ------
@@ -119,6 +120,7 @@ class _Dashboard(Panel):
         self.path: Path | None = None  # the file to replace: only that of the city shown
         self.project: Project | None = None
         self.rows: list[dict[str, Any]] = []
+        self.quiet = False
         self.uploads: tuple[Any, ...] = ()  # those read last
         self.form = OwnCity(self._read, self._again)
         named = "What this scenario is called in the table"
@@ -171,6 +173,8 @@ class _Dashboard(Panel):
 
     def _choose(self) -> str:
         """Show the chosen city; return a text for the message line."""
+        if self.quiet:
+            return ""
         chosen, sites = self.at.city, self.at.sites_count
         self._show_group(chosen)
         if chosen == UPLOAD:
@@ -265,22 +269,20 @@ class _Dashboard(Panel):
         self._show(Opened.of(project), path)
         self.project, self.rows = project, [dict(row) for row in project.scenarios]
         city = self.controls["city"]
-        city.unobserve_all("value")  # the project is shown already
+        self.quiet = True  # the project is shown already
         city.options = (*CITIES, PROJECT)
         city.value = PROJECT
-        self.connect(city)
+        self.quiet = False
         self._show_group(PROJECT)
         self.controls["label"].value = str(project.settings.get("label", ""))
         self._show_rows()
 
     def _open(self) -> str:
         """Open the project that was uploaded."""
-        uploads, opening = self.at.open, self.controls["open"]
+        uploads = self.at.open
         if not uploads:
             return ""
-        opening.unobserve_all("value")
-        opening.value = ()
-        self.connect(opening)
+        self.controls["open"].value = ()
         (upload,) = uploads
         name = bare_name(upload)
         project = Project.from_bytes(bytes(upload["content"]), name)

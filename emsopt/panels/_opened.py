@@ -40,6 +40,8 @@ class Log:
         What looks wrong in it, with rows of the file.
     roads : RoadNetwork or None
         Those with which the fit was made.
+    homes : mapping of str to str, optional
+        Station of each unit, likewise, if it was given.
     """
 
     calls: CallLog
@@ -49,6 +51,7 @@ class Log:
     making: Mapping[str, Any]
     checks: Checks
     roads: RoadNetwork | None
+    homes: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,72 +2,79 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
+from collections import Counter
 from html import escape
 from typing import TYPE_CHECKING
 
 from .. import plots
-from .._version import __version__
 from . import _charts
-from ._widgets import lines, png, table
+from ._widgets import lines, png
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..evaluators import Evaluation
+    from ..planning.project import Result
     from ._workbench import Workbench
 
 STYLE = """
 body { font: 14px/1.45 system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; color: #1b1b1b; margin: 20px auto;
   max-width: 900px; padding: 0 16px; }
-h1 { font-size: 22px; margin: 0; } h2 { font-size: 16px; margin: 14px 0 4px; } p { margin: 3px 0 !important; }
+h1 { font-size: 22px; margin: 0; } h2 { font-size: 16px; margin: 14px 0 4px; }
+p { margin: 3px 0 !important; max-width: none !important; }
 table { border-collapse: collapse; } th, td { text-align: right; padding: 2px 10px; border-bottom: 1px solid #ccc; }
 th[scope=row] { text-align: left; font-weight: normal; } img { max-width: 100%; }
-.small { font-size: 12px; color: #444; } .emsopt-figures { line-height: 1.35; }
+.small { font-size: 12px; color: #444; } .emsopt-figures { line-height: 1.35 !important; }
+.pair { display: flex; flex-wrap: wrap; gap: 0 24px; } .pair > :last-child { flex: 1 1 220px; }
 div[role=group] { overflow: visible !important; max-height: none !important; }
-@media print { body { margin: 0; font-size: 11px; } img { max-height: 9.5cm; } h2 { break-after: avoid; }
-  @page { size: A4; margin: 1.4cm; } }
+@media print { body { margin: 0; padding: 0; max-width: none; font-size: 10px; line-height: 1.3; }
+  h1 { font-size: 17px; } h2 { font-size: 12px; margin: 7px 0 1px; break-after: avoid; } .small { font-size: 8.5px; }
+  .pair { flex-wrap: nowrap; }
+  p { margin: 1px 0 !important; line-height: 1.3 !important; } th, td { padding: 0.5px 8px !important; }
+  img { max-height: 8.4cm; display: block; margin: auto; } @page { size: A4; margin: 1.3cm; } }
 """
-MOST_NAMED = 12  # stations that gain or lose a unit
+WORDS = {True: "yes", False: "no"}
 
 
 def report(bench: Workbench) -> str:
-    """Return the report on the deployments shown as one self-contained HTML page."""
+    """Return the report on the deployments shown as one self-contained HTML page, which prints on one sheet."""
     answer, at = bench.compute(), bench.at
     city, base = bench.city.scaled(at.load), bench.base(answer)
     best, how, best_name = bench._best()
-    shown = {name: answer[name] for name in dict.fromkeys((base, "yours", best_name)) if name in answer}
+    taken = best is not None and sorted(best) == sorted(answer["yours"].sites.tolist())
+    shown = dict.fromkeys((base, "yours", *([] if taken else [best_name])))
     titles = {"yours": "proposed"}
-    named = {titles.get(name, name): e for name, e in shown.items()}
+    named = {titles.get(name, name): answer[name] for name in shown if name in answer}
     base = titles.get(base, base)
-    sure = bench.trust.sure(shown, "yours" if base == "proposed" else base)
-    if sure is not None:
-        sure = sure[0], {titles.get(name, name): cell for name, cell in sure[1].items()}
+    sure = bench.trust.sure(named, base)
     parts = [
         f"<h1>{escape(city.name)}: where should the units wait?</h1>",
         f"<p>{escape(_verdict(named, base, at.threshold))}</p>",
     ]
     if city.atom_locations is not None and city.site_locations is not None:
-        made = png(lambda figure: plots.deployments(city, dict(list(named.items())[:2]), figure), dpi=120)
+        pair, plain = dict(list(named.items())[:2]), city.replace(notes="")  # the notes stand below
+        made = png(lambda figure: plots.deployments(plain, pair, figure), dpi=120)
         source = b64encode(made).decode()
-        parts.append(f"<img src='data:image/png;base64,{source}' alt='Map of {escape(' and '.join(list(named)[:2]))}'>")
+        parts.append(f"<img src='data:image/png;base64,{source}' alt='Map of {escape(' and '.join(pair))}'>")
     caption = f"{city.total_rate:.3g} calls per hour."
-    parts += ["<h2>Figures</h2>", _charts.figures(caption, named, at.threshold, baseline=base, sure=sure)]
+    figures = "<h2>Figures</h2>" + _charts.figures(caption, named, at.threshold, baseline=base, sure=sure)
     if sure is None:
-        parts.append(lines("How sure these gains are was not examined."))
+        figures += lines("How sure these gains are was not examined.")
     if best is not None:
-        parts.append(lines(f"{best_name.capitalize()}: {how}."))
-    if "proposed" in named and base != "proposed":
-        parts += ["<h2>What changes</h2>", lines(*_moves(named[base], named["proposed"], base))]
+        figures += lines(f"{'The proposal' if taken else best_name.capitalize()}: {how}.")
+    places = "<h2>Where the units stand</h2>" + lines(*_places(named, base))
+    parts.append(f"<div class='pair'><div>{figures}</div><div>{places}</div></div>")
     results = {result.kind: result for result in bench.trust.results}
-    parts.append("<h2>Can the model be trusted?</h2>")
-    if "back_test" in results:
-        parts.append(lines(results["back_test"].title + ".", *results["back_test"].said))
-    else:
-        parts.append(lines("The model was not tested on recorded calls (no back-test)."))
-    if "comparison" in results and sure is not None:
-        parts.append(lines(*results["comparison"].said))
-    rows = [(name.replace("_", " "), [str(value)]) for name, value in bench.made_with().items() if value != ""]
-    parts += ["<h2>What was assumed</h2>", lines(city.notes or "No notes on the data."), "<div class='small'>"]
-    parts += [table("", [], rows), "</div>", f"<p class='small'>Made with emsopt {escape(__version__)}.</p>"]
+    parts += ["<h2>Can the model be trusted?</h2>", *_trusted(results, sure=sure is not None)]
+    made_with = "; ".join(
+        f"{name.replace('_', ' ')} {WORDS.get(value, value) if isinstance(value, bool) else value}"
+        for name, value in bench.made_with().items()
+        if value != ""
+    )
+    parts += ["<h2>What was assumed</h2>", lines(city.notes or "No notes on the data.")]
+    parts += [f"<p class='small'>Made with: {escape(made_with)}.</p>"]
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(city.name)}</title>'
@@ -90,8 +97,9 @@ def _verdict(named: dict[str, Evaluation], base: str, threshold: float) -> str:
         same = not float(size.split()[0])
         return f"the same as with {base}" if same else f"{size} {less if gain > 0 else more} than with {base}"
 
-    gain = change(old.mean_response - new.mean_response, "{:.2f} min", "shorter", "longer")
-    fewer = change(late[base] - late["proposed"], "{:.1f} points", "fewer", "more")
+    # Of rounded values, so that the reader who subtracts finds the same.
+    gain = change(round(old.mean_response, 2) - round(new.mean_response, 2), "{:.2f} min", "shorter", "longer")
+    fewer = change(round(late[base], 1) - round(late["proposed"], 1), "{:.1f} points", "fewer", "more")
     units = "" if len(old.sites) == len(new.sites) else f" ({len(new.sites)} units instead of {len(old.sites)})"
     return (
         f"With the proposed deployment{units}, the mean response is {new.mean_response:.2f} min: {gain} "
@@ -99,17 +107,43 @@ def _verdict(named: dict[str, Evaluation], base: str, threshold: float) -> str:
     )
 
 
-def _moves(old: Evaluation, new: Evaluation, base: str) -> list[str]:
-    """Return in sentences which stations have fewer and more units."""
-    before, after = ([*e.site_names] for e in (old, new))
-    fewer, more = (
-        [n for n in dict.fromkeys(a) if a.count(n) > b.count(n)] for a, b in ((before, after), (after, before))
-    )
-    if not fewer and not more:
-        return [f"No unit changes its station: the proposal is {base}."]
+def _places(named: dict[str, Evaluation], base: str) -> list[str]:
+    """Return in sentences where the proposed units stand, and which stations have fewer and more than before."""
+    new = named.get("proposed", named[base])
+    after = Counter(new.site_names)
+    said = [f"{len(new.sites)} units at {len(after)} stations: {_listed(after)}."]
+    if base == "proposed" or "proposed" not in named:
+        return said
+    before = Counter(named[base].site_names)
+    if before == after:
+        return [*said, f"No unit changes its station: the proposal is {base}."]
+    return [
+        *said,
+        f"Fewer units than {base} at: {_listed(before - after)}.",
+        f"More units at: {_listed(after - before)}.",
+    ]
 
-    def listed(names: list[str]) -> str:
-        rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        return ", ".join(names[:MOST_NAMED]) + rest or "none"
 
-    return [f"Fewer units than {base} at: {listed(fewer)}.", f"More units at: {listed(more)}."]
+def _listed(units: Counter[str]) -> str:
+    """Return stations with the number of units, if more than one: "Station 2 × 2, 3, 9"; a common word comes once."""
+    words = {name.partition(" ")[0] for name in units}
+    common = f"{words.pop()} " if len(words) == 1 and all(" " in name for name in units) and len(units) > 1 else ""
+    named = ((name.removeprefix(common), n) for name, n in units.items())
+    return common + ", ".join(f"{name} × {n}" if n > 1 else name for name, n in named) or "none"
+
+
+def _trusted(results: dict[str, Result], *, sure: bool) -> Iterable[str]:
+    """Yield what was found about the model: a comparison with the log, and how sure the gain is."""
+    if "back_test" in results:
+        # Which hours, zones and stations are outside is of no use on paper.
+        told = (re.sub(r"; recorded (above|below) modelled: .*?(?=\. )", "", s) for s in results["back_test"].said)
+        yield lines(results["back_test"].title + ".", " ".join(told))
+    else:
+        yield lines("The model was not tested on days held out of the log (no back-test).")
+    if "recorded" in results and (cells := results["recorded"].table) is not None:
+        said = "; ".join(f"{name} {' and '.join(map(str, row))}" for name, *row in cells.itertuples())
+        yield lines(f"{results['recorded'].title}: {said}. {' '.join(results['recorded'].said)}")
+    if "comparison" in results and sure:
+        # The table of figures has the interval, and the gain to which it belongs.
+        said = re.sub(r"The [^.]* is [\d.]+ [^()]*\(90 % interval: [^)]*\)\. ", "", results["comparison"].said[0])
+        yield lines(f"How sure the gain is ('yours' is the proposal): {said}")

@@ -6,40 +6,34 @@ need the log, which a project does not hold; their results stay when the project
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
-from ipywidgets import HTML
+from ipywidgets import HTML, HBox
 
-from ..calls import held_out_weeks
-from ..calls.back_test import calibrate_and_test
-from ..calls.drawn_cities import drawn_cities
 from ..errors import InputError
-from ..planning import compare, hourly_plan, judge_plan
-from ..planning.project import Result
-from . import _charts
+from . import _charts, _day, _gain, _tested
 from ._charts import signed
 from ._job import Job
 from ._own_city import in_controls
-from ._widgets import Done, download, lines
+from ._widgets import lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .._types import Rng
-    from ..city.city import City
     from ..evaluators import Evaluation
-    from ..planning.comparison import UncertainCity
+    from ..planning.project import Result
     from ._opened import Log
     from ._workbench import Workbench
 
-DRAWS = 400  # of cities, to say how sure a gain is
-LEARN = 2 / 3  # share of the days of a log from which a back-test calibrates
-MANY_UNITS = 20  # from which judging a plan that was searched takes too long
 NO_LOG = "This needs the log of calls, which is not kept in a project: read the files of the city again."
+ON_DATA = ("checks", "calibration")  # results that say what the city was made from
+FIRST = ("comparison", "back_test", "recorded")  # of the others
+JOBS = {  # name: (what prepares the work, label, tooltip)
+    "plan": (_day.prepare, "Plan the day", "Find a deployment for each hour, with few moves between hours"),
+    "test": (_tested.prepare, "Back-test", "Calibrate from the first days, and predict the last ones"),
+    "compare": (_gain.prepare, "How sure is the gain?", "Compare in many cities drawn from what the log leaves open"),
+}  # fmt: skip
 
 
 class Trust:
@@ -52,21 +46,22 @@ class Trust:
         Mean, low and high (90 %) of the gain of one deployment over another, by what it depends on.
     day, data : list of Widget
         Content of the two tabs.
+    jobs : dict of str to Job
+    link : HTML
+        Link to the page of the back-test.
     refs : dict of str to Widget
     """
 
     def __init__(self, bench: Workbench) -> None:
         self.bench, self.results = bench, list(bench.opened.results)
         self.gains: dict[tuple[Any, ...], tuple[float, float, float]] = {}
+        self.recorded_for: tuple[Any, ...] = ()
         self.plan, self.said, self.link = HTML(), HTML(), HTML()
-        tips = {
-            "plan": ("Plan the day", "Find a deployment for each hour, with few moves between hours"),
-            "test": ("Back-test", "Calibrate from the first two thirds of the days, and predict the last third"),
-            "compare": ("How sure is the gain?", "Draw cities from what the log leaves open, and compare in each"),
-        }
-        self.jobs = {name: Job(*tips[name], bench.message, getattr(self, f"_{name}")) for name in tips}
-        self.day = [self.jobs["plan"], self.plan]
-        self.data = [self.jobs["test"], self.jobs["compare"], self.link, self.said]
+        self.jobs = {name: Job(label, tip, bench.message, partial(prepare, self))
+                     for name, (prepare, label, tip) in JOBS.items()}  # fmt: skip
+        self.day = [bench.controls["moves"], self.jobs["plan"], self.plan]
+        row = [self.jobs["compare"], self.jobs["test"], bench.controls["hold_out"], self.link]
+        self.data = [HBox(row, layout={"flex_flow": "row wrap", "align_items": "center"}), self.said]
         self.refs = {"plan": self.plan, "trust": self.said, "report_link": self.link}
         for name, job in self.jobs.items():
             self.refs |= {f"{name}_start": job.start, f"{name}_cancel": job.cancel, f"{name}_wait": job.wait}
@@ -78,39 +73,55 @@ class Trust:
             job.stop()
 
     def show(self) -> None:
-        """Show all results."""
-        plans = [result for result in self.results if result.kind == "plan"]
+        """Show all results: what was found on the left, what the city was made from on the right."""
         about = "; ".join(f"{name.replace('_', ' ')} {value}" for name, value in self.bench.opened.about.items())
         made = lines(self.bench.city.notes or "No notes on the data.", *([f"Made with: {about}."] if about else []))
-        self.plan.value = _charts.results(plans)
-        others = [replace(result, said=tuple(map(in_controls, result.said)))
-                  for result in self.results if result.kind != "plan"]  # fmt: skip
-        self.said.value = made + _charts.results(others)
+        self.plan.value = _charts.results(result for result in self.results if result.kind == "plan")
+        told = {result.kind: replace(result, said=tuple(map(in_controls, result.said)))
+                for result in self.results if result.kind != "plan"}  # fmt: skip
+        data = made + _charts.results(told.pop(kind) for kind in ON_DATA if kind in told)
+        found = _charts.results(sorted(told.values(), key=lambda each: (*FIRST, each.kind).index(each.kind)))
+        side = "<div style='flex:1 1 30em;min-width:0'>{}</div>"
+        self.said.value = "<div style='display:flex;flex-wrap:wrap;gap:0 2.5em'>" + "".join(
+            side.format(part) for part in (found, data) if part
+        ) + "</div>"  # fmt: skip
 
     def keep(self, result: Result) -> None:
         """Keep a result in place of an earlier one of its kind."""
         self.results = [each for each in self.results if each.kind != result.kind] + [result]
         self.show()
 
-    # -- how sure a gain is -------------------------------------------------------------------------------------------
+    def record(self) -> None:
+        """Set what the log records beside what the model says of today's units, if there is a log and this is new."""
+        at = self.bench.at
+        settings = at.threshold, at.evaluator, at.capacity
+        if settings != self.recorded_for and (result := _tested.recorded(self.bench)) is not None:
+            self.recorded_for = settings
+            self.keep(result)
 
-    def _key(self, base: Evaluation, other: Evaluation) -> tuple[Any, ...]:
+    def key(self, base: Evaluation, other: Evaluation) -> tuple[Any, ...]:
+        """Return what the gain of one deployment over another depends on."""
         at = self.bench.at
         sites = (tuple(sorted(e.site_names)) for e in (base, other))
         return at.load, at.capacity, self.bench.metric, *sites
 
     def sure(self, answer: Mapping[str, Evaluation], base: str) -> tuple[str, dict[str, str]] | None:
-        """Return the title and the cells of the row that says how sure gains are; None if nothing was compared."""
+        """Return the title and the cells of the row that says how sure gains are; None if nothing was compared.
+
+        The mean over the drawn cities stands there only if it is not the gain that the figures show.
+        """
         late = self.bench.metric != "mean_response"
         cells = {}
         for name, e in answer.items():
             same = sorted(e.site_names) == sorted(answer[base].site_names)
-            if not same and (gain := self.gains.get(self._key(answer[base], e))) is not None:
+            if not same and (gain := self.gains.get(self.key(answer[base], e))) is not None:
                 mean, low, high = ((100 if late else 1) * value for value in gain)
-                cells[name] = f"{signed(mean, 2)} ({signed(low, 2)} to {signed(high, 2)})"
-        return (f"gain by the log, 90 % interval ({'points' if late else 'min'})", cells) if cells else None
+                shown = gain_over(answer[base], e, self.bench.metric)
+                cells[name] = f"{signed(low, 2)} to {signed(high, 2)}"
+                cells[name] += "" if low <= shown <= high else f", mean {signed(mean, 2)}"
+        return (f"90 % interval of the gain ({'points' if late else 'min'})", cells) if cells else None
 
-    def _log(self) -> Log:
+    def log(self) -> Log:
         """Return the log with its calibration; raise if there is none."""
         log = self.bench.opened.log
         if log is None:
@@ -122,117 +133,9 @@ class Trust:
             )
         return log
 
-    def _compare(self) -> Callable[[], str]:
-        bench, log = self.bench, self._log()
-        answer, metric, at = bench.compute(), bench.metric, bench.at
-        base = bench.base(answer)
-        alike = sorted(answer[base].site_names)
-        names = [base, *(name for name, e in answer.items() if sorted(e.site_names) != alike)]
-        # `compare` tells the last against the first: the user's deployment, or else the best.
-        names[1:] = sorted(names[1:], key=lambda name: (name == "yours", name in ("optimum", "best found")))
-        if len(names) == 1:
-            raise InputError(f"all deployments shown are the same as {base}: move a unit, or search.")
-        sites = {name: answer[name].sites for name in names}
-        keys = {name: self._key(answer[base], answer[name]) for name in names[1:]}
-        tell = self.jobs["compare"].tell
 
-        def work() -> str:
-            assert log.fit is not None
-            known = drawn_cities(log.fit, **log.counting, **log.making)
-            scaled = _Scaled(known, at.load * bench.city.total_rate / known.city().total_rate)
-            found = compare(scaled, sites, draws=DRAWS, rng=0, capacity=at.capacity, metric=metric, progress=tell)
-            table = found.to_frame().astype(float)
-            for name, key in keys.items():
-                gap = table.loc[name, ["difference", "difference_low", "difference_high"]].to_numpy(float)
-                self.gains[key] = -float(gap[0]), -float(gap[2]), -float(gap[1])
-            title = f"How sure is the gain over {base}? ({DRAWS} cities drawn, seed 0, load {at.load:.3g})"
-            self.keep(Result("comparison", title, (str(found),), table))
-            bench.respond()
-            return Done("Compared: see the row of gains by the log, and the tab Data and trust.")
-
-        return work
-
-    # -- the back-test ------------------------------------------------------------------------------------------------
-
-    def _test(self) -> Callable[[], str]:
-        log, today = self._log(), self.bench.today
-        days = log.calls.times.astype("datetime64[D]")
-        length = int((days[-1] - days[0]).astype(int)) + 1
-        if length < 3:
-            raise InputError(f"a back-test needs a log of at least 3 days; this one has {length}.")
-        cut = days[0] + max(1, round(LEARN * length))
-
-        def work() -> str:
-            _, report = calibrate_and_test(log.calls, log.stations, cut, roads=log.roads, today=today)
-            title = f"Back-test: calibrated before {cut}, compared with {report.period} ({report.calls:,} calls)"
-            self.keep(Result("back_test", title, report.verdict, report.to_frame()))
-            self.link.value = f"<p>{download('back_test.html', 'text/html', report.html.encode())}</p>"
-            said = report.verdict[0]
-            return Done(said) if ": usable" in said else said
-
-        return work
-
-    # -- the day ------------------------------------------------------------------------------------------------------
-
-    def _plan(self) -> Callable[[], str]:
-        bench, rates = self.bench, self.bench.opened.by_hour
-        if rates is None and bench.opened.about.get("hours"):
-            raise InputError("the field Hours must be empty for a day plan.")
-        if rates is None:
-            raise InputError("a plan needs calls by the hour of the day: read a log of calls as your own city.")
-        settings, moves, log = bench.settings(), bench.at.moves, bench.opened.log
-        city, space = bench.space(settings)
-        load, metric, capacity = settings[0], settings[2], settings[-1]
-        cities = {h: _at_hour(city, load * rates[h], h) for h in range(24)}
-        tell = self.jobs["plan"].tell
-
-        def work() -> str:
-            plan = hourly_plan(cities, space, moves, metric=metric, capacity=capacity, rng=0, progress=tell)
-            searched = np.isnan(plan.lower_bound)
-            if plan.moves.any() and log is not None and load == 1 and not (searched and space.units >= MANY_UNITS):
-                weekdays = log.making.get("weekdays")
-                parts = held_out_weeks(log.calls, log.stations, most=3 if searched else 8, weekdays=weekdays,
-                                       **log.counting)  # fmt: skip
-                plan = judge_plan(plan, parts, rng=0, progress=tell)
-            late = metric != "mean_response"
-            unit, scale = (" % late", 100) if late else (" min", 1)
-            values = [f"{scale * v:.3f}{unit}" for v in (plan.fixed_value, plan.value, plan.free_value)]
-            means = f"{values[0]} without moves, {values[1]} with {plan.moves.sum()} moves a day"
-            verdict = "The plan is not judged on days held out of the log: chance in the log may explain its gain."
-            said = (
-                f"{space.units} units, at most {moves} moved between hours: {plan.message}.",
-                f"Mean over all calls: {means}, {values[2]} with unlimited moves.",
-                plan.verdict if plan.held_out is not None or not plan.moves.any() else verdict,
-            )
-            table = plan.changes().astype(str)
-            table.index = pd.Index([f"{int(hour):02d}:00" for hour in table.pop(table.columns[0])])
-            self.keep(Result("plan", "Plan of the day", said, table if len(table) else None))
-            if plan.held_out is None:
-                return Done("Planned the day: see the tab Day plan.")
-            return Done(said[2]) if plan.held_out.worth_it else said[2]
-
-        return work
-
-
-def _at_hour(city: City, rates: Any, hour: int) -> City:
-    return city.replace(arrival_rates=rates, name=f"{city.name}, {hour:02d} to {hour + 1:02d} h")
-
-
-@dataclass(frozen=True)
-class _Scaled:
-    """An uncertain city with all call rates multiplied by ``theta``."""
-
-    known: UncertainCity
-    theta: float
-
-    @property
-    def weeks(self) -> float:
-        return self.known.weeks
-
-    def city(self) -> City:
-        return self.known.city().scaled(self.theta)
-
-    def draws(self, n: int, rng: Rng = None, *, vary: Iterable[str] = ("demand", "travel", "service"),
-              more: float = 1.0) -> Iterator[City]:  # fmt: skip
-        for city in self.known.draws(n, rng, vary=vary, more=more):
-            yield city.scaled(self.theta)
+def gain_over(base: Evaluation, other: Evaluation, metric: Any) -> float:
+    """Return the gain of a deployment over another: minutes, or percentage points of late responses."""
+    if metric == "mean_response":
+        return float(base.mean_response - other.mean_response)
+    return 100 * float(base.late_fraction(metric[1]) - other.late_fraction(metric[1]))

@@ -323,7 +323,7 @@ def _fit(calls: CallLog, given: Sorted, said: list[str]) -> Fit | None:
     except InputError as error:
         said.append(f"Not calibrated: {error}")
         return None
-    said.append(f"Travel times are calibrated from {fit.law.drives:,} drives in the log.")
+    said.append(f"Travel times are calibrated from {fit.answer_law.drives:,} drives in the log.")
     return fit
 
 

@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
-from ipywidgets import Checkbox, Dropdown, IntSlider, SelectMultiple
+import numpy as np
+from ipywidgets import BoundedIntText, Checkbox, Dropdown, IntSlider, SelectMultiple
 from traitlets import TraitError
 
 from .. import _validate
@@ -21,7 +22,7 @@ from ..maps.deployments import deployment_map
 from ..optimizers import best_deployment
 from ..planning import units_needed
 from ..planning.scenarios import scenario
-from . import _charts
+from . import _charts, _tested
 from ._city import OwnPanel, city_controls
 from ._job import Job
 from ._layout import Tabs, classed, fold
@@ -111,6 +112,10 @@ class Workbench(OwnPanel):
         controls["count"] = control(IntSlider, 5, "Alternatives", "How many of the best to list", (1, 20))
         controls["moves"] = control(IntSlider, 1, "Moves at once", "Units that may move between two hours", (0, 5),
                                     action=self._later)  # fmt: skip
+        length = 3 if self.opened.log is None else _tested.days(self.opened.log.calls.times)
+        tip = "Last days of the log, which the back-test predicts from the others"
+        controls["hold_out"] = control(BoundedIntText, max(1, round(_tested.HELD_OUT * length)), "Days held out", tip,
+                                       (1, max(1, length - 1)), self._later)  # fmt: skip
         return controls
 
     def _place(self, city_group: Any, scenarios: Sequence[Any]) -> None:
@@ -138,7 +143,7 @@ class Workbench(OwnPanel):
             "Response times": [self.outputs["responses"]],
             "Alternatives": [at["count"], self.outputs["alternatives"]],
             "Scenarios": scenarios,
-            "Day plan": [at["moves"], *self.trust.day],
+            "Day plan": self.trust.day,
             "Data and trust": self.trust.data,
         }
         self.tabs = Tabs(sheets, guarded(self.message, self._turn))
@@ -294,9 +299,9 @@ class Workbench(OwnPanel):
         self.sites.take([*kept, *(Counter(best) - Counter(kept)).elements()][:units])
 
     def base(self, answer: Mapping[str, object]) -> str:
-        """Return the name of the deployment to compare with; the p-median if the chosen one does not exist."""
+        """Return the name of the deployment to compare with; if it does not exist, the p-median or today's."""
         wanted = BEST if self.at.baseline in BEST else (self.at.baseline,)
-        return next((name for name in wanted if name in answer), MEDIAN)
+        return next(name for name in (*wanted, MEDIAN, "today") if name in answer)
 
     def _best(self) -> tuple[tuple[int, ...] | None, str, str]:
         """Return the sites of the best deployment known, how it was found, and its name; None before a search."""
@@ -310,6 +315,16 @@ class Workbench(OwnPanel):
         how = f"best of all {len(everything.values):,} deployments by the approximate model"
         return tuple(everything.best_sites.tolist()), how, BEST[0]
 
+    def _idle(self) -> int:
+        """Return how many units do not improve the p-median, which are all beyond one per site."""
+        return self.at.units - (self.city.n_sites - len(self.at.closed))
+
+    def deployments(self) -> dict[str, tuple[int, ...]]:
+        found = super().deployments()
+        if self._idle() > 0 and self.today is not None and self.at.baseline != MEDIAN:
+            del found[MEDIAN]
+        return found
+
     def compute(self) -> dict[str, Evaluation]:
         deployments, at = self.deployments(), self.at
         model, _ = self.evaluator(max(map(len, deployments.values())))
@@ -319,13 +334,14 @@ class Workbench(OwnPanel):
         city, at = self.city.scaled(self.at.load), self.at
         _, how, name = self._best()
         caption = f"{city.name}: {city.total_rate:.3g} calls per hour. {name.capitalize()}: {how}."
-        idle = at.units - (city.n_sites - len(at.closed))
-        if idle > 0:
-            caption += f" {idle} of the units do not improve the p-median; their stations are arbitrary."
+        if (idle := self._idle()) > 0:
+            caption += f" {idle} of the units do not improve the p-median: their stations are arbitrary"
+            caption += "." if MEDIAN in answer else ", so it is left out."
         base = self.base(answer)
         ordered = {name: answer[name] for name in ORDER if name in answer}
         sure = self.trust.sure(ordered, base)
         self.answer = answer
+        self.trust.record()
         self.show(figures=_charts.figures(caption, ordered, at.threshold, baseline=base, sure=sure))
         self.view.show(city, answer)
         self._draw_tab()
@@ -364,7 +380,7 @@ class Workbench(OwnPanel):
     def _remark(self, answer: dict[str, Evaluation]) -> str:
         """Return a message if the user's deployment departs from the settings, or results need an explanation."""
         said: list[str] = []
-        lost = answer[MEDIAN].loss_probability
+        lost = answer.get(MEDIAN, answer["yours"]).loss_probability
         if lost > MUCH_LOST:
             needed = units_needed(self.city.scaled(self.at.load))
             said.append(f"{self.at.units} units lose {lost:.0%} of the calls; the load needs {needed}.")
@@ -372,7 +388,7 @@ class Workbench(OwnPanel):
                 said.append("For so many, tick Several units at a station.")
         base = self.base(answer)
         if base != self.at.baseline and not {base, self.at.baseline} <= set(BEST):
-            said.append(f"There is no {self.at.baseline} yet, so gains are over the p-median.")
+            said.append(f"There is no {self.at.baseline} yet, so gains are over {base}.")
         names, at, chosen = self.city.site_names, self.at, self.sites.chosen
         if len(chosen) != at.units:
             said.append(f"You placed {len(chosen)} of {at.units} units.")
@@ -418,7 +434,9 @@ class Workbench(OwnPanel):
             self.job.tell(1, 1)
             self.found[settings] = sites, how, "proven" in run.message
             self.respond()
-            return Done(f"Searched {how}. Best: {_charts.units_at(city, list(sites))}.")
+            mine = self.sites.chosen
+            gain = objective(mine) - run.fun if len(mine) == space.units else np.nan
+            return Done(f"Searched {how}. {_found(run.fun, gain, settings[2])}")
 
         return work
 
@@ -427,6 +445,18 @@ class Workbench(OwnPanel):
         self.job.stop()
         self.trust.stop()
         _close(self, self.shared)
+
+
+def _found(value: float, gain: float, metric: Any) -> str:
+    """Return what a search found beside the user's deployment, over which it gains ``gain`` (NaN: of another size)."""
+    unit, scale = (" min", 1) if metric == "mean_response" else (" % late", 100)
+    text = f"The best has {scale * value:.2f}{unit}"
+    if abs(gain) < 1e-9:
+        return f"{text}, as yours has."
+    if gain < 0:
+        return f"{text}, more than yours, which departs from the settings."
+    text += f", {scale * gain:.2g}{unit.replace('% late', 'points')} less than yours" if np.isfinite(gain) else ""
+    return f"{text}. Press Take the optimum to make it yours."
 
 
 def _close(widget: Any, spared: Sequence[Any]) -> None:

@@ -19,6 +19,9 @@ without the paper's approximation by inducing points. Two techniques keep it che
 With E arms, a round costs O(E w²), plus an amortised O(E² k) for paths of k edges. Memory is one matrix of 8
 E² bytes, of which only the lower triangle is updated.
 
+With a `LazyPrior` C_0 is not stored: the window holds all observed arms, 16 bytes each for every arm of the city, and a
+joint sample is a draw of the prior conditioned as below (Wilson et al. 2020).
+
 **Joint samples** are drawn in advance from a Cholesky factor and updated by pathwise conditioning,
 
 .. math:: f ← f + C_{·V} S^{-1} (\bar y - f_V - ε), \quad ε_v \sim N(0, ς^2 / n_v)
@@ -33,7 +36,8 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.blas import dsyrk
 
 from .._types import FloatArray, IntArray
-from .prior import Prior, jittered_cholesky
+from ..errors import InputError
+from .prior import LARGEST_GB, LazyPrior, Prior, jittered_cholesky
 from .regression import Regression
 
 WINDOW = 256  # arms: large enough for fast matrix products, small enough for cheap rounds
@@ -49,9 +53,14 @@ class ExactGP(Regression):
         Prior of the arms. It is copied and can therefore be shared by several processes.
     window : int
         Number of distinct observed arms after which the covariance is updated. It does not affect the posterior, but
-        changing it changes the random samples.
+        changing it changes the random samples. Not used with a `LazyPrior`.
     draws : int
-        Number of joint samples drawn at a time. Changing it changes the random samples.
+        Number of joint samples drawn at a time; one with a `LazyPrior`. Changing it changes the random samples.
+
+    Raises
+    ------
+    InputError
+        If, with a `LazyPrior`, the rows of the observed arms no longer fit into memory. `DistrictGP` has no such limit.
 
     Examples
     --------
@@ -65,10 +74,11 @@ class ExactGP(Regression):
 
     def __init__(self, prior: Prior, *, window: int = WINDOW, draws: int = DRAWS) -> None:
         super().__init__(prior)
-        self.window, self._draws = window, draws
+        self._is_lazy = isinstance(prior, LazyPrior)
+        self.window, self._draws = (prior.n_arms + 1, 1) if self._is_lazy else (window, draws)
         self._base_mean = prior.mean.copy()
-        self._base_covariance = np.array(prior.covariance, order="F")
-        self._base_variance = np.diag(prior.covariance).copy()
+        self._base_covariance = np.empty((0, 0)) if self._is_lazy else np.array(prior.covariance, order="F")
+        self._base_variance = prior.variance.copy()
         self._arms = np.empty(0, dtype=np.intp)  # V, the arms observed in the window
         self._counts, self._sums = np.zeros((2, prior.n_arms))  # number and sum of each arm's values in the window
         self._rows: FloatArray = np.empty((0, prior.n_arms))  # C_0[V]
@@ -81,12 +91,19 @@ class ExactGP(Regression):
         arms = np.asarray(arms, dtype=np.intp)
         _, explained, _, _ = self._solved()
         low, high = np.maximum.outer(arms, arms), np.minimum.outer(arms, arms)
-        return self._base_covariance[low, high] - explained[:, arms].T @ explained[:, arms]
+        base = self.prior.rows(arms)[:, arms] if self._is_lazy else self._base_covariance[low, high]
+        return base - explained[:, arms].T @ explained[:, arms]
 
     def _learn(self, arms: IntArray, values: FloatArray) -> None:
         fresh = np.setdiff1d(arms, self._arms)
         self._arms = np.concatenate([self._arms, fresh])
-        self._rows = np.vstack([self._rows, *(symmetric_row(self._base_covariance, arm) for arm in fresh)])
+        if self._is_lazy and (size := 16e-9 * len(self._arms) * self.n_arms) > LARGEST_GB:
+            raise InputError(
+                f"The exact process would take {size:.1f} GB for {len(self._arms)} observed arms; at most "
+                f"{LARGEST_GB:g} GB are allowed. Use `DistrictGP`."
+            )
+        rows = self.prior.rows(fresh) if self._is_lazy else [symmetric_row(self._base_covariance, arm) for arm in fresh]
+        self._rows = np.vstack([self._rows, *rows])
         self._counts += np.bincount(arms, minlength=self.n_arms)
         self._sums += np.bincount(arms, values, self.n_arms)
         self._solution = None
@@ -97,9 +114,13 @@ class ExactGP(Regression):
         """Return a joint posterior sample at the given arms, shape (k,), independent of earlier samples."""
         self._rng = rng
         if self._next == self._bank.shape[1]:
-            factor = self.prior.factor if self._is_prior else jittered_cholesky(self._base_covariance)
-            noise = rng.standard_normal((self.n_arms, self._draws))
-            self._bank, self._next = self._base_mean[:, None] + factor @ noise, 0
+            if self._is_lazy:
+                self._bank = self.prior.draw(self._draws, rng=rng)
+            else:
+                factor = self.prior.factor if self._is_prior else jittered_cholesky(self._base_covariance)
+                noise = rng.standard_normal((self.n_arms, self._draws))
+                self._bank = self._base_mean[:, None] + factor @ noise
+            self._next = 0
         self._next += 1
         return self._conditioned(self._bank[:, self._next - 1 : self._next], rng)[arms, 0]
 

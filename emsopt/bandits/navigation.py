@@ -25,6 +25,11 @@ drawn energies still are (a median of 45 % instead of 52 % over twenty draws).
 **Volatile arms.** Roads and turns may be closed in some rounds. With congestion by hour, an arm is a road edge at
 one hour of the day, driven at the speed of that hour. Each round is one hour, and the hours repeat in cycles. With
 as many hours as rounds, every round has a context of its own.
+
+**Large networks.** Above 10,000 arms `navigation_prior` returns a `LazyPrior`, and the policies named "gp-..." learn
+with `DistrictGP` instead of `ExactGP`: a round on 100,000 edges takes about a second. The option ``lazy`` overrides
+this. The expected energies are drawn from the lazy prior, of which the model that the agent learns with is an
+approximation.
 """
 
 from __future__ import annotations
@@ -43,17 +48,19 @@ from .._running.loop import RunOptions, Steps, loop
 from .._types import ArrayLike, BoolArray, Callback, FloatArray, IntArray, PathLike, Progress, Rng
 from ..errors import InputError, NoWayError
 from ..roads.network import RoadNetwork
+from .districts import DistrictGP
 from .environment import AGENT, Closed, Navigation
 from .exact import ExactGP
 from .framework import Round, ShortestPath
 from .policies import UCB, Agent, BayesUCB, Optimism, Rule, Thompson
-from .prior import Prior, navigation_prior
+from .prior import LazyPrior, Prior, navigation_prior
 from .regression import IndependentArms, Regression
 from .sparse import SparseGP
 
 REGRESSIONS: dict[str, type[Regression]] = {"gp": ExactGP, "svgp": SparseGP, "bi": IndependentArms}
 RULES: dict[str, Rule] = {"ts": Thompson(), "bucb": BayesUCB(), "ucb": UCB()}
 POLICIES = {f"{regression}-{rule}": (regression, RULES[rule]) for regression in REGRESSIONS for rule in RULES}
+LARGE: dict[str, type[Regression]] = REGRESSIONS | {"gp": DistrictGP}  # with a prior that is not stored
 POLICIES |= {"gp-ts-joint": ("gp", Thompson(joint=True))}
 """Policies by name. A policy is a regression (exact or sparse Gaussian process, or independent edges) and a rule.
 
@@ -97,7 +104,8 @@ class NavigationRun:
         Edges of the path of least rectified cost in the last round. The regret of this path is 0 by definition.
     regression : Regression or None
         The agent's posterior, from which a run on another route can start: ``run(..., regression=)``. With a Gaussian
-        process it holds a matrix of 8 n² bytes (260 MB for Luxembourg); if many runs are kept, drop it:
+        process it holds a matrix of 8 n² bytes (260 MB for Luxembourg; on large networks less); if many runs are
+        kept, drop it:
         ``dataclasses.replace(run, regression=None)``.
 
     Examples
@@ -186,7 +194,8 @@ def run(
         of the round's number that returns them. To resume from a checkpoint, the function must return the same
         closures for the same round.
     prior : Prior, optional
-        From `navigation_prior`; pass one to share it between runs. Default: built from ``kernel``.
+        From `navigation_prior`; pass one to share it between runs. Default: built from ``kernel``. Above 10,000 arms,
+        or with ``lazy=True``, its covariance is not stored and a Gaussian process is a `DistrictGP`.
     expected : array_like, optional
         Expected energy of every arm, Wh. Default: drawn from the prior.
     shift : array_like, shape (E,), optional
@@ -207,7 +216,7 @@ def run(
         As in `emsopt.minimize`, with rounds in place of evaluations.
     **kernel
         Passed to `navigation_prior`: lengthscale, sum_lengthscale, nu, kappa, share, spread, noise_sd,
-        congestion, vehicle.
+        congestion, vehicle, lazy.
 
     Returns
     -------
@@ -231,10 +240,11 @@ def run(
     """
     _validate.instance(net, "net", RoadNetwork, "emsopt.roads.RoadNetwork")
     horizon = _validate.whole_number(horizon, "horizon")
-    name, kind, rule = _policy(policy)
+    name, kind, rule = parsed_policy(policy)
     if regression is not None:
         wanted = f"{REGRESSIONS[kind].__name__}, because the policy is {name!r}"
-        _validate.instance(regression, "regression", REGRESSIONS[kind], wanted)
+        if not isinstance(regression, LARGE[kind]):
+            _validate.instance(regression, "regression", REGRESSIONS[kind], wanted)
         if prior is not None or kernel:
             raise InputError("Leave out `prior` and kernel options: `regression` has a prior.")
         prior = regression.prior
@@ -253,7 +263,7 @@ def run(
         environment = Navigation(net, start, end, prior, expected=expected, closed=closed, shift=shift, rng=seed)
         environment.best_path(1)  # raises immediately if there is no path from start to end
         agent_rng = stream(seed, AGENT)
-        model = REGRESSIONS[kind](prior) if regression is None else deepcopy(regression, {id(prior): prior})
+        model = new_regression(kind, prior) if regression is None else deepcopy(regression, {id(prior): prior})
         if isinstance(model, SparseGP):
             model.rng = agent_rng
         agent = Agent(model, rule, sense="min", rectify=True, shift=environment.shift, rng=agent_rng)
@@ -312,8 +322,29 @@ def _on_file(
     return chosen, values
 
 
-def _policy(policy: str | tuple[str, Rule | Optimism]) -> tuple[str, str, Rule | Optimism]:
-    """Return the name, the regression and the rule of a policy."""
+def new_regression(kind: str, prior: Prior) -> Regression:
+    """Return a regression that knows the prior, of the kind that a policy names.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from emsopt.bandits import navigation
+    >>> net = eo.roads.grid_roads(4, 4, jitter=0.2, rng=0)
+    >>> type(navigation.new_regression("gp", eo.bandits.navigation_prior(net))).__name__
+    'ExactGP'
+    """
+    return (LARGE if isinstance(prior, LazyPrior) else REGRESSIONS)[kind](prior)
+
+
+def parsed_policy(policy: str | tuple[str, Rule | Optimism]) -> tuple[str, str, Rule | Optimism]:
+    """Return the name, the regression and the rule of a policy.
+
+    Examples
+    --------
+    >>> from emsopt.bandits import navigation
+    >>> navigation.parsed_policy("bi-ucb")
+    ('bi-ucb', 'bi', UCB(factor=1.0))
+    """
     if isinstance(policy, str):
         return policy, *POLICIES[_validate.choice(policy, "policy", POLICIES)]
     is_pair = isinstance(policy, tuple) and len(policy) == 2
@@ -357,7 +388,7 @@ def _description(
         "net": summary(net.lengths, net.speed_limits, net.inclines, net.connections),
         "start": net.ids[oracle.start],
         "end": net.ids[oracle.end],
-        "prior": summary(prior.mean, np.diag(prior.covariance), prior.covariance[0], prior.noise_variance),
+        "prior": summary(prior.mean, prior.variance, prior.rows([0])[0], prior.noise_variance),
         "expected": None if expected is None else summary(expected),
         "closed": "by a function" if callable(shut) else np.flatnonzero(net.closures(shut)).tolist(),
         **own,

@@ -16,24 +16,32 @@ E_det         ``mean``            deterministic energy, equation (8), Wh
 k_G is the graph Matérn kernel of the road network, and k_f the Matérn kernel of length, speed and incline
 (`emsopt.surrogates.graph_matern.product_plus_sum`, which also weights the two terms).
 
-The covariance is dense: 8 n² bytes for n arms, 258 MB for the 5,680 edges of Luxembourg.
+`Prior` stores the covariance: 8 n² bytes for n arms, 258 MB for the 5,680 edges of Luxembourg. `LazyPrior` does not.
+It computes rows, variances and draws when asked: a row from ν sparse solves, a draw from random features of k_f (Rahimi
+and Recht 2007), each of which multiplies one draw of the graph process. `navigation_prior` chooses it above 10,000
+arms.
 """
 
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 
 from .. import _validate
-from .._types import ArrayLike, FloatArray, Rng
+from .._types import ArrayLike, FloatArray, IntArray, Rng
 from ..errors import InputError
 from ..roads.energy import Vehicle, edge_energy, unit_variance
 from ..roads.network import RoadNetwork
 from ..surrogates.context_kernel import ContextKernel
-from ..surrogates.graph_matern import graph_matern, incidence_laplacian, product_plus_sum
+from ..surrogates.graph_matern import GraphMatern, graph_matern, incidence_laplacian, product_plus_sum
 
 LARGEST_GB = 4.0  # memory limit for one covariance matrix; several are needed at a time
+LAZY_ARMS = 10_000  # more arms are not given a dense covariance: its factor takes minutes, a round seconds
+BLOCK = 32  # rows of a lazy covariance computed at a time
+WAVES = 128  # random features of the product k_G k_f in a draw, each with a draw of the graph process of its own
+ALONE_WAVES = 1024  # random features of k_f'
 JITTER = 1e-10  # fraction of the mean variance added to the diagonal before a factorisation
 
 
@@ -95,6 +103,15 @@ class Prior:
         """Number of base arms n."""
         return len(self.mean)
 
+    @property
+    def variance(self) -> FloatArray:
+        """Variance of every arm, shape (n,)."""
+        return np.diag(self.covariance)
+
+    def rows(self, arms: ArrayLike) -> FloatArray:
+        """Return the covariances of k arms with all arms, shape (k, n)."""
+        return self.covariance[np.asarray(arms, dtype=np.intp)]
+
     @cached_property
     def factor(self) -> FloatArray:
         """Lower Cholesky factor of the covariance, computed by `jittered_cholesky`."""
@@ -106,8 +123,105 @@ class Prior:
         return self.mean[:, None] + self.factor @ rng.standard_normal((self.n_arms, n))
 
     def __repr__(self) -> str:
-        deviation, noise = np.sqrt(np.diag(self.covariance)).mean(), np.sqrt(self.noise_variance)
-        return f"<Prior: {self.n_arms} arms, mean standard deviation {deviation:.3g}, noise {noise:.3g}>"
+        deviation, noise = np.sqrt(self.variance).mean(), np.sqrt(self.noise_variance)
+        return (
+            f"<{type(self).__name__}: {self.n_arms} arms, mean standard deviation {deviation:.3g}, noise {noise:.3g}>"
+        )
+
+
+class LazyPrior(Prior):
+    """Prior whose covariance is not stored. Its rows, variances and draws are computed when asked.
+
+    Rows and variances equal those of the dense `Prior` up to rounding. Draws have its mean and covariance, and are
+    nearly Gaussian. ``covariance`` and ``factor`` are computed if they fit into memory.
+
+    Parameters
+    ----------
+    mean : array_like, shape (n,)
+    noise_variance : float
+        Positive.
+    kernel : ContextKernel
+        With a `GraphMatern` as its graph kernel.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> net = eo.roads.grid_roads(4, 4, jitter=0.2, rng=0)
+    >>> lazy, dense = (eo.bandits.navigation_prior(net, lazy=lazy) for lazy in (True, False))
+    >>> bool(abs(lazy.rows([5]) - dense.covariance[5]).max() < 1e-12)
+    True
+    """
+
+    kernel: ContextKernel
+
+    def __init__(self, mean: ArrayLike, noise_variance: float, kernel: ContextKernel) -> None:
+        mean = _validate.real_array(mean, "mean", (len(kernel.contexts),))
+        noise_variance = _validate.positive_number(noise_variance, "noise_variance")
+        _validate.instance(kernel.graph, "kernel.graph", GraphMatern, "emsopt.surrogates.graph_matern.GraphMatern")
+        vars(self).update(mean=mean, noise_variance=noise_variance, kernel=kernel)
+
+    @property
+    def graph(self) -> GraphMatern:
+        """The graph kernel k_G."""
+        graph: Any = self.kernel.graph
+        return graph
+
+    @cached_property
+    def variance(self) -> FloatArray:
+        """Variance of every arm, shape (n,)."""
+        k, on_graph = self.kernel, np.tile(self.graph.variance, self.n_arms // self.graph.n_edges)
+        return k.outputscale * (k.share * on_graph + (1 - k.share))
+
+    def rows(self, arms: ArrayLike) -> FloatArray:
+        """Return the covariances of k arms with all arms, shape (k, n)."""
+        arms, X, every = np.asarray(arms, dtype=np.intp), self.kernel.contexts, np.arange(self.n_arms)
+        found = np.empty((len(arms), self.n_arms))
+        for start in range(0, len(arms), BLOCK):
+            part = arms[start : start + BLOCK]
+            found[start : start + BLOCK] = self.kernel.between(part, X[part], every, X)
+        return found
+
+    def within(self, arms: IntArray) -> FloatArray:
+        """Return the covariances of arms that lie together, shape (k, k), as `GraphMatern.within` approximates k_G."""
+        edges, place = np.unique(arms % self.graph.n_edges, return_inverse=True)
+        X = self.kernel.contexts[arms]
+        return self.kernel.with_graph(self.graph.within(edges)[np.ix_(place, place)], X, X)
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Dense covariance, shape (n, n). Raise if it does not fit into memory."""
+        if (size := 8e-9 * self.n_arms**2) > LARGEST_GB:
+            raise InputError(
+                f"The covariance of {self.n_arms} arms would take {size:.0f} GB; at most {LARGEST_GB:g} GB are "
+                "allowed. Use `rows` and `variance`, or part of the network (`subset`)."
+            )
+        covariance = self.rows(np.arange(self.n_arms))
+        return (covariance + covariance.T) / 2
+
+    def draw(self, n: int = 1, *, rng: Rng = None) -> FloatArray:
+        """Return ``n`` joint samples of the arms' expected values, one per column, shape (number of arms, n).
+
+        Each is a sum of random waves over the contexts, whose frequencies have the spectral density of the Matérn
+        kernel. The waves of the product k_G k_f are multiplied by independent draws of the graph process.
+        """
+        rng, kernel = _validate.generator(rng), self.kernel
+        on_graph, alone = kernel.outputscale * kernel.share, kernel.outputscale * (1 - kernel.share)
+        hours, draws = self.n_arms // self.graph.n_edges, np.tile(self.mean[:, None], n)
+        for column in draws.T:
+            for start in range(0, WAVES, BLOCK):
+                heights = np.tile(self.graph.draw(min(BLOCK, WAVES - start), rng), (hours, 1))
+                waves = _waves(kernel.contexts / kernel.lengthscales[0], heights.shape[1], rng)
+                column += np.sqrt(on_graph / WAVES) * np.einsum("ij,ij->i", waves, heights)
+            for _ in range(0, ALONE_WAVES, BLOCK):
+                waves = _waves(kernel.contexts / kernel.lengthscales[1], BLOCK, rng)
+                column += np.sqrt(alone / ALONE_WAVES) * (waves @ rng.standard_normal(BLOCK))
+        return draws
+
+
+def _waves(contexts: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
+    """Return random features whose products have the Matérn 5/2 kernel as their mean, shape (n, count)."""
+    frequencies = rng.standard_normal((count, contexts.shape[1])) / np.sqrt(rng.chisquare(5, (count, 1)) / 5)
+    return np.sqrt(2) * np.cos(contexts @ frequencies.T + rng.uniform(0, 2 * np.pi, count))
 
 
 def jittered_cholesky(covariance: FloatArray) -> FloatArray:
@@ -135,6 +249,7 @@ def navigation_prior(
     noise_sd: float = 0.1,
     congestion: ArrayLike | None = None,
     vehicle: Vehicle | None = None,
+    lazy: bool | None = None,
 ) -> Prior:
     """Return the prior over the edges of a road network or, with ``congestion``, over edges and hours.
 
@@ -159,6 +274,9 @@ def navigation_prior(
         own. Default: one hour at the speed limit.
     vehicle : emsopt.roads.energy.Vehicle, optional
         Car whose energies are the prior mean. Default: `Vehicle` with its default parameters.
+    lazy : bool, optional
+        Whether to return a `LazyPrior`, which stores no covariance and needs a whole number ``nu``. Default: above
+        10,000 arms.
 
     Returns
     -------
@@ -168,8 +286,8 @@ def navigation_prior(
     Raises
     ------
     InputError
-        If an option is invalid, all edges need the same energy, or there are more than about 22,000 arms, the
-        limit set by memory.
+        If an option is invalid, all edges need the same energy, or a covariance that is to be stored does not fit
+        into memory (above about 22,000 arms).
 
     Examples
     --------
@@ -186,10 +304,12 @@ def navigation_prior(
         raise InputError(f"`congestion` must be at most 1 (speed over speed limit); got {ratios.max():g}.")
     hours = len(ratios)
     size = 8e-9 * (hours * net.n_edges) ** 2
-    if size > LARGEST_GB:
+    lazy = hours * net.n_edges > LAZY_ARMS if lazy is None else _validate.truth(lazy, "lazy")
+    if size > LARGEST_GB and not lazy:
         raise InputError(
             f"{net.n_edges} edges at {hours} hours are {hours * net.n_edges} arms, whose covariance would take "
-            f"{size:.0f} GB; at most {LARGEST_GB:g} GB are allowed. Use fewer hours or part of the network (`subset`)."
+            f"{size:.0f} GB; at most {LARGEST_GB:g} GB are allowed. Leave out `lazy`, or use part of the network "
+            "(`subset`)."
         )
     speeds = (ratios.reshape(hours, -1) * net.speed_limits).ravel()
     lengths, inclines = np.tile(net.lengths, hours), np.tile(net.inclines, hours)
@@ -201,8 +321,15 @@ def navigation_prior(
             "ones. Use a network whose edges differ in length, speed or incline."
         )
     contexts = unit_variance(np.column_stack([lengths, speeds, inclines]))
-    laplacian, size = incidence_laplacian(net.lengths, net.connections), spread**2 * scale
-    make_graph = partial(graph_matern, laplacian, nu=nu, kappa=kappa)
+    noise_variance, size = noise_sd**2 * scale, spread**2 * scale
+    scales = np.asarray(lengthscale), np.asarray(lengthscale if sum_lengthscale is None else sum_lengthscale)
+    if lazy:
+        share = _validate.finite_number(share, "share", 0, 1)
+        for each in scales:
+            _validate.one_each(each.tolist(), "lengthscales", contexts.shape[1], low=0.0, strictly=True)
+        on_demand = partial(GraphMatern, net.lengths, net.connections, nu=nu, kappa=kappa)
+        return LazyPrior(mean, noise_variance, ContextKernel(contexts, on_demand, size, share, scales))
+    make_graph = partial(graph_matern, incidence_laplacian(net.lengths, net.connections), nu=nu, kappa=kappa)
     covariance = product_plus_sum(
         np.tile(make_graph(), (hours, hours)),
         contexts,
@@ -211,5 +338,4 @@ def navigation_prior(
         lengthscales=lengthscale,
         sum_lengthscales=sum_lengthscale,
     )
-    scales = np.asarray(lengthscale), np.asarray(lengthscale if sum_lengthscale is None else sum_lengthscale)
-    return Prior(mean, covariance, noise_sd**2 * scale, ContextKernel(contexts, make_graph, size, share, scales))
+    return Prior(mean, covariance, noise_variance, ContextKernel(contexts, make_graph, size, share, scales))

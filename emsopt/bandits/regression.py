@@ -66,7 +66,7 @@ class IndependentArms(Regression):
     Parameters
     ----------
     prior : Prior
-        Only the diagonal of its covariance is used.
+        Only its variances are used.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class IndependentArms(Regression):
 
     def __init__(self, prior: Prior) -> None:
         super().__init__(prior)
-        self._precision = 1 / np.maximum(np.diag(prior.covariance), 1e-300)
+        self._precision = 1 / np.maximum(prior.variance, 1e-300)
         self._mean = prior.mean.copy()
 
     def sample(self, arms: IntArray, rng: np.random.Generator) -> FloatArray:

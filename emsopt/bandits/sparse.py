@@ -100,15 +100,15 @@ class SparseGP(Regression):
         self._across: FloatArray = np.empty((0, prior.n_arms))  # L⁻¹ K_Z·
         self._known = np.zeros(prior.n_arms)  # squared norms of the columns of L⁻¹ K_Z·
         self._precision, self._shift = np.empty((0, 0)), np.empty(0)  # Λ and λ
-        self._solution: tuple[FloatArray, FloatArray] | None = prior.mean, np.diag(prior.covariance)
-        self._jitter = JITTER * np.diag(prior.covariance).mean()
+        self._solution: tuple[FloatArray, FloatArray] | None = prior.mean, prior.variance
+        self._jitter = JITTER * prior.variance.mean()
 
     def _posterior(self) -> tuple[FloatArray, FloatArray]:
         if self._solution is None:
             factor = cholesky(np.eye(len(self._points)) + self._precision, lower=True, check_finite=False)
             inner = solve_triangular(factor, self._across, lower=True, check_finite=False)
             mean = self.prior.mean + solve_triangular(factor, self._shift, lower=True) @ inner
-            variance = np.diag(self.prior.covariance) - self._known + np.einsum("ij,ij->j", inner, inner)
+            variance = self.prior.variance - self._known + np.einsum("ij,ij->j", inner, inner)
             self._solution = mean, np.maximum(variance, 0.0)
         return self._solution
 
@@ -167,7 +167,7 @@ class SparseGP(Regression):
         """Move the inducing points to some contexts, or back to those of their edges; q(v) stays."""
         Z, kernel, self._contexts = self._points, self.prior.kernel, contexts
         if contexts is None or kernel is None:
-            across = self.prior.covariance[Z]
+            across = self.prior.rows(Z)
             within = across[:, Z]
         else:
             within = kernel.between(Z, contexts, Z, contexts)
@@ -226,8 +226,9 @@ class SparseGP(Regression):
     def _append(self, fresh: IntArray) -> None:
         """Add inducing points with their prior distribution conditional on the others."""
         left = self._across[:, fresh].T
-        below = self._cholesky(self.prior.covariance[np.ix_(fresh, fresh)] - left @ left.T)
-        rows = self.prior.covariance[fresh] - left @ self._across
+        rows = self.prior.rows(fresh)
+        below = self._cholesky(rows[:, fresh] - left @ left.T)
+        rows -= left @ self._across
         rows = solve_triangular(below, rows, lower=True, check_finite=False)
         self._factor = np.block([[self._factor, np.zeros(left.T.shape)], [left, below]])
         self._across = np.vstack([self._across, rows])

@@ -395,4 +395,4 @@ def test_roads_that_close_at_random_are_asked_for_once_a_round(net, prior):
 def test_too_many_hours_are_refused_before_memory_is_taken():
     net = eo.datasets.load_roads("monaco")
     with pytest.raises(InputError, match=r"72072 arms.*42 GB"):
-        bandits.navigation_prior(net, congestion=np.full(24, 0.9))
+        bandits.navigation_prior(net, congestion=np.full(24, 0.9), lazy=False)

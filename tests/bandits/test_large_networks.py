@@ -1,0 +1,275 @@
+"""Bandits on large networks: the prior that is not stored, processes of districts and fleets, against dense ones."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+
+import emsopt as eo
+from emsopt import bandits
+from emsopt.bandits.districts import districts
+from emsopt.errors import InputError
+from emsopt.roads import grid_roads
+from emsopt.surrogates.graph_matern import GraphMatern, graph_matern, incidence_laplacian
+from emsopt.surrogates.selected_inverse import inverse_power_diagonal
+
+ROUTES = [("r0c0-r0c1", "r5c4-r5c5"), ("r5c0-r5c1", "r0c4-r0c5"), ("r0c2-r1c2", "r4c3-r5c3")]
+
+
+@pytest.fixture(scope="module")
+def net():
+    return grid_roads(6, 6, jitter=0.3, relief=40, rng=2)
+
+
+@pytest.fixture(scope="module")
+def pair(net):
+    """The lazy and the dense prior."""
+    return [bandits.navigation_prior(net, lazy=lazy) for lazy in (True, False)]
+
+
+def rounds(prior, count=20, length=9):
+    rng = np.random.default_rng(0)
+    truth = rng.multivariate_normal(prior.mean, prior.covariance)
+    for _ in range(count):
+        arms = rng.choice(prior.n_arms, length)
+        yield arms, truth[arms] + rng.normal(0, np.sqrt(prior.noise_variance), length)
+
+
+# -- prior ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("power", [1, 2, 3, 4])
+def test_diagonals_of_inverse_powers_are_those_of_the_dense_inverse(net, power):
+    A = incidence_laplacian(net.lengths, net.connections) + 2 * np.eye(net.n_edges)
+    wanted = np.diag(np.linalg.matrix_power(np.linalg.inv(A), power))
+    assert inverse_power_diagonal(A, power, 2.0) == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"nu": 1, "kappa": 0.7, "share": 0.3},
+        {"nu": 3, "lengthscale": [1.0, 0.5, 2.0], "sum_lengthscale": 0.8},
+        {"congestion": [1.0, 0.5]},
+    ],
+)
+def test_rows_and_variances_are_the_dense_ones(net, options):
+    lazy, dense = (bandits.navigation_prior(net, lazy=lazy, **options) for lazy in (True, False))
+    some, largest = np.array([3, 17, 3, 40, lazy.n_arms - 1]), dense.variance.max()
+    assert isinstance(lazy, bandits.LazyPrior)
+    assert np.abs(lazy.rows(some) - dense.rows(some)).max() < 1e-11 * largest
+    assert np.abs(lazy.variance - dense.variance).max() < 1e-10 * largest
+    assert np.abs(lazy.covariance - dense.covariance).max() < 1e-11 * largest
+    assert np.array_equal(lazy.mean, dense.mean)
+    assert lazy.noise_variance == dense.noise_variance
+
+
+def test_on_monaco_prior_and_exact_updates_are_the_dense_ones():
+    net = eo.datasets.load_roads("monaco")
+    lazy, dense = (bandits.navigation_prior(net, lazy=lazy) for lazy in (True, False))
+    some = np.arange(0, net.n_edges, 97)
+    assert np.abs(lazy.rows(some) - dense.rows(some)).max() < 1e-8
+    assert np.abs(lazy.variance - dense.variance).max() < 1e-8
+    rng, first, second = np.random.default_rng(0), bandits.ExactGP(lazy), bandits.ExactGP(dense)
+    for _ in range(3):
+        arms = rng.choice(net.n_edges, 20)
+        values = dense.mean[arms] + rng.normal(0, 30, 20)
+        first.update(arms, values)
+        second.update(arms, values)
+    for got, wanted in zip(first.predict(), second.predict(), strict=True):
+        assert np.abs(got - wanted).max() < 1e-8
+    assert np.abs(first.covariance(some) - second.covariance(some)).max() < 1e-8
+
+
+@pytest.mark.parametrize("nu", [1, 2, 3])
+def test_draws_have_the_moments_of_the_prior(net, nu):
+    lazy, dense = (bandits.navigation_prior(net, nu=nu, lazy=lazy) for lazy in (True, False))
+    some, n = np.arange(0, net.n_edges, 9), 150
+    draws, K = lazy.draw(n, rng=0)[some] - dense.mean[some, None], dense.covariance[np.ix_(some, some)]
+    deviation = np.sqrt(np.diag(K))
+    assert np.abs(draws.mean(axis=1) / deviation).max() < 4.5 / np.sqrt(n)
+    errors = (draws @ draws.T / n - K) / np.sqrt((np.outer(deviation, deviation) ** 2 + K**2) / n)
+    assert np.abs(errors).max() < 5
+    assert errors.std() < 1.3
+    assert kstest((draws / deviation[:, None])[::3].ravel(), "norm").pvalue > 1e-3
+
+
+def test_joint_samples_of_the_exact_process_are_conditioned_draws(pair):
+    """Matheron's rule on draws of the lazy prior: the posterior's moments."""
+    lazy, dense = pair
+    gp, exact = bandits.ExactGP(lazy), bandits.ExactGP(dense)
+    for arms, values in rounds(dense, 4):
+        gp.update(arms, values)
+        exact.update(arms, values)
+    some, n, rng = np.arange(0, lazy.n_arms, 7), 150, np.random.default_rng(1)
+    samples = np.array([gp.sample(some, rng) for _ in range(n)])
+    mean, variance = exact.predict(some)
+    assert np.abs((samples.mean(axis=0) - mean) / np.sqrt(variance / n)).max() < 4.5
+    assert samples.var(axis=0) == pytest.approx(variance, rel=5 * np.sqrt(2 / n))
+
+
+def test_sparse_processes_are_the_same_on_both_priors(pair):
+    first, second = (bandits.SparseGP(prior, inducing=15, rng=0) for prior in pair)
+    for arms, values in rounds(pair[1], 6):
+        first.update(arms, values)
+        second.update(arms, values)
+    for got, wanted in zip(first.predict(), second.predict(), strict=True):
+        assert np.abs(got - wanted).max() < 1e-5
+
+
+def test_a_lazy_prior_goes_to_other_processes(pair):
+    lazy = pair[0]
+    lazy.graph.rows([0])
+    assert np.array_equal(pickle.loads(pickle.dumps(lazy)).rows([5]), lazy.rows([5]))
+
+
+def test_large_networks_are_not_given_a_dense_covariance():
+    large = bandits.navigation_prior(grid_roads(51, 51, jitter=0.2, rng=0))
+    assert isinstance(large, bandits.LazyPrior)
+    assert not isinstance(bandits.navigation_prior(grid_roads(9, 9, jitter=0.2, rng=0)), bandits.LazyPrior)
+    largest = bandits.navigation_prior(grid_roads(80, 80, jitter=0.2, rng=0))
+    with pytest.raises(InputError, match=r"25280 arms would take 5 GB.*`rows` and `variance`"):
+        largest.covariance
+    gp = bandits.ExactGP(largest)
+    gp._arms = np.arange(12_000)
+    with pytest.raises(InputError, match="Use `DistrictGP`"):
+        gp.update([12_001], [1.0])
+
+
+def test_only_whole_numbers_of_nu_need_no_dense_matrix(net):
+    with pytest.raises(InputError, match=r"`nu` must be a whole number .* got 1\.5"):
+        bandits.navigation_prior(net, nu=1.5, lazy=True)
+
+
+def test_a_part_of_the_graph_kernel_needs_only_its_surroundings():
+    net = grid_roads(14, 14, jitter=0.3, rng=0)
+    kernel, dense = (
+        GraphMatern(net.lengths, net.connections),
+        graph_matern(incidence_laplacian(net.lengths, net.connections)),
+    )
+    inside = np.sort(np.argsort(-dense[300])[:60])
+    wanted = dense[np.ix_(inside, inside)]
+    errors = [np.abs(kernel.within(inside, halo) - wanted).max() for halo in (1, 3, 6)]
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 1e-4
+    assert np.linalg.eigvalsh(kernel.within(inside, 1))[0] > 0
+
+
+# -- districts --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("congestion", [None, [1.0, 0.6]])
+def test_one_district_is_the_exact_process(net, congestion):
+    lazy, dense = (bandits.navigation_prior(net, congestion=congestion, lazy=lazy) for lazy in (True, False))
+    gp, exact = bandits.DistrictGP(lazy, size=lazy.n_arms), bandits.ExactGP(dense)
+    assert len(gp._members) == 1
+    for arms, values in rounds(dense):
+        gp.update(arms, values)
+        exact.update(arms, values)
+        for got, wanted in zip(gp.predict(), exact.predict(), strict=True):
+            assert np.abs(got - wanted).max() < 1e-8
+
+
+def test_districts_are_exact_for_a_covariance_that_ends_at_their_borders(pair):
+    """The posterior of Φ Φᵀ plus the blocks of K - Φ Φᵀ, by one dense solve."""
+    lazy, dense = pair
+    gp = bandits.DistrictGP(lazy, size=30, features=12)
+    phi = gp._features.copy()
+    same = gp._district[:, None] == gp._district
+    K = phi @ phi.T + np.where(same, dense.covariance - phi @ phi.T, 0.0)
+    for district, members in enumerate(gp._members):  # the prior of a district falls short by a little
+        error = gp._block(district) + phi[members] @ phi[members].T - dense.covariance[np.ix_(members, members)]
+        assert np.abs(error).max() < 1e-4 * dense.variance.max()
+        K[np.ix_(members, members)] += error
+    assert np.abs(np.diag(K) - dense.variance).max() < 1e-9 * dense.variance.max(), "prior variances are exact"
+    seen = list(rounds(dense))
+    for arms, values in seen:
+        gp.update(arms, values)
+    arms, values = (np.concatenate(part) for part in zip(*seen, strict=True))
+    gain = np.linalg.solve(K[np.ix_(arms, arms)] + dense.noise_variance * np.eye(len(arms)), K[arms]).T
+    mean, variance = gp.predict()
+    covariance = K - gain @ K[arms]
+    assert np.abs(mean - dense.mean - gain @ (values - dense.mean[arms])).max() < 1e-8
+    assert np.abs(variance - np.diag(covariance)).max() < 1e-8 * dense.variance.max()
+    n, rng, every = 4000, np.random.default_rng(3), np.arange(lazy.n_arms)
+    samples = np.array([gp.sample(every, rng) for _ in range(n)])
+    spread = np.sqrt(np.diag(covariance))
+    assert np.abs((samples.mean(axis=0) - mean) / spread).max() < 4.5 / np.sqrt(n)
+    errors = (np.cov(samples.T) - covariance) / np.sqrt((np.outer(spread, spread) ** 2 + covariance**2) / n)
+    assert np.abs(errors).max() < 5.5
+
+
+def test_districts_lie_together():
+    net = grid_roads(20, 20, one_way=0.3, rng=0)
+    laplacian = incidence_laplacian(net.lengths, net.connections)
+    labels = districts(laplacian, 100)
+    sizes = np.bincount(labels)
+    assert 50 <= sizes.min() <= sizes.max() <= 100
+    a, b = net.connections.T
+    assert (labels[a] != labels[b]).mean() < 0.25, "most turns stay within a district"
+    parts = districts(incidence_laplacian(np.ones(7), [[0, 1], [2, 3]]), 2)  # a graph in pieces
+    assert np.bincount(parts).max() <= 2
+    assert len(parts) == 7
+
+
+def test_a_run_with_a_lazy_prior_is_a_run_of_districts(net, pair):
+    run = bandits.run(net, *ROUTES[0], "gp-ts", horizon=8, rng=0, lazy=True)
+    assert isinstance(run.regression, bandits.DistrictGP)
+    again = bandits.run(net, *ROUTES[0], "gp-ts", horizon=8, rng=0, prior=pair[0])
+    assert again.history["path"].equals(run.history["path"])
+    further = bandits.run(net, *ROUTES[1], "gp-ucb", horizon=3, rng=1, regression=run.regression, expected=run.expected)
+    assert (further.deviation <= run.deviation + 1e-9).all()
+    exact = bandits.ExactGP(pair[0])
+    assert bandits.run(net, *ROUTES[0], "gp-ts-joint", horizon=3, rng=0, regression=exact).counts.sum() > 0
+    with pytest.raises(InputError, match=r"`prior` must be an emsopt\.bandits\.LazyPrior"):
+        bandits.DistrictGP(pair[1])
+
+
+@pytest.mark.parametrize("policy", ["gp-ts-joint", "bi-ts", "svgp-ts"])
+def test_every_regression_takes_a_lazy_prior(net, pair, policy, tmp_path):
+    file = tmp_path / "run.jsonl"
+    run = bandits.run(net, *ROUTES[0], policy, horizon=4, rng=0, prior=pair[0], checkpoint=file)
+    longer = bandits.run(net, *ROUTES[0], policy, horizon=6, rng=0, prior=pair[0], checkpoint=file)
+    assert longer.history["path"][:4].equals(run.history["path"])
+
+
+# -- fleets -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_fleet_shares_what_it_learns(net, pair):
+    fleet = bandits.run_fleet(net, ROUTES, horizon=5, rng=0, prior=pair[1])
+    assert len(fleet.history) == 15
+    arms = np.concatenate([np.array(path) for path in fleet.history["path"]])
+    (regression,) = fleet.regressions
+    expected, noise = fleet.expected, np.sqrt(pair[1].noise_variance)
+    errors = fleet.history["energy"] - fleet.history["expected_energy"]
+    lengths = fleet.history["path"].str.len()
+    assert (np.abs(errors) < 4.5 * noise * np.sqrt(lengths)).all()
+    assert errors.std() > 0
+    assert fleet.history["expected_energy"].iloc[0] == pytest.approx(
+        expected[list(fleet.history["path"].iloc[0])].sum()
+    )
+    exact = bandits.ExactGP(pair[1])  # variances depend on what was driven only
+    exact.update(arms, np.zeros(len(arms)))
+    assert regression.predict()[1] == pytest.approx(exact.predict()[1], abs=1e-8)
+    assert (fleet.history["regret"] > -1e-9).all()
+    assert fleet.regret == pytest.approx(3 * fleet.by_round()["regret"].sum())
+
+
+def test_a_fleet_of_one_is_a_run_with_other_random_numbers(net, pair):
+    fleet = bandits.run_fleet(net, ROUTES[:1], "gp-ucb", horizon=1, rng=0, prior=pair[1])
+    run = bandits.run(net, *ROUTES[0], "gp-ucb", horizon=1, rng=0, prior=pair[1])
+    assert fleet.history["path"].iloc[0] == run.history["path"].iloc[0]
+    assert np.array_equal(fleet.expected, run.expected)
+    assert fleet.history["regret"].iloc[0] == pytest.approx(run.regret)
+    alone = bandits.run_fleet(net, ROUTES, horizon=2, rng=0, prior=pair[0], share=False)
+    assert len({id(regression) for regression in alone.regressions}) == 3
+    assert "learning alone" in repr(alone)
+
+
+@pytest.mark.parametrize("routes", [[], [("r0c0-r0c1",)], ["r0c0-r0c1", "r5c4-r5c5"]])
+def test_a_fleet_needs_pairs(net, routes):
+    with pytest.raises(InputError, match="`routes` must hold"):
+        bandits.run_fleet(net, routes)

@@ -9,14 +9,21 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .._validate import positive_number
 from ..errors import InputError
 from .notebooks import notebooks_folder
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-DESCRIPTION = "Serve the dashboard, which needs no code. It opens in the browser; Ctrl-C ends it."
+DESCRIPTION = (
+    "Serve the dashboard, which needs no code. It opens in the browser; Ctrl-C ends it. PROJECT is opened, not "
+    "changed: Save downloads a new file. The files chosen on the page may have 200 MB together (EMSOPT_UPLOAD_MB)."
+)
 PROJECT = "EMSOPT_PROJECT"  # environment variable that names the project to open
+UPLOAD_MB = "EMSOPT_UPLOAD_MB"  # one that says how large the files chosen on the page may be, together
+MOST_MB = 200  # without it
+SPARE = 2**20  # bytes of a message besides the files
 # End the process of a page that was closed without saying so.
 CULLING = ("--MappingKernelManager.cull_idle_timeout=60", "--MappingKernelManager.cull_interval=15")
 
@@ -38,7 +45,13 @@ def run(options: Namespace) -> None:
         if not project.exists():
             raise InputError(f"`PROJECT`: there is no file {options.project}.")
         environment[PROJECT] = str(project.resolve())
+    text = environment.setdefault(UPLOAD_MB, str(MOST_MB))
+    try:
+        most = positive_number(float(text), UPLOAD_MB, "MB")
+    except ValueError as error:
+        raise InputError(f"`{UPLOAD_MB}` must be a number of MB above 0; got {text!r}.") from error
     arguments = [sys.executable, "-m", "voila", str(notebooks_folder() / "dashboard.ipynb"), *CULLING]
+    arguments += [f"--Voila.tornado_settings={{'websocket_max_message_size': {round(most * 2**20) + SPARE}}}"]
     arguments += [f"--port={options.port}", *(["--no-browser"] if options.no_browser else [])]
     if os.name == "posix":  # this process becomes the server, so that what ends one ends the other
         sys.stdout.flush()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from anywidget import AnyWidget
+from traitlets import Float
+
+from ._uploads import most_mb
 
 SCRIPT = """
 function name(root) {
@@ -21,6 +24,7 @@ export default {
     const start = () => {
       const root = el.closest(".emsopt-dashboard");
       if (!root) return requestAnimationFrame(start);  // not on the page yet
+      root.dataset.mostMb = model.get("most_mb");  // for the page's own check of files
       const soon = () => {
         if (waiting) return;
         waiting = true;
@@ -46,12 +50,19 @@ export default {
 
 
 class Browser(AnyWidget):
-    """An invisible widget inside the dashboard."""
+    """An invisible widget inside the dashboard.
+
+    Attributes
+    ----------
+    most_mb : float
+        How many MB the chosen files may have together.
+    """
 
     _esm = SCRIPT
+    most_mb = Float().tag(sync=True)
 
     def __init__(self) -> None:
-        super().__init__(layout={"height": "0", "margin": "0", "overflow": "hidden"})
+        super().__init__(most_mb=most_mb(), layout={"height": "0", "margin": "0", "overflow": "hidden"})
 
     def download(self, name: str, kind: str, content: bytes) -> None:
         """Save a file where the browser keeps downloads."""

@@ -34,6 +34,11 @@ def prepare(trust: Trust) -> Callable[[], str]:
     load, metric, capacity = settings[0], settings[2], settings[-1]
     cities = {h: _at_hour(city, load * rates[h], h) for h in range(24)}
     tell = trust.jobs["plan"].tell
+    if space.units >= MANY_UNITS:
+        bench.message.say(
+            f"A plan for {space.units} units can take many minutes; the bar says how many after the first hour of the "
+            "day. Cancel ends it after the hour that is searched."
+        )
 
     def work() -> str:
         plan = hourly_plan(cities, space, moves, metric=metric, capacity=capacity, rng=0, progress=tell)

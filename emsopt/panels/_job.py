@@ -86,6 +86,7 @@ class Job(widgets.HBox):
     def stop(self) -> None:
         """Ask the work to end, which it does when it next calls `tell`."""
         self._stop.set()
+        self.cancel.disabled, self.bar.description = True, "Cancelling after this step"
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until the work has ended, or for this many seconds."""

@@ -12,7 +12,7 @@ from ..calls.log import FILES as ENDINGS
 from ..calls.profile import hours_in, weekdays_in
 from ..errors import InputError
 from ._layout import fold
-from ._uploads import MOST_MB, NAME, ROADS, TURNOUT_MIN
+from ._uploads import NAME, ROADS, TURNOUT_MIN, most_mb
 from ._widgets import button, control, lines
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HINT = (
     "A log of calls and a table of stations, and perhaps areas, roads or travel times; or the files of a city. At "
-    f"most {MOST_MB} MB together. Their content tells which is which."
+    "most {:g} MB together. Their content tells which is which."
 )
 AUTO = "as the files say"
 # name: (label, tooltip)
@@ -111,7 +111,7 @@ class OwnCity(VBox):
         for name, (label, tip) in TICKS.items():
             self.controls[name] = control(Checkbox, False, label, tip, action=_later, indent=False)
         groups = [fold(title, [self.controls[name] for name in names], opened=False) for title, names in GROUPS.items()]
-        first = [HTML(lines(HINT)), *(self.controls[name] for name in ("files", "read", "again"))]
+        first = [HTML(lines(HINT.format(most_mb()))), *(self.controls[name] for name in ("files", "read", "again"))]
         super().__init__([*first, *groups])
 
     def options(self) -> dict[str, Any]:

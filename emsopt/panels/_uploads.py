@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,7 +29,9 @@ from ..roads import RoadNetwork
 from ._opened import Log, Opened
 
 NAME = "Your city"  # if the files do not name the city
-MOST_MB = 8  # all files together; notebook servers accept messages of up to 10 MB
+MOST_MB = 8  # all files together, unless the environment says more; servers accept messages of up to 10 MB
+LIMIT = "EMSOPT_UPLOAD_MB"  # set by `emsopt dashboard`, whose server accepts more
+WAY_OUT = "compress the log (.csv.gz), shorten it, or use the command emsopt city, which reads files of any size"
 MOST_ROWS = {tables.SITES: 200, tables.ATOMS: 2000}
 ROADS = (".osm.pbf", ".osm", ".net.xml", ".net.xml.gz")
 WANTED = (
@@ -114,6 +117,14 @@ def city_from_uploads(uploads: Uploads, **options: Any) -> Opened:
     return _from_calls(_sorted(files, chosen), chosen)
 
 
+def most_mb() -> float:
+    """Return how many MB all files together may have."""
+    try:
+        return max(float(os.environ.get(LIMIT, MOST_MB)), 0.0)
+    except ValueError:
+        return MOST_MB
+
+
 def summary(uploads: Uploads) -> str:
     """Return the names and sizes of uploaded files in one line."""
     return ", ".join(f"{bare_name(upload)} ({len(upload['content']) / 2**10:,.1f} KB)" for upload in uploads)
@@ -128,12 +139,9 @@ def _named(uploads: Uploads) -> dict[str, bytes]:
     """Return the content of every file by its bare name."""
     size = sum(len(upload["content"]) for upload in uploads) / 2**20
     if not uploads:
-        raise InputError(f"no files have arrived, or they are larger than {MOST_MB} MB together. {WANTED}")
-    if size > MOST_MB:
-        raise InputError(
-            f"the files must have at most {MOST_MB} MB together; got {size:.1f} MB. Shorten the log of calls, or "
-            "compress it (.csv.gz)."
-        )
+        raise InputError(f"no files have arrived, or they are larger than {most_mb():g} MB together. {WANTED}")
+    if size > most_mb():
+        raise InputError(f"the files must have at most {most_mb():g} MB together; got {size:.1f} MB: {WAY_OUT}.")
     names = [bare_name(upload) for upload in uploads]
     if twice := _validate.first_repeated(map(str.lower, names)):
         raise InputError(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from io import BytesIO
 from threading import Lock
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
@@ -32,6 +33,7 @@ WIDE, NARROW = "min(32em, 98%)", "19em"
 TEXT = "margin:0.2em 0;line-height:1.4;max-width:56em"
 # Matplotlib's settings are global, and a search in the background may draw at the same time.
 DRAWING = Lock()
+UNTOLD = 3.0  # seconds until a progress bar says how long it will be
 LARGEST_SEED = 2**53 - 1  # the largest integer that JavaScript stores exactly
 LONGEST_MESSAGE = 1000  # characters; a message about a file may quote one of its lines
 TABLE_STYLE = """<style>
@@ -175,17 +177,26 @@ class SiteInputs(widgets.GridBox):
 
 
 class Bar(widgets.FloatProgress):
-    """A progress bar that is visible inside a ``with`` statement only."""
+    """A progress bar that is visible inside a ``with`` statement only, and says how long it will be."""
 
     def __init__(self, label: str) -> None:
-        super().__init__(value=0.0, min=0.0, max=1.0, description=label, layout={"visibility": "hidden"})
+        self.label, self.since, self.share = label, monotonic(), 0.0
+        style = {"description_width": "initial"}
+        super().__init__(value=0.0, min=0.0, max=1.0, description=label, style=style, layout={"visibility": "hidden"})
 
     def tell(self, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` steps are done."""
-        self.value = done / max(total, 1)
+        """Show that ``done`` of ``total`` steps are done, and after a while how long the others will take."""
+        share, passed = done / max(total, 1), monotonic() - self.since
+        if share < self.share:  # another part of the work has begun
+            self.since, passed = monotonic(), 0.0
+        self.value = self.share = share
+        left = passed * (1 / share - 1) if share else 0.0
+        told = f"{left / 60:.0f} min" if left > 90 else f"{5 * np.ceil(left / 5):.0f} s"
+        self.description = f"{self.label}, about {told} left" if passed > UNTOLD and left else self.label
 
     def __enter__(self) -> None:
-        self.value, self.layout.visibility = 0.0, "visible"
+        self.since, self.share, self.value, self.description = monotonic(), 0.0, 0.0, self.label
+        self.layout.visibility = "visible"
 
     def __exit__(self, *_: object) -> None:
         self.layout.visibility = "hidden"

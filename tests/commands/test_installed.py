@@ -40,6 +40,7 @@ def test_the_dashboard_is_served_as_the_readme_says_with_a_project(tmp_path, mon
     monkeypatch.setattr(os, "execve", lambda *given: calls.append(given[1:]))
     monkeypatch.setattr(subprocess, "run", lambda arguments, env, check: calls.append((arguments, env)))
     monkeypatch.delenv(dashboard.PROJECT, raising=False)
+    monkeypatch.delenv(dashboard.UPLOAD_MB, raising=False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "town.json").write_text("{}")
     assert main(["dashboard", "town.json", "--port", "9000", "--no-browser"]) == 0
@@ -50,6 +51,8 @@ def test_the_dashboard_is_served_as_the_readme_says_with_a_project(tmp_path, mon
     assert arguments[1:3] == ["-m", "voila"]
     assert Path(arguments[3]).name == "dashboard.ipynb"
     assert Path(arguments[3]).is_file()
+    assert f"--Voila.tornado_settings={{'websocket_max_message_size': {201 * 2**20}}}" in arguments
+    assert environment["EMSOPT_UPLOAD_MB"] == "200"
     assert arguments[-2:] == ["--port=9000", "--no-browser"]
     if (ROOT / "README.md").is_file():
         line = next(t for t in (ROOT / "README.md").read_text("utf-8").splitlines() if "bin/voila notebooks/" in t)

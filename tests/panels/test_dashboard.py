@@ -16,6 +16,7 @@ import pytest
 
 import emsopt as eo
 from emsopt import DeploymentSpace
+from emsopt.errors import InputError
 from emsopt.evaluators import evaluate_all, exact_hypercube, p_median
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
@@ -449,6 +450,34 @@ def test_the_names_of_a_city_s_files_may_have_capitals(refs):
 def test_the_page_has_the_same_limit():
     page = Path(eo.__file__).parent / "jupyter" / "voila" / "templates" / "emsopt" / "index.html.j2"
     assert f"const MOST_MB = {_uploads.MOST_MB};" in page.read_text("utf-8")
+
+
+def test_a_server_that_accepts_more_says_so(monkeypatch):
+    monkeypatch.setenv(_uploads.LIMIT, "20")
+    panel = panels.dashboard()
+    assert panel.browser.most_mb == 20
+    assert "At most 20 MB together" in panel.form.children[0].value
+    large = b"x" * (_uploads.MOST_MB * 2**20 + 1)
+    with pytest.raises(InputError, match="one file of calls and one of stations"):  # not that it is too large
+        _uploads.city_from_uploads([{"name": "calls.csv", "content": large}])
+    monkeypatch.setenv(_uploads.LIMIT, "much")
+    assert _uploads.most_mb() == _uploads.MOST_MB
+    with pytest.raises(InputError, match=r"at most 8 MB together; got 8\.0 MB: compress"):
+        _uploads.city_from_uploads([{"name": "calls.csv", "content": large}])
+
+
+def test_a_bar_says_how_long_it_will_be(monkeypatch):
+    now = iter([0.0, 0.0, 1.0, 100.0, 200.0, 200.0, 210.0])
+    monkeypatch.setattr(_widgets, "monotonic", lambda: next(now))
+    bar = _widgets.Bar("Searching")
+    with bar:
+        bar.tell(1, 100)
+        assert bar.description == "Searching"  # too early to say
+        bar.tell(10, 100)
+        assert bar.description == "Searching, about 15 min left"
+        bar.tell(1, 10)
+        bar.tell(0, 3)  # another part of the work begins
+        assert (bar.description, bar.value) == ("Searching", 0)
 
 
 def test_binder_ends_kernels_of_closed_pages_only():

@@ -48,20 +48,23 @@ function openMap(box, port, {plane, bounds, preferCanvas = true, attributionCont
   // pointer would be over something else when the button goes up, and the click would be lost.
   box.focus = () => HTMLElement.prototype.focus.call(box, {preventScroll: true});
   const all = bounds.toBBoxString(), seen = port.look?.all === all;
-  let fitted = seen, wide = box.clientWidth;
+  let fitted = seen ? port.look.size : null, held = seen && port.look.held, wide = box.clientWidth;
   map.fit = () => {
     if (!box.clientWidth) return;
     map.invalidateSize({pan: box.clientWidth !== wide});  // a change of the footer's height should not move the map
     wide = box.clientWidth;
     const margins = resized();
-    if (fitted) return;
-    fitted = true;
+    const size = [box.clientWidth, box.clientHeight];
+    if (held || fitted && size.every((length, k) => Math.abs(length - fitted[k]) < 0.1 * fitted[k])) return;
+    fitted = size;
     map.fitBounds(bounds, {animate: false, ...margins});
   };
+  // The map fits its box, also when that gets wider, until the reader moves or zooms it.
+  for (const event of ["pointerdown", "wheel", "keydown"]) box.addEventListener(event, () => { held = true; }, true);
   const observer = new ResizeObserver(map.fit);  // a map created in a hidden tab gets its size later
   map.setMaxBounds(bounds.pad(1));
   map.setView(...(seen ? port.look.at : [bounds.getCenter(), plane ? -2 : 11]), {animate: false});
-  map.on("moveend", () => { if (fitted) port.look = {all, at: [map.getCenter(), map.getZoom()]}; });
+  map.on("moveend", () => { if (fitted) port.look = {all, at: [map.getCenter(), map.getZoom()], size: fitted, held}; });
   observer.observe(box);
   map.on("unload", () => observer.disconnect());
   box.parentElement.map = map;

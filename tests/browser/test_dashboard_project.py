@@ -1,0 +1,63 @@
+"""A project that ``emsopt dashboard`` is given: served, shown, saved elsewhere; and files of more than 10 MB."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from test_dashboard_page import choose_files, drawn
+from test_notebook_pages import browser, served, until, watched  # noqa: F401 - the browser is a fixture
+
+import emsopt as eo
+
+pytestmark = pytest.mark.browser
+pytest.importorskip("voila", reason="needs the package voila")
+
+MB = 12  # more than a server accepts unless it is told
+FILLED = """() => {  // what a city takes of its map, beside the legend
+  const box = document.querySelector(".emsopt-place .leaflet-container").getBoundingClientRect();
+  const shapes = [...document.querySelectorAll(".emsopt-place .leaflet-overlay-pane path, .emsopt-place .leaflet-marker-icon")]
+    .map(shape => shape.getBoundingClientRect()).filter(shape => shape.width);
+  const span = (low, high) => Math.max(...shapes.map(s => s[high])) - Math.min(...shapes.map(s => s[low]));
+  return Math.max(span("left", "right") / (box.width - 275), span("top", "bottom") / (box.height - 28));
+}"""
+
+
+def test_a_project_is_served_and_saved_as_a_download(browser, tmp_path):  # noqa: F811
+    path = tmp_path / "town.emsopt.zip"
+    city = eo.datasets.load_st_paul()
+    eo.planning.Project(city, {"units": 5}).save(path)
+    before = path.read_bytes()
+    calls, stations = eo.datasets.practice_calls()
+    frame = calls.to_frame()
+    frame["note"] = "x" * (MB * 2**20 // len(frame))
+    frame.to_csv(tmp_path / "calls.csv", index=False)
+    pd.DataFrame(stations).to_csv(tmp_path / "stations.csv", index=False)
+    home = tmp_path / "home"
+    home.mkdir()
+    with (
+        served(["emsopt", "dashboard", str(path)], home, "/voila/static/voila.js") as address,
+        watched(browser, address) as page,
+    ):
+        page.goto(address)
+        drawn(page)
+        chosen = page.get_by_label("City", exact=True).locator("option:checked")
+        assert chosen.inner_text().replace("\xa0", " ") == "Opened project"
+        assert page.locator(".emsopt-results table").inner_text().split("\n")[1].split("\t")[1] == "5"
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Save", exact=True).click()
+        again = eo.planning.Project.load(Path(download.value.path()).rename(tmp_path / "saved.zip"))
+        assert (again.settings["units"], again.city.site_names) == (5, city.site_names)
+        assert path.read_bytes() == before  # visitors may share it
+        page.locator(".emsopt-place .leaflet-marker-icon").first.wait_for()
+        for width, height in ((1400, 900), (1920, 1080)):
+            page.set_viewport_size({"width": width, "height": height})
+            page.wait_for_timeout(1000)
+            assert page.evaluate(FILLED) > 0.75, width  # zoom has steps of a quarter, of 19 %
+        page.get_by_label("City", exact=True).select_option("Your own files")
+        choose_files(page, [tmp_path / "calls.csv", tmp_path / "stations.csv"])
+        button = page.get_by_role("button", name="Choose files")
+        until(page, lambda: "(2)" in button.text_content(), "two files", 120)
+        page.get_by_role("button", name="Read files").click()
+        said = page.get_by_role("status").filter(has_text=re.compile("Read Your city"))
+        until(page, lambda: said.count() == 1, "the city of large files", 180)

@@ -32,8 +32,9 @@ has the regret of each run with another ς after its last evaluation; the defaul
 (2.3) and the bounds on it; see `on_finite_set`.
 
 CPU seconds are compared across methods only within the parts "sprinkler" and "seconds" ("boke_seconds": mean and
-standard error), where the methods take turns in one process, run in one go. Tuning takes two and a half hours of one core,
-nearly all of it for growing trees; ``--problems`` runs one task at a time and keeps the stored rows of the others.
+standard error), where the methods take turns in one process, run in one go. Tuning takes two and a half hours of one
+core, nearly all of it for growing trees; ``--problems`` runs one task at a time and keeps the stored rows of the
+others.
 """
 
 import time

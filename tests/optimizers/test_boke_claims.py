@@ -300,7 +300,9 @@ def test_boke_plus_on_boosted_trees(claim):
         0.0005,
         *(x for t, m in zip(BOOSTED, means, strict=True) for x in (m[0], tenth[t].mean(), m[2])),
     )
-    gaps = [(tenth[t] - ends.loc[t, rival]).agg(["mean", "sem"]) for rival in (FIXED, "kr-ucb", "boke+") for t in BOOSTED]
+    gaps = [
+        (tenth[t] - ends.loc[t, rival]).agg(["mean", "sem"]) for rival in (FIXED, "kr-ucb", "boke+") for t in BOOSTED
+    ]
     claim("boke", place, 0.0005, *np.ravel(gaps), column="error")
     assert all(abs(mean) < 2 * error for mean, error in gaps[:2])
 

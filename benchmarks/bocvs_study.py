@@ -3,17 +3,16 @@
     python benchmarks/bocvs_study.py --backend processes
 
 "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs": four objectives and Levy's
-function, which only the appendix names; cheap and moderate costs, variances 0.02 and 0.04, five methods and a budget of
-100 units of cost. Five seeds, as in the paper (as stored, three on the airfoil). Hyperparameters are re-estimated;
-bounds have beta = 2. Play number t meets the same random draws with every method. ``_studies.py`` says where the
-results go; the table is "bocvs". The plant needs its published file (``EMSOPT_DATA``). An hour and a half on one core,
-two thirds of it for the airfoil; ``--objectives`` runs some objectives and keeps the stored rows of the others.
+function, which only the appendix names; cheap and moderate costs, variances 0.02 and 0.04, five methods and a budget
+of 100 units of cost. Five seeds, as in the paper. Hyperparameters are re-estimated; bounds have beta = 2. Play number
+t meets the same random draws with every method. ``_studies.py`` says where the results go; the table is "bocvs". The
+plant needs its published file (``EMSOPT_DATA``). Two hours and a quarter on one core, two thirds of it for the
+airfoil; ``--objectives`` runs some objectives and keeps the stored rows of the others.
 
 Each run is stored at the costs of GRID: the number of ``plays`` made so far, and of those ``on_target`` (of the
 cheapest set within the tolerance); simple, quality, cost and weighted regret; ``restarts``, how often no set was
 feasible; ``covered``, the share of the sets played whose mean cost lies within line 23's radius of its estimate; and
-``cost_error``, the largest error of an estimate. No run is cut off; as stored, seven runs of Thompson sampling and
-UCB-CVS on the airfoil with cheap costs end after 700 plays, and older runs there lack weighted regret and restarts.
+``cost_error``, the largest error of an estimate.
 
 Seeds vary slowest, so that an interrupted study holds complete replications. Where all control sets are equally large,
 as the airfoil's are, ETC-50 has one group and makes the same plays as UCB-PSQ; its rows are copied.

@@ -52,26 +52,23 @@ def load_study(name: str) -> "pd.DataFrame":
         far, how many of them played the cheapest set whose value is within the tolerance (``on_target``), the regrets
         ``simple_regret``, ``quality_regret``, ``cost_regret`` and ``weighted_regret`` that
         `emsopt.optimizers.control.regret` defines, the share of played sets whose mean cost lies within the confidence
-        radius of its estimate (``covered``), and the largest error of such an estimate (``cost_error``). On the
-        airfoil there are three seeds instead of five, seven runs end after 700 plays, and 630 rows lack
-        ``weighted_regret`` and ``restarts``. Read it with `emsopt.optimizers.control_verdicts` and `control_regrets`.
-        "bocvs_horizon": regrets by budget of the method for unknown costs and of UCB-CVS. Both are written by
-        ``benchmarks/bocvs_study.py``. "bocvs_bounds": regrets by number of plays, with the bounds of the theorems;
-        "bocvs_exploration": in how many plays exactly the acceptable sets are feasible, by length of the exploration.
-        Both are written by ``benchmarks/bocvs_theory_study.py``.
+        radius of its estimate (``covered``), and the largest error of such an estimate (``cost_error``). Read it with
+        `emsopt.optimizers.control_verdicts` and `control_regrets`. "bocvs_horizon": regrets by budget of the method
+        for unknown costs and of UCB-CVS. Both are written by ``benchmarks/bocvs_study.py``. "bocvs_bounds": regrets by
+        number of plays, with the bounds of the theorems; "bocvs_exploration": in how many plays exactly the acceptable
+        sets are feasible, by length of the exploration. Both are written by ``benchmarks/bocvs_theory_study.py``.
 
         "boke_noise_free_curves", "boke_noisy_curves", "boke_sprinkler_curves", "boke_tuning_curves": mean, median and
         quartiles of the simple regret (in tuning: 1 - R²) of the methods on boxes after every other ``evaluation``;
-        "boke_noise_free_ends" and so on: the final regret of each run, for thirty seeds. Those of the
-        sprinkler also have the optimizer's ``cpu_seconds``, and runs of "gp-ei" without them. "boke_seconds": mean CPU
-        seconds of a run, with standard error, all methods measured in turn. "boke_noise": with noise, regrets of the
-        recommended, the luckiest and the best point of each run. "boke_fill": fill distance of designs.
-        "boke_constant": the final regret of each run of BOKE and BOKE+ with other noise constants (``noise_sd``).
-        "boke_theory": cumulative regret after t steps on finite sets, with its bounds and how many steps exceed theirs
-        (``violations``). All are written by
-        ``benchmarks/boke_study.py``.
-        "boke_complexity": CPU seconds of the parts of an optimizer's step by number of points t, "boke_runs":
-        CPU seconds of one run by number of ``evaluations``. Both are written by ``benchmarks/boke.py``.
+        "boke_noise_free_ends" and so on: the final regret of each run, for thirty seeds. Those of the sprinkler also
+        have the optimizer's ``cpu_seconds``, and runs of "gp-ei" without them. "boke_seconds": mean CPU seconds of a
+        run, with standard error, all methods measured in turn. "boke_noise": with noise, regrets of the recommended,
+        the luckiest and the best point of each run. "boke_fill": fill distance of designs. "boke_constant": the final
+        regret of each run of BOKE and BOKE+ with other noise constants (``noise_sd``). "boke_theory": cumulative
+        regret after t steps on finite sets, with its bounds and how many steps exceed theirs (``violations``). All are
+        written by ``benchmarks/boke_study.py``. "boke_complexity": CPU seconds of the parts of an optimizer's step by
+        number of points t, "boke_runs": CPU seconds of one run by number of ``evaluations``. Both are written by
+        ``benchmarks/boke.py``.
 
     Returns
     -------

@@ -31,12 +31,10 @@ def test_every_method_has_every_run_and_every_run_its_costs(made, stored):
     assert (stored.groupby(KEYS)["simple_regret"].diff().dropna() <= 0).all()
     assert (stored["simple_regret"] > -2e-3).all()  # of averages over nodes
     assert (stored["on_target"] <= stored["plays"]).all()
-    cut = stored[(stored["cost"] == 100) & (stored["plays"] == 700)]
-    assert set(zip(cut["objective"], cut["costs"], strict=True)) <= {("airfoil", "cheap")}
-    assert set(cut["method"]) <= {"ts-psq", "ucb-cvs"}
-    assert len(cut) <= 7
-    seeds = stored.groupby("objective")["seed"].nunique()
-    assert seeds.to_dict() == {name: 3 if name == "airfoil" else made.RUNS for name in made.OBJECTIVES}
+    assert stored.notna().all(axis=None)
+    seeds = stored.groupby([*KEYS[:4]])["seed"].nunique()
+    assert len(seeds) == len(made.OBJECTIVES) * 2 * 2 * len(made.METHODS)
+    assert (seeds == made.RUNS).all()
 
 
 def test_a_stored_run_can_be_repeated(made, stored):
@@ -212,12 +210,12 @@ def test_plays_after_the_exploration(stored):
 
 
 def test_plays_on_the_airfoil(stored, ends):
-    """With moderate costs: after 60 units few more than the baselines, over the whole run fewer than Thompson sampling."""
+    """With moderate costs: after 60 units as many as Thompson sampling, over the whole run fewer than any baseline."""
     after = later(stored, "plays").loc["airfoil"].xs("moderate", level="costs")
-    more = after["unknown-cost"] / after[["ucb-psq", "ts-psq", "etc-50"]].max(axis=1)
-    assert more.between(1, 1.1).all()
+    assert (after["unknown-cost"] / after["ts-psq"]).between(0.95, 1.05).all()
+    assert (after["unknown-cost"] > after[["ucb-psq", "etc-50"]].max(axis=1)).all()
     plays = ends["plays"].unstack("method").loc[("airfoil", "moderate", 0.04)]
-    assert plays["unknown-cost"] < plays["ts-psq"]
+    assert plays["unknown-cost"] < plays.drop("unknown-cost").min()
 
 
 def test_where_the_method_wins_no_cheap_set_is_acceptable(stored):

@@ -283,7 +283,7 @@ class _Dashboard(Panel):
         if not uploads:
             return ""
         self.controls["open"].value = ()
-        (upload,) = uploads
+        upload = uploads[0]  # a browser lets one be chosen
         name = bare_name(upload)
         project = Project.from_bytes(bytes(upload["content"]), name)
         self._show_project(project)

@@ -388,7 +388,8 @@ class Workbench(OwnPanel):
                 said.append("For so many, tick Several units at a station.")
         base = self.base(answer)
         if base != self.at.baseline and not {base, self.at.baseline} <= set(BEST):
-            said.append(f"There is no {self.at.baseline} yet, so gains are over {base}.")
+            over = {"yours": "yours", "today": "today's"}.get(base, f"the {base}")
+            said.append(f"There is no {self.at.baseline} yet, so gains are over {over}.")
         names, at, chosen = self.city.site_names, self.at, self.sites.chosen
         if len(chosen) != at.units:
             said.append(f"You placed {len(chosen)} of {at.units} units.")

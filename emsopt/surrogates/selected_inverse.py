@@ -21,7 +21,13 @@ from .._types import FloatArray
 
 
 def factorised(matrix: Any) -> SuperLU:
-    """Return a sparse factorisation of a symmetric matrix that needs no pivoting, such as a positive definite one."""
+    """Return a sparse factorisation of a symmetric matrix that needs no pivoting, such as a positive definite one.
+
+    Examples
+    --------
+    >>> factorised(np.diag([2.0, 4.0])).solve(np.ones(2))
+    array([0.5 , 0.25])
+    """
     options = {"SymmetricMode": True}
     return splu(sparse.csc_array(matrix), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
 

@@ -13,6 +13,7 @@ CITY = eo.datasets.grid_city(n_sites=5, units=2, size=3, rng=0)
 SQUARE = eo.RoadNetwork([100.0, 200.0, 300.0, 400.0], [10.0] * 4, [(0, 1), (1, 2), (0, 3), (3, 2)])
 PLAN = eo.planning.hourly_plan([CITY, CITY.scaled(2)], 2, 1)
 WEEK = eo.calls.HeldOut(np.tile(CITY.arrival_rates, (2, 1)), np.ones((2, CITY.n_atoms)))
+POINTS = [[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [3.0, 3.0]]
 TWO = {"a": [0, 1], "b": [2, 3]}
 AIRFOIL = eo.problems.airfoil_control(costs="cheap", variance=0.02)
 
@@ -39,9 +40,11 @@ def square(side):
 
 TASKS = {
     "bandits.run": lambda **p: eo.bandits.run(SQUARE, 0, 2, horizon=3, rng=0, **p),
+    "bandits.run_fleet": lambda **p: eo.bandits.run_fleet(SQUARE, [(0, 2), (0, 3)], horizon=3, rng=0, **p),
     "evaluators.evaluate_all": lambda **p: eo.evaluators.evaluate_all(CITY, 2, **p),
     "evaluators.evaluate_near": lambda **p: eo.evaluators.evaluate_near(eo.Objective(CITY, 2), some(0)[0], 1, **p),
     "evaluators.p_median": lambda **p: eo.evaluators.p_median(CITY, 2, **p),
+    "evaluators.p_median_of_points": lambda **p: eo.evaluators.p_median_of_points(POINTS, POINTS, 2, **p),
     "evaluators.values": lambda **p: eo.evaluators.values(CITY, some(0), **p),
     "optimizers.best_deployment": lambda **p: eo.optimizers.best_deployment(eo.Objective(CITY, 2), **p),
     "optimizers.bocvs": lambda **p: eo.optimizers.bocvs(AIRFOIL, budget=1, rng=0, regret=False, **p),

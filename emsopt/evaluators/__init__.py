@@ -1,7 +1,7 @@
 """Evaluate deployments of a city with queueing models, and find optimal ones with classical location models.
 
 ``approximate_hypercube``  Larson's (1975) approximation: microseconds, for any fleet; mean response slightly too low
-``exact_hypercube``        Larson's (1974) Markov chain: exact for exponential service; up to about 20 units
+``exact_hypercube``        Larson's (1974) Markov chain: exact for exponential service; up to about 26 units
 ``simulate``               discrete-event simulation: any service-time distribution, with confidence intervals
 ``simulate_day``           some hours call by call, to look at with `emsopt.maps.replay_map`
 ``evaluate, values``       evaluate one deployment or many by one of the three above; by default exact up to 12 units

@@ -41,12 +41,13 @@ from .._types import ArrayLike, FloatArray, IntArray, Sites
 from ..city.city import City
 from ..city.deployment_space import check_sites
 from ..errors import ConvergenceError, InputError
+from ._blocks import TUNE_EVERY, call_rates, fits, level_scale, relax, tuned
 from .evaluation import Evaluation, is_queue, unstable
 from .metrics import check_costs
 
-MOST_UNITS = 24  # a single vector of 2^24 states and its rates take 1.7 GB
+MOST_UNITS = 28  # two vectors of 2^28 states take 4.3 GB
+LARGE = 1 << 20  # from as many states on they are swept in blocks, on all cores
 MAX_SWEEPS = 5000
-TUNE_EVERY = 5  # sweeps between two checks of the rate of convergence
 ONE = np.uint64(1)
 MAX_CALIBRATIONS = 200
 
@@ -83,8 +84,9 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     Notes
     -----
     The balance equations are solved by successive over-relaxation. After each sweep the probabilities are rescaled for
-    each number of busy units. Every additional unit doubles the work: use `approximate_hypercube` or `simulate` beyond
-    about 20 units.
+    each number of busy units. Every additional unit doubles the work: 20 units take a second or two, 24 units about a
+    minute of CPU time, which all cores share, and 0.5 GB, 26 units four times that. `approximate_hypercube` and
+    `simulate` take larger fleets.
 
     Examples
     --------
@@ -138,7 +140,8 @@ def _solved(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_Solu
     ranked = place[city.preferred_order]
     order = ranked[ranked >= 0].reshape(city.n_atoms, len(counts))
     service = np.ascontiguousarray(city.service_times[stations])
-    solution = _solve(order, city.arrival_rates / 60, counts, service, queue, tol)
+    solve = _solve_large if fits(counts) and np.prod(counts + 1) >= LARGE else _solve
+    solution = solve(order, city.arrival_rates / 60, counts, service, queue, tol)
     if solution[5] == -1:
         raise unstable(city, sites)
     if solution[5] == -2:
@@ -167,10 +170,8 @@ def _solve(
     for g in range(n_stations):
         strides[g + 1] = strides[g] * (counts[g] + 1)
     dispatch = _dispatch_rates(order, rates, n_stations)
-    by_atom = False
     mu = np.empty(n_stations)
     for g in range(n_stations):
-        by_atom = by_atom or service[g].max() > service[g].min()
         mu[g] = total / (service[g] * rates).sum()
     P, leave, level = np.ones(strides[-1]), np.empty(strides[-1]), np.empty(strides[-1], np.int8)
     shares, busy, queued = np.empty((n_stations, n_atoms)), np.empty(n_stations), np.empty(n_stations)
@@ -178,38 +179,79 @@ def _solve(
     for _ in range(MAX_CALIBRATIONS):
         _departures(leave, level, counts, mu)
         chain = counts, strides, dispatch, mu, leave, total
-        fastest = leave[-1]  # Σ c_g μ_g, all units busy
-        if queue and total >= fastest * (1 - 1e-12):
+        if queue and total >= leave[-1] * (1 - 1e-12):
             return shares, busy, queued, blocked, wait, -1, residual
         taken = _relax(P, chain, level, tol)
         if taken < 0:
             return shares, busy, queued, blocked, wait, -2, residual
         sweeps += taken
         residual = _sweep(P, chain, 0.0)
-        queued[:] = counts * mu / fastest  # a call that waited goes to whichever unit is free next
-        # With a queue, the states in which n calls wait have probability P(full) (λ / Σμ)^n.
-        tail = 1 / (1 - total / fastest) if queue else 1.0
-        norm = 1 + P[-1] * (tail - 1)
-        blocked = P[-1] * tail / norm
-        _measure(P, blocked, norm, counts, order, shares, busy)
-        for j in range(n_atoms):
-            shares[:, j] /= shares[:, j].sum()
-        if queue:
-            wait = blocked / (fastest - total)
-            for g in range(n_stations):
-                shares[g] = (1 - blocked) * shares[g] + blocked * queued[g]
-        if not by_atom:
-            return shares, busy, queued, blocked, wait, sweeps, residual
-        change = 0.0
-        for g in range(n_stations):
-            calls = (shares[g] * rates).sum()
-            if calls > 0:
-                mean = (shares[g] * rates * service[g]).sum() / calls
-                change = max(change, abs(mean * mu[g] - 1))
-                mu[g] = 1 / mean
+        blocked, wait, change = _outcome(P, counts, mu, order, rates, service, queue, shares, busy, queued)
         if change < max(tol, 1e-10):
             return shares, busy, queued, blocked, wait, sweeps, residual
     return shares, busy, queued, blocked, wait, -2, residual
+
+
+def _solve_large(
+    order: IntArray, rates: FloatArray, counts: IntArray, service: FloatArray, queue: bool, tol: float
+) -> _Solution:
+    """Solve the balance equations as `_solve` does, in blocks and on all cores."""
+    total, calls, P, sweeps = rates.sum(), call_rates(order, rates), np.ones(np.prod(counts + 1)), 0
+    mu = total / (service * rates).sum(axis=1)
+    shares, busy, queued = np.empty(service.shape), np.empty(len(counts)), np.empty(len(counts))
+    for _ in range(MAX_CALIBRATIONS):
+        if queue and total >= counts @ mu * (1 - 1e-12):
+            return shares, busy, queued, 0.0, 0.0, -1, 0.0
+        taken, residual = relax(P, counts, mu, calls, total, tol, MAX_SWEEPS)
+        if taken < 0:
+            break
+        sweeps += taken
+        blocked, wait, change = _outcome(P, counts, mu, order, rates, service, queue, shares, busy, queued)
+        if change < max(tol, 1e-10):
+            return shares, busy, queued, blocked, wait, sweeps, residual
+    return shares, busy, queued, 0.0, 0.0, -2, 0.0
+
+
+@njit(cache=True, nogil=True)
+def _outcome(
+    P: FloatArray,
+    counts: IntArray,
+    mu: FloatArray,
+    order: IntArray,
+    rates: FloatArray,
+    service: FloatArray,
+    queue: bool,
+    shares: FloatArray,
+    busy: FloatArray,
+    queued: FloatArray,
+) -> tuple[float, float, float]:
+    """Fill the shares and busy fractions of `_solve` from the solved equations, and calibrate ``mu`` to the calls.
+
+    Returns the loss or queueing probability, the mean wait (min), and the largest relative change of a mean service
+    time, which is rounding unless service times depend on the atom.
+    """
+    total, fastest = rates.sum(), (counts * mu).sum()  # Σ c_g μ_g, all units busy
+    queued[:] = counts * mu / fastest  # a call that waited goes to whichever unit is free next
+    # With a queue, the states in which n calls wait have probability P(full) (λ / Σμ)^n.
+    tail = 1 / (1 - total / fastest) if queue else 1.0
+    norm = 1 + P[-1] * (tail - 1)
+    blocked = P[-1] * tail / norm
+    _measure(P, blocked, norm, counts, order, shares, busy)
+    for j in range(len(rates)):
+        shares[:, j] /= shares[:, j].sum()
+    wait = 0.0
+    if queue:
+        wait = blocked / (fastest - total)
+        for g in range(len(counts)):
+            shares[g] = (1 - blocked) * shares[g] + blocked * queued[g]
+    change = 0.0
+    for g in range(len(counts)):
+        answered = (shares[g] * rates).sum()
+        if answered > 0:
+            mean = (shares[g] * rates * service[g]).sum() / answered
+            change = max(change, abs(mean * mu[g] - 1))
+            mu[g] = 1 / mean
+    return blocked, wait, change
 
 
 @njit(cache=True, nogil=True)
@@ -320,9 +362,6 @@ def _relax(P: FloatArray, chain: _Chain, level: NDArray[np.int8], tol: float) ->
     """Iterate on P in place until the balance equations hold to ``tol``; return the number of sweeps.
 
     The number is -1 if they do not hold after `MAX_SWEEPS` sweeps.
-
-    Neighbouring states differ by one busy unit, so the equations are bipartite. Young's theory then gives the
-    relaxation factor from the rate of convergence of the Gauss-Seidel method.
     """
     leave, total = chain[4], chain[5]
     _rescale_levels(P, leave, level, total)
@@ -335,12 +374,7 @@ def _relax(P: FloatArray, chain: _Chain, level: NDArray[np.int8], tol: float) ->
         if sweep % TUNE_EVERY == 1:
             before = wrong
         elif sweep % TUNE_EVERY == 0:
-            rate = (wrong / before) ** (1 / (TUNE_EVERY - 1))
-            if rate > omega - 1:  # factor still too small: get the Jacobi rate, then the factor, by Young
-                jacobi = min((rate + omega - 1) ** 2 / (omega**2 * rate), 0.95)
-                omega = 2 / (1 + np.sqrt(1 - jacobi))
-            if rate > 0.95:  # over-relaxation does not help here
-                omega = 1.0
+            omega = tuned(omega, (wrong / before) ** (1 / (TUNE_EVERY - 1)))
     return -1
 
 
@@ -351,15 +385,11 @@ def _rescale_levels(P: FloatArray, leave: FloatArray, level: NDArray[np.int8], t
     This is aggregation and disaggregation: λ mass(k) = Σ_{b in level k+1} P(b) Σ_g n_g(b) μ_g must hold.
     """
     top = level[-1]
-    mass, flow, target = np.zeros(top + 1), np.zeros(top + 1), np.ones(top + 1)
+    mass, flow = np.zeros(top + 1), np.zeros(top + 1)
     for b in range(len(P)):
         mass[level[b]] += P[b]
         flow[level[b]] += P[b] * leave[b]
-    for k in range(1, top + 1):
-        target[k] = target[k - 1] * total * mass[k] / flow[k]
-        if target[k] > 1e100:
-            target[: k + 1] *= 1e-100
-    scale = np.maximum(target / target.sum(), 1e-290) / mass  # a level scaled to zero would stay at zero
+    scale = level_scale(mass, flow, total)
     for b in range(len(P)):
         P[b] *= scale[level[b]]
 

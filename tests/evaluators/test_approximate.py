@@ -270,5 +270,5 @@ def test_an_evaluation_of_thirty_units_is_a_few_dozen_sweeps_over_30_equations()
     assert len(e.utilizations) == 30
     assert e.iterations <= 100
     assert e.residual < 1e-8
-    with pytest.raises(eo.EmsoptError, match="24 units"):
+    with pytest.raises(eo.EmsoptError, match="28 units"):
         exact_hypercube(city, np.arange(30))

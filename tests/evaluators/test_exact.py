@@ -107,11 +107,58 @@ def test_states_of_colocated_units_are_lumped():
 
 
 def test_too_many_single_units_are_refused():
-    city = eo.datasets.grid_city(n_sites=30, units=25, rng=0)
+    city = eo.datasets.grid_city(n_sites=30, units=29, rng=0)
     with pytest.raises(
-        eo.errors.InputError, match="as many as 24 units at different sites have; these 25 units have more"
+        eo.errors.InputError, match="as many as 28 units at different sites have; these 29 units have more"
     ):
-        exact_hypercube(city, np.arange(25))
+        exact_hypercube(city, np.arange(29))
+
+
+def balance(order, rates, counts, mu, queue):
+    """Return the states, shape (G, n), and their probabilities by a direct solve; the last includes waiting calls."""
+    shape = tuple(counts + 1)
+    states = np.indices(shape).reshape(len(counts), -1)
+    n, strides = states.shape[1], np.array([np.prod(shape[g + 1 :], dtype=int) for g in range(len(counts))])
+    into = np.zeros((n, n))  # rate into state (row) from state (column)
+    for g, stride in enumerate(strides):
+        down = np.flatnonzero(states[g] > 0)
+        into[down - stride, down] = states[g, down] * mu[g]
+    for stations, rate in zip(order, rates, strict=True):
+        free = states[stations] < counts[stations][:, None]
+        to, at = strides[stations[free.argmax(axis=0)]], np.flatnonzero(free.any(axis=0))
+        into[at + to[at], at] += rate
+    equations = into - np.diag(into.sum(axis=0))
+    equations[0] = 1.0
+    P = np.linalg.solve(equations, np.eye(1, n)[0])
+    P[-1] /= 1 - rates.sum() / (counts @ mu) if queue else 1.0  # and calls that wait
+    return states, P / P.sum()
+
+
+@pytest.mark.parametrize("capacity", ["loss", "queue"])
+def test_blocks_agree_with_the_sweeps_of_small_fleets(capacity, monkeypatch):
+    """18 units at 15 stations, 3 of which hold two: 110,592 states."""
+    rng = np.random.default_rng(1)
+    city = eo.datasets.grid_city(n_sites=15, units=18, load=0.6, rng=1).replace(service_times=rng.uniform(25, 50, 15))
+    sites = np.r_[np.arange(15), 12, 13, 14]
+    small = exact_hypercube(city, sites, capacity=capacity)
+    monkeypatch.setattr("emsopt.evaluators.exact.LARGE", 1)
+    large = exact_hypercube(city, sites, capacity=capacity)
+    assert large.residual < 1e-11
+    assert large.utilizations == pytest.approx(small.utilizations, abs=1e-10)
+    assert large.dispatch_fractions == pytest.approx(small.dispatch_fractions, abs=1e-10)
+    assert large.mean_wait == pytest.approx(small.mean_wait, abs=1e-10)
+
+
+@pytest.mark.parametrize("capacity", ["loss", "queue"])
+def test_small_fleets_agree_with_a_direct_solve(capacity):
+    rng = np.random.default_rng(2)
+    city = eo.datasets.grid_city(n_sites=7, units=9, load=0.6, rng=2).replace(service_times=rng.uniform(25, 50, 7))
+    counts = np.array([1, 1, 1, 1, 1, 2, 2])
+    e = exact_hypercube(city, np.repeat(np.arange(7), counts), capacity=capacity)
+    mu = 1 / city.service_times[:, 0]
+    states, P = balance(city.preferred_order, city.arrival_rates / 60, counts, mu, capacity == "queue")
+    assert e.loss_probability + e.queue_probability == pytest.approx(P[-1], rel=1e-9)
+    assert np.unique(e.utilizations) == pytest.approx(np.sort(states @ P / counts), abs=1e-10)
 
 
 def test_an_overloaded_queue_is_refused():

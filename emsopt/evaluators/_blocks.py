@@ -1,0 +1,241 @@
+"""Solve the balance equations of a large hypercube in blocks of states, in parallel and without storing rates.
+
+A block holds the 2^10 states that differ only in the first ten stations, each with one unit. The rates at which its
+states are entered by a call are computed when the block is visited: they are subset sums over the ten stations. Storing
+them would take p / 2 numbers per state, and reading them as long as computing them. Only the probabilities are kept.
+
+Within a block the states with an even number of busy units are relaxed first, then the others: states of one kind are
+not neighbours. Blocks are visited in an order in which one comes before those with more busy units at the remaining
+stations. Parts of the hypercube with equally many busy units at the last few stations are not neighbours either, and
+are swept in parallel; the result does not depend on the number of threads.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeAlias
+
+import numpy as np
+from numba import njit
+
+from .._running.workers import cores
+from .._types import FloatArray, IntArray
+
+LOW = 10  # stations within a block
+LANES = 8  # states that differ only in the first three stations: one vector
+ROWS = (1 << LOW) // LANES
+PARTS = 64  # parts that are swept in parallel, at most
+OMEGA = 1.4  # first relaxation factor; that of 20 units is 1.55
+TUNE_EVERY = 5  # sweeps between two checks of the rate of convergence
+
+_IS_BUSY = np.arange(1 << LOW).reshape(ROWS, LANES, 1) >> np.arange(LOW) & 1
+_BUSY = _IS_BUSY.sum(axis=-1)
+_TURN = np.stack([1.0 - _BUSY % 2, _BUSY % 2])  # whether a state is relaxed first, or second
+_WITHIN = ((np.arange(LANES)[:, None] & ~np.arange(LANES)) == 0).astype(float)  # whether a set of three is in another
+
+_Calls: TypeAlias = tuple[IntArray, IntArray, IntArray, FloatArray]
+"""For each station the position of its first entry, shape (G + 1,); for each entry the set of stations that must be
+full, those after the first ten and those among them as bits, and the rate of calls that then go to the station."""
+
+
+def fits(counts: IntArray) -> bool:
+    """Return whether the first ten stations have one unit each, and there are enough others to be worth it."""
+    return len(counts) > LOW + 4 and counts[LOW - 1] == 1
+
+
+def call_rates(order: IntArray, rates: FloatArray) -> _Calls:
+    """Return the rates of calls by station and set of full stations; row j of ``order`` lists atom j's stations.
+
+    For one of the first ten stations the set within the block contains the station itself, which is full after a call.
+    """
+    bits = 1 << order
+    key = (order << 56) | (np.cumsum(bits, axis=1) - bits)  # station and set of those preferred to it
+    key, inverse = np.unique(key, return_inverse=True)
+    station, full = key >> 56, key & ((1 << 56) - 1)
+    low = (full | np.where(station < LOW, 1 << station, 0)) & ((1 << LOW) - 1)
+    first = np.searchsorted(station, np.arange(order.shape[1] + 1))
+    weights = np.bincount(inverse.ravel(), np.repeat(rates, order.shape[1])).astype(float)
+    return first.astype(np.int64), full >> LOW, low, weights
+
+
+def relax(
+    P: FloatArray, counts: IntArray, mu: FloatArray, calls: _Calls, total: float, tol: float, most: int
+) -> tuple[int, float]:
+    """Iterate on P in place until the balance equations hold to ``tol``; return the sweeps taken and the residual.
+
+    ``counts`` are the units at each station, ``mu`` the service rate of a unit there, ``calls`` what `call_rates`
+    returns, and ``total`` the rate of all calls. The number is -1 if the equations do not hold after ``most`` sweeps.
+    """
+    high = counts[LOW:]
+    strides = np.cumprod(np.r_[1, high + 1])
+    split = int(np.argmax(strides[-1] // strides <= PARTS))  # stations from here on are the same within a part
+    size = int(strides[split])
+    level = np.indices(tuple(high[split:][::-1] + 1)).reshape(len(high) - split, -1).sum(axis=0)
+    waves = [np.flatnonzero(level == n) * size for n in range(level.max() + 1)]
+    chain, top = (counts, mu, strides, calls, total), int(counts.sum())
+    leave = _IS_BUSY @ mu[:LOW]
+
+    def sweep(scale: FloatArray, omega: float) -> tuple[float, FloatArray]:
+        """Scale the levels and relax every equation; return the error relative to the flow, and the next scale."""
+        factors = np.r_[scale, 1.0, 1.0][_BUSY + np.arange(top - LOW + 2)[:, None, None]]
+        wrong, entered, (mass, flow) = 0.0, 0.0, np.zeros((2, top + 1))
+        for wave in waves:
+            for part in pool.map(lambda k: _sweep_part(blocks, k, size, chain, leave, factors, omega), wave):
+                wrong, entered, mass, flow = wrong + part[0], entered + part[1], mass + part[2], flow + part[3]
+        return wrong / entered, level_scale(mass, flow, total)
+
+    blocks = P.reshape(-1, ROWS, LANES)
+    with ThreadPoolExecutor(cores()) as pool:
+        _, scale = sweep(np.ones(top + 1), 0.0)
+        omega, before = OMEGA, 1.0
+        for n in range(1, most + 1):
+            wrong, scale = sweep(scale, omega)
+            if wrong < tol:
+                return n, sweep(scale, 0.0)[0]
+            if n % TUNE_EVERY == 1:
+                before = wrong
+            elif n % TUNE_EVERY == 0:
+                omega = tuned(omega, (wrong / before) ** (1 / (TUNE_EVERY - 1)))
+    return -1, wrong
+
+
+@njit(cache=True, nogil=True)
+def tuned(omega: float, rate: float) -> float:
+    """Return the relaxation factor after one of ``omega`` under which the error shrinks by ``rate`` in a sweep.
+
+    Neighbouring states differ by one busy unit, so the equations are bipartite. Young's theory then gives the factor
+    from the rate of convergence of the Gauss-Seidel method.
+    """
+    if rate > 0.95:  # over-relaxation does not help here
+        return 1.0
+    if rate > omega - 1:  # factor still too small: get the Jacobi rate, then the factor, by Young
+        jacobi = min((rate + omega - 1) ** 2 / (omega**2 * rate), 0.95)
+        return float(2 / (1 + np.sqrt(1 - jacobi)))
+    return omega
+
+
+@njit(cache=True, nogil=True)
+def level_scale(mass: FloatArray, flow: FloatArray, total: float) -> FloatArray:
+    """Return the factors by which levels must be scaled so that ``total`` times mass(k) is flow(k + 1), for all k."""
+    target = np.ones(len(mass))
+    for k in range(1, len(mass)):
+        target[k] = target[k - 1] * total * mass[k] / flow[k]
+        if target[k] > 1e100:
+            target[: k + 1] *= 1e-100
+    return np.maximum(target / target.sum(), 1e-290) / mass  # a level scaled to zero would stay at zero
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _rates(T: FloatArray, first: int, last: int, full: int, calls: _Calls) -> None:
+    """Fill the rates of the calls in entries ``first`` to ``last``, by the set of full stations in the block."""
+    _, high, low, rates = calls
+    T[:] = 0.0
+    for q in range(first, last):
+        if high[q] & ~full == 0:
+            row, lanes = low[q] >> 3, low[q] & 7
+            for k in range(LANES):
+                T[row, k] += rates[q] * _WITHIN[lanes, k]
+    flat, half = T.reshape(-1), LANES
+    while half < len(flat):
+        for start in range(0, len(flat), 2 * half):
+            without, within = flat[start : start + half], flat[start + half : start + 2 * half]
+            for k in range(half):
+                within[k] += without[k]
+        half *= 2
+
+
+@njit(cache=True, nogil=True)
+def _possible(first_block: int, n_blocks: int, strides: IntArray, counts: IntArray, calls: _Calls) -> _Calls:
+    """Return the entries of ``calls`` for which the stations that are the same within a part leave a choice."""
+    first, high, low, rates = calls
+    never = 0  # stations that are not full in any block of the part
+    for g in range(len(counts) - LOW):
+        if strides[g] >= n_blocks and first_block // strides[g] % (counts[LOW + g] + 1) < counts[LOW + g]:
+            never |= 1 << g
+    keep = high & never == 0
+    number = np.zeros(len(keep) + 1, np.int64)
+    number[1:] = np.cumsum(keep)
+    return number[first], high[keep], low[keep], rates[keep]
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _sweep_part(
+    P: FloatArray,
+    first_block: int,
+    n_blocks: int,
+    chain: tuple[IntArray, FloatArray, IntArray, _Calls, float],
+    leave: FloatArray,
+    factors: FloatArray,
+    omega: float,
+) -> tuple[float, float, FloatArray, FloatArray]:
+    """Relax the balance equations of some consecutive blocks in place.
+
+    Returns the sum of |inflow - outflow|, the sum of the inflows, and by number of busy units the sum of the
+    probabilities, and of their product with the total service rate.
+    """
+    counts, mu, strides, all_calls, total = chain
+    calls = _possible(first_block, n_blocks, strides, counts, all_calls)
+    first, n_high = calls[0], len(counts) - LOW
+    T, low_rates = np.empty((ROWS, LANES)), np.empty((LOW, ROWS, LANES))
+    inflow, come, x, rate = np.empty((4, ROWS, LANES))
+    mass, flow = np.zeros((2, counts.sum() + 1))
+    wrong, entered = 0.0, 0.0
+    for h in range(first_block, first_block + n_blocks):
+        full, n_busy, served = 0, 0, 0.0
+        inflow[:] = 0.0
+        for g in range(n_high):  # entered when a unit at g became free
+            n = h // strides[g] % (counts[LOW + g] + 1)
+            n_busy += n
+            served += n * mu[LOW + g]
+            if n == counts[LOW + g]:
+                full |= 1 << g
+            else:
+                one, above = (n + 1) * mu[LOW + g], P[h + strides[g]]
+                for row in range(ROWS):
+                    for k in range(LANES):
+                        inflow[row, k] += one * above[row, k]
+        own, next_level = factors[n_busy], factors[n_busy + 1]
+        for row in range(ROWS):
+            for k in range(LANES):
+                inflow[row, k] *= next_level[row, k]
+                x[row, k] = P[h, row, k] * own[row, k]
+                rate[row, k] = total + served + leave[row, k]
+        if h == len(P) - 1:
+            rate[-1, -1] -= total
+        for g in range(n_high):  # entered when a call came to g
+            if h // strides[g] % (counts[LOW + g] + 1) > 0:
+                _rates(T, first[LOW + g], first[LOW + g + 1], full, calls)
+                below = P[h - strides[g]]
+                for row in range(ROWS):
+                    for k in range(LANES):
+                        inflow[row, k] += T[row, k] * below[row, k]
+        for g in range(LOW):
+            R = low_rates[g]
+            _rates(R, first[g], first[g + 1], full, calls)
+            for row in range(ROWS):
+                for k in range(LANES):
+                    if not (row * LANES + k) >> g & 1:
+                        R[row, k] = mu[g]
+        for turn in range(2):
+            for row in range(ROWS):
+                for k in range(LANES):
+                    come[row, k] = (
+                        inflow[row, k]
+                        + low_rates[0, row, k] * x[row, k ^ 1]
+                        + low_rates[1, row, k] * x[row, k ^ 2]
+                        + low_rates[2, row, k] * x[row, k ^ 4]
+                    )
+                for g in range(3, LOW):
+                    other = row ^ (1 << (g - 3))
+                    for k in range(LANES):
+                        come[row, k] += low_rates[g, row, k] * x[other, k]
+            for row in range(ROWS):
+                for k in range(LANES):
+                    error = _TURN[turn, row, k] * (come[row, k] - rate[row, k] * x[row, k])
+                    wrong += abs(error)
+                    entered += _TURN[turn, row, k] * come[row, k]
+                    x[row, k] = max(x[row, k] + omega * error / rate[row, k], 0.0)
+        for row in range(ROWS):
+            for k in range(LANES):
+                P[h, row, k] = x[row, k]
+                mass[n_busy + _BUSY[row, k]] += x[row, k]
+                flow[n_busy + _BUSY[row, k]] += x[row, k] * (served + leave[row, k])
+    return wrong, entered, mass, flow

@@ -424,3 +424,16 @@ def _named(stations: pd.DataFrame) -> pd.DataFrame:
     """Return the stations with distinct names as text."""
     names = _validate.names(stations.get("name"), "names of stations", len(stations), "site")
     return stations.assign(name=list(names))
+
+
+def without_unit(calls: CallLog, fit: Fit) -> list[str]:
+    """Return in sentences how many calls of a log have no unit, or no known one, and what a fit does with them."""
+    far = sum(n for reason, n in fit.left_out.items() if "every station" in reason)
+    unsent, said = len(calls) - len(fit.calls) - far, []
+    if unsent:
+        said.append(
+            f"{unsent:,} of {len(calls):,} calls got no unit: they are left out, as they are no work for the fleet."
+        )
+    if "unit" in fit.calls.details and (unnamed := int(fit.calls.details["unit"].isna().sum())):
+        said.append(f"{unnamed:,} calls got a unit that the log does not name: they count as calls like all others.")
+    return said

@@ -151,7 +151,10 @@ def todays_sites(options: Namespace, city: City, fit: Fit | None, calls: CallLog
     Prints who they are, which units of the log are not among them and why, and what becomes of calls without a unit.
     """
     if fit is not None:
-        _print_without_unit(calls, fit)
+        from ..calls.calibration import without_unit
+
+        for said in without_unit(calls, fit):
+            print(said)
     if options.today:
         names = options.today
         if len(names) == 1 and (names[0].lower().endswith(".csv") or os.path.isfile(names[0])):
@@ -169,16 +172,6 @@ def todays_sites(options: Namespace, city: City, fit: Fit | None, calls: CallLog
             return np.sort(city.sites_named(known))
     print("Today's deployment is not known from the log: --today names it, and --homes the station of each unit.")
     return None
-
-
-def _print_without_unit(calls: CallLog, fit: Fit) -> None:
-    """Print how many calls have no unit, and what is done with them."""
-    far = sum(n for reason, n in fit.left_out.items() if "every station" in reason)
-    unsent = len(calls) - len(fit.calls) - far
-    if unsent:
-        print(f"{unsent:,} of {len(calls):,} calls got no unit: they are left out, as they are no work for the fleet.")
-    if "unit" in fit.calls.details and (unnamed := int(fit.calls.details["unit"].isna().sum())):
-        print(f"{unnamed:,} calls got a unit that the log does not name: they count as calls like all others.")
 
 
 def _who(fit: Fit) -> str:

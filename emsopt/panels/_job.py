@@ -48,7 +48,7 @@ class Job(widgets.HBox):
 
     def __init__(self, label: str, tip: str, message: Message, prepare: Callable[[], Callable[[], object]]) -> None:
         self.start, self.cancel = button(label, tip, prepare, slow=True), button("Cancel", "End the search", self.stop)
-        self.bar, self.cancel.disabled = Bar("Searching"), True
+        self.bar, self.cancel.disabled = Bar("Working"), True
         self._message, self._stop, self._thread = message, Event(), Thread()
         self.start.on_click(guarded(message, self._begin))
         self.cancel.on_click(lambda _: self.stop())

@@ -47,7 +47,7 @@ STYLE = """<style>
 .emsopt-tabs .widget-toggle-button.mod-active { background: #143a5a; color: #fff; }
 .emsopt-tabs > .emsopt-sheet { overflow: visible; padding: 6px 2px; }
 .emsopt-dashboard :focus-visible { outline: 2px solid #0b67c2; outline-offset: 1px; }
-.emsopt-results .emsopt-figures th, .emsopt-results .emsopt-figures td { padding: 0.15em 0.45em; }
+.emsopt-results .emsopt-figures th, .emsopt-results .emsopt-figures td { padding: 0.15em 0.3em; }
 .emsopt-results .emsopt-figures th[scope=row] { white-space: normal; min-width: 8em; }
 .emsopt-results .emsopt-figures td { white-space: normal; }
 .emsopt-results div[role=group] { max-height: none !important; }

@@ -17,6 +17,7 @@ from .._files import formats
 from .._files.atomic import errors_explained
 from .._files.inflate import Upload
 from ..calls import CallLog, Fit, aggregate_calls, calibrate, check_calls, read_calls, read_stations
+from ..calls.calibration import without_unit
 from ..calls.demand import REACH_KM, Demand, within_reach
 from ..calls.log import FILES as ENDINGS
 from ..city import tables
@@ -331,7 +332,10 @@ def _fit(calls: CallLog, given: Sorted, said: list[str]) -> Fit | None:
     except InputError as error:
         said.append(f"Not calibrated: {error}")
         return None
-    said.append(f"Travel times are calibrated from {fit.answer_law.drives:,} drives in the log.")
+    said += [
+        f"Travel times are calibrated from {fit.answer_law.drives:,} drives in the log.",
+        *without_unit(calls, fit),
+    ]
     return fit
 
 

@@ -241,6 +241,7 @@ def test_san_jose_s_own_export_is_calibrated_and_compared_with_today(refs):
     files = {"calls.csv": calls.to_frame().to_csv(index=False), "stations.csv": stations.to_csv(index=False)}
     read(refs, files)
     assert "calibrated from" in refs["message"].value
+    assert "385 of 3,652 calls got no unit: they are left out" in refs["message"].value
     assert refs["baseline"].value == "today"
     assert refs["units"].value == 45
     assert refs["colocation"].value

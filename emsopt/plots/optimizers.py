@@ -300,7 +300,7 @@ def example_13(ax: AxLike = None) -> tuple[Figure, AxesArray]:
         ("3  Evaluate, learn, propose again", more, (row["01001"], "EI 0.19 min")),
         ("4  Evaluate: the optimum", more | {row["01001"]: 4.15}, None),
     ]
-    fig, axes = panels(ax, len(steps), (4.25, 4.8))
+    fig, axes = panels(ax, len(steps), (4.05, 4.8))
     for panel, (title, values, proposal) in zip(axes, steps, strict=True):
         marks: Style = {"values": values, "proposal": proposal, "optimum": row["01001"], "legend": False}
         trust_region(rows, row["00101"], 2, panel, **marks)

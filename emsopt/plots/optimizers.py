@@ -295,12 +295,12 @@ def example_13(ax: AxLike = None) -> tuple[Figure, AxesArray]:
     told = {row["10100"]: 6.31, row["00101"]: 5.28, row["00110"]: 7.45}
     more = told | {row["10001"]: 4.71}
     steps = [
-        ("1  Three at random; centre by (16)", told, None),
-        ("2  Propose by expected improvement", told, (row["10001"], "EI 0.08 min")),
-        ("3  Evaluate, learn, propose again", more, (row["01001"], "EI 0.19 min")),
+        ("1  Random; centre by (16)", told, None),
+        ("2  Propose by improvement", told, (row["10001"], "EI 0.08")),
+        ("3  Learn, propose again", more, (row["01001"], "EI 0.19")),
         ("4  Evaluate: the optimum", more | {row["01001"]: 4.15}, None),
     ]
-    fig, axes = panels(ax, len(steps), (4.05, 4.8))
+    fig, axes = panels(ax, len(steps), (3.6, 4.5))
     for panel, (title, values, proposal) in zip(axes, steps, strict=True):
         marks: Style = {"values": values, "proposal": proposal, "optimum": row["01001"], "legend": False}
         trust_region(rows, row["00101"], 2, panel, **marks)

@@ -6,8 +6,8 @@
 function, which only the appendix names; cheap and moderate costs, variances 0.02 and 0.04, five methods and a budget
 of 100 units of cost. Five seeds, as in the paper. Hyperparameters are re-estimated; bounds have beta = 2. Play number
 t meets the same random draws with every method. ``_studies.py`` says where the results go; the table is "bocvs". The
-plant needs its published file (``EMSOPT_DATA``). Two hours and a quarter on one core, two thirds of it for the
-airfoil; ``--objectives`` runs some objectives and keeps the stored rows of the others.
+plant needs its published file (``EMSOPT_DATA``). Two hours on one core, three quarters of them for the airfoil;
+``--objectives`` runs some objectives and keeps the stored rows of the others.
 
 Each run is stored at the costs of GRID: the number of ``plays`` made so far, and of those ``on_target`` (of the
 cheapest set within the tolerance); simple, quality, cost and weighted regret; ``restarts``, how often no set was

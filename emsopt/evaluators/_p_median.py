@@ -32,21 +32,21 @@ Cornuejols, G., Fisher, M. L. and Nemhauser, G. L. (1977). Location of bank acco
     study of exact and approximate algorithms. Management Science 23(8), 789-810. (The relaxation.)
 Held, M., Wolfe, P. and Crowder, H. P. (1974). Validation of subgradient optimization. Mathematical Programming
     6, 62-88. (The step.)
-Resende, M. G. C. and Werneck, R. F. (2007). A fast swap-based local search procedure for location problems. Annals of
-    Operations Research 150, 205-230. (The values of all swaps at once.)
 Hansen, P. and Mladenović, N. (1997). Variable neighborhood search for the p-median. Location Science 5(4), 207-226.
 """
 
 import time
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from .._types import BoolArray, FloatArray, IntArray
+from ._interchange import alone, interchange
+from ._nearest_sites import Costs, Lists, lists_of, replaced
 
 _Branch: TypeAlias = tuple[float, int, NDArray[np.int8], NDArray[np.float32], FloatArray]
 """A branch of the search: its bound, its serial number, and its arrays `state`, `prices` and `lately`."""
@@ -66,70 +66,6 @@ LISTED = 8  # length of the first lists, in units of N / p
 SMALL = 1_000_000  # entries of a matrix that is listed whole
 PIECE = 20_000_000  # list entries read between two looks at the clock: about 0.1 s
 QUEUE_BYTES = 400e6  # when the queue exceeds this, new branches are searched depth first, which needs little memory
-
-
-class Lists(NamedTuple):
-    """The nearest sites of each atom, nearest first.
-
-    Entries ``start[j]`` to ``start[j + 1]`` belong to atom j. If not all sites are listed, the last entry is a site
-    that does not exist, N, at the cost of the last one listed: no site left out is cheaper.
-    """
-
-    start: IntArray
-    site: NDArray[np.int32]
-    cost: FloatArray
-
-
-class Costs(NamedTuple):
-    """Costs c_ij of N sites serving M atoms, asked for as needed.
-
-    ``nearest(atoms, k)`` returns the k nearest sites of atoms and their costs in ascending order, shapes (m, k), and
-    ``of(sites)`` the costs of few sites for all atoms, shape (s, M).
-    """
-
-    n_sites: int
-    n_atoms: int
-    nearest: Callable[[IntArray, int], tuple[NDArray[np.int32], FloatArray]]
-    of: Callable[[IntArray], FloatArray]
-
-
-def matrix_costs(times: FloatArray, weights: FloatArray) -> Costs:
-    """Return the costs times_ij weights_j, for times of shape (N, M) and weights of shape (M,)."""
-    n_sites, n_atoms = times.shape
-
-    def nearest(atoms: IntArray, k: int) -> tuple[NDArray[np.int32], FloatArray]:
-        sites, costs = np.empty((len(atoms), k), np.int32), np.empty((len(atoms), k))
-        rows = max(1, 1_000_000 // n_sites)
-        for a in range(0, len(atoms), rows):
-            part = np.ascontiguousarray(times[:, atoms[a : a + rows]].T)
-            some = np.argpartition(part, k - 1, axis=1)[:, :k] if k < n_sites else np.arange(n_sites)[None]
-            some = np.sort(some, axis=1)  # so that ties go to the lower index
-            order = np.argsort(np.take_along_axis(part, some, axis=1), axis=1, kind="stable")
-            some = np.take_along_axis(np.broadcast_to(some, (len(part), k)), order, axis=1)
-            sites[a : a + rows] = some
-            costs[a : a + rows] = np.take_along_axis(part, some, axis=1) * weights[atoms[a : a + rows], None]
-        return sites, costs
-
-    return Costs(n_sites, n_atoms, nearest, lambda sites: times[sites] * weights)
-
-
-def point_costs(
-    sites: FloatArray, atoms: FloatArray, weights: FloatArray, law: Callable[[FloatArray], FloatArray]
-) -> Costs:
-    """Return the costs law(distance_ij) weights_j between points in any dimension, for a law that never falls."""
-    from scipy.spatial import KDTree
-
-    tree = KDTree(sites)
-
-    def nearest(which: IntArray, k: int) -> tuple[NDArray[np.int32], FloatArray]:
-        distances, indices = map(np.asarray, tree.query(atoms[which], np.arange(1, k + 1)))
-        return indices.astype(np.int32), law(distances) * weights[which, None]
-
-    def of(some: IntArray) -> FloatArray:
-        squares = ((sites[some, None, axis] - atoms[:, axis]) ** 2 for axis in range(sites.shape[1]))
-        return law(np.sqrt(sum(squares))) * weights
-
-    return Costs(len(sites), len(atoms), nearest, of)
 
 
 def common_divisor(values: FloatArray) -> float:
@@ -152,16 +88,6 @@ def common_divisor(values: FloatArray) -> float:
             if divisor < least:
                 return 0.0
     return float(divisor)
-
-
-def lists_of(costs: Costs, atoms: IntArray, k: int) -> Lists:
-    """Return the lists of the k nearest sites of some atoms."""
-    sites, near = costs.nearest(atoms, k)
-    if k < costs.n_sites:
-        sites = np.column_stack([sites, np.full(len(sites), costs.n_sites, np.int32)])
-        near = np.column_stack([near, near[:, -1]])
-    start = np.arange(len(sites) + 1) * sites.shape[1]
-    return Lists(start, np.ascontiguousarray(sites).ravel(), np.ascontiguousarray(near).ravel())
 
 
 def minimise(
@@ -274,7 +200,7 @@ class _Search:
         for k in np.unique(length):
             some = atoms[length == k]
             more = lists_of(self.costs, some, min(2 * k, self.costs.n_sites))
-            self.full = _replaced(self.full, some, more)
+            self.full = replaced(self.full, some, more)
         return len(atoms) > 0
 
     def improve(self, chosen: BoolArray) -> None:
@@ -282,9 +208,9 @@ class _Search:
         members, unlisted = np.flatnonzero(chosen), True
         while unlisted and not (self.late and self.swaps):
             most = max(1, PIECE // (len(self.full.site) + chosen.size * self.p))
-            swaps, ended = _interchange(self.full, members, self.forced, self.allowed, most)
+            swaps, ended = interchange(self.full, members, self.forced, self.allowed, most)
             self.swaps += swaps
-            unlisted = not ended or self.extend(_alone(self.full, members, len(chosen)))
+            unlisted = not ended or self.extend(alone(self.full, members, len(chosen)))
         cost = float(self.costs.of(members).min(axis=0).sum())
         if cost < self.best:
             self.best = cost
@@ -369,23 +295,6 @@ PROVEN, DECIDED, CONVERGED = 1, 2, 3  # why an ascent ended
 def _walk(prices: FloatArray, step: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return what an ascent keeps: current prices, direction, and (bound, step length, steps without progress)."""
     return prices.copy(), np.zeros(len(prices)), np.array([-np.inf, step, 0.0])
-
-
-@njit(cache=True, nogil=True)
-def _replaced(near: Lists, atoms: IntArray, more: Lists) -> Lists:
-    """Return lists in which those of some atoms are replaced."""
-    which = np.full(len(near.start) - 1, -1)
-    which[atoms] = np.arange(len(atoms))
-    start = np.zeros_like(near.start)
-    for j in range(len(which)):
-        source, k = (near, j) if which[j] < 0 else (more, which[j])
-        start[j + 1] = start[j] + source.start[k + 1] - source.start[k]
-    site, cost = np.empty(start[-1], near.site.dtype), np.empty(start[-1])
-    for j in range(len(which)):
-        source, k = (near, j) if which[j] < 0 else (more, which[j])
-        site[start[j] : start[j + 1]] = source.site[source.start[k] : source.start[k + 1]]
-        cost[start[j] : start[j + 1]] = source.cost[source.start[k] : source.start[k + 1]]
-    return Lists(start, site, cost)
 
 
 @njit(cache=True, nogil=True)
@@ -532,90 +441,3 @@ def _choose(profits: FloatArray, state: NDArray[np.int8], p: int, trial: BoolArr
     worst_in = profits[free[wanted - 1]] if wanted > 0 else -np.inf
     best_out = profits[free[wanted]] if len(free) > wanted else np.inf
     return total, worst_in, best_out
-
-
-@njit(cache=True, nogil=True)
-def swap_changes(near: Lists, members: IntArray, n_sites: int) -> FloatArray:
-    """Return how the total cost changes if one member leaves and another site enters, for all such swaps.
-
-    Parameters
-    ----------
-    near : Lists
-        Nearest sites of each atom; of a matrix, ``lists_of(matrix_costs(times, weights), np.arange(M), N)``.
-    members : ndarray of int, shape (p,)
-        Sites chosen.
-    n_sites : int
-        Number of sites N.
-
-    Returns
-    -------
-    ndarray, shape (p, N)
-        Entry (k, i) is the change if ``members[k]`` leaves and site i enters; without meaning if i is a member. Exact
-        if the lists are complete, or hold two members each.
-    """
-    change, leave, enter = np.zeros((len(members), n_sites)), np.zeros(len(members)), np.zeros(n_sites)
-    place = np.full(n_sites + 1, -1)
-    place[members] = np.arange(len(members))
-    start, site, cost = near
-    for j in range(len(start) - 1):
-        nearest, first, second = -1, cost[start[j + 1] - 1], cost[start[j + 1] - 1]
-        for r in range(start[j], start[j + 1]):
-            if place[site[r]] >= 0:
-                if nearest >= 0:
-                    second = cost[r]
-                    break
-                nearest, first = place[site[r]], cost[r]
-        if nearest >= 0:
-            leave[nearest] += second - first
-        for r in range(start[j], start[j + 1]):
-            if cost[r] >= second:
-                break
-            if cost[r] < first:
-                enter[site[r]] -= first - cost[r]
-            if nearest >= 0:
-                change[nearest, site[r]] -= second - max(cost[r], first)
-    for k in range(len(members)):
-        for i in range(n_sites):
-            change[k, i] += leave[k] + enter[i]
-    return change
-
-
-@njit(cache=True, nogil=True)
-def _interchange(near: Lists, members: IntArray, forced: BoolArray, allowed: BoolArray, most: int) -> tuple[int, bool]:
-    """Improve ``members`` in place by at most so many swaps, each the best one; return their number, and if it ended.
-
-    Forced sites stay, and only allowed sites enter.
-    """
-    n_sites = len(forced)
-    enterable = allowed.copy()
-    enterable[members] = False
-    least_gain = 1e-13 * near.cost[near.start[1:] - 1].sum()
-    for done in range(most):
-        change = swap_changes(near, members, n_sites)
-        least, leaves, enters = -least_gain, -1, -1
-        for k in range(len(members)):
-            if not forced[members[k]]:
-                for i in range(n_sites):
-                    if change[k, i] < least and enterable[i]:
-                        least, leaves, enters = change[k, i], k, i
-        if enters < 0:
-            return done + 1, True
-        enterable[members[leaves]], enterable[enters] = allowed[members[leaves]], False
-        members[leaves] = enters
-    return most, False
-
-
-@njit(cache=True, nogil=True)
-def _alone(near: Lists, members: IntArray, n_sites: int) -> IntArray:
-    """Return the atoms whose lists hold fewer than two members."""
-    chosen = np.zeros(n_sites + 1, np.bool_)
-    chosen[members] = True
-    alone = np.zeros(len(near.start) - 1, np.bool_)
-    for j in range(len(alone)):
-        found = 0
-        for r in range(near.start[j], near.start[j + 1]):
-            found += chosen[near.site[r]]
-            if found == 2:
-                break
-        alone[j] = found < 2
-    return np.flatnonzero(alone)

@@ -25,7 +25,8 @@ from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace
 from ..city.travel import EARTH_RADIUS_KM, Law
 from ..errors import InputError
-from ._p_median import common_divisor, matrix_costs, minimise, point_costs
+from ._nearest_sites import matrix_costs, point_costs
+from ._p_median import common_divisor, minimise
 from .by_name import evaluate
 
 

@@ -12,6 +12,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.evaluators import bounds, evaluate, evaluate_all, one_median, p_median, p_median_of_points
+from emsopt.evaluators._interchange import swap_changes
+from emsopt.evaluators._nearest_sites import lists_of, matrix_costs
 
 solver = importlib.import_module("emsopt.evaluators._p_median")
 
@@ -257,8 +259,8 @@ def test_same_optimum_when_memory_forces_a_depth_first_search(monkeypatch, no_he
 
 def costs_of(city):
     """The city's costs, and its lists of nearest sites in full."""
-    costs = solver.matrix_costs(city.response_times, city.demand_shares)
-    return costs, solver.lists_of(costs, np.arange(city.n_atoms), city.n_sites)
+    costs = matrix_costs(city.response_times, city.demand_shares)
+    return costs, lists_of(costs, np.arange(city.n_atoms), city.n_sites)
 
 
 @pytest.mark.parametrize("make", [plane_city, scattered_city, tied_city])
@@ -267,7 +269,7 @@ def test_values_of_all_swaps(make, units):
     city = make(12, 40, units)
     costs, near = costs_of(city)
     members = np.random.default_rng(units).permutation(12)[:units]
-    changes = solver.swap_changes(near, members, 12)
+    changes = swap_changes(near, members, 12)
     before = costs.of(members).min(axis=0).sum()
     for k, enters in np.ndindex(changes.shape):
         if enters not in members:
